@@ -1,0 +1,20 @@
+# Bundled Lua: every file below lua/ (and SBA_EXTRA_LUA), compiled to bytecode with its line numbers and put into the
+# binary by name, so that a traceback still says lua/sba/..., and a start costs no parsing. A mistake in a file, or a
+# module name used twice, is a build error that names the file.
+find_program(LUA_INTERPRETER lua5.4 REQUIRED)
+
+set(SBA_BUNDLE_SOURCE ${CMAKE_BINARY_DIR}/bundled_modules.c)
+file(GLOB_RECURSE lua_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lua/sba/*.lua)
+set(lua_roots ${CMAKE_SOURCE_DIR}/lua)
+if(SBA_EXTRA_LUA)
+  if(NOT IS_DIRECTORY ${SBA_EXTRA_LUA})
+    message(FATAL_ERROR "SBA_EXTRA_LUA: ${SBA_EXTRA_LUA} is not a folder.")
+  endif()
+  file(GLOB_RECURSE extra_lua_files CONFIGURE_DEPENDS ${SBA_EXTRA_LUA}/*.lua)
+  list(APPEND lua_roots ${SBA_EXTRA_LUA})
+endif()
+add_custom_command(OUTPUT ${SBA_BUNDLE_SOURCE}
+  COMMAND ${LUA_INTERPRETER} ${CMAKE_SOURCE_DIR}/cmake/bundle.lua ${SBA_BUNDLE_SOURCE} ${sba_library_versions}
+    -- ${lua_roots} -- ${lua_files} ${extra_lua_files}
+  DEPENDS ${CMAKE_SOURCE_DIR}/cmake/bundle.lua ${lua_files} ${extra_lua_files}
+  COMMENT "Bundling the Lua modules" VERBATIM)

@@ -1,0 +1,64 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Build tool: lua5.4 bundle.lua OUT VERSION... -- ROOT... -- FILE...
+-- Writes a C file with the bytecode of every module and the versions of the libraries that are linked in.
+
+local function fail(...)
+  io.stderr:write("bundle: ", string.format(...), "\n")
+  os.exit(1)
+end
+
+local groups, out = { {} }, arg[1]
+for i = 2, #arg do
+  if arg[i] == "--" then
+    groups[#groups + 1] = {}
+  else
+    table.insert(groups[#groups], arg[i])
+  end
+end
+local versions, roots, files = groups[1], groups[2], groups[3]
+
+--- The module name and chunk name of a file: "sba.steps.read_file", "@lua/sba/steps/read_file.lua".
+local function name_of(file)
+  for _, root in ipairs(roots) do
+    if file:sub(1, #root + 1) == root .. "/" then
+      local path = file:sub(#root + 2)
+      local name = path:gsub("%.lua$", ""):gsub("/init$", ""):gsub("/", ".")
+      return name, "@lua/" .. path
+    end
+  end
+  fail("%s lies in none of the folders %s", file, table.concat(roots, ", "))
+end
+
+local function compile(file, chunk_name)
+  local handle = assert(io.open(file, "rb"))
+  local source = handle:read("a")
+  handle:close()
+  local chunk, message = load(source, chunk_name, "t")
+  if not chunk then fail("%s", message) end
+  return string.dump(chunk)
+end
+
+local modules, seen = {}, {}
+for _, file in ipairs(files) do
+  local name, chunk_name = name_of(file)
+  if seen[name] then fail("module %s is in both %s and %s: rename one", name, seen[name], file) end
+  seen[name] = file
+  modules[#modules + 1] = { name = name, path = chunk_name:sub(6), code = compile(file, chunk_name) }
+end
+table.sort(modules, function(a, b) return a.name < b.name end)
+
+local c = { '#include "bundle.h"\n' }
+for i, module in ipairs(modules) do
+  local bytes = module.code:gsub(".", function(byte) return byte:byte() .. "," end)
+  c[#c + 1] = ("static const unsigned char code_%d[] = {%s};\n"):format(i, bytes)
+end
+c[#c + 1] = "const struct bundled_module bundled_modules[] = {\n"
+for i, module in ipairs(modules) do
+  c[#c + 1] = ('  {"%s", "%s", code_%d, sizeof code_%d},\n'):format(module.name, module.path, i, i)
+end
+c[#c + 1] = ("};\nconst size_t bundled_module_count = %d;\n"):format(#modules)
+c[#c + 1] = ("const char *const bundled_library_versions = %q;\n"):format(table.concat(versions, ", "))
+
+local handle = assert(io.open(out, "wb"))
+handle:write(table.concat(c))
+assert(handle:close())

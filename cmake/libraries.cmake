@@ -1,0 +1,36 @@
+# The libraries: Debian's shared ones in the dev build, those of vendor/ in the release.
+#   sba_libraries      what core/ needs
+#   sba_lua_libraries  Lua and its C modules, for host and bind only
+add_library(sba_libraries INTERFACE)
+add_library(sba_lua_libraries INTERFACE)
+
+if(SBA_STATIC)
+  if(NOT SBA_VENDOR_PREFIX)
+    execute_process(COMMAND ${CMAKE_SOURCE_DIR}/vendor/build --prefix
+      OUTPUT_VARIABLE SBA_VENDOR_PREFIX OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  endif()
+  if(NOT EXISTS ${SBA_VENDOR_PREFIX}/versions)
+    message(FATAL_ERROR "The static libraries are not built yet: run vendor/build first (about three minutes, once).")
+  endif()
+  target_include_directories(sba_libraries SYSTEM INTERFACE
+    ${SBA_VENDOR_PREFIX}/include ${SBA_VENDOR_PREFIX}/kernel-include)
+  set(lib ${SBA_VENDOR_PREFIX}/lib)
+  target_link_libraries(sba_libraries INTERFACE ${lib}/libpcre2-8.a ${lib}/libcrypto.a)
+  target_link_libraries(sba_lua_libraries INTERFACE ${lib}/libcjson.a ${lib}/liblpeg.a ${lib}/liblua.a)
+  file(STRINGS ${SBA_VENDOR_PREFIX}/versions sba_library_versions)
+  add_link_options(-static -s -Wl,--gc-sections)
+  return()
+endif()
+
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
+pkg_check_modules(CRYPTO REQUIRED IMPORTED_TARGET libcrypto)
+target_link_libraries(sba_libraries INTERFACE PkgConfig::PCRE2 PkgConfig::CRYPTO)
+if(NOT SBA_FUZZ)
+  pkg_check_modules(LUA REQUIRED IMPORTED_TARGET lua5.4)
+  pkg_check_modules(CJSON REQUIRED IMPORTED_TARGET lua5.4-cjson)
+  pkg_check_modules(LPEG REQUIRED IMPORTED_TARGET lua5.4-lpeg)
+  target_link_libraries(sba_lua_libraries INTERFACE PkgConfig::CJSON PkgConfig::LPEG PkgConfig::LUA)
+endif()
+set(sba_library_versions "Lua ${LUA_VERSION}" "lua-cjson ${CJSON_VERSION}" "LPeg ${LPEG_VERSION}"
+  "OpenSSL ${CRYPTO_VERSION}" "PCRE2 ${PCRE2_VERSION}")

@@ -1,0 +1,394 @@
+---@meta
+-- SPDX-License-Identifier: Apache-2.0
+-- What the C of cynode-sba offers to Lua: LuaLS definitions of every native.* module. Never loaded; a test holds it to the C.
+--
+-- Errors, everywhere: misuse raises; what the world does comes back as nil, failure. Times are seconds, sizes are bytes,
+-- strings are bytes unless said to be UTF-8.
+
+---@class native.failure
+---@field code string stable: "not_found", "path_escape", "timeout", "cancelled", ...
+---@field message string one line for people
+---@field errno? integer
+
+------------------------------------------------------------------------------------------------------------------------
+---@class native.bundle
+---@field version string of cynode-sba
+---@field libraries string "Lua 5.4.4, lua-cjson 2.1.0, ..."
+---@field source "disk"|"embedded"
+local bundle = {}
+
+---Names of the bundled modules below a prefix, without it, in byte order.
+---@param prefix string "sba.steps."
+---@return string[]
+function bundle.list(prefix) end
+
+------------------------------------------------------------------------------------------------------------------------
+---@class native.identity
+local identity = {}
+
+---@return integer effective user id
+function identity.uid() end
+
+---@return integer
+function identity.pid() end
+
+---Becomes another user for good. Errors: unknown_user, invalid, permission_denied.
+---@param user string UID, UID:GID, name, name:group
+---@return true|nil, native.failure?
+function identity.become(user) end
+
+------------------------------------------------------------------------------------------------------------------------
+---@class native.interrupt
+local interrupt = {}
+
+---@return number seconds on the monotonic clock
+function interrupt.now() end
+
+---@param seconds number from now
+function interrupt.set_deadline(seconds) end
+
+---@return number? seconds to the deadline, never negative; nil without one
+function interrupt.remaining() end
+
+---@return native.failure? why work must stop now: code "timeout" or "cancelled"
+function interrupt.reason() end
+
+---@return "SIGTERM"|"SIGINT"|nil
+function interrupt.signal() end
+
+---The work is over: from here on nothing is cut short, so that the result can be written.
+function interrupt.lift() end
+
+------------------------------------------------------------------------------------------------------------------------
+---@class native.process
+local process = {}
+
+---@class native.process.options
+---@field argv string[] argv[1] is looked up in PATH of env unless it holds a slash (then relative to directory)
+---@field env string[] "NAME=value"
+---@field directory native.directory the working directory
+---@field stdin? string default: /dev/null
+---@field timeout? number seconds for this command alone
+---@field output_limit integer most bytes of stdout and stderr together, as returned
+---@field on_output_limit "kill"|"discard" past the limit: end the command, or let it run and count what it prints
+---@field tick? fun() called about every tick_interval while the command runs; an error in it ends the command and is raised again
+---@field tick_interval? number default 0.1
+
+---@class native.process.outcome
+---@field ended "exit"|"timeout"|"deadline"|"cancelled"|"output_limit" why it is over; "timeout" is the command's own
+---@field exit_code? integer
+---@field signal? string "SIGKILL"; where a signal ended it
+---@field stdout string UTF-8, repaired, never cut inside a character
+---@field stderr string likewise
+---@field stdout_truncated boolean
+---@field stderr_truncated boolean
+---@field stdout_bytes integer as printed, what was left out included
+---@field stderr_bytes integer
+---@field output string UTF-8; both as they came, at most 16 KiB: head and tail, with the count left out between them
+---@field duration_ms integer
+---@field cpu_time_ms integer of the command and its waited-for children
+---@field max_rss_bytes integer
+
+---Runs one command to its end and collects its output. At timeout, deadline, cancel and output limit its whole tree gets SIGTERM, 2 s
+---later SIGKILL; output until then is kept. What it left running when it exited by itself lives on until finish().
+---Errors: not_found (with what would help), permission_denied, not_executable, out_of_processes, invalid.
+---@param options native.process.options
+---@return native.process.outcome|nil, native.failure?
+function process.run(options) end
+
+---Ends every descendant: SIGTERM, after grace SIGKILL, until none is left and none is a zombie. Touches no other process.
+---@param grace number seconds
+---@return integer count of processes that were ended
+function process.finish(grace) end
+
+---Of the runner and all its waited-for descendants so far.
+---@return { cpu_time_ms: integer, max_rss_bytes: integer }
+function process.usage() end
+
+---Reaps until SIGTERM or SIGINT, using no CPU (for --idle).
+function process.idle() end
+
+------------------------------------------------------------------------------------------------------------------------
+---@class native.workspace
+local workspace = {}
+
+---Opens a confined folder. Every path given to its methods is relative to it, or absolute below the path it was opened with; what
+---would leave it (.., links, races) is the failure path_escape, its message holding "path escapes workspace".
+---@param path string
+---@return native.folder|nil, native.failure?
+function workspace.open(path) end
+
+---@class native.folder
+local folder = {}
+
+---@return string absolute path of the folder
+function folder:path() end
+
+---@class native.read_options
+---@field offset_bytes? integer from 0
+---@field max_bytes? integer of content to return; default: all
+---@field start_line? integer from 1
+---@field end_line? integer inclusive
+---@field digest? boolean fill sha256 (of the whole file)
+
+---@class native.read_result
+---@field content string
+---@field truncated boolean there is more in the asked range than max_bytes
+---@field size_bytes integer of the file
+---@field mode integer permission bits
+---@field sha256? string
+
+---Reads a regular file in one pass. Errors: not_found, path_escape, not_a_file (FIFO, socket, device, folder), permission_denied, timeout, cancelled, io_error.
+---@param path string
+---@param options? native.read_options
+---@return native.read_result|nil, native.failure?
+function folder:read(path, options) end
+
+---@class native.write_options
+---@field mode? integer permission bits; default: those of the file that is replaced, else 0644 less the umask
+---@field overwrite? boolean default true; false: already_exists
+---@field append? boolean default false; the old content is kept before the new one, the replacement is atomic all the same
+---@field durable? boolean fsync file and folder; default false
+
+---Replaces or creates a regular file atomically; missing folders are made.
+---@param path string
+---@param content string
+---@param options? native.write_options
+---@return { size_bytes: integer, sha256: string, created: boolean }|nil, native.failure?
+function folder:write(path, content, options) end
+
+---@param path string
+---@return { type: "file"|"directory"|"symlink"|"fifo"|"socket"|"device", size_bytes: integer, mode: integer }|nil, native.failure?
+function folder:stat(path) end
+
+---@class native.tree_entry
+---@field name string UTF-8, repaired
+---@field type "file"|"directory"|"symlink"|"fifo"|"socket"|"device"
+---@field size_bytes integer
+---@field mode string octal, four digits: "0644"
+---@field target? string of a symlink; UTF-8, repaired
+---@field children? native.tree_entry[] in byte order of name; absent where max_depth stopped; marked as a JSON array
+
+---The tree below path, path itself as its root (name "." for the workspace). Links are listed, never followed.
+---@param path string
+---@param options? { max_depth?: integer, max_entries?: integer, include_hidden?: boolean }
+---@return native.tree_entry|nil, boolean|native.failure truncated
+function folder:tree(path, options) end
+
+---Every regular file below, for artifacts. In byte order of path. At most limit files.
+---@param limit integer
+---@return { path: string, size_bytes: integer, sha256: string }[]|nil, boolean|native.failure truncated
+function folder:files(limit) end
+
+---A handle on a folder, to run a command in.
+---@param path string
+---@return native.directory|nil, native.failure?
+function folder:directory(path) end
+
+---@class native.directory
+local directory = {}
+function directory:close() end
+
+---Begins a change of several files that is all or nothing.
+---@return native.transaction
+function folder:transaction() end
+
+---@class native.transaction to be declared <close>: what was not committed is undone
+local transaction = {}
+
+---Stages a regular file (nothing is visible yet; the disk may be found full here).
+---@param path string
+---@param content string
+---@param mode? integer as folder:write
+---@return true|nil, native.failure?
+function transaction:write(path, content, mode) end
+
+---Stages a symbolic link. A target that would leave the workspace is path_escape.
+---@param path string
+---@param target string
+---@return true|nil, native.failure?
+function transaction:symlink(path, target) end
+
+---Stages the removal of a file or link; folders that become empty by it are removed too.
+---@param path string
+---@return true|nil, native.failure?
+function transaction:remove(path) end
+
+---Stages new permission bits.
+---@param path string
+---@param mode integer
+---@return true|nil, native.failure?
+function transaction:chmod(path, mode) end
+
+---Makes everything staged real, or, when any part fails, nothing: originals are put back.
+---@return true|nil, native.failure?
+function transaction:commit() end
+
+------------------------------------------------------------------------------------------------------------------------
+---@class native.patch
+local patch = {}
+
+---@class native.patch.file
+---@field old_path? string as written, unquoted, without strip; nil: /dev/null
+---@field new_path? string
+---@field action "created"|"modified"|"deleted"|"renamed"|"copied"|"mode_changed"
+---@field old_mode? integer as git writes it: 0100644 (octal), 0120000 a link
+---@field new_mode? integer
+---@field hunks integer
+---@field line integer where in the diff it begins, from 1
+
+---Parses a unified diff with git's extensions. Errors: invalid_patch (message with the line), binary_patch, too_large.
+---@param diff string
+---@return native.patch.parsed|nil, native.failure?
+function patch.parse(diff) end
+
+---@class native.patch.parsed
+local parsed = {}
+
+---@return native.patch.file[]
+function parsed:files() end
+
+---@class native.patch.report
+---@field hunks integer
+---@field added integer lines
+---@field removed integer lines
+---@field offset integer largest, in lines, absolute
+---@field fuzz integer largest, 0 to 2
+---@field recounted integer hunks whose @@ counts were wrong
+
+---Applies the hunks of file number index (from 1) to bytes. Errors: patch_mismatch (message: file, hunk, the first line that differs
+---with what is there, and the nearest place that would match), already_applied, ambiguous.
+---@param index integer
+---@param bytes string
+---@return string|nil, native.patch.report|native.failure
+function parsed:apply(index, bytes) end
+
+------------------------------------------------------------------------------------------------------------------------
+---@class native.search
+local search = {}
+
+---@param pattern string PCRE2, UTF-8
+---@param options? { ignore_case?: boolean }
+---@return native.search.regex|nil, native.failure? code invalid_pattern, message with the place
+function search.compile(pattern, options) end
+
+---@class native.search.regex
+local regex = {}
+
+---@class native.search.options
+---@field include? string glob of names or, where it holds a slash, of paths: "*.c", "src/**/*.lua"
+---@field max_matches? integer
+---@field max_bytes? integer of path and text together
+
+---@class native.search.found
+---@field matches { path: string, line: integer, text: string }[] in byte order of path, then by line; text UTF-8, repaired, long lines cut; a JSON array
+---@field files_searched integer
+---@field truncated boolean
+
+---Searches the regular files below path line by line; binary files (a NUL in the first 8 KiB) and links are passed over.
+---@param where native.folder
+---@param path string
+---@param options? native.search.options
+---@return native.search.found|nil, native.failure?
+function regex:files(where, path, options) end
+
+------------------------------------------------------------------------------------------------------------------------
+---@class native.text
+local text = {}
+
+---Bytes as UTF-8: what is not becomes U+FFFD (one per maximal ill-formed part, as the Unicode Standard recommends).
+---@param bytes string
+---@return string utf8, boolean changed
+function text.repair(bytes) end
+
+---@param bytes string
+---@return boolean
+function text.is_utf8(bytes) end
+
+---The longest prefix of at most size bytes that does not split a character.
+---@param utf8 string
+---@param size integer
+---@return string
+function text.cut(utf8, size) end
+
+---@param bytes string
+---@return string lower-case hex
+function text.sha256(bytes) end
+
+---@param bytes string
+---@return string
+function text.base64_encode(bytes) end
+
+---Strict RFC 4648, padding required.
+---@param base64 string
+---@return string|nil, native.failure? code invalid
+function text.base64_decode(base64) end
+
+------------------------------------------------------------------------------------------------------------------------
+---@class native.json
+---@field null lightuserdata the same value as cjson.null
+---@field array_metatable table marks a table as a JSON array, empty or not
+local json = {}
+
+---Compact RFC 8259 text of a value. Tables with array_metatable, or with t[1] ~= nil, are arrays; others objects, an empty one {}. Keys come in the order
+---of schema.order where given (then required, then byte order). Strings are repaired. Integers keep all digits, floats the shortest that reads back.
+---Raises for what JSON cannot hold (NaN, functions, mixed keys, depth over 200).
+---@param value any
+---@param schema? table a JSON Schema; its order, properties and items give the order of keys, at every level
+---@return string
+function json.encode(value, schema) end
+
+------------------------------------------------------------------------------------------------------------------------
+---@class native.file files and streams of the runner itself, outside the workspace
+local file = {}
+
+---Reads at most limit bytes. Errors: too_large, not_found, is_a_directory, cancelled, timeout, ...
+---@param path string "-" is stdin
+---@param limit integer
+---@return string|nil, native.failure?
+function file.read(path, limit) end
+
+---@class native.file.replace_options
+---@field durable? boolean default true: fsync of file and folder
+---@field mode? integer default 0644
+
+---Replaces a file: temporary file beside it, rename. Where the file is a mount point, or the folder takes no new file, it is written in place.
+---@param path string
+---@param parts string[] written one after the other
+---@param options? native.file.replace_options
+---@return "renamed"|"in_place"|nil, native.failure?
+function file.replace(path, parts, options) end
+
+---Opens a file to append lines; a torn last line of an earlier run is cut off. Not a link, not a FIFO.
+---@param path string
+---@return native.file.log|nil, native.failure?
+function file.append(path) end
+
+---@class native.file.log
+local log = {}
+
+---@param line string without the newline
+---@return true|nil, native.failure?
+function log:append(line) end
+function log:close() end
+
+---Writes to an open descriptor (1 or 2), waiting for a slow reader at most so long; true when all was written.
+---@param fd integer
+---@param bytes string
+---@param patience number seconds without progress
+---@return boolean
+function file.write(fd, bytes, patience) end
+
+---Creates a folder and those above it.
+---@param path string
+---@return true|nil, native.failure?
+function file.make_directory(path) end
+
+---@param fd integer
+---@return integer? columns nil where fd is no terminal
+function file.terminal_columns(fd) end
+
+---The process's environment, taken once: names to values. It is cleared of the names in secrets afterwards.
+---@param secrets string[] names that leave the environment for good
+---@return table<string, string>
+function file.environment(secrets) end

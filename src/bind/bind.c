@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the bindings share, see bind.h, and the list of them all.
+#include "bind/bind.h"
+
+#include "bundle.h"
+
+#include <string.h>
+
+int luaopen_cjson(lua_State *L);
+int luaopen_lpeg(lua_State *L);
+
+static const luaL_Reg modules[] = {
+    {"cjson", luaopen_cjson},
+    {"lpeg", luaopen_lpeg},
+    {"native.bundle", luaopen_native_bundle},
+    {"native.identity", luaopen_native_identity},
+    {"native.interrupt", luaopen_native_interrupt},
+    {NULL, NULL},
+};
+
+void bind_open_all(lua_State *L)
+{
+    luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
+    luaL_setfuncs(L, modules, 0);
+    lua_pop(L, 1);
+}
+
+int bind_fail(lua_State *L, struct error *error)
+{
+    lua_pushnil(L);
+    lua_createtable(L, 0, 3);
+    lua_pushstring(L, error->code);
+    lua_setfield(L, -2, "code");
+    lua_pushstring(L, error->message ? error->message : "out of memory");
+    lua_setfield(L, -2, "message");
+    if (error->number) {
+        lua_pushinteger(L, error->number);
+        lua_setfield(L, -2, "errno");
+    }
+    error_clear(error);
+    return 2;
+}
+
+void bind_push_interrupt(lua_State *L, enum interrupt_reason reason)
+{
+    bool cancelled = reason == INTERRUPT_CANCELLED;
+    lua_createtable(L, 0, 2);
+    lua_pushstring(L, cancelled ? "cancelled" : "timeout");
+    lua_setfield(L, -2, "code");
+    lua_pushstring(L, cancelled ? "the job was cancelled by a signal" : "the job's time was up");
+    lua_setfield(L, -2, "message");
+}
+
+static bool listed(const char *name, const char *const names[])
+{
+    for (; *names; names++)
+        if (strcmp(name, *names) == 0)
+            return true;
+    return false;
+}
+
+void bind_check_options(lua_State *L, int index, const char *const names[])
+{
+    if (lua_isnoneornil(L, index))
+        return;
+    luaL_checktype(L, index, LUA_TTABLE);
+    for (lua_pushnil(L); lua_next(L, index); lua_pop(L, 1)) {
+        if (lua_type(L, -2) != LUA_TSTRING || !listed(lua_tostring(L, -2), names))
+            luaL_argerror(L, index, lua_pushfstring(L, "unknown option '%s'", luaL_tolstring(L, -2, NULL)));
+    }
+}
+
+// Pushes the option's value and returns its type.
+static int push_option(lua_State *L, int index, const char *name)
+{
+    if (lua_isnoneornil(L, index)) {
+        lua_pushnil(L);
+        return LUA_TNIL;
+    }
+    return lua_getfield(L, index, name);
+}
+
+static void wrong_type(lua_State *L, int index, const char *name, const char *wanted)
+{
+    luaL_argerror(L, index, lua_pushfstring(L, "option '%s' must be %s", name, wanted));
+}
+
+lua_Integer bind_option_integer(lua_State *L, int index, const char *name, lua_Integer otherwise, lua_Integer minimum)
+{
+    int is_integer = 1;
+    lua_Integer value = otherwise;
+    if (push_option(L, index, name) != LUA_TNIL) {
+        value = lua_tointegerx(L, -1, &is_integer);
+        if (!is_integer || value < minimum)
+            wrong_type(L, index, name, lua_pushfstring(L, "an integer from %I", (LUAI_UACINT)minimum));
+    }
+    lua_pop(L, 1);
+    return value;
+}
+
+lua_Number bind_option_number(lua_State *L, int index, const char *name, lua_Number otherwise)
+{
+    int is_number = 1;
+    lua_Number value = otherwise;
+    if (push_option(L, index, name) != LUA_TNIL) {
+        value = lua_tonumberx(L, -1, &is_number);
+        if (!is_number)
+            wrong_type(L, index, name, "a number");
+    }
+    lua_pop(L, 1);
+    return value;
+}
+
+bool bind_option_boolean(lua_State *L, int index, const char *name, bool otherwise)
+{
+    bool value = otherwise;
+    if (push_option(L, index, name) != LUA_TNIL) {
+        if (!lua_isboolean(L, -1))
+            wrong_type(L, index, name, "a boolean");
+        value = lua_toboolean(L, -1);
+    }
+    lua_pop(L, 1);
+    return value;
+}
+
+const char *bind_option_string(lua_State *L, int index, const char *name, size_t *size)
+{
+    const char *value = NULL;
+    if (push_option(L, index, name) != LUA_TNIL) {
+        if (lua_type(L, -1) != LUA_TSTRING)
+            wrong_type(L, index, name, "a string");
+        value = lua_tolstring(L, -1, size);
+    }
+    lua_pop(L, 1);
+    return value;
+}

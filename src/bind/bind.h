@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the bindings share. A binding has three phases: check every argument, call core, push the result.
+//
+// Error contract of every native function: a raised error is misuse (a bug of the caller); what the world does comes
+// back as nil, {code=, message=, errno=}. What is held while Lua can raise belongs to a userdata.
+#ifndef SBA_BIND_BIND_H
+#define SBA_BIND_BIND_H
+
+#include "core/error.h"
+#include "core/interrupt.h"
+
+#include <lauxlib.h>
+#include <lua.h>
+#include <stdbool.h>
+
+// Puts every native.* module into package.preload.
+void bind_open_all(lua_State *L);
+
+// One for each native.* module, in the file of the same name.
+int luaopen_native_identity(lua_State *L);
+int luaopen_native_interrupt(lua_State *L);
+
+// Pushes nil and a failure made of *error, clears *error, returns 2.
+int bind_fail(lua_State *L, struct error *error);
+
+// Pushes the failure table of an interrupt: code "timeout" or "cancelled".
+void bind_push_interrupt(lua_State *L, enum interrupt_reason reason);
+
+// Raises an error unless the value at index is nil, absent or a table whose keys are all among names (NULL-terminated).
+void bind_check_options(lua_State *L, int index, const char *const names[]);
+
+// Options of the table at index (nil counts as an empty table). The wrong type raises an error that names the option.
+lua_Integer bind_option_integer(lua_State *L, int index, const char *name, lua_Integer otherwise, lua_Integer minimum);
+lua_Number bind_option_number(lua_State *L, int index, const char *name, lua_Number otherwise);
+bool bind_option_boolean(lua_State *L, int index, const char *name, bool otherwise);
+// NULL where absent. The string lives as long as the table holds it.
+const char *bind_option_string(lua_State *L, int index, const char *name, size_t *size);
+
+#endif

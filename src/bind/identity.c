@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// native.identity: who the runner is, and whom it becomes.
+#include "core/identity.h"
+
+#include "bind/bind.h"
+
+#include <unistd.h>
+
+// uid() -> effective user id
+static int f_uid(lua_State *L)
+{
+    lua_pushinteger(L, geteuid());
+    return 1;
+}
+
+// pid() -> process id
+static int f_pid(lua_State *L)
+{
+    lua_pushinteger(L, getpid());
+    return 1;
+}
+
+// become(user) -> true | nil, failure
+static int f_become(lua_State *L)
+{
+    struct error error = {0};
+    if (identity_become(luaL_checkstring(L, 1), &error) < 0)
+        return bind_fail(L, &error);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+static const luaL_Reg functions[] = {{"uid", f_uid}, {"pid", f_pid}, {"become", f_become}, {NULL, NULL}};
+
+int luaopen_native_identity(lua_State *L)
+{
+    luaL_newlib(L, functions);
+    return 1;
+}

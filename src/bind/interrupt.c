@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// native.interrupt: the deadline, the cancel flag and the monotonic clock, in seconds.
+#include "core/interrupt.h"
+
+#include "bind/bind.h"
+
+#include <signal.h>
+
+// now() -> seconds on the monotonic clock
+static int f_now(lua_State *L)
+{
+    lua_pushnumber(L, (lua_Number)interrupt_now() / 1000);
+    return 1;
+}
+
+// set_deadline(seconds from now)
+static int f_set_deadline(lua_State *L)
+{
+    lua_Number seconds = luaL_checknumber(L, 1);
+    luaL_argcheck(L, seconds >= 0, 1, "must not be negative");
+    interrupt_set_deadline(seconds < 9e15 ? (int64_t)(seconds * 1000) : INT64_MAX);
+    return 0;
+}
+
+// remaining() -> seconds, or nil where there is no deadline
+static int f_remaining(lua_State *L)
+{
+    int64_t left = interrupt_remaining();
+    if (left == INT64_MAX)
+        lua_pushnil(L);
+    else
+        lua_pushnumber(L, (lua_Number)left / 1000);
+    return 1;
+}
+
+// reason() -> nil, or the failure {code = "timeout"|"cancelled", message =}
+static int f_reason(lua_State *L)
+{
+    enum interrupt_reason reason = interrupt_reason();
+    if (reason == INTERRUPT_NONE)
+        lua_pushnil(L);
+    else
+        bind_push_interrupt(L, reason);
+    return 1;
+}
+
+// signal() -> nil, or "SIGTERM", "SIGINT"
+static int f_signal(lua_State *L)
+{
+    int number = interrupt_signal();
+    if (number == 0)
+        lua_pushnil(L);
+    else
+        lua_pushstring(L, number == SIGINT ? "SIGINT" : "SIGTERM");
+    return 1;
+}
+
+static int f_lift(lua_State *L)
+{
+    (void)L;
+    interrupt_lift();
+    return 0;
+}
+
+static const luaL_Reg functions[] = {
+    {"now", f_now},
+    {"set_deadline", f_set_deadline},
+    {"remaining", f_remaining},
+    {"reason", f_reason},
+    {"signal", f_signal},
+    {"lift", f_lift},
+    {NULL, NULL},
+};
+
+int luaopen_native_interrupt(lua_State *L)
+{
+    luaL_newlib(L, functions);
+    return 1;
+}

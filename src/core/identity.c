@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hardening and the change of user, see identity.h.
+#include "core/identity.h"
+
+#include "core/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+static void must(int outcome, const char *what)
+{
+    if (outcome >= 0)
+        return;
+    fprintf(stderr, "cynode-sba: cannot start: %s: %s\n", what, strerror(errno));
+    exit(3);
+}
+
+void identity_harden(void)
+{
+    // A descriptor of ours must never land on 0, 1 or 2 and be taken for a standard stream.
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            must(open("/dev/null", O_RDWR), "opening /dev/null");
+    must(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "closing the process to others (PR_SET_DUMPABLE)");
+    must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "giving up new privileges (PR_SET_NO_NEW_PRIVS)");
+    must(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "adopting orphans (PR_SET_CHILD_SUBREAPER)");
+    signal(SIGPIPE, SIG_IGN);
+}
+
+// A whole decimal number below 2^32 - 1 (which means "no id").
+static bool parse_id(const char *text, unsigned *id)
+{
+    char *end;
+    if (*text < '0' || *text > '9')
+        return false;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    if (errno || *end || value >= 0xffffffffu)
+        return false;
+    *id = (unsigned)value;
+    return true;
+}
+
+static int find_group(const char *text, gid_t *gid, struct error *error)
+{
+    if (parse_id(text, gid))
+        return 0;
+    const struct group *entry = getgrnam(text);
+    if (!entry)
+        return error_set(error, "unknown_user", 0, "the group %s is not in /etc/group; name a GID", text);
+    *gid = entry->gr_gid;
+    return 0;
+}
+
+static int find_user(const char *text, uid_t *uid, gid_t *gid, struct error *error)
+{
+    bool numeric = parse_id(text, uid);
+    const struct passwd *entry = numeric ? getpwuid(*uid) : getpwnam(text);
+    if (!entry && !numeric)
+        return error_set(error, "unknown_user", 0, "the user %s is not in /etc/passwd; name a UID", text);
+    *uid = entry ? entry->pw_uid : *uid;
+    *gid = entry ? entry->pw_gid : *uid;
+    return 0;
+}
+
+int identity_become(const char *user, struct error *error)
+{
+    uid_t uid;
+    gid_t gid;
+    const char *colon = strchr(user, ':');
+    cleanup_free char *name = colon ? strndup(user, (size_t)(colon - user)) : strdup(user);
+
+    if (!name || !*name || (colon && !colon[1]))
+        return error_set(error, "invalid", 0, "%s is no user; write UID, UID:GID or a name", user);
+    if (find_user(name, &uid, &gid, error) < 0 || (colon && find_group(colon + 1, &gid, error) < 0))
+        return -1;
+    if (uid == 0)
+        return error_set(error, "invalid", 0, "%s is root; name an ordinary user", user);
+    if (uid == geteuid() && uid == getuid() && gid == getegid())
+        return 0;
+    if (setgroups(1, &gid) < 0 || setresgid(gid, gid, gid) < 0 || setresuid(uid, uid, uid) < 0)
+        return error_system(error, errno, "cannot become user %s", user);
+    if (setresuid(0, 0, 0) == 0)
+        return error_set(error, "permission_denied", 0, "the change to user %s could be undone", user);
+    must(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "closing the process to others (PR_SET_DUMPABLE)");
+    return 0;
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// The deadline and the cancel flag, see interrupt.h.
+#include "core/interrupt.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+static volatile sig_atomic_t cancel_signal;
+static int64_t deadline = INT64_MAX;
+static bool lifted;
+static int event_fd = -1;
+
+static void on_signal(int number)
+{
+    int saved = errno;
+    uint64_t one = 1;
+    if (!cancel_signal)
+        cancel_signal = number;
+    ssize_t ignored = write(event_fd, &one, sizeof one);
+    (void)ignored;
+    errno = saved;
+}
+
+void interrupt_install(void)
+{
+    event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (event_fd < 0) {
+        fprintf(stderr, "cynode-sba: cannot start: no event descriptor: %s\n", strerror(errno));
+        exit(3);
+    }
+    // No SA_RESTART: a blocking read of the job must end with EINTR when the node gives up.
+    struct sigaction action = {.sa_handler = on_signal};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+}
+
+int64_t interrupt_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void interrupt_set_deadline(int64_t milliseconds)
+{
+    int64_t now = interrupt_now();
+    deadline = milliseconds > INT64_MAX - now ? INT64_MAX : now + milliseconds;
+}
+
+int64_t interrupt_remaining(void)
+{
+    if (lifted || deadline == INT64_MAX)
+        return INT64_MAX;
+    int64_t left = deadline - interrupt_now();
+    return left > 0 ? left : 0;
+}
+
+enum interrupt_reason interrupt_reason(void)
+{
+    if (lifted)
+        return INTERRUPT_NONE;
+    if (cancel_signal)
+        return INTERRUPT_CANCELLED;
+    return interrupt_remaining() == 0 ? INTERRUPT_TIMEOUT : INTERRUPT_NONE;
+}
+
+int interrupt_signal(void)
+{
+    return cancel_signal;
+}
+
+int interrupt_fd(void)
+{
+    return lifted ? -1 : event_fd;
+}
+
+int interrupt_poll_timeout(int64_t wished)
+{
+    int64_t left = interrupt_remaining();
+    if (wished >= 0 && wished < left)
+        left = wished;
+    if (left == INT64_MAX)
+        return -1;
+    return left > INT_MAX ? INT_MAX : (int)left;
+}
+
+void interrupt_lift(void)
+{
+    lifted = true;
+}

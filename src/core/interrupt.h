@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// One deadline and one cancel flag that every wait in core obeys.
+//
+// SIGTERM and SIGINT cancel. All times are milliseconds on CLOCK_MONOTONIC. Nothing here fails: an event file that
+// cannot be had at the start ends the program, for it could not be stopped in good order.
+#ifndef SBA_CORE_INTERRUPT_H
+#define SBA_CORE_INTERRUPT_H
+
+#include <stdint.h>
+
+enum interrupt_reason { INTERRUPT_NONE, INTERRUPT_TIMEOUT, INTERRUPT_CANCELLED };
+
+// Installs the signal handlers. Once, at the start.
+void interrupt_install(void);
+
+// Milliseconds on the monotonic clock.
+int64_t interrupt_now(void);
+
+// Sets the deadline that many milliseconds from now; a second call replaces the first.
+void interrupt_set_deadline(int64_t milliseconds);
+
+// Milliseconds until the deadline, never below 0; INT64_MAX where none is set or the interrupt was lifted.
+int64_t interrupt_remaining(void);
+
+// Why work must stop now; a cancel goes before a timeout. INTERRUPT_NONE after interrupt_lift.
+enum interrupt_reason interrupt_reason(void);
+
+// The signal that cancelled, or 0.
+int interrupt_signal(void);
+
+// A descriptor that polls readable from the first cancel on (not drained, so every waiter sees it). Never close it.
+// -1 after interrupt_lift, which poll(2) ignores.
+int interrupt_fd(void);
+
+// What to give poll(2) as timeout: the wished milliseconds (negative: no wish) or what is left to the deadline,
+// whichever is less.
+int interrupt_poll_timeout(int64_t wished);
+
+// The work is over, for whatever reason: from here on nothing is cut short, so that the result can be written.
+void interrupt_lift(void);
+
+#endif

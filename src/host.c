@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hosts the Lua state, see host.h.
+#include "host.h"
+
+#include "bind/bind.h"
+#include "bundle.h"
+#include "core/interrupt.h"
+
+#include <lauxlib.h>
+#include <lua.h>
+#include <lualib.h>
+#include <stdio.h>
+
+enum { INSTRUCTIONS_BETWEEN_CHECKS = 20000 };
+
+// Runaway Lua is stopped as a wait in core would be: with an error that carries the reason as its code.
+static void stop_when_interrupted(lua_State *L, lua_Debug *unused)
+{
+    (void)unused;
+    enum interrupt_reason reason = interrupt_reason();
+    if (reason == INTERRUPT_NONE)
+        return;
+    bind_push_interrupt(L, reason);
+    lua_error(L);
+}
+
+// The two searchers that a sealed state has: preload and the bundle. The path and cpath of the other two are empty, so
+// they find nothing; they stay for `--lua`, where a script may set them.
+static void seal_loader(lua_State *L)
+{
+    lua_getglobal(L, "package");
+    lua_pushliteral(L, "");
+    lua_setfield(L, -2, "path");
+    lua_pushliteral(L, "");
+    lua_setfield(L, -2, "cpath");
+    lua_getfield(L, -1, "searchers");
+    for (lua_Integer i = (lua_Integer)lua_rawlen(L, -1); i >= 2; i--) {
+        lua_rawgeti(L, -1, i);
+        lua_rawseti(L, -2, i + 1);
+    }
+    lua_pushcfunction(L, bundle_searcher);
+    lua_rawseti(L, -2, 2);
+    lua_pop(L, 2);
+}
+
+static int with_traceback(lua_State *L)
+{
+    luaL_traceback(L, L, luaL_tolstring(L, 1, NULL), 1);
+    return 1;
+}
+
+static int prepare_and_run(lua_State *L)
+{
+    int argc = (int)lua_tointeger(L, 1);
+    char **argv = lua_touserdata(L, 2);
+
+    lua_pushboolean(L, 1);
+    lua_setfield(L, LUA_REGISTRYINDEX, "LUA_NOENV");
+    luaL_openlibs(L);
+    seal_loader(L);
+    bind_open_all(L);
+    lua_sethook(L, stop_when_interrupted, LUA_MASKCOUNT, INSTRUCTIONS_BETWEEN_CHECKS);
+
+    lua_getglobal(L, "require");
+    lua_pushliteral(L, "sba.main");
+    lua_call(L, 1, 1);
+    lua_createtable(L, argc, 1);
+    for (int i = 0; i < argc; i++) {
+        lua_pushstring(L, argv[i]);
+        lua_rawseti(L, -2, i);
+    }
+    lua_call(L, 1, 1);
+    return 1;
+}
+
+int host_run(int argc, char **argv)
+{
+    int status = -1;
+    lua_State *L = luaL_newstate();
+    if (!L) {
+        fputs("cynode-sba: cannot start: out of memory\n", stderr);
+        return -1;
+    }
+    lua_gc(L, LUA_GCGEN, 0, 0);
+    lua_pushcfunction(L, with_traceback);
+    lua_pushcfunction(L, prepare_and_run);
+    lua_pushinteger(L, argc);
+    lua_pushlightuserdata(L, argv);
+    if (lua_pcall(L, 2, 1, 1) == LUA_OK)
+        status = (int)lua_tointeger(L, -1);
+    else
+        fprintf(stderr, "cynode-sba: %s\n", lua_tostring(L, -1));
+    lua_close(L);
+    return status;
+}

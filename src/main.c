@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// cynode-sba, the sandbox agent runner: hardens the process and hosts the Lua state. What a job is, and what is done,
+// is in lua/.
+#include "core/identity.h"
+#include "core/interrupt.h"
+#include "host.h"
+
+enum { EXIT_INTERNAL = 3 };
+
+int main(int argc, char **argv)
+{
+    identity_harden();
+    interrupt_install();
+    int status = host_run(argc, argv);
+    return status < 0 ? EXIT_INTERNAL : status;
+}

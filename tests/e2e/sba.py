@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The binary from outside: job in, result out. What every end-to-end test shares.
+
+SBA_BINARY names the binary, SBA_BUILD its build (dev or release). Run as root, the tests start the runner as an ordinary
+user, because it refuses root; run as an ordinary user, they start it as that user.
+"""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import unittest
+
+BINARY = os.environ["SBA_BINARY"]
+IS_DEV = os.environ.get("SBA_BUILD", "dev") == "dev"
+UID = GID = 54321 if os.geteuid() == 0 else None
+
+
+def ordinary_user():
+    """Arguments for subprocess that make the child an ordinary user."""
+    return {"user": UID, "group": GID, "extra_groups": []} if UID else {}
+
+
+class Outcome:
+    """What a finished run left: exit status, result (dict or None), log (list of dicts), stdout and stderr (bytes)."""
+
+    def __init__(self, process, stdout, stderr, result_path):
+        self.exit, self.stdout, self.stderr = process.returncode, stdout, stderr
+        self.result_bytes = result_path.read_bytes() if result_path.is_file() else None
+        self.result = json.loads(self.result_bytes) if self.result_bytes else None
+
+    @property
+    def log(self):
+        return [json.loads(line) for line in self.stdout.splitlines()]
+
+
+class SandboxCase(unittest.TestCase):
+    """A test with a job folder and a workspace of its own, both owned by the ordinary user."""
+
+    def setUp(self):
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix="sba-test-"))
+        self.addCleanup(shutil.rmtree, self.root, ignore_errors=True)
+        os.chmod(self.root, 0o755)
+        self.job_folder, self.workspace = self.root / "job", self.root / "workspace"
+        for folder in (self.job_folder, self.workspace):
+            folder.mkdir()
+            self.give(folder)
+        self.result_path = self.job_folder / "result.json"
+
+    def give(self, *paths):
+        """Makes paths belong to the ordinary user."""
+        if UID:
+            for path in paths:
+                os.chown(path, UID, GID, follow_symlinks=False)
+
+    def put(self, path, content=b"", mode=0o644):
+        """Writes a file of the workspace, with its folders."""
+        target = self.workspace / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content if isinstance(content, bytes) else content.encode())
+        target.chmod(mode)
+        self.give(target)
+        for parent in target.parents:
+            if parent == self.root:
+                break
+            self.give(parent)
+        return target
+
+    @staticmethod
+    def job(*steps, **fields):
+        """A valid job of these steps; max_runtime_seconds and max_output_bytes may be given by name."""
+        constraints = {"max_runtime_seconds": fields.pop("max_runtime_seconds", 60),
+                       "max_output_bytes": fields.pop("max_output_bytes", 1 << 20)}
+        return {"protocol_version": "1.0", "job_id": "job-1", "task_id": "task-1", "constraints": constraints,
+                "steps": list(steps), **fields}
+
+    @staticmethod
+    def step(type, **arguments):
+        return {"type": type, "arguments": arguments}
+
+    def arguments(self):
+        return ["--job", str(self.job_folder / "job.json"), "--result", str(self.result_path),
+                "--workspace", str(self.workspace)]
+
+    def start(self, job, *more, wrapper=(), env=None, **options):
+        """Starts the runner on a job (dict, str or bytes) and returns the Popen. wrapper: a command before the binary."""
+        if isinstance(job, dict):
+            job = json.dumps(job)
+        path = self.job_folder / "job.json"
+        path.write_bytes(job if isinstance(job, bytes) else job.encode())
+        self.give(path)
+        environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", **(env or {})}
+        options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
+                   **ordinary_user(), **options}
+        return subprocess.Popen([*wrapper, BINARY, *self.arguments(), *more], env=environment, **options)
+
+    def run_job(self, job, *more, timeout=120, **options):
+        """Runs a job to its end. A run that hangs past timeout (seconds) is killed and fails the test."""
+        process = self.start(job, *more, **options)
+        try:
+            stdout, stderr = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+            self.fail(f"the runner did not end within {timeout} s")
+        return Outcome(process, stdout, stderr, self.result_path)
+
+
+def main():
+    unittest.main(verbosity=2)
