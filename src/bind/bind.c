@@ -15,6 +15,7 @@ static const luaL_Reg modules[] = {
     {"native.bundle", luaopen_native_bundle},
     {"native.identity", luaopen_native_identity},
     {"native.interrupt", luaopen_native_interrupt},
+    {"native.text", luaopen_native_text},
     {NULL, NULL},
 };
 
@@ -49,6 +50,24 @@ void bind_push_interrupt(lua_State *L, enum interrupt_reason reason)
     lua_setfield(L, -2, "code");
     lua_pushstring(L, cancelled ? "the job was cancelled by a signal" : "the job's time was up");
     lua_setfield(L, -2, "message");
+}
+
+static int free_buffer(lua_State *L)
+{
+    buffer_free(lua_touserdata(L, 1));
+    return 0;
+}
+
+static const luaL_Reg buffer_metamethods[] = {{"__gc", free_buffer}, {"__close", free_buffer}, {NULL, NULL}};
+
+struct buffer *bind_new_buffer(lua_State *L)
+{
+    struct buffer *buffer = lua_newuserdatauv(L, sizeof *buffer, 0);
+    *buffer = (struct buffer){0};
+    if (luaL_newmetatable(L, "native.buffer"))
+        luaL_setfuncs(L, buffer_metamethods, 0);
+    lua_setmetatable(L, -2);
+    return buffer;
 }
 
 static bool listed(const char *name, const char *const names[])

@@ -6,6 +6,7 @@
 #ifndef SBA_BIND_BIND_H
 #define SBA_BIND_BIND_H
 
+#include "core/buffer.h"
 #include "core/error.h"
 #include "core/interrupt.h"
 
@@ -19,12 +20,16 @@ void bind_open_all(lua_State *L);
 // One for each native.* module, in the file of the same name.
 int luaopen_native_identity(lua_State *L);
 int luaopen_native_interrupt(lua_State *L);
+int luaopen_native_text(lua_State *L);
 
 // Pushes nil and a failure made of *error, clears *error, returns 2.
 int bind_fail(lua_State *L, struct error *error);
 
 // Pushes the failure table of an interrupt: code "timeout" or "cancelled".
 void bind_push_interrupt(lua_State *L, enum interrupt_reason reason);
+
+// Pushes an empty buffer that Lua owns: freed when it is collected, closed or emptied with buffer_free.
+struct buffer *bind_new_buffer(lua_State *L);
 
 // Raises an error unless the value at index is nil, absent or a table whose keys are all among names (NULL-terminated).
 void bind_check_options(lua_State *L, int index, const char *const names[]);

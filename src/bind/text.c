@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// native.text: bytes as UTF-8, base64, SHA-256.
+#include "core/text.h"
+
+#include "bind/bind.h"
+
+// repair(bytes) -> utf8, changed
+static int f_repair(lua_State *L)
+{
+    size_t size;
+    const char *bytes = luaL_checklstring(L, 1, &size);
+    bool changed = !text_is_utf8(bytes, size);
+    if (changed) {
+        struct buffer *out = bind_new_buffer(L);
+        if (text_repair(bytes, size, out) < 0)
+            return luaL_error(L, "not enough memory");
+        lua_pushlstring(L, out->data, out->size);
+    } else {
+        lua_pushvalue(L, 1);
+    }
+    lua_pushboolean(L, changed);
+    return 2;
+}
+
+// is_utf8(bytes) -> boolean
+static int f_is_utf8(lua_State *L)
+{
+    size_t size;
+    const char *bytes = luaL_checklstring(L, 1, &size);
+    lua_pushboolean(L, text_is_utf8(bytes, size));
+    return 1;
+}
+
+// cut(utf8, size) -> the longest prefix of at most size bytes that does not split a character
+static int f_cut(lua_State *L)
+{
+    size_t size;
+    const char *utf8 = luaL_checklstring(L, 1, &size);
+    lua_Integer limit = luaL_checkinteger(L, 2);
+    luaL_argcheck(L, limit >= 0, 2, "must not be negative");
+    lua_pushlstring(L, utf8, text_cut(utf8, size, (size_t)limit));
+    return 1;
+}
+
+// sha256(bytes) -> lower-case hex
+static int f_sha256(lua_State *L)
+{
+    size_t size;
+    char hex[TEXT_SHA256_HEX];
+    struct text_sha256 sha256;
+    const char *bytes = luaL_checklstring(L, 1, &size);
+    text_sha256_init(&sha256);
+    text_sha256_update(&sha256, bytes, size);
+    text_sha256_final(&sha256, hex);
+    lua_pushstring(L, hex);
+    return 1;
+}
+
+// base64_encode(bytes) -> base64
+static int f_base64_encode(lua_State *L)
+{
+    size_t size;
+    const char *bytes = luaL_checklstring(L, 1, &size);
+    struct buffer *out = bind_new_buffer(L);
+    if (text_base64_encode(bytes, size, out) < 0)
+        return luaL_error(L, "not enough memory");
+    lua_pushlstring(L, out->data, out->size);
+    return 1;
+}
+
+// base64_decode(base64) -> bytes | nil, failure
+static int f_base64_decode(lua_State *L)
+{
+    size_t size;
+    const char *base64 = luaL_checklstring(L, 1, &size);
+    struct buffer *out = bind_new_buffer(L);
+    struct error error = {0};
+    if (text_base64_decode(base64, size, out, &error) < 0)
+        return bind_fail(L, &error);
+    lua_pushlstring(L, out->data, out->size);
+    return 1;
+}
+
+static const luaL_Reg functions[] = {
+    {"repair", f_repair},
+    {"is_utf8", f_is_utf8},
+    {"cut", f_cut},
+    {"sha256", f_sha256},
+    {"base64_encode", f_base64_encode},
+    {"base64_decode", f_base64_decode},
+    {NULL, NULL},
+};
+
+int luaopen_native_text(lua_State *L)
+{
+    luaL_newlib(L, functions);
+    return 1;
+}

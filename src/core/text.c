@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+// UTF-8, base64 and SHA-256, see text.h. The SHA-256 functions are OpenSSL's low-level ones, because the newer interface
+// loads a provider first, which costs a short job more than its own work.
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include "core/text.h"
+
+#include <openssl/sha.h>
+#include <stdint.h>
+#include <string.h>
+
+static const uint64_t high_bits = 0x8080808080808080u;
+
+// How many of the bytes at the start are ASCII.
+static size_t ascii_span(const unsigned char *bytes, size_t size)
+{
+    size_t i = 0;
+    for (; i + 32 <= size; i += 32) {
+        uint64_t words[4];
+        memcpy(words, bytes + i, sizeof words);
+        if ((words[0] | words[1] | words[2] | words[3]) & high_bits)
+            break;
+    }
+    while (i < size && bytes[i] < 0x80)
+        i++;
+    return i;
+}
+
+// What a lead byte asks for: how long its sequence is (0: not a lead byte), and what the second byte may be (Unicode
+// 15, table 3-7).
+static size_t sequence_length(unsigned char lead, unsigned char *low, unsigned char *high)
+{
+    *low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+    *high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+    if (lead < 0x80)
+        return 1;
+    if (lead < 0xC2 || lead > 0xF4)
+        return 0;
+    return lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+}
+
+// Counts the bytes at the start that fit one sequence; *whole says whether they are all of it.
+static size_t match_sequence(const unsigned char *bytes, size_t size, bool *whole)
+{
+    unsigned char low, high;
+    size_t length = sequence_length(bytes[0], &low, &high), i = length != 0;
+    for (; i < length && i < size && bytes[i] >= low && bytes[i] <= high; i++) {
+        low = 0x80;
+        high = 0xBF;
+    }
+    *whole = length && i == length;
+    return i;
+}
+
+size_t text_utf8_span(const char *bytes, size_t size)
+{
+    const unsigned char *p = (const unsigned char *)bytes;
+    size_t i = 0;
+    bool whole = true;
+    while (i < size) {
+        if (p[i] < 0x80) {
+            i += ascii_span(p + i, size - i);
+            continue;
+        }
+        size_t length = match_sequence(p + i, size - i, &whole);
+        if (!whole)
+            break;
+        i += length;
+    }
+    return i;
+}
+
+bool text_is_utf8(const char *bytes, size_t size)
+{
+    return text_utf8_span(bytes, size) == size;
+}
+
+size_t text_bad_span(const char *bytes, size_t size)
+{
+    bool whole;
+    size_t length = match_sequence((const unsigned char *)bytes, size, &whole);
+    return length ? length : 1;
+}
+
+int text_repair(const char *bytes, size_t size, struct buffer *out)
+{
+    if (buffer_reserve(out, size) < 0)
+        return -1;
+    for (size_t i = 0;;) {
+        size_t good = text_utf8_span(bytes + i, size - i);
+        if (buffer_append(out, bytes + i, good) < 0)
+            return -1;
+        i += good;
+        if (i == size)
+            return 0;
+        if (buffer_append(out, "\xEF\xBF\xBD", 3) < 0)
+            return -1;
+        i += text_bad_span(bytes + i, size - i);
+    }
+}
+
+size_t text_cut(const char *utf8, size_t size, size_t limit)
+{
+    if (size <= limit)
+        return size;
+    while (limit > 0 && ((unsigned char)utf8[limit] & 0xC0) == 0x80)
+        limit--;
+    return limit;
+}
+
+static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+int text_base64_encode(const char *bytes, size_t size, struct buffer *out)
+{
+    const unsigned char *p = (const unsigned char *)bytes;
+    if (size > SIZE_MAX / 2 || buffer_reserve(out, (size + 2) / 3 * 4) < 0)
+        return -1;
+    char *to = out->data + out->size;
+    for (; size >= 3; size -= 3, p += 3) {
+        uint32_t group = (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2];
+        *to++ = digits[group >> 18];
+        *to++ = digits[group >> 12 & 63];
+        *to++ = digits[group >> 6 & 63];
+        *to++ = digits[group & 63];
+    }
+    if (size > 0) {
+        uint32_t group = (uint32_t)p[0] << 16 | (size == 2 ? (uint32_t)p[1] << 8 : 0);
+        *to++ = digits[group >> 18];
+        *to++ = digits[group >> 12 & 63];
+        *to++ = size == 2 ? digits[group >> 6 & 63] : '=';
+        *to++ = '=';
+    }
+    out->size = (size_t)(to - out->data);
+    return 0;
+}
+
+enum { NO_DIGIT = 64 };
+
+static void fill_values(unsigned char values[256])
+{
+    memset(values, NO_DIGIT, 256);
+    for (unsigned char i = 0; i < 64; i++)
+        values[(unsigned char)digits[i]] = i;
+}
+
+static int bad_base64(struct error *error, size_t offset, const char *why)
+{
+    return error_set(error, "invalid", 0, "not base64: %s at byte %zu", why, offset);
+}
+
+int text_base64_decode(const char *base64, size_t size, struct buffer *out, struct error *error)
+{
+    const unsigned char *p = (const unsigned char *)base64;
+    unsigned char values[256];
+    if (size % 4)
+        return error_set(error, "invalid", 0, "not base64: %zu bytes are no multiple of 4", size);
+    if (buffer_reserve(out, size / 4 * 3) < 0)
+        return error_set(error, "out_of_memory", 0, "out of memory for %zu bytes of base64", size);
+    fill_values(values);
+    size_t padding = size == 0 || p[size - 1] != '=' ? 0 : p[size - 2] != '=' ? 1 : 2;
+    char *to = out->data + out->size;
+    uint32_t group = 0;
+    for (size_t i = 0; i < size - padding; i++) {
+        if (values[p[i]] == NO_DIGIT)
+            return bad_base64(error, i, "a byte outside its alphabet");
+        group = group << 6 | values[p[i]];
+        if (i % 4 == 3) {
+            *to++ = (char)(group >> 16);
+            *to++ = (char)(group >> 8);
+            *to++ = (char)group;
+        }
+    }
+    if (padding) {
+        if (group & (padding == 1 ? 3 : 15))
+            return bad_base64(error, size - padding - 1, "unused bits that are not zero");
+        group <<= 6 * padding;
+        *to++ = (char)(group >> 16);
+        if (padding == 1)
+            *to++ = (char)(group >> 8);
+    }
+    out->size = (size_t)(to - out->data);
+    return 0;
+}
+
+_Static_assert(sizeof(SHA256_CTX) <= sizeof(struct text_sha256), "text_sha256 holds OpenSSL's context");
+
+void text_sha256_init(struct text_sha256 *sha256)
+{
+    SHA256_Init((SHA256_CTX *)(void *)sha256->state);
+}
+
+void text_sha256_update(struct text_sha256 *sha256, const void *bytes, size_t size)
+{
+    SHA256_Update((SHA256_CTX *)(void *)sha256->state, bytes, size);
+}
+
+void text_sha256_final(struct text_sha256 *sha256, char hex[TEXT_SHA256_HEX])
+{
+    unsigned char digest[SHA256_DIGEST_LENGTH];
+    SHA256_Final(digest, (SHA256_CTX *)(void *)sha256->state);
+    for (size_t i = 0; i < sizeof digest; i++) {
+        hex[2 * i] = "0123456789abcdef"[digest[i] >> 4];
+        hex[2 * i + 1] = "0123456789abcdef"[digest[i] & 15];
+    }
+    hex[TEXT_SHA256_HEX - 1] = '\0';
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes as text: UTF-8, base64, SHA-256. Texts are bytes with a size, never C strings.
+//
+// Error contract: functions that return int give 0, or -1 when memory is out; text_base64_decode as error.h says.
+#ifndef SBA_CORE_TEXT_H
+#define SBA_CORE_TEXT_H
+
+#include "core/buffer.h"
+#include "core/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { TEXT_SHA256_HEX = 65 }; // 64 hex digits and the NUL
+
+// Whether the bytes are well-formed UTF-8 (no surrogates, no overlong forms, nothing above U+10FFFF).
+bool text_is_utf8(const char *bytes, size_t size);
+
+// Length of the longest prefix that is well-formed UTF-8.
+size_t text_utf8_span(const char *bytes, size_t size);
+
+// The ill-formed bytes at the start of bytes (size > 0) that one U+FFFD stands for: a maximal subpart (Unicode 15,
+// section 3.9), or one byte. 1 to 3.
+size_t text_bad_span(const char *bytes, size_t size);
+
+// Appends the bytes as UTF-8: each maximal ill-formed subpart becomes one U+FFFD. NULs stay.
+int text_repair(const char *bytes, size_t size, struct buffer *out);
+
+// Size of the longest prefix of at most limit bytes that does not split a character.
+size_t text_cut(const char *utf8, size_t size, size_t limit);
+
+// Appends RFC 4648 base64 with padding.
+int text_base64_encode(const char *bytes, size_t size, struct buffer *out);
+
+// Appends what strict base64 says: padding required, nothing between, unused bits zero. Errors: invalid, out_of_memory.
+int text_base64_decode(const char *base64, size_t size, struct buffer *out, struct error *error);
+
+// SHA-256 in pieces: init, update any number of times, final once.
+struct text_sha256 {
+    _Alignas(8) unsigned char state[112];
+};
+
+void text_sha256_init(struct text_sha256 *sha256);
+void text_sha256_update(struct text_sha256 *sha256, const void *bytes, size_t size);
+// Writes lower-case hex and a NUL.
+void text_sha256_final(struct text_sha256 *sha256, char hex[TEXT_SHA256_HEX]);
+
+#endif

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/text: UTF-8 repair against the Unicode Standard's examples and a slow second opinion, base64, SHA-256.
+#include "core/text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define BAD "\xEF\xBF\xBD"
+#define SIZED(literal) literal, sizeof(literal) - 1
+
+static void check_repair(const char *bytes, size_t size, const char *wanted, size_t wanted_size)
+{
+    struct buffer out = {0};
+    char *exact = malloc(size + !size); // so that AddressSanitizer sees a read past the end
+    memcpy(exact, bytes, size);
+    assert_int_equal(text_repair(exact, size, &out), 0);
+    assert_int_equal(out.size, wanted_size);
+    if (wanted_size)
+        assert_memory_equal(out.data, wanted, wanted_size);
+    assert_int_equal(text_is_utf8(exact, size), size == wanted_size && (!size || memcmp(bytes, wanted, size) == 0));
+    assert_true(text_is_utf8(wanted, wanted_size));
+    free(exact);
+    buffer_free(&out);
+}
+
+static void repairs_as_the_standard_says(void **state)
+{
+    (void)state;
+    check_repair(SIZED(""), SIZED(""));
+    check_repair(SIZED("plain\0text"), SIZED("plain\0text"));
+    check_repair(SIZED("\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"), SIZED("\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"));
+    // Tables 3-8 to 3-11 of the standard.
+    check_repair(SIZED("\xC0\xAF\xE0\x80\xBF\xF0\x81\x82\x41"), SIZED(BAD BAD BAD BAD BAD BAD BAD BAD "A"));
+    check_repair(SIZED("\xED\xA0\x80\xED\xBF\xBF\xED\xAF\x41"), SIZED(BAD BAD BAD BAD BAD BAD BAD BAD "A"));
+    check_repair(SIZED("\xF4\x91\x92\x93\xFF\x41\x80\xBF\x42"), SIZED(BAD BAD BAD BAD BAD "A" BAD BAD "B"));
+    check_repair(SIZED("\xE1\x80\xE2\xF0\x91\x92\xF1\xBF\x41"), SIZED(BAD BAD BAD BAD "A"));
+}
+
+static void repairs_what_is_cut_off(void **state)
+{
+    (void)state;
+    check_repair(SIZED("a\xF0\x9F\x98"), SIZED("a" BAD));
+    check_repair(SIZED("a\xE2\x82"), SIZED("a" BAD));
+    check_repair(SIZED("a\xC3"), SIZED("a" BAD));
+    check_repair(SIZED("\xF4\x8F\xBF\xBF"), SIZED("\xF4\x8F\xBF\xBF"));
+    check_repair(SIZED("\xF5\x80"), SIZED(BAD BAD));
+    check_repair(SIZED("\xEF\xBF\xBF\xED\x9F\xBF\xEE\x80\x80"), SIZED("\xEF\xBF\xBF\xED\x9F\xBF\xEE\x80\x80"));
+}
+
+// Whether bytes are the shortest encoding of a scalar value: decoded and encoded again.
+static bool slow_is_utf8(const unsigned char *p, size_t size)
+{
+    for (size_t i = 0; i < size;) {
+        size_t length = p[i] < 0x80 ? 1 : p[i] >> 5 == 6 ? 2 : p[i] >> 4 == 14 ? 3 : p[i] >> 3 == 30 ? 4 : 0;
+        uint32_t code = length == 1 ? p[i] : p[i] & (0x7Fu >> length);
+        if (!length || i + length > size)
+            return false;
+        for (size_t k = 1; k < length; k++) {
+            if (p[i + k] >> 6 != 2)
+                return false;
+            code = code << 6 | (p[i + k] & 63);
+        }
+        size_t needed = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+        if (needed != length || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000))
+            return false;
+        i += length;
+    }
+    return true;
+}
+
+static void agrees_with_a_second_opinion(void **state)
+{
+    static const unsigned char likely[] = {'a', 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xC1, 0xC2, 0xDF,
+                                           0xE0, 0xE1, 0xED, 0xEF, 0xF0, 0xF1, 0xF4, 0xF5, 0xFF};
+    unsigned char bytes[80];
+    (void)state;
+    srand(1);
+    for (int round = 0; round < 200000; round++) {
+        size_t size = (size_t)(rand() % (round % 2 ? 8 : 80));
+        for (size_t i = 0; i < size; i++)
+            bytes[i] = rand() % 3 ? 'a' : likely[(size_t)rand() % sizeof likely];
+        assert_int_equal(text_is_utf8((char *)bytes, size), slow_is_utf8(bytes, size));
+        struct buffer out = {0};
+        assert_int_equal(text_repair((char *)bytes, size, &out), 0);
+        assert_true(slow_is_utf8((unsigned char *)out.data, out.size));
+        buffer_free(&out);
+    }
+}
+
+static void cuts_between_characters(void **state)
+{
+    const char *text = "a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80";
+    static const size_t wanted[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 10, 10};
+    (void)state;
+    for (size_t limit = 0; limit < sizeof wanted / sizeof *wanted; limit++)
+        assert_int_equal(text_cut(text, 10, limit), wanted[limit]);
+}
+
+static void base64_goes_both_ways(void **state)
+{
+    static const char *const pairs[][2] = {{"", ""},           {"f", "Zg=="},         {"fo", "Zm8="},        {"foo", "Zm9v"},
+                                           {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"}, {"\xFB\xFF\xFE", "+//+"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        struct buffer encoded = {0}, decoded = {0};
+        struct error error = {0};
+        assert_int_equal(text_base64_encode(pairs[i][0], strlen(pairs[i][0]), &encoded), 0);
+        assert_int_equal(encoded.size, strlen(pairs[i][1]));
+        assert_memory_equal(encoded.data ? encoded.data : "", pairs[i][1], encoded.size);
+        assert_int_equal(text_base64_decode(pairs[i][1], encoded.size, &decoded, &error), 0);
+        assert_int_equal(decoded.size, strlen(pairs[i][0]));
+        assert_memory_equal(decoded.data ? decoded.data : "", pairs[i][0], decoded.size);
+        buffer_free(&encoded);
+        buffer_free(&decoded);
+    }
+}
+
+static void base64_is_strict(void **state)
+{
+    static const char *const bad[] = {"Z",     "Zg",    "Zg=",      "Zg===",     "====",     "=",        "Zh==",     "Zm9=",
+                                      "Zm9v\n", "Zm 9v", "Zm9v=Zg=", "Zg==Zg==", "Zm-_",     "Zm9vZ===", "Z===",     "\x80mmm"};
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct buffer out = {0};
+        struct error error = {0};
+        assert_int_equal(text_base64_decode(bad[i], strlen(bad[i]), &out, &error), -1);
+        assert_string_equal(error.code, "invalid");
+        error_clear(&error);
+        buffer_free(&out);
+    }
+}
+
+static void sha256_in_pieces(void **state)
+{
+    static const char message[] = "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"; // FIPS 180-2, B.2
+    char hex[TEXT_SHA256_HEX];
+    struct text_sha256 sha256;
+    (void)state;
+    for (size_t piece = 1; piece < sizeof message; piece++) {
+        text_sha256_init(&sha256);
+        for (size_t i = 0; i < sizeof message - 1; i += piece)
+            text_sha256_update(&sha256, message + i, sizeof message - 1 - i < piece ? sizeof message - 1 - i : piece);
+        text_sha256_final(&sha256, hex);
+        assert_string_equal(hex, "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(repairs_as_the_standard_says), cmocka_unit_test(repairs_what_is_cut_off),
+        cmocka_unit_test(agrees_with_a_second_opinion), cmocka_unit_test(cuts_between_characters),
+        cmocka_unit_test(base64_goes_both_ways),        cmocka_unit_test(base64_is_strict),
+        cmocka_unit_test(sha256_in_pieces),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
