@@ -1,0 +1,8 @@
+-- SPDX-License-Identifier: Apache-2.0
+std = "lua54"
+cache = false
+color = false
+max_line_length = 140
+files["lua/types"] = { ignore = { "211", "212", "241", "631" } } -- definitions only
+files["tests/spec"] = { std = "+busted" }
+files["tests/bind"] = { std = "+busted" }

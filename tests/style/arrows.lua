@@ -1,0 +1,170 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- lua5.4 arrows.lua [ROOT]: walks the includes of ROOT/src and the requires of ROOT/lua/sba, and prints every arrow that
+-- points upward, every circle and every global that is set. Exits 1 if there is one.
+local lfs = require "lfs"
+
+local root = arg[1] or arg[0]:match("^(.*)/tests/style/") or "."
+
+-- What a layer may use besides itself; "!" means: not even itself. A file's layer is the first pattern that fits its name.
+local c_layers = {
+  { "^main%.c$", "main", "host", "core" },
+  { "^host%.", "host", "bind", "bundle", "core", "lua" },
+  { "^bundle%.", "bundle", "lua" },
+  { "^bind/bind%.", "bind", "bundle", "core", "lua" },
+  { "^bind/", "binding", "!", "bind", "core", "lua" },
+  { "^core/", "core" },
+  { "^lua%.h$", "lua" }, { "^lauxlib%.h$", "lua" }, { "^lualib%.h$", "lua" },
+}
+local lua_layers = {
+  { "^sba%.main$", "main", "cli", "catalogue", "job", "run", "result", "repl", "util", "native" },
+  { "^sba%.cli$", "cli", "util", "native" },
+  { "^sba%.repl$", "repl", "util", "native" },
+  { "^sba%.catalogue$", "catalogue", "steps", "util", "native" },
+  { "^sba%.job%f[%.\0]", "job", "util", "native" },
+  { "^sba%.run%f[%.\0]", "run", "steps", "result", "util", "native" },
+  { "^sba%.result%f[%.\0]", "result", "util", "native" },
+  { "^sba%.steps%.", "steps", "util", "native" },
+  { "^sba%.util%.", "util", "native", "library" },
+  { "^native%.", "native" },
+  { "^cjson$", "library" }, { "^lpeg$", "library" },
+}
+
+local failures = 0
+local function fail(...)
+  failures = failures + 1
+  print(string.format(...))
+end
+
+---@return string[] files below folder whose names end so, relative to it, in byte order
+local function files_below(folder, suffix, prefix, found)
+  prefix, found = prefix or "", found or {}
+  if lfs.attributes(folder, "mode") ~= "directory" then error(folder .. " is no folder") end
+  for name in lfs.dir(folder) do
+    local path = folder .. "/" .. name
+    if lfs.attributes(path, "mode") == "directory" then
+      if not name:find("^%.") then files_below(path, suffix, prefix .. name .. "/", found) end
+    elseif name:find(suffix) then
+      found[#found + 1] = prefix .. name
+    end
+  end
+  table.sort(found)
+  return found
+end
+
+local function lines_of(path)
+  local lines = {}
+  for line in io.lines(path) do lines[#lines + 1] = line end
+  return lines
+end
+
+local function layer_of(layers, name)
+  for _, layer in ipairs(layers) do
+    if name:find(layer[1]) then return layer end
+  end
+end
+
+local function allows(layer, other)
+  local itself = layer[3] ~= "!"
+  for i = 3, #layer do
+    if layer[i] == other then return true end
+  end
+  return itself and layer[2] == other
+end
+
+---Judges the uses of a graph: name -> list of { target, place }. Names of no layer are judged by the caller.
+local function judge(layers, graph)
+  for name, uses in pairs(graph) do
+    local layer = layer_of(layers, name)
+    if not layer then
+      fail("%s: belongs to no layer that tests/style/arrows.lua knows", name)
+    else
+      for _, use in ipairs(uses) do
+        local target = layer_of(layers, use.target)
+        if target and not allows(layer, target[2]) and use.target ~= use.own then
+          fail("%s: %s (%s) uses %s (%s)", use.place, name, layer[2], use.target, target[2])
+        end
+      end
+    end
+  end
+end
+
+---Prints a circle of the graph once, as a way from a name back to it.
+local function find_circles(graph)
+  local state = {}
+  local function visit(name, way)
+    state[name] = "open"
+    way[#way + 1] = name
+    for _, use in ipairs(graph[name] or {}) do
+      if state[use.target] == "open" then
+        fail("%s: a circle: %s -> %s", use.place, table.concat(way, " -> "), use.target)
+      elseif not state[use.target] and graph[use.target] then
+        visit(use.target, way)
+      end
+    end
+    way[#way] = nil
+    state[name] = "done"
+  end
+  for name in pairs(graph) do
+    if not state[name] then visit(name, {}) end
+  end
+end
+
+---Includes of src/. A file's own header counts as the file itself.
+local function c_graph()
+  local graph = {}
+  for _, file in ipairs(files_below(root .. "/src", "%.[ch]$")) do
+    graph[file] = {}
+    for number, line in ipairs(lines_of(root .. "/src/" .. file)) do
+      local target = line:match('^%s*#%s*include%s*["<]([^">]+)[">]')
+      if target and layer_of(c_layers, target) then
+        local own = file:gsub("%.c$", ".h")
+        table.insert(graph[file], { target = target, own = own, place = ("src/%s:%d"):format(file, number) })
+      end
+    end
+  end
+  return graph
+end
+
+---Requires of lua/sba/. require("sba.steps." .. name) counts as the module "sba.steps.".
+local function lua_graph()
+  local graph = {}
+  for _, file in ipairs(files_below(root .. "/lua/sba", "%.lua$")) do
+    local name = "sba." .. file:gsub("%.lua$", ""):gsub("/init$", ""):gsub("/", ".")
+    graph[name] = {}
+    for number, line in ipairs(lines_of(root .. "/lua/sba/" .. file)) do
+      local place = ("lua/sba/%s:%d"):format(file, number)
+      if line:find("^%s*%-%-") then line = "" end
+      for after in line:gmatch("%f[%w_]require%f[^%w_]()") do
+        local target = line:match("^[%s(,]*[\"']([^\"']+)[\"']", after)
+        if not target then
+          fail("%s: this require cannot be read: %s", place, line)
+        elseif not layer_of(lua_layers, target) then
+          fail("%s: %s requires %s, which belongs to no layer", place, name, target)
+        else
+          table.insert(graph[name], { target = target, place = place })
+        end
+      end
+    end
+  end
+  return graph
+end
+
+local function find_globals()
+  for _, file in ipairs(files_below(root .. "/lua/sba", "%.lua$")) do
+    local path = root .. "/lua/sba/" .. file
+    local listing = assert(io.popen(("luac5.4 -l -l -p '%s' 2>&1"):format(path)))
+    for line in listing:lines() do
+      local number, name = line:match("%[(%d+)%]%s+SETTABUP.*_ENV \"([^\"]*)\"")
+      if number then fail("lua/sba/%s:%s: sets the global %s", file, number, name) end
+    end
+    if not listing:close() then fail("lua/sba/%s: luac5.4 cannot compile it", file) end
+  end
+end
+
+local c, lua = c_graph(), lua_graph()
+judge(c_layers, c)
+judge(lua_layers, lua)
+find_circles(c)
+find_circles(lua)
+find_globals()
+os.exit(failures == 0)

@@ -1,0 +1,79 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- arrows.lua against small made-up trees: silent on a good one, and finding the one mistake that is put into it.
+local lfs = require "lfs"
+
+local arrows = arg[0]:gsub("[^/]*$", "arrows.lua")
+
+local good = {
+  ["src/main.c"] = '#include "core/a.h"\n#include "host.h"\n#include <stdio.h>\n',
+  ["src/host.h"] = "",
+  ["src/host.c"] = '#include "host.h"\n#include "bind/bind.h"\n#include "bundle.h"\n#include <lua.h>\n',
+  ["src/bundle.h"] = "#include <lua.h>\n",
+  ["src/bind/bind.h"] = '#include "core/a.h"\n#include <lua.h>\n',
+  ["src/bind/a.c"] = '#include "core/a.h"\n#include "bind/bind.h"\n',
+  ["src/bind/b.c"] = '#include "core/b.h"\n#include "bind/bind.h"\n',
+  ["src/core/a.h"] = "",
+  ["src/core/b.h"] = '#include "core/a.h"\n',
+  ["lua/sba/main.lua"] = 'local cli = require "sba.cli"\nlocal job = require("sba.job")\nreturn { cli, job }\n',
+  ["lua/sba/cli.lua"] = 'local text = require "sba.util.text"\nreturn text\n',
+  ["lua/sba/catalogue.lua"] = 'return function(name) return require("sba.steps." .. name) end\n',
+  ["lua/sba/job/init.lua"] = 'local shape = require "sba.job.shape"\nreturn shape\n',
+  ["lua/sba/job/shape.lua"] = "-- require is a word here\nreturn 1\n",
+  ["lua/sba/run/direct.lua"] = 'local native = require "native.process"\nreturn native\n',
+  ["lua/sba/result/init.lua"] = "return 1\n",
+  ["lua/sba/steps/echo.lua"] = 'local text = require "sba.util.text"\nreturn text\n',
+  ["lua/sba/util/text.lua"] = 'local lpeg = require "lpeg"\nreturn lpeg\n',
+}
+
+-- file, what it holds instead, what must be found
+local bad = {
+  { "src/core/a.h", "#include <lua.h>\n", "core/a.h %(core%) uses lua.h" },
+  { "src/core/b.c", "  # include <lauxlib.h>\n", "core/b.c %(core%) uses lauxlib.h" },
+  { "src/core/b.h", '#include "bind/bind.h"\n', "core/b.h %(core%) uses bind/bind.h" },
+  { "src/core/a.h", '#include "core/b.h"\n', "a circle: .*core/a.h" },
+  { "src/bind/a.c", '#include "bind/b.h"\n', "bind/a.c %(binding%) uses bind/b.h" },
+  { "src/bind/a.c", '#include "host.h"\n', "bind/a.c %(binding%) uses host.h" },
+  { "src/bundle.h", '#include "host.h"\n', "bundle.h %(bundle%) uses host.h" },
+  { "src/other/x.c", "", "other/x.c: belongs to no layer" },
+  { "lua/sba/steps/echo.lua", 'local run = require "sba.run.direct"\nreturn run\n', "sba.steps.echo %(steps%) uses sba.run.direct" },
+  { "lua/sba/steps/echo.lua", "local job = require 'sba.job'\nreturn job\n", "sba.steps.echo %(steps%) uses sba.job" },
+  { "lua/sba/util/text.lua", 'local job = pcall(require, "sba.job")\nreturn job\n', "sba.util.text %(util%) uses sba.job" },
+  { "lua/sba/job/shape.lua", 'local job = require "sba.job"\nreturn job\n', "a circle: .*sba.job" },
+  { "lua/sba/result/init.lua", 'local main = require "sba.main"\nreturn main\n', "sba.result %(result%) uses sba.main" },
+  { "lua/sba/run/direct.lua", 'local name = ...\nreturn require(name)\n', "cannot be read" },
+  { "lua/sba/cli.lua", 'local a, b = require "sba.util.text", require "sba.run.direct"\nreturn a, b\n', "sba.cli %(cli%) uses sba.run" },
+  { "lua/sba/cli.lua", 'local socket = require "socket"\nreturn socket\n', "requires socket, which belongs to no layer" },
+  { "lua/sba/cli.lua", "local t = {}\nfunction t.f() counter = 1 end\nreturn t\n", "cli.lua:2: sets the global counter" },
+  { "lua/sba/odd.lua", "return 1\n", "sba.odd: belongs to no layer" },
+  { "lua/sba/cli.lua", "return (\n", "cli.lua: luac5.4 cannot compile it" },
+}
+
+local function write(path, content)
+  for at in path:gmatch("()/") do
+    if at > 1 then lfs.mkdir(path:sub(1, at - 1)) end
+  end
+  local handle = assert(io.open(path, "w"))
+  handle:write(content)
+  handle:close()
+end
+
+---@return boolean found_nothing, string output
+local function run_arrows(tree, file, content)
+  local root = os.tmpname()
+  os.remove(root)
+  for path, text in pairs(tree) do write(root .. "/" .. path, text) end
+  if file then write(root .. "/" .. file, content) end
+  local pipe = assert(io.popen(("lua5.4 '%s' '%s' 2>&1"):format(arrows, root)))
+  local output = pipe:read("a")
+  local found_nothing = pipe:close() == true
+  os.execute(("rm -r '%s'"):format(root))
+  return found_nothing, output
+end
+
+local ok, output = run_arrows(good)
+assert(ok and output == "", "a good tree was refused:\n" .. output)
+for _, case in ipairs(bad) do
+  ok, output = run_arrows(good, case[1], case[2])
+  assert(not ok and output:find(case[3]), ("%s: expected %q, got %q"):format(case[1], case[3], output))
+end
+print(#bad .. " mistakes were put in and found")
