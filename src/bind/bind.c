@@ -15,6 +15,7 @@ static const luaL_Reg modules[] = {
     {"native.bundle", luaopen_native_bundle},
     {"native.identity", luaopen_native_identity},
     {"native.interrupt", luaopen_native_interrupt},
+    {"native.json", luaopen_native_json},
     {"native.text", luaopen_native_text},
     {NULL, NULL},
 };

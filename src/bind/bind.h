@@ -20,6 +20,7 @@ void bind_open_all(lua_State *L);
 // One for each native.* module, in the file of the same name.
 int luaopen_native_identity(lua_State *L);
 int luaopen_native_interrupt(lua_State *L);
+int luaopen_native_json(lua_State *L);
 int luaopen_native_text(lua_State *L);
 
 // Pushes nil and a failure made of *error, clears *error, returns 2.

@@ -38,47 +38,36 @@ static size_t sequence_length(unsigned char lead, unsigned char *low, unsigned c
     return lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
 }
 
-// Counts the bytes at the start that fit one sequence; *whole says whether they are all of it.
-static size_t match_sequence(const unsigned char *bytes, size_t size, bool *whole)
+size_t text_character(const char *bytes, size_t size, bool *good)
 {
+    const unsigned char *p = (const unsigned char *)bytes;
     unsigned char low, high;
-    size_t length = sequence_length(bytes[0], &low, &high), i = length != 0;
-    for (; i < length && i < size && bytes[i] >= low && bytes[i] <= high; i++) {
+    size_t length = sequence_length(p[0], &low, &high), i = 1;
+    for (; i < length && i < size && p[i] >= low && p[i] <= high; i++) {
         low = 0x80;
         high = 0xBF;
     }
-    *whole = length && i == length;
+    *good = i == length;
     return i;
 }
 
 size_t text_utf8_span(const char *bytes, size_t size)
 {
-    const unsigned char *p = (const unsigned char *)bytes;
-    size_t i = 0;
-    bool whole = true;
-    while (i < size) {
-        if (p[i] < 0x80) {
-            i += ascii_span(p + i, size - i);
-            continue;
-        }
-        size_t length = match_sequence(p + i, size - i, &whole);
-        if (!whole)
-            break;
+    bool good = true;
+    for (size_t i = 0;;) {
+        i += ascii_span((const unsigned char *)bytes + i, size - i);
+        if (i == size)
+            return i;
+        size_t length = text_character(bytes + i, size - i, &good);
+        if (!good)
+            return i;
         i += length;
     }
-    return i;
 }
 
 bool text_is_utf8(const char *bytes, size_t size)
 {
     return text_utf8_span(bytes, size) == size;
-}
-
-size_t text_bad_span(const char *bytes, size_t size)
-{
-    bool whole;
-    size_t length = match_sequence((const unsigned char *)bytes, size, &whole);
-    return length ? length : 1;
 }
 
 int text_repair(const char *bytes, size_t size, struct buffer *out)
@@ -94,7 +83,8 @@ int text_repair(const char *bytes, size_t size, struct buffer *out)
             return 0;
         if (buffer_append(out, "\xEF\xBF\xBD", 3) < 0)
             return -1;
-        i += text_bad_span(bytes + i, size - i);
+        bool unused;
+        i += text_character(bytes + i, size - i, &unused);
     }
 }
 

@@ -1,0 +1,174 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- JSON, strictly as RFC 8259 has it: whatever the runner reads or writes as JSON goes through here.
+--
+-- Values: objects are tables with string keys, arrays carry the array mark, null is json.null. A number without fraction and
+-- exponent is an integer, or a float where it is beyond 64 bits. Objects and arrays keep apart even when empty.
+
+local cjson = require "cjson"
+local lpeg = require "lpeg"
+local native = require "native.json"
+local text = require "native.text"
+
+local json = { null = native.null, encode = native.encode }
+
+local LIMITS = { size = 64 * 1024 * 1024, depth = 64 }
+
+---Marks a table as an array.
+---@generic T: table
+---@param list T
+---@return T
+function json.array(list)
+  return setmetatable(list, native.array_metatable)
+end
+
+---Whether a decoded value is an array.
+---@param value any
+---@return boolean
+function json.is_array(value)
+  return type(value) == "table" and getmetatable(value) == native.array_metatable
+end
+
+-- What stops a decode is raised as a table of this mark and caught by json.decode.
+local stop_mark = {}
+local depth, max_depth = 0, 0
+
+local function stop(fields)
+  error(setmetatable(fields, stop_mark), 0)
+end
+
+local function open(_, position)
+  depth = depth + 1
+  if depth > max_depth then
+    stop { offset = position - 2, code = "too_deep", message = ("nested deeper than %d levels"):format(max_depth) }
+  end
+  return true
+end
+
+local function close()
+  depth = depth - 1
+  return true
+end
+
+local function add_member(object, position, name, value)
+  if object[name] ~= nil then
+    stop { offset = position - 1, message = ("the member name %s is there twice"):format(native.encode(name)) }
+  end
+  object[name] = value
+  return object
+end
+
+local function float(position, digits)
+  local value = tonumber(digits)
+  if value == math.huge or value == -math.huge then
+    stop { offset = position - 1, message = "the number " .. digits:sub(1, 40) .. " is too large" }
+  end
+  return value
+end
+
+-- The grammar, from the bottom up. It checks everything but UTF-8 (checked before) and builds the value on the way. The
+-- text is LL(1), so what does not match after its first character is an error at that place.
+local function build_grammar()
+  local P, R, S, V, C, Cc, Cf, Cg, Cp, Ct = lpeg.P, lpeg.R, lpeg.S, lpeg.V, lpeg.C, lpeg.Cc, lpeg.Cf, lpeg.Cg, lpeg.Cp, lpeg.Ct
+
+  local function refuse(what)
+    return P(function(_, position) stop { offset = position - 1, expected = what } end)
+  end
+  local function expect(pattern, what)
+    return pattern + refuse(what)
+  end
+
+  local space = S " \t\r\n" ^ 0
+  local digit, hex = R "09", R("09", "af", "AF")
+  local digits = expect(digit, "a digit") * digit ^ 0
+
+  local surrogates = S "dD" * S "89abAB" * hex * hex * "\\u" * S "dD" * R("cf", "CF") * hex * hex
+  local scalar = hex * hex * hex * hex - S "dD" * R("89", "af", "AF")
+  local escape = "\\" * (S '"\\/bfnrt' + "u" * expect(surrogates + scalar, "four hex digits, surrogates in pairs")
+    + refuse('one of "\\/bfnrtu after \\'))
+  local plain = R(" !", "#[", "]\255")
+  local string = '"' * (C(plain ^ 0) * '"'
+    + C((plain ^ 1 + escape) ^ 0) / function(raw) return cjson.decode('"' .. raw .. '"') end * expect('"', 'the closing "'))
+
+  local integer = P "-" ^ -1 * ("0" * expect(-digit, "no digit after a leading 0") + R "19" * digit ^ 0 + refuse("a digit"))
+  local fraction = "." * digits
+  local exponent = S "eE" * S "+-" ^ -1 * digits
+  local starts_number = #(digit + "-")
+  local number = starts_number * (C(integer) * -S ".eE" / tonumber + Cp() * C(integer * fraction ^ -1 * exponent ^ -1) / float)
+
+  local member = Cg(Cp() * expect(string, "a member name in double quotes") * space * expect(":", "':'") * space * V "value")
+  local members = Cf(Ct(true) * member * ("," * space * member) ^ 0, add_member)
+  local object = P "{" * open * space * (Ct "}" + members * expect("}", "',' or '}'")) * P(close)
+  local elements = Ct(V "value" * ("," * space * V "value") ^ 0)
+  local array = P "[" * open * space * ((Ct "]" + elements * expect("]", "',' or ']'")) / json.array) * P(close)
+
+  local constant = P "true" * Cc(true) + P "false" * Cc(false) + P "null" * Cc(json.null)
+  return P {
+    space * V "value" * expect(-P(1), "the end of the text"),
+    value = (string + number + object + array + constant + refuse("a value")) * space,
+  }
+end
+
+local grammar
+
+-- What stands at a place, for people.
+local function found(bytes, offset)
+  local at = offset + 1
+  if at > #bytes then return "the end of the text" end
+  local word = bytes:match("^[%w_.+-]+", at)
+  if word then return "'" .. text.cut(word, 20) .. "'" end
+  local byte = bytes:byte(at)
+  if byte < 0x20 or byte == 0x7F then return ("the control character U+%04X"):format(byte) end
+  return "'" .. bytes:match("^" .. utf8.charpattern, at) .. "'"
+end
+
+-- Line and column (in characters) of a place, from 1.
+local function place(bytes, offset)
+  local line, line_start, from = 1, 1, 1
+  while true do
+    local newline = bytes:find("\n", from, true)
+    if not newline or newline > offset then break end
+    line, line_start, from = line + 1, newline + 1, newline + 1
+  end
+  return line, 1 + (utf8.len(bytes, line_start, offset) or offset - line_start + 1)
+end
+
+local function failure_at(bytes, stopped)
+  local line, column = place(bytes, stopped.offset)
+  local message = stopped.message or ("expected %s, found %s"):format(stopped.expected, found(bytes, stopped.offset))
+  return {
+    code = stopped.code or "invalid_json",
+    message = ("line %d, column %d: %s"):format(line, column, message),
+    line = line, column = column, offset = stopped.offset,
+  }
+end
+
+-- What is wrong with a text before its grammar is asked, or nil.
+local function refuse_bytes(bytes, max_size)
+  if #bytes > max_size then
+    return { code = "too_large", offset = max_size, message = ("larger than %d bytes"):format(max_size) }
+  end
+  if bytes:find("^\xEF\xBB\xBF") then return { offset = 0, message = "begins with a byte order mark; remove it" } end
+  if not text.is_utf8(bytes) then
+    local _, bad = utf8.len(bytes)
+    return { offset = bad - 1, message = ("the byte 0x%02X is not UTF-8"):format(bytes:byte(bad)) }
+  end
+end
+
+---Reads a JSON text. A failure's code is invalid_json, too_deep or too_large; its message names line and column (in
+---characters, from 1), what was expected and what is there; offset is in bytes, from 0.
+---@param bytes string
+---@param limits? { size?: integer, depth?: integer } bytes, levels; default 64 MiB, 64
+---@return any value, { code: string, message: string, line: integer, column: integer, offset: integer }? failure value is nil then
+function json.decode(bytes, limits)
+  limits = limits or LIMITS
+  local refused = refuse_bytes(bytes, limits.size or LIMITS.size)
+  if refused then return nil, failure_at(bytes, refused) end
+  grammar = grammar or build_grammar()
+  depth, max_depth = 0, limits.depth or LIMITS.depth
+  local ok, value = pcall(lpeg.match, grammar, bytes)
+  if ok then return value end
+  if getmetatable(value) ~= stop_mark then error(value, 0) end
+  return nil, failure_at(bytes, value)
+end
+
+return json

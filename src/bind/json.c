@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0
+// native.json: Lua values as JSON text, keys in the order of a schema.
+//
+// A schema's plan is what its objects need, worked out once per call: for each ordered key the triple key, its quoted
+// form with the colon, its schema or false; and plan[key] = true.
+#include "core/json.h"
+
+#include "bind/bind.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_DEPTH = 200, STACK_PER_LEVEL = 12, PLAN_STRIDE = 3 };
+
+struct encoder {
+    lua_State *L;
+    struct buffer *out;
+    struct buffer *keys; // a stack of struct key, one run for each object that is being written
+    int plans;           // index of the table schema -> plan
+    int depth;
+};
+
+struct key {
+    const char *bytes; // of the object's own key
+    size_t size;
+};
+
+static const char array_metatable; // its address is the registry key
+
+static void need(struct encoder *encoder, int status)
+{
+    if (status < 0)
+        luaL_error(encoder->L, "cannot encode: not enough memory");
+}
+
+static void put(struct encoder *encoder, const char *bytes, size_t size)
+{
+    need(encoder, buffer_append(encoder->out, bytes, size));
+}
+
+// Pushes table[name] where the value at index is a table that has a table there; else nil. Says which.
+static bool push_part(lua_State *L, int index, const char *name)
+{
+    if (lua_istable(L, index)) {
+        lua_pushstring(L, name);
+        if (lua_rawget(L, index) == LUA_TTABLE)
+            return true;
+        lua_pop(L, 1);
+    }
+    lua_pushnil(L);
+    return false;
+}
+
+static void push_quoted_name(struct encoder *encoder, const char *name, size_t size)
+{
+    size_t before = encoder->out->size;
+    need(encoder, json_quote(name, size, encoder->out));
+    put(encoder, ":", 1);
+    lua_pushlstring(encoder->L, encoder->out->data + before, encoder->out->size - before);
+    encoder->out->size = before;
+}
+
+// Adds the key on top of the stack to the plan, unless it is there; pops it.
+static void add_to_plan(struct encoder *encoder, int plan, int properties)
+{
+    lua_State *L = encoder->L;
+    size_t size;
+    const char *name = lua_tolstring(L, -1, &size);
+    lua_pushvalue(L, -1);
+    if (lua_rawget(L, plan) == LUA_TNIL) {
+        lua_Integer next = (lua_Integer)lua_rawlen(L, plan) + 1;
+        lua_pushvalue(L, -2);
+        lua_rawseti(L, plan, next);
+        push_quoted_name(encoder, name, size);
+        lua_rawseti(L, plan, next + 1);
+        if (!push_part(L, properties, name)) {
+            lua_pop(L, 1);
+            lua_pushboolean(L, 0);
+        }
+        lua_rawseti(L, plan, next + 2);
+        lua_pushvalue(L, -2);
+        lua_pushboolean(L, 1);
+        lua_rawset(L, plan);
+    }
+    lua_pop(L, 2);
+}
+
+static void add_list_to_plan(struct encoder *encoder, int schema, const char *list, int plan, int properties)
+{
+    lua_State *L = encoder->L;
+    if (push_part(L, schema, list)) {
+        lua_Integer count = (lua_Integer)lua_rawlen(L, -1);
+        for (lua_Integer i = 1; i <= count; i++)
+            if (lua_rawgeti(L, -1, i) == LUA_TSTRING)
+                add_to_plan(encoder, plan, properties);
+            else
+                luaL_error(L, "schema: '%s' must hold strings", list);
+    }
+    lua_pop(L, 1);
+}
+
+// Pushes the plan of the schema at index.
+static void push_plan(struct encoder *encoder, int schema)
+{
+    lua_State *L = encoder->L;
+    lua_pushvalue(L, schema);
+    if (lua_rawget(L, encoder->plans) == LUA_TTABLE)
+        return;
+    lua_pop(L, 1);
+    lua_newtable(L);
+    int plan = lua_gettop(L);
+    push_part(L, schema, "properties");
+    add_list_to_plan(encoder, schema, "order", plan, plan + 1);
+    add_list_to_plan(encoder, schema, "required", plan, plan + 1);
+    lua_pop(L, 1);
+    lua_pushvalue(L, schema);
+    lua_pushvalue(L, plan);
+    lua_rawset(L, encoder->plans);
+}
+
+static void encode_value(struct encoder *encoder, int schema);
+
+// Writes a value (on top of the stack, popped with the schema below it) after its key.
+static void encode_member_value(struct encoder *encoder)
+{
+    encode_value(encoder, lua_gettop(encoder->L) - 1);
+    lua_pop(encoder->L, 2);
+}
+
+// Writes the members that the plan names and returns how many there were.
+static size_t encode_planned(struct encoder *encoder, int object, int plan)
+{
+    lua_State *L = encoder->L;
+    lua_Integer end = (lua_Integer)lua_rawlen(L, plan);
+    size_t written = 0;
+    for (lua_Integer i = 1; i < end; i += PLAN_STRIDE) {
+        lua_rawgeti(L, plan, i);
+        if (lua_rawget(L, object) == LUA_TNIL) {
+            lua_pop(L, 1);
+            continue;
+        }
+        size_t size;
+        lua_rawgeti(L, plan, i + 1);
+        const char *quoted = lua_tolstring(L, -1, &size);
+        if (written++)
+            put(encoder, ",", 1);
+        put(encoder, quoted, size);
+        lua_pop(L, 1);
+        lua_rawgeti(L, plan, i + 2);
+        lua_insert(L, -2);
+        encode_member_value(encoder);
+    }
+    return written;
+}
+
+// Checks that every key is a string and counts them.
+static size_t count_keys(lua_State *L, int object)
+{
+    size_t count = 0;
+    for (lua_pushnil(L); lua_next(L, object); lua_pop(L, 1), count++)
+        if (lua_type(L, -2) != LUA_TSTRING)
+            luaL_error(L, "cannot encode: an object with a key that is a %s", luaL_typename(L, -2));
+    return count;
+}
+
+// Collects the keys that the plan (may be nil) does not name.
+static void collect_keys(struct encoder *encoder, int object, int plan)
+{
+    lua_State *L = encoder->L;
+    bool planned = lua_istable(L, plan);
+    for (lua_pushnil(L); lua_next(L, object); lua_pop(L, 1)) {
+        if (planned) {
+            lua_pushvalue(L, -2);
+            int known = lua_rawget(L, plan) != LUA_TNIL;
+            lua_pop(L, 1);
+            if (known)
+                continue;
+        }
+        struct key key;
+        key.bytes = lua_tolstring(L, -2, &key.size);
+        need(encoder, buffer_append(encoder->keys, &key, sizeof key));
+    }
+}
+
+static int in_byte_order(const void *a, const void *b)
+{
+    const struct key *left = a, *right = b;
+    size_t shorter = left->size < right->size ? left->size : right->size;
+    int order = memcmp(left->bytes, right->bytes, shorter);
+    return order ? order : (left->size > right->size) - (left->size < right->size);
+}
+
+// Writes the members that no plan names, in byte order. schema may be nil.
+static void encode_rest(struct encoder *encoder, int schema, int object, int plan, size_t written)
+{
+    lua_State *L = encoder->L;
+    size_t before = encoder->keys->size;
+    collect_keys(encoder, object, plan);
+    size_t end = encoder->keys->size;
+    qsort(encoder->keys->data + before, (end - before) / sizeof(struct key), sizeof(struct key), in_byte_order);
+    push_part(L, schema, "properties");
+    int properties = lua_gettop(L);
+    for (size_t at = before; at < end; at += sizeof(struct key)) {
+        struct key key;
+        memcpy(&key, encoder->keys->data + at, sizeof key);
+        if (written++)
+            put(encoder, ",", 1);
+        need(encoder, json_quote(key.bytes, key.size, encoder->out));
+        put(encoder, ":", 1);
+        push_part(L, properties, key.bytes);
+        lua_pushlstring(L, key.bytes, key.size);
+        lua_rawget(L, object);
+        encode_member_value(encoder);
+    }
+    lua_pop(L, 1);
+    encoder->keys->size = before;
+}
+
+static void encode_object(struct encoder *encoder, int schema, int object)
+{
+    lua_State *L = encoder->L;
+    size_t written = 0, count = count_keys(L, object);
+    if (lua_istable(L, schema))
+        push_plan(encoder, schema);
+    else
+        lua_pushnil(L);
+    int plan = lua_gettop(L);
+    put(encoder, "{", 1);
+    if (lua_istable(L, plan))
+        written = encode_planned(encoder, object, plan);
+    if (written < count)
+        encode_rest(encoder, schema, object, plan, written);
+    put(encoder, "}", 1);
+    lua_pop(L, 1);
+}
+
+static void encode_array(struct encoder *encoder, int schema, int array)
+{
+    lua_State *L = encoder->L;
+    lua_Integer count = (lua_Integer)lua_rawlen(L, array), keys = 0;
+    for (lua_pushnil(L); lua_next(L, array); lua_pop(L, 1))
+        keys++;
+    if (keys != count)
+        luaL_error(L, "cannot encode: an array with holes or other keys");
+    push_part(L, schema, "items");
+    put(encoder, "[", 1);
+    for (lua_Integer i = 1; i <= count; i++) {
+        if (i > 1)
+            put(encoder, ",", 1);
+        lua_rawgeti(L, array, i);
+        encode_value(encoder, lua_gettop(L) - 1);
+        lua_pop(L, 1);
+    }
+    put(encoder, "]", 1);
+    lua_pop(L, 1);
+}
+
+static bool is_array(lua_State *L, int table)
+{
+    bool marked = false;
+    if (lua_getmetatable(L, table)) {
+        lua_rawgetp(L, LUA_REGISTRYINDEX, &array_metatable);
+        marked = lua_rawequal(L, -1, -2);
+        lua_pop(L, 2);
+    }
+    if (marked)
+        return true;
+    bool has_first = lua_rawgeti(L, table, 1) != LUA_TNIL;
+    lua_pop(L, 1);
+    return has_first;
+}
+
+static void encode_table(struct encoder *encoder, int schema, int table)
+{
+    if (++encoder->depth > MAX_DEPTH)
+        luaL_error(encoder->L, "cannot encode: nested deeper than %d", MAX_DEPTH);
+    luaL_checkstack(encoder->L, STACK_PER_LEVEL, "cannot encode");
+    if (is_array(encoder->L, table))
+        encode_array(encoder, schema, table);
+    else
+        encode_object(encoder, schema, table);
+    encoder->depth--;
+}
+
+static void encode_number(struct encoder *encoder)
+{
+    lua_State *L = encoder->L;
+    if (lua_isinteger(L, -1)) {
+        need(encoder, json_integer(lua_tointeger(L, -1), encoder->out));
+        return;
+    }
+    lua_Number value = lua_tonumber(L, -1);
+    if (!isfinite(value))
+        luaL_error(L, "cannot encode: a number that is not finite");
+    need(encoder, json_float(value, encoder->out));
+}
+
+static void encode_string(struct encoder *encoder)
+{
+    size_t size;
+    const char *bytes = lua_tolstring(encoder->L, -1, &size);
+    need(encoder, json_quote(bytes, size, encoder->out));
+}
+
+// Writes the value on top of the stack, which stays. schema is the index of its schema, no table where there is none.
+static void encode_value(struct encoder *encoder, int schema)
+{
+    lua_State *L = encoder->L;
+    switch (lua_type(L, -1)) {
+    case LUA_TTABLE:
+        encode_table(encoder, schema, lua_gettop(L));
+        return;
+    case LUA_TSTRING:
+        encode_string(encoder);
+        return;
+    case LUA_TNUMBER:
+        encode_number(encoder);
+        return;
+    case LUA_TBOOLEAN:
+        put(encoder, lua_toboolean(L, -1) ? "true" : "false", lua_toboolean(L, -1) ? 4 : 5);
+        return;
+    case LUA_TLIGHTUSERDATA:
+        if (!lua_touserdata(L, -1)) {
+            put(encoder, "null", 4);
+            return;
+        }
+        break;
+    }
+    luaL_error(L, "cannot encode: a %s", luaL_typename(L, -1));
+}
+
+// encode(value, schema?) -> JSON text
+static int f_encode(lua_State *L)
+{
+    luaL_checkany(L, 1);
+    lua_settop(L, 2);
+    if (!lua_isnil(L, 2))
+        luaL_checktype(L, 2, LUA_TTABLE);
+    lua_newtable(L);
+    struct encoder encoder = {.L = L, .plans = 3, .out = bind_new_buffer(L), .keys = bind_new_buffer(L)};
+    lua_pushvalue(L, 1);
+    encode_value(&encoder, 2);
+    lua_pushlstring(L, encoder.out->data, encoder.out->size);
+    buffer_free(encoder.out);
+    buffer_free(encoder.keys);
+    return 1;
+}
+
+static const luaL_Reg functions[] = {{"encode", f_encode}, {NULL, NULL}};
+
+int luaopen_native_json(lua_State *L)
+{
+    luaL_newlib(L, functions);
+    lua_pushlightuserdata(L, NULL);
+    lua_setfield(L, -2, "null");
+    lua_newtable(L);
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &array_metatable);
+    lua_setfield(L, -2, "array_metatable");
+    return 1;
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// JSON text (RFC 8259) of strings and numbers.
+//
+// Error contract: functions that return int give 0, or -1 when memory is out.
+#ifndef SBA_CORE_JSON_H
+#define SBA_CORE_JSON_H
+
+#include "core/buffer.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+// Appends the bytes as a JSON string, quotes included. What is not UTF-8 becomes U+FFFD, as text_repair has it.
+int json_quote(const char *bytes, size_t size, struct buffer *out);
+
+// Appends all digits.
+int json_integer(int64_t value, struct buffer *out);
+
+// Appends the fewest digits that read back as value, which is finite. A whole number keeps its ".0" or exponent, so that
+// it reads back as a float where that is told from an integer.
+int json_float(double value, struct buffer *out);
+
+#endif

@@ -1,0 +1,155 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Strict JSON: what RFC 8259 has is taken, everything else is refused at its byte.
+local json = require "sba.util.json"
+
+local taken = {
+  { "null", json.null }, { "true", true }, { "false", false }, { " \t\r\n1 \n", 1 }, { '""', "" }, { "[]", {} }, { "{}", {} },
+  { "0", 0 }, { "-0", 0 }, { "-1", -1 }, { "1.5", 1.5 }, { "1E3", 1000.0 }, { "1e+3", 1000.0 }, { "1.25e-2", 0.0125 }, { "0e1", 0.0 },
+  { "0.0000001", 1e-7 }, { "123456789012345678", 123456789012345678 }, { "9223372036854775807", math.maxinteger },
+  { "-9223372036854775808", math.mininteger }, { "18446744073709551615", 18446744073709551615.0 }, { "1e-999", 0.0 },
+  { [["\"\\\/\b\f\n\r\t"]], "\"\\/\b\f\n\r\t" }, { [["\u0000\u00e9\u20AC\uFFFF"]], "\0\u{E9}\u{20AC}\u{FFFF}" },
+  { [["\ud83d\ude00\uDBFF\uDFFF"]], "\u{1F600}\u{10FFFF}" }, { [["\uD7FF\uE000"]], "\u{D7FF}\u{E000}" }, { '"\x7F/é😀"', "\x7F/é😀" },
+  { [["\\u0000"]], "\\u0000" }, { [["a\\"]], "a\\" }, { "[1,[2,[3]],{}]", { 1, { 2, { 3 } }, {} } }, { '{"":0}', { [""] = 0 } },
+  { '{"a":1,"A":2}', { a = 1, A = 2 } }, { '{"a":{"a":null}}', { a = { a = json.null } } }, { '[ 1 , 2 ]', { 1, 2 } },
+  { '{ "a" : [ ] , "b" : { } }', { a = {}, b = {} } }, { '"\u{FEFF}"', "\u{FEFF}" }, { '"\\u2028\u{2029}"', "\u{2028}\u{2029}" },
+}
+
+-- text, offset of the mistake, part of the message
+local refused = {
+  { "", 0, "the end of the text" }, { " ", 1, "the end of the text" }, { "\xEF\xBB\xBF{}", 0, "byte order mark" }, { "\0", 0, "U+0000" },
+  { "1\0", 1, "the end of the text" }, { "\v1", 0 }, { "\u{A0}1", 0 }, { "\u{2060}1", 0 },
+  -- numbers
+  { "+1", 0, "'+1'" }, { "01", 1, "leading 0" }, { "-01", 2, "leading 0" }, { "00", 1 }, { "1.", 2, "a digit" }, { ".5", 0 }, { "-.5", 1 }, { "-", 1, "a digit" },
+  { "--1", 1 }, { "1e", 2 }, { "1e+", 3 }, { "1.e1", 2 }, { "0x10", 1 }, { "1_000", 1 }, { "1,5", 1 }, { "NaN", 0, "'NaN'" }, { "nan", 0 }, { "-NaN", 1 },
+  { "Infinity", 0 }, { "-Infinity", 1 }, { "inf", 0 }, { "1e999", 0, "too large" }, { "[-1e400]", 1, "too large" }, { "1 2", 2 }, { "１", 0 },
+  { "[1a]", 2 }, { "1.5.5", 3 }, { "1f", 1 }, { "0.e1", 2 },
+  -- words
+  { "nul", 0 }, { "nulll", 4 }, { "True", 0 }, { "TRUE", 0 }, { "undefined", 0 }, { "truefalse", 4 }, { "None", 0 },
+  -- strings
+  { '"', 1, "closing" }, { '"a', 2, "closing" }, { "'a'", 0 }, { '"a\nb"', 2, "U+000A" }, { '"\t"', 1 }, { '"\0"', 1 }, { '"\x1F"', 1 }, { [["\a"]], 2 }, { [["\x41"]], 2 },
+  { [["\']], 2 }, { [["\]], 2 }, { [["\"]], 3 }, { [["\u12"]], 3 }, { [["\u00G0"]], 3 }, { [["\U0041"]], 2 }, { [["\ud800"]], 3, "pairs" }, { [["\udc00"]], 3 },
+  { [["\ud800\u0041"]], 3 }, { [["\ud800\ud800"]], 3 }, { [["\udc00\ud800"]], 3 }, { [["\ud800\n"]], 3 }, { [["\u{41}"]], 3 }, { '"\\\n"', 2 }, { '"a" "b"', 4 }, { '"\\u 123"', 3 },
+  -- not UTF-8
+  { '"\xFF"', 1, "0xFF is not UTF-8" }, { '"\xC0\x80"', 1 }, { '"\xED\xA0\x80"', 1 }, { '"\xF4\x90\x80\x80"', 1 }, { '"\xE2\x82"', 1 }, { '"é\xE9"', 3 }, { "\xFF\xFE1\0", 0 }, { '"\x80"', 1 },
+  -- arrays and objects
+  { "[", 1 }, { "]", 0 }, { "[1", 2, "',' or ']'" }, { "[1,", 3 }, { "[1,]", 3 }, { "[,1]", 1 }, { "[1,,2]", 3 }, { "[1 2]", 3 }, { "[1}", 2 }, { "[]]", 2 }, { "[][]", 2 }, { "[1;2]", 2 },
+  { "{", 1, "double quotes" }, { "}", 0 }, { '{"a"', 4, "':'" }, { '{"a":', 5 }, { '{"a":1', 6 }, { '{"a":1,', 7 }, { '{"a":1,}', 7 }, { "{a:1}", 1 }, { "{'a':1}", 1 }, { "{1:1}", 1 },
+  { '{"a" 1}', 5 }, { '{"a":1 "b":2}', 7 }, { '{"a":1,,"b":2}', 7 }, { '{"a"::1}', 5 }, { '{"a":1}}', 7 }, { '{"a":1]', 6 }, { '{"a"}', 4 }, { "{null:1}", 1 }, { '{"a":1}#', 7 }, { "{,}", 1 },
+  { "[1] // x", 4 }, { "/* x */ 1", 0 }, { "[1, # x\n2]", 4 }, { '{"a":1}\0', 7 },
+  -- member names that are there twice
+  { '{"a":1,"a":1}', 7, "twice" }, { [[{"a":1,"\u0061":1}]], 7, '"a" is there twice' }, { [[{"\/":1,"/":1}]], 8 }, { '{"a":null,"b":1,"a":false}', 16 }, { '[{"x":{"":1,"":2}}]', 12 },
+  { [[{"\ud83d\ude00":1,"😀":1}]], 18 },
+}
+
+describe("json.decode", function()
+  it("takes what RFC 8259 has", function()
+    for _, case in ipairs(taken) do
+      local value, failure = json.decode(case[1])
+      assert.is_nil(failure, case[1])
+      assert.are.same(case[2], value, case[1])
+      assert.are.equal(math.type(case[2]), math.type(value), case[1])
+    end
+  end)
+
+  it("refuses everything else, at its byte", function()
+    for _, case in ipairs(refused) do
+      local value, failure = json.decode(case[1])
+      assert.is_nil(value, case[1])
+      assert.are.equal(case[2], failure.offset, case[1] .. ": " .. failure.message)
+      assert.are.equal("invalid_json", failure.code)
+      assert.is_nil(failure.message:find("[\0-\31]"), case[1])
+      if case[3] then assert.is_truthy(failure.message:find(case[3], 1, true), failure.message) end
+    end
+  end)
+
+  it("refuses every text that is cut off", function()
+    local whole = [=[{"a":[1,-2.5e3,true,null,"x\n\u0041\ud83d\ude00é",{}],"b":{"c":[[]]}}]=]
+    assert.is_truthy(json.decode(whole))
+    for size = 0, #whole - 1 do
+      assert.is_nil((json.decode(whole:sub(1, size))))
+    end
+  end)
+
+  it("keeps arrays and objects apart", function()
+    local value = json.decode '{"list":[],"map":{}}'
+    assert.is_true(json.is_array(value.list))
+    assert.is_false(json.is_array(value.map))
+    assert.is_false(json.is_array "x")
+    assert.are.equal('{"list":[],"map":{}}', json.encode(value))
+  end)
+
+  it("counts lines and characters", function()
+    local _, failure = json.decode '{"é":\r\n  1,\n "ü😀" x}'
+    assert.are.same({ 3, 7, "line 3, column 7: expected ':', found 'x'" }, { failure.line, failure.column, failure.message })
+  end)
+
+  it("bounds depth without recursion on the way in", function()
+    local function nested(depth) return ("["):rep(depth) .. ("]"):rep(depth) end
+    assert.is_truthy(json.decode(nested(64)))
+    assert.is_truthy(json.decode(('{"a":'):rep(64) .. "1" .. ("}"):rep(64)))
+    local _, failure = json.decode(nested(65))
+    assert.are.same({ "too_deep", 64 }, { failure.code, failure.offset })
+    for _, text in ipairs { ("["):rep(100000), ('{"a":'):rep(100000), ("[{\"a\":"):rep(100000), nested(100000) } do
+      assert.are.equal("too_deep", select(2, json.decode(text)).code)
+    end
+    assert.is_truthy(json.decode(nested(65), { depth = 65 }))
+    assert.is_truthy(json.decode("[" .. ("[[]],"):rep(1000) .. "1]")) -- wide is not deep
+  end)
+
+  it("bounds size", function()
+    local _, failure = json.decode("[1234]", { size = 5 })
+    assert.are.equal("too_large", failure.code)
+    assert.is_truthy(json.decode("[123]", { size = 5 }))
+  end)
+
+  it("is as good as new after a failure", function()
+    json.decode("[[[[")
+    assert.are.same({ 1 }, json.decode("[1]"))
+    assert.is_truthy(json.decode(("["):rep(64) .. ("]"):rep(64)))
+  end)
+
+  it("reads a string of 8 MiB, with and without escapes", function()
+    local size = 8 * 1024 * 1024
+    assert.are.equal(size, #json.decode('"' .. ("x"):rep(size) .. '"'))
+    assert.are.equal(size, #json.decode('"' .. ("\\n"):rep(size) .. '"'))
+  end)
+end)
+
+describe("json both ways", function()
+  local random = math.random
+
+  local function random_string()
+    local parts = {}
+    for i = 1, random(0, 12) do
+      local kind = random(6)
+      parts[i] = kind == 1 and utf8.char(random(0x10000, 0x10FFFF)) or kind == 2 and utf8.char(random(0, 0x1F))
+        or kind == 3 and '"' or kind == 4 and "\\" or kind == 5 and utf8.char(random(0xE000, 0xFFFF)) or ("abcdefgh"):rep(random(0, 4))
+    end
+    return table.concat(parts)
+  end
+
+  local function random_value(depth)
+    local kind = random(depth > 0 and 9 or 7)
+    if kind == 1 then return json.null end
+    if kind == 2 then return random(2) == 1 end
+    if kind == 3 then return random(math.mininteger, math.maxinteger) end
+    if kind == 4 then return random(-10, 10) end
+    if kind == 5 then return (random() - 0.5) * 10.0 ^ random(-300, 300) end
+    if kind <= 7 then return random_string() end
+    local result = kind == 8 and json.array {} or {}
+    for i = 1, random(0, 6) do result[kind == 8 and i or random_string()] = random_value(depth - 1) end
+    return result
+  end
+
+  it("reads what it wrote", function()
+    math.randomseed(20240101)
+    for _ = 1, 3000 do
+      local value = random_value(5)
+      local written = json.encode(value)
+      local read, failure = json.decode(written)
+      assert.is_nil(failure, written)
+      assert.are.same(value, read)
+      assert.are.equal(written, json.encode(read))
+    end
+  end)
+end)
