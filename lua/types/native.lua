@@ -124,8 +124,14 @@ local folder = {}
 ---@return string absolute path of the folder
 function folder:path() end
 
+---A path as the results name it: relative to the folder, without doubled slashes and "."; "." for the folder itself.
+---Links are not looked at. Errors: path_escape, invalid, name_too_long.
+---@param path string
+---@return string|nil, native.failure?
+function folder:relative(path) end
+
 ---@class native.read_options
----@field offset_bytes? integer from 0
+---@field offset_bytes? integer from 0; lines are counted from there
 ---@field max_bytes? integer of content to return; default: all
 ---@field start_line? integer from 1
 ---@field end_line? integer inclusive
@@ -150,15 +156,16 @@ function folder:read(path, options) end
 ---@field append? boolean default false; the old content is kept before the new one, the replacement is atomic all the same
 ---@field durable? boolean fsync file and folder; default false
 
----Replaces or creates a regular file atomically; missing folders are made.
+---Replaces or creates a regular file atomically; missing folders are made. A link at the end of path is followed, inside.
 ---@param path string
 ---@param content string
 ---@param options? native.write_options
 ---@return { size_bytes: integer, sha256: string, created: boolean }|nil, native.failure?
 function folder:write(path, content, options) end
 
+---A link at the end of path is not followed; target is what it says, as it is.
 ---@param path string
----@return { type: "file"|"directory"|"symlink"|"fifo"|"socket"|"device", size_bytes: integer, mode: integer }|nil, native.failure?
+---@return { type: "file"|"directory"|"symlink"|"fifo"|"socket"|"device", size_bytes: integer, mode: integer, target: string? }|nil, native.failure?
 function folder:stat(path) end
 
 ---@class native.tree_entry
@@ -167,12 +174,14 @@ function folder:stat(path) end
 ---@field size_bytes integer
 ---@field mode string octal, four digits: "0644"
 ---@field target? string of a symlink; UTF-8, repaired
----@field children? native.tree_entry[] in byte order of name; absent where max_depth stopped; marked as a JSON array
+---@field children? native.tree_entry[] in byte order of name; absent where max_depth stopped or the folder cannot be read; marked as a JSON array
 
----The tree below path, path itself as its root (name "." for the workspace). Links are listed, never followed.
+---The tree below path, path itself as its root (name "." for the workspace). Links are listed, never followed. max_entries
+---counts what is below the root, max_bytes the tree as JSON (the last entry may go over it). What is below the 64th folder in
+---a row is left out. cut names what ended it early: the limit reached ("max_depth": the 64), or false.
 ---@param path string
----@param options? { max_depth?: integer, max_entries?: integer, include_hidden?: boolean }
----@return native.tree_entry|nil, boolean|native.failure truncated
+---@param options? { max_depth?: integer, max_entries?: integer, max_bytes?: integer, include_hidden?: boolean }
+---@return native.tree_entry|nil, false|"max_entries"|"max_bytes"|"max_depth"|native.failure cut
 function folder:tree(path, options) end
 
 ---Every regular file below, for artifacts. In byte order of path. At most limit files.
@@ -392,64 +401,3 @@ function file.terminal_columns(fd) end
 ---@param secrets string[] names that leave the environment for good
 ---@return table<string, string>
 function file.environment(secrets) end
-
-------------------------------------------------------------------------------------------------------------------------
----@class native.http
-local http = {}
-
----@class native.http.settings
----@field http_proxy? string of http:// requests, but never to loopback or a socket
----@field https_proxy? string
----@field no_proxy? string
----@field ca_file? string default: where the image keeps its bundle
----@field ca_directory? string
-
----A client keeps connections open between requests to the same origin.
----@param settings native.http.settings
----@return native.http.client|nil, native.failure?
-function http.client(settings) end
-
----@class native.http.client to be declared <close> or left to the collector
-local client = {}
-
----@class native.http.request
----@field method string
----@field url string http://, https:// or http+unix://%2Fpath%2Fto.sock/request/path
----@field headers? string[] "Name: value"
----@field body? string|fun(room: integer): string? whole, or made piece by piece while it is sent
----@field body_size? integer wanted where body is a function
----@field connect_patience? number seconds, default 10
----@field first_patience? number seconds from the request to the first byte of the answer, default 60
----@field idle_patience? number seconds between two pieces of the answer, default 60
----@field header_limit? integer bytes, default 64 KiB
----@field body_limit? integer bytes, default 16 MiB
-
----Starts a request; waits for nothing. The codes of failures are listed in src/core/http.h.
----@param request native.http.request
----@return native.http.exchange|nil, native.failure?
-function client:open(request) end
-
----@class native.http.exchange to be declared <close>: an unfinished one is cut off
-local exchange = {}
-
----Waits for the answer's headers. Redirects are not followed.
----@return integer|nil, native.failure?
-function exchange:status() end
-
----@param name string
----@return string?
-function exchange:header(name) end
-
----Waits for more of the body. nil alone is its proper end.
----@return string|nil, native.failure?
-function exchange:read() end
-
----Waits for a line of the body. nil alone is the body's proper end.
----@param ends? "lf"|"any" lf: NDJSON, the default; any: CR, LF or CRLF, as in server-sent events
----@return string|nil, boolean|native.failure? ended false where the last line had no end
-function exchange:line(ends) end
-
----@return boolean whether an open connection was used again
-function exchange:reused() end
-
-function exchange:close() end

@@ -13,11 +13,11 @@ static const luaL_Reg modules[] = {
     {"cjson", luaopen_cjson},
     {"lpeg", luaopen_lpeg},
     {"native.bundle", luaopen_native_bundle},
-    {"native.http", luaopen_native_http},
     {"native.identity", luaopen_native_identity},
     {"native.interrupt", luaopen_native_interrupt},
     {"native.json", luaopen_native_json},
     {"native.text", luaopen_native_text},
+    {"native.workspace", luaopen_native_workspace},
     {NULL, NULL},
 };
 
@@ -46,11 +46,10 @@ int bind_fail(lua_State *L, struct error *error)
 
 void bind_push_interrupt(lua_State *L, enum interrupt_reason reason)
 {
-    bool cancelled = reason == INTERRUPT_CANCELLED;
     lua_createtable(L, 0, 2);
-    lua_pushstring(L, cancelled ? "cancelled" : "timeout");
+    lua_pushstring(L, interrupt_code(reason));
     lua_setfield(L, -2, "code");
-    lua_pushstring(L, cancelled ? "the job was cancelled by a signal" : "the job's time was up");
+    lua_pushstring(L, interrupt_message(reason));
     lua_setfield(L, -2, "message");
 }
 
@@ -70,6 +69,27 @@ struct buffer *bind_new_buffer(lua_State *L)
         luaL_setfuncs(L, buffer_metamethods, 0);
     lua_setmetatable(L, -2);
     return buffer;
+}
+
+void bind_push_array_metatable(lua_State *L)
+{
+    static const char key;
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &key) == LUA_TTABLE)
+        return;
+    lua_pop(L, 1);
+    lua_newtable(L);
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &key);
+}
+
+const char *bind_check_path(lua_State *L, int index, struct error *error)
+{
+    size_t size;
+    const char *path = luaL_checklstring(L, index, &size);
+    if (strlen(path) == size)
+        return path;
+    error_set(error, "invalid", 0, "the path %s... holds a NUL byte", path);
+    return NULL;
 }
 
 static bool listed(const char *name, const char *const names[])

@@ -18,11 +18,11 @@
 void bind_open_all(lua_State *L);
 
 // One for each native.* module, in the file of the same name.
-int luaopen_native_http(lua_State *L);
 int luaopen_native_identity(lua_State *L);
 int luaopen_native_interrupt(lua_State *L);
 int luaopen_native_json(lua_State *L);
 int luaopen_native_text(lua_State *L);
+int luaopen_native_workspace(lua_State *L);
 
 // Pushes nil and a failure made of *error, clears *error, returns 2.
 int bind_fail(lua_State *L, struct error *error);
@@ -32,6 +32,20 @@ void bind_push_interrupt(lua_State *L, enum interrupt_reason reason);
 
 // Pushes an empty buffer that Lua owns: freed when it is collected, closed or emptied with buffer_free.
 struct buffer *bind_new_buffer(lua_State *L);
+
+// Pushes the metatable that marks a table as a JSON array (native.json.array_metatable).
+void bind_push_array_metatable(lua_State *L);
+
+// Handles of native.workspace; what is no open handle raises an error. Open as long as the value at index is alive.
+struct workspace *bind_check_folder(lua_State *L, int index);
+int bind_check_directory(lua_State *L, int index); // O_PATH descriptor
+
+// Path at index as a C string, or NULL and *error filled ("invalid": it holds a NUL). No string raises an error.
+const char *bind_check_path(lua_State *L, int index, struct error *error);
+
+// Methods of native.folder that have a file of their own: tree(path, options), files(limit).
+int bind_folder_tree(lua_State *L);
+int bind_folder_files(lua_State *L);
 
 // Raises an error unless the value at index is nil, absent or a table whose keys are all among names (NULL-terminated).
 void bind_check_options(lua_State *L, int index, const char *const names[]);

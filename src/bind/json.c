@@ -26,8 +26,6 @@ struct key {
     size_t size;
 };
 
-static const char array_metatable; // its address is the registry key
-
 static void need(struct encoder *encoder, int status)
 {
     if (status < 0)
@@ -260,7 +258,7 @@ static bool is_array(lua_State *L, int table)
 {
     bool marked = false;
     if (lua_getmetatable(L, table)) {
-        lua_rawgetp(L, LUA_REGISTRYINDEX, &array_metatable);
+        bind_push_array_metatable(L);
         marked = lua_rawequal(L, -1, -2);
         lua_pop(L, 2);
     }
@@ -354,9 +352,7 @@ int luaopen_native_json(lua_State *L)
     luaL_newlib(L, functions);
     lua_pushlightuserdata(L, NULL);
     lua_setfield(L, -2, "null");
-    lua_newtable(L);
-    lua_pushvalue(L, -1);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &array_metatable);
+    bind_push_array_metatable(L);
     lua_setfield(L, -2, "array_metatable");
     return 1;
 }

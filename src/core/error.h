@@ -12,7 +12,8 @@ struct error {
     char *message;    // owned; what was being done, to what, why it failed
 };
 
-// Fills *error (errno is kept in it when number is not 0 and said in words after the message). Returns -1.
+// Fills *error (control characters become ?; errno is kept in it when number is not 0 and said in words after the
+// message). Returns -1.
 int error_set(struct error *error, const char *code, int number, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

@@ -73,6 +73,24 @@ enum interrupt_reason interrupt_reason(void)
     return interrupt_remaining() == 0 ? INTERRUPT_TIMEOUT : INTERRUPT_NONE;
 }
 
+const char *interrupt_code(enum interrupt_reason reason)
+{
+    return reason == INTERRUPT_CANCELLED ? "cancelled" : "timeout";
+}
+
+const char *interrupt_message(enum interrupt_reason reason)
+{
+    return reason == INTERRUPT_CANCELLED ? "the job was cancelled by a signal" : "the job's time was up";
+}
+
+int interrupt_check(struct error *error)
+{
+    enum interrupt_reason reason = interrupt_reason();
+    if (reason == INTERRUPT_NONE)
+        return 0;
+    return error_set(error, interrupt_code(reason), 0, "%s", interrupt_message(reason));
+}
+
 int interrupt_signal(void)
 {
     return cancel_signal;

@@ -6,6 +6,8 @@
 #ifndef SBA_CORE_INTERRUPT_H
 #define SBA_CORE_INTERRUPT_H
 
+#include "core/error.h"
+
 #include <stdint.h>
 
 enum interrupt_reason { INTERRUPT_NONE, INTERRUPT_TIMEOUT, INTERRUPT_CANCELLED };
@@ -24,6 +26,13 @@ int64_t interrupt_remaining(void);
 
 // Why work must stop now; a cancel goes before a timeout. INTERRUPT_NONE after interrupt_lift.
 enum interrupt_reason interrupt_reason(void);
+
+// 0, or -1 and *error filled ("timeout" or "cancelled") where work must stop now.
+int interrupt_check(struct error *error);
+
+// The code and the message that go with a reason; static strings.
+const char *interrupt_code(enum interrupt_reason reason);
+const char *interrupt_message(enum interrupt_reason reason);
 
 // The signal that cancelled, or 0.
 int interrupt_signal(void);

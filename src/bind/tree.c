@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// native.folder: tree and files.
+#include "bind/bind.h"
+#include "core/text.h"
+#include "core/workspace_read.h"
+#include "core/workspace_tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { DEPTH_MAX = 64 }; // each costs two levels of JSON, and readers of JSON have their own bound
+
+// A tree handle that Lua owns.
+static int tree_gc(lua_State *L)
+{
+    struct tree **tree = lua_touserdata(L, 1);
+    tree_close(*tree);
+    *tree = NULL;
+    return 0;
+}
+
+static struct tree **new_tree(lua_State *L)
+{
+    struct tree **tree = lua_newuserdatauv(L, sizeof *tree, 0);
+    *tree = NULL;
+    if (luaL_newmetatable(L, "native.tree")) {
+        lua_pushcfunction(L, tree_gc);
+        lua_setfield(L, -2, "__gc");
+    }
+    lua_setmetatable(L, -2);
+    return tree;
+}
+
+// A tree table in the making. On the Lua stack, from first on, stand the children tables of the folders that the walk
+// is in, the deepest last.
+struct builder {
+    lua_State *L;
+    struct tree *tree;
+    struct buffer *scratch;
+    int array_metatable; // stack index
+    int first;
+    size_t depth;                  // children tables on the stack
+    lua_Integer counts[DEPTH_MAX]; // of their entries
+    size_t bytes;                  // as JSON
+};
+
+// Pushes a name or target repaired, and counts its bytes as JSON.
+static void push_text(struct builder *builder, const char *bytes)
+{
+    size_t size = strlen(bytes);
+    if (!text_is_utf8(bytes, size)) {
+        builder->scratch->size = 0;
+        if (text_repair(bytes, size, builder->scratch) < 0)
+            luaL_error(builder->L, "not enough memory");
+        bytes = builder->scratch->data;
+        size = builder->scratch->size;
+    }
+    builder->bytes += size;
+    for (size_t i = 0; i < size; i++)
+        if ((unsigned char)bytes[i] < ' ' || bytes[i] == '"' || bytes[i] == '\\')
+            builder->bytes += (unsigned char)bytes[i] < ' ' ? 5 : 1;
+    lua_pushlstring(builder->L, bytes, size);
+}
+
+static void push_mode(lua_State *L, mode_t mode)
+{
+    char octal[4];
+    for (int i = 3; i >= 0; i--, mode >>= 3)
+        octal[i] = (char)('0' + (mode & 7));
+    lua_pushlstring(L, octal, sizeof octal);
+}
+
+static size_t digits(uint64_t value)
+{
+    size_t count = 1;
+    while (value >= 10) {
+        value /= 10;
+        count++;
+    }
+    return count;
+}
+
+// Pushes the link's target, read into a buffer of Lua's.
+static void set_target(struct builder *builder)
+{
+    lua_State *L = builder->L;
+    struct buffer *target = bind_new_buffer(L);
+    target->data = tree_target(builder->tree);
+    if (target->data) {
+        push_text(builder, target->data);
+        lua_setfield(L, -3, "target");
+        builder->bytes += sizeof ",\"target\":\"\"" - 1;
+    }
+    buffer_free(target);
+    lua_pop(L, 1);
+}
+
+// Pushes the entry's table; where the walk entered it, its children table too, under it in the table and above it on
+// the stack.
+static void push_entry(struct builder *builder, const struct tree_entry *entry)
+{
+    lua_State *L = builder->L;
+    const char *type = workspace_type_name(entry->mode);
+    lua_createtable(L, 0, S_ISLNK(entry->mode) || entry->entered ? 5 : 4);
+    push_text(builder, entry->name);
+    lua_setfield(L, -2, "name");
+    lua_pushstring(L, type);
+    lua_setfield(L, -2, "type");
+    lua_pushinteger(L, (lua_Integer)entry->size);
+    lua_setfield(L, -2, "size_bytes");
+    push_mode(L, entry->mode);
+    lua_setfield(L, -2, "mode");
+    builder->bytes += sizeof ",{\"name\":\"\",\"type\":\"\",\"size_bytes\":,\"mode\":\"0644\"}" - 1 + strlen(type) +
+                      digits(entry->size);
+    if (S_ISLNK(entry->mode))
+        set_target(builder);
+    if (!entry->entered)
+        return;
+    lua_newtable(L);
+    lua_pushvalue(L, builder->array_metatable);
+    lua_setmetatable(L, -2);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -3, "children");
+    builder->bytes += sizeof ",\"children\":[]" - 1;
+}
+
+// Adds an entry below the root to the children table of its folder.
+static void add_entry(struct builder *builder, const struct tree_entry *entry)
+{
+    lua_State *L = builder->L;
+    builder->depth = entry->depth;
+    int folder = builder->first + (int)entry->depth - 1;
+    lua_settop(L, folder);
+    push_entry(builder, entry);
+    if (entry->entered) {
+        builder->counts[entry->depth] = 0;
+        lua_rotate(L, -2, 1); // the children table takes its place, the entry goes to its folder
+    }
+    lua_rawseti(L, folder, ++builder->counts[entry->depth - 1]);
+}
+
+struct limits {
+    size_t max_depth, max_entries, max_bytes;
+};
+
+// Walks to the end or to a limit: 0 and *cut, the limit's name or NULL; or -1.
+static int build(struct builder *builder, const struct limits *limits, const char **cut, struct error *error)
+{
+    struct tree_entry entry;
+    int more;
+    for (size_t count = 0; (more = tree_next(builder->tree, &entry, error)) > 0; count++) {
+        if (entry.depth == DEPTH_MAX && S_ISDIR(entry.mode) && limits->max_depth > DEPTH_MAX)
+            *cut = "max_depth";
+        if (count > limits->max_entries || builder->bytes > limits->max_bytes) {
+            *cut = count > limits->max_entries ? "max_entries" : "max_bytes";
+            return 0;
+        }
+        if (entry.depth > 0) {
+            add_entry(builder, &entry);
+            continue;
+        }
+        push_entry(builder, &entry);
+        builder->counts[0] = 0;
+    }
+    return more;
+}
+
+// folder:tree(path, options) -> entry, cut | nil, failure
+int bind_folder_tree(lua_State *L)
+{
+    static const char *const names[] = {"max_depth", "max_entries", "max_bytes", "include_hidden", NULL};
+    struct error error = {0};
+    const struct workspace *workspace = bind_check_folder(L, 1);
+    const char *path = bind_check_path(L, 2, &error);
+    bind_check_options(L, 3, names);
+    struct limits limits = {
+        .max_depth = (size_t)bind_option_integer(L, 3, "max_depth", LUA_MAXINTEGER, 0),
+        .max_entries = (size_t)bind_option_integer(L, 3, "max_entries", LUA_MAXINTEGER, 0),
+        .max_bytes = (size_t)bind_option_integer(L, 3, "max_bytes", LUA_MAXINTEGER, 0),
+    };
+    struct tree_options options = {
+        .max_depth = limits.max_depth < DEPTH_MAX ? limits.max_depth : DEPTH_MAX,
+        .hidden = bind_option_boolean(L, 3, "include_hidden", true),
+    };
+    luaL_checkstack(L, DEPTH_MAX + 16, NULL);
+    struct tree **tree = new_tree(L);
+    if (!path || !(*tree = tree_open(workspace, path, &options, &error)))
+        return bind_fail(L, &error);
+
+    const char *cut = NULL;
+    struct builder builder = {.L = L, .tree = *tree, .scratch = bind_new_buffer(L)};
+    bind_push_array_metatable(L);
+    builder.array_metatable = lua_gettop(L);
+    int root = builder.array_metatable + 1;
+    builder.first = root + 1;
+    if (build(&builder, &limits, &cut, &error) < 0)
+        return bind_fail(L, &error);
+    lua_settop(L, root);
+    if (cut)
+        lua_pushstring(L, cut);
+    else
+        lua_pushboolean(L, 0);
+    return 2;
+}
+
+struct found {
+    size_t path; // offset among the paths
+    uint64_t size;
+    char sha256[TEXT_SHA256_HEX];
+};
+
+// What qsort compares by: the paths that the offsets are in.
+static const char *found_paths;
+
+static int compare_found(const void *left, const void *right)
+{
+    const struct found *a = left, *b = right;
+    return strcmp(found_paths + a->path, found_paths + b->path);
+}
+
+// Adds the entry that the tree is at, if it is a regular file that can be read: 1, 0 or -1.
+static int add_found(struct tree *tree, struct buffer *found, struct buffer *paths, struct error *error)
+{
+    struct stat status;
+    struct found file = {.path = paths->size};
+    const char *path = tree_path(tree);
+    int fd = tree_open_file(tree, &status);
+    if (fd < 0)
+        return 0;
+    int outcome = workspace_digest(fd, path, file.sha256, &file.size, error);
+    close(fd);
+    if (outcome < 0)
+        return -1;
+    if (buffer_append(paths, path, strlen(path) + 1) < 0 || buffer_append(found, &file, sizeof file) < 0)
+        return error_set(error, "out_of_memory", 0, "out of memory while listing files");
+    return 1;
+}
+
+// 1 where there are more than limit, else 0, or -1.
+static int find_files(struct tree *tree, size_t limit, struct buffer *found, struct buffer *paths, struct error *error)
+{
+    struct tree_entry entry;
+    int more;
+    while ((more = tree_next(tree, &entry, error)) > 0) {
+        if (!S_ISREG(entry.mode))
+            continue;
+        if (found->size / sizeof(struct found) == limit)
+            return 1;
+        if (add_found(tree, found, paths, error) < 0)
+            return -1;
+    }
+    return more;
+}
+
+// folder:files(limit) -> {{path=, size_bytes=, sha256=}...}, truncated | nil, failure
+int bind_folder_files(lua_State *L)
+{
+    struct error error = {0};
+    struct tree_options options = {.max_depth = SIZE_MAX, .hidden = true};
+    const struct workspace *workspace = bind_check_folder(L, 1);
+    lua_Integer limit = luaL_checkinteger(L, 2);
+    luaL_argcheck(L, limit >= 0, 2, "must not be negative");
+    struct tree **tree = new_tree(L);
+    struct buffer *found = bind_new_buffer(L), *paths = bind_new_buffer(L);
+    if (!(*tree = tree_open(workspace, ".", &options, &error)))
+        return bind_fail(L, &error);
+    int truncated = find_files(*tree, (size_t)limit, found, paths, &error);
+    if (truncated < 0)
+        return bind_fail(L, &error);
+
+    size_t count = found->size / sizeof(struct found);
+    found_paths = paths->data;
+    if (count)
+        qsort(found->data, count, sizeof(struct found), compare_found);
+    lua_createtable(L, (int)count, 0);
+    bind_push_array_metatable(L);
+    lua_setmetatable(L, -2);
+    for (size_t i = 0; i < count; i++) {
+        const struct found *file = (const struct found *)(const void *)found->data + i;
+        lua_createtable(L, 0, 3);
+        lua_pushstring(L, paths->data + file->path);
+        lua_setfield(L, -2, "path");
+        lua_pushinteger(L, (lua_Integer)file->size);
+        lua_setfield(L, -2, "size_bytes");
+        lua_pushstring(L, file->sha256);
+        lua_setfield(L, -2, "sha256");
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+    lua_pushboolean(L, truncated);
+    return 2;
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// native.workspace: a confined folder; its files read, replaced and looked at. Trees and transactions are beside it.
+#include "core/workspace.h"
+
+#include "bind/bind.h"
+#include "core/workspace_read.h"
+#include "core/workspace_replace.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char folder_type[] = "native.folder";
+static const char directory_type[] = "native.directory";
+
+struct workspace *bind_check_folder(lua_State *L, int index)
+{
+    struct workspace *workspace = luaL_checkudata(L, index, folder_type);
+    luaL_argcheck(L, workspace->fd >= 0, index, "the folder is closed");
+    return workspace;
+}
+
+int bind_check_directory(lua_State *L, int index)
+{
+    const int *fd = luaL_checkudata(L, index, directory_type);
+    luaL_argcheck(L, *fd >= 0, index, "the directory is closed");
+    return *fd;
+}
+
+// open(path) -> folder | nil, failure
+static int f_open(lua_State *L)
+{
+    struct error error = {0};
+    const char *path = bind_check_path(L, 1, &error);
+    struct workspace *workspace = lua_newuserdatauv(L, sizeof *workspace, 0);
+    *workspace = (struct workspace){.fd = -1};
+    luaL_setmetatable(L, folder_type);
+    if (!path || workspace_open(workspace, path, &error) < 0)
+        return bind_fail(L, &error);
+    return 1;
+}
+
+static int folder_close(lua_State *L)
+{
+    workspace_close(luaL_checkudata(L, 1, folder_type));
+    return 0;
+}
+
+// folder:path() -> absolute path
+static int folder_path(lua_State *L)
+{
+    lua_pushstring(L, bind_check_folder(L, 1)->path);
+    return 1;
+}
+
+// folder:relative(path) -> path relative to the folder | nil, failure
+static int folder_relative(lua_State *L)
+{
+    struct error error = {0};
+    const struct workspace *workspace = bind_check_folder(L, 1);
+    const char *path = bind_check_path(L, 2, &error);
+    struct buffer *owner = bind_new_buffer(L);
+    if (!path || !(owner->data = workspace_relative(workspace, path, &error)))
+        return bind_fail(L, &error);
+    size_t size = strlen(owner->data);
+    if (owner->data[size - 1] == '/')
+        size--;
+    lua_pushlstring(L, owner->data, size);
+    return 1;
+}
+
+static void set_integer(lua_State *L, const char *name, lua_Integer value)
+{
+    lua_pushinteger(L, value);
+    lua_setfield(L, -2, name);
+}
+
+static void set_string(lua_State *L, const char *name, const char *value)
+{
+    lua_pushstring(L, value);
+    lua_setfield(L, -2, name);
+}
+
+static void set_boolean(lua_State *L, const char *name, bool value)
+{
+    lua_pushboolean(L, value);
+    lua_setfield(L, -2, name);
+}
+
+static struct read_options check_read_options(lua_State *L, int index)
+{
+    static const char *const names[] = {"offset_bytes", "max_bytes", "start_line", "end_line", "digest", NULL};
+    bind_check_options(L, index, names);
+    return (struct read_options){
+        .offset = (uint64_t)bind_option_integer(L, index, "offset_bytes", 0, 0),
+        .max_bytes = (size_t)bind_option_integer(L, index, "max_bytes", LUA_MAXINTEGER, 0),
+        .first_line = (uint64_t)bind_option_integer(L, index, "start_line", 1, 1),
+        .last_line = (uint64_t)bind_option_integer(L, index, "end_line", 0, 1),
+        .digest = bind_option_boolean(L, index, "digest", false),
+    };
+}
+
+// folder:read(path, options) -> {content=, truncated=, size_bytes=, mode=, sha256=} | nil, failure
+static int folder_read(lua_State *L)
+{
+    struct error error = {0};
+    struct read_result result;
+    const struct workspace *workspace = bind_check_folder(L, 1);
+    const char *path = bind_check_path(L, 2, &error);
+    struct read_options options = check_read_options(L, 3);
+    struct buffer *content = bind_new_buffer(L);
+    if (!path || workspace_read(workspace, path, &options, content, &result, &error) < 0)
+        return bind_fail(L, &error);
+
+    lua_createtable(L, 0, 5);
+    lua_pushlstring(L, content->data, content->size);
+    buffer_free(content);
+    lua_setfield(L, -2, "content");
+    set_boolean(L, "truncated", result.truncated);
+    set_integer(L, "size_bytes", (lua_Integer)result.size);
+    set_integer(L, "mode", result.mode);
+    if (options.digest)
+        set_string(L, "sha256", result.sha256);
+    return 1;
+}
+
+static struct write_options check_write_options(lua_State *L, int index)
+{
+    static const char *const names[] = {"mode", "overwrite", "append", "durable", NULL};
+    bind_check_options(L, index, names);
+    lua_Integer mode = bind_option_integer(L, index, "mode", MODE_AS_BEFORE, 0);
+    luaL_argcheck(L, mode <= 0777, index, "option 'mode' must hold permission bits only, at most 0777");
+    return (struct write_options){
+        .mode = (int)mode,
+        .overwrite = bind_option_boolean(L, index, "overwrite", true),
+        .append = bind_option_boolean(L, index, "append", false),
+        .durable = bind_option_boolean(L, index, "durable", false),
+    };
+}
+
+// folder:write(path, content, options) -> {size_bytes=, sha256=, created=} | nil, failure
+static int folder_write(lua_State *L)
+{
+    size_t size;
+    struct error error = {0};
+    struct write_result result;
+    const struct workspace *workspace = bind_check_folder(L, 1);
+    const char *path = bind_check_path(L, 2, &error);
+    const char *content = luaL_checklstring(L, 3, &size);
+    struct write_options options = check_write_options(L, 4);
+    if (!path || workspace_write(workspace, path, content, size, &options, &result, &error) < 0)
+        return bind_fail(L, &error);
+
+    lua_createtable(L, 0, 3);
+    set_integer(L, "size_bytes", (lua_Integer)result.size);
+    set_string(L, "sha256", result.sha256);
+    set_boolean(L, "created", result.created);
+    return 1;
+}
+
+// folder:stat(path) -> {type=, size_bytes=, mode=, target=} | nil, failure
+static int folder_stat(lua_State *L)
+{
+    struct error error = {0};
+    struct stat status;
+    const struct workspace *workspace = bind_check_folder(L, 1);
+    const char *path = bind_check_path(L, 2, &error);
+    struct buffer *target = bind_new_buffer(L);
+    if (!path || workspace_stat(workspace, path, &status, &target->data, &error) < 0)
+        return bind_fail(L, &error);
+
+    lua_createtable(L, 0, 4);
+    set_string(L, "type", workspace_type_name(status.st_mode));
+    set_integer(L, "size_bytes", status.st_size);
+    set_integer(L, "mode", status.st_mode & 07777);
+    if (target->data)
+        set_string(L, "target", target->data);
+    return 1;
+}
+
+// folder:directory(path) -> directory | nil, failure
+static int folder_directory(lua_State *L)
+{
+    struct error error = {0};
+    const struct workspace *workspace = bind_check_folder(L, 1);
+    const char *path = bind_check_path(L, 2, &error);
+    int *fd = lua_newuserdatauv(L, sizeof *fd, 0);
+    *fd = -1;
+    luaL_setmetatable(L, directory_type);
+    if (!path || (*fd = workspace_open_directory(workspace, path, &error)) < 0)
+        return bind_fail(L, &error);
+    return 1;
+}
+
+static int directory_close(lua_State *L)
+{
+    int *fd = luaL_checkudata(L, 1, directory_type);
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+    return 0;
+}
+
+static const luaL_Reg folder_methods[] = {
+    {"path", folder_path},        {"relative", folder_relative},   {"read", folder_read},
+    {"write", folder_write},      {"stat", folder_stat},           {"tree", bind_folder_tree},
+    {"files", bind_folder_files}, {"directory", folder_directory}, {NULL, NULL},
+};
+static const luaL_Reg folder_metamethods[] = {{"__gc", folder_close}, {"__close", folder_close}, {NULL, NULL}};
+static const luaL_Reg directory_methods[] = {{"close", directory_close}, {NULL, NULL}};
+static const luaL_Reg directory_metamethods[] = {{"__gc", directory_close}, {"__close", directory_close}, {NULL, NULL}};
+static const luaL_Reg functions[] = {{"open", f_open}, {NULL, NULL}};
+
+static void new_type(lua_State *L, const char *type, const luaL_Reg *methods, const luaL_Reg *metamethods)
+{
+    luaL_newmetatable(L, type);
+    luaL_setfuncs(L, metamethods, 0);
+    lua_newtable(L);
+    luaL_setfuncs(L, methods, 0);
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 1);
+}
+
+int luaopen_native_workspace(lua_State *L)
+{
+    new_type(L, folder_type, folder_methods, folder_metamethods);
+    new_type(L, directory_type, directory_methods, directory_metamethods);
+    luaL_newlib(L, functions);
+    return 1;
+}

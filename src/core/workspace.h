@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// A folder that nothing leaves: every path is resolved below it, links and races included.
+//
+// A path is relative to the folder, or absolute below it (by the path it was opened with, or by that path without
+// links). Links inside are followed as long as they stay inside; an absolute link leaves, wherever it leads, as the
+// kernel's RESOLVE_BENEATH has it. A path whose `..` climb over the folder as written is refused unlooked.
+//
+// Errors (see error.h): "path_escape" (the message holds "path escapes workspace"), "not_found", "not_a_file" (FIFO,
+// socket, device, folder, link), "too_many_links", "name_too_long", "invalid", ... Sizes are bytes.
+#ifndef SBA_CORE_WORKSPACE_H
+#define SBA_CORE_WORKSPACE_H
+
+#include "core/error.h"
+
+#include <sys/stat.h>
+
+struct workspace {
+    int fd;          // O_PATH; -1: closed
+    char *path;      // absolute, as it was given
+    char *real_path; // absolute, without links
+};
+
+// Opens a folder into *workspace, which the caller closes (closing twice, or what was zeroed but for fd, does no harm).
+int workspace_open(struct workspace *workspace, const char *path, struct error *error);
+void workspace_close(struct workspace *workspace);
+
+// The path below the folder, without doubled slashes and "."; "." is the folder itself, a slash at the end stays. Owned
+// by the caller. Looks at nothing: what it returns may yet lead out through links, which only resolving finds.
+char *workspace_relative(const struct workspace *workspace, const char *path, struct error *error);
+
+// Opens what a relative path names, confined. flags as open(2), without O_CREAT; O_CLOEXEC is added. A descriptor of
+// the caller, or -1 and errno: EXDEV where the path leaves, ELOOP for a circle of links (with O_NOFOLLOW: a link).
+int workspace_resolve(const struct workspace *workspace, const char *relative, int flags);
+
+// Fills *error for an errno of workspace_resolve. doing: "read", "write", ... Returns -1.
+int workspace_fail(struct error *error, int number, const char *doing, const char *path);
+
+// Opens a regular file to read it, and gives its status. Other kinds are "not_a_file"; they are not opened, so that no
+// FIFO, device or socket notices. Never blocks. A descriptor of the caller, or -1.
+int workspace_open_file(const struct workspace *workspace, const char *path, struct stat *status, struct error *error);
+
+// Opens a folder, O_PATH. A descriptor of the caller, or -1.
+int workspace_open_directory(const struct workspace *workspace, const char *path, struct error *error);
+
+// The status of what a path names; a link at its end is not followed: its target goes to *target (owned by the caller,
+// NULL for all else).
+int workspace_stat(const struct workspace *workspace, const char *path, struct stat *status, char **target,
+                   struct error *error);
+
+// "file", "directory", "symlink", "fifo", "socket" or "device".
+const char *workspace_type_name(mode_t mode);
+
+#endif

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the workspace*.c files share, and nobody else.
+#ifndef SBA_CORE_WORKSPACE_INTERNAL_H
+#define SBA_CORE_WORKSPACE_INTERNAL_H
+
+#include "core/text.h"
+#include "core/workspace.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+// Where something is, or is to be: a name in a folder.
+struct place {
+    int folder;        // O_PATH, owned; -1: none
+    char *folder_path; // relative to the workspace, owned
+    char *name;        // owned
+    size_t kept;       // so many bytes of folder_path name folders that were there before, the rest was made
+};
+
+// Finds the place of a relative path. make: missing folders are made. follow: a link at the end is followed to where it
+// leads, be there something or not.
+int workspace_place(const struct workspace *workspace, const char *relative, bool make, bool follow,
+                    struct place *place, struct error *error);
+void workspace_place_free(struct place *place);
+#define cleanup_place __attribute__((cleanup(workspace_place_free)))
+
+// Opens a folder (O_PATH), making what is missing of it; *kept as in struct place. A descriptor, or -1 and errno.
+int workspace_make_folders(const struct workspace *workspace, const char *relative, size_t *kept);
+
+// Removes the folders of relative beyond its first kept bytes, as far as they are empty.
+void workspace_remove_folders(const struct workspace *workspace, const char *relative, size_t kept);
+
+// The target of a link: of the name in the folder, or of the O_PATH descriptor itself where name is "". Owned by the
+// caller; NULL and errno.
+char *workspace_read_link(int folder, const char *name);
+
+// Fills *error with "not_a_file", saying what there is instead. Returns -1.
+int workspace_not_a_file(struct error *error, mode_t mode, const char *path);
+
+enum { TEMPORARY_NAME_SIZE = sizeof ".sba-01234567" };
+
+// A name for a temporary file or a file set aside. What a crash leaves behind is known by it.
+void workspace_temporary_name(char name[TEMPORARY_NAME_SIZE]);
+
+// Makes a new temporary file in a folder. A descriptor to write to, or -1 and errno.
+int workspace_temporary_file(int folder, mode_t mode, char name[TEMPORARY_NAME_SIZE]);
+
+// Writes bytes, which sha256 (unless NULL) takes in too; obeys the interrupt.
+int workspace_write_bytes(int fd, const char *bytes, size_t size, struct text_sha256 *sha256, const char *path,
+                          struct error *error);
+
+// Moves a name, never onto something: 0, or -1 and errno EEXIST, ... Race-free also where the file system does not know
+// RENAME_NOREPLACE.
+int workspace_move(int from_folder, const char *from, int to_folder, const char *to);
+
+#endif

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Places in a workspace: the folder that holds a name, made where it is missing; links; temporary files; moves.
+#include "core/cleanup.h"
+#include "core/workspace_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/fs.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+
+enum { LINKS_MAX = 40, LINK_SIZE_MAX = 65536 };
+
+char *workspace_read_link(int folder, const char *name)
+{
+    for (size_t size = 256; size <= LINK_SIZE_MAX; size *= 2) {
+        cleanup_free char *target = malloc(size);
+        ssize_t length = target ? readlinkat(folder, name, target, size) : -1;
+        if (length < 0)
+            return NULL;
+        if ((size_t)length < size) {
+            target[length] = '\0';
+            return steal_pointer(&target);
+        }
+    }
+    errno = ENAMETOOLONG;
+    return NULL;
+}
+
+// Each longer beginning of the path is resolved anew from the root: confined at every name.
+int workspace_make_folders(const struct workspace *workspace, const char *relative, size_t *kept)
+{
+    int whole = workspace_resolve(workspace, relative, O_PATH | O_DIRECTORY);
+    *kept = strlen(relative);
+    if (whole >= 0 || errno != ENOENT)
+        return whole;
+    *kept = 0;
+    cleanup_free char *path = strdup(relative);
+    cleanup_fd int folder = workspace_resolve(workspace, ".", O_PATH | O_DIRECTORY);
+    if (!path || folder < 0)
+        return -1;
+    bool made = false;
+    for (size_t start = 0, end; relative[start]; start = end + (relative[end] == '/')) {
+        end = start + strcspn(relative + start, "/");
+        path[end] = '\0';
+        int next = workspace_resolve(workspace, path, O_PATH | O_DIRECTORY);
+        if (next < 0 && errno == ENOENT) {
+            if (mkdirat(folder, path + start, 0777) == 0)
+                made = true;
+            else if (errno != EEXIST)
+                goto failed;
+            next = workspace_resolve(workspace, path, O_PATH | O_DIRECTORY);
+        }
+        if (next < 0)
+            goto failed;
+        if (!made)
+            *kept = end;
+        close(folder);
+        folder = next;
+        path[end] = relative[end];
+    }
+    return steal_fd(&folder);
+
+failed:;
+    int saved = errno;
+    if (made)
+        workspace_remove_folders(workspace, path, *kept);
+    errno = saved;
+    return -1;
+}
+
+void workspace_remove_folders(const struct workspace *workspace, const char *relative, size_t kept)
+{
+    cleanup_free char *path = strdup(relative);
+    if (!path)
+        return;
+    for (size_t length = strlen(path); length > kept;) {
+        path[length] = '\0';
+        char *slash = strrchr(path, '/');
+        const char *name = slash ? slash + 1 : path;
+        if (slash)
+            *slash = '\0';
+        cleanup_fd int folder = workspace_resolve(workspace, slash ? path : ".", O_PATH | O_DIRECTORY);
+        if (folder < 0 || unlinkat(folder, name, AT_REMOVEDIR) < 0)
+            return;
+        length = slash ? (size_t)(slash - path) : 0;
+    }
+}
+
+static int names_a_folder(struct error *error, const char *path)
+{
+    return error_set(error, "not_a_file", 0, "%s names a folder; a regular file is wanted", path);
+}
+
+// Splits a path into folder and name.
+static int split(const char *path, struct place *place, struct error *error)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        return names_a_folder(error, path);
+    place->name = strdup(name);
+    place->folder_path = slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
+    if (!place->name || !place->folder_path)
+        return error_system(error, ENOMEM, "cannot look at %s", path);
+    return 0;
+}
+
+// The path that a link at this place leads to, relative to the workspace. NULL with errno 0: there is no link.
+static char *link_path(const struct place *place)
+{
+    struct stat status;
+    char *path = NULL;
+    errno = 0;
+    if (fstatat(place->folder, place->name, &status, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISLNK(status.st_mode)) {
+        errno = 0;
+        return NULL;
+    }
+    cleanup_free char *target = workspace_read_link(place->folder, place->name);
+    if (!target)
+        return NULL;
+    if (*target == '/') {
+        errno = EXDEV;
+        return NULL;
+    }
+    if (asprintf(&path, "%s/%s", place->folder_path, target) < 0)
+        return NULL;
+    return path;
+}
+
+int workspace_place(const struct workspace *workspace, const char *relative, bool make, bool follow,
+                    struct place *place, struct error *error)
+{
+    cleanup_free char *path = strdup(relative);
+    *place = (struct place){.folder = -1};
+    for (int links = 0; path; links++) {
+        if (split(path, place, error) < 0)
+            return -1;
+        place->kept = strlen(place->folder_path);
+        place->folder = make ? workspace_make_folders(workspace, place->folder_path, &place->kept)
+                             : workspace_resolve(workspace, place->folder_path, O_PATH | O_DIRECTORY);
+        if (place->folder < 0)
+            return workspace_fail(error, errno, make ? "make the folder of" : "open the folder of", relative);
+        char *next = follow ? link_path(place) : NULL;
+        if (!next && (!follow || errno == 0))
+            return 0;
+        int number = next ? ELOOP : errno;
+        free(path);
+        path = next;
+        if (!next || links == LINKS_MAX)
+            return workspace_fail(error, number, "follow the link", relative);
+        workspace_place_free(place);
+    }
+    return error_system(error, ENOMEM, "cannot look at %s", relative);
+}
+
+void workspace_place_free(struct place *place)
+{
+    int saved = errno;
+    if (place->folder >= 0)
+        close(place->folder);
+    free(place->folder_path);
+    free(place->name);
+    *place = (struct place){.folder = -1};
+    errno = saved;
+}
+
+void workspace_temporary_name(char name[TEMPORARY_NAME_SIZE])
+{
+    uint32_t random = 0;
+    // GRND_INSECURE would do: the name need only be new, and O_EXCL sees to what it is not.
+    while (getrandom(&random, sizeof random, 0) < 0 && errno == EINTR)
+        continue;
+    snprintf(name, TEMPORARY_NAME_SIZE, ".sba-%08x", random);
+}
+
+int workspace_temporary_file(int folder, mode_t mode, char name[TEMPORARY_NAME_SIZE])
+{
+    int fd;
+    do {
+        workspace_temporary_name(name);
+        fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+    } while (fd < 0 && (errno == EEXIST || errno == EINTR));
+    return fd;
+}
+
+int workspace_move(int from_folder, const char *from, int to_folder, const char *to)
+{
+    if (syscall(SYS_renameat2, from_folder, from, to_folder, to, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return -1;
+    if (linkat(from_folder, from, to_folder, to, 0) < 0)
+        return -1;
+    return unlinkat(from_folder, from, 0);
+}

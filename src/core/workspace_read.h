@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading a file of a workspace in one pass. Errors as in workspace.h, and "timeout", "cancelled", "io_error",
+// "out_of_memory".
+#ifndef SBA_CORE_WORKSPACE_READ_H
+#define SBA_CORE_WORKSPACE_READ_H
+
+#include "core/buffer.h"
+#include "core/text.h"
+#include "core/workspace.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// The range to return. Lines end with \n and are counted from offset on.
+struct read_options {
+    uint64_t offset;     // bytes to leave out
+    uint64_t first_line; // from 1; 0: as 1
+    uint64_t last_line;  // inclusive; 0: to the end
+    size_t max_bytes;    // of content; SIZE_MAX: all
+    bool digest;         // read to the end of the file for its SHA-256
+};
+
+struct read_result {
+    bool truncated; // the range holds more than max_bytes
+    uint64_t size;  // of the file: as read for the digest, else as the file system says
+    mode_t mode;    // permission bits
+    char sha256[TEXT_SHA256_HEX];
+};
+
+// Appends the range to content, which may be filled in part on failure.
+int workspace_read(const struct workspace *workspace, const char *path, const struct read_options *options,
+                   struct buffer *content, struct read_result *result, struct error *error);
+
+// Reads an open file from where it stands to its end, for its SHA-256 and size.
+int workspace_digest(int fd, const char *path, char sha256[TEXT_SHA256_HEX], uint64_t *size, struct error *error);
+
+#endif

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Confined resolving of paths: openat2 where the kernel has it, else a walk of our own that is as strict.
+#include "core/cleanup.h"
+#include "core/workspace.h"
+#include "core/workspace_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+enum {
+    LINKS_MAX = 40, // as the kernel counts them
+    RETRIES_MAX = 64,
+};
+
+// openat2 gives EAGAIN where a rename elsewhere kept it from being sure.
+static int open_beneath(int root, const char *path, int flags)
+{
+    struct open_how how = {
+        .flags = (unsigned)(flags | O_CLOEXEC),
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+    };
+    for (int i = 0; i < RETRIES_MAX; i++) {
+        long fd = syscall(SYS_openat2, root, path, &how, sizeof how);
+        if (fd >= 0 || (errno != EAGAIN && errno != EINTR))
+            return (int)fd;
+    }
+    errno = EAGAIN;
+    return -1;
+}
+
+// Found out once: an old kernel says ENOSYS, a sandbox around us may say EPERM or what it likes.
+static bool have_openat2(int root)
+{
+    static enum { UNKNOWN, YES, NO } known;
+    if (known == UNKNOWN) {
+        int fd = open_beneath(root, ".", O_PATH | O_DIRECTORY);
+        known = fd >= 0 ? YES : NO;
+        if (fd >= 0)
+            close(fd);
+    }
+    return known == YES;
+}
+
+// The walk. It opens one name at a time in a folder it holds and follows no link but by reading it, so nothing that is
+// renamed meanwhile can lead it astray. It never opens "..": that pops the folder it came from.
+struct walk {
+    int root;
+    int *folders; // opened on the way down, the deepest last
+    size_t depth, capacity;
+    char *path; // owned: what of the path is being walked
+    char *rest; // in path: what is still to walk
+    int links;  // followed, and races lost
+};
+
+static void walk_free(struct walk *walk)
+{
+    while (walk->depth)
+        close(walk->folders[--walk->depth]);
+    free(walk->folders);
+    free(walk->path);
+}
+
+static int walk_folder(const struct walk *walk)
+{
+    return walk->depth ? walk->folders[walk->depth - 1] : walk->root;
+}
+
+static int walk_up(struct walk *walk)
+{
+    if (walk->depth == 0) {
+        errno = EXDEV;
+        return -1;
+    }
+    close(walk->folders[--walk->depth]);
+    return 0;
+}
+
+// Takes the descriptor, also where it fails.
+static int walk_down(struct walk *walk, int folder)
+{
+    if (walk->depth == walk->capacity) {
+        size_t capacity = walk->capacity ? walk->capacity * 2 : 16;
+        int *folders = realloc(walk->folders, capacity * sizeof *folders);
+        if (!folders) {
+            close(folder);
+            return -1;
+        }
+        walk->folders = folders;
+        walk->capacity = capacity;
+    }
+    walk->folders[walk->depth++] = folder;
+    return 0;
+}
+
+// Puts the target of a link before what is still to walk.
+static int walk_link(struct walk *walk, int link)
+{
+    if (++walk->links > LINKS_MAX) {
+        errno = ELOOP;
+        return -1;
+    }
+    cleanup_free char *target = workspace_read_link(link, "");
+    if (!target)
+        return -1;
+    if (*target == '/' || !*target) {
+        errno = *target ? EXDEV : ENOENT;
+        return -1;
+    }
+    size_t target_length = strlen(target), rest_length = strlen(walk->rest);
+    char *path = malloc(target_length + rest_length + 1);
+    if (!path)
+        return -1;
+    memcpy(path, target, target_length);
+    memcpy(path + target_length, walk->rest, rest_length + 1);
+    free(walk->path);
+    walk->path = walk->rest = path;
+    return 0;
+}
+
+// The next name: cut off from the rest, which then begins with its slash or is empty. NULL at the end.
+static char *walk_name(struct walk *walk, char name[NAME_MAX + 1])
+{
+    walk->rest += strspn(walk->rest, "/");
+    size_t length = strcspn(walk->rest, "/");
+    if (length == 0)
+        return NULL;
+    memcpy(name, walk->rest, length <= NAME_MAX ? length : NAME_MAX);
+    name[length <= NAME_MAX ? length : NAME_MAX] = '\0';
+    walk->rest += length;
+    if (length > NAME_MAX)
+        *name = '\0';
+    return name;
+}
+
+// Opens the last name for good. seen is an O_PATH descriptor of what was there, no link.
+static int walk_open_last(const struct walk *walk, int *seen, mode_t mode, const char *name, int flags)
+{
+    if (!(flags & O_PATH))
+        return openat(walk_folder(walk), name, flags | O_NOFOLLOW | O_CLOEXEC);
+    if ((flags & O_DIRECTORY) && !S_ISDIR(mode)) {
+        errno = ENOTDIR;
+        return -1;
+    }
+    return steal_fd(seen);
+}
+
+enum { WALK_GOES_ON = -2 };
+
+// One name further: a descriptor at the end, WALK_GOES_ON, or -1 and errno.
+static int walk_step(struct walk *walk, int flags)
+{
+    char buffer[NAME_MAX + 1];
+    const char *name = walk_name(walk, buffer);
+
+    if (!name)
+        return openat(walk_folder(walk), ".", flags | O_CLOEXEC);
+    if (strcmp(name, ".") == 0)
+        return WALK_GOES_ON;
+    if (strcmp(name, "..") == 0)
+        return walk_up(walk) < 0 ? -1 : WALK_GOES_ON;
+    if (!*name) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    cleanup_fd int seen = openat(walk_folder(walk), name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    struct stat status;
+    if (seen < 0 || fstat(seen, &status) < 0)
+        return -1;
+    bool last = !*walk->rest;
+    if (S_ISLNK(status.st_mode) && !(last && (flags & O_NOFOLLOW)))
+        return walk_link(walk, seen) < 0 ? -1 : WALK_GOES_ON;
+    if (last)
+        return walk_open_last(walk, &seen, status.st_mode, name, flags);
+    if (!S_ISDIR(status.st_mode)) {
+        errno = ENOTDIR;
+        return -1;
+    }
+    return walk_down(walk, steal_fd(&seen)) < 0 ? -1 : WALK_GOES_ON;
+}
+
+static int open_by_walk(int root, const char *path, int flags)
+{
+    struct walk walk = {.root = root, .path = strdup(path)};
+    if (!walk.path)
+        return -1;
+    walk.rest = walk.path;
+    int fd;
+    do
+        fd = walk_step(&walk, flags);
+    while (fd == WALK_GOES_ON);
+    int saved = errno;
+    walk_free(&walk);
+    errno = saved;
+    return fd;
+}
+
+int workspace_resolve(const struct workspace *workspace, const char *relative, int flags)
+{
+    if (have_openat2(workspace->fd)) {
+        int fd = open_beneath(workspace->fd, relative, flags);
+        if (fd >= 0 || errno != EAGAIN)
+            return fd;
+    }
+    return open_by_walk(workspace->fd, relative, flags);
+}

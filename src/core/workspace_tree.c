@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: Apache-2.0
+// The walk over a tree, see workspace_tree.h.
+#include "core/workspace_tree.h"
+
+#include "core/buffer.h"
+#include "core/cleanup.h"
+#include "core/interrupt.h"
+#include "core/workspace_internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+enum {
+    FOLDERS_OPEN = 32,        // descriptors held; folders further up are opened again on the way back
+    LISTING_SIZE = 64 * 1024, // of one getdents64
+    ENTRIES_BETWEEN_CHECKS = 512,
+    FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+};
+
+// As getdents64 lays it out.
+struct listed {
+    uint64_t inode;
+    int64_t offset;
+    unsigned short size;
+    unsigned char type;
+    char name[];
+};
+
+struct item {
+    uint64_t order; // the first eight bytes of the name, so that most comparisons need no more
+    const char *name;
+    unsigned char type;
+};
+
+// A folder that is entered: its names in order, and how far the walk has come.
+struct level {
+    int fd; // -1: closed to save descriptors
+    dev_t device;
+    ino_t inode;
+    struct buffer names; // NUL-terminated, each after its type
+    struct item *items;
+    size_t count, capacity, next;
+    size_t path_size; // of what goes before each name in the path
+};
+
+struct tree {
+    const struct workspace *workspace;
+    struct tree_options options;
+    char *start; // relative path where it starts
+    bool begun;
+    int start_fd;         // before the first folder is entered
+    struct level *levels; // the deepest last; buffers are kept for the next folder at that depth
+    size_t depth, capacity;
+    size_t met; // entries, for the checks
+    struct buffer path;
+    char listing[LISTING_SIZE] __attribute__((aligned(8)));
+};
+
+static struct level *deepest(const struct tree *tree)
+{
+    return &tree->levels[tree->depth - 1];
+}
+
+static const char *current_name(const struct level *level)
+{
+    return level->items[level->next - 1].name;
+}
+
+static uint64_t order_of(const char *name)
+{
+    uint64_t order = 0;
+    for (int i = 0; i < 8; i++) {
+        order = order << 8 | (unsigned char)*name;
+        name += *name != '\0';
+    }
+    return order;
+}
+
+static int compare(const void *left, const void *right)
+{
+    const struct item *a = left, *b = right;
+    if (a->order != b->order)
+        return a->order < b->order ? -1 : 1;
+    return strcmp(a->name, b->name);
+}
+
+static bool is_wanted(const struct tree *tree, const char *name)
+{
+    if (*name != '.')
+        return true;
+    return tree->options.hidden && name[1] && (name[1] != '.' || name[2]);
+}
+
+// Appends the wanted names of one getdents64 to level->names.
+static int take_listing(struct tree *tree, struct level *level, long size)
+{
+    for (long at = 0; at < size;) {
+        const struct listed *listed = (const void *)(tree->listing + at);
+        at += listed->size;
+        if (!is_wanted(tree, listed->name))
+            continue;
+        if (buffer_append(&level->names, &listed->type, 1) < 0 ||
+            buffer_append(&level->names, listed->name, strlen(listed->name) + 1) < 0)
+            return -1;
+        level->count++;
+    }
+    return 0;
+}
+
+static int sort_names(struct level *level)
+{
+    if (level->count > level->capacity) {
+        struct item *items = realloc(level->items, level->count * sizeof *items);
+        if (!items)
+            return -1;
+        level->items = items;
+        level->capacity = level->count;
+    }
+    const char *at = level->names.data;
+    for (size_t i = 0; i < level->count; i++) {
+        level->items[i] = (struct item){order_of(at + 1), at + 1, (unsigned char)*at};
+        at += strlen(at + 1) + 2;
+    }
+    if (level->count)
+        qsort(level->items, level->count, sizeof *level->items, compare);
+    return 0;
+}
+
+// Lists an open folder into the level: 0, or -1 and errno (EINTR: the interrupt).
+static int list(struct tree *tree, struct level *level)
+{
+    struct stat status;
+    long size;
+    level->names.size = level->count = level->next = 0;
+    if (fstat(level->fd, &status) < 0)
+        return -1;
+    level->device = status.st_dev;
+    level->inode = status.st_ino;
+    while ((size = syscall(SYS_getdents64, level->fd, tree->listing, LISTING_SIZE)) > 0) {
+        if (interrupt_reason() != INTERRUPT_NONE) {
+            errno = EINTR;
+            return -1;
+        }
+        if (take_listing(tree, level, size) < 0) {
+            errno = ENOMEM;
+            return -1;
+        }
+    }
+    if (size < 0)
+        return -1;
+    if (sort_names(level) < 0) {
+        errno = ENOMEM;
+        return -1;
+    }
+    return 0;
+}
+
+static void close_level(struct level *level)
+{
+    if (level->fd >= 0)
+        close(level->fd);
+    level->fd = -1;
+}
+
+// Room for one more level.
+static int grow(struct tree *tree)
+{
+    if (tree->depth < tree->capacity)
+        return 0;
+    size_t capacity = tree->capacity ? tree->capacity * 2 : 16;
+    struct level *levels = realloc(tree->levels, capacity * sizeof *levels);
+    if (!levels)
+        return -1;
+    memset(levels + tree->capacity, 0, (capacity - tree->capacity) * sizeof *levels);
+    tree->levels = levels;
+    tree->capacity = capacity;
+    return 0;
+}
+
+// Enters an open folder, which it takes: 1, 0 where it cannot be read, -1 and errno EINTR or ENOMEM.
+static int enter(struct tree *tree, int fd)
+{
+    if (grow(tree) < 0) {
+        close(fd);
+        errno = ENOMEM;
+        return -1;
+    }
+    struct level *level = &tree->levels[tree->depth];
+    level->fd = fd;
+    level->path_size = tree->path.size;
+    if (list(tree, level) < 0) {
+        int saved = errno;
+        close_level(level);
+        errno = saved;
+        return errno == ENOMEM || errno == EINTR ? -1 : 0;
+    }
+    tree->depth++;
+    // The first stays open: from it the others are found again.
+    if (tree->depth > FOLDERS_OPEN + 1)
+        close_level(&tree->levels[tree->depth - FOLDERS_OPEN - 1]);
+    return 1;
+}
+
+static int open_level(const struct tree *tree, size_t index, int parent)
+{
+    struct stat status;
+    const struct level *level = &tree->levels[index];
+    cleanup_fd int fd = openat(parent, current_name(level - 1), FOLDER_FLAGS);
+    if (fd < 0 || fstat(fd, &status) < 0 || status.st_dev != level->device || status.st_ino != level->inode)
+        return -1;
+    return steal_fd(&fd);
+}
+
+// Opens the deepest level again where it was closed, and those next above it on the way. -1 where another folder has
+// taken its place.
+static int reopen(struct tree *tree)
+{
+    if (deepest(tree)->fd >= 0)
+        return 0;
+    size_t keep_from = tree->depth > FOLDERS_OPEN ? tree->depth - FOLDERS_OPEN : 1;
+    int parent = tree->levels[0].fd;
+    for (size_t i = 1; i < tree->depth; i++) {
+        int fd = open_level(tree, i, parent);
+        if (i > 1 && i - 1 < keep_from)
+            close(parent);
+        if (fd < 0)
+            return -1;
+        if (i >= keep_from) {
+            close_level(&tree->levels[i]);
+            tree->levels[i].fd = fd;
+        }
+        parent = fd;
+    }
+    return 0;
+}
+
+static int set_path(struct tree *tree, size_t size, const char *name)
+{
+    tree->path.size = size;
+    if (size && buffer_append(&tree->path, "/", 1) < 0)
+        return -1;
+    if (buffer_append(&tree->path, name, strlen(name) + 1) < 0)
+        return -1;
+    tree->path.size--;
+    return 0;
+}
+
+static int tree_fail(struct error *error, int number)
+{
+    if (number == EINTR && interrupt_check(error) < 0)
+        return -1;
+    return error_system(error, number, "cannot list the folder");
+}
+
+// The start: 1 and the entry, or -1.
+static int begin(struct tree *tree, struct tree_entry *entry, struct error *error)
+{
+    struct stat status;
+    const char *slash = strrchr(tree->start, '/');
+    tree->begun = true;
+    if (fstat(tree->start_fd, &status) < 0)
+        return workspace_fail(error, errno, "look at", tree->start);
+    *entry = (struct tree_entry){
+        .name = slash ? slash + 1 : tree->start, .mode = status.st_mode, .size = (uint64_t)status.st_size};
+    if (!S_ISDIR(status.st_mode) || tree->options.max_depth == 0)
+        return 1;
+    int fd = openat(tree->start_fd, ".", FOLDER_FLAGS);
+    if (fd < 0)
+        return workspace_fail(error, errno, "list the folder", tree->start);
+    int entered = enter(tree, fd);
+    if (entered < 0)
+        return tree_fail(error, errno);
+    entry->entered = entered;
+    return 1;
+}
+
+// Types as getdents64 has them, for what cannot be looked at.
+static mode_t mode_of_type(unsigned char type)
+{
+    return DTTOIF(type);
+}
+
+// Fills the entry with the next of the deepest level: 1, 0 where it is passed over, or -1 and errno.
+static int meet(struct tree *tree, struct tree_entry *entry)
+{
+    struct stat status;
+    struct level *level = deepest(tree);
+    const struct item *item = &level->items[level->next++];
+    if (fstatat(level->fd, item->name, &status, AT_SYMLINK_NOFOLLOW) < 0) {
+        if (errno == ENOENT)
+            return 0;
+        status.st_mode = mode_of_type(item->type);
+        status.st_size = 0;
+    }
+    *entry = (struct tree_entry){item->name, tree->depth, status.st_mode, (uint64_t)status.st_size, false};
+    if (set_path(tree, level->path_size, item->name) < 0) {
+        errno = ENOMEM;
+        return -1;
+    }
+    if (!S_ISDIR(status.st_mode) || tree->depth >= tree->options.max_depth)
+        return 1;
+    int fd = openat(level->fd, item->name, FOLDER_FLAGS);
+    int entered = fd < 0 ? 0 : enter(tree, fd);
+    entry->entered = entered > 0;
+    return entered < 0 ? -1 : 1;
+}
+
+int tree_next(struct tree *tree, struct tree_entry *entry, struct error *error)
+{
+    if (!tree->begun)
+        return begin(tree, entry, error);
+    while (tree->depth > 0) {
+        struct level *level = deepest(tree);
+        if (level->next == level->count || reopen(tree) < 0) {
+            close_level(level);
+            tree->depth--;
+            continue;
+        }
+        if (++tree->met % ENTRIES_BETWEEN_CHECKS == 0 && interrupt_check(error) < 0)
+            return -1;
+        int met = meet(tree, entry);
+        if (met != 0)
+            return met < 0 ? tree_fail(error, errno) : 1;
+    }
+    return 0;
+}
+
+struct tree *tree_open(const struct workspace *workspace, const char *path, const struct tree_options *options,
+                       struct error *error)
+{
+    cleanup_free char *relative = workspace_relative(workspace, path, error);
+    if (!relative)
+        return NULL;
+    cleanup_fd int fd = workspace_resolve(workspace, relative, O_PATH);
+    if (fd < 0) {
+        workspace_fail(error, errno, "look at", path);
+        return NULL;
+    }
+    size_t length = strlen(relative);
+    if (relative[length - 1] == '/')
+        relative[length - 1] = '\0';
+    struct tree *tree = calloc(1, sizeof *tree);
+    bool whole = strcmp(relative, ".") == 0;
+    if (!tree || (!whole && buffer_append(&tree->path, relative, strlen(relative) + 1) < 0)) {
+        free(tree);
+        error_system(error, ENOMEM, "cannot look at %s", path);
+        return NULL;
+    }
+    tree->path.size = whole ? 0 : strlen(relative);
+    tree->workspace = workspace;
+    tree->options = *options;
+    tree->start = steal_pointer(&relative);
+    tree->start_fd = steal_fd(&fd);
+    return tree;
+}
+
+void tree_close(struct tree *tree)
+{
+    if (!tree)
+        return;
+    for (size_t i = 0; i < tree->capacity; i++) {
+        if (i < tree->depth)
+            close_level(&tree->levels[i]);
+        buffer_free(&tree->levels[i].names);
+        free(tree->levels[i].items);
+    }
+    close(tree->start_fd);
+    free(tree->levels);
+    free(tree->start);
+    buffer_free(&tree->path);
+    free(tree);
+}
+
+const char *tree_path(const struct tree *tree)
+{
+    return tree->path.size ? tree->path.data : ".";
+}
+
+char *tree_target(const struct tree *tree)
+{
+    return tree->depth ? workspace_read_link(deepest(tree)->fd, current_name(deepest(tree))) : NULL;
+}
+
+int tree_open_file(const struct tree *tree, struct stat *status)
+{
+    enum { FLAGS = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
+    cleanup_fd int fd = tree->depth ? openat(deepest(tree)->fd, current_name(deepest(tree)), FLAGS)
+                                    : workspace_resolve(tree->workspace, tree->start, FLAGS & ~O_NOFOLLOW);
+    if (fd < 0 || fstat(fd, status) < 0)
+        return -1;
+    if (!S_ISREG(status->st_mode)) {
+        errno = EINVAL;
+        return -1;
+    }
+    return steal_fd(&fd);
+}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A walk over what is below a folder of a workspace, in byte order of name, a folder before what is in it. Links are
+// met, never followed. Few descriptors are held however deep it goes. What vanishes meanwhile is passed over; a folder
+// that cannot be read counts as one that is not entered.
+#ifndef SBA_CORE_WORKSPACE_TREE_H
+#define SBA_CORE_WORKSPACE_TREE_H
+
+#include "core/workspace.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct tree;
+
+struct tree_options {
+    size_t max_depth; // folders at this depth are not entered; 0 is where it starts
+    bool hidden;      // names that begin with a dot too
+};
+
+// Lives until the next call of tree_next.
+struct tree_entry {
+    const char *name; // "." for the workspace itself
+    size_t depth;     // 0: where it starts
+    mode_t mode;      // with the type; permission bits 0 where its folder does not let us look
+    uint64_t size;
+    bool entered; // a folder: what is in it comes next, one deeper
+};
+
+// path may name a folder or a single file; a link to one is followed here. Errors as in workspace.h; a first folder
+// that cannot be read is "permission_denied". The workspace must outlive the tree. The caller closes it.
+struct tree *tree_open(const struct workspace *workspace, const char *path, const struct tree_options *options,
+                       struct error *error);
+void tree_close(struct tree *tree);
+
+// 1 and *entry, 0 at the end, or -1 ("timeout", "cancelled", "out_of_memory").
+int tree_next(struct tree *tree, struct tree_entry *entry, struct error *error);
+
+// Of the entry last given. Its path relative to the workspace, as long as the entry lives:
+const char *tree_path(const struct tree *tree);
+// the target of a link, owned by the caller; NULL where it is none any more:
+char *tree_target(const struct tree *tree);
+// a regular file opened to read, its status in *status; -1 and errno where it cannot be, or is none any more:
+int tree_open_file(const struct tree *tree, struct stat *status);
+
+#endif
