@@ -401,3 +401,64 @@ function file.terminal_columns(fd) end
 ---@param secrets string[] names that leave the environment for good
 ---@return table<string, string>
 function file.environment(secrets) end
+
+------------------------------------------------------------------------------------------------------------------------
+---@class native.http
+local http = {}
+
+---@class native.http.settings
+---@field http_proxy? string of http:// requests, but never to loopback or a socket
+---@field https_proxy? string
+---@field no_proxy? string
+---@field ca_file? string default: where the image keeps its bundle
+---@field ca_directory? string
+
+---A client keeps connections open between requests to the same origin.
+---@param settings native.http.settings
+---@return native.http.client|nil, native.failure?
+function http.client(settings) end
+
+---@class native.http.client to be declared <close> or left to the collector
+local client = {}
+
+---@class native.http.request
+---@field method string
+---@field url string http://, https:// or http+unix://%2Fpath%2Fto.sock/request/path
+---@field headers? string[] "Name: value"
+---@field body? string|fun(room: integer): string? whole, or made piece by piece while it is sent
+---@field body_size? integer wanted where body is a function
+---@field connect_patience? number seconds, default 10
+---@field first_patience? number seconds from the request to the first byte of the answer, default 60
+---@field idle_patience? number seconds between two pieces of the answer, default 60
+---@field header_limit? integer bytes, default 64 KiB
+---@field body_limit? integer bytes, default 16 MiB
+
+---Starts a request; waits for nothing. The codes of failures are listed in src/core/http.h.
+---@param request native.http.request
+---@return native.http.exchange|nil, native.failure?
+function client:open(request) end
+
+---@class native.http.exchange to be declared <close>: an unfinished one is cut off
+local exchange = {}
+
+---Waits for the answer's headers. Redirects are not followed.
+---@return integer|nil, native.failure?
+function exchange:status() end
+
+---@param name string
+---@return string?
+function exchange:header(name) end
+
+---Waits for more of the body. nil alone is its proper end.
+---@return string|nil, native.failure?
+function exchange:read() end
+
+---Waits for a line of the body. nil alone is the body's proper end.
+---@param ends? "lf"|"any" lf: NDJSON, the default; any: CR, LF or CRLF, as in server-sent events
+---@return string|nil, boolean|native.failure? ended false where the last line had no end
+function exchange:line(ends) end
+
+---@return boolean whether an open connection was used again
+function exchange:reused() end
+
+function exchange:close() end

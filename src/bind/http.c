@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+// native.http: requests to the outside, answers read as they come.
+#include "core/http.h"
+
+#include "bind/bind.h"
+
+#include <string.h>
+
+static const char client_type[] = "native.http.client", exchange_type[] = "native.http.exchange";
+
+struct client_box {
+    struct http_client *client; // NULL: closed
+};
+
+struct exchange_box {
+    struct http_exchange *exchange; // NULL: closed
+    lua_State *L;                   // who waits now: the body's function runs there
+    const char **headers;           // of the request, until it was opened
+};
+
+// User values of an exchange.
+enum { KEPT_CLIENT = 1, KEPT_REQUEST, KEPT_ERROR, KEPT_COUNT = KEPT_ERROR };
+
+static const char *const setting_names[] = {"http_proxy", "https_proxy", "no_proxy", "ca_file", "ca_directory", NULL};
+static const char *const request_names[] = {
+    "method",         "url",           "headers",      "body",       "body_size", "connect_patience",
+    "first_patience", "idle_patience", "header_limit", "body_limit", NULL,
+};
+
+// client(settings) -> client | nil, failure
+static int f_client(lua_State *L)
+{
+    struct error error = {0};
+    bind_check_options(L, 1, setting_names);
+    struct http_settings settings = {
+        .http_proxy = bind_option_string(L, 1, "http_proxy", NULL),
+        .https_proxy = bind_option_string(L, 1, "https_proxy", NULL),
+        .no_proxy = bind_option_string(L, 1, "no_proxy", NULL),
+        .ca_file = bind_option_string(L, 1, "ca_file", NULL),
+        .ca_directory = bind_option_string(L, 1, "ca_directory", NULL),
+    };
+    struct client_box *box = lua_newuserdatauv(L, sizeof *box, 0);
+    box->client = NULL;
+    luaL_setmetatable(L, client_type);
+    box->client = http_client_new(&settings, &error);
+    return box->client ? 1 : bind_fail(L, &error);
+}
+
+static int client_gc(lua_State *L)
+{
+    struct client_box *box = luaL_checkudata(L, 1, client_type);
+    http_client_free(box->client);
+    box->client = NULL;
+    return 0;
+}
+
+// Gives the next piece that the body's function returns; it keeps what did not fit in the error slot's place, a string.
+static ssize_t piece_of_body(void *context, char *to, size_t room)
+{
+    struct exchange_box *box = context;
+    lua_State *L = box->L;
+    int top = lua_gettop(L);
+    size_t size = 0;
+    lua_getiuservalue(L, 1, KEPT_REQUEST);
+    lua_getfield(L, -1, "body");
+    lua_pushinteger(L, (lua_Integer)room);
+    if (lua_pcall(L, 1, 1, 0) != LUA_OK) {
+        lua_setiuservalue(L, 1, KEPT_ERROR);
+        lua_settop(L, top);
+        return -1;
+    }
+    const char *bytes = lua_tolstring(L, -1, &size);
+    if (bytes && size <= room)
+        memcpy(to, bytes, size);
+    lua_settop(L, top);
+    return bytes && size > room ? -1 : (ssize_t)size;
+}
+
+static int64_t milliseconds(lua_State *L, const char *name, lua_Number otherwise)
+{
+    lua_Number seconds = bind_option_number(L, 2, name, otherwise);
+    luaL_argcheck(L, seconds >= 0 && seconds < 1e9, 2, "a patience must be from 0 to 1e9 seconds");
+    return (int64_t)(seconds * 1000);
+}
+
+static const char *required_string(lua_State *L, const char *name)
+{
+    const char *value = bind_option_string(L, 2, name, NULL);
+    if (!value)
+        luaL_argerror(L, 2, lua_pushfstring(L, "option '%s' is missing", name));
+    return value;
+}
+
+// The header lines as a NULL-terminated list, in memory that belongs to the Lua state. Line ends in one would be a way
+// to smuggle in others.
+static const char *const *header_list(lua_State *L)
+{
+    if (lua_getfield(L, 2, "headers") == LUA_TNIL)
+        return NULL;
+    luaL_checktype(L, -1, LUA_TTABLE);
+    lua_Integer count = luaL_len(L, -1);
+    const char **list = lua_newuserdatauv(L, (size_t)(count + 1) * sizeof *list, 0);
+    for (lua_Integer i = 0; i < count; i++) {
+        size_t size;
+        lua_rawgeti(L, -2, i + 1);
+        list[i] = lua_tolstring(L, -1, &size);
+        if (!list[i] || strlen(list[i]) != size || strpbrk(list[i], "\r\n"))
+            luaL_argerror(L, 2, "option 'headers' must be a list of single lines");
+        lua_pop(L, 1);
+    }
+    list[count] = NULL;
+    return list;
+}
+
+static void read_body(lua_State *L, struct http_request *request, struct exchange_box *box)
+{
+    int type = lua_getfield(L, 2, "body");
+    if (type == LUA_TFUNCTION) {
+        request->source = piece_of_body;
+        request->source_context = box;
+        request->source_size = bind_option_integer(L, 2, "body_size", -1, 0);
+        luaL_argcheck(L, request->source_size >= 0, 2, "a body made by a function needs 'body_size'");
+    } else if (type != LUA_TNIL) {
+        request->body = bind_option_string(L, 2, "body", &request->body_size);
+    }
+    lua_pop(L, 1);
+}
+
+// client:open(request) -> exchange | nil, failure
+static int m_open(lua_State *L)
+{
+    struct error error = {0};
+    struct client_box *client = luaL_checkudata(L, 1, client_type);
+    luaL_argcheck(L, client->client, 1, "the client is closed");
+    luaL_checktype(L, 2, LUA_TTABLE);
+    bind_check_options(L, 2, request_names);
+    struct exchange_box *box = lua_newuserdatauv(L, sizeof *box, KEPT_COUNT);
+    *box = (struct exchange_box){0};
+    luaL_setmetatable(L, exchange_type);
+    lua_pushvalue(L, 1);
+    lua_setiuservalue(L, -2, KEPT_CLIENT);
+    lua_pushvalue(L, 2);
+    lua_setiuservalue(L, -2, KEPT_REQUEST);
+    struct http_request request = {
+        .method = required_string(L, "method"),
+        .url = required_string(L, "url"),
+        .connect_patience = milliseconds(L, "connect_patience", 10),
+        .first_patience = milliseconds(L, "first_patience", 60),
+        .idle_patience = milliseconds(L, "idle_patience", 60),
+        .header_limit = (size_t)bind_option_integer(L, 2, "header_limit", 64 << 10, 0),
+        .body_limit = (size_t)bind_option_integer(L, 2, "body_limit", 16 << 20, 0),
+    };
+    read_body(L, &request, box);
+    int exchange = lua_gettop(L);
+    request.headers = header_list(L);
+    box->exchange = http_open(client->client, &request, &error);
+    lua_settop(L, exchange);
+    return box->exchange ? 1 : bind_fail(L, &error);
+}
+
+static struct exchange_box *check_exchange(lua_State *L)
+{
+    struct exchange_box *box = luaL_checkudata(L, 1, exchange_type);
+    luaL_argcheck(L, box->exchange, 1, "the exchange is closed");
+    box->L = L;
+    return box;
+}
+
+// A failure of core, or the error that the body's function raised meanwhile.
+static int fail(lua_State *L, struct error *error)
+{
+    if (lua_getiuservalue(L, 1, KEPT_ERROR) != LUA_TNIL) {
+        error_clear(error);
+        return lua_error(L);
+    }
+    return bind_fail(L, error);
+}
+
+// exchange:status() -> integer | nil, failure
+static int m_status(lua_State *L)
+{
+    struct error error = {0};
+    int status = http_status(check_exchange(L)->exchange, &error);
+    if (status < 0)
+        return fail(L, &error);
+    lua_pushinteger(L, status);
+    return 1;
+}
+
+// exchange:header(name) -> string | nil
+static int m_header(lua_State *L)
+{
+    lua_pushstring(L, http_header(check_exchange(L)->exchange, luaL_checkstring(L, 2)));
+    return 1;
+}
+
+// exchange:read() -> bytes | nil at the end | nil, failure
+static int m_read(lua_State *L)
+{
+    struct error error = {0};
+    const char *bytes = NULL;
+    ssize_t size = http_read(check_exchange(L)->exchange, &bytes, &error);
+    if (size < 0)
+        return fail(L, &error);
+    if (size == 0)
+        lua_pushnil(L);
+    else
+        lua_pushlstring(L, bytes, (size_t)size);
+    return 1;
+}
+
+// exchange:line("lf"|"any") -> line, ended | nil at the end | nil, failure
+static int m_line(lua_State *L)
+{
+    static const char *const ends[] = {"lf", "any", NULL};
+    static const enum http_line_end values[] = {HTTP_LINE_LF, HTTP_LINE_ANY};
+    struct error error = {0};
+    const char *line = NULL;
+    bool ended = false;
+    struct exchange_box *box = check_exchange(L);
+    enum http_line_end end = values[luaL_checkoption(L, 2, "lf", ends)];
+    ssize_t size = http_read_line(box->exchange, end, &line, &ended, &error);
+    if (size < 0)
+        return fail(L, &error);
+    if (!line) {
+        lua_pushnil(L);
+        return 1;
+    }
+    lua_pushlstring(L, line, (size_t)size);
+    lua_pushboolean(L, ended);
+    return 2;
+}
+
+// exchange:reused() -> boolean
+static int m_reused(lua_State *L)
+{
+    lua_pushboolean(L, http_reused(check_exchange(L)->exchange));
+    return 1;
+}
+
+static int m_close(lua_State *L)
+{
+    struct exchange_box *box = luaL_checkudata(L, 1, exchange_type);
+    box->L = L;
+    http_close(box->exchange);
+    box->exchange = NULL;
+    return 0;
+}
+
+static const luaL_Reg client_methods[] = {{"open", m_open}, {NULL, NULL}};
+static const luaL_Reg exchange_methods[] = {
+    {"status", m_status}, {"header", m_header}, {"read", m_read}, {"line", m_line},
+    {"reused", m_reused}, {"close", m_close},   {NULL, NULL},
+};
+static const luaL_Reg functions[] = {{"client", f_client}, {NULL, NULL}};
+
+static void new_type(lua_State *L, const char *name, const luaL_Reg *methods, lua_CFunction close)
+{
+    luaL_newmetatable(L, name);
+    lua_newtable(L);
+    luaL_setfuncs(L, methods, 0);
+    lua_setfield(L, -2, "__index");
+    lua_pushcfunction(L, close);
+    lua_setfield(L, -2, "__gc");
+    lua_pushcfunction(L, close);
+    lua_setfield(L, -2, "__close");
+    lua_pop(L, 1);
+}
+
+int luaopen_native_http(lua_State *L)
+{
+    new_type(L, client_type, client_methods, client_gc);
+    new_type(L, exchange_type, exchange_methods, m_close);
+    luaL_newlib(L, functions);
+    return 1;
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of http share: the client, the exchange, and how curl's words become ours.
+#ifndef SBA_CORE_HTTP_INTERNAL_H
+#define SBA_CORE_HTTP_INTERNAL_H
+
+#include "core/buffer.h"
+#include "core/http.h"
+
+#include <curl/curl.h>
+
+struct http_client {
+    CURLM *multi;
+    unsigned users;                            // the owner and every open exchange
+    char *http_proxy, *https_proxy, *no_proxy; // owned; NULL: none
+    char *ca_file, *ca_directory;
+};
+
+// Why a callback of ours stopped a transfer; curl itself only knows that one did.
+enum http_stop { HTTP_STOP_NONE, HTTP_STOP_HEADERS, HTTP_STOP_BODY, HTTP_STOP_MEMORY, HTTP_STOP_SOURCE };
+
+struct http_exchange {
+    struct http_client *client;
+    CURL *easy;
+    struct curl_slist *headers;
+    char *origin; // "https://host:port" or "unix socket /path", for messages
+    char *proxy;  // without its password, for messages; NULL: none
+    http_body_source *source;
+    void *source_context;
+    int64_t connect_patience, first_patience, idle_patience;
+    int64_t started, sent, last; // monotonic milliseconds; 0: not yet
+    size_t header_limit, header_bytes, body_limit, body_bytes;
+    struct buffer header_lines; // NUL-terminated "name: value" of the final answer, one after the other
+    struct buffer body;         // what has come and was not read yet, from body_read on
+    size_t body_read, scanned;  // scanned: bytes after body_read known to hold no line end
+    bool headers_done, done, after_cr;
+    enum http_stop stop;
+    CURLcode outcome; // once done
+    char curl_message[CURL_ERROR_SIZE];
+};
+
+// Splits and checks the URL, and sets url, socket, proxy and trust of the easy handle. Fills origin and proxy.
+int http_set_target(struct http_exchange *exchange, const char *url, struct error *error);
+
+// Waits until more of the body has come than before the call. 1: it has, 0: the body is at its proper end, -1: failed.
+int http_more_body(struct http_exchange *exchange, struct error *error);
+
+// Fills *error with what the finished exchange's outcome means. Returns -1.
+int http_explain(const struct http_exchange *exchange, struct error *error);
+
+#endif

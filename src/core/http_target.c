@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a request goes: URL, unix socket, proxy and trust; and what curl's failures mean there. See http.h.
+#include "core/http_internal.h"
+
+#include "core/cleanup.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+// Where images keep the certificates of the authorities they trust: Debian and Alpine, Fedora, openSUSE, others.
+static const char *const ca_files[] = {
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+};
+
+static bool is_loopback(const char *host)
+{
+    size_t length = strlen(host);
+    return strcasecmp(host, "localhost") == 0 || (length > 10 && strcasecmp(host + length - 10, ".localhost") == 0) ||
+           strncmp(host, "127.", 4) == 0 || strcmp(host, "[::1]") == 0;
+}
+
+static void set_trust(const struct http_exchange *exchange)
+{
+    const struct http_client *client = exchange->client;
+    const char *file = client->ca_file;
+    for (size_t i = 0; !file && !client->ca_directory && i < sizeof ca_files / sizeof *ca_files; i++)
+        if (access(ca_files[i], R_OK) == 0)
+            file = ca_files[i];
+    curl_easy_setopt(exchange->easy, CURLOPT_CAINFO, file);
+    curl_easy_setopt(exchange->easy, CURLOPT_CAPATH, client->ca_directory);
+}
+
+// "http://proxy:3128", with neither user nor password.
+static char *proxy_name(const char *proxy)
+{
+    char *name = NULL;
+    const char *host = strstr(proxy, "://"), *at = strrchr(proxy, '@');
+    size_t scheme = host ? (size_t)(host + 3 - proxy) : 0;
+    if (asprintf(&name, "the proxy %.*s%s", (int)scheme, proxy, at ? at + 1 : proxy + scheme) < 0)
+        return NULL;
+    return name;
+}
+
+static int set_proxy(struct http_exchange *exchange, const char *scheme, const char *host, struct error *error)
+{
+    const struct http_client *client = exchange->client;
+    const char *proxy = strcmp(scheme, "https") == 0 ? client->https_proxy : client->http_proxy;
+    // An empty proxy keeps curl from looking into the environment by itself.
+    if (!proxy || is_loopback(host)) {
+        curl_easy_setopt(exchange->easy, CURLOPT_PROXY, "");
+        return 0;
+    }
+    if (!(exchange->proxy = proxy_name(proxy)))
+        return error_set(error, "out_of_memory", 0, "cannot start a request: out of memory");
+    curl_easy_setopt(exchange->easy, CURLOPT_PROXY, proxy);
+    curl_easy_setopt(exchange->easy, CURLOPT_NOPROXY, client->no_proxy ? client->no_proxy : "");
+    return 0;
+}
+
+static int bad_url(struct error *error, const char *why)
+{
+    return error_set(error, "invalid_url", 0, "the URL %s; write http://, https:// or http+unix://%%2Fpath%%2Fto.sock/",
+                     why);
+}
+
+// http+unix://%2Frun%2Fa.sock/v1/x: the host is the socket's path, percent-encoded.
+static int set_socket(struct http_exchange *exchange, const char *rest, struct error *error)
+{
+    size_t encoded = strcspn(rest, "/?#");
+    int length = 0;
+    char *path = curl_easy_unescape(exchange->easy, rest, (int)encoded, &length);
+    cleanup_free char *url = NULL;
+    int outcome = -1;
+    if (!path || length == 0 || path[0] != '/' || strlen(path) != (size_t)length)
+        bad_url(error, "names no unix socket by its absolute path");
+    else if (asprintf(&url, "http://localhost%s%s", rest[encoded] == '/' ? "" : "/", rest + encoded) < 0 ||
+             asprintf(&exchange->origin, "the socket %s", path) < 0)
+        error_set(error, "out_of_memory", 0, "cannot start a request: out of memory");
+    else {
+        curl_easy_setopt(exchange->easy, CURLOPT_UNIX_SOCKET_PATH, path);
+        curl_easy_setopt(exchange->easy, CURLOPT_URL, url);
+        curl_easy_setopt(exchange->easy, CURLOPT_PROXY, "");
+        outcome = 0;
+    }
+    curl_free(path);
+    return outcome;
+}
+
+static char *part(CURLU *parsed, CURLUPart which, unsigned flags)
+{
+    char *text = NULL;
+    return curl_url_get(parsed, which, &text, flags) == CURLUE_OK ? text : NULL;
+}
+
+static int set_origin(struct http_exchange *exchange, const char *url, CURLU *parsed, struct error *error)
+{
+    if (curl_url_set(parsed, CURLUPART_URL, url, 0) != CURLUE_OK)
+        return bad_url(error, "cannot be read");
+    char *scheme = part(parsed, CURLUPART_SCHEME, 0), *host = part(parsed, CURLUPART_HOST, 0);
+    char *port = part(parsed, CURLUPART_PORT, CURLU_DEFAULT_PORT), *user = part(parsed, CURLUPART_USER, 0);
+    int outcome = -1;
+    if (!scheme || !host || !port || (strcmp(scheme, "http") != 0 && strcmp(scheme, "https") != 0))
+        bad_url(error, "has another scheme");
+    else if (user)
+        bad_url(error, "holds a user name, which is not taken");
+    else if (asprintf(&exchange->origin, "%s://%s:%s", scheme, host, port) < 0)
+        error_set(error, "out_of_memory", 0, "cannot start a request: out of memory");
+    else
+        outcome = set_proxy(exchange, scheme, host, error);
+    curl_free(scheme);
+    curl_free(host);
+    curl_free(port);
+    curl_free(user);
+    return outcome;
+}
+
+int http_set_target(struct http_exchange *exchange, const char *url, struct error *error)
+{
+    static const char unix_scheme[] = "http+unix://";
+    if (strncasecmp(url, unix_scheme, sizeof unix_scheme - 1) == 0)
+        return set_socket(exchange, url + sizeof unix_scheme - 1, error);
+    CURLU *parsed = curl_url();
+    int outcome = set_origin(exchange, url, parsed, error);
+    curl_url_cleanup(parsed);
+    curl_easy_setopt(exchange->easy, CURLOPT_URL, url);
+    set_trust(exchange);
+    return outcome;
+}
+
+static int explain_stop(const struct http_exchange *exchange, struct error *error)
+{
+    switch (exchange->stop) {
+    case HTTP_STOP_HEADERS:
+        return error_set(error, "too_large", 0, "%s sent more than %zu bytes of headers", exchange->origin,
+                         exchange->header_limit);
+    case HTTP_STOP_BODY:
+        return error_set(error, "too_large", 0, "%s sent more than %zu bytes", exchange->origin, exchange->body_limit);
+    case HTTP_STOP_SOURCE:
+        return error_set(error, "bad_body", 0, "what was to be sent to %s could not be read", exchange->origin);
+    default:
+        return error_set(error, "out_of_memory", 0, "out of memory for the answer of %s", exchange->origin);
+    }
+}
+
+// The code of a failure to reach the other side, by the errno of the last connect.
+static const char *connect_code(const struct http_exchange *exchange)
+{
+    long number = 0;
+    curl_easy_getinfo(exchange->easy, CURLINFO_OS_ERRNO, &number);
+    return number == ENETUNREACH || number == EHOSTUNREACH ? "network_unreachable"
+           : number == ECONNREFUSED || number == ENOENT    ? "connection_refused"
+                                                           : "connection_failed";
+}
+
+static const char *code_of(const struct http_exchange *exchange)
+{
+    switch (exchange->outcome) {
+    case CURLE_COULDNT_RESOLVE_HOST:
+        return "name_not_resolved";
+    case CURLE_COULDNT_RESOLVE_PROXY:
+    case CURLE_PROXY:
+        return "proxy_failed";
+    case CURLE_COULDNT_CONNECT:
+        return exchange->proxy ? "proxy_failed" : connect_code(exchange);
+    case CURLE_SSL_CONNECT_ERROR:
+    case CURLE_PEER_FAILED_VERIFICATION:
+    case CURLE_SSL_CACERT_BADFILE:
+    case CURLE_SSL_CERTPROBLEM:
+    case CURLE_SSL_CIPHER:
+        return "tls_failed";
+    case CURLE_GOT_NOTHING:
+    case CURLE_PARTIAL_FILE:
+    case CURLE_RECV_ERROR:
+    case CURLE_SEND_ERROR:
+        return "cut_off";
+    case CURLE_WEIRD_SERVER_REPLY:
+    case CURLE_UNSUPPORTED_PROTOCOL:
+    case CURLE_BAD_CONTENT_ENCODING:
+        return "bad_answer";
+    case CURLE_OUT_OF_MEMORY:
+        return "out_of_memory";
+    default:
+        return "connection_failed";
+    }
+}
+
+int http_explain(const struct http_exchange *exchange, struct error *error)
+{
+    if (exchange->stop != HTTP_STOP_NONE)
+        return explain_stop(exchange, error);
+    long connect_status = 0;
+    curl_easy_getinfo(exchange->easy, CURLINFO_HTTP_CONNECTCODE, &connect_status);
+    if (exchange->proxy && connect_status >= 300)
+        return error_set(error, "proxy_failed", 0, "%s refused to connect to %s (status %ld)", exchange->proxy,
+                         exchange->origin, connect_status);
+    const char *code = code_of(exchange), *says = exchange->curl_message;
+    return error_set(error, code, 0, "the request to %s%s%s failed: %s", exchange->origin,
+                     exchange->proxy ? " through " : "", exchange->proxy ? exchange->proxy : "",
+                     *says ? says : curl_easy_strerror(exchange->outcome));
+}

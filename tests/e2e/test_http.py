@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: Apache-2.0
+"""native.http against servers that say exactly what a test wants, byte by byte. Real proxies come with the orchestrator's tests."""
+import pathlib
+import socket
+import ssl
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+import sba
+
+# Opens one request, prints "status", then the body or its lines, or "failure CODE MESSAGE".
+FETCH = r"""
+local http = require "native.http"
+local settings, request, how = ...
+local client = assert(http.client(load("return " .. settings)()))
+local failed = function(failure) print("\nfailure", failure.code, failure.message) end
+local exchange, failure = client:open(load("return " .. request)())
+if not exchange then return failed(failure) end
+local status, failure = exchange:status()
+if not status then return failed(failure) end
+print("status", status, exchange:header("X-Test"))
+while true do
+  local piece, more
+  if how == "read" then piece, more = exchange:read() else piece, more = exchange:line(how) end
+  if not piece then
+    if more then failed(more) end
+    break
+  end
+  if how == "read" then io.write(piece) else print(string.format("%q %s", piece, more)) end
+end
+exchange:close()
+"""
+
+
+class Server:
+    """Accepts connections one after the other on TCP or a unix socket, and hands each to a function in a thread."""
+
+    def __init__(self, answer, path=None):
+        self.socket = socket.socket(socket.AF_UNIX if path else socket.AF_INET)
+        self.socket.bind(path or ("127.0.0.1", 0))
+        self.socket.listen()
+        self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}" if not path else \
+            "http+unix://" + path.replace("/", "%2F")
+        self.answer, self.requests, self.connections = answer, [], 0
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                connection, _ = self.socket.accept()
+            except OSError:
+                return
+            self.connections += 1
+            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+
+    def serve(self, connection):
+        with connection:
+            try:
+                while request := self.read(connection):
+                    self.requests.append(request)
+                    if self.answer(connection, request) != "keep":
+                        return
+            except OSError:
+                pass
+
+    @staticmethod
+    def read(connection):
+        data = b""
+        while b"\r\n\r\n" not in data:
+            piece = connection.recv(65536)
+            if not piece:
+                return data
+            data += piece
+        head, body = data.split(b"\r\n\r\n", 1)
+        for line in head.split(b"\r\n"):
+            if line.lower().startswith(b"content-length:"):
+                while len(body) < int(line.split(b":")[1]):
+                    body += connection.recv(65536)
+        return head + b"\r\n\r\n" + body
+
+    def close(self):
+        # close alone would leave the accepting thread with its own hold on the socket.
+        try:
+            self.socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        self.socket.close()
+
+
+def says(*pieces, pause=0):
+    """An answer of these pieces, with a pause between them."""
+    def answer(connection, _):
+        for piece in pieces:
+            connection.sendall(piece)
+            time.sleep(pause)
+    return answer
+
+
+OK = b"HTTP/1.1 200 OK\r\nX-Test: yes\r\nConnection: close\r\n\r\n"
+
+
+class Http(unittest.TestCase):
+    def server(self, answer, path=None):
+        server = Server(answer, path)
+        self.addCleanup(server.close)
+        return server
+
+    def lua(self, script, *arguments):
+        with tempfile.NamedTemporaryFile("w", suffix=".lua") as file:
+            file.write(script)
+            file.flush()
+            return subprocess.run([sba.BINARY, "--lua", file.name, *arguments], capture_output=True, timeout=60,
+                                  stdin=subprocess.DEVNULL)
+
+    def fetch(self, url, how="read", settings="{}", **request):
+        fields = {"method": '"GET"', "url": f"[==[{url}]==]", **request}
+        text = "{" + ", ".join(f"{name} = {value}" for name, value in fields.items()) + "}"
+        run = self.lua(FETCH, settings, text, how)
+        self.assertEqual((run.returncode, run.stderr), (0, b""))
+        return run.stdout
+
+    def assert_failure(self, output, code, *words):
+        last = output.decode().splitlines()[-1].split("\t")
+        self.assertEqual(last[:2], ["failure", code])
+        for word in words:
+            self.assertIn(word, last[2])
+
+    def test_an_answer_with_its_header(self):
+        self.assertEqual(self.fetch(self.server(says(OK + b"hello")).url), b"status\t200\tyes\nhello")
+
+    def test_an_error_status_is_an_answer(self):
+        server = self.server(says(b"HTTP/1.1 503 Busy\r\nContent-Length: 2\r\n\r\nno"))
+        self.assertEqual(self.fetch(server.url), b"status\t503\tnil\nno")
+
+    def test_a_redirect_is_not_followed(self):
+        other = self.server(says(OK))
+        server = self.server(says(f"HTTP/1.1 302 Found\r\nLocation: {other.url}\r\nContent-Length: 0\r\n\r\n".encode()))
+        self.assertEqual(self.fetch(server.url), b"status\t302\tnil\n")
+        self.assertEqual(other.connections, 0)
+
+    def test_an_interim_answer_is_passed_over(self):
+        server = self.server(says(b"HTTP/1.1 103 Early\r\nX-Test: early\r\n\r\n", OK + b"late", pause=0.05))
+        self.assertEqual(self.fetch(server.url), b"status\t200\tyes\nlate")
+
+    def test_a_unix_socket_and_its_path(self):
+        with tempfile.TemporaryDirectory() as folder:
+            server = self.server(says(OK + b"by socket"), f"{folder}/a b.sock")
+            self.assertEqual(self.fetch(server.url.replace(" ", "%20") + "/v1/x?y=1"), b"status\t200\tyes\nby socket")
+            self.assertTrue(server.requests[0].startswith(b"GET /v1/x?y=1 HTTP/1.1\r\n"))
+
+    def test_a_body_is_sent_whole(self):
+        server = self.server(says(OK))
+        self.fetch(server.url, method='"POST"', body='("x"):rep(1000000)', headers='{"Content-Type: text/plain"}')
+        self.assertTrue(server.requests[0].endswith(b"\r\n\r\n" + b"x" * 1000000))
+        self.assertIn(b"Content-Type: text/plain\r\n", server.requests[0])
+        self.assertNotIn(b"Expect:", server.requests[0])
+
+    def test_a_body_made_while_it_is_sent(self):
+        server = self.server(says(OK))
+        maker = '(function() local left = 300000; return function(room) local n = math.min(left, room, 7777); left = left - n; ' \
+                'return n > 0 and ("y"):rep(n) or nil end end)()'
+        self.fetch(server.url, method='"POST"', body=maker, body_size="300000")
+        self.assertTrue(server.requests[0].endswith(b"\r\n\r\n" + b"y" * 300000))
+
+    def test_an_error_while_a_body_is_made_is_raised(self):
+        server = self.server(says(OK))
+        run = self.lua(FETCH, "{}", f'{{method="POST", url="{server.url}", body=function() error("no more") end, body_size=9}}', "read")
+        self.assertNotEqual(run.returncode, 0)
+        self.assertIn(b"no more", run.stderr)
+
+    def test_lines_whatever_pieces_they_come_in(self):
+        text = "a\r\nb\rc\n\nd\u00e4\r\n".encode()
+        server = self.server(says(OK, *[bytes([byte]) for byte in text], pause=0.002))
+        self.assertEqual(self.fetch(server.url, "any").decode().splitlines()[1:],
+                         ['"a" true', '"b" true', '"c" true', '"" true', '"dä" true'])
+
+    def test_json_lines_end_with_lf_only(self):
+        server = self.server(says(OK + b'{"a":"x\ry"}\r\n{"b":1}\nlast'))
+        self.assertEqual(self.fetch(server.url, "lf").splitlines()[1:],
+                         [b'"{\\"a\\":\\"x\\13y\\"}" true', b'"{\\"b\\":1}" true', b'"last" false'])
+
+    def test_a_line_of_eight_megabytes(self):
+        server = self.server(says(OK, *[b"z" * 100000] * 80, b"\nend"))
+        self.assertEqual(len(self.fetch(server.url, "any")), len("status\t200\tyes\n") + 8000000 + len('"" true\n"end" false\n'))
+
+    def test_a_body_cut_short_is_no_answer(self):
+        for answer in (b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf",
+                       b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n"):
+            with self.subTest(answer):
+                output = self.fetch(self.server(says(answer)).url)
+                self.assertIn(b"half", output)
+                self.assert_failure(output, "cut_off", "127.0.0.1")
+
+    def test_no_answer_at_all(self):
+        self.assert_failure(self.fetch(self.server(says()).url), "cut_off")
+
+    def test_garbage_is_no_answer(self):
+        self.assert_failure(self.fetch(self.server(says(b"SSH-2.0-x\r\n\r\n")).url), "bad_answer")
+
+    def test_a_body_over_its_limit(self):
+        output = self.fetch(self.server(says(OK, *[b"x" * 65536] * 64)).url, body_limit="100000")
+        self.assert_failure(output, "too_large", "100000 bytes")
+
+    def test_endless_headers(self):
+        server = self.server(says(b"HTTP/1.1 200 OK\r\n", *[b"X-A: " + b"b" * 1000 + b"\r\n"] * 200))
+        self.assert_failure(self.fetch(server.url, header_limit="20000"), "too_large", "headers")
+
+    def test_slow_first_byte(self):
+        hold = threading.Event()
+        self.addCleanup(hold.set)
+        server = self.server(lambda connection, _: hold.wait(30))
+        self.assert_failure(self.fetch(server.url, first_patience="0.3"), "slow_first_byte", "0.3 s")
+
+    def test_slow_middle(self):
+        hold = threading.Event()
+        self.addCleanup(hold.set)
+        server = self.server(lambda connection, _: (connection.sendall(OK + b"some"), hold.wait(30)))
+        self.assert_failure(self.fetch(server.url, idle_patience="0.3"), "slow_answer")
+
+    def test_nobody_listens(self):
+        server = self.server(says())
+        server.close()
+        self.assert_failure(self.fetch(server.url), "connection_refused", server.url)
+
+    def test_no_such_socket(self):
+        self.assert_failure(self.fetch("http+unix://%2Fnowhere.sock/x"), "connection_refused", "/nowhere.sock")
+
+    def test_a_name_that_does_not_resolve(self):
+        self.assert_failure(self.fetch("http://no-such-host.invalid/"), "name_not_resolved", "no-such-host.invalid")
+
+    def test_urls_that_are_none(self):
+        for url in ("", "ftp://a/", "http+unix://relative/x", "file:///etc/passwd", "http://u:p@host/"):
+            with self.subTest(url):
+                output = self.fetch(url)
+                self.assert_failure(output, "invalid_url")
+                self.assertNotIn(b"u:p", output)
+
+    def test_a_proxy_is_asked_but_not_for_loopback(self):
+        proxy = self.server(says(OK + b"through the proxy"))
+        settings = f'{{http_proxy = "http://user:secret@{proxy.url[7:]}"}}'
+        self.assertEqual(self.fetch("http://example.invalid/p", settings=settings), b"status\t200\tyes\nthrough the proxy")
+        self.assertTrue(proxy.requests[0].startswith(b"GET http://example.invalid/p HTTP/1.1\r\n"))
+        self.assertEqual(self.fetch(self.server(says(OK + b"direct")).url, settings=settings), b"status\t200\tyes\ndirect")
+        self.assertEqual(proxy.connections, 1)
+
+    def test_no_proxy_is_obeyed(self):
+        proxy = self.server(says(OK))
+        settings = f'{{http_proxy = "{proxy.url}", no_proxy = ".invalid"}}'
+        self.assert_failure(self.fetch("http://example.invalid/", settings=settings), "name_not_resolved")
+        self.assertEqual(proxy.connections, 0)
+
+    def test_a_dead_or_refusing_proxy_is_named_without_its_password(self):
+        proxy = self.server(says())
+        proxy.close()
+        refusing = self.server(says(b"HTTP/1.1 403 Filtered\r\nContent-Length: 0\r\n\r\n"))
+        for server, url in ((proxy, "http://example.invalid/"), (refusing, "https://example.invalid/")):
+            with self.subTest(url):
+                address = server.url[7:]
+                settings = f'{{http_proxy = "http://user:secret@{address}", https_proxy = "http://user:secret@{address}"}}'
+                output = self.fetch(url, settings=settings)
+                self.assert_failure(output, "proxy_failed", address)
+                self.assertNotIn(b"secret", output)
+
+    def test_a_connection_is_used_again(self):
+        def answer(connection, _):
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            return "keep"
+        server = self.server(answer)
+        run = self.lua("""
+            local client = require("native.http").client{}
+            for i = 1, 3 do
+              local exchange <close> = client:open{method = "GET", url = arg[1]}
+              assert(exchange:status() == 200 and exchange:read() == "ok" and exchange:read() == nil)
+              print(exchange:reused())
+            end""", server.url)
+        self.assertEqual(run.stdout, b"false\ntrue\ntrue\n", run.stderr)
+        self.assertEqual(server.connections, 1)
+
+    def certificate(self, folder, name):
+        """A self-signed certificate for name and its key, in one PEM file each."""
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+                        "-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}",
+                        "-keyout", f"{folder}/key.pem", "-out", f"{folder}/cert.pem"], check=True, capture_output=True)
+        return f"{folder}/cert.pem", f"{folder}/key.pem"
+
+    def test_tls_with_a_private_authority_and_without(self):
+        with tempfile.TemporaryDirectory() as folder:
+            certificate, key = self.certificate(folder, "localhost")
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate, key)
+
+            def answer(connection, _):
+                connection.sendall(OK + b"sealed")
+            server = self.server(answer)
+            plain = server.serve
+            server.serve = lambda connection: plain(context.wrap_socket(connection, server_side=True))
+            url = server.url.replace("http://127.0.0.1", "https://localhost")
+            trusting = f'{{ca_file = "{certificate}"}}'
+            self.assertEqual(self.fetch(url, settings=trusting), b"status\t200\tyes\nsealed")
+            self.assert_failure(self.fetch(url), "tls_failed", "localhost")
+            wrong_name = url.replace("localhost", "127.0.0.1")
+            self.assert_failure(self.fetch(wrong_name, settings=trusting), "tls_failed")
+
+    def test_header_lines_cannot_be_smuggled(self):
+        run = self.lua("""
+            local client = require("native.http").client{}
+            print(pcall(client.open, client, {method = "GET", url = "http://localhost/", headers = {"A: b\\r\\nC: d"}}))""")
+        self.assertIn(b"false", run.stdout)
+        self.assertIn(b"single lines", run.stdout)
+
+    def test_sigterm_ends_a_wait(self):
+        asked, hold = threading.Event(), threading.Event()
+        self.addCleanup(hold.set)
+        server = self.server(lambda connection, _: (asked.set(), hold.wait(30)))
+        with tempfile.NamedTemporaryFile("w", suffix=".lua") as script:
+            script.write(FETCH)
+            script.flush()
+            process = subprocess.Popen([sba.BINARY, "--lua", script.name, "{}", f'{{method="GET", url="{server.url}"}}', "read"],
+                                       stdout=subprocess.PIPE)
+            self.assertTrue(asked.wait(20))
+            process.terminate()
+            output, _ = process.communicate(timeout=20)
+        self.assert_failure(output, "cancelled")
+
+
+if __name__ == "__main__":
+    sba.main()
