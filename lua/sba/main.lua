@@ -1,19 +1,123 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The program: arguments in, exit status out.
+-- The program: arguments in, exit status out. A job goes through the stages of the pipeline; whatever stops it, the last
+-- stage ends what is alive and writes the result.
 
-local bundle = require "native.bundle"
+local cli = require "sba.cli"
+local exit = require "sba.util.exit"
+local file = require "native.file"
+
+local LARGEST_JOB <const> = 64 * 1024 * 1024 -- bytes
+
+-- Variables that no command may see. They leave the environment, /proc/self/environ included.
+local secrets = { "SBA_MCP_TOKEN", "SBA_MCP_TOKEN_FILE" }
+
+--- The runner does not work as root: it becomes the user it was given, for good, or refuses.
+local function become_user(run)
+  local identity = require "native.identity"
+  local user = run.settings.user
+  if not user then
+    if identity.uid() ~= 0 then return true end
+    return nil, {
+      code = "runs_as_root", message = "the runner does not run as root; start it as another user, or name one with --user",
+    }
+  end
+  local ok, failure = identity.become(user)
+  if ok then return true end
+  return nil, { code = "runs_as_root", message = ("cannot run as the user of --user: %s"):format(failure.message) }
+end
+
+local function read(run)
+  local bytes, failure = file.read(run.settings.job, LARGEST_JOB)
+  if not bytes and (failure.code == "cancelled" or failure.code == "timeout") then return nil, failure end
+  if not bytes then return nil, { code = "schema_validation", message = "cannot read the job: " .. failure.message } end
+  run.bytes = bytes
+  return true
+end
+
+local function validate(run)
+  local job, failure = require "sba.job".parse(run.bytes, run.catalogue, run.environment)
+  local ids = job or failure
+  run.record.job_id, run.record.task_id = ids.job_id, ids.task_id
+  run.log:identify(ids.job_id, ids.task_id)
+  if not job then return nil, failure end
+  run.job, run.job_sha256 = job, require "native.text".sha256(run.bytes)
+  run.record.protocol_version = job.protocol_version
+  run.bytes = nil
+  return true
+end
+
+local function accept(run) return require "sba.run.accept" (run) end
+
+local function work(run)
+  if run.history and run.history.result then return true end
+  if run.job.execution_mode == "agent_inference" then
+    return nil, {
+      code = "inference_unavailable", message = "this job wants a model, and this build of cynode-sba runs steps only",
+    }
+  end
+  local failure = require "sba.run.direct".run(run)
+  return not failure, failure
+end
+
+-- Each stage returns true, or nil and the failure that the job ends with. `finish` is no stage: it always runs.
+local pipeline = {
+  { "become user", become_user },
+  { "read", read },
+  { "validate", validate },
+  { "accept", accept },
+  { "work", work },
+}
+
+local function go_through(run)
+  for _, stage in ipairs(pipeline) do
+    run.stage = stage[1]
+    local ok, failure = stage[2](run)
+    if not ok then return failure end
+  end
+end
+
+local function new_run(settings, environment)
+  local job_id, task_id = environment.CYNODE_JOB_ID or "", environment.CYNODE_TASK_ID or ""
+  local run = {
+    settings = settings, environment = environment,
+    catalogue = require "sba.catalogue",
+    record = require "sba.result.record".new(job_id, task_id),
+    log = require "sba.util.log".new {
+      fd = settings.result == "-" and 2 or 1, format = settings.log_format, environment = environment,
+    },
+  }
+  run.log:identify(job_id, task_id)
+  return run
+end
+
+local function run_job(settings, environment)
+  require "sba.util.strict".on()
+  local failures = require "sba.result.failure"
+  local run = new_run(settings, environment)
+  local ok, failure = xpcall(go_through, failures.traced, run)
+  run.failure = ok and failure or not ok and failures.caught(failure) or nil
+  return require "sba.run.finish" (run)
+end
+
+local modes = {
+  run = run_job,
+  lua = function(settings) return require "sba.repl".main(settings.script) end,
+  idle = function() return require "sba.about".idle() end,
+  version = function() return require "sba.about".version() end,
+  help = function() return require "sba.about".help() end,
+  schema = function(settings) return require "sba.about".schema(settings.what or "job") end,
+  validate = function(settings, environment) return require "sba.about".validate(settings.file or settings.job, environment) end,
+}
 
 ---@param argv string[] argv[0] is the program's name
 ---@return integer status
 return function(argv)
-  if argv[1] == "--lua" then
-    local script = assert(argv[2], "--lua wants a file")
-    arg = { [0] = script, table.unpack(argv, 3) }
-    local chunk
-    if script == "-e" then chunk = assert(load(argv[3], "=(command line)")) else chunk = assert(loadfile(script)) end
-    chunk(table.unpack(arg))
-    return 0
+  local environment = file.environment(secrets)
+  for _, name in ipairs(secrets) do environment[name] = nil end
+  local settings, message = cli.parse(argv, environment)
+  if not settings then
+    io.stderr:write("cynode-sba: ", message, "\n")
+    return exit.REFUSED
   end
-  print("cynode-sba " .. bundle.version .. " (" .. bundle.libraries .. ")")
-  return 0
+  return modes[settings.mode](settings, environment)
 end

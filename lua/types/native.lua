@@ -44,6 +44,13 @@ local interrupt = {}
 ---@return number seconds on the monotonic clock
 function interrupt.now() end
 
+---@return integer milliseconds of the wall clock since 1970-01-01 UTC
+function interrupt.wall() end
+
+---@param wall? integer milliseconds as of wall(); default: now
+---@return string RFC 3339 in UTC with milliseconds: "2026-01-31T09:05:00.123Z"
+function interrupt.timestamp(wall) end
+
 ---@param seconds number from now
 function interrupt.set_deadline(seconds) end
 
@@ -361,31 +368,35 @@ function file.read(path, limit) end
 ---@field durable? boolean default true: fsync of file and folder
 ---@field mode? integer default 0644
 
----Replaces a file: temporary file beside it, rename. Where the file is a mount point, or the folder takes no new file, it is written in place.
+---Replaces a file: temporary file beside it, rename. Where the file is a mount point, or the folder takes no new file, it is written in
+---place, which is not atomic. A link is itself replaced. Errors: not_a_file (folder, FIFO, socket, device), no_space, permission_denied, ...
 ---@param path string
 ---@param parts string[] written one after the other
 ---@param options? native.file.replace_options
 ---@return "renamed"|"in_place"|nil, native.failure?
 function file.replace(path, parts, options) end
 
----Opens a file to append lines; a torn last line of an earlier run is cut off. Not a link, not a FIFO.
+---Opens a file to append lines; a torn last line of an earlier run is cut off. Errors: not_a_file (link, folder, FIFO, device), ...
 ---@param path string
+---@param options? { empty?: boolean } empty: without what it held
 ---@return native.file.log|nil, native.failure?
-function file.append(path) end
+function file.append(path, options) end
 
----@class native.file.log
+---@class native.file.log to be declared <close> or closed
 local log = {}
 
----@param line string without the newline
+---Appends one line in one write.
+---@param ... string the parts of the line, without the newline
 ---@return true|nil, native.failure?
-function log:append(line) end
+function log:append(...) end
 function log:close() end
 
----Writes to an open descriptor (1 or 2), waiting for a slow reader at most so long; true when all was written.
+---Writes to an open descriptor (1 or 2), waiting for a slow reader at most so long.
 ---@param fd integer
 ---@param bytes string
 ---@param patience number seconds without progress
----@return boolean
+---@return boolean all whether all was written
+---@return integer written bytes
 function file.write(fd, bytes, patience) end
 
 ---Creates a folder and those above it.

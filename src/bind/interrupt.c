@@ -13,6 +13,24 @@ static int f_now(lua_State *L)
     return 1;
 }
 
+// wall() -> milliseconds since 1970-01-01 UTC
+static int f_wall(lua_State *L)
+{
+    lua_pushinteger(L, interrupt_wall());
+    return 1;
+}
+
+// timestamp(wall?) -> "2026-01-31T09:05:00.123Z"; of now where no time is given
+static int f_timestamp(lua_State *L)
+{
+    char text[INTERRUPT_TIMESTAMP_SIZE];
+    lua_Integer wall = luaL_optinteger(L, 1, interrupt_wall());
+    luaL_argcheck(L, wall >= 0 && wall < 253402300800000, 1, "must be milliseconds of the years 1970 to 9999");
+    interrupt_timestamp(wall, text);
+    lua_pushstring(L, text);
+    return 1;
+}
+
 // set_deadline(seconds from now)
 static int f_set_deadline(lua_State *L)
 {
@@ -64,6 +82,8 @@ static int f_lift(lua_State *L)
 
 static const luaL_Reg functions[] = {
     {"now", f_now},
+    {"wall", f_wall},
+    {"timestamp", f_timestamp},
     {"set_deadline", f_set_deadline},
     {"remaining", f_remaining},
     {"reason", f_reason},

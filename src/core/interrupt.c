@@ -50,6 +50,22 @@ int64_t interrupt_now(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+int64_t interrupt_wall(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void interrupt_timestamp(int64_t wall, char text[INTERRUPT_TIMESTAMP_SIZE])
+{
+    time_t seconds = (time_t)(wall / 1000);
+    struct tm parts;
+    gmtime_r(&seconds, &parts);
+    size_t size = strftime(text, INTERRUPT_TIMESTAMP_SIZE, "%Y-%m-%dT%H:%M:%S", &parts);
+    snprintf(text + size, INTERRUPT_TIMESTAMP_SIZE - size, ".%03dZ", (int)(wall % 1000));
+}
+
 void interrupt_set_deadline(int64_t milliseconds)
 {
     int64_t now = interrupt_now();

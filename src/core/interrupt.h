@@ -18,6 +18,13 @@ void interrupt_install(void);
 // Milliseconds on the monotonic clock.
 int64_t interrupt_now(void);
 
+// Milliseconds of the wall clock since 1970-01-01 UTC.
+int64_t interrupt_wall(void);
+
+// Writes a wall-clock time as RFC 3339 in UTC with milliseconds: "2026-01-31T09:05:00.123Z".
+enum { INTERRUPT_TIMESTAMP_SIZE = 40 };
+void interrupt_timestamp(int64_t wall, char text[INTERRUPT_TIMESTAMP_SIZE]);
+
 // Sets the deadline that many milliseconds from now; a second call replaces the first.
 void interrupt_set_deadline(int64_t milliseconds);
 

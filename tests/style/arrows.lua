@@ -16,9 +16,10 @@ local c_layers = {
   { "^lua%.h$", "lua" }, { "^lauxlib%.h$", "lua" }, { "^lualib%.h$", "lua" },
 }
 local lua_layers = {
-  { "^sba%.main$", "main", "cli", "catalogue", "job", "run", "result", "repl", "util", "native" },
+  { "^sba%.main$", "main", "cli", "catalogue", "job", "run", "result", "repl", "about", "util", "native" },
   { "^sba%.cli$", "cli", "util", "native" },
   { "^sba%.repl$", "repl", "util", "native" },
+  { "^sba%.about$", "about", "cli", "catalogue", "job", "result", "util", "native" },
   { "^sba%.catalogue$", "catalogue", "steps", "util", "native" },
   { "^sba%.job%f[%.\0]", "job", "util", "native" },
   { "^sba%.run%f[%.\0]", "run", "steps", "result", "util", "native" },

@@ -1,0 +1,198 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What the command line and the environment ask for.
+
+local cli = {}
+
+-- Options with a value: an option beats its variables, the first variable that is set beats the next.
+local valued = {
+  job = { value = "FILE", variables = { "SBA_JOB_PATH" }, default = "/job/job.json" },
+  result = { value = "FILE", variables = { "SBA_RESULT_PATH" }, default = "/job/result.json" },
+  workspace = { value = "DIR", variables = { "SBA_WORKSPACE", "CYNODE_WORKSPACE_DIR" }, default = "/workspace" },
+  user = { value = "UID[:GID]", variables = { "SBA_USER" } },
+  ["log-format"] = {
+    value = "json|text|auto", variables = { "SBA_LOG_FORMAT" }, default = "auto",
+    choices = { json = true, text = true, auto = true },
+  },
+}
+
+-- Options that say what to do instead of running a job; `rest`: all that follows is the script's.
+local modes = {
+  validate = { optional = "file" },
+  schema = { optional = "what", choices = { job = true, result = true, steps = true } },
+  idle = {},
+  version = {},
+  help = {},
+  lua = { rest = true },
+}
+
+local flags = { stdin = true, resume = true }
+
+cli.help = [=[
+cynode-sba, the sandbox agent runner: runs a job and leaves a result.
+
+  cynode-sba [--job FILE] [--result FILE] [--workspace DIR]   run a job
+  cynode-sba --stdin               job on stdin, result on stdout, logs on stderr
+  cynode-sba --resume              go on with an interrupted job from its journal
+  cynode-sba --validate [FILE]     check a job; every error, with its JSON Pointer
+  cynode-sba --schema [job|result|steps]   print a JSON Schema (draft 2020-12)
+  cynode-sba --idle                reap as PID 1 until SIGTERM
+  cynode-sba --lua [FILE [ARG...]] | --lua -e CODE   Lua; without FILE, a prompt
+  cynode-sba --version | --help
+
+option               environment              default
+--job FILE           SBA_JOB_PATH             /job/job.json       - is stdin
+--result FILE        SBA_RESULT_PATH          /job/result.json    - is stdout
+--stdin              SBA_STDIN_STDOUT=true    off
+--workspace DIR      SBA_WORKSPACE, CYNODE_WORKSPACE_DIR   /workspace
+--user UID[:GID]     SBA_USER                 none; whom to become, when root
+--log-format FORMAT  SBA_LOG_FORMAT           auto; json, text
+                     CYNODE_ARTIFACTS_DIR     artifacts/ beside the result
+                     SBA_EXECUTION_MODE       from the job
+
+exit: 0 success, 1 the job failed, 2 job or command line refused, 3 the result
+could not be written, 124 timeout, 143 SIGTERM, 130 SIGINT
+]=]
+
+local function sorted_names()
+  local names = {}
+  for _, group in ipairs { valued, modes, flags } do
+    for name in pairs(group) do names[#names + 1] = name end
+  end
+  table.sort(names)
+  return names
+end
+
+local function unknown(argument, name)
+  -- Here, not at the top: only a mistake needs it.
+  local near = require "sba.util.schema".near(name, sorted_names())
+  return nil, ("unknown option %s; %s"):format(argument, near and "did you mean --" .. near .. "?" or "see --help")
+end
+
+local function keys(set)
+  local list = {}
+  for key in pairs(set) do list[#list + 1] = key end
+  table.sort(list)
+  return table.concat(list, ", ")
+end
+
+local function check_choice(option, name, value)
+  if option.choices and not option.choices[value] then
+    return nil, ("%s does not know '%s'; it knows %s"):format(name, value, keys(option.choices))
+  end
+  return value
+end
+
+--- Splits "--name=value" and "-name". Returns nil where the argument is no option.
+local function split(argument)
+  local name, value = argument:match("^%-%-?([^%-=][^=]*)=(.*)$")
+  if name then return name, value end
+  return argument:match("^%-%-?([^%-=][^=]*)$")
+end
+
+--- Takes the value of a valued option at argv[i]; returns the index of the last argument used.
+local function take_value(given, argv, i, name, value)
+  local option = valued[name]
+  if not value then
+    i = i + 1
+    value = argv[i]
+  end
+  if not value or value == "" then return nil, ("--%s wants a value: --%s %s"):format(name, name, option.value) end
+  local message
+  given[name], message = check_choice(option, "--" .. name, value)
+  if message then return nil, message end
+  return i
+end
+
+local function take_mode(given, argv, i, name, value)
+  local mode = modes[name]
+  if given.mode then return nil, ("--%s and --%s do not go together"):format(given.mode, name) end
+  given.mode = name
+  if mode.rest then
+    given.script = table.move(argv, i + 1, #argv, 1, {})
+    return #argv
+  end
+  if value and not mode.optional then return nil, ("--%s takes no value"):format(name) end
+  local following = argv[i + 1]
+  if not value and mode.optional and following and (following == "-" or following:sub(1, 1) ~= "-") then
+    i, value = i + 1, following
+  end
+  if value then
+    local message
+    given[mode.optional], message = check_choice(mode, "--" .. name, value)
+    if message then return nil, message end
+  end
+  return i
+end
+
+local function take(given, argv, i)
+  local name, value = split(argv[i])
+  if not name then return nil, ("'%s' is not an option; see --help"):format(argv[i]) end
+  if valued[name] then return take_value(given, argv, i, name, value) end
+  if modes[name] then return take_mode(given, argv, i, name, value) end
+  if not flags[name] then return unknown(argv[i], name) end
+  if value then return nil, ("--%s takes no value"):format(name) end
+  given[name] = true
+  return i
+end
+
+local function from_variables(option, environment)
+  for _, variable in ipairs(option.variables) do
+    local value = environment[variable]
+    if value and value ~= "" then return check_choice(option, variable, value) end
+  end
+  return option.default
+end
+
+local switches = { ["true"] = true, ["1"] = true, ["false"] = false, ["0"] = false, [""] = false }
+
+--- --stdin, or SBA_STDIN_STDOUT: stands between the options and the other variables.
+local function stdin_stdout(given, environment)
+  local wanted = given.stdin
+  if wanted == nil then wanted = switches[environment.SBA_STDIN_STDOUT or ""] end
+  if wanted == nil then return nil, "SBA_STDIN_STDOUT must be true or false" end
+  if wanted then
+    given.job, given.result = given.job or "-", given.result or "-"
+  end
+  return true
+end
+
+---@class cli.settings
+---@field mode "run"|"validate"|"schema"|"idle"|"version"|"help"|"lua"
+---@field job string "-" is stdin
+---@field result string "-" is stdout
+---@field workspace string
+---@field user? string
+---@field log_format "json"|"text"|"auto"
+---@field resume boolean
+---@field file? string what to validate
+---@field what? "job"|"result"|"steps"
+---@field script? string[] the arguments after --lua
+
+--- Reads arguments and environment.
+---@param argv string[]
+---@param environment table<string, string>
+---@return cli.settings? settings, string? message one line, without the program's name
+function cli.parse(argv, environment)
+  local given, i = {}, 1
+  while argv[i] do
+    local last, message = take(given, argv, i)
+    if not last then return nil, message end
+    i = last + 1
+  end
+  given.mode, given.resume = given.mode or "run", given.resume or false
+  local ok, message = stdin_stdout(given, environment)
+  if not ok then return nil, message end
+  for name, option in pairs(valued) do
+    if given[name] == nil then
+      given[name], message = from_variables(option, environment)
+      if message and given.mode == "run" then return nil, message end
+    end
+  end
+  given.log_format, given["log-format"] = given["log-format"], nil
+  if given.resume and given.result == "-" then
+    return nil, "--resume wants a result file: the journal lies beside it"
+  end
+  return given
+end
+
+return cli

@@ -1,0 +1,52 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The result leaves the runner: into its file, onto stdout, or, where neither takes it, onto stderr.
+
+local file = require "native.file"
+
+local emit = {}
+
+local PATIENCE <const> = 30 -- seconds without progress until a reader of stdout counts as gone
+
+local function size_of(parts)
+  local size = 0
+  for _, part in ipairs(parts) do size = size + #part end
+  return size
+end
+
+local function to_stream(fd, parts)
+  for _, part in ipairs(parts) do
+    if not file.write(fd, part, PATIENCE) then
+      return nil, { code = "io_error", message = "whoever reads the result stopped reading" }
+    end
+  end
+  return size_of(parts)
+end
+
+--- Replaces the result file.
+---@param path string
+---@param parts string[]
+---@return integer? bytes, failure|string how "renamed", "in_place", or the failure
+function emit.replace(path, parts)
+  local how, failure = file.replace(path, parts)
+  if not how then return nil, failure end
+  return size_of(parts), how
+end
+
+--- Writes the result to where it belongs.
+---@param path string "-" is stdout
+---@param parts string[]
+---@return integer? bytes, failure|string? how
+function emit.write(path, parts)
+  if path == "-" then return to_stream(1, parts) end
+  return emit.replace(path, parts)
+end
+
+--- The last resort: one line that says what failed, then the whole result as one line, on stderr.
+---@param parts string[]
+---@param failure failure
+function emit.to_stderr(parts, failure)
+  file.write(2, ("cynode-sba: the result follows here: %s\n"):format(failure.message), PATIENCE)
+  to_stream(2, parts)
+end
+
+return emit

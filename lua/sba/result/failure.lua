@@ -1,0 +1,51 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Failures: from what a step or Lua itself said to the job's failure code, and to the exit status.
+
+local exit = require "sba.util.exit"
+
+local failures = {}
+
+-- Codes of steps that are the job's too; every other one is step_failed.
+local kept = {
+  timeout = true, cancelled = true, constraint_violation = true, internal_error = true, ext_net_required = true,
+  inference_unavailable = true,
+}
+
+local exits = { schema_validation = exit.REFUSED, runs_as_root = exit.REFUSED, timeout = exit.TIMEOUT }
+
+--- The job's failure for a step's.
+---@param code string
+---@param message string
+---@return failure
+function failures.of_step(code, message)
+  return { code = kept[code] and code or "step_failed", message = message }
+end
+
+--- Message handler for xpcall: a failure that was raised (an interrupt) passes through, anything else is a bug of ours.
+---@param problem any
+---@return failure
+function failures.traced(problem)
+  if type(problem) == "table" and problem.code then return problem end
+  local message = tostring(problem)
+  return {
+    code = "internal_error", message = "internal error: " .. message, traceback = debug.traceback(message, 2),
+  }
+end
+
+--- Makes a failure of whatever pcall gave (when memory was out, no handler ran).
+---@param problem any
+---@return failure
+function failures.caught(problem)
+  if type(problem) == "table" and problem.code then return problem end
+  return { code = "internal_error", message = "internal error: " .. tostring(problem) }
+end
+
+--- The exit status for how a job ended.
+---@param code? string the job's failure code
+---@return integer
+function failures.exit_status(code)
+  if not code then return exit.OK end
+  return code == "cancelled" and exit.signalled() or exits[code] or exit.FAILED
+end
+
+return failures

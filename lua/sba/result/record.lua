@@ -1,0 +1,103 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What has come of a job so far, and its result as text. A step's entry is turned into JSON once, when it is added; the
+-- result is a list of strings to be written one after the other, so that a large step is never copied again.
+
+local array = require "sba.util.json".array
+local interrupt = require "native.interrupt"
+local json = require "native.json"
+local process = require "native.process"
+local schema = require "sba.result.schema"
+
+local record = {}
+record.__index = record
+
+local PROTOCOL_VERSION <const> = "1.0"
+
+---@class failure
+---@field code string
+---@field message string
+
+---@class record
+---@field steps string[] JSON of the entries
+---@field succeeded integer steps that did
+---@field artifacts table[]
+---@field todo? { summary: fun(self): table }
+
+--- The record of a job that starts now.
+---@param job_id string
+---@param task_id string
+---@return record
+function record.new(job_id, task_id)
+  return setmetatable({
+    protocol_version = PROTOCOL_VERSION, job_id = job_id, task_id = task_id,
+    began = interrupt.now(), started_wall = interrupt.wall(),
+    steps = {}, succeeded = 0, artifacts = array {},
+  }, record)
+end
+
+--- The run goes on with a job that another run began.
+---@param started_wall integer as interrupt.wall
+function record:continue(started_wall)
+  self.started_wall, self.continued = started_wall, true
+end
+
+--- Adds a step's entry.
+---@param text string its JSON
+---@param status string
+function record:add_step(text, status)
+  self.steps[#self.steps + 1] = text
+  if status == "success" then self.succeeded = self.succeeded + 1 end
+end
+
+local function status_of(failure)
+  if not failure then return "success" end
+  return failure.code == "timeout" and "timeout" or "failure"
+end
+
+function record:duration_ms(now)
+  if self.continued then return math.max(0, now - self.started_wall) end
+  return math.floor((interrupt.now() - self.began) * 1000 + 0.5)
+end
+
+function record:todo_summary()
+  return self.todo and self.todo:summary() or { total = 0, done = 0, items = array {} }
+end
+
+--- Every field of the result but `steps`, as of now.
+---@param failure? failure
+---@return table
+function record:fields(failure)
+  local now = interrupt.wall()
+  return {
+    protocol_version = self.protocol_version, job_id = self.job_id, task_id = self.task_id, status = status_of(failure),
+    started_at = interrupt.timestamp(self.started_wall), finished_at = interrupt.timestamp(now),
+    duration_ms = self:duration_ms(now), artifacts = self.artifacts, todo = self:todo_summary(),
+    resource_usage = process.usage(), inference_used = false,
+    failure_code = failure and failure.code or json.null, failure_message = failure and failure.message or json.null,
+  }
+end
+
+local function before_steps(name)
+  for _, other in ipairs(schema.order) do
+    if other == "steps" then return false end
+    if other == name then return true end
+  end
+end
+
+--- The result as strings to be written one after the other.
+---@param fields table as record:fields gives
+---@return string[]
+function record:parts(fields)
+  local head, tail = {}, {}
+  for name, value in pairs(fields) do (before_steps(name) and head or tail)[name] = value end
+  local parts = { (json.encode(head, schema):gsub("}$", ',"steps":[')) }
+  for i, entry in ipairs(self.steps) do
+    if i > 1 then parts[#parts + 1] = "," end
+    parts[#parts + 1] = entry
+  end
+  parts[#parts + 1] = "]," .. json.encode(tail, schema):sub(2)
+  parts[#parts + 1] = "\n"
+  return parts
+end
+
+return record

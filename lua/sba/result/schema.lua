@@ -1,0 +1,109 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The result's JSON Schema: its keys in their order, and what `--schema result` prints.
+
+local time = { type = "string", format = "date-time", description = "RFC 3339 in UTC with milliseconds." }
+local count = { type = "integer", minimum = 0 }
+local words = { type = { "string", "null" } }
+
+local step = {
+  type = "object",
+  order = {
+    "index", "id", "type", "status", "started_at", "duration_ms", "exit_code", "output", "error", "error_code", "result",
+  },
+  required = { "index", "id", "type", "status", "started_at", "duration_ms" },
+  additionalProperties = false,
+  properties = {
+    index = { type = "integer", minimum = 0, description = "Place in the job's steps, from 0." },
+    id = { type = "string" },
+    type = { type = "string" },
+    status = { enum = { "success", "failure", "timeout", "skipped" } },
+    started_at = time,
+    duration_ms = count,
+    exit_code = { type = "integer", description = "Of a command that ended by itself." },
+    output = { type = "string", description = "Plain text of the step, at most 16 KiB: head and tail where there was more." },
+    error = { type = "string", description = "One line for people." },
+    error_code = { type = "string", description = "What went wrong, finer than the job's failure_code." },
+    result = { description = "The structured answer, as `--schema steps` says for the type." },
+  },
+}
+
+local artifact = {
+  type = "object",
+  order = { "path", "size_bytes", "sha256", "ref" },
+  required = { "path", "size_bytes", "sha256" },
+  additionalProperties = false,
+  properties = {
+    path = { type = "string", description = "Relative to the artifacts folder." },
+    size_bytes = count,
+    sha256 = { type = "string", minLength = 64, maxLength = 64 },
+    ref = { type = "string" },
+  },
+}
+
+local todo_item = {
+  type = "object",
+  order = { "id", "title", "source", "parent", "status", "note" },
+  required = { "id", "title", "source", "parent", "status", "note" },
+  additionalProperties = false,
+  properties = {
+    id = { type = "string" },
+    title = { type = "string" },
+    source = { enum = { "requirement", "acceptance_criterion", "step" } },
+    parent = words,
+    status = { enum = { "pending", "in_progress", "done", "dropped" } },
+    note = words,
+  },
+}
+
+local todo = {
+  type = "object",
+  order = { "total", "done", "items" },
+  required = { "total", "done", "items" },
+  additionalProperties = false,
+  properties = { total = count, done = count, items = { type = "array", items = todo_item } },
+}
+
+local usage = {
+  type = "object",
+  order = { "cpu_time_ms", "max_rss_bytes" },
+  required = { "cpu_time_ms", "max_rss_bytes" },
+  additionalProperties = false,
+  description = "Of the runner and every process of the job that was waited for.",
+  properties = { cpu_time_ms = count, max_rss_bytes = count },
+}
+
+return {
+  title = "Result of a cynode-sba job",
+  type = "object",
+  order = {
+    "protocol_version", "job_id", "task_id", "status", "started_at", "finished_at", "duration_ms", "steps", "artifacts",
+    "todo", "resource_usage", "inference_used", "failure_code", "failure_message",
+  },
+  required = {
+    "protocol_version", "job_id", "task_id", "status", "started_at", "finished_at", "duration_ms", "steps", "artifacts",
+    "todo", "resource_usage", "inference_used", "failure_code", "failure_message",
+  },
+  additionalProperties = false,
+  properties = {
+    protocol_version = { type = "string" },
+    job_id = { type = "string" },
+    task_id = { type = "string" },
+    status = { enum = { "success", "failure", "timeout" } },
+    started_at = time,
+    finished_at = time,
+    duration_ms = count,
+    steps = { type = "array", items = step },
+    artifacts = { type = "array", items = artifact },
+    todo = todo,
+    resource_usage = usage,
+    inference_used = { type = "boolean" },
+    failure_code = {
+      enum = {
+        require "native.json".null, "schema_validation", "ext_net_required", "step_failed", "timeout",
+        "constraint_violation", "cancelled", "interrupted", "runs_as_root", "inference_unavailable", "acceptance_unmet",
+        "agent_stuck", "internal_error",
+      },
+    },
+    failure_message = words,
+  },
+}

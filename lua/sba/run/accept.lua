@@ -1,0 +1,173 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- From a valid job to one that may run: its deadline, its folders, its journal, and a first result that says
+-- `interrupted`. What is missing here ends the job before anything has run.
+
+local checkpoint = require "sba.result.checkpoint"
+local describe = require "sba.run.describe"
+local emit = require "sba.result.emit"
+local file = require "native.file"
+local interrupt = require "native.interrupt"
+local journal = require "sba.run.journal"
+local todo = require "sba.run.todo"
+local workspace = require "native.workspace"
+
+local INTERRUPTED <const> = {
+  code = "interrupted", message = "the runner was ended before the job was over; this is what was done until then",
+}
+
+--- The folder that a file lies in, with a slash at its end.
+local function folder_of(path)
+  return path:match("^.*/") or "./"
+end
+
+--- Logs the failure of something that the job can do without.
+local function warn(run, event, failure, advice)
+  run.log:event("warning", event, { code = failure.code, error = failure.message .. "; " .. advice })
+end
+
+--- The same as a function that is called with the first failure only.
+local function once(run, event, advice)
+  return function(failure) warn(run, event, failure, advice) end
+end
+
+--- Takes what an earlier run left; returns why it cannot. Nothing there: the job begins anew, and the log says so.
+local function read_history(run, path)
+  local history, failure = journal.read(path, { job_sha256 = run.job_sha256, steps = run.job.steps })
+  if failure then return { code = "schema_validation", message = "cannot resume: " .. failure.message } end
+  if not history then
+    run.log:event("warning", "journal.missing", { error = path .. " holds nothing to go on from; the job begins anew" })
+    return nil
+  end
+  run.history = history
+  run.record:continue(history.started_wall)
+  for index in pairs(history.begun) do
+    run.log:event("warning", "step.interrupted", { step = index, error = "it had begun and not ended, and is run again" })
+  end
+end
+
+local function open_journal(run, path)
+  if not path then
+    run.journal = journal.none()
+    return
+  end
+  run.journal = journal.open(path, not run.history, once(run, "journal.failed", "this job cannot be resumed"))
+  if not run.history then
+    run.journal:job(run.job, run.job_sha256, run.record.started_wall)
+  elseif not run.history.result then
+    run.journal:resumed()
+  end
+end
+
+--- The artifacts folder, made where it can be; the steps learn its absolute path.
+local function open_artifacts(run)
+  local path = run.environment.CYNODE_ARTIFACTS_DIR
+  if not path or path == "" then path = run.settings.result ~= "-" and folder_of(run.settings.result) .. "artifacts" or nil end
+  if not path then return end
+  local ok, failure = file.make_directory(path)
+  local folder
+  if ok then folder, failure = workspace.open(path) end
+  if folder then
+    run.artifacts = folder
+  else
+    warn(run, "artifacts.failed", failure, "the job has no artifacts")
+  end
+end
+
+--- What commands get: the runner's environment, and where artifacts go.
+local function children_environment(run)
+  local list = {}
+  for name, value in pairs(run.environment) do
+    if name ~= "CYNODE_ARTIFACTS_DIR" then list[#list + 1] = name .. "=" .. value end
+  end
+  if run.artifacts then list[#list + 1] = "CYNODE_ARTIFACTS_DIR=" .. run.artifacts:path() end
+  table.sort(list)
+  return list
+end
+
+local function open_context(run)
+  local folder, failure = workspace.open(run.settings.workspace)
+  if not folder then
+    return nil, { code = "internal_error", message = ("cannot use the workspace: %s"):format(failure.message) }
+  end
+  run.context = {
+    workspace = folder,
+    max_output_bytes = run.job.constraints.max_output_bytes,
+    environment = children_environment(run),
+    agent = false,
+    tick = function()
+      run.log:tick()
+      run.todo:tick()
+      run.checkpoint:tick()
+    end,
+  }
+  return true
+end
+
+local function open_todo(run)
+  run.todo = todo.new()
+  run.todo:fill(run.job, describe)
+  run.record.todo = run.todo
+end
+
+--- The results in between. With the result on stdout there are none.
+local function open_checkpoint(run)
+  local warned = false
+  run.checkpoint = checkpoint.new(function()
+    if run.settings.result == "-" then return 0 end
+    local size, failure = emit.replace(run.settings.result, run.record:parts(run.record:fields(INTERRUPTED)))
+    if size then return size end
+    run.checkpoint_failure = failure
+    if run.accepted and not warned then
+      warned = true
+      warn(run, "checkpoint.failed", failure, "the last one stands, and the job goes on")
+    end
+  end)
+end
+
+--- The first result. Where it cannot be written, neither could the last: nothing may run.
+local function write_first(run)
+  if run.checkpoint:write() then return true end
+  return nil, {
+    code = "internal_error", unwritable = true,
+    message = "the result cannot be written, so nothing was run: " .. run.checkpoint_failure.message,
+  }
+end
+
+local function set_deadline(run)
+  local seconds = run.job.constraints.max_runtime_seconds
+  interrupt.set_deadline(seconds)
+  run.deadline = interrupt.now() + seconds
+end
+
+local function open_files(run)
+  local path = run.settings.result
+  local folder = path ~= "-" and folder_of(path) or nil
+  if run.settings.resume then
+    local failure = read_history(run, folder .. "journal.jsonl")
+    if failure then return nil, failure end
+  end
+  -- The old journal goes before the first result is written: no kill in between can make a resumed run take it for this one's.
+  open_journal(run, folder and folder .. "journal.jsonl")
+  open_todo(run)
+  open_checkpoint(run)
+  local ok, failure = true, nil
+  if not (run.history and run.history.result) then ok, failure = write_first(run) end
+  if ok and folder then run.todo:keep(folder .. "todo.json", once(run, "todo.failed", "the list is in the result only")) end
+  return ok, failure
+end
+
+--- Accepts a valid job.
+---@param run table
+---@return true?, failure? failure
+return function(run)
+  set_deadline(run)
+  open_artifacts(run)
+  local ok, failure = open_files(run)
+  if not ok then return nil, failure end
+  run.accepted = true
+  run.log:event("info", "job.accepted", {
+    steps = #run.job.steps, max_runtime_seconds = run.job.constraints.max_runtime_seconds,
+    mode = run.job.execution_mode,
+  })
+  return open_context(run)
+end

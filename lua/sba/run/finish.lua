@@ -1,0 +1,92 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The end of a job, however it came: nothing of it is left alive, its artifacts are listed, its result is written.
+
+local array = require "sba.util.json".array
+local direct = require "sba.run.direct"
+local emit = require "sba.result.emit"
+local exit = require "sba.util.exit"
+local failures = require "sba.result.failure"
+local interrupt = require "native.interrupt"
+local process = require "native.process"
+
+local GRACE <const> = 2 -- seconds from SIGTERM to SIGKILL
+local OVERRUN <const> = 2.5 -- seconds past the deadline within which everything must be dead
+local MOST_ARTIFACTS <const> = 100000
+
+--- Ends what the job left running; past the deadline the grace is what remains of it.
+local function end_processes(run)
+  local grace = GRACE
+  if run.deadline then grace = math.max(0, math.min(GRACE, run.deadline + OVERRUN - interrupt.now())) end
+  process.finish(grace)
+end
+
+local function list_artifacts(run)
+  if not run.artifacts then return end
+  local files, more = run.artifacts:files(MOST_ARTIFACTS)
+  if not files then
+    run.log:event("warning", "artifacts.failed", { code = more.code, error = more.message })
+    return
+  end
+  if more == true then
+    run.log:event("warning", "artifacts.failed", { error = ("only the first %d artifacts are listed"):format(MOST_ARTIFACTS) })
+  end
+  run.record.artifacts = array(files)
+end
+
+--- The result's fields: an earlier run's where the job was over already.
+local function final_fields(run)
+  local history = run.history
+  if history and history.result and not run.failure then return history.result end
+  local fields = run.record:fields(run.failure)
+  if run.journal then run.journal:job_finished(fields) end
+  return fields
+end
+
+local function write_result(run, fields)
+  local path, parts = run.settings.result, run.record:parts(fields)
+  local size, how = emit.write(path, parts)
+  if not size then
+    run.log:event("error", "result.failed", { error = how.message })
+    emit.to_stderr(parts, how)
+    return false
+  end
+  if how == "in_place" then
+    local why = path .. " was written in place, which is not atomic: no file beside it can take its place"
+    run.log:event("warning", "result.in_place", { error = why })
+  end
+  return true
+end
+
+local function null_to_nil(value)
+  return type(value) == "string" and value or nil
+end
+
+local function log_outcome(run, fields)
+  local code, message = null_to_nil(fields.failure_code), null_to_nil(fields.failure_message)
+  if not run.accepted and code ~= "cancelled" then
+    run.log:event("error", "job.refused", {
+      failure_code = code, failure_message = message, errors = run.failure and run.failure.errors_text,
+    })
+  end
+  run.log:event(code and "error" or "info", "job.finished", {
+    status = fields.status, failure_code = code, failure_message = message, duration_ms = fields.duration_ms,
+    done = run.record.succeeded, steps = run.job and #run.job.steps or 0, result = run.settings.result,
+    error = run.failure and run.failure.traceback,
+  })
+end
+
+--- Ends the job and returns the exit status.
+---@param run table
+---@return integer
+return function(run)
+  interrupt.lift()
+  end_processes(run)
+  if run.accepted and run.job.execution_mode == "direct_steps" then direct.skip_rest(run) end
+  list_artifacts(run)
+  if run.todo then run.todo:finish() end
+  local fields = final_fields(run)
+  local written = write_result(run, fields)
+  log_outcome(run, fields)
+  if not written then return exit.UNWRITABLE end
+  return failures.exit_status(null_to_nil(fields.failure_code))
+end

@@ -1,0 +1,164 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- journal.jsonl beside the result: what was done, a line at a time, each appended in one write before it takes effect.
+-- It is what --resume goes on from.
+--
+--   {"event":"job","job_sha256",...}              first line: which job
+--   {"event":"step.started","index","id","type"}  before the step does anything
+--   {"event":"step.finished","entry":{...}}       the step's whole entry of the result
+--   {"event":"job.resumed",...}                   another run goes on
+--   {"event":"job.finished","result":{...}}       the result's other fields
+
+local file = require "native.file"
+local interrupt = require "native.interrupt"
+local json = require "native.json"
+local read_json = require "sba.util.json".decode
+
+local journal = {}
+journal.__index = journal
+
+local LIMIT <const> = 1 << 40 -- bytes; what one run could write, another must be able to read
+local DEPTH <const> = 1000
+local ENTRY_PREFIX <const> = '{"event":"step.finished","entry":'
+local line_schema = { order = { "event", "at", "job_sha256", "protocol_version", "job_id", "task_id", "started_wall" } }
+
+--- Opens the journal of a job.
+---@param path string
+---@param fresh boolean without what it held
+---@param failed fun(failure: native.failure) called once, when it cannot be written; the job goes on without
+---@return table journal
+function journal.open(path, fresh, failed)
+  local self = setmetatable({ failed = failed }, journal)
+  local log, failure = file.append(path, { empty = fresh })
+  self.log = log
+  if not log then failed(failure) end
+  return self
+end
+
+--- A journal that nobody can read: the result goes to stdout.
+function journal.none()
+  return setmetatable({}, journal)
+end
+
+function journal:append(...)
+  if not self.log then return end
+  local ok, failure = self.log:append(...)
+  if ok then return end
+  -- A line after a torn one would make the whole unreadable.
+  self.log:close()
+  self.log = nil
+  self.failed(failure)
+end
+
+function journal:event(event, fields)
+  if not self.log then return end
+  fields.event, fields.at = event, interrupt.timestamp()
+  self:append(json.encode(fields, line_schema))
+end
+
+--- The first line.
+---@param job table
+---@param job_sha256 string
+---@param started_wall integer as interrupt.wall
+function journal:job(job, job_sha256, started_wall)
+  self:event("job", {
+    job_sha256 = job_sha256, protocol_version = job.protocol_version, job_id = job.job_id, task_id = job.task_id,
+    started_wall = started_wall,
+  })
+end
+
+function journal:resumed() self:event("job.resumed", {}) end
+
+--- A step is about to begin.
+function journal:step_started(index, step)
+  self:event("step.started", { index = index - 1, id = step.id, type = step.type })
+end
+
+--- A step is over.
+---@param entry string JSON of its entry
+function journal:step_finished(entry) self:append(ENTRY_PREFIX, entry, "}") end
+
+--- The job is over.
+---@param fields table of the result, without steps
+function journal:job_finished(fields)
+  self:event("job.finished", { result = fields })
+end
+
+function journal:close()
+  if self.log then self.log:close() end
+  self.log = nil
+end
+
+---@class journal.history what an earlier run did
+---@field started_wall integer
+---@field entries table<integer, { text: string, entry: table }> of finished steps, by index from 1
+---@field begun table<integer, boolean> steps that had begun and not ended
+---@field result? table the result's fields without steps; the job was over
+
+local readers = {}
+
+function readers.job(history, line, _, expected)
+  if history.started_wall then return "a second job begins" end
+  if line.job_sha256 ~= expected.job_sha256 then return "it is of another job" end
+  if math.type(line.started_wall) ~= "integer" then return "started_wall is missing" end
+  history.started_wall = line.started_wall
+end
+
+readers["job.resumed"] = function() end
+
+readers["step.started"] = function(history, line, _, expected)
+  local index = math.type(line.index) == "integer" and line.index + 1 or 0
+  local step = expected.steps[index]
+  if not step or step.id ~= line.id or step.type ~= line.type then return "the job has no such step" end
+  if index ~= #history.entries + 1 then return "the step is not the next one" end
+  history.begun[index] = true
+end
+
+readers["step.finished"] = function(history, line, text, expected)
+  local entry, index = line.entry, #history.entries + 1
+  local step = expected.steps[index]
+  if type(entry) ~= "table" or text:sub(1, #ENTRY_PREFIX) ~= ENTRY_PREFIX then return "its entry is missing" end
+  if not step or entry.index ~= index - 1 or entry.id ~= step.id or entry.type ~= step.type then
+    return "the step is not the next one"
+  end
+  if not history.begun[index] and entry.status ~= "skipped" then return "the step had not begun" end
+  history.begun[index] = nil
+  history.entries[index] = { text = text:sub(#ENTRY_PREFIX + 1, -2), entry = entry }
+end
+
+readers["job.finished"] = function(history, line, _, expected)
+  if type(line.result) ~= "table" then return "its result is missing" end
+  if #history.entries ~= #expected.steps then return "steps are missing" end
+  history.result = line.result
+end
+
+--- Reads one line into the history; returns why it cannot.
+local function read_line(history, text, expected)
+  local line, failure = read_json(text, { size = #text, depth = DEPTH })
+  if not line then return failure.message end
+  local reader = type(line) == "table" and readers[line.event]
+  if not reader then return "it is no event of a journal" end
+  if not history.started_wall and line.event ~= "job" then return "the journal does not begin with its job" end
+  if history.result then return "the job was over" end
+  return reader(history, line, text, expected)
+end
+
+--- Reads what an earlier run left. A torn last line does not count.
+---@param path string
+---@param expected { job_sha256: string, steps: table[] }
+---@return journal.history? history, native.failure? failure nil without failure: there is nothing to go on from
+function journal.read(path, expected)
+  local bytes, failure = file.read(path, LIMIT)
+  if not bytes then return nil, failure.code ~= "not_found" and failure or nil end
+  local history, number = { entries = {}, begun = {} }, 0
+  for text in bytes:gmatch("([^\n]*)\n") do
+    number = number + 1
+    local reason = read_line(history, text, expected)
+    if reason then
+      local message = ("the journal %s does not fit, line %d: %s; without --resume the job begins anew"):format(path, number, reason)
+      return nil, { code = "invalid_journal", message = message }
+    end
+  end
+  return number > 0 and history or nil
+end
+
+return journal

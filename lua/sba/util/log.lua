@@ -1,0 +1,72 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The log: one event a line, as JSON or, on a terminal, as a live view. A reader that is slow or gone never stops the job:
+-- what it does not take in time is dropped, counted, and said as soon as it reads again.
+
+local file = require "native.file"
+local interrupt = require "native.interrupt"
+local json = require "native.json"
+local terminal = require "sba.util.terminal"
+
+local log = {}
+log.__index = log
+
+local PATIENCE <const> = 1 -- seconds without progress until a line is dropped; then none until something is read
+
+local line_schema = { order = { "ts", "level", "event", "job_id", "task_id" } }
+
+---@class log.options
+---@field fd integer 1 or 2
+---@field format "json"|"text"|"auto"
+---@field environment table<string, string>
+
+--- A log on a descriptor.
+---@param options log.options
+---@return log
+function log.new(options)
+  local columns = options.format ~= "json" and file.terminal_columns(options.fd) or nil
+  local self = setmetatable({ fd = options.fd, job_id = "", task_id = "", dropped = 0, patience = PATIENCE }, log)
+  if options.format == "text" or columns then
+    self.view = terminal.new(function(bytes) self:write(bytes) end, columns, options.environment)
+  end
+  return self
+end
+
+--- Sets the ids that every line carries.
+function log:identify(job_id, task_id)
+  self.job_id, self.task_id = job_id, task_id
+end
+
+--- Writes bytes that are whole lines (or, on a terminal, part of one), or drops them.
+function log:write(bytes)
+  local all, written = file.write(self.fd, (self.torn and "\n" or "") .. bytes, self.patience)
+  self.torn = not all and written > 0 and not self.view
+  self.patience = all and PATIENCE or 0
+  if not all then self.dropped = self.dropped + 1 end
+  return all
+end
+
+function log:line(level, event, fields)
+  local line = { ts = interrupt.timestamp(), level = level, event = event, job_id = self.job_id, task_id = self.task_id }
+  for name, value in pairs(fields) do line[name] = value end
+  return self:write(json.encode(line, line_schema) .. "\n")
+end
+
+--- Logs an event.
+---@param level "debug"|"info"|"warning"|"error"
+---@param event string "step.started"
+---@param fields? table of the event's own
+function log:event(level, event, fields)
+  if self.view then return self.view:event(level, event, fields or {}, self.job_id) end
+  local dropped = self.dropped
+  if self:line(level, event, fields or {}) and dropped > 0 then
+    self.dropped = 0
+    self:line("warning", "log.dropped", { lines = dropped })
+  end
+end
+
+--- To be called now and then while a step runs: keeps the live view alive.
+function log:tick()
+  if self.view then self.view:tick() end
+end
+
+return log

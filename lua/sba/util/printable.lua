@@ -1,0 +1,52 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Foreign text made fit for a terminal: what could move the cursor, change colours or turn the direction of writing is
+-- shown, not done.
+
+local text = require "native.text"
+
+local printable = {}
+
+-- Where characters two columns wide lie: East Asian ones and pictures.
+local wide = {
+  { 0x1100, 0x115f }, { 0x2e80, 0xa4cf }, { 0xac00, 0xd7a3 }, { 0xf900, 0xfaff }, { 0xfe30, 0xfe6f }, { 0xff00, 0xff60 },
+  { 0x1f300, 0x1faff }, { 0x20000, 0x3fffd },
+}
+
+--- Whether a character does something to a terminal instead of standing there.
+local function acts(code)
+  return code < 0x20 or (code >= 0x7f and code < 0xa0) or (code >= 0x200b and code <= 0x200f)
+    or (code >= 0x2028 and code <= 0x202e) or (code >= 0x2060 and code <= 0x206f) or code == 0xfeff
+end
+
+local function shown(character)
+  local code = utf8.codepoint(character)
+  if not acts(code) then return nil end
+  return code < 0x100 and ("\\x%02x"):format(code) or ("\\u{%x}"):format(code)
+end
+
+--- One line of UTF-8 that a terminal shows as it is; runs of line ends and tabs become a space.
+---@param bytes string
+---@return string
+function printable.line(bytes)
+  local line = text.repair(bytes):gsub("[\r\n\t]+", " ")
+  return (line:gsub(utf8.charpattern, shown))
+end
+
+local function is_wide(code)
+  if code < wide[1][1] then return false end
+  for _, range in ipairs(wide) do
+    if code >= range[1] and code <= range[2] then return true end
+  end
+  return false
+end
+
+--- Columns that a printable line takes on a terminal, combining characters counted as if they took one.
+---@param line string
+---@return integer
+function printable.width(line)
+  local width = 0
+  for _, code in utf8.codes(line) do width = width + (is_wide(code) and 2 or 1) end
+  return width
+end
+
+return printable

@@ -1,0 +1,142 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The log for people: one line a step, on a terminal with a spinner and the time gone by while it runs.
+
+local interrupt = require "native.interrupt"
+local printable = require "sba.util.printable"
+
+local terminal = {}
+terminal.__index = terminal
+
+local FRAME <const> = 0.1 -- seconds
+local LONGEST_MESSAGE <const> = 600 -- characters
+local PLAIN_COLUMNS <const> = 200 -- of a line where there is no terminal
+
+local unicode_marks = { success = "✓", failure = "✗", timeout = "✗", skipped = "-", frames = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", more = "…" }
+local ascii_marks = { success = "ok", failure = "FAILED", timeout = "TIMEOUT", skipped = "-", frames = "|/-\\", more = "..." }
+local colours = { success = "32", failure = "31", timeout = "31", skipped = "2", warning = "33", error = "31" }
+
+local function is_set(value) return value ~= nil and value ~= "" end
+
+local function speaks_utf8(environment)
+  for _, name in ipairs { "LC_ALL", "LC_CTYPE", "LANG" } do
+    if is_set(environment[name]) then return environment[name]:upper():find("UTF%-?8") ~= nil end
+  end
+  return false
+end
+
+--- A view that writes through write.
+---@param write fun(bytes: string)
+---@param columns? integer of the terminal; nil: no terminal, plain lines without control characters
+---@param environment table<string, string>
+function terminal.new(write, columns, environment)
+  local able = columns ~= nil and is_set(environment.TERM) and environment.TERM ~= "dumb"
+  return setmetatable({
+    write = write,
+    columns = columns and math.max(columns, 20) or PLAIN_COLUMNS,
+    live = able,
+    colour = able and not is_set(environment.NO_COLOR),
+    marks = speaks_utf8(environment) and unicode_marks or ascii_marks,
+    frame = 0,
+  }, terminal)
+end
+
+local function seconds(value)
+  if value < 60 then return ("%.1f s"):format(value) end
+  return ("%d min %02d s"):format(value // 60, value // 1 % 60)
+end
+
+function terminal:painted(kind, words)
+  if not self.colour or not colours[kind] then return words end
+  return ("\27[%sm%s\27[0m"):format(colours[kind], words)
+end
+
+--- Cuts a printable line to so many columns.
+function terminal:shortened(line, columns)
+  if printable.width(line) <= columns then return line end
+  local room, parts = columns - printable.width(self.marks.more), {}
+  for character in line:gmatch(utf8.charpattern) do
+    room = room - printable.width(character)
+    if room < 0 then break end
+    parts[#parts + 1] = character
+  end
+  return table.concat(parts) .. self.marks.more
+end
+
+--- "step 3 of 12  run_command  make test  1.2 s", after a mark, in the columns there are.
+function terminal:step_line(mark, kind, step, elapsed)
+  local head = ("step %d of %d  %s"):format(step.step, step.steps, step.type)
+  local room = self.columns - 1 - #mark - #head - #elapsed - 5
+  local what = room >= 8 and self:shortened(printable.line(step.what or ""), room) or ""
+  local line = what == "" and head or head .. "  " .. what
+  return ("%s %s  %s"):format(self:painted(kind, mark), line, elapsed)
+end
+
+function terminal:draw()
+  local frames, step = self.marks.frames, self.step
+  self.frame = self.frame % utf8.len(frames) + 1
+  local mark = frames:sub(utf8.offset(frames, self.frame), utf8.offset(frames, self.frame + 1) - 1)
+  self.drawn = interrupt.now()
+  self.write("\r\27[K" .. self:step_line(mark, "running", step, seconds(self.drawn - step.began)))
+end
+
+function terminal:tick()
+  if self.live and self.step and interrupt.now() - self.drawn >= FRAME then self:draw() end
+end
+
+--- Writes whole lines in place of the live one.
+function terminal:print(kind, line)
+  self.write((self.live and "\r\27[K" or "") .. self:painted(kind, line) .. "\n")
+end
+
+function terminal:message(kind, message)
+  self:print(kind, "  " .. self:shortened(printable.line(message), LONGEST_MESSAGE))
+end
+
+local events = {}
+
+events["job.accepted"] = function(self, job, job_id)
+  local count = job.steps == 1 and "1 step" or job.steps .. " steps"
+  self:print(nil, ("job %s: %s, at most %s"):format(printable.line(job_id), count, seconds(job.max_runtime_seconds)))
+end
+
+events["step.started"] = function(self, step)
+  self.step = step
+  step.began = interrupt.now()
+  if self.live then self:draw() end
+end
+
+events["step.finished"] = function(self, step)
+  self.step = nil
+  local mark = self.marks[step.status] or self.marks.failure
+  self:print(nil, self:step_line(mark, step.status, step, seconds(step.duration_ms / 1000)))
+  if step.error then self:message(step.status, step.error) end
+end
+
+events["job.refused"] = function(self, job)
+  self:print("failure", "refused: " .. job.failure_code)
+  for _, message in ipairs(job.errors or { job.failure_message }) do self:message("failure", message) end
+end
+
+events["job.finished"] = function(self, job)
+  local outcome = job.failure_code and ("%s: %s"):format(job.status, job.failure_code) or job.status
+  self:print(job.status, ("%s, %d of %d steps done in %s"):format(outcome, job.done, job.steps, seconds(job.duration_ms / 1000)))
+  if job.failure_message then self:message(job.status, job.failure_message) end
+  if job.result then self:print(nil, "result: " .. printable.line(job.result)) end
+end
+
+-- Of other events people see only what they should worry about.
+local function other(self, level, event, fields)
+  if level ~= "warning" and level ~= "error" then return end
+  self:print(level, ("%s: %s"):format(event, printable.line(tostring(fields.error or fields.message or ""))))
+end
+
+--- Shows an event, as log:event.
+function terminal:event(level, event, fields, job_id)
+  if events[event] then
+    events[event](self, fields, job_id)
+  else
+    other(self, level, event, fields)
+  end
+end
+
+return terminal

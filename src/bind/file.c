@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// native.file: files and streams of the runner itself, outside the workspace.
+#include "core/file.h"
+
+#include "bind/bind.h"
+#include "core/result.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LOG_TYPE "native.file.log"
+
+enum { MAX_PATIENCE_SECONDS = 1000000 };
+
+// A path has no NUL: what follows one would be lost.
+static const char *check_path(lua_State *L, int index)
+{
+    size_t size;
+    const char *path = luaL_checklstring(L, index, &size);
+    luaL_argcheck(L, strlen(path) == size, index, "a path must not hold a NUL");
+    return path;
+}
+
+// read(path, limit) -> bytes | nil, failure
+static int f_read(lua_State *L)
+{
+    const char *path = check_path(L, 1);
+    lua_Integer limit = luaL_checkinteger(L, 2);
+    luaL_argcheck(L, limit >= 0, 2, "must not be negative");
+
+    struct buffer *buffer = bind_new_buffer(L);
+    struct error error = {0};
+    if (file_read(path, (size_t)limit, buffer, &error) < 0)
+        return bind_fail(L, &error);
+    lua_pushlstring(L, buffer->data, buffer->size);
+    buffer_free(buffer);
+    return 1;
+}
+
+// Makes a run of iovec, in a new userdata on the stack, of the strings of the table at index.
+static struct iovec *push_parts(lua_State *L, int index, size_t *count)
+{
+    luaL_checktype(L, index, LUA_TTABLE);
+    *count = (size_t)lua_rawlen(L, index);
+    struct iovec *parts = lua_newuserdatauv(L, (*count + 1) * sizeof *parts, 0);
+    for (size_t i = 0; i < *count; i++) {
+        if (lua_rawgeti(L, index, (lua_Integer)i + 1) != LUA_TSTRING)
+            luaL_argerror(L, index, "every part must be a string");
+        // The table keeps the string alive.
+        parts[i].iov_base = (void *)lua_tolstring(L, -1, &parts[i].iov_len);
+        lua_pop(L, 1);
+    }
+    return parts;
+}
+
+// replace(path, parts, options?) -> "renamed" | "in_place" | nil, failure
+static int f_replace(lua_State *L)
+{
+    static const char *const names[] = {"durable", "mode", NULL};
+    size_t count;
+    const char *path = check_path(L, 1);
+    bind_check_options(L, 3, names);
+    bool durable = bind_option_boolean(L, 3, "durable", true);
+    mode_t mode = (mode_t)bind_option_integer(L, 3, "mode", 0644, 0);
+    const struct iovec *parts = push_parts(L, 2, &count);
+
+    enum result_way way;
+    struct error error = {0};
+    if (result_replace(path, parts, count, mode, durable, &way, &error) < 0)
+        return bind_fail(L, &error);
+    lua_pushstring(L, way == RESULT_RENAMED ? "renamed" : "in_place");
+    return 1;
+}
+
+// append(path, options?) -> log | nil, failure
+static int f_append(lua_State *L)
+{
+    static const char *const names[] = {"empty", NULL};
+    const char *path = check_path(L, 1);
+    bind_check_options(L, 2, names);
+    bool empty = bind_option_boolean(L, 2, "empty", false);
+
+    int *fd = lua_newuserdatauv(L, sizeof *fd, 0);
+    *fd = -1;
+    luaL_setmetatable(L, LOG_TYPE);
+    struct error error = {0};
+    *fd = file_open_log(path, empty, &error);
+    return *fd < 0 ? bind_fail(L, &error) : 1;
+}
+
+static int log_close(lua_State *L)
+{
+    int *fd = luaL_checkudata(L, 1, LOG_TYPE);
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+    return 0;
+}
+
+// log:append(part...) -> true | nil, failure
+static int log_append(lua_State *L)
+{
+    const int *fd = luaL_checkudata(L, 1, LOG_TYPE);
+    luaL_argcheck(L, *fd >= 0, 1, "the log is closed");
+    int count = lua_gettop(L) - 1;
+    struct iovec *parts = lua_newuserdatauv(L, (size_t)(count + 1) * sizeof *parts, 0);
+    for (int i = 0; i < count; i++)
+        parts[i].iov_base = (void *)luaL_checklstring(L, i + 2, &parts[i].iov_len);
+    parts[count] = (struct iovec){.iov_base = (void *)"\n", .iov_len = 1};
+
+    struct error error = {0};
+    if (file_write_parts(*fd, parts, (size_t)count + 1, &error) < 0)
+        return bind_fail(L, &error);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+// write(fd, bytes, patience) -> whether all was written, count of bytes that were
+static int f_write(lua_State *L)
+{
+    size_t size;
+    int fd = (int)luaL_checkinteger(L, 1);
+    const char *bytes = luaL_checklstring(L, 2, &size);
+    lua_Number patience = luaL_checknumber(L, 3);
+    luaL_argcheck(L, patience >= 0 && patience <= MAX_PATIENCE_SECONDS, 3, "must be 0 to 1000000 seconds");
+
+    size_t written = file_write_patiently(fd, bytes, size, (int64_t)(patience * 1000));
+    lua_pushboolean(L, written == size);
+    lua_pushinteger(L, (lua_Integer)written);
+    return 2;
+}
+
+// make_directory(path) -> true | nil, failure
+static int f_make_directory(lua_State *L)
+{
+    struct error error = {0};
+    if (file_make_directory(check_path(L, 1), &error) < 0)
+        return bind_fail(L, &error);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+// terminal_columns(fd) -> integer | nil
+static int f_terminal_columns(lua_State *L)
+{
+    int columns = file_terminal_columns((int)luaL_checkinteger(L, 1));
+    if (columns)
+        lua_pushinteger(L, columns);
+    else
+        lua_pushnil(L);
+    return 1;
+}
+
+// environment(secrets) -> table of names to values
+static int f_environment(lua_State *L)
+{
+    extern char **environ;
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_newtable(L);
+    for (char **entry = environ; entry && *entry; entry++) {
+        const char *equals = strchr(*entry, '=');
+        if (!equals || equals == *entry)
+            continue;
+        lua_pushlstring(L, *entry, (size_t)(equals - *entry));
+        lua_pushstring(L, equals + 1);
+        lua_rawset(L, -3);
+    }
+    for (lua_Integer i = 1; lua_rawgeti(L, 1, i) == LUA_TSTRING; i++) {
+        file_forget_variable(lua_tostring(L, -1));
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+    return 1;
+}
+
+static const luaL_Reg functions[] = {
+    {"read", f_read},
+    {"replace", f_replace},
+    {"append", f_append},
+    {"write", f_write},
+    {"make_directory", f_make_directory},
+    {"terminal_columns", f_terminal_columns},
+    {"environment", f_environment},
+    {NULL, NULL},
+};
+
+static const luaL_Reg log_methods[] = {{"append", log_append}, {"close", log_close}, {NULL, NULL}};
+static const luaL_Reg log_metamethods[] = {{"__gc", log_close}, {"__close", log_close}, {NULL, NULL}};
+
+int luaopen_native_file(lua_State *L)
+{
+    luaL_newmetatable(L, LOG_TYPE);
+    luaL_setfuncs(L, log_metamethods, 0);
+    luaL_newlib(L, log_methods);
+    lua_setfield(L, -2, "__index");
+    luaL_newlib(L, functions);
+    return 1;
+}

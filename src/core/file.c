@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files and streams of the runner itself, see file.h.
+#include "core/file.h"
+
+#include "core/cleanup.h"
+#include "core/interrupt.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { READ_BLOCK = 64 * 1024, PARTS_AT_ONCE = 512, TAIL_BLOCK = 4096, USUAL_COLUMNS = 80 };
+
+static int fail_interrupted(const char *path, struct error *error)
+{
+    bool cancelled = interrupt_reason() == INTERRUPT_CANCELLED;
+    return error_set(error, cancelled ? "cancelled" : "timeout", 0, "reading %s was %s", path,
+                     cancelled ? "cancelled by a signal" : "cut short by the job's deadline");
+}
+
+// Waits until fd can be read, or hung up. -1 with *error when the job must stop first.
+static int wait_readable(int fd, const char *path, struct error *error)
+{
+    struct pollfd waits[] = {{.fd = fd, .events = POLLIN}, {.fd = interrupt_fd(), .events = POLLIN}};
+    for (;;) {
+        if (interrupt_reason() != INTERRUPT_NONE)
+            return fail_interrupted(path, error);
+        int ready = poll(waits, 2, interrupt_poll_timeout(-1));
+        if (ready < 0 && errno != EINTR)
+            return error_system(error, errno, "cannot wait for %s", path);
+        if (ready > 0 && waits[0].revents)
+            return 0;
+    }
+}
+
+static int fail_too_large(const char *path, size_t limit, struct error *error)
+{
+    return error_set(error, "too_large", 0, "%s is larger than %zu bytes", path, limit);
+}
+
+static int read_all(int fd, const char *path, size_t limit, struct buffer *out, struct error *error)
+{
+    for (;;) {
+        size_t room = limit - out->size < READ_BLOCK ? limit - out->size + 1 : READ_BLOCK;
+        if (buffer_reserve(out, room) < 0)
+            return error_set(error, "out_of_memory", 0, "no memory is left to read %s", path);
+        if (wait_readable(fd, path, error) < 0)
+            return -1;
+        size_t space = out->capacity - out->size;
+        if (space > limit - out->size)
+            space = limit - out->size + 1;
+        ssize_t got = read(fd, out->data + out->size, space);
+        if (got == 0)
+            return 0;
+        if (got < 0 && (errno == EINTR || errno == EAGAIN))
+            continue;
+        if (got < 0)
+            return error_system(error, errno, "cannot read %s", path);
+        out->size += (size_t)got;
+        if (out->size > limit)
+            return fail_too_large(path, limit, error);
+    }
+}
+
+int file_read(const char *path, size_t limit, struct buffer *out, struct error *error)
+{
+    if (strcmp(path, "-") == 0)
+        return read_all(STDIN_FILENO, "standard input", limit, out, error);
+    // Not blocking, so that a FIFO without a writer is waited for in poll, where a signal ends the wait.
+    cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return error_system(error, errno, "cannot open %s", path);
+    struct stat status;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
+        if ((uintmax_t)status.st_size > limit)
+            return fail_too_large(path, limit, error);
+        if (buffer_reserve(out, (size_t)status.st_size + 1) < 0)
+            return error_set(error, "out_of_memory", 0, "no memory is left to read %s", path);
+    }
+    return read_all(fd, path, limit, out, error);
+}
+
+// The length of the file up to and with its last newline.
+static off_t whole_lines(int fd, off_t size)
+{
+    char block[TAIL_BLOCK];
+    while (size > 0) {
+        off_t start = size > TAIL_BLOCK ? size - TAIL_BLOCK : 0;
+        ssize_t got = pread(fd, block, (size_t)(size - start), start);
+        if (got <= 0)
+            return got < 0 ? -1 : start;
+        const char *newline = memrchr(block, '\n', (size_t)got);
+        if (newline)
+            return start + (newline - block) + 1;
+        size = start;
+    }
+    return 0;
+}
+
+int file_open_log(const char *path, bool empty, struct error *error)
+{
+    cleanup_fd int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0644);
+    struct stat status;
+    if (fd < 0 && (errno == ELOOP || errno == EISDIR || errno == ENXIO))
+        return error_set(error, "not_a_file", 0, "cannot append to %s: it is not a regular file", path);
+    if (fd < 0 || fstat(fd, &status) < 0)
+        return error_system(error, errno, "cannot open %s", path);
+    if (!S_ISREG(status.st_mode))
+        return error_set(error, "not_a_file", 0, "cannot append to %s: it is not a regular file", path);
+    off_t keep = empty ? 0 : whole_lines(fd, status.st_size);
+    if (keep < 0 || (keep < status.st_size && ftruncate(fd, keep) < 0))
+        return error_system(error, errno, "cannot cut %s", path);
+    return steal_fd(&fd);
+}
+
+// The next parts to write, the first of them from offset on. Returns how many.
+static int next_parts(const struct iovec *parts, size_t count, size_t offset, struct iovec *next)
+{
+    size_t some = count < PARTS_AT_ONCE ? count : PARTS_AT_ONCE;
+    memcpy(next, parts, some * sizeof *parts);
+    next->iov_base = (char *)next->iov_base + offset;
+    next->iov_len -= offset;
+    return (int)some;
+}
+
+int file_write_parts(int fd, const struct iovec *parts, size_t count, struct error *error)
+{
+    struct iovec next[PARTS_AT_ONCE];
+    size_t offset = 0; // what is written of the first part
+    while (count) {
+        ssize_t done = writev(fd, next, next_parts(parts, count, offset, next));
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return error_system(error, errno, "cannot write");
+        offset += (size_t)done;
+        for (; count && offset >= parts->iov_len; parts++, count--)
+            offset -= parts->iov_len;
+    }
+    return 0;
+}
+
+// One write that does not wait: of at most PIPE_BUF bytes, for which a pipe that polls writable has room; a socket is
+// asked not to block.
+static ssize_t write_some(int fd, const char *bytes, size_t size)
+{
+    size_t some = size < PIPE_BUF ? size : PIPE_BUF;
+    ssize_t done = send(fd, bytes, some, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return done < 0 && errno == ENOTSOCK ? write(fd, bytes, some) : done;
+}
+
+size_t file_write_patiently(int fd, const char *bytes, size_t size, int64_t patience)
+{
+    size_t written = 0;
+    int64_t until = interrupt_now() + patience;
+    while (written < size) {
+        struct pollfd wait = {.fd = fd, .events = POLLOUT};
+        int64_t left = until - interrupt_now();
+        int ready = poll(&wait, 1, left > INT_MAX ? INT_MAX : left > 0 ? (int)left : 0);
+        if (ready == 0 || (ready < 0 && errno != EINTR) || wait.revents & (POLLERR | POLLNVAL))
+            break;
+        ssize_t done = ready < 0 ? 0 : write_some(fd, bytes + written, size - written);
+        if (done < 0 && errno != EINTR && errno != EAGAIN)
+            break;
+        if (done > 0) {
+            written += (size_t)done;
+            until = interrupt_now() + patience;
+        }
+    }
+    return written;
+}
+
+int file_make_directory(const char *path, struct error *error)
+{
+    cleanup_free char *part = strdup(path);
+    if (!part)
+        return error_set(error, "out_of_memory", 0, "no memory is left");
+    // Folders above that exist may be unwritable or on a read-only system: only the last one's failure counts.
+    for (char *at = part + 1; *part && *at; at++) {
+        if (*at != '/')
+            continue;
+        *at = '\0';
+        mkdir(part, 0755);
+        *at = '/';
+    }
+    if (mkdir(path, 0755) == 0)
+        return 0;
+    int number = errno;
+    struct stat status;
+    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+        return 0;
+    return error_system(error, number, "cannot create the folder %s", path);
+}
+
+int file_terminal_columns(int fd)
+{
+    struct winsize size;
+    if (!isatty(fd))
+        return 0;
+    return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : USUAL_COLUMNS;
+}
+
+void file_forget_variable(const char *name)
+{
+    extern char **environ;
+    size_t size = strlen(name);
+    for (char **entry = environ; entry && *entry; entry++)
+        if (strncmp(*entry, name, size) == 0 && (*entry)[size] == '=')
+            explicit_bzero(*entry + size + 1, strlen(*entry + size + 1));
+    unsetenv(name);
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files and streams of the runner itself, outside the workspace: the job file, the journal, the log.
+//
+// Errors as in error.h. Paths are taken as given: links in them are followed, but for the last part where it says so.
+#ifndef SBA_CORE_FILE_H
+#define SBA_CORE_FILE_H
+
+#include "core/buffer.h"
+#include "core/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+// Reads all of a file, pipe or (path "-") standard input into out, at most limit bytes. Waits for a slow writer, but
+// not past the deadline or a cancel. Errors: "too_large", "timeout", "cancelled", those of open(2) and read(2).
+int file_read(const char *path, size_t limit, struct buffer *out, struct error *error);
+
+// Opens a regular file to append to, creating it (0644), and returns its descriptor. Never a link, FIFO or device
+// ("not_a_file"). Empties it first, or else cuts off what follows the last newline: a line that was torn.
+int file_open_log(const char *path, bool empty, struct error *error);
+
+// Writes all parts at the descriptor's place, past deadline and cancel too. After an error some may have been written.
+int file_write_parts(int fd, const struct iovec *parts, size_t count, struct error *error);
+
+// Writes to a pipe, socket, terminal or file that others may read slowly, or not at all: waits at most patience
+// milliseconds without progress. Returns the bytes written, fewer than size when patience ended or the reader left.
+size_t file_write_patiently(int fd, const char *bytes, size_t size, int64_t patience);
+
+// Creates a folder (0755 less the umask) and those above it. 0 where it exists.
+int file_make_directory(const char *path, struct error *error);
+
+// The columns of a terminal, 80 where it does not say; 0 where fd is none.
+int file_terminal_columns(int fd);
+
+// Takes a variable out of the environment for good: its bytes are overwritten too, so that /proc/self/environ does not
+// show them.
+void file_forget_variable(const char *name);
+
+#endif

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// Atomic, durable replacement of a file, see result.h.
+#include "core/result.h"
+
+#include "core/cleanup.h"
+#include "core/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { TEMPORARY_NAMES = 8 };
+
+static int sync_file(int fd)
+{
+    int outcome;
+    do
+        outcome = fsync(fd);
+    while (outcome < 0 && errno == EINTR);
+    // Some file systems cannot; there is nothing more durable to be had there.
+    return outcome < 0 && (errno == EINVAL || errno == ENOTSUP) ? 0 : outcome;
+}
+
+// Puts the message of a failed write behind what was being written.
+static int fail_write(const char *path, struct error *error)
+{
+    int number = error->number;
+    error_clear(error);
+    return error_system(error, number, "cannot write %s", path);
+}
+
+static int check_kind(int folder, const char *name, const char *path, struct error *error)
+{
+    struct stat status;
+    if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) < 0 || S_ISREG(status.st_mode) || S_ISLNK(status.st_mode))
+        return 0;
+    return error_set(error, "not_a_file", 0, "cannot replace %s: it is not a regular file", path);
+}
+
+// Opens a new file ".NAME.tmp" in the folder. A kill leaves one behind, the next run removes it.
+static int open_temporary(int folder, const char *name, char **temporary)
+{
+    for (int i = 0; i < TEMPORARY_NAMES; i++) {
+        cleanup_free char *candidate = NULL;
+        int length = i ? asprintf(&candidate, ".%s.tmp%d", name, i) : asprintf(&candidate, ".%s.tmp", name);
+        if (length < 0)
+            return errno = ENOMEM, -1;
+        unlinkat(folder, candidate, 0);
+        int fd = openat(folder, candidate, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        if (fd >= 0)
+            *temporary = steal_pointer(&candidate);
+        if (fd >= 0 || errno != EEXIST)
+            return fd;
+    }
+    return -1;
+}
+
+static bool takes_no_file(int number)
+{
+    return number == EACCES || number == EPERM || number == EROFS;
+}
+
+static int write_in_place(int folder, const char *name, const char *path, const struct iovec *parts, size_t count,
+                          bool durable, struct error *error)
+{
+    off_t size = 0;
+    for (size_t i = 0; i < count; i++)
+        size += (off_t)parts[i].iov_len;
+    cleanup_fd int fd = openat(folder, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return error_system(error, errno, "cannot write %s, nor create a file beside it", path);
+    // Room first: a full disk must be found before the old content is touched.
+    if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, size ? size : 1) < 0 && errno != EOPNOTSUPP && errno != ENOSYS)
+        return error_system(error, errno, "cannot write %s", path);
+    if (file_write_parts(fd, parts, count, error) < 0)
+        return fail_write(path, error);
+    if (ftruncate(fd, size) < 0 || (durable && sync_file(fd) < 0))
+        return error_system(error, errno, "cannot write %s", path);
+    return 0;
+}
+
+// Fills the temporary file. The rename comes after, so that nobody sees less than the whole.
+static int fill(int fd, const char *path, const struct iovec *parts, size_t count, mode_t mode, bool durable,
+                struct error *error)
+{
+    if (file_write_parts(fd, parts, count, error) < 0)
+        return fail_write(path, error);
+    if (fchmod(fd, mode) < 0 || (durable && sync_file(fd) < 0))
+        return error_system(error, errno, "cannot write %s", path);
+    return 0;
+}
+
+static int open_folder(const char *path, const char **name, struct error *error)
+{
+    const char *slash = strrchr(path, '/');
+    cleanup_free char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup("./");
+    if (!folder)
+        return error_set(error, "out_of_memory", 0, "no memory is left");
+    *name = slash ? slash + 1 : path;
+    if (!**name || strcmp(*name, ".") == 0 || strcmp(*name, "..") == 0)
+        return error_set(error, "not_a_file", 0, "cannot replace %s: it names a folder", path);
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 && errno == EACCES)
+        fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? error_system(error, errno, "cannot open the folder %s", folder) : fd;
+}
+
+int result_replace(const char *path, const struct iovec *parts, size_t count, mode_t mode, bool durable,
+                   enum result_way *way, struct error *error)
+{
+    const char *name;
+    cleanup_fd int folder = open_folder(path, &name, error);
+    if (folder < 0 || check_kind(folder, name, path, error) < 0)
+        return -1;
+    cleanup_free char *temporary = NULL;
+    cleanup_fd int fd = open_temporary(folder, name, &temporary);
+    *way = fd < 0 && takes_no_file(errno) ? RESULT_IN_PLACE : RESULT_RENAMED;
+    if (*way == RESULT_IN_PLACE)
+        return write_in_place(folder, name, path, parts, count, durable, error);
+    if (fd < 0)
+        return error_system(error, errno, "cannot create a file beside %s", path);
+
+    if (fill(fd, path, parts, count, mode, durable, error) < 0) {
+        unlinkat(folder, temporary, 0);
+        return -1;
+    }
+    if (renameat(folder, temporary, folder, name) < 0) {
+        int number = errno;
+        unlinkat(folder, temporary, 0);
+        if (number != EBUSY)
+            return error_system(error, number, "cannot replace %s", path);
+        *way = RESULT_IN_PLACE;
+        return write_in_place(folder, name, path, parts, count, durable, error);
+    }
+    // A folder that may not be read cannot be fsynced; the rename stands all the same.
+    if (durable && sync_file(folder) < 0 && errno != EBADF)
+        return error_system(error, errno, "cannot make %s durable", path);
+    return 0;
+}

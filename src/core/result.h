@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Atomic, durable replacement of a file: whoever reads it, at any instant, sees the whole old or the whole new content.
+//
+// Errors as in error.h; after an error the old content stands (in place: unless the write itself failed).
+#ifndef SBA_CORE_RESULT_H
+#define SBA_CORE_RESULT_H
+
+#include "core/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+enum result_way { RESULT_RENAMED, RESULT_IN_PLACE };
+
+// Replaces the file at path by the parts, one after the other, with the permissions mode. A temporary file beside it
+// (".NAME.tmp"; what a killed run left there is removed) is written, fsynced (durable) and renamed, and the folder
+// fsynced (durable). A link at path is itself replaced, never followed; a folder, FIFO, socket or device is
+// "not_a_file".
+//
+// Where path is a mount point or the folder takes no new file, an existing regular file is written in place: space is
+// reserved, all bytes are written, then the file is cut to its new size. That is not atomic: a reader, or a kill, in
+// between sees a mixture.
+int result_replace(const char *path, const struct iovec *parts, size_t count, mode_t mode, bool durable,
+                   enum result_way *way, struct error *error);
+
+#endif
