@@ -65,7 +65,7 @@ local function log_outcome(run, fields)
   local code, message = null_to_nil(fields.failure_code), null_to_nil(fields.failure_message)
   if not run.accepted and code ~= "cancelled" then
     run.log:event("error", "job.refused", {
-      failure_code = code, failure_message = message, errors = run.failure and run.failure.errors_text,
+      failure_code = code, failure_message = message, errors = run.errors,
     })
   end
   run.log:event(code and "error" or "info", "job.finished", {
