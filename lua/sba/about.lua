@@ -11,13 +11,13 @@ local LARGEST_JOB <const> = 64 * 1024 * 1024 -- bytes
 function about.version()
   local bundle = require "native.bundle"
   print(("cynode-sba %s (%s)"):format(bundle.version, bundle.libraries))
-  return 0
+  return exit.OK
 end
 
 --- --help
 function about.help()
   io.write(require "sba.cli".help)
-  return 0
+  return exit.OK
 end
 
 --- --idle
@@ -26,55 +26,41 @@ function about.idle()
   return exit.signalled() or exit.OK
 end
 
---- The schema of a step as a job holds it: one alternative a type.
-local function steps_schema()
-  local catalogue = require "sba.catalogue"
-  local schema = {
-    title = "Step types of cynode-sba", oneOf = require "sba.util.json".array {}, ["$defs"] = {},
-    order = { "title", "oneOf", "$defs" },
-  }
-  for _, name in ipairs(catalogue.names()) do
-    local step = catalogue.get(name)
-    schema["$defs"][name .. ".arguments"], schema["$defs"][name .. ".result"] = step.arguments, step.result
-    table.insert(schema.oneOf, {
-      type = "object", description = step.summary, required = { "type", "arguments" }, additionalProperties = false,
-      order = { "id", "type", "arguments" },
-      properties = {
-        id = { type = "string" }, type = { const = name }, arguments = { ["$ref"] = "#/$defs/" .. name .. ".arguments" },
-      },
-    })
-  end
-  return schema
-end
-
 local schemas = {
-  job = function() return require "sba.job.schema" end,
-  result = function() return require "sba.result.schema" end,
-  steps = steps_schema,
+  job = function() return require "sba.job.printed".job(require "sba.catalogue") end,
+  result = function() return require "sba.util.schema".print(require "sba.result.schema") end,
+  steps = function() return require "sba.job.printed".steps(require "sba.catalogue") end,
 }
 
 --- --schema
 ---@param what "job"|"result"|"steps"
 function about.schema(what)
-  io.write(require "sba.util.schema".print(schemas[what]()), "\n")
-  return 0
+  io.write(schemas[what](), "\n")
+  return exit.OK
+end
+
+local function print_errors(errors)
+  local line = require "sba.util.schema".line
+  for _, problem in ipairs(errors) do print(line(problem)) end
+  if errors.total > #errors then print(("and %d more"):format(errors.total - #errors)) end
 end
 
 --- --validate: every error on a line of its own, "POINTER: message".
 ---@param path string "-" is stdin
 ---@param environment table<string, string>
 function about.validate(path, environment)
-  local bytes, failure = require "native.file".read(path, LARGEST_JOB)
-  local job
-  if bytes then job, failure = require "sba.job".parse(bytes, require "sba.catalogue", environment) end
-  if job then
-    print(path .. ": valid")
-    return 0
+  local bytes, unread = require "native.file".read(path, LARGEST_JOB)
+  if not bytes then
+    io.stderr:write("cynode-sba: ", unread.message, "\n")
+    return exit.signalled() or exit.REFUSED
   end
-  for _, problem in ipairs(failure.errors or { { pointer = "", message = failure.message } }) do
-    io.write(problem.pointer, ": ", problem.message, "\n")
+  local job, failure = require "sba.job".parse(bytes, require "sba.catalogue", environment)
+  if not job then
+    print_errors(failure.errors)
+    return exit.REFUSED
   end
-  return exit.REFUSED
+  print((path == "-" and "the job" or path) .. ": valid")
+  return exit.OK
 end
 
 return about

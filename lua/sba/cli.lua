@@ -31,11 +31,11 @@ cli.help = [=[
 cynode-sba, the sandbox agent runner: runs a job and leaves a result.
 
   cynode-sba [--job FILE] [--result FILE] [--workspace DIR]   run a job
-  cynode-sba --stdin               job on stdin, result on stdout, logs on stderr
-  cynode-sba --resume              go on with an interrupted job from its journal
-  cynode-sba --validate [FILE]     check a job; every error, with its JSON Pointer
+  cynode-sba --stdin              job on stdin, result on stdout, logs on stderr
+  cynode-sba --resume             go on with an interrupted job from its journal
+  cynode-sba --validate [FILE]    check a job; all errors, with JSON Pointers
   cynode-sba --schema [job|result|steps]   print a JSON Schema (draft 2020-12)
-  cynode-sba --idle                reap as PID 1 until SIGTERM
+  cynode-sba --idle               reap as PID 1 until SIGTERM
   cynode-sba --lua [FILE [ARG...]] | --lua -e CODE   Lua; without FILE, a prompt
   cynode-sba --version | --help
 
@@ -64,7 +64,7 @@ end
 
 local function unknown(argument, name)
   -- Here, not at the top: only a mistake needs it.
-  local near = require "sba.util.schema".near(name, sorted_names())
+  local near = require "sba.util.words".near(name, sorted_names())
   return nil, ("unknown option %s; %s"):format(argument, near and "did you mean --" .. near .. "?" or "see --help")
 end
 

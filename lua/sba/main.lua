@@ -7,6 +7,7 @@ local exit = require "sba.util.exit"
 local file = require "native.file"
 
 local LARGEST_JOB <const> = 64 * 1024 * 1024 -- bytes
+local MOST_ERRORS_LOGGED <const> = 20
 
 -- Variables that no command may see. They leave the environment, /proc/self/environ included.
 local secrets = { "SBA_MCP_TOKEN", "SBA_MCP_TOKEN_FILE" }
@@ -34,12 +35,22 @@ local function read(run)
   return true
 end
 
+--- The first errors as lines, for the log.
+local function lines_of(errors)
+  local line, lines = require "sba.util.schema".line, {}
+  for i = 1, math.min(#errors, MOST_ERRORS_LOGGED) do lines[i] = line(errors[i]) end
+  return lines
+end
+
 local function validate(run)
   local job, failure = require "sba.job".parse(run.bytes, run.catalogue, run.environment)
   local ids = job or failure
   run.record.job_id, run.record.task_id = ids.job_id, ids.task_id
   run.log:identify(ids.job_id, ids.task_id)
-  if not job then return nil, failure end
+  if not job then
+    run.errors = lines_of(failure.errors)
+    return nil, failure
+  end
   run.job, run.job_sha256 = job, require "native.text".sha256(run.bytes)
   run.record.protocol_version = job.protocol_version
   run.bytes = nil

@@ -294,14 +294,18 @@ local regex = {}
 ---@class native.search.options
 ---@field include? string glob of names or, where it holds a slash, of paths: "*.c", "src/**/*.lua"
 ---@field max_matches? integer
----@field max_bytes? integer of path and text together
+---@field max_bytes? integer of the matches as JSON
 
 ---@class native.search.found
 ---@field matches { path: string, line: integer, text: string }[] in byte order of path, then by line; text UTF-8, repaired, long lines cut; a JSON array
----@field files_searched integer
+---@field files_searched integer text files that were read
+---@field files_unreadable integer files and folders below path that could not be read
 ---@field truncated boolean
+---@field limit? "max_matches"|"max_bytes" what cut it short
 
----Searches the regular files below path line by line; binary files (a NUL in the first 8 KiB) and links are passed over.
+---Searches the lines of the regular files below path. Binary files (a NUL in the first 8 KiB), links and folders named .git are passed over.
+---Errors: those of a folder for path itself, invalid_glob, pattern_too_costly (message with file and line), timeout, cancelled; the
+---failure's field found holds what was found until then.
 ---@param where native.folder
 ---@param path string
 ---@param options? native.search.options

@@ -23,6 +23,7 @@ int luaopen_native_http(lua_State *L);
 int luaopen_native_identity(lua_State *L);
 int luaopen_native_interrupt(lua_State *L);
 int luaopen_native_json(lua_State *L);
+int luaopen_native_search(lua_State *L);
 int luaopen_native_text(lua_State *L);
 int luaopen_native_workspace(lua_State *L);
 
@@ -45,9 +46,10 @@ int bind_check_directory(lua_State *L, int index); // O_PATH descriptor
 // Path at index as a C string, or NULL and *error filled ("invalid": it holds a NUL). No string raises an error.
 const char *bind_check_path(lua_State *L, int index, struct error *error);
 
-// Methods of native.folder that have a file of their own: tree(path, options), files(limit).
+// Methods of native.folder that have a file of their own: tree(path, options), files(limit), transaction().
 int bind_folder_tree(lua_State *L);
 int bind_folder_files(lua_State *L);
+int bind_folder_transaction(lua_State *L);
 
 // Raises an error unless the value at index is nil, absent or a table whose keys are all among names (NULL-terminated).
 void bind_check_options(lua_State *L, int index, const char *const names[]);

@@ -202,9 +202,16 @@ static int directory_close(lua_State *L)
 }
 
 static const luaL_Reg folder_methods[] = {
-    {"path", folder_path},        {"relative", folder_relative},   {"read", folder_read},
-    {"write", folder_write},      {"stat", folder_stat},           {"tree", bind_folder_tree},
-    {"files", bind_folder_files}, {"directory", folder_directory}, {NULL, NULL},
+    {"path", folder_path},
+    {"relative", folder_relative},
+    {"read", folder_read},
+    {"write", folder_write},
+    {"stat", folder_stat},
+    {"tree", bind_folder_tree},
+    {"files", bind_folder_files},
+    {"directory", folder_directory},
+    {"transaction", bind_folder_transaction},
+    {NULL, NULL},
 };
 static const luaL_Reg folder_metamethods[] = {{"__gc", folder_close}, {"__close", folder_close}, {NULL, NULL}};
 static const luaL_Reg directory_methods[] = {{"close", directory_close}, {NULL, NULL}};

@@ -49,8 +49,8 @@ int workspace_temporary_file(int folder, mode_t mode, char name[TEMPORARY_NAME_S
 int workspace_write_bytes(int fd, const char *bytes, size_t size, struct text_sha256 *sha256, const char *path,
                           struct error *error);
 
-// Moves a name, never onto something: 0, or -1 and errno EEXIST, ... Race-free also where the file system does not know
-// RENAME_NOREPLACE.
+// Moves a name, never onto something: 0, or -1 and errno EEXIST, ... Race-free wherever the file system knows
+// RENAME_NOREPLACE or links.
 int workspace_move(int from_folder, const char *from, int to_folder, const char *to);
 
 #endif

@@ -190,11 +190,19 @@ int workspace_temporary_file(int folder, mode_t mode, char name[TEMPORARY_NAME_S
 
 int workspace_move(int from_folder, const char *from, int to_folder, const char *to)
 {
+    struct stat status;
     if (syscall(SYS_renameat2, from_folder, from, to_folder, to, RENAME_NOREPLACE) == 0)
         return 0;
     if (errno != EINVAL && errno != ENOSYS)
         return -1;
-    if (linkat(from_folder, from, to_folder, to, 0) < 0)
+    if (linkat(from_folder, from, to_folder, to, 0) == 0)
+        return unlinkat(from_folder, from, 0);
+    if (errno != EPERM && errno != EOPNOTSUPP)
         return -1;
-    return unlinkat(from_folder, from, 0);
+    // Neither the flag nor links, as on FAT: a look before the rename is all that can be had.
+    if (fstatat(to_folder, to, &status, AT_SYMLINK_NOFOLLOW) == 0) {
+        errno = EEXIST;
+        return -1;
+    }
+    return errno == ENOENT ? renameat(from_folder, from, to_folder, to) : -1;
 }

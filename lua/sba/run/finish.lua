@@ -7,7 +7,7 @@ local emit = require "sba.result.emit"
 local exit = require "sba.util.exit"
 local failures = require "sba.result.failure"
 local interrupt = require "native.interrupt"
-local process = require "native.process"
+local has_process, process = pcall(require, "native.process")
 
 local GRACE <const> = 2 -- seconds from SIGTERM to SIGKILL
 local OVERRUN <const> = 2.5 -- seconds past the deadline within which everything must be dead
@@ -17,7 +17,7 @@ local MOST_ARTIFACTS <const> = 100000
 local function end_processes(run)
   local grace = GRACE
   if run.deadline then grace = math.max(0, math.min(GRACE, run.deadline + OVERRUN - interrupt.now())) end
-  process.finish(grace)
+  if has_process then process.finish(grace) end
 end
 
 local function list_artifacts(run)
@@ -65,7 +65,7 @@ local function log_outcome(run, fields)
   local code, message = null_to_nil(fields.failure_code), null_to_nil(fields.failure_message)
   if not run.accepted and code ~= "cancelled" then
     run.log:event("error", "job.refused", {
-      failure_code = code, failure_message = message, errors = run.failure and run.failure.errors_text,
+      failure_code = code, failure_message = message, errors = run.errors,
     })
   end
   run.log:event(code and "error" or "info", "job.finished", {

@@ -1,0 +1,147 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Bytes to a job: strict JSON, the schema, each step's arguments, every error at once.
+
+local job_mode = require "sba.job.mode"
+local job_schema = require "sba.job.schema"
+local json = require "sba.util.json"
+local schema = require "sba.util.schema"
+local words = require "sba.util.words"
+
+local job = {}
+
+local MAJOR = "1"
+local ERRORS_IN_MESSAGE = 3
+
+---@class sba.job
+---@field protocol_version string
+---@field job_id string
+---@field task_id string
+---@field constraints { max_runtime_seconds: integer, max_output_bytes: integer, ext_net_allowed: boolean }
+---@field steps { id: string, type: string, arguments: table }[] valid, aliases resolved, defaults filled
+---@field execution_mode "direct_steps"|"agent_inference" decided
+---@field inference? { allowed_models: string[], source?: string }
+---@field context? table
+---@field persona? { title?: string, description?: string }
+---@field persona_id? string
+
+---@class sba.job.failure
+---@field code "schema_validation"
+---@field message string one line: the first errors and how many more
+---@field errors sba.schema.errors
+---@field job_id string what could be read, else CYNODE_JOB_ID, else ""
+---@field task_id string likewise CYNODE_TASK_ID
+
+local function check_version(value, errors)
+  local version = value.protocol_version
+  local major = type(version) == "string" and version:match("^(%d+)%.%d+$")
+  if major and major ~= MAJOR then
+    schema.refuse(errors, "/protocol_version", MAJOR .. ".x", words.value(version),
+      ("protocol version %s is not supported; this runner speaks %s.x"):format(words.quoted(version), MAJOR))
+  end
+end
+
+local function check_steps_given(value, errors)
+  if value.steps == nil and value.execution_mode ~= "agent_inference" then
+    schema.refuse(errors, "/steps", "an array", "nothing", "is missing; expected an array (only a job of agent_inference may leave it out)")
+  end
+end
+
+-- Arguments by their type's schema, then by its check. Leaves them resolved.
+local function check_arguments(step, pointer, catalogue, errors)
+  local kind = catalogue.get(step.type)
+  local name = step.args ~= nil and "args" or "arguments"
+  local arguments = step[name]
+  if arguments == nil then arguments = {} end
+  if not kind or step.args ~= nil and step.arguments ~= nil or words.kind(arguments) ~= "object" then return end
+  local at, before = pointer .. "/" .. name, errors.total
+  schema.validate(arguments, kind.arguments, errors, at)
+  if errors.total > before then return end
+  step.args, step.arguments = nil, schema.resolve(arguments, kind.arguments)
+  if not kind.check then return end
+  local mistake, argument = kind.check(step.arguments)
+  if mistake then
+    schema.refuse(errors, argument and at .. "/" .. schema.token(argument) or at, "arguments that fit together", "others", mistake)
+  end
+end
+
+-- Gives every step its id; none may be there twice.
+local function settle_ids(steps, errors)
+  local owner = {}
+  for i, step in ipairs(steps) do
+    if words.kind(step) == "object" then
+      local id = step.id == nil and "step-" .. i or step.id
+      local other = owner[id]
+      if other and type(id) == "string" then
+        local default = (step.id == nil or steps[other].id == nil) and " (a step without an id is step-N)" or ""
+        schema.refuse(errors, ("/steps/%d/id"):format(step.id == nil and other - 1 or i - 1), "an id of its own", words.value(id),
+          ("the id %s belongs to step %d and step %d%s; ids must be unique"):format(words.quoted(id), other, i, default))
+      end
+      owner[id] = other or i
+    end
+  end
+  for i, step in ipairs(steps) do
+    if words.kind(step) == "object" and step.id == nil then step.id = "step-" .. i end
+  end
+end
+
+local function check_steps(steps, catalogue, errors)
+  if not json.is_array(steps) then return end
+  for i, step in ipairs(steps) do
+    if words.kind(step) == "object" and type(step.type) == "string" then
+      check_arguments(step, "/steps/" .. i - 1, catalogue, errors)
+    end
+  end
+  settle_ids(steps, errors)
+end
+
+local function check_job(value, catalogue, environment)
+  local errors = schema.errors()
+  local wanted = job_schema(catalogue.names())
+  schema.validate(value, wanted, errors)
+  local asked, mistake = job_mode.from_environment(environment)
+  if mistake then schema.refuse(errors, "", "a mode", "another value", mistake) end
+  if words.kind(value) ~= "object" then return errors end
+  check_version(value, errors)
+  check_steps_given(value, errors)
+  check_steps(value.steps, catalogue, errors)
+  if errors.total > 0 then return errors end
+  schema.resolve(value, wanted)
+  value.execution_mode = asked or job_mode.of_job(value)
+  return errors
+end
+
+local function message_of(errors)
+  local lines = {}
+  for i = 1, math.min(#errors, ERRORS_IN_MESSAGE) do lines[i] = schema.line(errors[i]) end
+  local more = errors.total - #lines
+  return "the job is not valid: " .. table.concat(lines, "; ") .. (more > 0 and ("; and %d more"):format(more) or "")
+end
+
+local function readable_id(value, name, otherwise)
+  local id = words.kind(value) == "object" and value[name]
+  return type(id) == "string" and id or otherwise or ""
+end
+
+---Reads a job and checks everything that can be checked before it runs.
+---@param bytes string
+---@param catalogue { names: (fun(): string[]), get: (fun(name: string): sba.step?) } the step types
+---@param environment table<string, string>
+---@return sba.job?, sba.job.failure?
+function job.parse(bytes, catalogue, environment)
+  local value, broken = json.decode(bytes)
+  local errors
+  if broken then
+    errors = schema.errors()
+    schema.refuse(errors, "", "JSON (RFC 8259)", "something else", broken.message)
+  else
+    errors = check_job(value, catalogue, environment)
+  end
+  if errors.total == 0 then return value end
+  return nil, {
+    code = "schema_validation", message = message_of(errors), errors = errors,
+    job_id = readable_id(value, "job_id", environment.CYNODE_JOB_ID),
+    task_id = readable_id(value, "task_id", environment.CYNODE_TASK_ID),
+  }
+end
+
+return job

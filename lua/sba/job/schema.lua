@@ -1,0 +1,140 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The job's JSON Schema, without what the step types say about their arguments.
+
+local json = require "sba.util.json"
+
+local function text(description)
+  return { type = "string", description = description }
+end
+
+local function texts(description)
+  return { type = "array", items = { type = "string" }, description = description }
+end
+
+local constraints = {
+  type = "object",
+  description = "What the job may use at most.",
+  order = { "max_runtime_seconds", "max_output_bytes", "ext_net_allowed" },
+  required = { "max_runtime_seconds", "max_output_bytes" },
+  additionalProperties = false,
+  properties = {
+    max_runtime_seconds = {
+      type = "integer", minimum = 1,
+      description = "Seconds for the whole job; then everything is ended and the status is timeout.",
+    },
+    max_output_bytes = {
+      type = "integer", minimum = 1,
+      description = "Bytes that one step may return: stdout and stderr together, file content, tree, matches.",
+    },
+    ext_net_allowed = {
+      type = "boolean", default = false,
+      description = "Whether the job may use the network outside the node and the orchestrator.",
+    },
+  },
+}
+
+local inference = {
+  type = "object",
+  description = "Which models the job may use.",
+  order = { "allowed_models", "source" },
+  required = { "allowed_models" },
+  additionalProperties = false,
+  properties = {
+    allowed_models = {
+      type = "array", minItems = 1, items = { type = "string", minLength = 1 },
+      description = "Names of models; no other is ever asked.",
+    },
+    source = {
+      enum = { "worker", "api_egress", "orchestrator" }, type = "string",
+      description = "Where models are reached; orchestrator or nothing: found out.",
+    },
+  },
+}
+
+local context = {
+  type = "object",
+  description = "What the work is about. A text that begins with /job/ is the path of a file to read.",
+  order = {
+    "baseline_context", "project_context", "task_context", "requirements", "acceptance_criteria", "preferences", "additional_context",
+    "skill_ids", "skills",
+  },
+  additionalProperties = false,
+  properties = {
+    baseline_context = text "Who the agent is: identity, role, responsibilities, what it must not do.",
+    project_context = text "The project: its identity and scope.",
+    task_context = text "The task: its identity, state and what belongs to it.",
+    requirements = texts "What the work must satisfy.",
+    acceptance_criteria = texts "What the outcome is checked by.",
+    preferences = { type = "object", description = "How the user wants work to be done." },
+    additional_context = text "Further text that the user has configured.",
+    skill_ids = texts "Identifiers of skills to fetch from the gateway.",
+    skills = { type = { "string", "array", "object", "null" }, description = "Skills themselves, or paths of their files." },
+  },
+}
+
+local persona = {
+  type = "object",
+  description = "Whom the agent acts as.",
+  order = { "title", "description" },
+  additionalProperties = false,
+  properties = { title = text "The role's name.", description = text "The role in a few sentences." },
+}
+
+local properties = {
+  protocol_version = {
+    type = "string", pattern = "^[0-9]+\\.[0-9]+$",
+    description = "MAJOR.MINOR of this protocol; the major version is 1.",
+  },
+  job_id = { type = "string", minLength = 1, description = "The job's identifier; a UUID by convention." },
+  task_id = { type = "string", minLength = 1, description = "The task's identifier; a UUID by convention." },
+  constraints = constraints,
+  execution_mode = {
+    type = "string", enum = { "direct_steps", "agent_inference" },
+    description = "Whether the steps are run as they are or a model works on the job; default: from steps and inference.",
+  },
+  inference = inference,
+  context = context,
+  persona = persona,
+  persona_id = text "The persona's identifier.",
+}
+
+-- For readers of the schema; the job's own check has the better message.
+local steps_may_be_left_out = {
+  ["if"] = { properties = { execution_mode = { const = "agent_inference" } }, required = json.array { "execution_mode" } },
+  ["else"] = { required = json.array { "steps" } },
+}
+
+---@param type_names string[] the step types there are
+---@return table schema
+return function(type_names)
+  local with_steps = {}
+  for name, property in pairs(properties) do with_steps[name] = property end
+  with_steps.steps = {
+    type = "array",
+    default = json.array {},
+    description = "What is done, in this order; a failing step ends the job.",
+    items = {
+      type = "object",
+      order = { "id", "type", "arguments" },
+      required = { "type" },
+      aliases = { args = "arguments" },
+      additionalProperties = false,
+      properties = {
+        id = { type = "string", minLength = 1, description = "The step's identifier, unique in the job; default: step-N, N from 1." },
+        type = { type = "string", enum = type_names, description = "What kind of step it is." },
+        arguments = { type = "object", default = {}, description = "What the type asks for." },
+      },
+    },
+  }
+  return {
+    type = "object",
+    title = "A job of cynode-sba",
+    order = {
+      "protocol_version", "job_id", "task_id", "constraints", "execution_mode", "inference", "context", "persona", "persona_id", "steps",
+    },
+    required = { "protocol_version", "job_id", "task_id", "constraints" },
+    additionalProperties = false,
+    properties = with_steps,
+    printed = steps_may_be_left_out,
+  }
+end

@@ -1,0 +1,108 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The step search_files: a regular expression over the lines of the workspace's files.
+
+local search = require "native.search"
+
+local MAX_MATCHES = 1000
+
+local function result_of(found)
+  return { matches = found.matches, files_searched = found.files_searched, truncated = found.truncated }
+end
+
+local function counted(count, noun)
+  return ("%d %s%s"):format(count, noun, count == 1 and "" or "s")
+end
+
+---What was found as grep shows it, and a line that says what was not looked at.
+local function text_of(found)
+  local lines = {}
+  for i, match in ipairs(found.matches) do
+    lines[i] = ("%s:%d:%s"):format(match.path, match.line, match.text)
+  end
+  if #lines == 0 then lines[1] = ("no match in %s"):format(counted(found.files_searched, "file")) end
+  if found.truncated then lines[#lines + 1] = ("[stopped after %s; there are more]"):format(counted(#found.matches, "matching line")) end
+  if found.files_unreadable > 0 then
+    lines[#lines + 1] = ("[%s could not be read]"):format(counted(found.files_unreadable, "file"))
+  end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+local function fail(failure, found)
+  return nil, { code = failure.code, message = failure.message, result = found and result_of(found), text = found and text_of(found) }
+end
+
+---@param arguments { pattern: string, path?: string, include?: string, max_matches?: integer, ignore_case?: boolean }
+---@param job_context { workspace: native.folder, max_output_bytes: integer }
+---@return table? result
+---@return string|native.failure text or failure
+local function run(arguments, job_context)
+  local regex, failure = search.compile(arguments.pattern, { ignore_case = arguments.ignore_case or false })
+  if not regex then return fail(failure) end
+  local found
+  found, failure = regex:files(job_context.workspace, arguments.path or ".", {
+    include = arguments.include,
+    max_matches = arguments.max_matches or MAX_MATCHES,
+    max_bytes = job_context.max_output_bytes - 1, -- two brackets, and one comma less than matches
+  })
+  if not found then return fail(failure, failure.found) end
+  if found.limit == "max_bytes" then
+    local message = ("the matches take more than the job's max_output_bytes (%d); narrow the pattern, path or include, or set max_matches")
+      :format(job_context.max_output_bytes)
+    return fail({ code = "constraint_violation", message = message }, found)
+  end
+  return result_of(found), text_of(found)
+end
+
+return {
+  name = "search_files",
+  summary = "Search the lines of files in the workspace for a regular expression.",
+  arguments = {
+    type = "object",
+    required = { "pattern" },
+    order = { "pattern", "path", "include", "max_matches", "ignore_case" },
+    additionalProperties = false,
+    properties = {
+      pattern = {
+        type = "string",
+        description = "Regular expression (PCRE2, UTF-8), matched against each line by itself.",
+      },
+      path = {
+        type = "string",
+        default = ".",
+        description = "File or folder to search, with all below it but folders named .git. Links and binary files are passed over.",
+      },
+      include = {
+        type = "string",
+        description = "Only files that this glob matches: by name (*.c) or, where it holds a slash, by path (src/**/*.{c,h}).",
+      },
+      max_matches = { type = "integer", minimum = 1, default = MAX_MATCHES, description = "Matching lines to return at most." },
+      ignore_case = { type = "boolean", default = false },
+    },
+  },
+  result = {
+    type = "object",
+    required = { "matches", "files_searched", "truncated" },
+    order = { "matches", "files_searched", "truncated" },
+    additionalProperties = false,
+    properties = {
+      matches = {
+        type = "array",
+        description = "In byte order of path, then by line.",
+        items = {
+          type = "object",
+          required = { "path", "line", "text" },
+          order = { "path", "line", "text" },
+          additionalProperties = false,
+          properties = {
+            path = { type = "string" },
+            line = { type = "integer", minimum = 1 },
+            text = { type = "string", description = "The line; of a long one what is around the match." },
+          },
+        },
+      },
+      files_searched = { type = "integer", minimum = 0 },
+      truncated = { type = "boolean", description = "There are more matches than were asked for." },
+    },
+  },
+  run = run,
+}

@@ -1,0 +1,320 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Values against JSON Schema (draft 2020-12), every error at once.
+--
+-- Keywords: type, required, properties, additionalProperties, items, enum, const, minimum, maximum, minLength, maxLength,
+-- pattern, minItems, maxItems, oneOf, default, description, title; and three of our own: `order` (the order of keys when
+-- written), `aliases` (another accepted name of an optional property -> its name; not both may be given) and `printed`
+-- (keywords for the printed form only). A pattern is limited to what is a Lua pattern too, with \ for %. A schema may hold
+-- itself.
+
+local text = require "native.text"
+local words = require "sba.util.words"
+
+local schema = {}
+
+local MAX_ERRORS = 100
+
+---@class sba.schema.error
+---@field pointer string RFC 6901
+---@field expected string
+---@field got string
+---@field message string one line
+
+---@class sba.schema.errors list of at most 100
+---@field total integer how many there were
+
+---@return sba.schema.errors
+function schema.errors()
+  return { total = 0 }
+end
+
+---Adds an error. Without a message: "expected X, got Y".
+---@param errors sba.schema.errors
+---@param pointer string
+---@param expected string
+---@param got string
+---@param message? string
+function schema.refuse(errors, pointer, expected, got, message)
+  errors.total = errors.total + 1
+  if #errors >= MAX_ERRORS then return end
+  message = message or ("expected %s, got %s"):format(expected, got)
+  errors[#errors + 1] = { pointer = pointer, expected = expected, got = got, message = message }
+end
+
+---One line for people: "/steps/3/type: expected ...". The whole document is "(job)" or what name says.
+---@param failed sba.schema.error
+---@param name? string
+---@return string
+function schema.line(failed, name)
+  local pointer = failed.pointer == "" and "(" .. (name or "job") .. ")" or failed.pointer
+  if pointer:find("[%c]") then pointer = words.quoted(pointer) end
+  return pointer .. ": " .. failed.message
+end
+
+---A reference token of RFC 6901. A very long name is cut.
+---@param name string|integer
+---@return string
+function schema.token(name)
+  local token = tostring(name)
+  if #token > 256 then token = text.cut(token, 256) .. "..." end
+  return (token:gsub("~", "~0"):gsub("/", "~1"))
+end
+
+local function has_type(value, kind, name)
+  if name == "integer" then return kind == "number" and math.tointeger(value) ~= nil end
+  return kind == name
+end
+
+local function fits_type(value, kind, wanted)
+  if type(wanted) == "string" then return has_type(value, kind, wanted) end
+  for _, name in ipairs(wanted) do
+    if has_type(value, kind, name) then return true end
+  end
+  return false
+end
+
+local function among(value, values)
+  for _, one in ipairs(values) do
+    if one == value then return true end
+  end
+  return false
+end
+
+-- What a schema's objects need, worked out once: the property names in a fixed order.
+local plans = setmetatable({}, { __mode = "k" })
+
+local function plan_of(wanted)
+  local plan = plans[wanted]
+  if plan then return plan end
+  local seen, rest = {}, {}
+  plan = { names = {}, aliases = wanted.aliases or {} }
+  for _, list in ipairs { wanted.order or {}, wanted.required or {} } do
+    for _, name in ipairs(list) do
+      if not seen[name] then plan.names[#plan.names + 1], seen[name] = name, true end
+    end
+  end
+  for name in pairs(wanted.properties or {}) do
+    if not seen[name] then rest[#rest + 1] = name end
+  end
+  table.sort(rest)
+  table.move(rest, 1, #rest, #plan.names + 1, plan.names)
+  plans[wanted] = plan
+  return plan
+end
+
+local validate
+
+-- A walk: the errors, the pointer it began at, and the tokens from there to the value at hand.
+local function pointer_of(walk, depth)
+  local tokens = { walk.base }
+  for i = 1, depth do
+    local step = walk.path[i]
+    tokens[i + 1] = schema.token(math.type(step) and step - 1 or step)
+  end
+  return table.concat(tokens, "/")
+end
+
+local function fail(walk, depth, expected, got, message)
+  schema.refuse(walk.errors, pointer_of(walk, depth), expected, got, message)
+end
+
+local function refuse_unknown(walk, depth, name, plan)
+  local known = table.move(plan.names, 1, #plan.names, 1, {})
+  for alias in pairs(plan.aliases) do known[#known + 1] = alias end
+  table.sort(known)
+  local near = words.near(name, known)
+  local hint = near and ("; did you mean %s?"):format(words.quoted(near)) or ""
+  walk.path[depth + 1] = name
+  fail(walk, depth + 1, near or words.alternatives(known), words.quoted(name), "unknown field " .. words.quoted(name) .. hint)
+end
+
+local function sorted_keys(object)
+  local names = {}
+  for name in pairs(object) do names[#names + 1] = name end
+  table.sort(names)
+  return names
+end
+
+-- Members that no property names.
+local function validate_others(walk, depth, value, wanted, plan)
+  local others = wanted.additionalProperties
+  for _, name in ipairs(sorted_keys(value)) do
+    if not (wanted.properties or {})[name] and not plan.aliases[name] then
+      if others == false then
+        refuse_unknown(walk, depth, name, plan)
+      elseif type(others) == "table" then
+        walk.path[depth + 1] = name
+        validate(walk, depth + 1, value[name], others)
+      end
+    end
+  end
+end
+
+-- The names under which an object gives its properties: itself or an alias. Both at once is an error.
+local function given_names(walk, depth, value, plan)
+  local given = {}
+  for alias, name in pairs(plan.aliases) do
+    if value[alias] ~= nil then
+      given[name] = alias
+      if value[name] ~= nil then
+        walk.path[depth + 1] = alias
+        fail(walk, depth + 1, "only one of the two", "both",
+          ("%s and %s are two names of one field; give only one"):format(words.quoted(alias), words.quoted(name)))
+      end
+    end
+  end
+  return given
+end
+
+local function validate_object(walk, depth, value, wanted)
+  local plan = plan_of(wanted)
+  local given = next(plan.aliases) and given_names(walk, depth, value, plan) or plan.aliases
+  for _, name in ipairs(plan.names) do
+    local key = given[name] or name
+    walk.path[depth + 1] = key
+    local property = wanted.properties and wanted.properties[name]
+    if value[key] ~= nil then
+      if property then validate(walk, depth + 1, value[key], property) end
+    elseif among(name, wanted.required or {}) then
+      local expected = words.schema(property or {})
+      fail(walk, depth + 1, expected, "nothing", "is missing; expected " .. expected)
+    end
+  end
+  validate_others(walk, depth, value, wanted, plan)
+end
+
+local function validate_array(walk, depth, value, wanted)
+  if #value < (wanted.minItems or 0) then fail(walk, depth, words.schema(wanted), words.value(value)) end
+  if wanted.maxItems and #value > wanted.maxItems then
+    fail(walk, depth, ("at most %d elements"):format(wanted.maxItems), words.value(value))
+  end
+  if not wanted.items then return end
+  for i, element in ipairs(value) do
+    walk.path[depth + 1] = i
+    validate(walk, depth + 1, element, wanted.items)
+  end
+end
+
+local function validate_string(walk, depth, value, wanted)
+  local length = utf8.len(value) or #value
+  if wanted.minLength and length < wanted.minLength then
+    local expected = wanted.minLength == 1 and "a non-empty string" or ("a string of at least %d characters"):format(wanted.minLength)
+    fail(walk, depth, expected, words.value(value))
+  end
+  if wanted.maxLength and length > wanted.maxLength then
+    fail(walk, depth, ("a string of at most %d characters"):format(wanted.maxLength), words.value(value))
+  end
+  if wanted.pattern and not value:find((wanted.pattern:gsub("\\", "%%"))) then
+    fail(walk, depth, "a string that matches " .. wanted.pattern, words.value(value))
+  end
+end
+
+local function validate_number(walk, depth, value, wanted)
+  if wanted.minimum and value < wanted.minimum or wanted.maximum and value > wanted.maximum then
+    fail(walk, depth, words.schema(wanted), words.value(value))
+  end
+end
+
+-- The names of a oneOf whose parts each only require one: exactly one of these must be given.
+local function exclusive_names(parts)
+  local names = {}
+  for i, part in ipairs(parts) do
+    local only = next(part)
+    if only ~= "required" or next(part, only) or #part.required ~= 1 then return nil end
+    names[i] = part.required[1]
+  end
+  return names
+end
+
+local function validate_exclusive(walk, depth, value, names)
+  local present = {}
+  for _, name in ipairs(names) do
+    if value[name] ~= nil then present[#present + 1] = words.quoted(name) end
+  end
+  if #present == 1 then return end
+  fail(walk, depth, "exactly one of " .. words.alternatives(names), #present == 0 and "none" or words.list(present, "and"))
+end
+
+local function validate_one_of(walk, depth, value, parts)
+  local names = words.kind(value) == "object" and exclusive_names(parts)
+  if names then return validate_exclusive(walk, depth, value, names) end
+  local matching = 0
+  for _, part in ipairs(parts) do
+    local trial = { errors = schema.errors(), base = walk.base, path = walk.path }
+    validate(trial, depth, value, part)
+    if trial.errors.total == 0 then matching = matching + 1 end
+  end
+  if matching == 1 then return end
+  local list = {}
+  for i, part in ipairs(parts) do list[i] = words.schema(part) end
+  fail(walk, depth, "exactly one of " .. words.list(list, "or"), words.value(value))
+end
+
+local by_kind = { object = validate_object, array = validate_array, string = validate_string, number = validate_number }
+
+function validate(walk, depth, value, wanted)
+  local kind = words.kind(value)
+  if wanted.type and not fits_type(value, kind, wanted.type) or wanted.const ~= nil and value ~= wanted.const
+    or wanted.enum and not among(value, wanted.enum) then
+    local expected = words.schema(wanted)
+    local near = wanted.enum and kind == "string" and words.near(value, wanted.enum)
+    local got = words.value(value)
+    return fail(walk, depth, expected, got, near and ("expected %s, got %s; did you mean %s?"):format(expected, got, words.quoted(near)))
+  end
+  local further = by_kind[kind]
+  if further then further(walk, depth, value, wanted) end
+  if wanted.oneOf then validate_one_of(walk, depth, value, wanted.oneOf) end
+end
+
+---Checks a decoded value and adds what is wrong to errors.
+---@param value any
+---@param wanted table a schema
+---@param errors sba.schema.errors
+---@param pointer? string of the value, default "" (the whole document)
+function schema.validate(value, wanted, errors, pointer)
+  validate({ errors = errors, base = pointer or "", path = {} }, 0, value, wanted)
+end
+
+local function copy(value)
+  if type(value) ~= "table" then return value end
+  local result = setmetatable({}, getmetatable(value))
+  for key, part in pairs(value) do result[key] = copy(part) end
+  return result
+end
+
+local function resolve_object(value, wanted)
+  for alias, name in pairs(wanted.aliases or {}) do
+    if value[alias] ~= nil then value[name], value[alias] = value[alias], nil end
+  end
+  for name, property in pairs(wanted.properties or {}) do
+    if value[name] ~= nil then
+      value[name] = schema.resolve(value[name], property)
+    elseif property.default ~= nil then
+      value[name] = copy(property.default)
+    end
+  end
+end
+
+---Puts a valid value into its final form, in place: names for aliases, integers for whole floats, defaults for what is absent.
+---@param value any
+---@param wanted table the schema it was validated by
+---@return any value
+function schema.resolve(value, wanted)
+  local kind = words.kind(value)
+  if kind == "number" and wanted.type == "integer" then
+    return math.tointeger(value)
+  elseif kind == "object" then
+    resolve_object(value, wanted)
+  elseif kind == "array" and wanted.items then
+    for i, element in ipairs(value) do value[i] = schema.resolve(element, wanted.items) end
+  end
+  return value
+end
+
+---The standard form as text: loaded only where a schema is printed.
+---@see sba.util.schema_document
+function schema.print(...)
+  return require "sba.util.schema_document" (...)
+end
+
+return schema

@@ -1,0 +1,121 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Values, names and schemas in words, for messages of one line.
+
+local json = require "sba.util.json"
+local text = require "native.text"
+
+local words = {}
+
+local SHOWN = 60 -- most bytes of a value or name in a message
+
+local function shortened(bytes)
+  if #bytes <= SHOWN then return bytes end
+  return text.cut(bytes, SHOWN) .. "..."
+end
+
+---A name or text, quoted and cut for a message.
+---@param value string
+---@return string
+function words.quoted(value)
+  return (json.encode(shortened(value)):gsub("\x7F", "\\u007f"))
+end
+
+local type_names = {
+  string = "a string", integer = "an integer", number = "a number", boolean = "true or false", array = "an array", object = "an object",
+  null = "null",
+}
+
+---@param list string[]
+---@param conjunction "and"|"or"
+---@return string "a, b and c"
+function words.list(list, conjunction)
+  if #list < 2 then return list[1] or "nothing" end
+  return table.concat(list, ", ", 1, #list - 1) .. " " .. conjunction .. " " .. list[#list]
+end
+
+---@param values any[]
+---@return string each as JSON: '"a", "b" or 1'
+function words.alternatives(values)
+  local list = {}
+  for i, value in ipairs(values) do list[i] = json.encode(value) end
+  return words.list(list, "or")
+end
+
+---The JSON type of a decoded value.
+---@param value any
+---@return "null"|"boolean"|"number"|"string"|"array"|"object"
+function words.kind(value)
+  if value == json.null then return "null" end
+  if type(value) == "table" then return json.is_array(value) and "array" or "object" end
+  return type(value)
+end
+
+---A value in words, shortened.
+---@param value any
+---@return string
+function words.value(value)
+  local kind = words.kind(value)
+  if kind == "string" then return value == "" and "an empty string" or "the string " .. words.quoted(value) end
+  if kind == "number" then return "the number " .. json.encode(value) end
+  if kind == "array" then return #value == 0 and "an empty array" or ("an array of %d"):format(#value) end
+  return kind == "object" and "an object" or json.encode(value)
+end
+
+---What a schema takes.
+---@param wanted table
+---@return string
+function words.schema(wanted)
+  if wanted.const ~= nil then return json.encode(wanted.const) end
+  if wanted.enum then return (#wanted.enum > 1 and "one of " or "") .. words.alternatives(wanted.enum) end
+  local kind = wanted.type
+  if type(kind) == "table" then
+    local list = {}
+    for i, name in ipairs(kind) do list[i] = type_names[name] end
+    return words.list(list, "or")
+  end
+  if kind == "string" and wanted.minLength == 1 then return "a non-empty string" end
+  if kind == "array" and (wanted.minItems or 0) > 0 then
+    return wanted.minItems == 1 and "a non-empty array" or ("an array of at least %d"):format(wanted.minItems)
+  end
+  local phrase = type_names[kind] or "a value"
+  if wanted.minimum then phrase = phrase .. " from " .. wanted.minimum end
+  if wanted.maximum then phrase = phrase .. (wanted.minimum and " to " or " up to ") .. wanted.maximum end
+  return phrase
+end
+
+-- Letters that must be changed to make one word of the other; given up past limit.
+local function distance(a, b, limit)
+  if math.abs(#a - #b) > limit then return limit + 1 end
+  local row = {}
+  for j = 0, #b do row[j] = j end
+  for i = 1, #a do
+    local diagonal = row[0]
+    row[0] = i
+    for j = 1, #b do
+      local cost = diagonal + (a:byte(i) == b:byte(j) and 0 or 1)
+      diagonal = row[j]
+      row[j] = math.min(cost, row[j] + 1, row[j - 1] + 1)
+    end
+  end
+  return row[#b]
+end
+
+local function plain_form(name)
+  return (name:lower():gsub("[_%- ]", ""))
+end
+
+---The one of names that is meant by a name that is not among them: the same but for case and underscores, or at most two letters away.
+---@param name string
+---@param names string[]
+---@return string?
+function words.near(name, names)
+  if #name > 64 then return nil end
+  local plain, best, best_distance = plain_form(name), nil, math.min(2, #name // 2) + 1
+  for _, candidate in ipairs(names) do
+    local away = plain_form(candidate) == plain and 0 or distance(name, candidate, 2)
+    if away < best_distance then best, best_distance = candidate, away end
+  end
+  return best
+end
+
+return words

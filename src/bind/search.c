@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// native.search: regular expressions over the files of a folder.
+#include "core/search.h"
+
+#include "bind/bind.h"
+#include "core/glob.h"
+
+#include <string.h>
+
+static const char regex_type[] = "native.search.regex";
+static const char search_type[] = "native.search.search";
+
+// What a call holds while Lua can raise.
+struct search {
+    struct glob *include;
+    struct search_results results;
+};
+
+// compile(pattern, {ignore_case}) -> regex | nil, failure
+static int f_compile(lua_State *L)
+{
+    static const char *const options[] = {"ignore_case", NULL};
+    struct error error = {0};
+    size_t size;
+    const char *pattern = luaL_checklstring(L, 1, &size);
+    bind_check_options(L, 2, options);
+    bool ignore_case = bind_option_boolean(L, 2, "ignore_case", false);
+    struct search_regex **regex = lua_newuserdatauv(L, sizeof *regex, 0);
+    *regex = NULL;
+    luaL_setmetatable(L, regex_type);
+    *regex = search_compile(pattern, size, ignore_case, &error);
+    return *regex ? 1 : bind_fail(L, &error);
+}
+
+static int regex_free(lua_State *L)
+{
+    struct search_regex **regex = luaL_checkudata(L, 1, regex_type);
+    search_regex_free(*regex);
+    *regex = NULL;
+    return 0;
+}
+
+static int search_free(lua_State *L)
+{
+    struct search *search = luaL_checkudata(L, 1, search_type);
+    glob_free(search->include);
+    search->include = NULL;
+    search_results_free(&search->results);
+    return 0;
+}
+
+static struct search *new_search(lua_State *L)
+{
+    struct search *search = lua_newuserdatauv(L, sizeof *search, 0);
+    *search = (struct search){0};
+    luaL_setmetatable(L, search_type);
+    return search;
+}
+
+static void push_match(lua_State *L, const struct search_results *results, const struct search_match *match)
+{
+    lua_createtable(L, 0, 3);
+    lua_pushlstring(L, results->bytes.data + match->path, match->path_size);
+    lua_setfield(L, -2, "path");
+    lua_pushinteger(L, match->line);
+    lua_setfield(L, -2, "line");
+    lua_pushlstring(L, results->bytes.data + match->text, match->text_size);
+    lua_setfield(L, -2, "text");
+}
+
+static void push_found(lua_State *L, const struct search_results *results)
+{
+    lua_createtable(L, 0, 5);
+    lua_createtable(L, (int)results->count, 0);
+    for (size_t i = 0; i < results->count; i++) {
+        push_match(L, results, &results->matches[i]);
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+    bind_push_array_metatable(L);
+    lua_setmetatable(L, -2);
+    lua_setfield(L, -2, "matches");
+    lua_pushinteger(L, results->files_searched);
+    lua_setfield(L, -2, "files_searched");
+    lua_pushinteger(L, results->files_unreadable);
+    lua_setfield(L, -2, "files_unreadable");
+    lua_pushboolean(L, results->limit != SEARCH_NO_LIMIT);
+    lua_setfield(L, -2, "truncated");
+    if (results->limit != SEARCH_NO_LIMIT) {
+        lua_pushstring(L, results->limit == SEARCH_MATCHES ? "max_matches" : "max_bytes");
+        lua_setfield(L, -2, "limit");
+    }
+}
+
+static int read_include(struct search *search, const char *include, size_t size, struct error *error)
+{
+    if (strlen(include) != size)
+        return error_set(error, "invalid_glob", 0, "the glob \"%s\" is malformed: it holds a NUL", include);
+    search->include = glob_compile(include, error);
+    return search->include ? 0 : -1;
+}
+
+// regex:files(where, path, {include, max_matches, max_bytes}) -> found | nil, failure
+static int regex_files(lua_State *L)
+{
+    static const char *const options[] = {"include", "max_matches", "max_bytes", NULL};
+    struct error error = {0};
+    struct search_regex *regex = *(struct search_regex **)luaL_checkudata(L, 1, regex_type);
+    const struct workspace *workspace = bind_check_folder(L, 2);
+    const char *path = bind_check_path(L, 3, &error);
+    bind_check_options(L, 4, options);
+    size_t size = 0;
+    const char *include = bind_option_string(L, 4, "include", &size);
+    struct search *search = new_search(L);
+    search->results.max_matches = (uint64_t)bind_option_integer(L, 4, "max_matches", LUA_MAXINTEGER, 0);
+    search->results.max_bytes = (uint64_t)bind_option_integer(L, 4, "max_bytes", LUA_MAXINTEGER, 0);
+
+    if (!path || (include && read_include(search, include, size, &error) < 0))
+        return bind_fail(L, &error);
+    if (search_files(regex, workspace, path, search->include, &search->results, &error) < 0) {
+        bind_fail(L, &error);
+        push_found(L, &search->results);
+        lua_setfield(L, -2, "found");
+        return 2;
+    }
+    push_found(L, &search->results);
+    return 1;
+}
+
+static const luaL_Reg regex_methods[] = {
+    {"files", regex_files},
+    {NULL, NULL},
+};
+
+static const luaL_Reg functions[] = {
+    {"compile", f_compile},
+    {NULL, NULL},
+};
+
+int luaopen_native_search(lua_State *L)
+{
+    luaL_newmetatable(L, search_type);
+    lua_pushcfunction(L, search_free);
+    lua_setfield(L, -2, "__gc");
+    luaL_newmetatable(L, regex_type);
+    lua_pushcfunction(L, regex_free);
+    lua_setfield(L, -2, "__gc");
+    luaL_newlib(L, regex_methods);
+    lua_setfield(L, -2, "__index");
+    luaL_newlib(L, functions);
+    return 1;
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Regular expressions over the lines of files (PCRE2, UTF-8).
+//
+// A pattern is matched against each line by itself: it never sees the line's end, \n or \r\n. Bytes that are not UTF-8
+// match nothing, and spoil nothing around them. Errors as error.h says; "timeout" and "cancelled" are the interrupt's,
+// and come within milliseconds.
+#ifndef SBA_CORE_SEARCH_H
+#define SBA_CORE_SEARCH_H
+
+#include "core/buffer.h"
+#include "core/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct glob;
+struct workspace;
+struct search_regex;
+
+// Compiles a pattern of so many bytes. Errors: "invalid_pattern" (message with the place), "out_of_memory".
+struct search_regex *search_compile(const char *pattern, size_t size, bool ignore_case, struct error *error);
+
+// NULL is allowed.
+void search_regex_free(struct search_regex *regex);
+
+enum search_limit { SEARCH_NO_LIMIT, SEARCH_MATCHES, SEARCH_BYTES };
+
+// A matching line. Path and text are offsets into bytes of the results, both UTF-8; a long line is cut around its first
+// match.
+struct search_match {
+    size_t path, path_size;
+    size_t text, text_size;
+    int64_t line; // from 1
+};
+
+struct search_results {
+    uint64_t max_matches;         // to be set before
+    uint64_t max_bytes;           // likewise: of the matches as JSON
+    struct search_match *matches; // owned
+    size_t count, capacity;
+    struct buffer bytes;
+    uint64_t json_bytes;
+    int64_t files_searched;   // text files that were read
+    int64_t files_unreadable; // below the start: no permission, or an error of the disk
+    enum search_limit limit;  // what cut the search short
+};
+
+void search_results_free(struct search_results *results);
+
+// What one search reuses from file to file: zero it before, free it after.
+struct search_scratch {
+    struct buffer buffer;
+};
+
+// Searches an open regular file from where it stands and adds its matching lines; a binary file (a NUL in its first 8
+// KiB) is passed over. path (UTF-8) is what results and errors call it. Ends early, with 0, when a limit is reached.
+// Errors: "pattern_too_costly" (message with the line), "io_error", "timeout", "cancelled", "out_of_memory".
+int search_descriptor(struct search_regex *regex, int fd, const char *path, struct search_scratch *scratch,
+                      struct search_results *results, struct error *error);
+
+// Searches the file that path names in the workspace, or the regular files below the folder that it names, in byte
+// order of their paths. Links are not followed, folders named .git are passed over. include (NULL: all) picks files by
+// name or path. Errors: those of search_descriptor and of the workspace, for path itself; what cannot be read below it
+// is counted.
+int search_files(struct search_regex *regex, const struct workspace *workspace, const char *path,
+                 const struct glob *include, struct search_results *results, struct error *error);
+
+#endif

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+// Staging a change of several files, see workspace_transaction.h.
+#include "core/cleanup.h"
+#include "core/workspace_replace.h"
+#include "core/workspace_transaction_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+struct transaction *transaction_begin(const struct workspace *workspace)
+{
+    struct transaction *transaction = calloc(1, sizeof *transaction);
+    if (transaction)
+        transaction->workspace = workspace;
+    return transaction;
+}
+
+int transaction_parent(const struct transaction *transaction, const char *path, const char **name)
+{
+    const char *slash = strrchr(path, '/');
+    *name = slash ? slash + 1 : path;
+    if (!slash)
+        return workspace_resolve(transaction->workspace, ".", O_PATH | O_DIRECTORY);
+    cleanup_free char *folder = strndup(path, (size_t)(slash - path));
+    return folder ? workspace_resolve(transaction->workspace, folder, O_PATH | O_DIRECTORY) : -1;
+}
+
+int transaction_look(const struct transaction *transaction, const char *path, struct stat *status)
+{
+    const char *name;
+    cleanup_fd int folder = transaction_parent(transaction, path, &name);
+    return folder < 0 ? -1 : fstatat(folder, name, status, AT_SYMLINK_NOFOLLOW);
+}
+
+char *transaction_aside(const char *path)
+{
+    char name[TEMPORARY_NAME_SIZE], *aside = NULL;
+    const char *slash = strrchr(path, '/');
+    workspace_temporary_name(name);
+    if (asprintf(&aside, "%.*s%s", slash ? (int)(slash + 1 - path) : 0, path, name) < 0)
+        return NULL;
+    return aside;
+}
+
+int transaction_open_for_mode(const struct transaction *transaction, const char *path)
+{
+    enum { FLAGS = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
+    const char *name;
+    cleanup_fd int folder = transaction_parent(transaction, path, &name);
+    if (folder < 0)
+        return -1;
+    int fd = openat(folder, name, O_RDONLY | FLAGS);
+    return fd < 0 && errno == EACCES ? openat(folder, name, O_WRONLY | FLAGS) : fd;
+}
+
+static int out_of_memory(struct error *error, const char *path)
+{
+    return error_system(error, ENOMEM, "cannot change %s", path);
+}
+
+static void unlink_path(const struct transaction *transaction, const char *path)
+{
+    const char *name;
+    cleanup_fd int folder = transaction_parent(transaction, path, &name);
+    if (folder >= 0)
+        unlinkat(folder, name, 0);
+}
+
+static void drop_staged(const struct transaction *transaction, struct change *change)
+{
+    if (change->staged)
+        unlink_path(transaction, change->staged);
+    free(change->staged);
+    change->staged = NULL;
+}
+
+void transaction_end(struct transaction *transaction)
+{
+    if (!transaction)
+        return;
+    for (size_t i = 0; i < transaction->count; i++) {
+        drop_staged(transaction, &transaction->changes[i]);
+        free(transaction->changes[i].path);
+    }
+    for (size_t i = 0; i < transaction->undo_count; i++) {
+        free(transaction->undos[i].path);
+        free(transaction->undos[i].other);
+    }
+    free(transaction->changes);
+    free(transaction->undos);
+    free(transaction);
+}
+
+size_t transaction_find(const struct transaction *transaction, const char *path, bool *found)
+{
+    size_t low = 0, high = transaction->count;
+    *found = false;
+    while (low < high && !*found) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(transaction->changes[middle].path, path);
+        *found = order == 0;
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return high;
+}
+
+// The change of a path; a new one is CHANGE_NOTHING. Takes path, also where it fails. NULL: out of memory.
+static struct change *change_of(struct transaction *transaction, char *path)
+{
+    bool found;
+    size_t at = transaction_find(transaction, path, &found);
+    if (found) {
+        free(path);
+        return &transaction->changes[at];
+    }
+    if (transaction->count == transaction->capacity) {
+        size_t capacity = transaction->capacity ? transaction->capacity * 2 : 16;
+        struct change *changes = realloc(transaction->changes, capacity * sizeof *changes);
+        if (!changes) {
+            free(path);
+            return NULL;
+        }
+        transaction->changes = changes;
+        transaction->capacity = capacity;
+    }
+    struct change *change = &transaction->changes[at];
+    memmove(change + 1, change, (transaction->count - at) * sizeof *change);
+    *change = (struct change){.path = path};
+    transaction->count++;
+    return change;
+}
+
+// The path as changes know it, which must name something below the workspace by its last name.
+static char *path_of_file(const struct transaction *transaction, const char *path, struct error *error)
+{
+    char *relative = workspace_relative(transaction->workspace, path, error);
+    if (!relative)
+        return NULL;
+    const char *slash = strrchr(relative, '/');
+    const char *name = slash ? slash + 1 : relative;
+    if (*name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
+        return relative;
+    error_set(error, "not_a_file", 0, "%s names a folder; a regular file is wanted", path);
+    free(relative);
+    return NULL;
+}
+
+// Opens the folder where a new file for path can wait: the nearest that there is. Its path, with the slash at its end
+// or empty, goes to *size bytes of path.
+static int open_waiting_folder(const struct transaction *transaction, const char *path, size_t *size)
+{
+    cleanup_free char *folder = strdup(path);
+    while (folder) {
+        char *slash = strrchr(folder, '/');
+        *size = slash ? (size_t)(slash - folder) + 1 : 0;
+        if (!slash)
+            return workspace_resolve(transaction->workspace, ".", O_PATH | O_DIRECTORY);
+        *slash = '\0';
+        int fd = workspace_resolve(transaction->workspace, folder, O_PATH | O_DIRECTORY);
+        if (fd >= 0 || (errno != ENOENT && errno != ENOTDIR))
+            return fd;
+    }
+    return -1;
+}
+
+static char *staged_path(const char *path, size_t folder_size, const char *name)
+{
+    char *staged = NULL;
+    return asprintf(&staged, "%.*s%s", (int)folder_size, path, name) < 0 ? NULL : staged;
+}
+
+// Makes the change a PUT of what waits in the folder under that name. On failure the name is removed.
+static int put(struct transaction *transaction, char **path, int folder, size_t folder_size, const char *name,
+               mode_t mode, struct error *error)
+{
+    char *staged = staged_path(*path, folder_size, name);
+    struct change *change = staged ? change_of(transaction, steal_pointer(path)) : NULL;
+    if (!change) {
+        free(staged);
+        unlinkat(folder, name, 0);
+        return out_of_memory(error, "a file");
+    }
+    drop_staged(transaction, change);
+    change->kind = CHANGE_PUT;
+    change->staged = staged;
+    change->mode = mode;
+    return 0;
+}
+
+// The permission bits that a file is to have: as asked, as staged before, as there; -1: as a new file.
+static int mode_for(const struct transaction *transaction, const char *path, int mode)
+{
+    bool found;
+    struct stat status;
+    size_t at = transaction_find(transaction, path, &found);
+    if (mode != MODE_AS_BEFORE)
+        return mode;
+    if (found && transaction->changes[at].kind != CHANGE_NOTHING)
+        return transaction->changes[at].kind == CHANGE_REMOVE ? -1 : (int)transaction->changes[at].mode;
+    if (transaction_look(transaction, path, &status) == 0 && S_ISREG(status.st_mode))
+        return status.st_mode & 0777;
+    return -1;
+}
+
+int transaction_write(struct transaction *transaction, const char *path, const char *bytes, size_t size, int mode,
+                      struct error *error)
+{
+    size_t folder_size;
+    struct stat status;
+    char name[TEMPORARY_NAME_SIZE];
+    cleanup_free char *relative = path_of_file(transaction, path, error);
+    if (!relative)
+        return -1;
+    cleanup_fd int folder = open_waiting_folder(transaction, relative, &folder_size);
+    if (folder < 0)
+        return workspace_fail(error, errno, "write", path);
+    mode = mode_for(transaction, relative, mode);
+    cleanup_fd int fd = workspace_temporary_file(folder, mode < 0 ? 0644 : 0600, name);
+    if (fd < 0)
+        return error_system(error, errno, "cannot make a new file for %s", path);
+    int outcome = workspace_write_bytes(fd, bytes, size, NULL, path, error);
+    if (outcome == 0 && ((mode >= 0 && fchmod(fd, (mode_t)mode) < 0) || fstat(fd, &status) < 0))
+        outcome = error_system(error, errno, "cannot write %s", path);
+    if (outcome < 0) {
+        unlinkat(folder, name, 0);
+        return -1;
+    }
+    return put(transaction, &relative, folder, folder_size, name, status.st_mode & 0777, error);
+}
+
+// Whether a link's target stays inside as it is written: links on its way are seen to when it is followed.
+static int check_target(const struct transaction *transaction, const char *path, const char *target,
+                        struct error *error)
+{
+    cleanup_free char *whole = NULL, *relative = NULL;
+    const char *slash = strrchr(path, '/');
+    if (!*target)
+        return error_set(error, "invalid", 0, "the link %s has an empty target", path);
+    if (*target == '/')
+        return error_set(error, "path_escape", 0, "the link %s leads to %s: path escapes workspace", path, target);
+    if (asprintf(&whole, "%.*s%s", slash ? (int)(slash + 1 - path) : 0, path, target) < 0)
+        return out_of_memory(error, path);
+    relative = workspace_relative(transaction->workspace, whole, error);
+    return relative ? 0 : -1;
+}
+
+int transaction_symlink(struct transaction *transaction, const char *path, const char *target, struct error *error)
+{
+    size_t folder_size;
+    char name[TEMPORARY_NAME_SIZE];
+    cleanup_free char *relative = path_of_file(transaction, path, error);
+    if (!relative || check_target(transaction, relative, target, error) < 0)
+        return -1;
+    cleanup_fd int folder = open_waiting_folder(transaction, relative, &folder_size);
+    if (folder < 0)
+        return workspace_fail(error, errno, "write the link", path);
+    int made;
+    do {
+        workspace_temporary_name(name);
+        made = symlinkat(target, folder, name);
+    } while (made < 0 && errno == EEXIST);
+    if (made < 0)
+        return error_system(error, errno, "cannot make the link %s", path);
+    return put(transaction, &relative, folder, folder_size, name, 0644, error);
+}
+
+int transaction_remove(struct transaction *transaction, const char *path, struct error *error)
+{
+    bool found;
+    struct stat status;
+    char *relative = path_of_file(transaction, path, error);
+    if (!relative)
+        return -1;
+    size_t at = transaction_find(transaction, relative, &found);
+    enum change_kind before = found ? transaction->changes[at].kind : CHANGE_NOTHING;
+    int looked = transaction_look(transaction, relative, &status);
+    if (before == CHANGE_REMOVE || (looked < 0 && before != CHANGE_PUT)) {
+        free(relative);
+        return workspace_fail(error, looked < 0 ? errno : ENOENT, "remove", path);
+    }
+    if (looked == 0 && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode)) {
+        free(relative);
+        return workspace_not_a_file(error, status.st_mode, path);
+    }
+    struct change *change = change_of(transaction, relative);
+    if (!change)
+        return out_of_memory(error, path);
+    drop_staged(transaction, change);
+    change->kind = looked == 0 ? CHANGE_REMOVE : CHANGE_NOTHING;
+    return 0;
+}
+
+int transaction_chmod(struct transaction *transaction, const char *path, int mode, struct error *error)
+{
+    bool found;
+    struct stat status;
+    cleanup_free char *relative = path_of_file(transaction, path, error);
+    if (!relative)
+        return -1;
+    size_t at = transaction_find(transaction, relative, &found);
+    struct change *change = found ? &transaction->changes[at] : NULL;
+    const char *there = change && change->staged ? change->staged : relative;
+    if ((change && change->kind == CHANGE_REMOVE) || transaction_look(transaction, there, &status) < 0)
+        return workspace_fail(error, change && change->kind == CHANGE_REMOVE ? ENOENT : errno, "change the mode of",
+                              path);
+    if (!S_ISREG(status.st_mode))
+        return workspace_not_a_file(error, status.st_mode, path);
+    cleanup_fd int fd = there == relative ? -1 : transaction_open_for_mode(transaction, there);
+    if (there != relative && (fd < 0 || fchmod(fd, (mode_t)mode) < 0))
+        return error_system(error, errno, "cannot change the mode of %s", path);
+    if (!change)
+        change = change_of(transaction, steal_pointer(&relative));
+    if (!change)
+        return out_of_memory(error, path);
+    change->mode = (mode_t)mode;
+    if (!change->staged)
+        change->kind = CHANGE_MODE;
+    return 0;
+}

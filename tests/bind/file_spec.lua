@@ -1,0 +1,97 @@
+-- SPDX-License-Identifier: Apache-2.0
+local file = require "native.file"
+local interrupt = require "native.interrupt"
+
+describe("native.file", function()
+  local folder
+
+  before_each(function()
+    folder = os.tmpname()
+    os.remove(folder)
+    assert(file.make_directory(folder))
+  end)
+
+  after_each(function() os.execute("rm -r " .. folder) end)
+
+  local function failure_code(value, failure)
+    assert.is_nil(value)
+    return failure.code
+  end
+
+  it("replaces a file by parts and reads it back", function()
+    assert.are.equal("renamed", file.replace(folder .. "/a", { "one", "", "two\0" }))
+    assert.are.equal("onetwo\0", file.read(folder .. "/a", 7))
+    assert.are.equal("too_large", failure_code(file.read(folder .. "/a", 6)))
+    assert.are.equal("renamed", file.replace(folder .. "/a", {}, { durable = false, mode = 384 }))
+    assert.are.equal("", file.read(folder .. "/a", 0))
+    assert.are.equal("not_found", failure_code(file.replace(folder .. "/b/c", { "" })))
+  end)
+
+  it("raises for misuse", function()
+    assert.has_error(function() file.replace(folder .. "/a", { 1 }) end)
+    assert.has_error(function() file.replace(folder .. "/a", { "x" }, { durable = 1 }) end)
+    assert.has_error(function() file.replace(folder .. "/a", { "x" }, { durably = true }) end)
+    assert.has_error(function() file.read("a\0b", 1) end)
+    assert.has_error(function() file.read("a", -1) end)
+    assert.has_error(function() file.write(1, "", -1) end)
+    assert.are.equal("not_found", failure_code(file.read(folder .. "/a", 1)))
+  end)
+
+  it("appends lines of many parts", function()
+    local path = folder .. "/log"
+    do
+      local log <close> = assert(file.append(path))
+      assert.is_true(log:append("one"))
+      assert.is_true(log:append("t", "w", "o"))
+      assert.is_true(log:append())
+    end
+    assert.are.equal("one\ntwo\n\n", file.read(path, 100))
+    local log = assert(file.append(path, { empty = true }))
+    log:close()
+    log:close()
+    assert.has_error(function() log:append("three") end)
+    assert.are.equal("", file.read(path, 100))
+    assert.are.equal("not_a_file", failure_code(file.append(folder)))
+  end)
+
+  it("fails to append to a full device, and says so", function()
+    local log = assert(file.append(folder .. "/log"))
+    log:close()
+    assert.are.equal("not_a_file", failure_code(file.append("/dev/full")))
+  end)
+
+  it("counts what a reader took", function()
+    local all, written = file.write(2, "", 0)
+    assert.is_true(all)
+    assert.are.equal(0, written)
+    all, written = file.write(-1, "lost", 0)
+    assert.is_false(all)
+    assert.are.equal(0, written)
+  end)
+
+  it("knows what is no terminal", function()
+    local handle = assert(io.popen("true"))
+    assert.is_nil(file.terminal_columns(-1))
+    handle:close()
+  end)
+
+  it("takes secrets out of the environment", function()
+    local environment = file.environment {}
+    assert.are.equal("string", type(environment.PATH))
+    assert.are.equal(os.getenv "PATH", environment.PATH)
+    local path = environment.PATH
+    assert.are.equal(path, file.environment { "PATH", "NO_SUCH_VARIABLE" }.PATH)
+    assert.is_nil(os.getenv "PATH")
+    assert.is_nil(file.environment {}.PATH)
+  end)
+end)
+
+describe("native.interrupt", function()
+  it("writes times as RFC 3339", function()
+    assert.are.equal("1970-01-01T00:00:00.000Z", interrupt.timestamp(0))
+    assert.are.equal("2026-02-28T23:59:59.007Z", interrupt.timestamp(1772323199007))
+    assert.matches("^%d%d%d%d%-%d%d%-%d%dT%d%d:%d%d:%d%d%.%d%d%dZ$", interrupt.timestamp())
+    assert.has_error(function() interrupt.timestamp(-1) end)
+    assert.is_true(math.abs(interrupt.wall() / 1000 - os.time()) < 2)
+  end)
+end)

@@ -1,0 +1,133 @@
+-- SPDX-License-Identifier: Apache-2.0
+local json = require "native.json"
+local search = require "native.search"
+local workspace = require "native.workspace"
+
+describe("native.search", function()
+  local folder, root
+
+  before_each(function()
+    root = assert(io.popen("mktemp -d"):read("l"))
+    folder = assert(workspace.open(root))
+  end)
+
+  after_each(function() assert(os.execute("rm -rf " .. root)) end)
+
+  local function put(path, content) assert(folder:write(path, content)) end
+
+  local function find(pattern, path, options)
+    return assert(search.compile(pattern)):files(folder, path or ".", options)
+  end
+
+  ---What was found, as "path:line:text" joined by bars.
+  local function found(...)
+    local lines = {}
+    for i, match in ipairs(assert(find(...)).matches) do
+      lines[i] = ("%s:%d:%s"):format(match.path, match.line, match.text)
+    end
+    return table.concat(lines, "|")
+  end
+
+  it("finds lines in byte order of path", function()
+    put("b", "x\n")
+    put("a/z", "x\n")
+    put("a.c", "y\nx\nx")
+    put("a/b/c", "x\n")
+    put(".hidden", "x\n")
+    assert.equal(".hidden:1:x|a.c:2:x|a.c:3:x|a/b/c:1:x|a/z:1:x|b:1:x", found("x"))
+    assert.equal(5, find("x").files_searched)
+  end)
+
+  it("begins at a folder or at a file, relative or absolute", function()
+    put("a/b/c", "x\n")
+    put("a/d", "x\n")
+    put("e", "x\n")
+    assert.equal("a/b/c:1:x|a/d:1:x", found("x", "a"))
+    assert.equal("a/b/c:1:x|a/d:1:x", found("x", "./a/"))
+    assert.equal("a/d:1:x", found("x", "a/d"))
+    assert.equal("a/b/c:1:x", found("x", root .. "/a/b"))
+  end)
+
+  it("takes a glob of names or of paths", function()
+    for _, path in ipairs { "a.c", "a.h", "src/b.c", "src/deep/c.c", "src/deep/c.o" } do put(path, "x\n") end
+    assert.equal("a.c:1:x|src/b.c:1:x|src/deep/c.c:1:x", found("x", ".", { include = "*.c" }))
+    assert.equal("src/b.c:1:x|src/deep/c.c:1:x", found("x", ".", { include = "src/**/*.c" }))
+    assert.equal("src/deep/c.c:1:x|src/deep/c.o:1:x", found("x", "src", { include = "src/deep/c.{c,o}" }))
+    assert.equal("", found("x", "a.c", { include = "*.h" }))
+    assert.equal(1, find("x", ".", { include = "*.h" }).files_searched)
+    for _, glob in ipairs { "[a", "{a", "", "/a", "a\0b" } do
+      local result, failure = find("x", ".", { include = glob })
+      assert.is_nil(result)
+      assert.equal("invalid_glob", failure.code)
+    end
+  end)
+
+  it("passes over links, binary files, FIFOs and .git", function()
+    put("a", "x\n")
+    put("binary", "\0x\n")
+    put(".git/config", "x\n")
+    put("sub/.git/config", "x\n")
+    assert(os.execute(("cd %s && ln -s a link && ln -s /etc etc && ln -s . loop && mkfifo fifo"):format(root)))
+    assert.equal("a:1:x", found("x"))
+    assert.equal(".git/config:1:x", found("x", ".git"))
+    assert.equal("a:1:x", found("x", "link"):gsub("link", "a"), "a link that is named is followed")
+  end)
+
+  it("fails for a path that is not there, is no file, or leaves", function()
+    assert(os.execute(("cd %s && mkfifo fifo && ln -s /etc etc"):format(root)))
+    for path, code in pairs { nothing = "not_found", fifo = "not_a_file", [".."] = "path_escape", ["etc"] = "path_escape",
+                              ["etc/passwd"] = "path_escape", ["/etc"] = "path_escape", ["a\0b"] = "invalid" } do
+      local result, failure = find("x", path)
+      assert.is_nil(result)
+      assert.equal(code, failure.code, path)
+    end
+  end)
+
+  it("stops at its limits and says at which", function()
+    put("a", ("x\n"):rep(10))
+    local result = find("x", ".", { max_matches = 3 })
+    assert.same({ 3, true, "max_matches" }, { #result.matches, result.truncated, result.limit })
+    result = find("x", ".", { max_bytes = 3 * #'{"path":"a","line":1,"text":"x"},' })
+    assert.same({ 3, true, "max_bytes" }, { #result.matches, result.truncated, result.limit })
+    result = find("x", ".", { max_matches = 10 })
+    assert.same({ 10, false }, { #result.matches, result.truncated })
+    assert.is_nil(result.limit)
+  end)
+
+  it("gives an empty array where nothing matches", function()
+    put("a", "x\n")
+    assert.equal("[]", json.encode(find("y").matches))
+  end)
+
+  it("repairs names and lines that are not UTF-8", function()
+    assert(os.execute(("cd %s && printf 'x\\377\\n' > \"$(printf 'a\\377')\""):format(root)))
+    assert.equal("a\u{FFFD}:1:x\u{FFFD}", found("x"))
+  end)
+
+  it("reads a tree deeper than there are descriptors", function()
+    local path = ("d/"):rep(1500)
+    put(path .. "file", "x\n")
+    assert.equal(path .. "file:1:x", found("x"))
+  end)
+
+  it("refuses what is no pattern, and misuse", function()
+    local regex, failure = search.compile("(")
+    assert.is_nil(regex)
+    assert.equal("invalid_pattern", failure.code)
+    assert.matches("at byte 2", failure.message)
+    assert.has_error(function() search.compile("a", { ignorecase = true }) end)
+    assert.has_error(function() find("a", ".", { max_matches = -1 }) end)
+    assert.has_error(function() find("a", ".", { include = 1 }) end)
+    assert.has_error(function() search.compile("a"):files(42, ".") end)
+  end)
+
+  it("gives what it has found with the error of a costly pattern", function()
+    put("a", "aab\n")
+    put("b", ("a"):rep(200) .. "\n")
+    local result, failure = find("(a+)+[bc]", ".")
+    assert.is_nil(result)
+    assert.equal("pattern_too_costly", failure.code)
+    assert.matches("file b line 1", failure.message)
+    assert.equal("a", failure.found.matches[1].path)
+  end)
+end)

@@ -1,0 +1,185 @@
+-- SPDX-License-Identifier: Apache-2.0
+local workspace = require "native.workspace"
+
+describe("native.transaction", function()
+  local outside, root, folder
+
+  local function run(command)
+    local pipe = assert(io.popen("cd '" .. root .. "' && " .. command))
+    local output = pipe:read("a")
+    assert(pipe:close(), command)
+    return output
+  end
+
+  before_each(function()
+    outside = assert(io.popen("mktemp -d"):read("l"))
+    root = outside .. "/work"
+    assert(os.execute("mkdir '" .. root .. "' && echo secret > '" .. outside .. "/secret'"))
+    folder = assert(workspace.open(root))
+  end)
+
+  after_each(function() os.execute("rm -rf '" .. outside .. "'") end)
+
+  -- Everything there is: names, types, modes, targets and contents, outside included.
+  local function state()
+    return run [[cd .. && find . -printf '%p %y %m %l\n' | sort && find . -type f | sort | xargs -d '\n' cat]]
+  end
+
+  local function refused(code, found, failure)
+    assert.is_nil(found)
+    assert.equal(code, failure.code, failure.message)
+  end
+
+  it("shows nothing before its end, then everything", function()
+    run "mkdir d && echo one > a && echo two > d/b && echo three > gone && chmod 600 a && ln -s a link"
+    local change <close> = folder:transaction()
+    assert(change:write("a", "ONE"))
+    assert(change:write("new/deep/file", "made", 493))
+    assert(change:write("link", "a file now"))
+    assert(change:symlink("d/link", "../a"))
+    assert(change:remove("gone"))
+    assert(change:remove("d/b"))
+    assert(change:chmod("a", 416))
+    assert.equal("one\n", folder:read("a").content)
+    assert.equal("not_found", select(2, folder:read("new/deep/file")).code)
+    assert(change:commit())
+    assert.equal("ONE", folder:read("a").content)
+    assert.equal(416, folder:stat("a").mode)
+    assert.equal(493, folder:stat("new/deep/file").mode)
+    assert.equal("file", folder:stat("link").type)
+    assert.equal("../a", folder:stat("d/link").target)
+    assert.equal("./a\n./d\n./d/link\n./link\n./new\n./new/deep\n./new/deep/file\n", run "find . -mindepth 1 | LC_ALL=C sort")
+    assert.has_error(function() change:write("x", "x") end)
+  end)
+
+  it("leaves no trace when it is not committed", function()
+    run "echo one > a"
+    local before = state()
+    do
+      local change <close> = folder:transaction()
+      assert(change:write("a", "ONE"))
+      assert(change:write("new/file", "made"))
+      assert(change:symlink("new/link", "file"))
+      assert(change:remove("a"))
+    end
+    assert.equal(before, state())
+  end)
+
+  it("takes the last change of a path", function()
+    run "echo one > a && echo two > b"
+    local change <close> = folder:transaction()
+    assert(change:write("a", "first"))
+    assert(change:write("./a", "second"))
+    assert(change:write(root .. "/a", "third"))
+    assert(change:remove("b"))
+    assert(change:write("b", "again"))
+    assert(change:write("c", "never"))
+    assert(change:remove("c"))
+    assert(change:chmod("a", 384))
+    refused("not_found", change:remove("c"))
+    assert(change:commit())
+    assert.equal("third", folder:read("a").content)
+    assert.equal(384, folder:stat("a").mode)
+    assert.equal("again", folder:read("b").content)
+    assert.equal("./a\n./b\n", run "find . -mindepth 1 | sort")
+  end)
+
+  it("makes a folder of a file, and a file of a folder", function()
+    run "echo one > a && mkdir -p d/e/f && echo two > d/x && echo three > d/e/f/y && mkdir k && echo > k/1 && echo > k/2"
+    local change <close> = folder:transaction()
+    assert(change:remove("a"))
+    assert(change:write("a/b", "below"))
+    assert(change:write("d", "a file"))
+    assert(change:remove("d/x"))
+    assert(change:remove("d/e/f/y"))
+    assert(change:remove("k/1"))
+    assert(change:remove("k/2"))
+    assert(change:commit())
+    assert.equal("./a\n./a/b\n./d\n", run "find . -mindepth 1 | sort")
+    assert.equal("a file", folder:read("d").content)
+  end)
+
+  it("puts everything back where a part fails", function()
+    run "echo one > a && mkdir -p d/e && echo two > d/e/x && echo z > d/z && mkdir -p m/n full && echo > full/keep && mkfifo pipe"
+    run "echo 1 > m/n/1 && chmod 711 m/n && chmod 600 a"
+    local before = state()
+    for _, spoil in ipairs {
+      function(change) assert(change:write("full", "not empty")) return "not_a_file" end,
+      function(change) assert(change:write("pipe", "a FIFO")) return "not_a_file" end,
+      function(change) assert(change:write("z/z", "x")) assert(change:write("z", "x")) return "not_a_directory" end,
+    } do
+      local change <close> = folder:transaction()
+      assert(change:write("a", "ONE"))
+      assert(change:remove("d/e/x"))
+      assert(change:write("d/e", "file for folder"))
+      assert(change:chmod("d/z", 384))
+      assert(change:write("b/new", "x"))
+      assert(change:remove("m/n/1"))
+      assert(change:write("m", "file for deeper folder"))
+      local code = spoil(change)
+      refused(code, change:commit())
+      assert.equal(before, state())
+    end
+  end)
+
+  it("fails when a file to remove has gone, and brings the others back", function()
+    run "echo one > a && echo two > b && echo three > c"
+    local change <close> = folder:transaction()
+    assert(change:write("a", "x"))
+    assert(change:remove("b"))
+    assert(change:remove("c"))
+    run "rm c"
+    refused("not_found", change:commit())
+    assert.equal("./a\n./b\n", run "find . -mindepth 1 | sort")
+    assert.equal("one\n", folder:read("a").content)
+  end)
+
+  it("refuses what leaves", function()
+    run "ln -s .. up && ln -s ../secret out && mkdir d"
+    local before = state()
+    local change <close> = folder:transaction()
+    for _, path in ipairs { "../x", "up/x", "d/../../x", "/etc/x", outside .. "/secret", root .. "-evil/x", "up/secret" } do
+      refused("path_escape", change:write(path, "x"))
+      refused("path_escape", change:remove(path))
+      refused("path_escape", change:symlink(path, "a"))
+      refused("path_escape", change:chmod(path, 511))
+    end
+    for _, target in ipairs { "/etc/passwd", "..", "../x", "d/../../x", root .. "/d" } do
+      refused("path_escape", change:symlink("link", target))
+    end
+    refused("path_escape", change:symlink("d/link", "../../x"))
+    refused("not_a_file", change:chmod("out", 511))
+    refused("not_a_file", change:remove("d"))
+    refused("not_a_file", change:write(".", "x"))
+    refused("not_found", change:chmod("missing", 511))
+    refused("invalid", change:symlink("link", ""))
+    assert.has_error(function() change:chmod("d", 2047) end)
+    assert(change:symlink("d/ok", "../d/x/.."))
+    assert(change:remove("out"))
+    assert(change:commit())
+    assert.equal("../d/x/..", folder:stat("d/ok").target)
+    run "rm d/ok; ln -s ../secret out"
+    assert.equal(before, state())
+  end)
+
+  it("does not follow a link that the same change makes to the outside", function()
+    run "mkdir d"
+    local change <close> = folder:transaction()
+    assert(change:symlink("d/link", "../x"))
+    assert(change:write("d/link/file", "through"))
+    run("ln -s .. x")
+    refused("path_escape", change:commit())
+    assert.is_nil(io.open(outside .. "/file"))
+  end)
+
+  it("changes more files than there are descriptors", function()
+    local change <close> = folder:transaction()
+    for i = 1, 3000 do assert(change:write("d" .. i % 50 .. "/f" .. i, tostring(i))) end
+    assert(change:commit())
+    assert.equal("3000\n", run "find . -type f | wc -l")
+    local removal <close> = folder:transaction()
+    for i = 1, 3000 do assert(removal:remove("d" .. i % 50 .. "/f" .. i)) end
+    assert(removal:commit())
+    assert.equal("", run "find . -mindepth 1")
+  end)
+end)

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/file: bounded reads, the append log, patient writes, and what leaves the environment.
+#include "core/file.h"
+
+#include "core/interrupt.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char folder[] = "/tmp/sba-file-XXXXXX";
+
+static const char *in_folder(const char *name)
+{
+    static char path[sizeof folder + 256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static void put(const char *path, const char *content)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(content, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void check_read(const char *path, size_t limit, const char *content)
+{
+    struct buffer out = {0};
+    struct error error = {0};
+    assert_int_equal(file_read(path, limit, &out, &error), 0);
+    assert_int_equal(out.size, strlen(content));
+    assert_memory_equal(out.data, content, out.size);
+    buffer_free(&out);
+}
+
+static void check_unread(const char *path, size_t limit, const char *code)
+{
+    struct buffer out = {0};
+    struct error error = {0};
+    assert_int_equal(file_read(path, limit, &out, &error), -1);
+    assert_string_equal(error.code, code);
+    error_clear(&error);
+    buffer_free(&out);
+}
+
+static void reads_up_to_its_limit(void **state)
+{
+    (void)state;
+    put(in_folder("ten"), "0123456789");
+    check_read(in_folder("ten"), 10, "0123456789");
+    check_unread(in_folder("ten"), 9, "too_large");
+    put(in_folder("empty"), "");
+    check_read(in_folder("empty"), 0, "");
+    check_unread("/dev/zero", 100000, "too_large");
+    check_unread(in_folder("missing"), 10, "not_found");
+    check_unread(folder, 10, "is_a_directory");
+}
+
+static void reads_a_pipe_that_is_written_slowly(void **state)
+{
+    (void)state;
+    assert_int_equal(mkfifo(in_folder("fifo"), 0600), 0);
+    pid_t writer = fork();
+    assert_true(writer >= 0);
+    if (writer == 0) {
+        int fd = open(in_folder("fifo"), O_WRONLY);
+        for (int i = 0; i < 5; i++) {
+            poll(NULL, 0, 10);
+            if (write(fd, "ab", 2) != 2)
+                _exit(1);
+        }
+        _exit(0);
+    }
+    check_read(in_folder("fifo"), 100, "ababababab");
+    assert_int_equal(waitpid(writer, NULL, 0), writer);
+}
+
+static void appends_after_the_last_whole_line(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    put(in_folder("log"), "one\ntwo\nthr");
+    int fd = file_open_log(in_folder("log"), false, &error);
+    assert_true(fd >= 0);
+    const struct iovec parts[] = {{(void *)"th", 2}, {(void *)"ree\n", 4}};
+    assert_int_equal(file_write_parts(fd, parts, 2, &error), 0);
+    close(fd);
+    check_read(in_folder("log"), 100, "one\ntwo\nthree\n");
+    close(file_open_log(in_folder("log"), true, &error));
+    check_read(in_folder("log"), 100, "");
+}
+
+static void cuts_a_torn_line_however_long(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    char *torn = malloc(20001);
+    assert_non_null(torn);
+    memset(torn, 'x', 20000);
+    torn[20000] = '\0';
+    put(in_folder("long"), torn);
+    close(file_open_log(in_folder("long"), false, &error));
+    check_read(in_folder("long"), 100, "");
+    memcpy(torn, "a\n", 2);
+    put(in_folder("long"), torn);
+    close(file_open_log(in_folder("long"), false, &error));
+    check_read(in_folder("long"), 100, "a\n");
+    free(torn);
+}
+
+static void check_no_log(const char *path)
+{
+    struct error error = {0};
+    assert_int_equal(file_open_log(path, false, &error), -1);
+    assert_string_equal(error.code, "not_a_file");
+    error_clear(&error);
+}
+
+static void appends_to_regular_files_only(void **state)
+{
+    (void)state;
+    put(in_folder("target"), "untouched");
+    assert_int_equal(symlink("target", in_folder("link")), 0);
+    check_no_log(in_folder("link"));
+    check_no_log(in_folder("fifo"));
+    check_no_log(folder);
+    check_no_log("/dev/null");
+    check_read(in_folder("target"), 100, "untouched");
+}
+
+static void gives_up_on_a_reader_that_does_not_read(void **state)
+{
+    (void)state;
+    static char bytes[1 << 20];
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    size_t written = file_write_patiently(ends[1], bytes, sizeof bytes, 20);
+    assert_true(written > 0 && written < sizeof bytes);
+    assert_int_equal(file_write_patiently(ends[1], bytes, 1, 0), 0);
+    close(ends[0]);
+    assert_int_equal(file_write_patiently(ends[1], bytes, 1, 1000), 0); // nobody is left: at once
+    close(ends[1]);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    written = file_write_patiently(ends[1], bytes, sizeof bytes, 20);
+    assert_true(written > 0 && written < sizeof bytes);
+    close(ends[0]);
+    close(ends[1]);
+    assert_int_equal(file_write_patiently(-1, bytes, 1, 0), 0);
+}
+
+static void writes_all_to_a_slow_reader(void **state)
+{
+    (void)state;
+    static char bytes[300000];
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    pid_t reader = fork();
+    assert_true(reader >= 0);
+    if (reader == 0) {
+        close(ends[1]);
+        while (read(ends[0], bytes, 30000) > 0)
+            poll(NULL, 0, 5);
+        _exit(0);
+    }
+    close(ends[0]);
+    assert_int_equal(file_write_patiently(ends[1], bytes, sizeof bytes, 60000), sizeof bytes);
+    close(ends[1]);
+    assert_int_equal(waitpid(reader, NULL, 0), reader);
+}
+
+static void makes_folders(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    struct stat status;
+    assert_int_equal(file_make_directory(in_folder("a/b/c"), &error), 0);
+    assert_int_equal(file_make_directory(in_folder("a/b/c/"), &error), 0);
+    assert_int_equal(file_make_directory("/", &error), 0);
+    assert_int_equal(stat(in_folder("a/b/c"), &status), 0);
+    assert_int_equal(file_make_directory(in_folder("target"), &error), -1);
+    assert_string_equal(error.code, "already_exists");
+    error_clear(&error);
+    assert_int_equal(file_make_directory(in_folder("target/below"), &error), -1);
+    assert_string_equal(error.code, "not_a_directory");
+    error_clear(&error);
+}
+
+// Starts itself again with a secret in its environment, for /proc/self/environ shows what a process was started with.
+static int forget_and_look(void)
+{
+    char bytes[4096];
+    file_forget_variable("SECRET");
+    int fd = open("/proc/self/environ", O_RDONLY);
+    ssize_t size = read(fd, bytes, sizeof bytes);
+    if (getenv("SECRET") || !getenv("SECRETARY") || size <= 0)
+        return 2;
+    return memmem(bytes, (size_t)size, "hidden", 6) ? 3 : 0;
+}
+
+static void forgets_a_variable_for_good(void **state)
+{
+    (void)state;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        char *argv[] = {"test_file", "forget", NULL};
+        char *env[] = {"SECRETARY=kept", "SECRET=hidden", "ASAN_OPTIONS=detect_leaks=0", NULL};
+        execve("/proc/self/exe", argv, env);
+        _exit(1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void stops_reading_when_cancelled(void **state)
+{
+    (void)state;
+    assert_int_equal(mkfifo(in_folder("silent"), 0600), 0);
+    int keep_open = open(in_folder("silent"), O_RDWR | O_CLOEXEC);
+    pid_t parent = getpid(), sender = fork();
+    assert_true(sender >= 0);
+    if (sender == 0) {
+        poll(NULL, 0, 50);
+        kill(parent, SIGTERM);
+        _exit(0);
+    }
+    check_unread(in_folder("silent"), 100, "cancelled");
+    close(keep_open);
+    assert_int_equal(waitpid(sender, NULL, 0), sender);
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    signal(SIGPIPE, SIG_IGN);
+    interrupt_install();
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    char command[sizeof folder + 16];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    return system(command);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "forget") == 0)
+        return forget_and_look();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_up_to_its_limit),
+        cmocka_unit_test(reads_a_pipe_that_is_written_slowly),
+        cmocka_unit_test(appends_after_the_last_whole_line),
+        cmocka_unit_test(cuts_a_torn_line_however_long),
+        cmocka_unit_test(appends_to_regular_files_only),
+        cmocka_unit_test(gives_up_on_a_reader_that_does_not_read),
+        cmocka_unit_test(writes_all_to_a_slow_reader),
+        cmocka_unit_test(makes_folders),
+        cmocka_unit_test(forgets_a_variable_for_good),
+        cmocka_unit_test(stops_reading_when_cancelled), // last: a cancel stays
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/result: whoever looks sees the whole old or the whole new content, whatever stands at the path.
+#include "core/result.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char folder[] = "/tmp/sba-result-XXXXXX";
+
+static const char *in_folder(const char *name)
+{
+    static char path[sizeof folder + 256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static int replace(const char *path, const char *content, enum result_way *way, struct error *error)
+{
+    size_t size = strlen(content);
+    struct iovec parts[] = {
+        {.iov_base = (void *)content, .iov_len = size / 2},
+        {.iov_base = (void *)"", .iov_len = 0},
+        {.iov_base = (void *)(content + size / 2), .iov_len = size - size / 2},
+    };
+    return result_replace(path, parts, 3, 0640, true, way, error);
+}
+
+static void put(const char *path, const char *content)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(content, file);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void check_content(const char *path, const char *content)
+{
+    char bytes[256] = {0};
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    size_t size = fread(bytes, 1, sizeof bytes - 1, file);
+    fclose(file);
+    assert_int_equal(size, strlen(content));
+    assert_string_equal(bytes, content);
+}
+
+static void replaces_and_leaves_nothing_else(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    enum result_way way;
+    struct stat status;
+    const char *path = in_folder("plain");
+    assert_int_equal(replace(path, "first", &way, &error), 0);
+    assert_int_equal(way, RESULT_RENAMED);
+    assert_int_equal(replace(path, "", &way, &error), 0);
+    check_content(path, "");
+    assert_int_equal(replace(path, "the second", &way, &error), 0);
+    check_content(path, "the second");
+    assert_int_equal(stat(path, &status), 0);
+    assert_int_equal(status.st_mode & 07777, 0640);
+    assert_int_equal(access(in_folder(".plain.tmp"), F_OK), -1);
+}
+
+static void removes_what_a_killed_run_left(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    enum result_way way;
+    put(in_folder(".left.tmp"), "half of a res");
+    assert_int_equal(replace(in_folder("left"), "whole", &way, &error), 0);
+    check_content(in_folder("left"), "whole");
+    assert_int_equal(access(in_folder(".left.tmp"), F_OK), -1);
+}
+
+static void goes_round_a_folder_in_the_temporary_files_place(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    enum result_way way;
+    assert_int_equal(mkdir(in_folder(".round.tmp"), 0700), 0);
+    assert_int_equal(replace(in_folder("round"), "whole", &way, &error), 0);
+    check_content(in_folder("round"), "whole");
+    assert_int_equal(rmdir(in_folder(".round.tmp")), 0);
+}
+
+static void replaces_a_link_and_not_what_it_names(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    enum result_way way;
+    struct stat status;
+    put(in_folder("target"), "untouched");
+    assert_int_equal(symlink("target", in_folder("link")), 0);
+    assert_int_equal(replace(in_folder("link"), "new", &way, &error), 0);
+    check_content(in_folder("target"), "untouched");
+    assert_int_equal(lstat(in_folder("link"), &status), 0);
+    assert_true(S_ISREG(status.st_mode));
+    // A temporary file that is a link is not written through either.
+    assert_int_equal(symlink("target", in_folder(".link.tmp")), 0);
+    assert_int_equal(replace(in_folder("link"), "newer", &way, &error), 0);
+    check_content(in_folder("target"), "untouched");
+}
+
+static void check_refused(const char *path, const char *code)
+{
+    struct error error = {0};
+    enum result_way way;
+    assert_int_equal(replace(path, "new", &way, &error), -1);
+    assert_string_equal(error.code, code);
+    error_clear(&error);
+}
+
+static void refuses_what_is_no_file(void **state)
+{
+    (void)state;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    assert_int_equal(mkfifo(in_folder("fifo"), 0600), 0);
+    check_refused(in_folder("fifo"), "not_a_file");
+    assert_int_equal(mkdir(in_folder("folder"), 0700), 0);
+    check_refused(in_folder("folder"), "not_a_file");
+    check_refused(in_folder("folder/"), "not_a_file");
+    check_refused(in_folder("folder/."), "not_a_file");
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", in_folder("socket"));
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    close(fd);
+    check_refused(in_folder("socket"), "not_a_file");
+    check_refused("/dev/null", "not_a_file");
+    check_refused(in_folder("missing/file"), "not_found");
+    check_refused(in_folder("target/file"), "not_a_directory");
+}
+
+// As an ordinary user, because root may write everywhere.
+static void writes_in_place_where_the_folder_takes_no_file(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    enum result_way way;
+    assert_int_equal(mkdir(in_folder("closed"), 0755), 0);
+    put(in_folder("closed/file"), "something longer than what comes");
+    assert_int_equal(chmod(in_folder("closed/file"), 0666), 0);
+    assert_int_equal(symlink("file", in_folder("closed/link")), 0);
+    assert_int_equal(chmod(in_folder("closed"), 0555), 0);
+    assert_int_equal(geteuid() ? 0 : seteuid(54321), 0);
+    assert_int_equal(replace(in_folder("closed/file"), "short", &way, &error), 0);
+    assert_int_equal(way, RESULT_IN_PLACE);
+    check_content(in_folder("closed/file"), "short");
+    check_refused(in_folder("closed/link"), "path_escape");
+    check_refused(in_folder("closed/new"), "not_found");
+    assert_int_equal(getuid() ? 0 : seteuid(0), 0);
+    assert_int_equal(chmod(in_folder("closed"), 0755), 0);
+}
+
+static void writes_more_parts_than_one_call_takes(void **state)
+{
+    (void)state;
+    enum { COUNT = 5000 };
+    struct error error = {0};
+    enum result_way way;
+    struct stat status;
+    struct iovec *parts = calloc(COUNT, sizeof *parts);
+    assert_non_null(parts);
+    for (size_t i = 0; i < COUNT; i++)
+        parts[i] = (struct iovec){.iov_base = (void *)"abc", .iov_len = i % 4};
+    assert_int_equal(result_replace(in_folder("many"), parts, COUNT, 0600, false, &way, &error), 0);
+    assert_int_equal(stat(in_folder("many"), &status), 0);
+    assert_int_equal(status.st_size, COUNT / 4 * 6);
+    assert_int_equal(result_replace(in_folder("none"), NULL, 0, 0600, false, &way, &error), 0);
+    free(parts);
+}
+
+static int make_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) && chmod(folder, 0755) == 0 ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+    (void)state;
+    char command[sizeof folder + 16];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    return system(command);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(replaces_and_leaves_nothing_else),
+        cmocka_unit_test(removes_what_a_killed_run_left),
+        cmocka_unit_test(goes_round_a_folder_in_the_temporary_files_place),
+        cmocka_unit_test(replaces_a_link_and_not_what_it_names),
+        cmocka_unit_test(refuses_what_is_no_file),
+        cmocka_unit_test(writes_in_place_where_the_folder_takes_no_file),
+        cmocka_unit_test(writes_more_parts_than_one_call_takes),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""search_files through real jobs: what is found, what is left alone, and that grep agrees."""
+import os
+import random
+import signal
+import subprocess
+import time
+
+import sba
+
+
+class Search(sba.SandboxCase):
+    def search(self, **arguments):
+        """The outcome of a job of one search."""
+        fields = {name: arguments.pop(name) for name in ("max_runtime_seconds", "max_output_bytes") if name in arguments}
+        return self.run_job(self.job(self.step("search_files", **arguments), **fields))
+
+    def found(self, **arguments):
+        """What is found, as a list of (path, line, text)."""
+        outcome = self.search(**arguments)
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        matches = outcome.result["steps"][0]["result"]["matches"]
+        return [(match["path"], match["line"], match["text"]) for match in matches]
+
+    def refused(self, outcome, code):
+        step = outcome.result["steps"][0]
+        self.assertEqual((outcome.exit, step["status"], step["error_code"]), (1, "failure", code), outcome.result)
+        return step
+
+    def test_finds_lines(self):
+        self.put("a.txt", "one\ntwo\r\n")
+        self.put(".hidden/b", "two\n")
+        self.put(".git/config", "two\n")
+        self.put("binary", b"\0two\n")
+        self.assertEqual(self.found(pattern="two$"), [(".hidden/b", 1, "two"), ("a.txt", 2, "two")])
+
+    def test_no_match_is_a_success(self):
+        self.put("a", "x\n")
+        outcome = self.search(pattern="y")
+        self.assertEqual(outcome.result["steps"][0]["result"], {"matches": [], "files_searched": 1, "truncated": False})
+
+    def test_names_and_lines_that_are_not_utf8(self):
+        name = os.path.join(os.fsencode(self.workspace), b"n\xff")
+        with open(name, "wb") as file:
+            file.write(b"x\xfe\x01\n")
+        os.chmod(name, 0o644)
+        self.assertEqual(self.found(pattern="x"), [("n\ufffd", 1, "x\ufffd\x01")])
+
+    def test_nothing_outside_is_read(self):
+        outside = self.root / "outside"
+        outside.mkdir()
+        (outside / "secret").write_text("secret\n")
+        outside.chmod(0o755)
+        self.put("a", "secret of mine\n")
+        (self.workspace / "folder").symlink_to(outside)
+        (self.workspace / "file").symlink_to(outside / "secret")
+        (self.workspace / "up").symlink_to("../outside")
+        (self.workspace / "root").symlink_to("/proc/self/root")
+        self.assertEqual(self.found(pattern="secret"), [("a", 1, "secret of mine")])
+        for path in ("folder", "file", "up", "up/secret", "..", "../outside", "a/../../outside", str(outside),
+                     str(self.workspace) + "-evil", "root/etc", "/etc/passwd"):
+            step = self.refused(self.search(pattern="secret", path=path), "path_escape")
+            self.assertIn("path escapes workspace", step["error"])
+            self.assertNotIn("secret of", str(step))
+
+    def test_fifos_and_sockets_do_not_hang(self):
+        self.put("a", "x\n")
+        os.mkfifo(self.workspace / "fifo")
+        os.chmod(self.workspace / "fifo", 0o666)
+        self.assertEqual(self.found(pattern="x"), [("a", 1, "x")])
+        self.refused(self.search(pattern="x", path="fifo"), "not_a_file")
+
+    def test_unreadable_files_are_passed_over(self):
+        self.put("a", "x\n")
+        self.put("b", "x\n", mode=0)
+        outcome = self.search(pattern="x")
+        step = outcome.result["steps"][0]
+        self.assertEqual([match["path"] for match in step["result"]["matches"]], ["a"])
+        self.assertIn("1 file could not be read", step["output"])
+
+    def test_the_jobs_bound(self):
+        self.put("a", "x" * 90 + "\n" + "x\n" * 1000)
+        outcome = self.search(pattern="x", max_output_bytes=1000, max_matches=1000)
+        self.assertEqual(outcome.result["failure_code"], "constraint_violation")
+        self.assertTrue(outcome.result["steps"][0]["result"]["truncated"])
+        self.assertGreater(len(outcome.result["steps"][0]["result"]["matches"]), 10)
+        self.assertEqual(len(self.found(pattern="x", max_output_bytes=1000, max_matches=5)), 5)
+
+    def test_a_catastrophic_pattern(self):
+        self.put("a", "b\n" + "a" * 5000 + "\n")
+        step = self.refused(self.search(pattern="(a+)+[bc]"), "pattern_too_costly")
+        self.assertIn("on file a line 2; simplify it", step["error"])
+
+    def test_deadline_and_cancel_end_a_slow_search(self):
+        self.put("a", ("a" * 299 + "\n") * 200000)
+        slow = {"pattern": "a(?:[a-z]|x)*a(?:[a-z]|x)*[bc]"}
+        outcome = self.search(**slow, max_runtime_seconds=1)
+        self.assertEqual((outcome.exit, outcome.result["failure_code"]), (124, "timeout"))
+        process = self.start(self.job(self.step("search_files", **slow)))
+        while not self.result_path.is_file():
+            time.sleep(0.01)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 143)
+
+    def test_bad_patterns_and_globs(self):
+        self.put("a", "x\n")
+        self.assertIn("at byte 2", self.refused(self.search(pattern="("), "invalid_pattern")["error"])
+        self.refused(self.search(pattern="x", include="[a"), "invalid_glob")
+
+    def test_grep_finds_the_same(self):
+        words = ["int", "char", "return", "Null", "x1", "_t", "(", ")", " ", "\t", ";", "\u00e4", "==", "."]
+        chance = random.Random(11)
+        for number in range(60):
+            lines = ["".join(chance.choices(words, k=chance.randrange(12))) for _ in range(chance.randrange(200))]
+            self.put(f"d{number % 7}/f{number}.{'ch'[number % 2]}", "\n".join(lines))
+        for pattern in ("int", "int|char", "^[a-z]+_t", "x1.*x1", "[[:space:]]$", "^$", "\\bint\\b", "\\(\\)", "(int|char)+;",
+                        "[^a-z]x", "ret.{3}$", "\u00e4{2}", "^\\s*return"):
+            grep = subprocess.run(["grep", "-rnE", "--include=*.c", "-e", pattern, "."], cwd=self.workspace, capture_output=True,
+                                  env={"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"}, check=False)
+            wanted = sorted(line[2:] for line in grep.stdout.decode().splitlines())
+            got = sorted(f"{path}:{line}:{text}" for path, line, text in
+                         self.found(pattern=pattern, include="*.c", max_matches=100000, max_output_bytes=1 << 24))
+            self.assertEqual(got, wanted, pattern)
+
+
+if __name__ == "__main__":
+    sba.main()

@@ -1,0 +1,102 @@
+-- SPDX-License-Identifier: Apache-2.0
+local cli = require "sba.cli"
+
+local function parse(...) return cli.parse({ ... }, {}) end
+
+local function refusal(...)
+  local settings, message = cli.parse({ ... }, {})
+  assert.is_nil(settings)
+  assert.is_nil(message:find "\n")
+  return message
+end
+
+describe("the command line", function()
+  it("has the contract's defaults", function()
+    assert.are.same({
+      mode = "run", job = "/job/job.json", result = "/job/result.json", workspace = "/workspace", log_format = "auto",
+      resume = false,
+    }, parse())
+  end)
+
+  it("takes a value behind a space or an equals sign, with one dash or two", function()
+    for _, argv in ipairs { { "--job", "x=y" }, { "--job=x=y" }, { "-job", "x=y" }, { "-job=x=y" } } do
+      assert.are.equal("x=y", cli.parse(argv, {}).job)
+    end
+    assert.are.equal("-", parse("--job", "-").job)
+    assert.are.equal("--odd", parse("--job", "--odd").job)
+  end)
+
+  it("lets an option beat its variable, and the first variable the next", function()
+    local environment = {
+      SBA_JOB_PATH = "variable", SBA_WORKSPACE = "", CYNODE_WORKSPACE_DIR = "second", SBA_USER = "u", SBA_LOG_FORMAT = "json",
+    }
+    local settings = cli.parse({ "--job", "option" }, environment)
+    assert.are.equal("option", settings.job)
+    assert.are.equal("second", settings.workspace)
+    assert.are.equal("u", settings.user)
+    assert.are.equal("json", settings.log_format)
+    environment.SBA_WORKSPACE = "first"
+    assert.are.equal("first", cli.parse({}, environment).workspace)
+    assert.are.equal("variable", cli.parse({}, environment).job)
+  end)
+
+  it("reads stdin and writes stdout when told, but for what an option names", function()
+    local environment = { SBA_STDIN_STDOUT = "true", SBA_JOB_PATH = "variable", SBA_RESULT_PATH = "variable" }
+    local settings = cli.parse({}, environment)
+    assert.are.equal("-", settings.job)
+    assert.are.equal("-", settings.result)
+    settings = cli.parse({ "--result", "file" }, environment)
+    assert.are.equal("-", settings.job)
+    assert.are.equal("file", settings.result)
+    assert.are.equal("-", parse("--stdin").result)
+    environment.SBA_STDIN_STDOUT = "false"
+    assert.are.equal("variable", cli.parse({}, environment).job)
+    environment.SBA_STDIN_STDOUT = "perhaps"
+    assert.matches("SBA_STDIN_STDOUT", select(2, cli.parse({}, environment)))
+  end)
+
+  it("knows the modes and their values", function()
+    assert.are.equal("validate", parse("--validate").mode)
+    assert.are.equal("file", parse("--validate", "file").file)
+    assert.are.equal("-", parse("--validate", "-").file)
+    assert.are.equal("file", parse("--validate=file").file)
+    assert.is_nil(parse("--validate", "--job", "x").file)
+    assert.are.equal("steps", parse("--schema", "steps").what)
+    assert.are.same({ "-e", "code", "--job" }, parse("--lua", "-e", "code", "--job").script)
+    assert.are.same({}, parse("--lua").script)
+    for _, mode in ipairs { "idle", "version", "help" } do assert.are.equal(mode, parse("--" .. mode).mode) end
+    assert.is_true(parse("--resume").resume)
+  end)
+
+  it("refuses what it does not know and names what is near", function()
+    assert.matches("did you mean %-%-result%?", refusal("--reslut", "x"))
+    assert.matches("did you mean %-%-workspace%?", refusal("--workspce=x"))
+    assert.matches("see %-%-help", refusal("--frobnicate"))
+    assert.matches("not an option", refusal("job.json"))
+    assert.matches("not an option", refusal("-"))
+    assert.matches("not an option", refusal("--"))
+    assert.matches("unknown option %-%-replay", refusal("--replay", "x"))
+    assert.matches("wants a value", refusal("--job"))
+    assert.matches("wants a value", refusal("--job="))
+    assert.matches("takes no value", refusal("--stdin=yes"))
+    assert.matches("takes no value", refusal("--version=1"))
+    assert.matches("it knows job, result, steps", refusal("--schema", "other"))
+    assert.matches("it knows auto, json, text", refusal("--log-format", "xml"))
+    assert.matches("do not go together", refusal("--version", "--help"))
+    assert.matches("wants a result file", refusal("--resume", "--stdin"))
+    assert.matches("SBA_LOG_FORMAT", select(2, cli.parse({}, { SBA_LOG_FORMAT = "xml" })))
+  end)
+
+  it("explains itself on one screen and names every option", function()
+    local lines = 0
+    for line in cli.help:gmatch "([^\n]*)\n" do
+      lines = lines + 1
+      assert.is_true(#line <= 80, line)
+    end
+    assert.is_true(lines <= 40)
+    for _, name in ipairs { "job", "result", "stdin", "resume", "validate", "schema", "idle", "lua", "version", "help", "workspace",
+      "user", "log-format" } do
+      assert.truthy(cli.help:find("--" .. name, 1, true), name)
+    end
+  end)
+end)

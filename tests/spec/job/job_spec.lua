@@ -1,0 +1,216 @@
+-- SPDX-License-Identifier: Apache-2.0
+local catalogue = require "sba.catalogue"
+local job = require "sba.job"
+local job_schema = require "sba.job.schema"
+local json = require "sba.util.json"
+local metaschema = require "sba.util.metaschema"
+local printed = require "sba.job.printed"
+local schema = require "sba.util.schema"
+
+-- Two step types that stand for all.
+local types = {
+  read = {
+    name = "read", summary = "Reads.", run = function() end,
+    arguments = {
+      type = "object", required = { "path" }, order = { "path", "max_bytes" }, additionalProperties = false,
+      properties = { path = { type = "string", minLength = 1 }, max_bytes = { type = "integer", minimum = 1 } },
+    },
+  },
+  run = {
+    name = "run", summary = "Runs.", run = function() end,
+    arguments = {
+      type = "object", order = { "command", "args", "shell", "working_dir" }, additionalProperties = false, aliases = { cwd = "working_dir" },
+      oneOf = { { required = { "command" } }, { required = { "shell" } } },
+      properties = {
+        command = { type = "string" }, args = { type = "array", items = { type = "string" } }, shell = { type = "string" },
+        working_dir = { type = "string", default = "." },
+      },
+    },
+    check = function(arguments)
+      if arguments.args and not arguments.command then return "args go with command only", "args" end
+    end,
+  },
+}
+local fake = {
+  names = function() return { "read", "run" } end,
+  get = function(name) return types[name] end,
+  all = function() return { types.read, types.run } end,
+}
+
+local function text_of(fields, without)
+  local whole = {
+    protocol_version = "1.0", job_id = "j", task_id = "t", constraints = { max_runtime_seconds = 10, max_output_bytes = 1000 }, steps = json.array {},
+  }
+  for name, value in pairs(fields or {}) do whole[name] = value end
+  if without then whole[without] = nil end
+  return json.encode(whole)
+end
+
+local function lines_of(text, environment)
+  local parsed, failure = job.parse(text, fake, environment or {})
+  if parsed then return {} end
+  local lines = {}
+  for i, failed in ipairs(failure.errors) do lines[i] = schema.line(failed) end
+  return lines, failure
+end
+
+local function check(fields, ...)
+  assert.are.same({ ... }, (lines_of(text_of(fields))))
+end
+
+describe("job.parse", function()
+  it("takes the specification's example", function()
+    local parsed = assert(job.parse([[{
+      "protocol_version": "1.0", "job_id": "uuid", "task_id": "uuid",
+      "constraints": {"max_runtime_seconds": 300, "max_output_bytes": 1048576, "ext_net_allowed": false},
+      "inference": {"allowed_models": ["llama3.2"], "source": "worker"},
+      "context": {"baseline_context": "b", "project_context": "p", "task_context": "t", "requirements": ["r"],
+        "acceptance_criteria": ["c"], "preferences": {}, "additional_context": "a", "skill_ids": ["s"], "skills": null},
+      "steps": []}]], fake, {}))
+    assert.are.equal("agent_inference", parsed.execution_mode)
+  end)
+
+  it("resolves steps", function()
+    local parsed = assert(job.parse(text_of { steps = { { type = "read", args = { path = "x", max_bytes = 5.0 } }, { id = "mine", type = "run", arguments = { shell = "", cwd = "d" } } } }, fake, {}))
+    assert.are.same({
+      { id = "step-1", type = "read", arguments = { path = "x", max_bytes = 5 } },
+      { id = "mine", type = "run", arguments = { shell = "", working_dir = "d" } },
+    }, parsed.steps)
+    assert.are.equal("integer", math.type(parsed.steps[1].arguments.max_bytes))
+    assert.is_false(parsed.constraints.ext_net_allowed)
+  end)
+
+  it("names every error at once", function()
+    check({
+      protocol_version = "2.0", task_id = 5, allowed_paths = {}, constraints = { max_runtime_seconds = 0, network_allowed = true },
+      steps = { { type = "raed", arguments = {} }, { type = "read", args = { pth = "" } }, { type = "run", skill_id = "" }, { type = "run", arguments = { shell = "", args = json.array {} } },
+        { type = "read", args = { path = "a" }, arguments = { path = "a" } }, { arguments = {} }, 7 },
+    },
+      "/task_id: expected a non-empty string, got the number 5",
+      "/constraints/max_runtime_seconds: expected an integer from 1, got the number 0",
+      "/constraints/max_output_bytes: is missing; expected an integer from 1",
+      '/constraints/network_allowed: unknown field "network_allowed"',
+      '/steps/0/type: expected one of "read" or "run", got the string "raed"; did you mean "read"?',
+      '/steps/2/skill_id: unknown field "skill_id"',
+      '/steps/4/args: "args" and "arguments" are two names of one field; give only one',
+      '/steps/5/type: is missing; expected one of "read" or "run"',
+      "/steps/6: expected an object, got the number 7",
+      '/allowed_paths: unknown field "allowed_paths"',
+      '/protocol_version: protocol version "2.0" is not supported; this runner speaks 1.x',
+      "/steps/1/args/path: is missing; expected a non-empty string",
+      '/steps/1/args/pth: unknown field "pth"; did you mean "path"?',
+      '/steps/2/arguments: expected exactly one of "command" or "shell", got none',
+      "/steps/3/arguments/args: args go with command only")
+  end)
+
+  it("wants a version of major 1", function()
+    for _, good in ipairs { "1.0", "1.7", "1.10" } do check { protocol_version = good } end
+    for _, bad in ipairs { "1", "1.", "v1.0", "1.0.0", " 1.0", "1.0\n", "", "2.0", "0.9", "10.0", "11.0" } do
+      assert.are.equal(1, #lines_of(text_of { protocol_version = bad }), bad)
+    end
+    assert.are.equal(1, #lines_of(text_of { protocol_version = 1.0 }))
+  end)
+
+  it("wants ids that are unique, defaults included", function()
+    check({ steps = { { id = "a", type = "run", arguments = { shell = "" } }, { id = "a", type = "run", arguments = { shell = "" } } } },
+      '/steps/1/id: the id "a" belongs to step 1 and step 2; ids must be unique')
+    check({ steps = { { id = "step-2", type = "run", arguments = { shell = "" } }, { type = "run", arguments = { shell = "" } } } },
+      '/steps/0/id: the id "step-2" belongs to step 1 and step 2 (a step without an id is step-N); ids must be unique')
+    check({ steps = { { id = "step-1", type = "run", arguments = { shell = "" } }, { type = "run", arguments = { shell = "" } } } })
+    check({ steps = { { id = "", type = "run", arguments = { shell = "" } } } }, "/steps/0/id: expected a non-empty string, got an empty string")
+  end)
+
+  it("lets only an agent's job leave out steps", function()
+    assert.are.same({ "/steps: is missing; expected an array (only a job of agent_inference may leave it out)" }, (lines_of(text_of({}, "steps"))))
+    local parsed = assert(job.parse(text_of({ execution_mode = "agent_inference" }, "steps"), fake, {}))
+    assert.is_true(json.is_array(parsed.steps))
+    check({ steps = json.null }, "/steps: expected an array, got null")
+  end)
+
+  it("decides the mode: environment, job, content", function()
+    local inference = { allowed_models = { "m" } }
+    local step = { { type = "run", arguments = { shell = "" } } }
+    local function mode(fields, environment) return assert(job.parse(text_of(fields), fake, environment or {})).execution_mode end
+    assert.are.equal("direct_steps", mode {})
+    assert.are.equal("agent_inference", mode { inference = inference })
+    assert.are.equal("direct_steps", mode { inference = inference, steps = step })
+    assert.are.equal("agent_inference", mode { execution_mode = "agent_inference", steps = step })
+    assert.are.equal("direct_steps", mode({ execution_mode = "agent_inference" }, { SBA_DIRECT_STEPS = "1" }))
+    assert.are.equal("agent_inference", mode({ steps = step }, { SBA_EXECUTION_MODE = "agent_inference", SBA_DIRECT_STEPS = "1" }))
+    assert.are.equal("agent_inference", mode({ inference = inference }, { SBA_EXECUTION_MODE = "", SBA_DIRECT_STEPS = "0" }))
+    assert.are.same({ '(job): the environment variable SBA_EXECUTION_MODE must be direct_steps or agent_inference, not "fast"' },
+      (lines_of(text_of(), { SBA_EXECUTION_MODE = "fast" })))
+    assert.are.equal(1, #lines_of(text_of(), { SBA_DIRECT_STEPS = "yes" }))
+  end)
+
+  it("gives back the ids that can be read", function()
+    local environment = { CYNODE_JOB_ID = "ej", CYNODE_TASK_ID = "et" }
+    local function ids(text, other)
+      local _, failure = job.parse(text, fake, other or environment)
+      return { failure.job_id, failure.task_id }
+    end
+    assert.are.same({ "j", "t" }, ids(text_of { unknown = 1 }))
+    assert.are.same({ "j", "et" }, ids(text_of { task_id = 5 }))
+    assert.are.same({ "ej", "et" }, ids '{"job_id":"j"')
+    assert.are.same({ "ej", "et" }, ids "[]")
+    assert.are.same({ "", "" }, ids("null", {}))
+    assert.are.same({ "", "" }, ids("", {}))
+  end)
+
+  it("says the first errors in one line and counts the others", function()
+    local _, failure = lines_of("{}")
+    assert.are.equal("the job is not valid: /protocol_version: is missing; expected a string; /job_id: is missing; expected a non-empty string; "
+      .. "/task_id: is missing; expected a non-empty string; and 2 more", failure.message)
+    assert.are.equal("schema_validation", failure.code)
+    _, failure = lines_of("{'a'}")
+    assert.are.equal("the job is not valid: (job): line 1, column 2: expected a member name in double quotes, found '''", failure.message)
+  end)
+
+  it("is strict about what the JSON says", function()
+    for _, text in ipairs { text_of():gsub('"j"', '"j","job_id":"k"'), text_of() .. "x", "\xEF\xBB\xBF" .. text_of(), (text_of():gsub('"j"', '"\xFF"')) } do
+      assert.are.equal(1, #lines_of(text))
+    end
+  end)
+
+  it("takes 5,000 steps", function()
+    local steps = {}
+    for i = 1, 5000 do steps[i] = { type = "run", arguments = { shell = "true" } } end
+    assert.are.equal("step-5000", assert(job.parse(text_of { steps = steps }, fake, {})).steps[5000].id)
+  end)
+end)
+
+describe("the job's schema", function()
+  it("is one that is understood, described everywhere, with orders that name every property", function()
+    local function walk(wanted, path)
+      if wanted.properties then
+        for name, property in pairs(wanted.properties) do
+          local at = path .. "/" .. name
+          assert.is_truthy(property.description, at .. " has no description")
+          local ordered = false
+          for _, one in ipairs(wanted.order) do ordered = ordered or one == name end
+          assert.is_true(ordered, at .. " is not in order")
+          walk(property, at)
+        end
+      end
+      if wanted.items then walk(wanted.items, path .. "/*") end
+    end
+    local whole = job_schema { "read", "run" }
+    assert.is_nil(metaschema(whole))
+    walk(whole, "")
+  end)
+
+  it("is printed with the step types in it", function()
+    local document = assert(json.decode(printed.job(fake)))
+    assert.are.equal("Reads.", document["$defs"].read.properties.type.description)
+    assert.are.equal("#/$defs/run", document.properties.steps.items.oneOf[2]["$ref"])
+    assert.is_truthy(json.decode(printed.steps(fake)).properties.run.properties.arguments.properties.cwd)
+  end)
+end)
+
+describe("the catalogue", function()
+  it("holds only whole step types", function()
+    for _, step in ipairs(catalogue.all()) do assert.are.equal(step, catalogue.get(step.name)) end
+    assert.is_nil(catalogue.get "no_such_type")
+    assert.is_nil(catalogue.get "../main")
+  end)
+end)

@@ -1,0 +1,122 @@
+-- SPDX-License-Identifier: Apache-2.0
+local file = require "native.file"
+local journal = require "sba.run.journal"
+
+local JOB <const> = { protocol_version = "1.0", job_id = "j", task_id = "t" }
+local STEPS <const> = { { id = "a", type = "x" }, { id = "b", type = "x" } }
+
+describe("the journal", function()
+  local path
+
+  before_each(function() path = os.tmpname() end)
+  after_each(function() os.remove(path) end)
+
+  local function entry(index, id, status)
+    return ('{"index":%d,"id":"%s","type":"x","status":"%s"}'):format(index, id, status or "success")
+  end
+
+  local function write(fill)
+    local log = journal.open(path, true, error)
+    log:job(JOB, "sha", 1000)
+    if fill then fill(log) end
+    log:close()
+  end
+
+  local function read() return journal.read(path, { job_sha256 = "sha", steps = STEPS }) end
+
+  local function refusal(reason)
+    local history, failure = read()
+    assert.is_nil(history)
+    assert.truthy(failure.message:find(reason, 1, true), failure.message)
+  end
+
+  local function append(bytes)
+    local handle = assert(io.open(path, "a"))
+    handle:write(bytes)
+    handle:close()
+  end
+
+  it("gives back what was written", function()
+    write(function(log)
+      log:step_started(1, STEPS[1])
+      log:step_finished(entry(0, "a"))
+      log:step_started(2, STEPS[2])
+    end)
+    local history = assert(read())
+    assert.are.equal(1000, history.started_wall)
+    assert.are.equal(entry(0, "a"), history.entries[1].text)
+    assert.are.equal("success", history.entries[1].entry.status)
+    assert.are.same({ [2] = true }, history.begun)
+    assert.is_nil(history.result)
+  end)
+
+  it("knows a job that was over", function()
+    write(function(log)
+      log:step_started(1, STEPS[1])
+      log:step_finished(entry(0, "a", "failure"))
+      log:step_finished(entry(1, "b", "skipped"))
+      log:job_finished { status = "failure" }
+    end)
+    assert.are.same({ status = "failure" }, assert(read()).result)
+  end)
+
+  it("goes on after a torn line, and the next run cuts it off", function()
+    write(function(log) log:step_started(1, STEPS[1]) end)
+    append '{"event":"step.fini'
+    assert.are.same({ true }, assert(read()).begun)
+    local log = journal.open(path, false, error)
+    log:resumed()
+    log:step_started(1, STEPS[1])
+    log:step_finished(entry(0, "a"))
+    log:close()
+    assert.are.equal(1, #assert(read()).entries)
+  end)
+
+  it("is nothing where there is no whole line", function()
+    file.replace(path, { '{"event":"job"' })
+    local history, failure = read()
+    assert.is_nil(history)
+    assert.is_nil(failure)
+    os.remove(path)
+    assert.is_nil(select(2, read()))
+  end)
+
+  it("is refused when it is of another job, edited, or cut in the middle", function()
+    write()
+    append "\n"
+    refusal "line 2"
+    write()
+    append '{"event":"step.started","index":1,"id":"b","type":"x"}\n'
+    refusal "not the next one"
+    write()
+    append '{"event":"step.started","index":0,"id":"b","type":"x"}\n'
+    refusal "no such step"
+    write(function(log) log:step_finished(entry(0, "a")) end)
+    refusal "had not begun"
+    write(function(log) log:step_started(1, STEPS[1]) log:step_finished(entry(1, "b")) end)
+    refusal "not the next one"
+    write(function(log) log:job_finished { status = "success" } end)
+    refusal "steps are missing"
+    write()
+    append '{"event":"other"}\n'
+    refusal "no event"
+    write()
+    append '[1]\n'
+    refusal "no event"
+    file.replace(path, { '{"event":"job.resumed"}\n' })
+    refusal "does not begin with its job"
+    local log = journal.open(path, true, error)
+    log:job(JOB, "another", 1000)
+    log:close()
+    refusal "another job"
+  end)
+
+  it("is given up for good when a line cannot be written", function()
+    local failures = 0
+    local log = journal.open("/no/such/folder/journal", true, function() failures = failures + 1 end)
+    log:job(JOB, "sha", 1)
+    log:step_finished "{}"
+    log:close()
+    assert.are.equal(1, failures)
+  end)
+end)

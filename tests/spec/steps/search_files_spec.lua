@@ -1,0 +1,79 @@
+-- SPDX-License-Identifier: Apache-2.0
+local json = require "native.json"
+local step = require "sba.steps.search_files"
+local workspace = require "native.workspace"
+
+describe("the step search_files", function()
+  local folder, root
+
+  before_each(function()
+    root = assert(io.popen("mktemp -d"):read("l"))
+    folder = assert(workspace.open(root))
+    assert(folder:write("a.c", "int main(void)\n{\n  return 0;\n}\n"))
+    assert(folder:write("src/b.h", "int b;\nINT c;\n"))
+  end)
+
+  after_each(function() assert(os.execute("rm -rf " .. root)) end)
+
+  local function run(arguments, max_output_bytes)
+    return step.run(arguments, { workspace = folder, max_output_bytes = max_output_bytes or 1 << 20 })
+  end
+
+  it("gives matches and the same as text", function()
+    local result, text = run { pattern = "^int" }
+    assert.equal('{"matches":[{"path":"a.c","line":1,"text":"int main(void)"},{"path":"src/b.h","line":1,"text":"int b;"}],' ..
+      '"files_searched":2,"truncated":false}', json.encode(result, step.result))
+    assert.equal("a.c:1:int main(void)\nsrc/b.h:1:int b;\n", text)
+  end)
+
+  it("takes path, include and ignore_case", function()
+    assert.equal("src/b.h:1:int b;\nsrc/b.h:2:INT c;\n", select(2, run { pattern = "^int", path = "src", ignore_case = true }))
+    assert.equal("src/b.h:1:int b;\n", select(2, run { pattern = "^int", include = "*.h" }))
+  end)
+
+  it("succeeds where nothing matches", function()
+    local result, text = run { pattern = "nothing" }
+    assert.equal('{"matches":[],"files_searched":2,"truncated":false}', json.encode(result, step.result))
+    assert.equal("no match in 2 files\n", text)
+  end)
+
+  it("only flags what its own limit cuts", function()
+    local result, text = run { pattern = "^int", max_matches = 1 }
+    assert.is_true(result.truncated)
+    assert.equal("a.c:1:int main(void)\n[stopped after 1 matching line; there are more]\n", text)
+  end)
+
+  it("returns 1,000 lines where no limit is set", function()
+    assert(folder:write("many", ("int\n"):rep(1001)))
+    local result = run { pattern = "int", path = "many" }
+    assert.equal(1000, #result.matches)
+    assert.is_true(result.truncated)
+  end)
+
+  it("fails past the job's bound, with what fits", function()
+    local whole = #json.encode(assert(run { pattern = "^int" }).matches, step.result.properties.matches)
+    assert(run({ pattern = "^int" }, whole))
+    for bound = whole - 1, 1, -1 do
+      local result, failure = run({ pattern = "^int" }, bound)
+      assert.is_nil(result)
+      assert.equal("constraint_violation", failure.code)
+      assert.matches("max_output_bytes", failure.message)
+      assert.is_true(failure.result.truncated)
+      assert.is_true(bound < 2 or #json.encode(failure.result.matches) <= bound)
+    end
+  end)
+
+  it("fails with words for what is wrong", function()
+    for code, arguments in pairs {
+      invalid_pattern = { pattern = "(" },
+      invalid_glob = { pattern = "a", include = "[" },
+      not_found = { pattern = "a", path = "nothing" },
+      path_escape = { pattern = "a", path = "../a" },
+    } do
+      local result, failure = run(arguments)
+      assert.is_nil(result)
+      assert.equal(code, failure.code)
+      assert.is_nil(failure.message:find("\n"))
+    end
+  end)
+end)

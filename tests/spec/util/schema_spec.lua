@@ -1,0 +1,186 @@
+-- SPDX-License-Identifier: Apache-2.0
+local json = require "sba.util.json"
+local metaschema = require "sba.util.metaschema"
+local schema = require "sba.util.schema"
+local words = require "sba.util.words"
+
+-- The lines of all errors that a JSON text has against a schema.
+local function errors_of(wanted, text)
+  local errors = schema.errors()
+  local value, broken = json.decode(text)
+  assert.is_nil(broken)
+  schema.validate(value, wanted, errors)
+  local lines = {}
+  for i, failed in ipairs(errors) do lines[i] = schema.line(failed) end
+  return lines, errors
+end
+
+local function check(wanted, text, ...)
+  assert.are.same({ ... }, (errors_of(wanted, text)), text)
+end
+
+describe("schema.validate", function()
+  it("knows the types", function()
+    local samples = { string = '"x"', integer = "1", boolean = "false", array = "[]", object = "{}", null = "null" }
+    for wanted in pairs(samples) do
+      for given, text in pairs(samples) do
+        assert.are.equal(wanted == given and 0 or 1, #errors_of({ type = wanted }, text), wanted .. " " .. text)
+      end
+    end
+    check({ type = "number" }, "1.5")
+    check({ type = "number" }, "1")
+    check({ type = "integer" }, "1.0")
+    check({ type = "integer" }, "1e3")
+    check({ type = "integer" }, "1.5", "(job): expected an integer, got the number 1.5")
+    check({ type = "integer" }, "1e300", "(job): expected an integer, got the number 1e+300")
+    check({ type = { "string", "array", "null" } }, "{}", "(job): expected a string, an array or null, got an object")
+  end)
+
+  it("knows the bounds", function()
+    check({ type = "integer", minimum = 1 }, "0", "(job): expected an integer from 1, got the number 0")
+    check({ type = "integer", minimum = 1, maximum = 3 }, "4", "(job): expected an integer from 1 to 3, got the number 4")
+    check({ type = "number", maximum = 3 }, "3")
+    check({ type = "string", minLength = 1 }, '""', "(job): expected a non-empty string, got an empty string")
+    check({ type = "string", maxLength = 2 }, '"éé"')
+    check({ type = "string", maxLength = 2 }, '"ééé"', '(job): expected a string of at most 2 characters, got the string "ééé"')
+    check({ type = "string", pattern = "^[0-9]+\\.[0-9]+$" }, '"1x0"', [[(job): expected a string that matches ^[0-9]+\.[0-9]+$, got the string "1x0"]])
+    check({ type = "string", pattern = "^[0-9]+\\.[0-9]+$" }, '"1.0"')
+    check({ type = "array", minItems = 1 }, "[]", "(job): expected a non-empty array, got an empty array")
+    check({ type = "array", maxItems = 1 }, "[1,2]", "(job): expected at most 1 elements, got an array of 2")
+    check({ const = "a" }, '"b"', '(job): expected "a", got the string "b"')
+    check({ enum = { "direct", "agent" } }, '"agnt"', '(job): expected one of "direct" or "agent", got the string "agnt"; did you mean "agent"?')
+    check({ enum = { 1, json.null } }, "null")
+  end)
+
+  it("names every mistake at its pointer, in a fixed order", function()
+    local wanted = {
+      type = "object", order = { "b", "a" }, required = { "a", "c" }, additionalProperties = false,
+      properties = {
+        a = { type = "string" }, b = { type = "array", items = { type = "integer" } }, c = {},
+        map = { type = "object", additionalProperties = { type = "string" } },
+      },
+    }
+    check(wanted, [[{"x/~y":1,"b":[1,"2",3,null],"map":{"m":1,"k":2},"zzz":{}}]],
+      '/b/1: expected an integer, got the string "2"',
+      "/b/3: expected an integer, got null",
+      "/a: is missing; expected a string",
+      "/c: is missing; expected a value",
+      "/map/k: expected a string, got the number 2",
+      "/map/m: expected a string, got the number 1",
+      '/x~1~0y: unknown field "x/~y"',
+      '/zzz: unknown field "zzz"')
+  end)
+
+  it("guesses what was meant", function()
+    local wanted = { type = "object", additionalProperties = false, properties = { working_dir = {}, job_id = {}, path = {} }, aliases = { cwd = "working_dir" } }
+    check(wanted, '{"workingDir":1}', '/workingDir: unknown field "workingDir"; did you mean "working_dir"?')
+    check(wanted, '{"JOBID":1}', '/JOBID: unknown field "JOBID"; did you mean "job_id"?')
+    check(wanted, '{"paht":1}', '/paht: unknown field "paht"; did you mean "path"?')
+    check(wanted, '{"cdw":1}', '/cdw: unknown field "cdw"')
+    check(wanted, '{"cwdd":1}', '/cwdd: unknown field "cwdd"; did you mean "cwd"?')
+    check(wanted, '{"p":1}', '/p: unknown field "p"')
+    assert.is_nil(words.near(("x"):rep(100000), { "path" }))
+  end)
+
+  it("takes an alias for its name, not both", function()
+    local wanted = { type = "object", additionalProperties = false, properties = { working_dir = { type = "string" } }, aliases = { cwd = "working_dir" } }
+    check(wanted, '{"cwd":"a"}')
+    check(wanted, '{"cwd":1}', "/cwd: expected a string, got the number 1")
+    check(wanted, '{"cwd":"a","working_dir":"b"}', '/cwd: "cwd" and "working_dir" are two names of one field; give only one')
+  end)
+
+  it("has exactly one of", function()
+    local wanted = { type = "object", oneOf = { { required = { "command" } }, { required = { "argv" } }, { required = { "shell" } } } }
+    check(wanted, '{"argv":[]}')
+    check(wanted, "{}", '(job): expected exactly one of "command", "argv" or "shell", got none')
+    check(wanted, '{"argv":[],"shell":""}', '(job): expected exactly one of "command", "argv" or "shell", got "argv" and "shell"')
+    check({ oneOf = { { type = "string" }, { type = "integer" } } }, "1")
+    check({ oneOf = { { type = "string" }, { type = "integer" } } }, "[]", "(job): expected exactly one of a string or an integer, got an empty array")
+  end)
+
+  it("reports at most 100 and counts the rest", function()
+    local _, errors = errors_of({ type = "array", items = { type = "string" } }, "[" .. ("1,"):rep(999) .. "1]")
+    assert.are.same({ 100, 1000 }, { #errors, errors.total })
+  end)
+
+  it("keeps messages to one short line whatever the names are", function()
+    local wanted = { type = "object", additionalProperties = false, properties = { a = { type = "integer" } } }
+    for _, line in ipairs(errors_of(wanted, json.encode { ["evil\n\27[31mname\127"] = 1, [("é"):rep(100000)] = 2, a = ("\r\n"):rep(100000) })) do
+      assert.is_nil(line:find "%c", line)
+      assert.is_true(#line < 1000, line)
+    end
+  end)
+
+  it("follows a schema that holds itself as deep as the value goes", function()
+    local entry = { type = "object", additionalProperties = false, properties = { name = { type = "string" } } }
+    entry.properties.children = { type = "array", items = entry }
+    check(entry, '{"name":"a","children":[{"children":[{"name":1}]}]}', "/children/0/children/0/name: expected a string, got the number 1")
+    assert.is_nil(metaschema(entry))
+    local printed = json.decode(schema.print(entry))
+    assert.are.equal("#", printed.properties.children.items["$ref"])
+  end)
+end)
+
+describe("schema.resolve", function()
+  it("names aliases, fills defaults, makes whole floats integers", function()
+    local wanted = {
+      type = "object", aliases = { cwd = "dir" },
+      properties = { dir = { type = "string" }, n = { type = "integer" }, list = { type = "array", items = { type = "integer" }, default = json.array {} },
+        on = { type = "boolean", default = false } },
+    }
+    local value = schema.resolve(json.decode '{"cwd":"x","n":5.0}', wanted)
+    assert.are.same({ dir = "x", n = 5, list = {}, on = false }, value)
+    assert.are.equal("integer", math.type(value.n))
+    assert.is_true(json.is_array(value.list))
+    assert.is_false(rawequal(value.list, wanted.properties.list.default))
+    assert.are.equal("integer", math.type(schema.resolve(json.decode '{"list":[1.0]}', wanted).list[1]))
+  end)
+end)
+
+describe("metaschema", function()
+  it("finds what nobody would read", function()
+    assert.is_nil(metaschema { type = "object", properties = { a = { type = { "string", "null" } } }, order = { "a" } })
+    assert.are.equal("schema.properties.a.minLenght: is no known keyword", metaschema { properties = { a = { minLenght = 1 } } })
+    assert.are.equal("schema.type: has the unknown type 'text'", metaschema { type = "text" })
+    assert.are.equal("schema: order names 'b', which is no property", metaschema { properties = {}, order = { "b" } })
+    assert.are.equal("schema.items: the alias 'x' must stand for an optional property and be none itself",
+      metaschema { items = { required = { "a" }, properties = { a = {} }, aliases = { x = "a" } } })
+  end)
+end)
+
+describe("schema.print", function()
+  it("says our keywords in standard ones, in order", function()
+    local printed = schema.print({
+      type = "object", order = { "z", "a" }, required = { "z" }, additionalProperties = false, aliases = { other = "a" },
+      properties = { a = { type = "string", default = "x" }, z = { enum = { 1, "b" } } },
+    })
+    assert.are.equal([[
+{
+  "$schema": "https://json-schema.org/draft/2020-12/schema",
+  "type": "object",
+  "required": ["z"],
+  "properties": {
+    "z": {
+      "enum": [1, "b"]
+    },
+    "a": {
+      "type": "string",
+      "default": "x"
+    },
+    "other": {
+      "$ref": "#/properties/a",
+      "description": "Another name for a; give only one."
+    }
+  },
+  "additionalProperties": false,
+  "allOf": [
+    {
+      "not": {
+        "required": ["a", "other"]
+      }
+    }
+  ]
+}
+]], printed)
+  end)
+end)

@@ -1,0 +1,73 @@
+-- SPDX-License-Identifier: Apache-2.0
+local printable = require "sba.util.printable"
+local terminal = require "sba.util.terminal"
+
+local UTF8 <const> = { TERM = "xterm", LANG = "C.UTF-8" }
+
+local function shown(columns, environment, ...)
+  local written = {}
+  local view = terminal.new(function(bytes) written[#written + 1] = bytes end, columns, environment)
+  for _, event in ipairs { ... } do view:event(event[1], event[2], event[3] or {}, "job-1") end
+  return table.concat(written)
+end
+
+local function step(fields)
+  local whole = { step = 3, steps = 12, type = "run_command", what = "make test", status = "success", duration_ms = 1234 }
+  for name, value in pairs(fields or {}) do whole[name] = value end
+  return whole
+end
+
+describe("foreign text on a terminal", function()
+  it("does nothing but stand there", function()
+    assert.are.equal("a\\x1b[31mb\\x07 \\x00c", printable.line "a\27[31mb\7\n\r\t\0c")
+    assert.are.equal("\\x7f\\x9b\\u{202e}\\u{feff}", printable.line "\127\u{9b}\u{202e}\u{feff}")
+    assert.are.equal("\u{FFFD}é€", printable.line "\xffé€")
+  end)
+
+  it("has a width", function()
+    assert.are.equal(3, printable.width "aé…")
+    assert.are.equal(4, printable.width "日本")
+  end)
+end)
+
+describe("the live view", function()
+  it("is plain lines where there is no terminal", function()
+    local text = shown(nil, { LANG = "C" }, { "info", "job.accepted", { steps = 1, max_runtime_seconds = 75 } },
+      { "info", "step.started", step() }, { "info", "step.finished", step() },
+      { "error", "step.finished", step { status = "failure", error = "it\27 broke" } },
+      { "info", "job.finished", { status = "success", done = 1, steps = 1, duration_ms = 5, result = "/r" } })
+    assert.are.equal("job job-1: 1 step, at most 1 min 15 s\n" ..
+      "ok step 3 of 12  run_command  make test  1.2 s\n" ..
+      "FAILED step 3 of 12  run_command  make test  1.2 s\n  it\\x1b broke\n" ..
+      "success, 1 of 1 steps done in 0.0 s\nresult: /r\n", text)
+  end)
+
+  it("is redrawn in place on a terminal, in colour", function()
+    local text = shown(80, UTF8, { "info", "step.started", step() }, { "info", "step.finished", step() })
+    assert.truthy(text:find("\r\27[K", 1, true))
+    assert.truthy(text:find("\27[32m✓\27[0m step 3 of 12", 1, true))
+  end)
+
+  it("has colour only where it is wanted", function()
+    local finished = { "info", "step.finished", step() }
+    for _, environment in ipairs { { TERM = "xterm", NO_COLOR = "1" }, { TERM = "dumb" }, {} } do
+      assert.is_nil(shown(80, environment, finished):find("\27[3", 1, true))
+    end
+    assert.truthy(shown(80, { TERM = "xterm", NO_COLOR = "" }, finished):find("\27[32m", 1, true))
+    assert.is_nil(shown(80, { TERM = "dumb" }, { "info", "step.started", step() }, finished):find("[\r\27]"))
+  end)
+
+  it("fits the columns, wide characters too", function()
+    for _, what in ipairs { ("x"):rep(500), ("日"):rep(500), "\27\7" .. ("\0"):rep(500), "" } do
+      for columns = 20, 120, 7 do
+        local line = shown(columns, { TERM = "dumb", LANG = "C.UTF-8" }, { "info", "step.finished", step { what = what } })
+        if columns > 50 then assert.is_true(printable.width(line:gsub("\n", "")) < columns, line) end
+      end
+    end
+  end)
+
+  it("shows other events only where they are warnings", function()
+    assert.are.equal("", shown(nil, {}, { "info", "todo.changed", {} }))
+    assert.are.equal("journal.failed: why\n", shown(nil, {}, { "warning", "journal.failed", { error = "why" } }))
+  end)
+end)
