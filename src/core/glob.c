@@ -212,7 +212,7 @@ static int find_group(const char *pattern, const char *whole, const char **open,
                       struct error *error)
 {
     int depth = 0;
-    for (*open = NULL; *pattern; pattern = piece_end(pattern, whole, error)) {
+    for (*open = *close = NULL; *pattern; pattern = piece_end(pattern, whole, error)) {
         if (*pattern == '{' && depth++ == 0)
             *open = pattern;
         if (*pattern == '}' && depth == 0)

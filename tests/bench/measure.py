@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs jobs and their rivals in turn, and times them."""
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import tempfile
+import pathlib
+
+UID = 54321 if os.geteuid() == 0 else None
+ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/tmp", "LC_ALL": "C"}
+
+
+class Sample:
+    """Of several runs: seconds (median) and the most KiB."""
+
+    def __init__(self, runs):
+        self.seconds = statistics.median(run[0] for run in runs) / 1e9
+        self.kib = max(run[1] for run in runs)
+
+
+def duration(seconds):
+    return f"{seconds * 1000:.2f} ms" if seconds < 0.1 else f"{seconds * 1000:.0f} ms" if seconds < 10 else f"{seconds:.1f} s"
+
+
+def verdict(value, bound):
+    return "holds" if value <= bound else "**missed**"
+
+
+def row(what, ours, against, theirs, ratio, bound):
+    """A line of the table for a ratio of two durations."""
+    return f"| {what} | {duration(ours)} | {against} | {duration(theirs)} | {ratio:.2f} | ≤ {bound:g} × | {verdict(ratio, bound)} |"
+
+
+class Bench:
+    def __init__(self, binary, folder, quick):
+        self.folder, self.quick = folder, quick
+        os.chmod(folder, 0o755)
+        tools = folder / "tools"
+        tools.mkdir()
+        self.launcher = tools / "launch"
+        source = pathlib.Path(__file__).parent / "launch.c"
+        subprocess.run(["cc", "-O2", "-static", "-o", self.launcher, source], check=True)
+        self.binary = shutil.copy(binary, tools / "cynode-sba")
+        self.clean()
+
+    def clean(self):
+        """Begins a row: an empty workspace and job folder, and an empty folder for the rival."""
+        for name in ("workspace", "job", "rival"):
+            shutil.rmtree(self.folder / name, ignore_errors=True)
+            (self.folder / name).mkdir()
+            self.give(self.folder / name)
+        self.workspace, self.job_folder, self.rival = (self.folder / name for name in ("workspace", "job", "rival"))
+
+    def size(self, full, quick):
+        return quick if self.quick else full
+
+    @staticmethod
+    def give(*paths):
+        """Makes paths belong to the ordinary user that the runner needs."""
+        if UID:
+            for path in paths:
+                os.chown(path, UID, UID, follow_symlinks=False)
+
+    def give_tree(self, top):
+        for folder, folders, files in os.walk(top):
+            self.give(folder, *(os.path.join(folder, name) for name in folders + files))
+
+    def run(self, command, stdout=subprocess.DEVNULL, cwd=None):
+        """Runs a command once: (nanoseconds, KiB). Anything but success ends the benchmark."""
+        with tempfile.TemporaryFile() as report:
+            user = {"user": UID, "group": UID, "extra_groups": []} if UID else {}
+            status = subprocess.run([self.launcher, str(report.fileno()), *command], stdin=subprocess.DEVNULL, stdout=stdout,
+                                    cwd=cwd or self.rival, env=ENVIRONMENT, pass_fds=[report.fileno()], check=False, **user)
+            if status.returncode != 0:
+                raise SystemExit(f"{command[0]} failed with {status.returncode}: {self.failure()}")
+            report.seek(0)
+            nanoseconds, kib = report.read().split()
+        return int(nanoseconds), int(kib)
+
+    def failure(self):
+        result = self.job_folder / "result.json"
+        return self.result()["failure_message"] if result.exists() else "no result"
+
+    def write_job(self, *steps, max_output_bytes=1 << 20):
+        """Steps are (type, arguments)."""
+        job = {"protocol_version": "1.0", "job_id": "bench", "task_id": "bench",
+               "constraints": {"max_runtime_seconds": 3600, "max_output_bytes": max_output_bytes},
+               "steps": [{"type": kind, "arguments": arguments} for kind, arguments in steps]}
+        path = self.job_folder / "job.json"
+        path.write_text(json.dumps(job), encoding="utf-8")
+        self.give(path)
+
+    def command(self):
+        return [self.binary, "--job", self.job_folder / "job.json", "--result", self.job_folder / "result.json",
+                "--workspace", self.workspace, "--log-format", "json"]
+
+    def result(self):
+        return json.loads((self.job_folder / "result.json").read_bytes())
+
+    def run_job(self):
+        """Runs the job once, and gives what the run took and its result."""
+        measured = self.run(self.command())
+        result = self.result()
+        self.check(result["status"] == "success", result["failure_message"])
+        return measured, result
+
+    @staticmethod
+    def check(holds, message):
+        if not holds:
+            raise SystemExit(f"wrong outcome: {message}")
+
+    def compare(self, theirs, count, before=None, stdout=None, cwd=None):
+        """Times the job and their command in turn, count times each. before() sets the scene before every run, untimed."""
+        ours_runs, their_runs = [], []
+        for _ in range(self.size(count, 1)):
+            for runs, command in ((ours_runs, None), (their_runs, theirs)):
+                if before:
+                    before()
+                if command is None:
+                    runs.append(self.run(self.command()))
+                elif stdout:
+                    with open(stdout, "wb") as out:
+                        runs.append(self.run(command, stdout=out, cwd=cwd))
+                else:
+                    runs.append(self.run(command, cwd=cwd))
+        return Sample(ours_runs), Sample(their_runs)

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows of the table: each makes its input, checks the outcome, compares, and gives its lines."""
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+
+from measure import ENVIRONMENT, row, verdict
+
+MIB = 1 << 20
+PATTERNS = ["EINVAL", "malloc|realloc|calloc", "^[A-Z_]+\\(", "unsigned +long +[a-z_]+;", "[A-Z][a-z]+Error", "\\bint\\b.*\\bchar\\b",
+            "[0-9]{4}-[0-9]{2}-[0-9]{2}", "\\w+\\s*=\\s*NULL"]
+
+
+def mib(kib):
+    return f"{kib / 1024:.1f} MiB"
+
+
+def size(bench):
+    bytes_ = os.stat(bench.binary).st_size
+    return [f"| binary size, everything linked | {bytes_ / 1e6:.2f} MB | | | | ≤ 5 MB | {verdict(bytes_, 5e6)} |"]
+
+
+def empty(bench):
+    """An empty job: its time, and its memory."""
+    bench.write_job()
+    _, result = bench.run_job()
+    bench.check(result["steps"] == [], "an empty job has steps")
+    ours, theirs = bench.compare(["/bin/true"], 300)
+    return [row("empty job, start to result", ours.seconds, "`/bin/true`", theirs.seconds, ours.seconds / theirs.seconds, 2),
+            f"| the same, peak memory | {mib(ours.kib)} | | | | ≤ 4 MiB | {verdict(ours.kib, 4096)} |"]
+
+
+def commands(bench):
+    count = bench.size(1000, 20)
+    bench.write_job(*[("run_command", {"argv": ["/bin/true"]})] * count)
+    _, result = bench.run_job()
+    bench.check([step["exit_code"] for step in result["steps"]] == [0] * count, "a command did not exit with 0")
+    loop = f"i=0; while [ $i -lt {count} ]; do /bin/true; i=$((i+1)); done"
+    ours, theirs = bench.compare(["dash", "-c", loop], 7)
+    return [row(f"{count:,} `run_command` of `/bin/true`", ours.seconds, "`dash` loop", theirs.seconds, ours.seconds / theirs.seconds,
+                1.25)]
+
+
+def drain(bench):
+    """Output past a step's own limit is counted and thrown away."""
+    total = bench.size(1024, 8) * MIB
+    source = f"head -c {total} /dev/zero"
+    bench.write_job(("run_command", {"shell": source, "max_output_bytes": 1000}))
+    _, result = bench.run_job()
+    step = result["steps"][0]["result"]
+    bench.check(len(step["stdout"]) == 1000 and step["stdout_truncated"] and step["exit_code"] == 0, "the output was not cut at 1000")
+    ours, theirs = bench.compare(["dash", "-c", f"{source} | cat >/dev/null"], 7)
+    return [row("drain 1 GiB of output past a step's limit", ours.seconds, "`cat >/dev/null`", theirs.seconds,
+                ours.seconds / theirs.seconds, 1.3),
+            f"| the same, peak memory | {mib(ours.kib)} | | | | ≤ 8 MiB | {verdict(ours.kib, 8192)} |"]
+
+
+def source_text(bytes_):
+    """So many bytes of lines such as a compiler prints."""
+    chance = random.Random(1)
+    block = "".join(f"src/file{chance.randrange(99)}.c:{chance.randrange(999)}: warning: unused \"name\"\t[-W{chance.randrange(9)}]\n"
+                    for _ in range(20000))
+    return (block * (bytes_ // len(block) + 1))[:bytes_]
+
+
+def capture(bench):
+    text = source_text(bench.size(128, 2) * MIB)
+    path = bench.workspace / "text"
+    path.write_text(text, encoding="utf-8")
+    bench.write_job(("run_command", {"argv": ["cat", "text"]}), max_output_bytes=1 << 30)
+    _, result = bench.run_job()
+    bench.check(result["steps"][0]["result"]["stdout"] == text, "stdout is not what was printed")
+    del result, text
+    ours, theirs = bench.compare(["jq", "-Rs", ".", path], 5, stdout=bench.rival / "out")
+    return [row("128 MiB of stdout into the result", ours.seconds, "`jq -Rs .`", theirs.seconds, ours.seconds / theirs.seconds, 0.5)]
+
+
+def count_entries(entry):
+    return 1 + sum(count_entries(child) for child in entry.get("children", ()))
+
+
+def tree(bench):
+    folders = bench.size(2000, 20)
+    for number in range(folders):
+        folder = bench.workspace / f"group{number // 50}" / f"folder{number}"
+        folder.mkdir(parents=True)
+        for file in range(99):
+            (folder / f"file{file}.txt").touch()
+        (folder / "link").symlink_to("file1.txt")
+    bench.write_job(("list_tree", {"max_entries": 1 << 30}), max_output_bytes=1 << 30)
+    _, result = bench.run_job()
+    listed = result["steps"][0]["result"]
+    wanted = 1 + sum(len(names) + len(files) for _, names, files in os.walk(bench.workspace))
+    bench.check(count_entries(listed) == wanted, f"{count_entries(listed)} entries listed of {wanted}")
+    del result, listed
+    find = ["find", bench.workspace, "-printf", "%p %s %m %y %l\\n"]
+    ours, theirs = bench.compare(find, 5, stdout=bench.rival / "out")
+    return [row(f"`list_tree` of {folders * 100:,} files", ours.seconds, "`find -printf`", theirs.seconds, ours.seconds / theirs.seconds,
+                2)]
+
+
+def make_patch(bench, old, new):
+    """Fills two folders with files that differ in hunks; gives the patch between them."""
+    files, hunks = bench.size(100, 5), 100
+    chance = random.Random(2)
+    for folder in (old, new):
+        folder.mkdir()
+    for file in range(files):
+        lines = [f"    value_{chance.randrange(10 ** 6)} = call({number}); // {file}\n" for number in range(hunks * 20)]
+        (old / f"file{file}.c").write_text("".join(lines), encoding="utf-8")
+        for hunk in range(hunks):
+            lines[hunk * 20 + 10] = f"    changed({hunk});\n    added({hunk});\n"
+        (new / f"file{file}.c").write_text("".join(lines), encoding="utf-8")
+    diff = subprocess.run(["git", "diff", "--no-index", "--no-prefix", old.name, new.name], cwd=old.parent, capture_output=True,
+                          env=ENVIRONMENT, check=False).stdout.decode()
+    bench.check(diff.count("\n@@ ") == files * hunks, "the patch has not as many hunks as meant")
+    return diff.replace(f" {old.name}/", " a/").replace(f" {new.name}/", " b/")
+
+
+def patch(bench):
+    old, new = bench.rival / "old", bench.rival / "new"
+    diff = make_patch(bench, old, new)
+    (bench.rival / "patch").write_text(diff, encoding="utf-8")
+
+    def restore():
+        for folder in (bench.workspace, bench.rival / "tree"):
+            shutil.rmtree(folder, ignore_errors=True)
+            shutil.copytree(old, folder)
+            bench.give_tree(folder)
+
+    def same(folder):
+        return subprocess.run(["diff", "-r", folder, new], stdout=subprocess.DEVNULL, check=False).returncode == 0
+
+    bench.write_job(("apply_unified_diff", {"diff": diff}))
+    restore()
+    bench.run_job()
+    bench.check(same(bench.workspace), "the patched files are not as they should be")
+    git = ["git", "apply", "../patch"]
+    bench.run(git, cwd=bench.rival / "tree")
+    bench.check(same(bench.rival / "tree"), "git apply did not apply the patch")
+    ours, theirs = bench.compare(git, 9, before=restore, cwd=bench.rival / "tree")
+    return [row("`apply_unified_diff`, 100 files, 10,000 hunks", ours.seconds, "`git apply`", theirs.seconds, ours.seconds / theirs.seconds,
+                1)]
+
+
+def copy_source(top, wanted):
+    """Copies what any Debian machine has of source, under numbered folders, until it is so many bytes."""
+    done, round_ = 0, 0
+    while done < wanted:
+        round_ += 1
+        for origin in ("/usr/include", "/usr/share/perl", "/usr/lib/python3", "/usr/lib/python3.11"):
+            for folder, _, files in os.walk(origin):
+                for name in files:
+                    path = pathlib.Path(folder, name)
+                    if done >= wanted or path.is_symlink() or path.suffix in (".pyc", ".so", ".a", ".o"):
+                        continue
+                    target = pathlib.Path(top, str(round_) + str(path))
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(path, target)
+                    done += target.stat().st_size
+
+
+def search_rows(bench, pattern):
+    """Compares one pattern: (ratio, its line)."""
+    grep = ["grep", "-rnIE", "-e", pattern, "."]
+    bench.write_job(("search_files", {"pattern": pattern, "max_matches": 1 << 30}), max_output_bytes=1 << 30)
+    _, result = bench.run_job()
+    found = {f"{match['path']}:{match['line']}" for match in result["steps"][0]["result"]["matches"]}
+    out = subprocess.run(grep, cwd=bench.workspace, env=ENVIRONMENT, capture_output=True, check=False).stdout
+    wanted = {":".join(line.decode(errors="replace")[2:].split(":", 2)[:2]) for line in out.split(b"\n") if line}
+    bench.check(found == wanted, f"{pattern}: grep and search_files differ at {sorted(found ^ wanted)[:3]}")
+    ours, theirs = bench.compare(grep, 5, stdout=bench.rival / "out", cwd=bench.workspace)
+    ratio = ours.seconds / theirs.seconds
+    return ratio, row(f"`search_files` over 200 MB of source, `{pattern}`".replace("|", "\\|"), ours.seconds, "`grep -rnE`", theirs.seconds,
+                      ratio, 1.5)
+
+
+def search(bench):
+    """Every pattern, the worst first."""
+    copy_source(bench.workspace, bench.size(200_000_000, 2_000_000))
+    bench.give_tree(bench.workspace)
+    lines = sorted((search_rows(bench, pattern) for pattern in PATTERNS), reverse=True)
+    return [line for _, line in lines]
+
+
+def files(bench):
+    """write_file of as much as fits into a job, and read_file of 64 MiB, each against cp."""
+    text = source_text(bench.size(64, 1) * MIB).replace("\t", " ").replace('"', "'").replace("\n", ".")
+    copy = bench.rival / "copy"
+    big = bench.workspace / "big"
+    content = text[:len(text) - 4096]
+    bench.write_job(("write_file", {"path": "written", "content": content}))
+    bench.run_job()
+    bench.check((bench.workspace / "written").read_text(encoding="utf-8") == content, "the written file is not its content")
+    ours, theirs = bench.compare(["cp", bench.workspace / "written", copy], 9)
+    lines = [row("`write_file` of 64 MiB", ours.seconds, "`cp`", theirs.seconds, ours.seconds / theirs.seconds, 6)]
+
+    big.write_text(text, encoding="utf-8")
+    bench.write_job(("read_file", {"path": "big"}), max_output_bytes=1 << 30)
+    _, result = bench.run_job()
+    bench.check(result["steps"][0]["result"]["content"] == text, "what was read is not the file")
+    ours, theirs = bench.compare(["cp", big, copy], 9)
+    return lines + [row("`read_file` of 64 MiB", ours.seconds, "`cp`", theirs.seconds, ours.seconds / theirs.seconds, 6)]
+
+
+ALL = {"size": size, "empty": empty, "commands": commands, "drain": drain, "capture": capture, "tree": tree, "patch": patch,
+       "search": search, "files": files}
