@@ -184,7 +184,7 @@ function folder:stat(path) end
 ---@field children? native.tree_entry[] in byte order of name; absent where max_depth stopped or the folder cannot be read; marked as a JSON array
 
 ---The tree below path, path itself as its root (name "." for the workspace). Links are listed, never followed. max_entries
----counts what is below the root, max_bytes the tree as JSON (the last entry may go over it). What is below the 64th folder in
+---counts what is below the root, max_bytes is of the tree as JSON (the root is always there). What is below the 64th folder in
 ---a row is left out. cut names what ended it early: the limit reached ("max_depth": the 64), or false.
 ---@param path string
 ---@param options? { max_depth?: integer, max_entries?: integer, max_bytes?: integer, include_hidden?: boolean }

@@ -45,6 +45,20 @@ struct builder {
     size_t bytes;                  // as JSON
 };
 
+// Bytes that JSON adds to a text.
+static size_t escapes(const char *bytes, size_t size)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < size; i++) {
+        unsigned char c = (unsigned char)bytes[i];
+        if (c == '"' || c == '\\' || (c < ' ' && strchr("\b\t\n\f\r", c) && c))
+            count += 1; // \n
+        else if (c < ' ')
+            count += 5; // \u0001
+    }
+    return count;
+}
+
 // Pushes a name or target repaired, and counts its bytes as JSON.
 static void push_text(struct builder *builder, const char *bytes)
 {
@@ -56,10 +70,7 @@ static void push_text(struct builder *builder, const char *bytes)
         bytes = builder->scratch->data;
         size = builder->scratch->size;
     }
-    builder->bytes += size;
-    for (size_t i = 0; i < size; i++)
-        if ((unsigned char)bytes[i] < ' ' || bytes[i] == '"' || bytes[i] == '\\')
-            builder->bytes += (unsigned char)bytes[i] < ' ' ? 5 : 1;
+    builder->bytes += size + escapes(bytes, size);
     lua_pushlstring(builder->L, bytes, size);
 }
 
@@ -137,7 +148,17 @@ static void add_entry(struct builder *builder, const struct tree_entry *entry)
         builder->counts[entry->depth] = 0;
         lua_rotate(L, -2, 1); // the children table takes its place, the entry goes to its folder
     }
-    lua_rawseti(L, folder, ++builder->counts[entry->depth - 1]);
+    lua_Integer *count = &builder->counts[entry->depth - 1];
+    if (*count == 0)
+        builder->bytes--; // no comma before the first
+    lua_rawseti(L, folder, ++*count);
+}
+
+// Takes the entry out again that went over a limit.
+static void drop_entry(struct builder *builder, const struct tree_entry *entry)
+{
+    lua_pushnil(builder->L);
+    lua_rawseti(builder->L, builder->first + (int)entry->depth - 1, builder->counts[entry->depth - 1]);
 }
 
 struct limits {
@@ -152,16 +173,22 @@ static int build(struct builder *builder, const struct limits *limits, const cha
     for (size_t count = 0; (more = tree_next(builder->tree, &entry, error)) > 0; count++) {
         if (entry.depth == DEPTH_MAX && S_ISDIR(entry.mode) && limits->max_depth > DEPTH_MAX)
             *cut = "max_depth";
-        if (count > limits->max_entries || builder->bytes > limits->max_bytes) {
-            *cut = count > limits->max_entries ? "max_entries" : "max_bytes";
-            return 0;
-        }
-        if (entry.depth > 0) {
-            add_entry(builder, &entry);
+        if (entry.depth == 0) {
+            push_entry(builder, &entry);
+            builder->bytes--; // no comma before the root
+            builder->counts[0] = 0;
             continue;
         }
-        push_entry(builder, &entry);
-        builder->counts[0] = 0;
+        if (count > limits->max_entries) {
+            *cut = "max_entries";
+            return 0;
+        }
+        add_entry(builder, &entry);
+        if (builder->bytes > limits->max_bytes) {
+            drop_entry(builder, &entry);
+            *cut = "max_bytes";
+            return 0;
+        }
     }
     return more;
 }

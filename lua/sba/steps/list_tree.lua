@@ -1,0 +1,107 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The step list_tree: what is below a folder of the workspace, nested.
+
+local TEXT_BYTES = 16384      -- of the tree as text, as much as a result shows
+local BYTES_OF_TRUNCATED = 18 -- ,"truncated":false
+
+local function line_of(entry)
+  local name = entry.name:gsub("%c", "?")
+  if entry.type == "directory" then return name .. "/" end
+  if entry.target then return name .. " -> " .. entry.target:gsub("%c", "?") end
+  return entry.type == "file" and name or ("%s (%s)"):format(name, entry.type)
+end
+
+-- Appends the entry's line and those below it, until the room is used up; false where it is.
+local function add_lines(entry, indent, lines)
+  local line = indent .. line_of(entry)
+  lines.room = lines.room - #line - 1
+  if lines.room < 0 then return false end
+  lines[#lines + 1] = line
+  for _, child in ipairs(entry.children or {}) do
+    if not add_lines(child, indent .. "  ", lines) then return false end
+  end
+  return true
+end
+
+local function text_of(root)
+  local lines = { room = TEXT_BYTES - 100 }
+  local whole = add_lines(root, "", lines)
+  if not whole then lines[#lines + 1] = "[... the rest is in the result ...]" end
+  if root.truncated then lines[#lines + 1] = "[there is more than was listed]" end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+---@param arguments { path?: string, max_depth?: integer, max_entries?: integer, include_hidden?: boolean }
+---@param job_context { workspace: native.folder, max_output_bytes: integer }
+---@return table? result
+---@return string|native.failure text or failure
+local function run(arguments, job_context)
+  local bound = job_context.max_output_bytes
+  local root, cut = job_context.workspace:tree(arguments.path or ".", {
+    max_depth = arguments.max_depth,
+    max_entries = arguments.max_entries,
+    include_hidden = arguments.include_hidden,
+    max_bytes = math.max(0, bound - BYTES_OF_TRUNCATED),
+  })
+  if not root then return nil, cut end
+  root.truncated = cut ~= false
+  if cut ~= "max_bytes" then return root, text_of(root) end
+  local message = ("the tree takes more than the job's max_output_bytes (%d); list a folder of it, or set max_depth or max_entries")
+    :format(bound)
+  return nil, { code = "constraint_violation", message = message, result = root, text = text_of(root) }
+end
+
+local order = { "name", "type", "size_bytes", "mode", "target", "children", "truncated" }
+
+local entry = {
+  type = "object",
+  required = { "name", "type", "size_bytes", "mode" },
+  order = table.move(order, 1, 6, 1, {}),
+  additionalProperties = false,
+  properties = {
+    name = { type = "string" },
+    type = { enum = { "file", "directory", "symlink", "fifo", "socket", "device" } },
+    size_bytes = { type = "integer", minimum = 0 },
+    mode = { type = "string", description = "Permission bits in octal, four digits." },
+    target = { type = "string", description = "Of a symlink, as it is written; it is not followed." },
+    children = {
+      type = "array",
+      description = "In byte order of name; left out where max_depth stopped, or for a folder that cannot be read.",
+    },
+  },
+}
+entry.properties.children.items = entry
+
+local result = {
+  type = "object",
+  description = "The folder itself (\".\" is the workspace), all below it as its children.",
+  required = { "name", "type", "size_bytes", "mode", "truncated" },
+  order = order,
+  additionalProperties = false,
+  properties = { truncated = { type = "boolean", description = "There is more than was listed." } },
+}
+for name, property in pairs(entry.properties) do result.properties[name] = property end
+
+return {
+  name = "list_tree",
+  summary = "List the files and folders below a folder of the workspace.",
+  arguments = {
+    type = "object",
+    order = { "path", "max_depth", "max_entries", "include_hidden" },
+    additionalProperties = false,
+    properties = {
+      path = {
+        type = "string", minLength = 1, default = ".",
+        description = "Folder to list, relative to the workspace or absolute below it.",
+      },
+      max_depth = {
+        type = "integer", minimum = 0,
+        description = "Levels to list: 1 is what the folder itself holds. At most 64 are listed.",
+      },
+      max_entries = { type = "integer", minimum = 0, description = "Entries to list at most; what is more is left out and said." },
+      include_hidden = { type = "boolean", default = true, description = "Where false, names that begin with a dot are left out." },
+    },
+  },
+  result = result,
+  run = run,
+}

@@ -1,0 +1,84 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The step read_file: a file of the workspace, or a range of it.
+
+local text = require "native.text"
+
+-- The longest beginning of cut content that ends with a whole character.
+local function without_half_character(content)
+  local at = content:find("[\xC2-\xF4][\x80-\xBF]*$", -4)
+  if at and utf8.len(content, at) == nil then return content:sub(1, at - 1) end
+  return content
+end
+
+---What is returned of the bytes read, and how: at most bound bytes of content.
+local function encoded(read, bound)
+  local content = read.truncated and without_half_character(read.content) or read.content
+  if text.is_utf8(content) then return content, "utf-8", read.truncated end
+  local most = bound // 4 * 3
+  return text.base64_encode(read.content:sub(1, most)), "base64", read.truncated or #read.content > most
+end
+
+---@param arguments { path: string, max_bytes?: integer, start_line?: integer, end_line?: integer, offset_bytes?: integer }
+---@param job_context { workspace: native.folder, max_output_bytes: integer }
+---@return table? result
+---@return string|native.failure text or failure
+local function run(arguments, job_context)
+  local bound, own = job_context.max_output_bytes, arguments.max_bytes
+  local read, failure = job_context.workspace:read(arguments.path, {
+    offset_bytes = arguments.offset_bytes,
+    start_line = arguments.start_line,
+    end_line = arguments.end_line,
+    max_bytes = math.min(own or bound, bound),
+    digest = true,
+  })
+  if not read then return nil, failure end
+  local content, encoding, truncated = encoded(read, bound)
+  local result = {
+    path = job_context.workspace:relative(arguments.path), content = content, encoding = encoding,
+    size_bytes = read.size_bytes, truncated = truncated, sha256 = read.sha256,
+  }
+  local shown = encoding == "utf-8" and content or ("%d bytes that are not UTF-8\n"):format(read.size_bytes)
+  if not truncated or (own and own <= bound) then return result, shown end
+  local message = ("%s holds more than the job's max_output_bytes (%d) lets a step return; set max_bytes, or lines or an offset")
+    :format(result.path, bound)
+  return nil, { code = "constraint_violation", message = message, result = result, text = shown }
+end
+
+local function check(arguments)
+  local first, last = arguments.start_line, arguments.end_line
+  if first and last and last < first then return ("end_line (%d) is before start_line (%d)"):format(last, first), "end_line" end
+end
+
+return {
+  name = "read_file",
+  summary = "Read a file of the workspace, or a range of its lines or bytes.",
+  arguments = {
+    type = "object",
+    required = { "path" },
+    order = { "path", "max_bytes", "start_line", "end_line", "offset_bytes" },
+    additionalProperties = false,
+    properties = {
+      path = { type = "string", minLength = 1, description = "A regular file, relative to the workspace or absolute below it." },
+      max_bytes = { type = "integer", minimum = 0, description = "Bytes to return at most; what is more is left out and said." },
+      start_line = { type = "integer", minimum = 1, description = "First line to return, from 1." },
+      end_line = { type = "integer", minimum = 1, description = "Last line to return, inclusive." },
+      offset_bytes = { type = "integer", minimum = 0, description = "Bytes to leave out at the start; lines are counted from there." },
+    },
+  },
+  result = {
+    type = "object",
+    required = { "path", "content", "encoding", "size_bytes", "truncated", "sha256" },
+    order = { "path", "content", "encoding", "size_bytes", "truncated", "sha256" },
+    additionalProperties = false,
+    properties = {
+      path = { type = "string", description = "Relative to the workspace." },
+      content = { type = "string" },
+      encoding = { enum = { "utf-8", "base64" }, description = "Of content; base64 where the bytes are not UTF-8." },
+      size_bytes = { type = "integer", minimum = 0, description = "Of the whole file." },
+      truncated = { type = "boolean", description = "The range holds more than content." },
+      sha256 = { type = "string", description = "Of the whole file, in hex." },
+    },
+  },
+  check = check,
+  run = run,
+}

@@ -1,0 +1,73 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The step write_file: creates or replaces a file of the workspace, atomically.
+
+local text = require "native.text"
+
+local function mode_of(octal)
+  return octal:match("^[0-7][0-7][0-7][0-7]?$") and tonumber(octal, 8)
+end
+
+---@param arguments { path: string, content: string, encoding?: string, mode?: string, overwrite?: boolean, append?: boolean }
+---@param job_context { workspace: native.folder }
+---@return table? result
+---@return string|native.failure text or failure
+local function run(arguments, job_context)
+  local content = arguments.content
+  if arguments.encoding == "base64" then content = assert(text.base64_decode(content)) end -- check has seen to it
+  local written, failure = job_context.workspace:write(arguments.path, content, {
+    mode = arguments.mode and mode_of(arguments.mode),
+    overwrite = arguments.overwrite,
+    append = arguments.append,
+  })
+  if not written then return nil, failure end
+  local path = job_context.workspace:relative(arguments.path)
+  local shown = ("%s %s, now %d bytes\n"):format(written.created and "created" or "wrote", path, written.size_bytes)
+  return { path = path, size_bytes = written.size_bytes, sha256 = written.sha256, created = written.created }, shown
+end
+
+local function check(arguments)
+  local mode = arguments.mode and mode_of(arguments.mode)
+  if arguments.mode and not (mode and mode <= tonumber("777", 8)) then
+    return ("mode must be permission bits in octal, such as \"0644\", not above \"0777\", got %q"):format(arguments.mode:sub(1, 20)), "mode"
+  end
+  if arguments.encoding == "base64" then
+    local content, failure = text.base64_decode(arguments.content)
+    if not content then return failure.message, "content" end
+  end
+end
+
+return {
+  name = "write_file",
+  summary = "Create or replace a file of the workspace, or append to it; missing folders are made.",
+  arguments = {
+    type = "object",
+    required = { "path", "content" },
+    order = { "path", "content", "encoding", "mode", "overwrite", "append" },
+    additionalProperties = false,
+    properties = {
+      path = {
+        type = "string", minLength = 1,
+        description = "Relative to the workspace or absolute below it. A link is followed, where it stays inside.",
+      },
+      content = { type = "string" },
+      encoding = { enum = { "utf-8", "base64" }, default = "utf-8", description = "Of content; base64 is decoded before it is written." },
+      mode = { type = "string", description = "Permission bits in octal, such as \"0755\"; else those of the file replaced, or 0644." },
+      overwrite = { type = "boolean", default = true, description = "Where false, a file that is there is an error." },
+      append = { type = "boolean", default = false, description = "Keep what the file holds, and add content to its end." },
+    },
+  },
+  result = {
+    type = "object",
+    required = { "path", "size_bytes", "sha256", "created" },
+    order = { "path", "size_bytes", "sha256", "created" },
+    additionalProperties = false,
+    properties = {
+      path = { type = "string", description = "Relative to the workspace." },
+      size_bytes = { type = "integer", minimum = 0, description = "Of the whole file." },
+      sha256 = { type = "string", description = "Of the whole file, in hex." },
+      created = { type = "boolean", description = "There was no such file before." },
+    },
+  },
+  check = check,
+  run = run,
+}
