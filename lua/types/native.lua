@@ -358,6 +358,13 @@ local json = {}
 ---@return string
 function json.encode(value, schema) end
 
+---What the inside of a JSON string stands for: bytes from..to (from 1, inclusive) of a text whose grammar was checked. Raises for a bad escape.
+---@param bytes string
+---@param from integer
+---@param to integer
+---@return string utf8
+function json.unescape(bytes, from, to) end
+
 ------------------------------------------------------------------------------------------------------------------------
 ---@class native.file files and streams of the runner itself, outside the workspace
 local file = {}

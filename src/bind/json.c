@@ -37,6 +37,11 @@ static void put(struct encoder *encoder, const char *bytes, size_t size)
     need(encoder, buffer_append(encoder->out, bytes, size));
 }
 
+static void put_byte(struct encoder *encoder, char byte)
+{
+    need(encoder, buffer_append_byte(encoder->out, byte));
+}
+
 // Pushes table[name] where the value at index is a table that has a table there; else nil. Says which.
 static bool push_part(lua_State *L, int index, const char *name)
 {
@@ -54,7 +59,7 @@ static void push_quoted_name(struct encoder *encoder, const char *name, size_t s
 {
     size_t before = encoder->out->size;
     need(encoder, json_quote(name, size, encoder->out));
-    put(encoder, ":", 1);
+    put_byte(encoder, ':');
     lua_pushlstring(encoder->L, encoder->out->data + before, encoder->out->size - before);
     encoder->out->size = before;
 }
@@ -142,7 +147,7 @@ static size_t encode_planned(struct encoder *encoder, int object, int plan)
         lua_rawgeti(L, plan, i + 1);
         const char *quoted = lua_tolstring(L, -1, &size);
         if (written++)
-            put(encoder, ",", 1);
+            put_byte(encoder, ',');
         put(encoder, quoted, size);
         lua_pop(L, 1);
         lua_rawgeti(L, plan, i + 2);
@@ -203,9 +208,9 @@ static void encode_rest(struct encoder *encoder, int schema, int object, int pla
         struct key key;
         memcpy(&key, encoder->keys->data + at, sizeof key);
         if (written++)
-            put(encoder, ",", 1);
+            put_byte(encoder, ',');
         need(encoder, json_quote(key.bytes, key.size, encoder->out));
-        put(encoder, ":", 1);
+        put_byte(encoder, ':');
         push_part(L, properties, key.bytes);
         lua_pushlstring(L, key.bytes, key.size);
         lua_rawget(L, object);
@@ -224,12 +229,12 @@ static void encode_object(struct encoder *encoder, int schema, int object)
     else
         lua_pushnil(L);
     int plan = lua_gettop(L);
-    put(encoder, "{", 1);
+    put_byte(encoder, '{');
     if (lua_istable(L, plan))
         written = encode_planned(encoder, object, plan);
     if (written < count)
         encode_rest(encoder, schema, object, plan, written);
-    put(encoder, "}", 1);
+    put_byte(encoder, '}');
     lua_pop(L, 1);
 }
 
@@ -242,15 +247,15 @@ static void encode_array(struct encoder *encoder, int schema, int array)
     if (keys != count)
         luaL_error(L, "cannot encode: an array with holes or other keys");
     push_part(L, schema, "items");
-    put(encoder, "[", 1);
+    put_byte(encoder, '[');
     for (lua_Integer i = 1; i <= count; i++) {
         if (i > 1)
-            put(encoder, ",", 1);
+            put_byte(encoder, ',');
         lua_rawgeti(L, array, i);
         encode_value(encoder, lua_gettop(L) - 1);
         lua_pop(L, 1);
     }
-    put(encoder, "]", 1);
+    put_byte(encoder, ']');
     lua_pop(L, 1);
 }
 
@@ -345,7 +350,23 @@ static int f_encode(lua_State *L)
     return 1;
 }
 
-static const luaL_Reg functions[] = {{"encode", f_encode}, {NULL, NULL}};
+// unescape(bytes, from, to) -> what the inside of a JSON string stands for
+static int f_unescape(lua_State *L)
+{
+    size_t size;
+    const char *bytes = luaL_checklstring(L, 1, &size);
+    lua_Integer from = luaL_checkinteger(L, 2), to = luaL_checkinteger(L, 3);
+    luaL_argcheck(L, from >= 1, 2, "must be a position");
+    luaL_argcheck(L, to >= from - 1 && to <= (lua_Integer)size, 3, "must be a position from the first on");
+    struct buffer *out = bind_new_buffer(L);
+    if (json_unescape(bytes + from - 1, (size_t)(to - from + 1), out) < 0)
+        return luaL_error(L, "cannot unescape: bad escape, or not enough memory");
+    lua_pushlstring(L, out->data, out->size);
+    buffer_free(out);
+    return 1;
+}
+
+static const luaL_Reg functions[] = {{"encode", f_encode}, {"unescape", f_unescape}, {NULL, NULL}};
 
 int luaopen_native_json(lua_State *L)
 {

@@ -18,8 +18,9 @@ describe("native.json.encode", function()
     for length = 0, 70 do -- every place in a word and at the ends
       for at = 1, length do
         local plain = ("x"):rep(at - 1)
-        assert.are.equal('"' .. plain .. '\\n' .. ("y"):rep(length - at) .. '"', json.encode(plain .. "\n" .. ("y"):rep(length - at)))
-        assert.are.equal('"' .. plain .. '\u{FFFD}' .. ("y"):rep(length - at) .. '"', json.encode(plain .. "\x80" .. ("y"):rep(length - at)))
+        local rest = ("y"):rep(length - at)
+        assert.are.equal('"' .. plain .. '\\n' .. rest .. '"', json.encode(plain .. "\n" .. rest))
+        assert.are.equal('"' .. plain .. '\u{FFFD}' .. rest .. '"', json.encode(plain .. "\x80" .. rest))
       end
     end
   end)

@@ -4,7 +4,6 @@
 -- Values: objects are tables with string keys, arrays carry the array mark, null is json.null. A number without fraction and
 -- exponent is an integer, or a float where it is beyond 64 bits. Objects and arrays keep apart even when empty.
 
-local cjson = require "cjson"
 local lpeg = require "lpeg"
 local native = require "native.json"
 local text = require "native.text"
@@ -65,46 +64,51 @@ local function float(position, digits)
   return value
 end
 
--- The grammar, from the bottom up. It checks everything but UTF-8 (checked before) and builds the value on the way. The
--- text is LL(1), so what does not match after its first character is an error at that place.
+local function unescape(bytes, from, to)
+  return native.unescape(bytes, from, to - 1)
+end
+
+-- The grammar. It checks everything but UTF-8 (checked before) and builds the value on the way. The text is LL(1), so what
+-- does not match after its first character is an error at that place. Rules rather than patterns inside patterns: LPeg copies
+-- a pattern wherever it is used.
 local function build_grammar()
-  local P, R, S, V, C, Cc, Cf, Cg, Cp, Ct = lpeg.P, lpeg.R, lpeg.S, lpeg.V, lpeg.C, lpeg.Cc, lpeg.Cf, lpeg.Cg, lpeg.Cp, lpeg.Ct
+  local P, R, S, V, C, Cc, Cp, Ct = lpeg.P, lpeg.R, lpeg.S, lpeg.V, lpeg.C, lpeg.Cc, lpeg.Cp, lpeg.Ct
 
   local function refuse(what)
     return P(function(_, position) stop { offset = position - 1, expected = what } end)
   end
-  local function expect(pattern, what)
-    return pattern + refuse(what)
-  end
 
-  local space = S " \t\r\n" ^ 0
-  local digit, hex = R "09", R("09", "af", "AF")
-  local digits = expect(digit, "a digit") * digit ^ 0
-
+  local space, digit, hex = S " \t\r\n" ^ 0, R "09", R("09", "af", "AF")
+  local hex4 = hex * hex * hex * hex
+  local lone = S "dD" * R("89", "af", "AF")
   local surrogates = S "dD" * S "89abAB" * hex * hex * "\\u" * S "dD" * R("cf", "CF") * hex * hex
-  local scalar = hex * hex * hex * hex - S "dD" * R("89", "af", "AF")
-  local escape = "\\" * (S '"\\/bfnrt' + "u" * expect(surrogates + scalar, "four hex digits, surrogates in pairs")
-    + refuse('one of "\\/bfnrtu after \\'))
-  local plain = R(" !", "#[", "]\255")
-  local string = '"' * (C(plain ^ 0) * '"'
-    + C((plain ^ 1 + escape) ^ 0) / function(raw) return cjson.decode('"' .. raw .. '"') end * expect('"', 'the closing "'))
+  local escape = "\\" * (S '"\\/bfnrt' + "u" * (surrogates + (hex4 - lone) + V "bad_unicode") + V "bad_escape")
+  local plain = R(" !", "#[", "]\255") ^ 0
+  local digits = (digit + V "no_digit") * digit ^ 0
+  local integer = P "-" ^ -1 * ("0" * (-digit + V "leading_zero") + digit * digit ^ 0 + V "no_digit")
 
-  local integer = P "-" ^ -1 * ("0" * expect(-digit, "no digit after a leading 0") + R "19" * digit ^ 0 + refuse("a digit"))
-  local fraction = "." * digits
-  local exponent = S "eE" * S "+-" ^ -1 * digits
-  local starts_number = #(digit + "-")
-  local number = starts_number * (C(integer) * -S ".eE" / tonumber + Cp() * C(integer * fraction ^ -1 * exponent ^ -1) / float)
-
-  local member = Cg(Cp() * expect(string, "a member name in double quotes") * space * expect(":", "':'") * space * V "value")
-  local members = Cf(Ct(true) * member * ("," * space * member) ^ 0, add_member)
-  local object = P "{" * open * space * (Ct "}" + members * expect("}", "',' or '}'")) * P(close)
-  local elements = Ct(V "value" * ("," * space * V "value") ^ 0)
-  local array = P "[" * open * space * ((Ct "]" + elements * expect("]", "',' or ']'")) / json.array) * P(close)
-
-  local constant = P "true" * Cc(true) + P "false" * Cc(false) + P "null" * Cc(json.null)
   return P {
-    space * V "value" * expect(-P(1), "the end of the text"),
-    value = (string + number + object + array + constant + refuse("a value")) * space,
+    space * V "value" * (-P(1) + refuse "the end of the text"),
+
+    value = (V "string" + V "number" + V "object" + V "array" + V "constant" + refuse "a value") * space,
+    constant = P "true" * Cc(true) + P "false" * Cc(false) + P "null" * Cc(json.null),
+
+    number = #(digit + "-") * (C(integer) * -S ".eE" / tonumber + Cp() * C(V "float") / float),
+    float = integer * ("." * digits) ^ -1 * (S "eE" * S "+-" ^ -1 * digits) ^ -1,
+
+    string = '"' * (C(plain) * '"' + lpeg.Carg(1) * Cp() * (plain * escape) ^ 0 * plain * Cp() / unescape * ('"' + refuse 'the closing "')),
+
+    object = P "{" * open * space * (Ct "}" + V "members" * ("}" + refuse "',' or '}'")) * P(close),
+    members = lpeg.Cf(Ct(true) * V "member" * ("," * space * V "member") ^ 0, add_member),
+    member = lpeg.Cg(Cp() * (V "string" + refuse "a member name in double quotes") * space * (":" + refuse "':'") * space * V "value"),
+
+    array = P "[" * open * space * ((Ct "]" + V "elements" * ("]" + refuse "',' or ']'")) / json.array) * P(close),
+    elements = Ct(V "value" * ("," * space * V "value") ^ 0),
+
+    bad_escape = refuse 'one of "\\/bfnrtu after \\',
+    bad_unicode = refuse "four hex digits, surrogates in pairs",
+    no_digit = refuse "a digit",
+    leading_zero = refuse "no digit after a leading 0",
   }
 end
 
@@ -165,7 +169,7 @@ function json.decode(bytes, limits)
   if refused then return nil, failure_at(bytes, refused) end
   grammar = grammar or build_grammar()
   depth, max_depth = 0, limits.depth or LIMITS.depth
-  local ok, value = pcall(lpeg.match, grammar, bytes)
+  local ok, value = pcall(lpeg.match, grammar, bytes, 1, bytes)
   if ok then return value end
   if getmetatable(value) ~= stop_mark then error(value, 0) end
   return nil, failure_at(bytes, value)

@@ -19,7 +19,8 @@ local types = {
   run = {
     name = "run", summary = "Runs.", run = function() end,
     arguments = {
-      type = "object", order = { "command", "args", "shell", "working_dir" }, additionalProperties = false, aliases = { cwd = "working_dir" },
+      type = "object", order = { "command", "args", "shell", "working_dir" }, additionalProperties = false,
+      aliases = { cwd = "working_dir" },
       oneOf = { { required = { "command" } }, { required = { "shell" } } },
       properties = {
         command = { type = "string" }, args = { type = "array", items = { type = "string" } }, shell = { type = "string" },
@@ -39,7 +40,8 @@ local fake = {
 
 local function text_of(fields, without)
   local whole = {
-    protocol_version = "1.0", job_id = "j", task_id = "t", constraints = { max_runtime_seconds = 10, max_output_bytes = 1000 }, steps = json.array {},
+    protocol_version = "1.0", job_id = "j", task_id = "t", constraints = { max_runtime_seconds = 10, max_output_bytes = 1000 },
+    steps = json.array {},
   }
   for name, value in pairs(fields or {}) do whole[name] = value end
   if without then whole[without] = nil end
@@ -71,7 +73,9 @@ describe("job.parse", function()
   end)
 
   it("resolves steps", function()
-    local parsed = assert(job.parse(text_of { steps = { { type = "read", args = { path = "x", max_bytes = 5.0 } }, { id = "mine", type = "run", arguments = { shell = "", cwd = "d" } } } }, fake, {}))
+    local parsed = assert(job.parse(text_of {
+      steps = { { type = "read", args = { path = "x", max_bytes = 5.0 } }, { id = "mine", type = "run", arguments = { shell = "", cwd = "d" } } },
+    }, fake, {}))
     assert.are.same({
       { id = "step-1", type = "read", arguments = { path = "x", max_bytes = 5 } },
       { id = "mine", type = "run", arguments = { shell = "", working_dir = "d" } },
@@ -83,8 +87,11 @@ describe("job.parse", function()
   it("names every error at once", function()
     check({
       protocol_version = "2.0", task_id = 5, allowed_paths = {}, constraints = { max_runtime_seconds = 0, network_allowed = true },
-      steps = { { type = "raed", arguments = {} }, { type = "read", args = { pth = "" } }, { type = "run", skill_id = "" }, { type = "run", arguments = { shell = "", args = json.array {} } },
-        { type = "read", args = { path = "a" }, arguments = { path = "a" } }, { arguments = {} }, 7 },
+      steps = {
+        { type = "raed", arguments = {} }, { type = "read", args = { pth = "" } }, { type = "run", skill_id = "" },
+        { type = "run", arguments = { shell = "", args = json.array {} } },
+        { type = "read", args = { path = "a" }, arguments = { path = "a" } }, { arguments = {} }, 7,
+      },
     },
       "/task_id: expected a non-empty string, got the number 5",
       "/constraints/max_runtime_seconds: expected an integer from 1, got the number 0",
@@ -112,16 +119,18 @@ describe("job.parse", function()
   end)
 
   it("wants ids that are unique, defaults included", function()
-    check({ steps = { { id = "a", type = "run", arguments = { shell = "" } }, { id = "a", type = "run", arguments = { shell = "" } } } },
+    local arguments = { shell = "" }
+    check({ steps = { { id = "a", type = "run", arguments = arguments }, { id = "a", type = "run", arguments = arguments } } },
       '/steps/1/id: the id "a" belongs to step 1 and step 2; ids must be unique')
-    check({ steps = { { id = "step-2", type = "run", arguments = { shell = "" } }, { type = "run", arguments = { shell = "" } } } },
+    check({ steps = { { id = "step-2", type = "run", arguments = arguments }, { type = "run", arguments = arguments } } },
       '/steps/0/id: the id "step-2" belongs to step 1 and step 2 (a step without an id is step-N); ids must be unique')
-    check({ steps = { { id = "step-1", type = "run", arguments = { shell = "" } }, { type = "run", arguments = { shell = "" } } } })
-    check({ steps = { { id = "", type = "run", arguments = { shell = "" } } } }, "/steps/0/id: expected a non-empty string, got an empty string")
+    check({ steps = { { id = "step-1", type = "run", arguments = arguments }, { type = "run", arguments = arguments } } })
+    check({ steps = { { id = "", type = "run", arguments = arguments } } }, "/steps/0/id: expected a non-empty string, got an empty string")
   end)
 
   it("lets only an agent's job leave out steps", function()
-    assert.are.same({ "/steps: is missing; expected an array (only a job of agent_inference may leave it out)" }, (lines_of(text_of({}, "steps"))))
+    assert.are.same({ "/steps: is missing; expected an array (only a job of agent_inference may leave it out)" },
+      (lines_of(text_of({}, "steps"))))
     local parsed = assert(job.parse(text_of({ execution_mode = "agent_inference" }, "steps"), fake, {}))
     assert.is_true(json.is_array(parsed.steps))
     check({ steps = json.null }, "/steps: expected an array, got null")
@@ -159,15 +168,16 @@ describe("job.parse", function()
 
   it("says the first errors in one line and counts the others", function()
     local _, failure = lines_of("{}")
-    assert.are.equal("the job is not valid: /protocol_version: is missing; expected a string; /job_id: is missing; expected a non-empty string; "
-      .. "/task_id: is missing; expected a non-empty string; and 2 more", failure.message)
+    assert.are.equal("the job is not valid: /protocol_version: is missing; expected a string; /job_id: is missing; "
+      .. "expected a non-empty string; /task_id: is missing; expected a non-empty string; and 2 more", failure.message)
     assert.are.equal("schema_validation", failure.code)
     _, failure = lines_of("{'a'}")
     assert.are.equal("the job is not valid: (job): line 1, column 2: expected a member name in double quotes, found '''", failure.message)
   end)
 
   it("is strict about what the JSON says", function()
-    for _, text in ipairs { text_of():gsub('"j"', '"j","job_id":"k"'), text_of() .. "x", "\xEF\xBB\xBF" .. text_of(), (text_of():gsub('"j"', '"\xFF"')) } do
+    local good = text_of()
+    for _, text in ipairs { good:gsub('"j"', '"j","job_id":"k"'), good .. "x", "\xEF\xBB\xBF" .. good, (good:gsub('"j"', '"\xFF"')) } do
       assert.are.equal(1, #lines_of(text))
     end
   end)

@@ -43,12 +43,14 @@ describe("schema.validate", function()
     check({ type = "string", minLength = 1 }, '""', "(job): expected a non-empty string, got an empty string")
     check({ type = "string", maxLength = 2 }, '"éé"')
     check({ type = "string", maxLength = 2 }, '"ééé"', '(job): expected a string of at most 2 characters, got the string "ééé"')
-    check({ type = "string", pattern = "^[0-9]+\\.[0-9]+$" }, '"1x0"', [[(job): expected a string that matches ^[0-9]+\.[0-9]+$, got the string "1x0"]])
+    check({ type = "string", pattern = "^[0-9]+\\.[0-9]+$" }, '"1x0"',
+      [[(job): expected a string that matches ^[0-9]+\.[0-9]+$, got the string "1x0"]])
     check({ type = "string", pattern = "^[0-9]+\\.[0-9]+$" }, '"1.0"')
     check({ type = "array", minItems = 1 }, "[]", "(job): expected a non-empty array, got an empty array")
     check({ type = "array", maxItems = 1 }, "[1,2]", "(job): expected at most 1 elements, got an array of 2")
     check({ const = "a" }, '"b"', '(job): expected "a", got the string "b"')
-    check({ enum = { "direct", "agent" } }, '"agnt"', '(job): expected one of "direct" or "agent", got the string "agnt"; did you mean "agent"?')
+    check({ enum = { "direct", "agent" } }, '"agnt"',
+      '(job): expected one of "direct" or "agent", got the string "agnt"; did you mean "agent"?')
     check({ enum = { 1, json.null } }, "null")
   end)
 
@@ -72,7 +74,10 @@ describe("schema.validate", function()
   end)
 
   it("guesses what was meant", function()
-    local wanted = { type = "object", additionalProperties = false, properties = { working_dir = {}, job_id = {}, path = {} }, aliases = { cwd = "working_dir" } }
+    local wanted = {
+      type = "object", additionalProperties = false, properties = { working_dir = {}, job_id = {}, path = {} },
+      aliases = { cwd = "working_dir" },
+    }
     check(wanted, '{"workingDir":1}', '/workingDir: unknown field "workingDir"; did you mean "working_dir"?')
     check(wanted, '{"JOBID":1}', '/JOBID: unknown field "JOBID"; did you mean "job_id"?')
     check(wanted, '{"paht":1}', '/paht: unknown field "paht"; did you mean "path"?')
@@ -83,7 +88,10 @@ describe("schema.validate", function()
   end)
 
   it("takes an alias for its name, not both", function()
-    local wanted = { type = "object", additionalProperties = false, properties = { working_dir = { type = "string" } }, aliases = { cwd = "working_dir" } }
+    local wanted = {
+      type = "object", additionalProperties = false, properties = { working_dir = { type = "string" } },
+      aliases = { cwd = "working_dir" },
+    }
     check(wanted, '{"cwd":"a"}')
     check(wanted, '{"cwd":1}', "/cwd: expected a string, got the number 1")
     check(wanted, '{"cwd":"a","working_dir":"b"}', '/cwd: "cwd" and "working_dir" are two names of one field; give only one')
@@ -95,7 +103,8 @@ describe("schema.validate", function()
     check(wanted, "{}", '(job): expected exactly one of "command", "argv" or "shell", got none')
     check(wanted, '{"argv":[],"shell":""}', '(job): expected exactly one of "command", "argv" or "shell", got "argv" and "shell"')
     check({ oneOf = { { type = "string" }, { type = "integer" } } }, "1")
-    check({ oneOf = { { type = "string" }, { type = "integer" } } }, "[]", "(job): expected exactly one of a string or an integer, got an empty array")
+    check({ oneOf = { { type = "string" }, { type = "integer" } } }, "[]",
+      "(job): expected exactly one of a string or an integer, got an empty array")
   end)
 
   it("reports at most 100 and counts the rest", function()
@@ -105,7 +114,8 @@ describe("schema.validate", function()
 
   it("keeps messages to one short line whatever the names are", function()
     local wanted = { type = "object", additionalProperties = false, properties = { a = { type = "integer" } } }
-    for _, line in ipairs(errors_of(wanted, json.encode { ["evil\n\27[31mname\127"] = 1, [("é"):rep(100000)] = 2, a = ("\r\n"):rep(100000) })) do
+    local value = { ["evil\n\27[31mname\127"] = 1, [("é"):rep(100000)] = 2, a = ("\r\n"):rep(100000) }
+    for _, line in ipairs(errors_of(wanted, json.encode(value))) do
       assert.is_nil(line:find "%c", line)
       assert.is_true(#line < 1000, line)
     end
@@ -114,7 +124,8 @@ describe("schema.validate", function()
   it("follows a schema that holds itself as deep as the value goes", function()
     local entry = { type = "object", additionalProperties = false, properties = { name = { type = "string" } } }
     entry.properties.children = { type = "array", items = entry }
-    check(entry, '{"name":"a","children":[{"children":[{"name":1}]}]}', "/children/0/children/0/name: expected a string, got the number 1")
+    check(entry, '{"name":"a","children":[{"children":[{"name":1}]}]}',
+      "/children/0/children/0/name: expected a string, got the number 1")
     assert.is_nil(metaschema(entry))
     local printed = json.decode(schema.print(entry))
     assert.are.equal("#", printed.properties.children.items["$ref"])
@@ -125,8 +136,10 @@ describe("schema.resolve", function()
   it("names aliases, fills defaults, makes whole floats integers", function()
     local wanted = {
       type = "object", aliases = { cwd = "dir" },
-      properties = { dir = { type = "string" }, n = { type = "integer" }, list = { type = "array", items = { type = "integer" }, default = json.array {} },
-        on = { type = "boolean", default = false } },
+      properties = {
+        dir = { type = "string" }, n = { type = "integer" }, on = { type = "boolean", default = false },
+        list = { type = "array", items = { type = "integer" }, default = json.array {} },
+      },
     }
     local value = schema.resolve(json.decode '{"cwd":"x","n":5.0}', wanted)
     assert.are.same({ dir = "x", n = 5, list = {}, on = false }, value)

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/json: strings and numbers as JSON text. bind/json_spec.lua has more; here are the bounds of memory.
+#include "core/json.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static char *exact_copy(const char *bytes, size_t size) // so that AddressSanitizer sees a read past the end
+{
+    char *copy = malloc(size + !size);
+    memcpy(copy, bytes, size);
+    return copy;
+}
+
+static void check_unescape(const char *inside, const char *wanted, size_t wanted_size)
+{
+    struct buffer out = {0};
+    size_t size = strlen(inside);
+    char *exact = exact_copy(inside, size);
+    assert_int_equal(json_unescape(exact, size, &out), wanted ? 0 : -1);
+    if (wanted) {
+        assert_int_equal(out.size, wanted_size);
+        assert_memory_equal(out.data ? out.data : "", wanted, wanted_size);
+    }
+    free(exact);
+    buffer_free(&out);
+}
+
+#define GOOD(inside, wanted) check_unescape(inside, wanted, sizeof(wanted) - 1)
+#define BAD(inside) check_unescape(inside, NULL, 0)
+
+static void unescapes(void **state)
+{
+    (void)state;
+    GOOD("", "");
+    GOOD("plain", "plain");
+    GOOD("\\\"\\\\\\/\\b\\f\\n\\r\\t", "\"\\/\b\f\n\r\t");
+    GOOD("a\\u0000b\\u00e9\\u20AC\\uFFFF", "a\0b\xC3\xA9\xE2\x82\xAC\xEF\xBF\xBF");
+    GOOD("\\uD83D\\ude00\\udbff\\udfff", "\xF0\x9F\x98\x80\xF4\x8F\xBF\xBF");
+    BAD("\\");
+    BAD("a\\x");
+    BAD("\\u");
+    BAD("\\u12");
+    BAD("\\u12g4");
+    BAD("\\ud800");
+    BAD("\\ud800\\u0041");
+    BAD("\\ud800\\udc0");
+    BAD("\\udc00");
+    BAD("\\ud800xudc00");
+}
+
+static void quotes_at_every_length(void **state)
+{
+    static const char tail[] = "\xC3\xA9\"\n\xFF";
+    (void)state;
+    for (size_t length = 0; length < 40; length++) {
+        char bytes[64];
+        struct buffer out = {0}, back = {0};
+        memset(bytes, 'x', length);
+        memcpy(bytes + length, tail, sizeof tail - 1);
+        size_t size = length + sizeof tail - 1;
+        char *exact = exact_copy(bytes, size);
+        assert_int_equal(json_quote(exact, size, &out), 0);
+        assert_int_equal(out.size, length + 2 + 2 + 2 + 2 + 3);
+        assert_memory_equal(out.data + 1 + length, "\xC3\xA9\\\"\\n\xEF\xBF\xBD\"", 10);
+        assert_int_equal(json_unescape(out.data + 1, out.size - 2, &back), 0);
+        assert_memory_equal(back.data, bytes, size - 1);
+        free(exact);
+        buffer_free(&out);
+        buffer_free(&back);
+    }
+}
+
+static void escapes_every_byte_in_the_smallest_room(void **state)
+{
+    (void)state;
+    for (size_t length = 0; length < 50; length++) {
+        char bytes[50] = {0};
+        struct buffer out = {0};
+        assert_int_equal(json_quote(bytes, length, &out), 0);
+        assert_int_equal(out.size, 2 + 6 * length);
+        buffer_free(&out);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(unescapes),
+        cmocka_unit_test(quotes_at_every_length),
+        cmocka_unit_test(escapes_every_byte_in_the_smallest_room),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
