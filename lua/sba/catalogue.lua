@@ -16,8 +16,6 @@ local catalogue = {}
 ---@field check? fun(arguments: table): string?, string? what the schema cannot say: one line, and the argument it is about
 ---@field run fun(arguments: table, job_context: table): table?, string|table|nil
 
-local PREFIX = "sba.steps."
-
 local function mistake_in(step, name)
   if type(step) ~= "table" then return "returns no table" end
   if step.name ~= name then return ("calls itself '%s'"):format(tostring(step.name)) end
@@ -37,7 +35,7 @@ local checked = {}
 ---@return string[] the names of all step types, in byte order
 function catalogue.names()
   if not names then
-    names, known = bundle.list(PREFIX), {}
+    names, known = bundle.list "sba.steps.", {}
     for _, name in ipairs(names) do known[name] = true end
   end
   return names
@@ -49,7 +47,7 @@ function catalogue.get(name)
   catalogue.names()
   if not known[name] then return nil end
   if not checked[name] then
-    local step = require(PREFIX .. name)
+    local step = require("sba.steps." .. name)
     local mistake = mistake_in(step, name)
     if mistake then error(("lua/sba/steps/%s.lua %s"):format(name, mistake), 0) end
     checked[name] = step

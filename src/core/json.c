@@ -24,8 +24,8 @@ static inline bool is_plain(unsigned char byte)
     return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
 }
 
-// Copies the bytes at the start that stand for themselves, a word at a time while there is one, and returns how many. There
-// is room for all of them. No memcpy of the run: most runs are shorter than the call.
+// Copies the bytes at the start that stand for themselves, a word at a time while there is one, and returns how many.
+// There is room for all of them. No memcpy of the run: most runs are shorter than the call.
 static size_t copy_plain(const char *bytes, size_t size, char *to)
 {
     size_t i = 0;

@@ -13,15 +13,15 @@
 // Appends the bytes as a JSON string, quotes included. What is not UTF-8 becomes U+FFFD, as text_repair has it.
 int json_quote(const char *bytes, size_t size, struct buffer *out);
 
-// Appends what the inside of a JSON string (without its quotes) stands for. The escapes must be well-formed, surrogates in
-// pairs: -1 too where one is not.
+// Appends what the inside of a JSON string (without its quotes) stands for. The escapes must be well-formed, surrogates
+// in pairs: -1 too where one is not.
 int json_unescape(const char *bytes, size_t size, struct buffer *out);
 
 // Appends all digits.
 int json_integer(int64_t value, struct buffer *out);
 
-// Appends the fewest digits that read back as value, which is finite. A whole number keeps its ".0" or exponent, so that
-// it reads back as a float where that is told from an integer.
+// Appends the fewest digits that read back as value, which is finite. A whole number keeps its ".0" or exponent, so
+// that it reads back as a float where that is told from an integer.
 int json_float(double value, struct buffer *out);
 
 #endif

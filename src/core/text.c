@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// UTF-8, base64 and SHA-256, see text.h. The SHA-256 functions are OpenSSL's low-level ones, because the newer interface
-// loads a provider first, which costs a short job more than its own work.
+// UTF-8, base64 and SHA-256, see text.h. The SHA-256 functions are OpenSSL's low-level ones, because the newer
+// interface loads a provider first, which costs a short job more than its own work.
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "core/text.h"
 

@@ -75,8 +75,8 @@ static bool slow_is_utf8(const unsigned char *p, size_t size)
 
 static void agrees_with_a_second_opinion(void **state)
 {
-    static const unsigned char likely[] = {'a', 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xC1, 0xC2, 0xDF,
-                                           0xE0, 0xE1, 0xED, 0xEF, 0xF0, 0xF1, 0xF4, 0xF5, 0xFF};
+    static const unsigned char likely[] = {'a',  0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xC1, 0xC2,
+                                           0xDF, 0xE0, 0xE1, 0xED, 0xEF, 0xF0, 0xF1, 0xF4, 0xF5, 0xFF};
     unsigned char bytes[80];
     (void)state;
     srand(1);
@@ -103,8 +103,14 @@ static void cuts_between_characters(void **state)
 
 static void base64_goes_both_ways(void **state)
 {
-    static const char *const pairs[][2] = {{"", ""},           {"f", "Zg=="},         {"fo", "Zm8="},        {"foo", "Zm9v"},
-                                           {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"}, {"\xFB\xFF\xFE", "+//+"}};
+    static const char *const pairs[][2] = {{"", ""},
+                                           {"f", "Zg=="},
+                                           {"fo", "Zm8="},
+                                           {"foo", "Zm9v"},
+                                           {"foob", "Zm9vYg=="},
+                                           {"fooba", "Zm9vYmE="},
+                                           {"foobar", "Zm9vYmFy"},
+                                           {"\xFB\xFF\xFE", "+//+"}};
     (void)state;
     for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
         struct buffer encoded = {0}, decoded = {0};
@@ -122,8 +128,8 @@ static void base64_goes_both_ways(void **state)
 
 static void base64_is_strict(void **state)
 {
-    static const char *const bad[] = {"Z",     "Zg",    "Zg=",      "Zg===",     "====",     "=",        "Zh==",     "Zm9=",
-                                      "Zm9v\n", "Zm 9v", "Zm9v=Zg=", "Zg==Zg==", "Zm-_",     "Zm9vZ===", "Z===",     "\x80mmm"};
+    static const char *const bad[] = {"Z",      "Zg",    "Zg=",      "Zg===",    "====", "=",        "Zh==", "Zm9=",
+                                      "Zm9v\n", "Zm 9v", "Zm9v=Zg=", "Zg==Zg==", "Zm-_", "Zm9vZ===", "Z===", "\x80mmm"};
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct buffer out = {0};
@@ -153,9 +159,12 @@ static void sha256_in_pieces(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(repairs_as_the_standard_says), cmocka_unit_test(repairs_what_is_cut_off),
-        cmocka_unit_test(agrees_with_a_second_opinion), cmocka_unit_test(cuts_between_characters),
-        cmocka_unit_test(base64_goes_both_ways),        cmocka_unit_test(base64_is_strict),
+        cmocka_unit_test(repairs_as_the_standard_says),
+        cmocka_unit_test(repairs_what_is_cut_off),
+        cmocka_unit_test(agrees_with_a_second_opinion),
+        cmocka_unit_test(cuts_between_characters),
+        cmocka_unit_test(base64_goes_both_ways),
+        cmocka_unit_test(base64_is_strict),
         cmocka_unit_test(sha256_in_pieces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,7 +74,9 @@ describe("job.parse", function()
 
   it("resolves steps", function()
     local parsed = assert(job.parse(text_of {
-      steps = { { type = "read", args = { path = "x", max_bytes = 5.0 } }, { id = "mine", type = "run", arguments = { shell = "", cwd = "d" } } },
+      steps = {
+        { type = "read", args = { path = "x", max_bytes = 5.0 } }, { id = "mine", type = "run", arguments = { shell = "", cwd = "d" } },
+      },
     }, fake, {}))
     assert.are.same({
       { id = "step-1", type = "read", arguments = { path = "x", max_bytes = 5 } },
