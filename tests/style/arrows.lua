@@ -126,17 +126,26 @@ local function c_graph()
   return graph
 end
 
----Requires of lua/sba/. require("sba.steps." .. name) counts as the module "sba.steps.".
+---What a line requires after the word: a name in quotes, or what begins one: "sba.steps." .. name, PREFIX .. name.
+local function required(line, after, constants)
+  local constant = line:match("^%s*%(%s*([%u_]+)%s*%.%.", after)
+  return constants[constant] or line:match("^[%s(,]*[\"']([^\"']+)[\"']", after)
+end
+
+---Requires of lua/sba/.
 local function lua_graph()
   local graph = {}
   for _, file in ipairs(files_below(root .. "/lua/sba", "%.lua$")) do
     local name = "sba." .. file:gsub("%.lua$", ""):gsub("/init$", ""):gsub("/", ".")
+    local constants = {}
     graph[name] = {}
     for number, line in ipairs(lines_of(root .. "/lua/sba/" .. file)) do
+      local constant, value = line:match("^local ([%u_]+) = \"([^\"]*)\"$")
+      if constant then constants[constant] = value end
       local place = ("lua/sba/%s:%d"):format(file, number)
       if line:find("^%s*%-%-") then line = "" end
       for after in line:gmatch("%f[%w_]require%f[^%w_]()") do
-        local target = line:match("^[%s(,]*[\"']([^\"']+)[\"']", after)
+        local target = required(line, after, constants)
         if not target then
           fail("%s: this require cannot be read: %s", place, line)
         elseif not layer_of(lua_layers, target) then
