@@ -34,7 +34,7 @@ local function compile(file, chunk_name)
   local source = handle:read("a")
   handle:close()
   local chunk, message = load(source, chunk_name, "t")
-  if not chunk then fail("%s", message) end
+  if not chunk then fail("%s: %s", file, message) end
   return string.dump(chunk)
 end
 
