@@ -1,0 +1,99 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- cynode-sba --lua races.lua WORKSPACE ROUNDS: works on files of a workspace while "dir" is exchanged with something that
+-- leads outside. Prints how often each kind of work succeeded and was refused; whatever it saw of the outside, it says so
+-- and ends with status 9.
+local search = require "native.search"
+local workspace = require "native.workspace"
+
+local root, rounds = arg[1], tonumber(arg[2])
+local folder = assert(workspace.open(root))
+local secret = assert(search.compile("SECRET"))
+local done, refused = {}, {}
+
+local function leak(kind, what)
+  print("LEAK: " .. kind .. ": " .. what)
+  os.exit(9)
+end
+
+-- Whatever the outside holds, names and sizes too, is recognised.
+local function inspect(kind, entry)
+  if entry.name:find("outsider", 1, true) or entry.size_bytes == 31337 then leak(kind, entry.name) end
+  for _, child in ipairs(entry.children or {}) do inspect(kind, child) end
+end
+
+local work = {
+  read = function(path)
+    local read, failure = folder:read(path, { digest = true })
+    if read and (read.content:find("SECRET", 1, true) or read.size_bytes == 31337) then leak("read", path) end
+    return read, failure
+  end,
+  write = function(path, i) return folder:write(path:gsub("file$", "written"), "from inside " .. i) end,
+  append = function(path, i)
+    return folder:write(path:gsub("file$", "appended"), i % 100 == 0 and "" or "more", { append = i % 100 ~= 0 })
+  end,
+  create = function(path, i) return folder:write(path:gsub("file$", "made/" .. i % 7 .. "/new"), "x") end,
+  tree = function(path)
+    local tree, failure = folder:tree((path:gsub("/[^/]*$", "")))
+    if tree then inspect("tree", tree) end
+    return tree, failure
+  end,
+  whole_tree = function()
+    local tree, failure = folder:tree(".")
+    if tree then inspect("whole_tree", tree) end
+    return tree, failure
+  end,
+  stat = function(path)
+    local status, failure = folder:stat(path)
+    if status and status.size_bytes == 31337 then leak("stat", path) end
+    return status, failure
+  end,
+  search = function(path)
+    local found, failure = secret:files(folder, (path:gsub("/[^/]*$", "")))
+    if found and #found.matches > 0 then leak("search", found.matches[1].path) end
+    return found, failure
+  end,
+  files = function()
+    local files, failure = folder:files(1000)
+    for _, file in ipairs(files or {}) do
+      if file.path:find("outsider", 1, true) or file.size_bytes == 31337 then leak("files", file.path) end
+    end
+    return files, failure
+  end,
+  transaction = function(path, i)
+    local change <close> = folder:transaction()
+    local staged, failure = change:write((path:gsub("file$", "staged")), "from inside " .. i)
+    if not staged then return nil, failure end
+    staged, failure = change:write((path:gsub("file$", "deep/er/staged")), "from inside " .. i)
+    if not staged then return nil, failure end
+    return change:commit()
+  end,
+  removal = function(path)
+    local change <close> = folder:transaction()
+    local staged, failure = change:remove((path:gsub("file$", "victim")))
+    if not staged then return nil, failure end
+    return change:commit()
+  end,
+  chmod = function(path)
+    local change <close> = folder:transaction()
+    local staged, failure = change:chmod(path, 384)
+    if not staged then return nil, failure end
+    return change:commit()
+  end,
+}
+
+local paths = { "dir/file", "dir/sub/file", "dir/sub/../file", "dir/sub/../../dir/file" }
+local passing = { path_escape = true, not_found = true, not_a_directory = true, io_error = true, not_a_file = true,
+  already_exists = true, too_many_links = true }
+
+for i = 1, rounds do
+  for kind, one in pairs(work) do
+    if (kind ~= "files" and kind ~= "whole_tree") or i % 10 == 0 then
+      local result, failure = one(paths[i % #paths + 1], i)
+      local counts = result and done or refused
+      counts[kind] = (counts[kind] or 0) + 1
+      if not result and not passing[failure.code] then leak(kind, "unexpected: " .. failure.code .. ": " .. failure.message) end
+    end
+  end
+end
+
+for kind in pairs(work) do print(kind, done[kind] or 0, refused[kind] or 0) end
