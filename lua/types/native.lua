@@ -63,6 +63,11 @@ function interrupt.reason() end
 ---@return "SIGTERM"|"SIGINT"|nil
 function interrupt.signal() end
 
+---Waits. Errors: timeout, cancelled.
+---@param seconds number
+---@return true|nil, native.failure?
+function interrupt.sleep(seconds) end
+
 ---The work is over: from here on nothing is cut short, so that the result can be written.
 function interrupt.lift() end
 

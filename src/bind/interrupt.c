@@ -73,6 +73,18 @@ static int f_signal(lua_State *L)
     return 1;
 }
 
+// sleep(seconds) -> true | nil, failure where work must stop before
+static int f_sleep(lua_State *L)
+{
+    struct error error = {0};
+    lua_Number seconds = luaL_checknumber(L, 1);
+    luaL_argcheck(L, seconds >= 0 && seconds < 1e9, 1, "must be from 0 to 1e9 seconds");
+    if (interrupt_sleep((int64_t)(seconds * 1000), &error) < 0)
+        return bind_fail(L, &error);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
 static int f_lift(lua_State *L)
 {
     (void)L;
@@ -88,6 +100,7 @@ static const luaL_Reg functions[] = {
     {"remaining", f_remaining},
     {"reason", f_reason},
     {"signal", f_signal},
+    {"sleep", f_sleep},
     {"lift", f_lift},
     {NULL, NULL},
 };

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -125,6 +126,17 @@ int interrupt_poll_timeout(int64_t wished)
     if (left == INT64_MAX)
         return -1;
     return left > INT_MAX ? INT_MAX : (int)left;
+}
+
+int interrupt_sleep(int64_t milliseconds, struct error *error)
+{
+    for (int64_t end = interrupt_now() + milliseconds, left; (left = end - interrupt_now()) > 0;) {
+        if (interrupt_check(error) < 0)
+            return -1;
+        struct pollfd cancel = {.fd = interrupt_fd(), .events = POLLIN};
+        poll(&cancel, 1, interrupt_poll_timeout(left));
+    }
+    return interrupt_check(error);
 }
 
 void interrupt_lift(void)

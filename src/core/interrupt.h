@@ -52,6 +52,9 @@ int interrupt_fd(void);
 // whichever is less.
 int interrupt_poll_timeout(int64_t wished);
 
+// Waits that many milliseconds. 0, or -1 and *error filled as by interrupt_check where work must stop before.
+int interrupt_sleep(int64_t milliseconds, struct error *error);
+
 // The work is over, for whatever reason: from here on nothing is cut short, so that the result can be written.
 void interrupt_lift(void);
 

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What can go wrong between a client and a model server. A fault is a name, or {"name": ..., its own fields}.
+
+Instead of an answer:
+    tools_unsupported, think_unsupported  400 as Ollama and others say it; "text" replaces the words, "status" the status
+    model_missing, bad_request, context_exceeded, quota, script_ended
+    busy                    503                       rate_limited   429, "retry_after": what the header says, absent: none
+    rate_limited_until      429, Retry-After as an HTTP date "seconds" from now
+    status                  "status" and "body" as given
+    html, empty, invalid_json, huge ("bytes", default 2 GB of content), nothing (closed without a byte)
+    silence                 "seconds" before the first byte, then as if nothing was
+
+In the stream:
+    calls_on_done           all calls on Ollama's last line    no_done       the last line or [DONE] is missing
+    error_midstream         an error after the first line      cut_midline   closed in the middle of a line
+    unended                 ends in good order after the first line          endless   never ends
+    pause                   "seconds" after the first line     byte_by_byte  one byte at a time
+    keep_alives             comment and blank lines between the events       crlf      lines end CR LF
+    error_event             an "error:" line, as older llama-server has it   not_streamed   one JSON object although a stream was asked for
+
+In the reply (model.py): arguments_swapped (a string for an object and the other way round), garbage_arguments, parallel_index_0,
+prompt_cut ("window": of which the half is left)
+"""
+import email.utils
+import time
+
+REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed",
+           429: "Too Many Requests", 500: "Internal Server Error", 502: "Bad Gateway", 503: "Service Unavailable"}
+
+
+class Fault:
+    def __init__(self, given):
+        self.fields = given if isinstance(given, dict) else {}
+        self.name = self.fields.get("name") if isinstance(given, dict) else given
+
+    def get(self, field, otherwise=None):
+        return self.fields.get(field, otherwise)
+
+
+def refuse(answer, ollama, status, text, *headers, **fields):
+    """An error in the words of the one or the other."""
+    body = {"error": text} if ollama else \
+        {"error": {"message": text, "type": fields.pop("type", "invalid_request_error"), "param": None, "code": None, **fields}}
+    answer.whole(status, body, "application/json", *headers)
+
+
+REFUSALS = {
+    "tools_unsupported": (400, "registry.ollama.ai/library/m does not support tools"),
+    "think_unsupported": (400, '"m" does not support thinking'),
+    "model_missing": (404, "model 'm' not found"),
+    "bad_request": (400, "json: cannot unmarshal string into Go struct field"),
+    "busy": (503, "server busy, please try again.  maximum pending requests exceeded"),
+    "rate_limited": (429, "Rate limit reached"),
+    "rate_limited_until": (429, "Rate limit reached"),
+    "script_ended": (500, "the script of the test has no more replies"),
+}
+
+
+def refuse_by_name(fault, answer, ollama):
+    status, text = REFUSALS[fault.name]
+    headers = []
+    if fault.get("retry_after") is not None:
+        headers.append(f"Retry-After: {fault.get('retry_after')}")
+    if fault.name == "rate_limited_until":
+        headers.append("Retry-After: " + email.utils.formatdate(time.time() + fault.get("seconds"), usegmt=True))
+    refuse(answer, ollama, fault.get("status", status), fault.get("text", text), *headers)
+
+
+def context_exceeded(fault, answer, ollama):
+    window = fault.get("window", 4096)
+    inner = '{"error":{"code":400,"message":"the request exceeds the available context size","type":' \
+            f'"exceed_context_size_error","n_prompt_tokens":{window * 2},"n_ctx":{window}}}}}'
+    if ollama:
+        return answer.whole(400, {"error": inner})
+    answer.whole(400, inner.encode())
+
+
+def huge(fault, answer, _):
+    size = fault.get("bytes", 2 << 30)
+    answer.keep = False
+    answer.head(200, "application/x-ndjson", f"Content-Length: {size}")
+    block = b'{"message":{"role":"assistant","content":"' + b"x" * (1 << 20)
+    while size > 0:
+        answer.connection.sendall(block[:size])
+        size -= len(block)
+        block = b"x" * (1 << 20)
+
+
+def say_status(fault, answer, _):
+    body = fault.get("body", "")
+    answer.whole(fault.get("status"), body.encode() if isinstance(body, str) else body, fault.get("kind", "application/json"))
+
+
+def nothing(_, answer, __):
+    answer.keep = False
+
+
+INSTEAD = {
+    "status": say_status, "context_exceeded": context_exceeded, "huge": huge, "nothing": nothing,
+    "quota": lambda _, answer, ollama: refuse(answer, ollama, 429, "You exceeded your current quota", code="insufficient_quota"),
+    "html": lambda _, answer, __: answer.whole(200, b"<html><body><h1>Welcome</h1></body></html>\n", "text/html"),
+    "empty": lambda _, answer, __: answer.whole(200, b""),
+    "invalid_json": lambda _, answer, __: answer.whole(200, b'{"message": {"content": oops}}\n'),
+    **{name: refuse_by_name for name in REFUSALS},
+}
+
+
+def instead(fault, answer, stopping, ollama=True):
+    """Answers with the fault alone; False where the real answer must follow."""
+    if fault.name == "silence":
+        stopping.wait(fault.get("seconds"))
+    if fault.name not in INSTEAD:
+        return False
+    INSTEAD[fault.name](fault, answer, ollama)
+    return True
+
+
+def endless(answer, writer, stopping):
+    answer.keep = False
+    while not stopping.is_set():
+        answer.chunk(writer.endless_line())
+
+
+def bent(fault, lines):
+    """The lines of a stream as the fault has them."""
+    for line in lines:
+        if fault.name == "crlf":
+            line = line.replace(b"\n", b"\r\n")
+        if fault.name == "keep_alives":
+            yield b": keep-alive\n\n\n"
+        yield line
+
+
+def is_last(line):
+    return b'"done": true' in line or b'"finish_reason": "' in line
+
+
+def stream(fault, answer, writer, stopping):
+    """Streams a reply, bent by the fault."""
+    if fault.name == "endless":
+        return endless(answer, writer, stopping)
+    for index, line in enumerate(bent(fault, writer.lines())):
+        if fault.name == "no_done" and (is_last(line) or b'"choices": []' in line):
+            continue
+        if fault.name == "cut_midline" and index == 1:
+            answer.keep = False
+            return answer.raw(b"%x\r\n%s" % (len(line), line[:len(line) // 2]))
+        answer.chunk(line)
+        if index == 0 and fault.name == "error_midstream":
+            answer.chunk(writer.error_line(fault.get("text", "llama runner process has terminated")))
+            break
+        if index == 0 and fault.name == "error_event":
+            answer.chunk(b'error: {"code":500,"message":"slot unavailable","type":"server_error"}\n\n')
+            break
+        if index == 0 and fault.name == "unended":
+            break
+        if index == 0 and fault.name == "pause":
+            stopping.wait(fault.get("seconds"))
+    answer.end()

@@ -1,0 +1,388 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A scripted model server that speaks Ollama's API and the OpenAI-compatible one, with every fault a client may meet.
+
+    python3 tests/servers/model.py --script FILE [--listen 127.0.0.1:0 | unix:/path] [--record FILE]
+
+prints its URL and serves until it is ended. In tests:
+
+    with model.Server({"models": {"m": {}}, "replies": [{"content": "hi"}]}) as server: ... server.url, server.requests
+
+The script (all but models and replies may be left out):
+
+    {"models": {"NAME": {"capabilities": ["completion", "tools"], or null for an old server that does not say
+                         "tools": true,             whether a request with tools is taken; default: as the capabilities say
+                         "context_length": 32768,   trained; null: not said
+                         "num_ctx": 8192,           of the Modelfile
+                         "loaded": 4096}},          what /api/ps says; default: the last request's num_ctx
+     "replies": [REPLY, ...],                       one a chat request, in order; after the last: status 500
+     "formats": ["ollama", "openai"],               which paths exist
+     "probe_fault": FAULT}                          of every request that is no chat
+
+    REPLY = {"content", "thinking", "tool_calls": [{"name", "arguments", "id"?}], "done_reason", "prompt_tokens",
+             "completion_tokens", "piece": characters a streamed piece (default 8), "fault": FAULT}
+    FAULT = "NAME" or {"name": "NAME", ...}, see faults.py beside this file.
+
+Where prompt_tokens is not given, it is a quarter of the request's bytes. Every request is kept: in server.requests and, with
+--record, as a line of JSON in FILE, each {"method", "path", "headers", "body"}; body is decoded.
+"""
+import argparse
+import json
+import os
+import pathlib
+import socket
+import sys
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import faults  # noqa: E402  (beside this file)
+
+CREATED = "2026-01-31T09:05:00.123Z"
+
+
+class Answer:
+    """Writes one HTTP answer, whole or as chunks. Faults replace or bend its parts."""
+
+    def __init__(self, connection, fault):
+        self.connection, self.fault, self.keep = connection, fault, True
+
+    def raw(self, data):
+        if self.fault.name == "byte_by_byte":
+            for index in range(len(data)):
+                self.connection.sendall(data[index:index + 1])
+        else:
+            self.connection.sendall(data)
+
+    def head(self, status, kind, *more):
+        self.raw("\r\n".join([f"HTTP/1.1 {status} {faults.REASONS.get(status, 'Unknown')}", f"Content-Type: {kind}",
+                              *more, "", ""]).encode())
+
+    def whole(self, status, body, kind="application/json; charset=utf-8", *more):
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.head(status, kind, f"Content-Length: {len(data)}", *more)
+        self.raw(data)
+
+    def begin(self, kind):
+        self.head(200, kind, "Transfer-Encoding: chunked")
+
+    def chunk(self, data):
+        self.raw(b"%x\r\n%s\r\n" % (len(data), data))
+
+    def end(self):
+        self.raw(b"0\r\n\r\n")
+
+
+def pieces(text, size):
+    return [text[i:i + size] for i in range(0, len(text), size)]
+
+
+class Ollama:
+    """/api/chat: NDJSON, a call whole on one line, arguments an object."""
+    kind = "application/x-ndjson"
+
+    def __init__(self, request, reply, fault):
+        self.request, self.reply, self.fault = request, reply, fault
+
+    def line(self, message, **fields):
+        value = {"model": self.request["model"], "created_at": CREATED, "message": {"role": "assistant", **message},
+                 "done": False, **fields}
+        return json.dumps(value).encode() + b"\n"
+
+    def calls(self):
+        calls = []
+        for index, call in enumerate(self.reply.get("tool_calls", [])):
+            arguments = call.get("arguments", {})
+            if self.fault.name == "arguments_swapped":
+                arguments = json.dumps(arguments)
+            elif self.fault.name == "garbage_arguments":
+                arguments = '{"path": "a", oops'
+            function = {"index": 0 if self.fault.name == "parallel_index_0" else index, "name": call["name"],
+                        "arguments": arguments}
+            calls.append({**({"id": call["id"]} if "id" in call else {}), "function": function})
+        return calls
+
+    def last(self, message):
+        reply = self.reply
+        counts = {"prompt_eval_count": reply["prompt_tokens"], "eval_count": reply["completion_tokens"]}
+        return self.line(message, done=True, done_reason=reply.get("done_reason", "stop"), total_duration=1,
+                         load_duration=1, prompt_eval_duration=1, eval_duration=1,
+                         **{name: count for name, count in counts.items() if count})
+
+    def lines(self):
+        size, calls = self.reply.get("piece", 8), self.calls()
+        for piece in pieces(self.reply.get("thinking", ""), size):
+            yield self.line({"content": "", "thinking": piece})
+        for piece in pieces(self.reply.get("content", ""), size):
+            yield self.line({"content": piece})
+        late = self.fault.name == "calls_on_done"
+        for call in [] if late else calls:
+            yield self.line({"content": "", "tool_calls": [call]})
+        yield self.last({"content": "", **({"tool_calls": calls} if late and calls else {})})
+
+    def error_line(self, text):
+        return json.dumps({"error": text}).encode() + b"\n"
+
+    def endless_line(self):
+        return self.line({"content": "again and again "})
+
+    def whole(self):
+        reply = self.reply
+        message = {"content": reply.get("content", "")}
+        if reply.get("thinking"):
+            message["thinking"] = reply["thinking"]
+        if reply.get("tool_calls"):
+            message["tool_calls"] = self.calls()
+        return self.last(message).rstrip() if self.fault.name != "no_done" else self.line(message).rstrip()
+
+
+class OpenAI:
+    """/v1/chat/completions: server-sent events, arguments a string in fragments."""
+    kind = "text/event-stream"
+
+    def __init__(self, request, reply, fault):
+        self.request, self.reply, self.fault = request, reply, fault
+
+    def event(self, delta=None, finish=None, **fields):
+        choices = [] if delta is None else [{"index": 0, "delta": delta, "finish_reason": finish}]
+        value = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1790000000,
+                 "model": self.request["model"], "choices": choices, **fields}
+        return b"data: " + json.dumps(value).encode() + b"\n\n"
+
+    def arguments(self, call):
+        if self.fault.name == "garbage_arguments":
+            return '{"path": "a", oops'
+        arguments = call.get("arguments", {})
+        return arguments if self.fault.name == "arguments_swapped" else json.dumps(arguments)
+
+    def call_events(self, index, call):
+        slot = 0 if self.fault.name == "parallel_index_0" else index
+        arguments = self.arguments(call)
+        fragments = [arguments] if isinstance(arguments, dict) else ["", *pieces(arguments, 5)]
+        head = {"index": slot, "id": call.get("id", f"call_{index + 1}"), "type": "function",
+                "function": {"name": call["name"], "arguments": fragments[0]}}
+        yield self.event({"tool_calls": [head]})
+        for fragment in fragments[1:]:
+            yield self.event({"tool_calls": [{"index": slot, "function": {"arguments": fragment}}]})
+
+    def finish(self):
+        return self.reply.get("done_reason", "tool_calls" if self.reply.get("tool_calls") else "stop")
+
+    def usage(self):
+        prompt, completion = self.reply["prompt_tokens"], self.reply["completion_tokens"]
+        return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+
+    def lines(self):
+        size = self.reply.get("piece", 8)
+        yield self.event({"role": "assistant", "content": None})
+        for piece in pieces(self.reply.get("thinking", ""), size):
+            yield self.event({"reasoning_content": piece})
+        for piece in pieces(self.reply.get("content", ""), size):
+            yield self.event({"content": piece})
+        for index, call in enumerate(self.reply.get("tool_calls", [])):
+            yield from self.call_events(index, call)
+        yield self.event({}, self.finish())
+        if (self.request.get("stream_options") or {}).get("include_usage"):
+            yield self.event(usage=self.usage())
+        if self.fault.name != "no_done":
+            yield b"data: [DONE]\n\n"
+
+    def error_line(self, text):
+        return b"data: " + json.dumps({"error": {"message": text, "type": "api_error", "code": 500}}).encode() + b"\n\n"
+
+    def endless_line(self):
+        return self.event({"content": "again and again "})
+
+    def whole(self):
+        reply = self.reply
+        calls = [{"id": call.get("id", f"call_{index + 1}"), "type": "function",
+                  "function": {"name": call["name"], "arguments": self.arguments(call)}}
+                 for index, call in enumerate(reply.get("tool_calls", []))]
+        message = {"role": "assistant", "content": reply.get("content") or None, "refusal": None}
+        if calls:
+            message["tool_calls"] = calls
+        return json.dumps({"id": "chatcmpl-1", "object": "chat.completion", "created": 1790000000,
+                           "model": self.request["model"], "usage": self.usage(),
+                           "choices": [{"index": 0, "finish_reason": self.finish(), "message": message}]}).encode()
+
+
+class Server:
+    """Serves a script in threads, one a connection. A context manager."""
+
+    def __init__(self, script, listen="127.0.0.1:0", record=None):
+        self.models, self.replies = script["models"], list(script["replies"])
+        self.formats = script.get("formats", ["ollama", "openai"])
+        self.probe_fault = faults.Fault(script.get("probe_fault"))
+        self.requests, self.record, self.lock, self.windows = [], record, threading.Lock(), {}
+        self.stopping = threading.Event()
+        if listen.startswith("unix:"):
+            self.socket = socket.socket(socket.AF_UNIX)
+            self.socket.bind(listen[5:])
+            os.chmod(listen[5:], 0o666)
+            self.url = "http+unix://" + listen[5:].replace("%", "%25").replace("/", "%2F")
+        else:
+            host, port = listen.rsplit(":", 1)
+            self.socket = socket.create_server((host, int(port)))
+            self.url = f"http://{host}:{self.socket.getsockname()[1]}"
+        self.socket.listen(64)
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stopping.set()
+        try:
+            self.socket.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        self.socket.close()
+
+    def chats(self):
+        """The bodies of the chat requests, in order."""
+        return [request["body"] for request in self.requests if "/chat" in request["path"]]
+
+    def accept(self):
+        while True:
+            try:
+                connection, _ = self.socket.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+
+    def serve(self, connection):
+        with connection:
+            try:
+                while (request := self.read(connection)) and self.answer(connection, request):
+                    pass
+            except OSError:
+                pass
+
+    def read(self, connection):
+        data = b""
+        while b"\r\n\r\n" not in data:
+            more = connection.recv(65536)
+            if not more:
+                return None
+            data += more
+        head, body = data.split(b"\r\n\r\n", 1)
+        first, *lines = head.decode("latin-1").split("\r\n")
+        headers = {name.lower(): value.strip() for name, value in (line.split(":", 1) for line in lines)}
+        while len(body) < int(headers.get("content-length", 0)):
+            body += connection.recv(65536)
+        method, path, _ = first.split(" ")
+        request = {"method": method, "path": path, "headers": headers, "body": json.loads(body) if body else None,
+                   "size": len(body)}
+        with self.lock:
+            self.requests.append(request)
+            if self.record:
+                with open(self.record, "a", encoding="utf-8") as file:
+                    file.write(json.dumps(request) + "\n")
+        return request
+
+    def answer(self, connection, request):
+        """Answers a request; whether the connection goes on."""
+        path = request["path"]
+        if path == "/api/chat" and "ollama" in self.formats:
+            return self.chat(connection, request, Ollama)
+        if path == "/v1/chat/completions" and "openai" in self.formats:
+            return self.chat(connection, request, OpenAI)
+        answer = Answer(connection, self.probe_fault)
+        if faults.instead(self.probe_fault, answer, self.stopping):
+            return answer.keep
+        probe = self.probes().get(path)
+        if not probe:
+            answer.whole(404, b"404 page not found", "text/plain")
+        else:
+            answer.whole(*probe(request["body"]))
+        return answer.keep
+
+    def probes(self):
+        ollama = {"/": lambda _: (200, b"Ollama is running", "text/plain"),
+                  "/api/version": lambda _: (200, {"version": "0.32.9"}), "/api/tags": self.tags, "/api/show": self.show,
+                  "/api/ps": self.ps}
+        openai = {"/v1/models": self.model_list}
+        return {**(ollama if "ollama" in self.formats else {}), **(openai if "openai" in self.formats else {})}
+
+    def tags(self, _):
+        return 200, {"models": [{"name": name, "model": name, "modified_at": CREATED, "size": 1, "digest": "d" * 64,
+                                 "details": {"family": "test"}} for name in self.models]}
+
+    def show(self, body):
+        model = self.models.get(body.get("model")) or self.models.get(body.get("model", "") + ":latest")
+        if model is None:
+            return 404, {"error": f"model '{body.get('model')}' not found"}
+        info = {"general.architecture": "test"}
+        if model.get("context_length", 32768):
+            info["test.context_length"] = model.get("context_length", 32768)
+        shown = {"details": {"family": "test"}, "model_info": info, "template": "", "modified_at": CREATED}
+        if "num_ctx" in model:
+            shown["parameters"] = f"stop                           \"<|end|>\"\nnum_ctx                        {model['num_ctx']}"
+        capabilities = model.get("capabilities", ["completion", "tools"])
+        return 200, {**shown, **({} if capabilities is None else {"capabilities": capabilities})}
+
+    def ps(self, _):
+        return 200, {"models": [{"name": name, "model": name, "expires_at": CREATED, "size_vram": 1,
+                                 "context_length": model.get("loaded", self.windows.get(name))}
+                                for name, model in self.models.items() if model.get("loaded", self.windows.get(name))]}
+
+    def model_list(self, _):
+        data = [{"id": name, "object": "model", "created": 1, "owned_by": "test",
+                 **({"max_model_len": model["max_model_len"]} if "max_model_len" in model else {})}
+                for name, model in self.models.items()]
+        return 200, {"object": "list", "data": data}
+
+    def refusal(self, body):
+        """What a real server refuses before it asks a model."""
+        name = body.get("model", "")
+        model = self.models.get(name, self.models.get(name + ":latest"))
+        if model is None:
+            return 404, f"model '{name}' not found"
+        capabilities = model.get("capabilities", ["completion", "tools"])
+        if body.get("tools") and not model.get("tools", capabilities is None or "tools" in capabilities):
+            return 400, f"registry.ollama.ai/library/{name} does not support tools"
+        return None
+
+    def chat(self, connection, request, form):
+        body, refused = request["body"], self.refusal(request["body"])
+        if refused:
+            faults.refuse(Answer(connection, faults.Fault(None)), form is Ollama, *refused)
+            return True
+        with self.lock:
+            reply = dict(self.replies.pop(0)) if self.replies else {"fault": "script_ended"}
+        self.windows[body["model"]] = (body.get("options") or {}).get("num_ctx")
+        reply.setdefault("prompt_tokens", request["size"] // 4)
+        reply.setdefault("completion_tokens", max(1, len(json.dumps(reply)) // 4))
+        fault = faults.Fault(reply.get("fault"))
+        if fault.name == "prompt_cut":
+            reply["prompt_tokens"] = fault.get("window", (body.get("options") or {}).get("num_ctx", 4096)) // 2 + 2
+        answer = Answer(connection, fault)
+        if faults.instead(fault, answer, self.stopping, form is Ollama):
+            return answer.keep
+        writer = form(body, reply, fault)
+        if not body.get("stream", form is Ollama) or fault.name == "not_streamed":
+            answer.whole(200, writer.whole())
+        else:
+            answer.begin(form.kind)
+            faults.stream(fault, answer, writer, self.stopping)
+        return answer.keep
+
+
+def main():
+    parser = argparse.ArgumentParser(description="A scripted model server.")
+    parser.add_argument("--script", required=True)
+    parser.add_argument("--listen", default="127.0.0.1:0")
+    parser.add_argument("--record")
+    options = parser.parse_args()
+    with open(options.script, encoding="utf-8") as file:
+        script = json.load(file)
+    with Server(script, options.listen, options.record) as server:
+        print(server.url, flush=True)
+        try:
+            while True:
+                time.sleep(3600)
+        except KeyboardInterrupt:
+            pass
+
+
+if __name__ == "__main__":
+    main()
