@@ -2,6 +2,7 @@
 // Hosts the Lua state, see host.h.
 #include "host.h"
 
+#include "core/allocator.h"
 #include "bind/bind.h"
 #include "bundle.h"
 #include "core/interrupt.h"
@@ -11,12 +12,22 @@
 #include <lualib.h>
 #include <stdio.h>
 
-enum { INSTRUCTIONS_BETWEEN_CHECKS = 20000 };
+enum { INSTRUCTIONS_BETWEEN_CHECKS = 20000, KIB_WITHOUT_COLLECTOR = 1024 };
+
+// Most jobs end before there is garbage worth the while: the collector rests until the state has grown.
+static void collect_when_grown(lua_State *L)
+{
+    if (!lua_gc(L, LUA_GCISRUNNING) && lua_gc(L, LUA_GCCOUNT) > KIB_WITHOUT_COLLECTOR) {
+        lua_gc(L, LUA_GCRESTART);
+        lua_gc(L, LUA_GCGEN, 0, 0);
+    }
+}
 
 // Runaway Lua is stopped as a wait in core would be: with an error that carries the reason as its code.
 static void stop_when_interrupted(lua_State *L, lua_Debug *unused)
 {
     (void)unused;
+    collect_when_grown(L);
     enum interrupt_reason reason = interrupt_reason();
     if (reason == INTERRUPT_NONE)
         return;
@@ -73,15 +84,25 @@ static int prepare_and_run(lua_State *L)
     return 1;
 }
 
+// The sanitizers watch malloc only.
+static lua_State *new_state(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+    return luaL_newstate();
+#else
+    return lua_newstate(allocator, NULL);
+#endif
+}
+
 int host_run(int argc, char **argv)
 {
     int status = -1;
-    lua_State *L = luaL_newstate();
+    lua_State *L = new_state();
     if (!L) {
         fputs("cynode-sba: cannot start: out of memory\n", stderr);
         return -1;
     }
-    lua_gc(L, LUA_GCGEN, 0, 0);
+    lua_gc(L, LUA_GCSTOP);
     lua_pushcfunction(L, with_traceback);
     lua_pushcfunction(L, prepare_and_run);
     lua_pushinteger(L, argc);
@@ -90,6 +111,8 @@ int host_run(int argc, char **argv)
         status = (int)lua_tointeger(L, -1);
     else
         fprintf(stderr, "cynode-sba: %s\n", lua_tostring(L, -1));
-    lua_close(L);
+#ifndef NDEBUG
+    lua_close(L); // for the leak checker; in a release the kernel takes it all at once
+#endif
     return status;
 }
