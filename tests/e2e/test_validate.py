@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs that are refused: every error at once with its pointer, and strict JSON against Python's opinion."""
+import json
+import math
+import pathlib
+import random
+import subprocess
+
+import sba
+
+
+class Validate(sba.SandboxCase):
+    def validate(self, job, wrapper=(), **options):
+        """Runs --validate on stdin: exit status and the lines it printed."""
+        text = job if isinstance(job, bytes) else json.dumps(job).encode()
+        process = subprocess.run([*wrapper, sba.BINARY, "--validate", "-"], input=text, capture_output=True, timeout=60,
+                                 **sba.ordinary_user(), **options)
+        return process.returncode, (process.stdout + process.stderr).decode().splitlines()
+
+    def test_a_valid_job(self):
+        self.assertEqual(self.validate(self.job(self.step("read_file", path="x")))[0], 0)
+
+    def test_every_error_at_once(self):
+        job = self.job(self.step("read_fil", path="x"), {"type": "read_file", "args": {"pth": 1}},
+                       self.step("write_file", path="x", content=5), protocol_version="2.0", allowed_paths=[])
+        job["constraints"]["max_runtime_seconds"] = 0
+        del job["task_id"]
+        status, lines = self.validate(job)
+        self.assertEqual(status, 2)
+        pointers = [line.split(": ")[0] for line in lines if line.startswith("/")]
+        self.assertEqual(sorted(pointers), ["/allowed_paths", "/constraints/max_runtime_seconds", "/protocol_version",
+                                            "/steps/0/type", "/steps/1/args/path", "/steps/1/args/pth",
+                                            "/steps/2/arguments/content", "/task_id"])
+        self.assertIn('did you mean "read_file"?', "".join(lines))
+        self.assertIn('did you mean "path"?', "".join(lines))
+
+    def test_errors_name_line_and_column(self):
+        status, lines = self.validate(b'{\n  "protocol_version": "1.0",\n  "job_id": nope\n}')
+        self.assertEqual(status, 2)
+        self.assertIn("line 3, column 13: expected a value, found 'nope'", lines[0])
+
+    def test_control_characters_are_not_printed_raw(self):
+        status, lines = self.validate({"a\x1b[31m\nb": "\x07"})
+        self.assertEqual(status, 2)
+        for line in lines:
+            self.assertTrue(line.isprintable(), line)
+
+    def test_a_refused_job_has_a_complete_result(self):
+        job = self.job(self.step("write_file", path="made", content=""), self.step("nothing"), job_id="mine")
+        outcome = self.run_job(job)
+        self.assertEqual(outcome.exit, 2)
+        self.assertEqual(outcome.result["failure_code"], "schema_validation")
+        self.assertEqual((outcome.result["job_id"], outcome.result["task_id"]), ("mine", "task-1"))
+        self.assertIn("/steps/1/type", outcome.result["failure_message"])
+        self.assertFalse((self.workspace / "made").exists())
+
+    def test_ids_from_the_environment_where_the_job_has_none(self):
+        outcome = self.run_job(b"{", env={"CYNODE_JOB_ID": "ej", "CYNODE_TASK_ID": "et"})
+        self.assertEqual((outcome.exit, outcome.result["job_id"], outcome.result["task_id"]), (2, "ej", "et"))
+
+    def test_nesting_is_refused_on_a_small_stack_with_little_memory(self):
+        deep = [b"[" * 100_000, b"[" * 100_000 + b"]" * 100_000, b'{"a":' * 100_000, b'{"steps":' + b"[" * 100_000]
+        # The sanitizers of the dev build want more of both than the runner itself.
+        wrapper = () if sba.IS_DEV else ("prlimit", "--stack=65536:65536", "--as=33554432", "--")
+        for job in deep:
+            status, lines = self.validate(job, wrapper=wrapper)
+            self.assertEqual(status, 2, lines)
+            self.assertIn("nested deeper than 64 levels", lines[0])
+
+
+class Refused(ValueError):
+    pass
+
+
+def checked_pairs(pairs):
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise Refused("twice")
+    return dict(pairs)
+
+
+def checked_float(text):
+    if math.isinf(float(text)):
+        raise Refused("too large")
+    return float(text)
+
+
+def refuse(word):
+    raise Refused(word)
+
+
+def has_lone_surrogate(value):
+    if isinstance(value, str):
+        return any("\ud800" <= c <= "\udfff" for c in value)
+    if isinstance(value, dict):
+        return any(has_lone_surrogate(part) for pair in value.items() for part in pair)
+    return isinstance(value, list) and any(map(has_lone_surrogate, value))
+
+
+def is_json(text):
+    """Python's json module, made as strict as RFC 8259."""
+    try:
+        value = json.loads(text.decode("utf-8"), parse_constant=refuse, parse_float=checked_float,
+                           object_pairs_hook=checked_pairs)
+    except ValueError:
+        return False
+    return not has_lone_surrogate(value)
+
+
+PIECES = [b"[", b"]", b"{", b"}", b",", b":", b'"', b'"a"', b'"b"', b'"\\u0061"', b'"\\ud83d\\ude00"', b"\\ud800", b"\\", b"\\n",
+          b"0", b"1", b"-", b"-0", b"12", b"1.5", b"1e5", b"1E-2", b".", b"e", b"+", b"1e400", b"true", b"false", b"null",
+          b"nul", b"NaN", b"Infinity", b" ", b"\n", b"\t", b"\r", b"\f", b"\x00", b"\xc3\xa9", b"\xff", b"\xed\xa0\x80",
+          b"\xef\xbb\xbf", b"//", b"'a'", b"[]", b"{}", b'{"a":1}', b'"":', b'"a":']
+
+
+def random_value(choose, depth):
+    kind = choose.randrange(8 if depth else 6)
+    if kind < 4:
+        return choose.choice([None, True, False, 0, -1, 10**15, 1.5, -2.5e-300, "", "a\"\\\n", "é😀\0", "/"])
+    if kind < 6:
+        return choose.random() * 10.0 ** choose.randrange(-300, 300)
+    if kind == 6:
+        return [random_value(choose, depth - 1) for _ in range(choose.randrange(5))]
+    return {choose.choice("abcdefghé\n") * choose.randrange(3): random_value(choose, depth - 1) for _ in range(choose.randrange(5))}
+
+
+def random_texts(count):
+    """Valid texts, valid ones with one piece put in, left out or changed, and mere pieces."""
+    choose = random.Random(8259)
+    for i in range(count):
+        if i % 3 == 2:
+            yield b"".join(choose.choices(PIECES, k=choose.randrange(1, 8)))
+            continue
+        text = json.dumps(random_value(choose, 4), ensure_ascii=choose.random() < 0.5).encode()
+        if i % 3 == 1:
+            at = choose.randrange(len(text) + 1)
+            text = text[:at] + choose.choice([b"", choose.choice(PIECES)]) + text[at + choose.randrange(3):]
+        yield text
+
+
+class SecondOpinion(sba.SandboxCase):
+    def test_python_agrees_on_what_is_json(self):
+        texts = list(random_texts(30_000))
+        path = self.root / "texts"
+        path.write_bytes(b"".join(b"%d\n" % len(text) + text for text in texts))
+        script = pathlib.Path(__file__).parent / "second_opinion.lua"
+        printed = subprocess.run([sba.BINARY, "--lua", script, path], capture_output=True, timeout=120, check=True)
+        verdicts = printed.stdout.decode().strip()
+        self.assertEqual(len(verdicts), len(texts))
+        accepted = verdicts.count("1")
+        self.assertTrue(len(texts) / 3 < accepted < len(texts) * 0.7, accepted)
+        for text, verdict in zip(texts, verdicts):
+            self.assertEqual(verdict == "1", is_json(text), text)
+
+
+if __name__ == "__main__":
+    sba.main()
