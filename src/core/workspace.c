@@ -140,7 +140,7 @@ void workspace_close(struct workspace *workspace)
 int workspace_fail(struct error *error, int number, const char *doing, const char *path)
 {
     if (number == EXDEV)
-        return error_set(error, "path_escape", EXDEV, "cannot %s %s: path escapes workspace", doing, path);
+        return error_set(error, "path_escape", 0, "cannot %s %s: path escapes workspace", doing, path);
     if (number == ELOOP)
         return error_set(error, "too_many_links", 0, "cannot %s %s: its links lead in a circle", doing, path);
     if (number == EAGAIN)

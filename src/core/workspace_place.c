@@ -91,18 +91,21 @@ void workspace_remove_folders(const struct workspace *workspace, const char *rel
     }
 }
 
-static int names_a_folder(struct error *error, const char *path)
+static int names_a_folder(const struct workspace *workspace, struct error *error, const char *path)
 {
+    cleanup_fd int fd = workspace_resolve(workspace, path, O_PATH);
+    if (fd < 0 && errno == EXDEV)
+        return workspace_fail(error, EXDEV, "write", path);
     return error_set(error, "not_a_file", 0, "%s names a folder; a regular file is wanted", path);
 }
 
 // Splits a path into folder and name.
-static int split(const char *path, struct place *place, struct error *error)
+static int split(const struct workspace *workspace, const char *path, struct place *place, struct error *error)
 {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
     if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-        return names_a_folder(error, path);
+        return names_a_folder(workspace, error, path);
     place->name = strdup(name);
     place->folder_path = slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
     if (!place->name || !place->folder_path)
@@ -138,7 +141,7 @@ int workspace_place(const struct workspace *workspace, const char *relative, boo
     cleanup_free char *path = strdup(relative);
     *place = (struct place){.folder = -1};
     for (int links = 0; path; links++) {
-        if (split(path, place, error) < 0)
+        if (split(workspace, path, place, error) < 0)
             return -1;
         place->kept = strlen(place->folder_path);
         place->folder = make ? workspace_make_folders(workspace, place->folder_path, &place->kept)

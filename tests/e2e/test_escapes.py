@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every way out of the workspace, tried with every step that takes a path, with openat2 and without it."""
+import os
+import stat
+import unittest
+
+import sba
+
+TOOLS = os.environ["SBA_TOOLS"]
+WRAPPERS = ((), (f"{TOOLS}/without_openat2", "ENOSYS"), (f"{TOOLS}/without_openat2", "EPERM"))
+
+
+class Escapes(sba.SandboxCase):
+    def setUp(self):
+        super().setUp()
+        self.outside, self.sibling = self.root / "outside", self.root / "workspace-evil"
+        for folder in (self.outside, self.sibling):
+            folder.mkdir()
+            (folder / "file").write_text("SECRET")
+            self.give(folder, folder / "file")
+        self.put("in/side/file", "inside\n")
+
+    def link(self, path, target):
+        os.symlink(target, self.workspace / path)
+        self.give(self.workspace / path)
+
+    def steps(self, path):
+        """Each step that could reach the path."""
+        yield self.step("read_file", path=path)
+        yield self.step("write_file", path=path, content="FROM INSIDE")
+        yield self.step("write_file", path=path, content="FROM INSIDE", append=True)
+        yield self.step("list_tree", path=path)
+        yield self.step("search_files", path=path, pattern="S.CRET")
+
+    def outside_is_whole(self):
+        for folder in (self.outside, self.sibling):
+            self.assertEqual([path.name for path in folder.iterdir()], ["file"])
+            self.assertEqual((folder / "file").read_text(), "SECRET")
+        self.assertEqual(sorted(path.name for path in self.root.iterdir()), ["job", "outside", "workspace", "workspace-evil"])
+
+    def refused(self, path, codes=("path_escape",), steps=None):
+        for wrapper in WRAPPERS:
+            for step in steps or self.steps(path):
+                with self.subTest(path=path, step=step["type"], wrapper=wrapper):
+                    outcome = self.run_job(self.job(step), wrapper=wrapper)
+                    entry = outcome.result["steps"][0]
+                    self.assertEqual((outcome.exit, outcome.result["failure_code"]), (1, "step_failed"))
+                    self.assertIn(entry["error_code"], codes)
+                    if entry["error_code"] == "path_escape":
+                        self.assertIn("path escapes workspace", entry["error"])
+                        self.assertIn("path escapes workspace", outcome.result["failure_message"])
+                    seen = entry.get("result", {"matches": []})
+                    self.assertEqual(seen["matches"], [])
+                    self.assertNotIn(b"SECRET", outcome.result_bytes)
+        self.outside_is_whole()
+
+    def test_as_it_is_written(self):
+        for path in ("..", "../outside/file", "in/../../outside/file", "in/../../workspace-evil/file", "./.././outside/file",
+                     "missing/../../outside/file", f"{self.outside}/file", f"{self.sibling}/file", f"{self.workspace}-evil/file",
+                     f"{self.workspace}/../outside/file", f"{self.workspace}/in/../../outside/file", "/etc/passwd",
+                     "/proc/self/root/etc/passwd", "/proc/self/cwd", "/", "//etc/passwd"):
+            self.refused(path)
+
+    def test_links_that_lead_out(self):
+        self.link("file", "../outside/file")
+        self.link("folder", "../outside")
+        self.link("absolute", str(self.outside / "file"))
+        self.link("absolute_folder", str(self.outside))
+        self.link("dangling", "../outside/missing")
+        self.link("chain", "chain2")
+        self.link("chain2", "in/chain3")
+        self.link("in/chain3", "../../outside/file")
+        self.link("parent", "..")
+        self.link("back", str(self.workspace / "in/side/file"))
+        self.link("in/up", "..")
+        for path in ("file", "folder", "folder/file", "folder/missing", "absolute", "absolute_folder", "absolute_folder/file",
+                     "dangling", "chain", "parent", "parent/outside/file", "parent/workspace/in/side/file", "back",
+                     "in/up/folder/file", "in/side/../up/file"):
+            self.refused(path)
+
+    def test_magic_links(self):
+        for name, target in (("root", "/proc/self/root"), ("cwd", "/proc/self/cwd"), ("fd", "/proc/self/fd/0"),
+                             ("exe", "/proc/self/exe"), ("up", "../" * 20 + "proc/self/root")):
+            self.link(name, target)
+        for path in ("root", "root/etc/passwd", "cwd", "cwd/file", "fd", "exe", "up", "up/etc/passwd"):
+            self.refused(path)
+
+    def test_magic_links_inside(self):
+        """Even where the workspace holds proc itself, its links lead nowhere."""
+        self.workspace = sba.pathlib.Path("/proc/self")
+        for path in ("root/etc/passwd", "cwd/job", "exe", "fd/0"):
+            self.refused(path, ("path_escape", "too_many_links"),
+                         [self.step("read_file", path=path), self.step("list_tree", path=path)])
+
+    def test_links_in_a_circle(self):
+        self.link("a", "b")
+        self.link("b", "a")
+        self.link("self", "self/x")
+        for path in ("a", "a/x", "self"):
+            self.refused(path, ("too_many_links",))
+
+    def test_no_files(self):
+        """FIFOs, sockets, devices and folders where a file is meant: refused at once, nothing hangs."""
+        os.mkfifo(self.workspace / "fifo")
+        if sba.UID:
+            os.mknod(self.workspace / "device", stat.S_IFCHR | 0o666, os.makedev(1, 5))  # zeros without end
+        with sba_socket(self.workspace / "socket"):
+            names = [path.name for path in self.workspace.iterdir()]
+            for name in names:
+                self.give(self.workspace / name)
+                self.refused(name, ("not_a_file",), [self.step("read_file", path=name), self.step("write_file", path=name, content="x")])
+            outcome = self.run_job(self.job(self.step("list_tree"), self.step("search_files", pattern="x", path=".")))
+            self.assertEqual(outcome.exit, 0)
+            types = {entry["name"]: entry["type"] for entry in outcome.result["steps"][0]["result"]["children"]}
+            expected = {"fifo": "fifo", "socket": "socket", "in": "directory", **({"device": "device"} if sba.UID else {})}
+            self.assertEqual(types, expected)
+
+    def test_what_stays_inside_works(self):
+        self.link("link", "in/side/file")
+        self.link("folder", "in/side")
+        self.link("in/up", "../in/./side/..")
+        paths = ("link", "folder/file", "in/up/side/file", "folder/../side/file", f"{self.workspace}//in/side/file", "in/side/../side/file")
+        for wrapper in WRAPPERS:
+            outcome = self.run_job(self.job(*(self.step("read_file", path=path) for path in paths)), wrapper=wrapper)
+            self.assertEqual([step["result"]["content"] for step in outcome.result["steps"]], ["inside\n"] * len(paths))
+            outcome = self.run_job(self.job(self.step("write_file", path="link", content="through\n"),
+                                            self.step("list_tree", path="folder"),
+                                            self.step("write_file", path="in/side/file", content="inside\n")), wrapper=wrapper)
+            self.assertEqual(outcome.exit, 0, outcome.result)
+            self.assertEqual(outcome.result["steps"][1]["result"]["children"][0]["name"], "file")
+            self.assertTrue((self.workspace / "link").is_symlink())
+
+    def test_the_workspace_by_its_link(self):
+        link = self.root / "job" / "link"
+        os.symlink(self.workspace, link)
+        real, self.workspace = self.workspace, link
+        outcome = self.run_job(self.job(*(self.step("read_file", path=f"{base}/in/side/file") for base in (link, real))))
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assertEqual(outcome.result["steps"][1]["result"]["path"], "in/side/file")
+        self.workspace = real
+
+
+class sba_socket:
+    """A socket at a path, for as long as the with lasts."""
+
+    def __init__(self, path):
+        import socket
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.bind(str(path))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+
+if __name__ == "__main__":
+    sba.main()
