@@ -5,7 +5,7 @@
 local array = require "sba.util.json".array
 local interrupt = require "native.interrupt"
 local json = require "native.json"
-local has_process, process = pcall(require, "native.process")
+local process = require "native.process"
 local schema = require "sba.result.schema"
 
 local record = {}
@@ -72,7 +72,7 @@ function record:fields(failure)
     protocol_version = self.protocol_version, job_id = self.job_id, task_id = self.task_id, status = status_of(failure),
     started_at = interrupt.timestamp(self.started_wall), finished_at = interrupt.timestamp(now),
     duration_ms = self:duration_ms(now), artifacts = self.artifacts, todo = self:todo_summary(),
-    resource_usage = has_process and process.usage() or { cpu_time_ms = 0, max_rss_bytes = 0 }, inference_used = false,
+    resource_usage = process.usage(), inference_used = false,
     failure_code = failure and failure.code or json.null, failure_message = failure and failure.message or json.null,
   }
 end

@@ -7,7 +7,7 @@ local emit = require "sba.result.emit"
 local exit = require "sba.util.exit"
 local failures = require "sba.result.failure"
 local interrupt = require "native.interrupt"
-local has_process, process = pcall(require, "native.process")
+local process = require "native.process"
 
 local GRACE <const> = 2 -- seconds from SIGTERM to SIGKILL
 local OVERRUN <const> = 2.5 -- seconds past the deadline within which everything must be dead
@@ -17,7 +17,7 @@ local MOST_ARTIFACTS <const> = 100000
 local function end_processes(run)
   local grace = GRACE
   if run.deadline then grace = math.max(0, math.min(GRACE, run.deadline + OVERRUN - interrupt.now())) end
-  if has_process then process.finish(grace) end
+  process.finish(grace)
 end
 
 local function list_artifacts(run)
