@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// native.patch: unified diffs, parsed and applied to bytes.
+#include "core/patch.h"
+
+#include "bind/bind.h"
+
+static const char parsed_name[] = "native.patch.parsed";
+
+static int free_parsed(lua_State *L)
+{
+    patch_free(luaL_checkudata(L, 1, parsed_name));
+    return 0;
+}
+
+// parse(diff) -> parsed | nil, failure. The userdata keeps the diff alive.
+static int f_parse(lua_State *L)
+{
+    size_t size;
+    struct error error = {0};
+    const char *diff = luaL_checklstring(L, 1, &size);
+    struct patch *patch = lua_newuserdatauv(L, sizeof *patch, 1);
+    *patch = (struct patch){0};
+    luaL_setmetatable(L, parsed_name);
+    lua_pushvalue(L, 1);
+    lua_setiuservalue(L, -2, 1);
+    if (patch_parse(diff, size, patch, &error) < 0)
+        return bind_fail(L, &error);
+    return 1;
+}
+
+static void set_string(lua_State *L, const char *key, const char *value)
+{
+    if (!value)
+        return;
+    lua_pushstring(L, value);
+    lua_setfield(L, -2, key);
+}
+
+static void set_integer(lua_State *L, const char *key, lua_Integer value)
+{
+    lua_pushinteger(L, value);
+    lua_setfield(L, -2, key);
+}
+
+static void set_boolean(lua_State *L, const char *key, bool value)
+{
+    lua_pushboolean(L, value);
+    lua_setfield(L, -2, key);
+}
+
+static void push_file(lua_State *L, const struct patch_file *file)
+{
+    static const char *const actions[] = {"modified", "created", "deleted", "renamed", "copied", "mode_changed"};
+    lua_createtable(L, 0, 11);
+    set_string(L, "old_path", file->old_name);
+    set_string(L, "new_path", file->new_name);
+    set_string(L, "from", file->from);
+    set_string(L, "to", file->to);
+    set_string(L, "action", actions[file->action]);
+    set_boolean(L, "git", file->git);
+    set_boolean(L, "may_create", file->may_create);
+    if (file->old_mode)
+        set_integer(L, "old_mode", file->old_mode);
+    if (file->new_mode)
+        set_integer(L, "new_mode", file->new_mode);
+    set_integer(L, "hunks", file->hunk_count);
+    set_integer(L, "line", file->line);
+}
+
+// parsed:files() -> list
+static int m_files(lua_State *L)
+{
+    struct patch *patch = luaL_checkudata(L, 1, parsed_name);
+    lua_createtable(L, (int)patch->file_count, 0);
+    for (uint32_t i = 0; i < patch->file_count; i++) {
+        push_file(L, &patch->files[i]);
+        lua_seti(L, -2, (lua_Integer)i + 1);
+    }
+    return 1;
+}
+
+static void push_report(lua_State *L, const struct patch_file *file, const struct patch_report *report)
+{
+    lua_createtable(L, 0, 7);
+    set_integer(L, "hunks", file->hunk_count);
+    set_integer(L, "added", report->added);
+    set_integer(L, "removed", report->removed);
+    set_integer(L, "offset", report->offset);
+    set_integer(L, "fuzz", report->fuzz);
+    set_integer(L, "recounted", report->recounted);
+    if (report->line_ends)
+        set_string(L, "line_ends", report->line_ends == 'c' ? "crlf" : "lf");
+}
+
+// parsed:apply(index, bytes) -> bytes, report | nil, failure
+static int m_apply(lua_State *L)
+{
+    size_t size;
+    struct error error = {0};
+    struct patch_report report;
+    struct patch *patch = luaL_checkudata(L, 1, parsed_name);
+    lua_Integer index = luaL_checkinteger(L, 2);
+    const char *bytes = luaL_checklstring(L, 3, &size);
+    luaL_argcheck(L, index >= 1 && index <= patch->file_count, 2, "no such file in the diff");
+    struct buffer *out = bind_new_buffer(L);
+    if (patch_apply(patch, (uint32_t)index - 1, bytes, size, out, &report, &error) < 0) {
+        buffer_free(out);
+        return bind_fail(L, &error);
+    }
+    lua_pushlstring(L, out->data, out->size);
+    buffer_free(out);
+    push_report(L, &patch->files[index - 1], &report);
+    return 2;
+}
+
+static const luaL_Reg functions[] = {{"parse", f_parse}, {NULL, NULL}};
+static const luaL_Reg methods[] = {{"files", m_files}, {"apply", m_apply}, {NULL, NULL}};
+static const luaL_Reg metamethods[] = {{"__gc", free_parsed}, {"__close", free_parsed}, {NULL, NULL}};
+
+int luaopen_native_patch(lua_State *L)
+{
+    if (luaL_newmetatable(L, parsed_name)) {
+        luaL_setfuncs(L, metamethods, 0);
+        luaL_newlib(L, methods);
+        lua_setfield(L, -2, "__index");
+    }
+    luaL_newlib(L, functions);
+    return 1;
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// Unified diffs, git's extensions included: parsing, and applying to bytes. Touches no file, recurses nowhere.
+//
+// Errors as error.h says. Codes: invalid_patch, binary_patch, too_large, patch_mismatch, already_applied,
+// already_exists, out_of_memory, timeout, cancelled. Line numbers count from 1, sizes are bytes.
+#ifndef SBA_CORE_PATCH_H
+#define SBA_CORE_PATCH_H
+
+#include "core/buffer.h"
+#include "core/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    PATCH_MAX_SIZE = 64 << 20,
+    PATCH_MAX_FILES = 10000,
+    PATCH_MAX_HUNKS = 1000000,
+    PATCH_MAX_NAME_LINE = 16 << 10,
+    PATCH_MAX_TARGET = 1 << 30, // bytes of a file to apply to
+    PATCH_MAX_FUZZ = 2,
+};
+
+enum patch_action { PATCH_MODIFIED, PATCH_CREATED, PATCH_DELETED, PATCH_RENAMED, PATCH_COPIED, PATCH_MODE_CHANGED };
+
+// One file of a diff. Names are as written, unquoted, nothing stripped; they hold no NUL and are never empty.
+struct patch_file {
+    char *old_name; // NULL: /dev/null, or nothing said
+    char *new_name;
+    char *from; // of a rename or copy; these names have no prefix
+    char *to;
+    enum patch_action action;
+    bool git;          // has a "diff --git" line
+    bool may_create;   // its one hunk takes nothing away: where the file is absent, it is created
+    unsigned old_mode; // as git writes it: 0100644, 0100755, 0120000 for a link; 0: not said
+    unsigned new_mode;
+    uint32_t line; // where in the diff it begins
+    uint32_t first_hunk;
+    uint32_t hunk_count;
+};
+
+// One hunk: offsets into the diff, which must outlive the patch.
+struct patch_hunk {
+    uint32_t header, header_size; // the @@ line
+    uint32_t body, body_end;
+    uint32_t line; // of the @@ line
+    uint32_t old_start, old_count;
+    uint32_t new_start, new_count;
+    bool recounted; // the counts are the body's, for those written were wrong
+};
+
+struct patch {
+    const char *diff; // not owned
+    size_t size;
+    struct patch_file *files;
+    uint32_t file_count;
+    struct patch_hunk *hunks;
+    uint32_t hunk_count;
+};
+
+struct patch_report {
+    uint32_t added, removed; // lines
+    uint32_t offset;         // largest distance of a hunk from where its @@ line says, in lines
+    uint32_t fuzz;           // most context lines left out at an end of a hunk
+    uint32_t recounted;      // hunks
+    char line_ends;          // 'c' or 'l': the diff's line ends were made the file's, CRLF or LF; 0: taken as they were
+};
+
+// Parses diff into *patch, which must be zeroed; patch_free it in either case.
+int patch_parse(const char *diff, size_t size, struct patch *patch, struct error *error);
+
+void patch_free(struct patch *patch);
+
+// Appends to out the bytes that the hunks of a file make of bytes, and fills *report.
+//
+// A hunk is sought where it says, then at the nearest other place (forward first where two are as near), then the same
+// with one and two context lines less at its ends. Hunks keep their order and never overlap. A hunk with less context
+// after than before belongs at the end of the file; one with less before, at line 1, to its beginning.
+int patch_apply(const struct patch *patch, uint32_t file, const char *bytes, size_t size, struct buffer *out,
+                struct patch_report *report, struct error *error);
+
+#define cleanup_patch __attribute__((cleanup(patch_free)))
+
+#endif

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// Applying the hunks of a file to bytes, see patch.h.
+#include "core/patch_find.h"
+
+#include "core/interrupt.h"
+#include "core/patch_complain.h"
+
+#include <string.h>
+
+struct application {
+    const struct patch *patch;
+    const struct patch_file *file;
+    struct patch_image image;
+    struct patch_body body;
+    struct buffer *out;
+    struct patch_report *report;
+    uint32_t done;  // lines of the image that are settled
+    int64_t offset; // of the last hunk
+};
+
+static int no_memory(struct error *error)
+{
+    return error_set(error, "out_of_memory", 0, "not enough memory for the file");
+}
+
+// Lines after one that has no newline would be glued to it.
+static int append(struct application *application, const char *bytes, size_t size, struct error *error)
+{
+    struct buffer *out = application->out;
+    if (!size)
+        return 0;
+    if (out->size && out->data[out->size - 1] != '\n')
+        return error_set(
+            error, "patch_mismatch", 0,
+            "a line would follow one without a newline: '\\ No newline at end of file' is missing or misplaced");
+    return buffer_append(out, bytes, size) < 0 ? no_memory(error) : 0;
+}
+
+static int copy_until(struct application *application, uint32_t line, struct error *error)
+{
+    const struct patch_image *image = &application->image;
+    uint32_t from = image->starts[application->done], to = image->starts[line];
+    application->done = line;
+    return append(application, image->bytes + from, to - from, error);
+}
+
+// The added line and the line end that goes with it.
+static int add_line(struct application *application, struct patch_text text, struct error *error)
+{
+    struct buffer *out = application->out;
+    application->report->added++;
+    if (!text.size && !text.newline)
+        return 0;
+    if (text.size && append(application, text.text, text.size, error) < 0)
+        return -1;
+    if (!text.newline)
+        return 0;
+    bool crlf = application->image.ends == PATCH_ENDS_CRLF;
+    if (!text.size)
+        return append(application, crlf ? "\r\n" : "\n", crlf ? 2 : 1, error);
+    return buffer_append(out, crlf ? "\r\n" : "\n", crlf ? 2 : 1) < 0 ? no_memory(error) : 0;
+}
+
+// Writes the hunk at its place. Context is the file's own.
+static int write_hunk(struct application *application, const struct patch_search *found, struct error *error)
+{
+    uint32_t at = (uint32_t)(found->place + found->head), left = found->head;
+    uint32_t kept = found->side->count - found->tail, seen = 0;
+    if (copy_until(application, at, error) < 0)
+        return -1;
+    for (uint32_t i = 0; i < application->body.count; i++) {
+        const struct patch_hunk_line *line = &application->body.lines[i];
+        if (line->kind == '+') {
+            if (copy_until(application, at, error) < 0 || add_line(application, line->text, error) < 0)
+                return -1;
+            continue;
+        }
+        if (seen++ < left || seen > kept)
+            continue;
+        if (line->kind == '-') {
+            if (copy_until(application, at, error) < 0)
+                return -1;
+            application->done = at + 1;
+            application->report->removed++;
+        }
+        at++;
+    }
+    return copy_until(application, at, error);
+}
+
+static void note(struct application *application, const struct patch_hunk *hunk, const struct patch_search *found,
+                 int64_t expected)
+{
+    struct patch_report *report = application->report;
+    int64_t distance = found->place - expected;
+    uint32_t fuzz = found->head > found->tail ? found->head : found->tail;
+    application->offset = distance;
+    if (distance < 0)
+        distance = -distance;
+    if (distance > report->offset)
+        report->offset = (uint32_t)distance;
+    if (fuzz > report->fuzz)
+        report->fuzz = fuzz;
+    report->recounted += hunk->recounted;
+}
+
+static int apply_hunk(struct application *application, uint32_t number, struct error *error)
+{
+    const struct patch_hunk *hunk = &application->patch->hunks[application->file->first_hunk + number];
+    int64_t expected = (int64_t)hunk->old_start - (hunk->old_count > 0);
+    struct patch_search search = {.image = &application->image,
+                                  .body = &application->body,
+                                  .side = &application->body.old,
+                                  .guess = expected + application->offset,
+                                  .start = hunk->old_start,
+                                  .floor = application->done};
+    if (patch_body_read(&application->body, application->patch, hunk, application->image.ends) < 0)
+        return no_memory(error);
+    int status = patch_find(&search, PATCH_MAX_FUZZ, error);
+    if (status < 0)
+        return -1;
+    if (!status)
+        return patch_complain(application->patch, application->file, number, &search, error);
+    note(application, hunk, &search, expected);
+    return write_hunk(application, &search, error);
+}
+
+// Counts the line ends of all hunks of the file, as far as they are not marked to have none.
+static void count_ends(const struct patch *patch, const struct patch_file *file, uint32_t *crlf, uint32_t *lf)
+{
+    for (uint32_t i = 0; i < file->hunk_count && !(*crlf && *lf); i++) {
+        const struct patch_hunk *hunk = &patch->hunks[file->first_hunk + i];
+        struct patch_reader reader = {patch->diff + hunk->body, patch->diff + hunk->body_end, 1};
+        struct patch_line line;
+        for (; patch_peek(&reader, &line) && !(*crlf && *lf); patch_advance(&reader)) {
+            bool cr = line.size && line.text[line.size - 1] == '\r';
+            if (reader.at[0] != '\\')
+                *(cr ? crlf : lf) += 1;
+        }
+    }
+}
+
+// Where all of the diff ends its lines in one way and all of the file in the other, the file's way is taken, so that no
+// file is left with both. Else bytes are bytes.
+static enum patch_ends choose_ends(const struct application *application)
+{
+    const struct patch_image *image = &application->image;
+    uint32_t crlf = 0, lf = 0;
+    if (!image->crlf == !image->lf)
+        return PATCH_ENDS_EXACT;
+    count_ends(application->patch, application->file, &crlf, &lf);
+    if (image->crlf && lf && !crlf)
+        return PATCH_ENDS_CRLF;
+    return image->lf && crlf && !lf ? PATCH_ENDS_LF : PATCH_ENDS_EXACT;
+}
+
+// One hunk that only adds, at line 0, says that the file is new or empty.
+static bool says_empty(const struct application *application)
+{
+    const struct patch_hunk *hunk = &application->patch->hunks[application->file->first_hunk];
+    return application->file->hunk_count == 1 && hunk->old_start == 0 && hunk->old_count == 0;
+}
+
+static int apply_all(struct application *application, struct error *error)
+{
+    static const char letters[] = {0, 'c', 'l'};
+    if (application->image.count && application->file->hunk_count && says_empty(application))
+        return patch_complain_exists(application->patch, application->file, &application->image, error);
+    application->image.ends = choose_ends(application);
+    application->report->line_ends = letters[application->image.ends];
+    for (uint32_t i = 0; i < application->file->hunk_count; i++)
+        if ((i % 256 == 0 && interrupt_check(error) < 0) || apply_hunk(application, i, error) < 0)
+            return -1;
+    return copy_until(application, application->image.count, error);
+}
+
+int patch_apply(const struct patch *patch, uint32_t file, const char *bytes, size_t size, struct buffer *out,
+                struct patch_report *report, struct error *error)
+{
+    struct application application = {.patch = patch, .file = &patch->files[file], .out = out, .report = report};
+    *report = (struct patch_report){0};
+    if (size > PATCH_MAX_TARGET)
+        return error_set(error, "too_large", 0, "a file of more than %d MiB is not patched", PATCH_MAX_TARGET >> 20);
+    int status = patch_image_split(&application.image, bytes, size);
+    if (status < 0 || buffer_reserve(out, size + size / 16 + 64) < 0)
+        status = no_memory(error);
+    else
+        status = apply_all(&application, error);
+    patch_body_free(&application.body);
+    patch_image_free(&application.image);
+    return status;
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// Saying why a hunk fits nowhere, see patch_complain.h.
+#include "core/patch_complain.h"
+
+#include "core/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { SHOWN = 80, SHOWN_SIZE = SHOWN + 8 };
+
+// A line as a person can read it: at most SHOWN bytes, in quotes, control characters as '?'.
+static const char *show(struct patch_text line, char shown[SHOWN_SIZE])
+{
+    size_t size = text_cut(line.text, line.size, SHOWN);
+    shown[0] = '"';
+    for (size_t i = 0; i < size; i++)
+        shown[i + 1] = line.text[i] == '\t' ? ' ' : (unsigned char)line.text[i] < ' ' ? '?' : line.text[i];
+    strcpy(shown + 1 + size, size < line.size ? "...\"" : "\"");
+    return shown;
+}
+
+// "expected X at line N, found Y".
+static void describe_difference(const struct patch_search *search, int64_t place, char *text, size_t size)
+{
+    uint32_t first;
+    char expected[SHOWN_SIZE], found[SHOWN_SIZE];
+    patch_count_matching(search, place, &first);
+    if (first == search->side->count) {
+        snprintf(text, size, "its lines are there, but above the hunk before it or not at the end where they belong");
+        return;
+    }
+    struct patch_text wanted = search->side->lines[first]->text;
+    show(wanted, expected);
+    if (place + first >= search->image->count) {
+        snprintf(text, size, "expected %s at line %lld, but the file has %u lines", expected,
+                 (long long)place + first + 1, search->image->count);
+        return;
+    }
+    struct patch_text there = patch_image_line(search->image, (uint32_t)(place + first));
+    bool same = there.size == wanted.size && memcmp(there.text, wanted.text, wanted.size) == 0;
+    snprintf(text, size, "expected %s%s at line %lld, found %s%s", expected,
+             !same            ? ""
+             : wanted.newline ? " with a newline"
+                              : " without a newline",
+             (long long)place + first + 1, show(there, found),
+             !same           ? ""
+             : there.newline ? " with one"
+                             : " without one");
+}
+
+static void describe_nearest(struct patch_search *search, int64_t place, char *text, size_t size)
+{
+    uint32_t matching;
+    int64_t nearest = patch_find_nearest(search, &matching);
+    if (nearest < 0)
+        snprintf(text, size, "; none of its lines are in the file");
+    else if (nearest == place)
+        snprintf(text, size, "; no other place fits better");
+    else
+        snprintf(text, size, "; it fits best at line %lld, where %u of its %u lines are found", (long long)nearest + 1,
+                 matching, search->side->count);
+}
+
+// Whether the new side is in the file as it stands. Lines that are only taken away prove nothing without context.
+static bool is_applied(const struct patch_hunk *hunk, const struct patch_search *search, int64_t *place)
+{
+    struct error error = {0};
+    struct patch_search reversed = *search;
+    reversed.side = &search->body->new;
+    reversed.start = hunk->new_start;
+    bool found = reversed.side->count > 0 && patch_find(&reversed, 0, &error) > 0;
+    error_clear(&error);
+    *place = reversed.place;
+    return found;
+}
+
+int patch_complain(const struct patch *patch, const struct patch_file *file, uint32_t number,
+                   struct patch_search *search, struct error *error)
+{
+    const struct patch_hunk *hunk = &patch->hunks[file->first_hunk + number];
+    char header[SHOWN_SIZE], difference[4 * SHOWN_SIZE], nearest[SHOWN_SIZE];
+    int64_t place;
+    show((struct patch_text){patch->diff + hunk->header, hunk->header_size, true}, header);
+    search->head = search->tail = 0;
+    if (is_applied(hunk, search, &place))
+        return error_set(error, "already_applied", 0, "hunk %u of %u %s: the change is already there, at line %lld",
+                         number + 1, file->hunk_count, header, (long long)place + 1);
+    place = search->guess < 0 ? 0 : search->guess;
+    if (!search->side->count)
+        return error_set(
+            error, "patch_mismatch", 0,
+            "hunk %u of %u %s adds after line %u, but the file has %u lines and the hunk before ends at %u", number + 1,
+            file->hunk_count, header, hunk->old_start, search->image->count, search->floor);
+    describe_difference(search, place, difference, sizeof difference);
+    describe_nearest(search, place, nearest, sizeof nearest);
+    return error_set(error, "patch_mismatch", 0, "hunk %u of %u %s does not fit: %s%s", number + 1, file->hunk_count,
+                     header, difference, nearest);
+}
+
+// Whether the file is what its one hunk, which only adds, would make.
+static bool is_as_added(const struct patch *patch, const struct patch_hunk *hunk, const struct patch_image *image)
+{
+    struct patch_body body = {0};
+    bool same = patch_body_read(&body, patch, hunk, PATCH_ENDS_EXACT) == 0 && body.count == image->count;
+    for (uint32_t i = 0; same && i < body.count; i++)
+        same = patch_text_equal(body.lines[i].text, patch_image_line(image, i));
+    patch_body_free(&body);
+    return same;
+}
+
+int patch_complain_exists(const struct patch *patch, const struct patch_file *file, const struct patch_image *image,
+                          struct error *error)
+{
+    if (is_as_added(patch, &patch->hunks[file->first_hunk], image))
+        return error_set(error, "already_applied", 0,
+                         "the change is already there: the file is as the diff would make it");
+    return error_set(error, "already_exists", 0, "the diff says that the file is new or empty, but it has %u lines",
+                     image->count);
+}

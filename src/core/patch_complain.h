@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Saying why a hunk fits nowhere, in one line.
+#ifndef SBA_CORE_PATCH_COMPLAIN_H
+#define SBA_CORE_PATCH_COMPLAIN_H
+
+#include "core/patch_find.h"
+
+// Fills error: already_applied where the hunk's new side is there, else patch_mismatch with the hunk, the first line
+// that differs, and the place that fits best. number counts from 0. Returns -1.
+int patch_complain(const struct patch *patch, const struct patch_file *file, uint32_t number,
+                   struct patch_search *search, struct error *error);
+
+// Fills error for a file that is there although the diff says it is new: already_applied where it is as the diff would
+// make it, else already_exists. Returns -1.
+int patch_complain_exists(const struct patch *patch, const struct patch_file *file, const struct patch_image *image,
+                          struct error *error);
+
+#endif

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading the lines before the hunks of a file, see patch_header.h.
+#include "core/patch_header.h"
+
+#include "core/patch_name.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int patch_refuse_binary(const struct patch_reader *reader, struct error *error)
+{
+    return error_set(error, "binary_patch", 0,
+                     "line %u of the diff: a binary patch cannot be applied; write the file with write_file instead",
+                     reader->line);
+}
+
+static bool is_null(const char *name)
+{
+    return strcmp(name, "/dev/null") == 0;
+}
+
+static int no_name(const struct patch_reader *reader, struct error *error)
+{
+    return patch_invalid(reader, error, "no file name can be read here (empty, with a NUL, or its quotes are wrong)");
+}
+
+// The text of a line after prefix; too long a one is refused.
+static int rest_of(const struct patch_reader *reader, size_t prefix, struct patch_line *rest, struct error *error)
+{
+    patch_header_line(reader, rest);
+    if (rest->size > PATCH_MAX_NAME_LINE)
+        return patch_invalid(reader, error, "this line is too long to hold a file name");
+    rest->text += prefix;
+    rest->size -= prefix;
+    return 0;
+}
+
+static int keep_name(char **slot, char *name)
+{
+    free(*slot);
+    *slot = name;
+    return 0;
+}
+
+// "--- a/x" or "+++ b/x" below diff --git: must be the name that stands there.
+static int git_name(struct patch_reader *reader, struct patch_file *file, char **slot, bool absent, struct error *error)
+{
+    struct patch_line rest;
+    if (rest_of(reader, 4, &rest, error) < 0)
+        return -1;
+    char *name = patch_name_dated(rest.text, rest.size);
+    if (!name)
+        return no_name(reader, error);
+    const char *plain = slot == &file->old_name ? file->from : file->to;
+    bool agrees = is_null(name)
+                      ? !plain
+                      : !absent && (!*slot || strcmp(*slot, name) == 0) && (!plain || patch_name_agrees(name, plain));
+    if (agrees)
+        return keep_name(slot, name);
+    free(name);
+    return patch_invalid(reader, error, "this name is not the one that the lines above it say");
+}
+
+static int git_old_name(struct patch_reader *reader, struct patch_file *file, size_t prefix, struct error *error)
+{
+    (void)prefix;
+    return git_name(reader, file, &file->old_name, file->action == PATCH_CREATED, error);
+}
+
+static int git_new_name(struct patch_reader *reader, struct patch_file *file, size_t prefix, struct error *error)
+{
+    (void)prefix;
+    return git_name(reader, file, &file->new_name, file->action == PATCH_DELETED, error);
+}
+
+static int plain_name(struct patch_reader *reader, char **slot, size_t prefix, struct error *error)
+{
+    struct patch_line rest;
+    if (rest_of(reader, prefix, &rest, error) < 0)
+        return -1;
+    char *name = patch_name_whole(rest.text, rest.size);
+    return name ? keep_name(slot, name) : no_name(reader, error);
+}
+
+static int rename_from(struct patch_reader *reader, struct patch_file *file, size_t prefix, struct error *error)
+{
+    file->action = PATCH_RENAMED;
+    return plain_name(reader, &file->from, prefix, error);
+}
+
+static int rename_to(struct patch_reader *reader, struct patch_file *file, size_t prefix, struct error *error)
+{
+    file->action = PATCH_RENAMED;
+    return plain_name(reader, &file->to, prefix, error);
+}
+
+static int copy_from(struct patch_reader *reader, struct patch_file *file, size_t prefix, struct error *error)
+{
+    file->action = PATCH_COPIED;
+    return plain_name(reader, &file->from, prefix, error);
+}
+
+static int copy_to(struct patch_reader *reader, struct patch_file *file, size_t prefix, struct error *error)
+{
+    file->action = PATCH_COPIED;
+    return plain_name(reader, &file->to, prefix, error);
+}
+
+static int read_mode(struct patch_reader *reader, size_t prefix, unsigned *mode, struct error *error)
+{
+    struct patch_line line;
+    patch_header_line(reader, &line);
+    unsigned value = 0;
+    for (size_t i = prefix; i < line.size && line.text[i] >= '0' && line.text[i] <= '7' && value < 0200000; i++)
+        value = value << 3 | (unsigned)(line.text[i] - '0');
+    if (value == 0160000)
+        return patch_invalid(reader, error, "mode 160000 is a submodule, which a patch of files cannot change");
+    if (line.size != prefix + 6 || (value != 0100644 && value != 0100755 && value != 0120000))
+        return patch_invalid(reader, error, "the mode of a file must be 100644, 100755 or 120000 (a symbolic link)");
+    *mode = value;
+    return 0;
+}
+
+static int old_mode(struct patch_reader *reader, struct patch_file *file, size_t prefix, struct error *error)
+{
+    return read_mode(reader, prefix, &file->old_mode, error);
+}
+
+static int new_mode(struct patch_reader *reader, struct patch_file *file, size_t prefix, struct error *error)
+{
+    return read_mode(reader, prefix, &file->new_mode, error);
+}
+
+static int created(struct patch_reader *reader, struct patch_file *file, size_t prefix, struct error *error)
+{
+    file->action = PATCH_CREATED;
+    return read_mode(reader, prefix, &file->new_mode, error);
+}
+
+static int deleted(struct patch_reader *reader, struct patch_file *file, size_t prefix, struct error *error)
+{
+    struct patch_line line;
+    file->action = PATCH_DELETED;
+    patch_header_line(reader, &line);
+    return line.size > prefix ? read_mode(reader, prefix, &file->old_mode, error) : 0;
+}
+
+static int similarity(struct patch_reader *reader, struct patch_file *file, size_t prefix, struct error *error)
+{
+    (void)reader, (void)file, (void)prefix, (void)error;
+    return 0;
+}
+
+// "index 1234567..89abcde 100644": the mode, where both sides have it.
+static int index_line(struct patch_reader *reader, struct patch_file *file, size_t prefix, struct error *error)
+{
+    struct patch_line line;
+    patch_header_line(reader, &line);
+    const char *blank = memchr(line.text + prefix, ' ', line.size - prefix);
+    if (!blank || file->action == PATCH_DELETED)
+        return 0;
+    return read_mode(reader, (size_t)(blank + 1 - line.text), &file->old_mode, error);
+}
+
+static const struct extension {
+    const char *prefix;
+    int (*read)(struct patch_reader *reader, struct patch_file *file, size_t prefix, struct error *error);
+} extensions[] = {
+    {"--- ", git_old_name},
+    {"+++ ", git_new_name},
+    {"index ", index_line},
+    {"old mode ", old_mode},
+    {"new mode ", new_mode},
+    {"new file mode ", created},
+    {"deleted file mode ", deleted},
+    {"deleted file", deleted},
+    {"rename from ", rename_from},
+    {"rename old ", rename_from},
+    {"rename to ", rename_to},
+    {"rename new ", rename_to},
+    {"copy from ", copy_from},
+    {"copy to ", copy_to},
+    {"similarity index ", similarity},
+    {"dissimilarity index ", similarity},
+};
+
+static const struct extension *extension_of(struct patch_line line)
+{
+    for (size_t i = 0; i < sizeof extensions / sizeof *extensions; i++)
+        if (patch_starts(line, extensions[i].prefix))
+            return &extensions[i];
+    return NULL;
+}
+
+static int read_extensions(struct patch_reader *reader, struct patch_file *file, struct error *error)
+{
+    struct patch_line line;
+    const struct extension *extension;
+    int names = 0;
+    while (patch_header_line(reader, &line) && (extension = extension_of(line))) {
+        if (patch_starts(line, "--- ") || patch_starts(line, "+++ "))
+            names ^= line.text[0] == '-' ? 1 : 2;
+        if (extension->read(reader, file, strlen(extension->prefix), error) < 0)
+            return -1;
+        patch_advance(reader);
+    }
+    if (patch_header_line(reader, &line) &&
+        (patch_starts(line, "GIT binary patch") || patch_starts(line, "Binary files ")))
+        return patch_refuse_binary(reader, error);
+    if (names != 0 && names != 3)
+        return patch_invalid(reader, error, "the header above has only one of its lines '---' and '+++'");
+    return 0;
+}
+
+// /dev/null is no name but says that the file is new or goes.
+static void settle_null(struct patch_file *file)
+{
+    if (file->old_name && is_null(file->old_name)) {
+        keep_name(&file->old_name, NULL);
+        file->action = PATCH_CREATED;
+    }
+    if (file->new_name && is_null(file->new_name)) {
+        keep_name(&file->new_name, NULL);
+        file->action = PATCH_DELETED;
+    }
+}
+
+static int settle(struct patch_reader *reader, struct patch_file *file, struct error *error)
+{
+    settle_null(file);
+    if (file->action == PATCH_CREATED)
+        keep_name(&file->old_name, NULL);
+    if (file->action == PATCH_DELETED)
+        keep_name(&file->new_name, NULL);
+    bool moves = file->action == PATCH_RENAMED || file->action == PATCH_COPIED;
+    if (moves && (!file->from || !file->to))
+        return patch_invalid(reader, error, "the header above says only one of the two names");
+    if (!moves &&
+        ((file->action != PATCH_CREATED && !file->old_name) || (file->action != PATCH_DELETED && !file->new_name)))
+        return patch_invalid(reader, error, "the header above does not say which file it is about");
+    return 0;
+}
+
+int patch_read_git_header(struct patch_reader *reader, struct patch_file *file, struct error *error)
+{
+    static const char prefix[] = "diff --git ";
+    struct patch_line rest;
+    *file = (struct patch_file){.git = true, .line = reader->line};
+    if (rest_of(reader, sizeof prefix - 1, &rest, error) < 0)
+        return -1;
+    patch_name_pair(rest.text, rest.size, &file->old_name, &file->new_name);
+    patch_advance(reader);
+    return read_extensions(reader, file, error) < 0 ? -1 : settle(reader, file, error);
+}
+
+int patch_read_names(struct patch_reader *reader, struct patch_file *file, struct error *error)
+{
+    *file = (struct patch_file){.line = reader->line};
+    for (char **slot = &file->old_name;; slot = &file->new_name) {
+        struct patch_line rest;
+        if (rest_of(reader, 4, &rest, error) < 0)
+            return -1;
+        *slot = patch_name_dated(rest.text, rest.size);
+        if (!*slot)
+            return no_name(reader, error);
+        if (patch_name_is_epoch(rest.text, rest.size))
+            file->action = slot == &file->old_name ? PATCH_CREATED : PATCH_DELETED;
+        patch_advance(reader);
+        if (slot == &file->new_name)
+            break;
+    }
+    settle_null(file);
+    if (!file->old_name && !file->new_name)
+        return patch_invalid(reader, error, "the header above does not say which file it is about");
+    return 0;
+}

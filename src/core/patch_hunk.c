@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading one hunk of a diff, see patch_hunk.h.
+#include "core/patch_hunk.h"
+
+#include <string.h>
+
+static const uint32_t NUMBER_LIMIT = (uint32_t)1 << 31;
+
+struct counts {
+    uint32_t old, new;
+    bool changes; // a line is added or taken away
+};
+
+// A number at *at, at most NUMBER_LIMIT. False where there is none; *absurd where it is larger.
+static bool read_number(const char **at, const char *end, uint32_t *number, bool *absurd)
+{
+    uint64_t value = 0;
+    const char *start = *at;
+    for (; *at < end && **at >= '0' && **at <= '9'; ++*at)
+        if (value <= NUMBER_LIMIT)
+            value = value * 10 + (uint64_t)(**at - '0');
+    *absurd |= value > NUMBER_LIMIT;
+    *number = (uint32_t)value;
+    return *at > start;
+}
+
+static bool read_text(const char **at, const char *end, const char *text)
+{
+    size_t size = strlen(text);
+    if ((size_t)(end - *at) < size || memcmp(*at, text, size) != 0)
+        return false;
+    *at += size;
+    return true;
+}
+
+// "12,3", or "12" for one line.
+static bool read_range(const char **at, const char *end, uint32_t *start, uint32_t *count, bool *absurd)
+{
+    *count = 1;
+    return read_number(at, end, start, absurd) && (!read_text(at, end, ",") || read_number(at, end, count, absurd));
+}
+
+static int read_header(struct patch_reader *reader, struct patch_hunk *hunk, struct error *error)
+{
+    struct patch_line line;
+    bool absurd = false;
+    patch_header_line(reader, &line);
+    const char *at = line.text, *end = line.text + line.size;
+    bool good = read_text(&at, end, "@@ -") && read_range(&at, end, &hunk->old_start, &hunk->old_count, &absurd) &&
+                read_text(&at, end, " +") && read_range(&at, end, &hunk->new_start, &hunk->new_count, &absurd) &&
+                read_text(&at, end, " @@");
+    if (absurd)
+        return patch_invalid(reader, error, "a number after '@@' is larger than any file");
+    if (patch_starts(line, "@@@"))
+        return patch_invalid(reader, error, "a combined diff (of a merge) is not a unified diff");
+    if (!good)
+        return patch_invalid(reader, error, "a hunk begins with '@@ -LINE,COUNT +LINE,COUNT @@'");
+    hunk->header_size = (uint32_t)line.size;
+    return 0;
+}
+
+static bool is_no_newline(struct patch_line line)
+{
+    return patch_starts(line, "\\ ");
+}
+
+// Counts a line of a body. False where it is none. An empty line is context that lost its blank.
+static bool count_line(struct patch_line line, struct counts *counts)
+{
+    char kind = !line.size || line.text[0] == '\r' ? ' ' : line.text[0];
+    if (is_no_newline(line))
+        return true;
+    if (kind != ' ' && kind != '-' && kind != '+')
+        return false;
+    counts->old += kind != '+';
+    counts->new += kind != '-';
+    counts->changes |= kind != ' ';
+    return true;
+}
+
+// Whether lines of a body follow, blank lines between or not.
+static bool more_follows(struct patch_reader reader)
+{
+    struct patch_line line;
+    while (patch_header_line(&reader, &line) && !line.size)
+        patch_advance(&reader);
+    return patch_at_body(&reader);
+}
+
+// Reads a body as long as the counts say. False where it is not so long, or goes on.
+static bool read_counted(struct patch_reader *reader, const struct patch_hunk *hunk, struct counts *counts)
+{
+    struct patch_line line;
+    while (counts->old < hunk->old_count || counts->new < hunk->new_count) {
+        if (!patch_peek(reader, &line) || !count_line(line, counts) || counts->old > hunk->old_count ||
+            counts->new > hunk->new_count)
+            return false;
+        patch_advance(reader);
+    }
+    if (patch_peek(reader, &line) && is_no_newline(line))
+        patch_advance(reader);
+    return !more_follows(*reader);
+}
+
+// Reads a body as far as its lines are a body's; blank lines at its end are not.
+static void read_all(struct patch_reader *reader, struct counts *counts)
+{
+    struct patch_line line;
+    struct patch_reader last = *reader;
+    struct counts kept = {0};
+    while (!patch_at_names(reader) && !(patch_at_separator(reader)) && patch_peek(reader, &line) &&
+           count_line(line, counts)) {
+        bool blank = patch_header_line(reader, &line) && !line.size;
+        patch_advance(reader);
+        if (blank)
+            continue;
+        last = *reader;
+        kept = *counts;
+    }
+    *reader = last;
+    *counts = kept;
+}
+
+// After a body that was counted: the next hunk or file, or a blank line, or the end.
+static bool ends_well(const struct patch_reader *reader)
+{
+    struct patch_line line;
+    return !patch_header_line(reader, &line) || !line.size || patch_starts(line, "@@ ") || patch_at_separator(reader);
+}
+
+int patch_read_hunk(struct patch_reader *reader, const char *diff, struct patch_hunk *hunk, struct error *error)
+{
+    struct counts counts = {0};
+    *hunk = (struct patch_hunk){.header = (uint32_t)(reader->at - diff), .line = reader->line};
+    if (read_header(reader, hunk, error) < 0)
+        return -1;
+    patch_advance(reader);
+    struct patch_reader start = *reader;
+    hunk->body = (uint32_t)(start.at - diff);
+    if (!read_counted(reader, hunk, &counts)) {
+        *reader = start;
+        counts = (struct counts){0};
+        read_all(reader, &counts);
+        if (!ends_well(reader))
+            return patch_invalid(reader, error,
+                                 "neither a line of the hunk (' ', '+', '-') nor its end; the diff is damaged");
+        hunk->recounted = true;
+        hunk->old_count = counts.old;
+        hunk->new_count = counts.new;
+    }
+    if (!counts.changes)
+        return patch_invalid(&start, error, "the hunk above changes nothing");
+    hunk->body_end = (uint32_t)(reader->at - diff);
+    return 0;
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading one hunk of a diff.
+#ifndef SBA_CORE_PATCH_HUNK_H
+#define SBA_CORE_PATCH_HUNK_H
+
+#include "core/patch.h"
+#include "core/patch_reader.h"
+
+// Reads the hunk whose @@ line is next, and goes past it. Where its counts do not fit its body, the body is counted;
+// where the body's end cannot be told, the diff is invalid_patch.
+int patch_read_hunk(struct patch_reader *reader, const char *diff, struct patch_hunk *hunk, struct error *error);
+
+#endif

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names and dates in the headers of a diff. A line is given without its line end.
+//
+// Functions that return a name give an owned string, or NULL where the line holds none (out of memory included).
+#ifndef SBA_CORE_PATCH_NAME_H
+#define SBA_CORE_PATCH_NAME_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+// The C-quoted string at the start of text; *used says how far it goes. NULs in it make it no name.
+char *patch_name_quoted(const char *text, size_t size, size_t *used);
+
+// The name after "rename from " and the like: quoted, or all of the line.
+char *patch_name_whole(const char *text, size_t size);
+
+// The name after "--- " or "+++ ": quoted, or what stands before a date or a tab.
+char *patch_name_dated(const char *text, size_t size);
+
+// Whether such a line ends in the date that stands for an absent file: 1970-01-01 00:00:00 UTC.
+bool patch_name_is_epoch(const char *text, size_t size);
+
+// The two names after "diff --git ". 0, or -1 where the line does not tell them apart.
+int patch_name_pair(const char *text, size_t size, char **old_name, char **new_name);
+
+// Whether a name as written is the plain name, or that below some folders.
+bool patch_name_agrees(const char *written, const char *plain);
+
+#endif
