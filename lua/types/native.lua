@@ -250,9 +250,13 @@ function transaction:commit() end
 local patch = {}
 
 ---@class native.patch.file
----@field old_path? string as written, unquoted, without strip; nil: /dev/null
+---@field old_path? string as written, unquoted, nothing stripped; nil: /dev/null, or only from and to are said
 ---@field new_path? string
+---@field from? string of a rename or copy, without a prefix; then to is there too
+---@field to? string
 ---@field action "created"|"modified"|"deleted"|"renamed"|"copied"|"mode_changed"
+---@field git boolean it begins with "diff --git"
+---@field may_create boolean a file that is absent is created
 ---@field old_mode? integer as git writes it: 0100644 (octal), 0120000 a link
 ---@field new_mode? integer
 ---@field hunks integer
@@ -276,9 +280,11 @@ function parsed:files() end
 ---@field offset integer largest, in lines, absolute
 ---@field fuzz integer largest, 0 to 2
 ---@field recounted integer hunks whose @@ counts were wrong
+---@field line_ends? "crlf"|"lf" the file's, where the diff's were others throughout and were made the same
 
----Applies the hunks of file number index (from 1) to bytes. Errors: patch_mismatch (message: file, hunk, the first line that differs
----with what is there, and the nearest place that would match), already_applied, ambiguous.
+---Applies the hunks of file number index (from 1) to bytes. The nearest place wins, the later one of two as near. Errors:
+---patch_mismatch (message: hunk, the first line that differs with what is there, and the place that fits best),
+---already_applied, already_exists (bytes where the diff says the file is new), too_large, timeout, cancelled.
 ---@param index integer
 ---@param bytes string
 ---@return string|nil, native.patch.report|native.failure

@@ -52,12 +52,14 @@ static int git_name(struct patch_reader *reader, struct patch_file *file, char *
     if (!name)
         return no_name(reader, error);
     const char *plain = slot == &file->old_name ? file->from : file->to;
-    bool agrees = is_null(name)
-                      ? !plain
-                      : !absent && (!*slot || strcmp(*slot, name) == 0) && (!plain || patch_name_agrees(name, plain));
-    if (agrees)
+    bool agrees = is_null(name) ? !plain
+                                : !absent && (!*slot || patch_name_same(*slot, name)) &&
+                                      (!plain || patch_name_agrees(name, plain));
+    if (agrees && (is_null(name) || !*slot))
         return keep_name(slot, name);
     free(name);
+    if (agrees)
+        return 0;
     return patch_invalid(reader, error, "this name is not the one that the lines above it say");
 }
 
@@ -115,8 +117,8 @@ static int read_mode(struct patch_reader *reader, size_t prefix, unsigned *mode,
         value = value << 3 | (unsigned)(line.text[i] - '0');
     if (value == 0160000)
         return patch_invalid(reader, error, "mode 160000 is a submodule, which a patch of files cannot change");
-    if (line.size != prefix + 6 || (value != 0100644 && value != 0100755 && value != 0120000))
-        return patch_invalid(reader, error, "the mode of a file must be 100644, 100755 or 120000 (a symbolic link)");
+    if (line.size != prefix + 6 || ((value & ~0777u) != 0100000 && value != 0120000))
+        return patch_invalid(reader, error, "a mode must be 100644, 100755 or the like, or 120000 (a symbolic link)");
     *mode = value;
     return 0;
 }

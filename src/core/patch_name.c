@@ -222,6 +222,12 @@ int patch_name_pair(const char *text, size_t size, char **old_name, char **new_n
                      new_name);
 }
 
+bool patch_name_same(const char *one, const char *other)
+{
+    const char *slash = strchr(one, '/'), *other_slash = strchr(other, '/');
+    return strcmp(one, other) == 0 || (slash && other_slash && strcmp(slash, other_slash) == 0);
+}
+
 bool patch_name_agrees(const char *written, const char *plain)
 {
     size_t size = strlen(written), wanted = strlen(plain);

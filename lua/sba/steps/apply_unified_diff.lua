@@ -1,0 +1,307 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The step apply_unified_diff: changes files as a unified diff says, all of them or none.
+--
+-- Several parts for one file apply one after the other. As git has it, a copy takes what was there before the diff, and a
+-- rename may go to where another file is about to leave, so files can be swapped. A link is changed only by a part of
+-- mode 120000, and nothing is read or written through one.
+
+local names = require "sba.util.patch_names"
+local overlay = require "sba.util.overlay"
+local patch = require "native.patch"
+local printable = require "sba.util.printable"
+
+local LINK, PLAIN, EXECUTABLE = 40960, 33188, 33261 -- 0120000, 0100644, 0100755
+
+local function fail(code, message, ...)
+  return nil, { code = code, message = message:format(...) }
+end
+
+local function kind_of(mode)
+  return mode == LINK and "link" or "file"
+end
+
+---Permission bits of a file that gets a mode of git's. The two that git itself writes only say whether it may be run.
+local function permissions(mode, before)
+  if not mode or mode == LINK then return before end
+  if mode ~= PLAIN and mode ~= EXECUTABLE then return mode & 511 end -- 0777
+  if not before then return mode == EXECUTABLE and 493 or nil end -- 0755
+  if mode == EXECUTABLE then return before | (before & 292) >> 2 end -- run by whoever may read, 0444
+  return before & ~73 -- 0111
+end
+
+---A link must stay inside, also where only a dry run looks at it.
+local function check_target(path, target)
+  local depth = select(2, path:gsub("/", ""))
+  for part in target:gmatch("[^/]+") do
+    depth = part == ".." and depth - 1 or part == "." and depth or depth + 1
+    if depth < 0 then break end
+  end
+  if depth < 0 or target:sub(1, 1) == "/" then
+    return fail("path_escape", "path escapes workspace: the link would point to %s", target)
+  end
+  if target == "" or target:find("\0", 1, true) then return fail("invalid_patch", "the link would point to no path") end
+  return true
+end
+
+---The change that a part makes to an entry.
+---@return sba.overlay.entry|nil, native.patch.report|native.failure
+local function changed(change, before, path)
+  local bytes, report = before.bytes, { hunks = 0, added = 0, removed = 0, offset = 0, fuzz = 0, recounted = 0 }
+  if change.file.hunks > 0 then
+    bytes, report = change.parsed:apply(change.index, before.bytes)
+    if not bytes then return nil, report end
+  end
+  local entry = { kind = before.kind, bytes = bytes, mode = permissions(change.file.new_mode, before.mode) }
+  if entry.kind == "link" and path then
+    local good, failure = check_target(path, bytes)
+    if not good then return nil, failure end
+  end
+  return entry, report
+end
+
+---What is at path, if it is of the kind that the diff means.
+local function of_kind(file, entry, failure)
+  if not entry then return nil, failure end
+  local old = kind_of(file.old_mode or (file.action ~= "created" and file.new_mode) or nil)
+  if file.new_mode and file.old_mode and kind_of(file.new_mode) ~= old then
+    return fail("invalid_patch", "a file becomes a link, or a link a file, only by a deletion and a creation")
+  end
+  if entry.kind == old then return entry end
+  if old == "file" then return fail("patch_mismatch", "it is a symbolic link, and the diff is not for one (mode 120000)") end
+  return fail("patch_mismatch", "it is no symbolic link, but the diff is for one (mode 120000)")
+end
+
+local actions = {}
+
+function actions.created(change, files)
+  local path = change.new
+  local entry, report = changed(change, { kind = kind_of(change.file.new_mode), bytes = "" }, path)
+  if not entry then return nil, report end
+  local there = files:exists(path) and files:get(path)
+  local good, failure = files:create(path, entry)
+  if good then return report end
+  if failure.code == "already_exists" and there and there.kind == entry.kind and there.bytes == entry.bytes then
+    return fail("already_applied", "the change is already there: the file is as the diff would make it")
+  end
+  return nil, failure
+end
+
+function actions.deleted(change, files)
+  local before, failure = of_kind(change.file, files:get(change.old))
+  if not before then return nil, failure end
+  local entry, report = changed(change, before)
+  if not entry then return nil, report end
+  if entry.bytes ~= "" then
+    return fail("patch_mismatch", "it is to be deleted, but has %d bytes more than the diff takes away", #entry.bytes)
+  end
+  files:remove(change.old)
+  return report
+end
+
+function actions.modified(change, files)
+  local before, failure = files:get(change.new)
+  if not before and failure.code == "not_found" and change.file.may_create then
+    change.action = "created"
+    return actions.created(change, files)
+  end
+  before, failure = of_kind(change.file, before, failure)
+  if not before then return nil, failure end
+  local entry, report = changed(change, before, change.new)
+  if not entry then return nil, report end
+  local good
+  good, failure = files:put(change.new, entry)
+  return good and report, failure
+end
+
+actions.mode_changed = actions.modified
+
+local function moved(change, files, before, failure)
+  before, failure = of_kind(change.file, before, failure)
+  if not before then return nil, failure end
+  local entry, report = changed(change, before, change.new)
+  if not entry then return nil, report end
+  local good
+  good, failure = files:create(change.new, entry)
+  return good and report, failure
+end
+
+function actions.copied(change, files)
+  change.action = "created"
+  return moved(change, files, files:get_original(change.old))
+end
+
+function actions.renamed(change, files)
+  if not files:known(change.old) and files:exists(change.new) and change.file.hunks > 0 then
+    change.action = "modified" -- renamed already, as patch has it: only the content is to change
+    return actions.modified(change, files)
+  end
+  local report, failure = moved(change, files, files:get(change.old))
+  if report then files:remove(change.old) end
+  return report, failure
+end
+
+---The names of a part as paths of the workspace.
+local function locate(change, files, strip, prefixes)
+  local file = change.file
+  local function exists(name)
+    local path = files:path(name)
+    return path ~= nil and files:exists(path)
+  end
+  local found, failure = names.resolve(file, strip, prefixes, exists)
+  if not found then return nil, failure end
+  for side, name in pairs(found) do
+    change[side], failure = files:path(name)
+    if not change[side] then return nil, failure end
+  end
+  change.old, change.new = change.old or change.new, change.new or change.old
+  if change.file.from and change.old == change.new then
+    return fail("invalid_patch", "line %d of the diff: %s is renamed or copied to itself", file.line, change.old)
+  end
+  return true
+end
+
+---One line for people, which begins with the file.
+local function about(change, failure)
+  local message = failure.message
+  local path = change.action == "deleted" and change.old or change.new or change.old
+  local begins = path and message:sub(1, #path) == path and message:find("^[: ]", #path + 1)
+  if path and not begins then message = path .. ": " .. message end
+  return nil, { code = failure.code, message = printable.line(message) }
+end
+
+local function entry_of(change, report)
+  return {
+    path = change.action == "deleted" and change.old or change.new,
+    old_path = change.action == "renamed" and change.old or nil,
+    action = change.action,
+    hunks = report.hunks, added = report.added, removed = report.removed, offset = report.offset, fuzz = report.fuzz,
+    recounted = report.recounted > 0 and report.recounted or nil,
+    line_ends = report.line_ends,
+  }
+end
+
+local function counted(count, noun)
+  return ("%d %s%s"):format(count, noun, count == 1 and "" or "s")
+end
+
+---"modified src/a.c: 2 hunks, +3 -1 (offset 4, fuzz 1)"
+local function line_of(entry)
+  local notes = {}
+  local function note(when, ...)
+    if when then notes[#notes + 1] = (...):format(select(2, ...)) end
+  end
+  note(entry.offset > 0, "offset %d", entry.offset)
+  note(entry.fuzz > 0, "fuzz %d", entry.fuzz)
+  note(entry.recounted, "%s recounted", counted(entry.recounted or 0, "hunk"))
+  note(entry.line_ends, "line ends made %s", (entry.line_ends or ""):upper())
+  local from = entry.old_path and entry.old_path .. " to " or ""
+  local line = ("%s %s%s"):format(entry.action:gsub("_", " "), from, entry.path)
+  if entry.hunks > 0 then line = ("%s: %s, +%d -%d"):format(line, counted(entry.hunks, "hunk"), entry.added, entry.removed) end
+  return printable.line(line .. (#notes > 0 and " (" .. table.concat(notes, ", ") .. ")" or ""))
+end
+
+local function changes_of(parsed)
+  local changes = {}
+  for index, file in ipairs(parsed:files()) do
+    changes[index] = { parsed = parsed, index = index, file = file, action = file.action }
+  end
+  return changes
+end
+
+local function apply_all(changes, files, strip)
+  local described = {}
+  for i, change in ipairs(changes) do described[i] = change.file end
+  local prefixes = names.prefixes(described)
+  for _, change in ipairs(changes) do
+    local good, failure = locate(change, files, strip, prefixes)
+    if not good then return about(change, failure) end
+    if change.action == "deleted" or change.action == "renamed" then files:leave(change.old) end
+  end
+  local results = {}
+  for i, change in ipairs(changes) do
+    local report, failure = actions[change.action](change, files)
+    if not report then return about(change, failure) end
+    results[i] = entry_of(change, report)
+  end
+  return results
+end
+
+---@param arguments { diff: string, strip?: integer, dry_run?: boolean }
+---@param job_context { workspace: native.folder }
+---@return table? result
+---@return string|native.failure text or failure
+local function run(arguments, job_context)
+  local parsed <close>, failure = patch.parse(arguments.diff)
+  if not parsed then return nil, failure end
+  local files = overlay.new(job_context.workspace)
+  local results
+  results, failure = apply_all(changes_of(parsed), files, arguments.strip)
+  if not results then return nil, failure end
+  if not arguments.dry_run then
+    local good
+    good, failure = files:commit()
+    if not good then return nil, failure end
+  end
+  local lines = {}
+  for i, entry in ipairs(results) do lines[i] = line_of(entry) end
+  if arguments.dry_run then lines[#lines + 1] = "(dry run: nothing was written)" end
+  return { files = results, dry_run = arguments.dry_run or nil }, table.concat(lines, "\n") .. "\n"
+end
+
+local count = { type = "integer", minimum = 0 }
+
+return {
+  name = "apply_unified_diff",
+  summary = "Change files of the workspace as a unified diff says, all of them or none.",
+  arguments = {
+    type = "object",
+    required = { "diff" },
+    order = { "diff", "strip", "dry_run" },
+    additionalProperties = false,
+    properties = {
+      diff = {
+        type = "string",
+        minLength = 1,
+        description = "A unified diff of one or more files, as diff -u and git diff write it: --- a/FILE, +++ b/FILE, @@ -1,3 +1,4 @@ " ..
+          "and lines that begin with ' ', '+' or '-'. /dev/null stands for a file that is new or goes; git's renames, copies, modes count.",
+      },
+      strip = {
+        type = "integer",
+        minimum = 0,
+        description = "Leading folders to strip from the names, as patch -p. Default: found out from the names and the files there are.",
+      },
+      dry_run = { type = "boolean", default = false, description = "Only say what would be done." },
+    },
+  },
+  result = {
+    type = "object",
+    required = { "files" },
+    order = { "files", "dry_run" },
+    additionalProperties = false,
+    properties = {
+      files = {
+        type = "array",
+        items = {
+          type = "object",
+          required = { "path", "action", "hunks", "added", "removed", "offset", "fuzz" },
+          order = { "path", "old_path", "action", "hunks", "added", "removed", "offset", "fuzz", "recounted", "line_ends" },
+          additionalProperties = false,
+          properties = {
+            path = { type = "string" },
+            old_path = { type = "string", description = "Where a renamed file was." },
+            action = { type = "string", enum = { "created", "modified", "deleted", "renamed", "mode_changed" } },
+            hunks = count,
+            added = { type = "integer", minimum = 0, description = "Lines." },
+            removed = { type = "integer", minimum = 0, description = "Lines." },
+            offset = { type = "integer", minimum = 0, description = "Lines that a hunk was off at most." },
+            fuzz = { type = "integer", minimum = 0, maximum = 2, description = "Lines of context left out at an end of a hunk, at most." },
+            recounted = { type = "integer", minimum = 1, description = "Hunks whose @@ line had wrong counts." },
+            line_ends = { type = "string", enum = { "crlf", "lf" }, description = "The file's, which the diff's lines were given." },
+          },
+        },
+      },
+      dry_run = { type = "boolean", description = "True where nothing was written." },
+    },
+  },
+  run = run,
+}

@@ -1,0 +1,236 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The files of a workspace as they would be after some changes, in memory, until all of them are made at once.
+
+local overlay = {}
+overlay.__index = overlay
+
+local MAX_BYTES = 1 << 30 -- read and put, of all files
+
+---@class sba.overlay.entry
+---@field kind "file"|"link"
+---@field bytes string content, or the target of a link
+---@field mode? integer permission bits of a file; nil: whatever a new file gets
+
+---@param folder native.folder
+function overlay.new(folder)
+  local empty = { original = {}, current = {}, touched = {}, kinds = {}, leaving = {}, left = {} }
+  empty.folder, empty.size = folder, 0
+  return setmetatable(empty, overlay)
+end
+
+local function fail(code, message, ...)
+  return nil, { code = code, message = message:format(...) }
+end
+
+function overlay:count_bytes(bytes)
+  self.size = self.size + #bytes
+  if self.size <= MAX_BYTES then return true end
+  return fail("too_large", "the files to patch are larger than %d MiB together", MAX_BYTES >> 20)
+end
+
+---What stands at path in the workspace: a stat result, or false.
+local function look(self, path)
+  local known = self.kinds[path]
+  if known ~= nil then return known end
+  local stat, failure = self.folder:stat(path)
+  if not stat and failure.code ~= "not_found" and failure.code ~= "not_a_directory" then return nil, failure end
+  self.kinds[path] = stat or false
+  return stat or false
+end
+
+local function load(self, path)
+  local stat, failure = look(self, path)
+  if not stat then return stat, failure end
+  if stat.type == "directory" then return { kind = "folder" } end
+  if stat.type == "symlink" then return { kind = "link", bytes = stat.target } end
+  if stat.type ~= "file" then return fail("not_a_file", "%s is no regular file but a %s", path, stat.type) end
+  local read
+  read, failure = self.folder:read(path, { max_bytes = MAX_BYTES })
+  if not read then return nil, failure end
+  if read.truncated then return fail("too_large", "%s is larger than %d MiB", path, MAX_BYTES >> 20) end
+  return { kind = "file", bytes = read.content, mode = read.mode & 511 }
+end
+
+---The entry in the workspace as it was found; false: nothing is there.
+local function original(self, path)
+  if self.original[path] == nil then
+    local entry, failure = load(self, path)
+    if entry == nil then return nil, failure end
+    if entry and entry.bytes then
+      local good
+      good, failure = self:count_bytes(entry.bytes)
+      if not good then return nil, failure end
+    end
+    self.original[path] = entry
+  end
+  return self.original[path]
+end
+
+---The folders above path, the outermost first.
+local function above(path)
+  return path:gmatch("()/")
+end
+
+---Whether the way to path leads over folders alone. Links on it are refused wherever they lead.
+---@param reads boolean the way is that of the workspace as it is, else as it will be
+local function check_way(self, path, reads)
+  for slash in above(path) do
+    local parent = path:sub(1, slash - 1)
+    local entry, failure = not reads and self.current[parent]
+    if entry == nil or reads then
+      entry, failure = look(self, parent)
+      if entry == nil then return nil, failure end
+    end
+    local kind = entry and (entry.kind or entry.type)
+    if kind == "link" or kind == "symlink" then
+      return fail("path_escape", "path escapes workspace: %s lies behind the symbolic link %s, which a patch never follows", path, parent)
+    elseif kind and kind ~= "directory" and not (self.leaving[parent] and not reads and not self.current[parent]) then
+      return fail("not_a_directory", "%s cannot be there: %s is no folder", path, parent)
+    end
+  end
+  return true
+end
+
+---A path of the workspace as the overlay knows it. Errors: path_escape, invalid_patch.
+---@param name string
+---@return string|nil, native.failure?
+function overlay:path(name)
+  for part in name:gmatch("[^/]+") do
+    if part == ".." then return fail("path_escape", "path escapes workspace: %s has a '..' in it", name) end
+    if part:lower() == ".git" then
+      return fail("invalid_patch", "%s: a patch may not change what is in .git, where git keeps programs that it runs", name)
+    end
+  end
+  local path, failure = self.folder:relative(name)
+  if not path then return nil, failure end
+  if path == "." or name:sub(-1) == "/" then return fail("invalid_patch", "%s names a folder, not a file", name) end
+  return path
+end
+
+---Says that what is at path now will be gone at the end, so that something else may take its place before.
+---@param path string
+function overlay:leave(path)
+  self.leaving[path] = true
+  for slash in above(path) do self.left[path:sub(1, slash - 1)] = true end
+end
+
+---@param path string
+---@return boolean whether a file or link is there now
+function overlay:exists(path)
+  local current = self.current[path]
+  if current ~= nil then return current ~= false end
+  local stat = look(self, path)
+  return stat and stat.type ~= "directory" or false
+end
+
+---@param path string
+---@return boolean whether something is there now or was before the changes
+function overlay:known(path)
+  return self.current[path] ~= nil or look(self, path) ~= false
+end
+
+---What is at path now: changes made so far included, or, where the content that stands there came from elsewhere and the one
+---before it is still to leave, that one.
+---@param path string
+---@return sba.overlay.entry|nil, native.failure?
+function overlay:get(path)
+  local entry, failure = self.current[path]
+  if entry == nil or (entry and entry.early) then
+    local good
+    good, failure = check_way(self, path, true)
+    if not good then return nil, failure end
+    entry, failure = original(self, path)
+    if entry == nil then return nil, failure end
+  end
+  if not entry then return fail("not_found", "%s: no such file", path) end
+  if entry.kind == "folder" then return fail("is_a_directory", "%s is a folder", path) end
+  return entry
+end
+
+---What was at path before any change, where there was something; what is there now else.
+---@param path string
+---@return sba.overlay.entry|nil, native.failure?
+function overlay:get_original(path)
+  local good, failure = check_way(self, path, true)
+  local entry
+  if good then
+    entry, failure = original(self, path)
+    if entry == nil then return nil, failure end
+  end
+  if entry and entry.kind ~= "folder" then return entry end
+  if self.current[path] == nil and not good then return nil, failure end
+  return self:get(path)
+end
+
+local function touch(self, path)
+  if not self.touched[path] then
+    self.touched[path] = true
+    table.insert(self.touched, path)
+  end
+end
+
+---@param path string
+---@param entry sba.overlay.entry
+function overlay:put(path, entry)
+  local good, failure = check_way(self, path, false)
+  if good then good, failure = self:count_bytes(entry.bytes) end
+  if not good then return nil, failure end
+  if self.current[path] and self.current[path].early then
+    return fail("invalid_patch", "%s is replaced, changed and removed by one diff, which leaves open what is meant", path)
+  end
+  touch(self, path)
+  self.current[path] = entry
+  return true
+end
+
+---Puts something where nothing may be, but what is to leave. Errors: already_exists.
+---@param path string
+---@param entry sba.overlay.entry
+---@return true|nil, native.failure?
+function overlay:create(path, entry)
+  local there, failure = self.current[path]
+  if there == nil then
+    there, failure = original(self, path)
+    if there == nil then return nil, failure end
+    entry.early = there and there.kind ~= "folder" and self.leaving[path] or nil
+    if there and (entry.early or (there.kind == "folder" and self.left[path])) then there = false end
+  end
+  if there then
+    return fail("already_exists", "%s is there already%s", path, there.kind == "folder" and ", a folder" or "")
+  end
+  return self:put(path, entry)
+end
+
+---@param path string
+function overlay:remove(path)
+  touch(self, path)
+  local current = self.current[path]
+  if current and current.early then
+    current.early = nil -- what was to leave has left
+  else
+    self.current[path] = false
+  end
+end
+
+local function stage(transaction, path, old, new)
+  if not new then return not old or transaction:remove(path) end
+  if new.kind == "link" then
+    if old and old.kind == "link" and old.bytes == new.bytes then return true end
+    return transaction:symlink(path, new.bytes)
+  end
+  if not old or old.kind ~= "file" or old.bytes ~= new.bytes then return transaction:write(path, new.bytes, new.mode) end
+  return not new.mode or old.mode == new.mode or transaction:chmod(path, new.mode)
+end
+
+---Makes all changes, or none.
+---@return true|nil, native.failure?
+function overlay:commit()
+  local transaction <close> = self.folder:transaction()
+  for _, path in ipairs(self.touched) do
+    local good, failure = stage(transaction, path, self.original[path], self.current[path])
+    if not good then return nil, failure end
+  end
+  return transaction:commit()
+end
+
+return overlay

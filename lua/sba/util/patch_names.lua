@@ -1,0 +1,105 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Which files of the workspace the names in a diff stand for: how many leading folders to strip.
+--
+-- With strip given, as many as it says (one less from the names of "rename from" and the like, which have no prefix).
+-- Without, each file of the diff decides for itself:
+--   two names that differ in the first folder alone (a/x and b/x, old/x and new/x): one;
+--   the same name twice: none, unless only the name without its first folder is there;
+--   one name alone (the other is /dev/null): one if its first folder is a, b or what the pairs of this diff lose, else none.
+-- Of two names that still differ (x.orig and x), a diff without git's header means the second, or the first where the
+-- second only adds to it, or else the one that is there.
+
+local patch_names = {}
+
+---@return string? the name without count leading folders; nil where it has no more than that
+local function strip(name, count)
+  for _ = 1, count do
+    name = name:match("^[^/]*/+(.+)$")
+    if not name then return nil end
+  end
+  return name
+end
+
+local function first_folder(name) return name:match("^([^/]*)/") end
+
+---Whether the names differ in the first folder and nowhere else.
+local function is_prefixed_pair(file)
+  local old, new = file.old_path, file.new_path
+  return old and new and first_folder(old) ~= first_folder(new) and strip(old, 1) and strip(old, 1) == strip(new, 1)
+end
+
+---The first folders that are no part of a name in this diff.
+---@param files native.patch.file[]
+---@return table<string, true>
+function patch_names.prefixes(files)
+  local prefixes = { a = true, b = true }
+  for _, file in ipairs(files) do
+    if is_prefixed_pair(file) then
+      prefixes[first_folder(file.old_path)] = true
+      prefixes[first_folder(file.new_path)] = true
+    end
+  end
+  return prefixes
+end
+
+local function only_below_is_there(name, exists)
+  local below = strip(name, 1)
+  return below and exists(below) and not exists(name)
+end
+
+local function found_strip(file, prefixes, exists)
+  local old, new = file.old_path, file.new_path
+  if (old or new):sub(1, 1) == "/" then return 0 end
+  if is_prefixed_pair(file) then return 1 end
+  if not old or not new then
+    local name = old or new
+    if not strip(name, 1) or not prefixes[first_folder(name)] then return 0 end
+    return exists(name) and not exists(strip(name, 1)) and 0 or 1
+  end
+  if only_below_is_there(old, exists) or only_below_is_there(new, exists) then return 1 end
+  local both = strip(old, 1) and strip(new, 1) and first_folder(old) ~= first_folder(new)
+  return both and not exists(old) and not exists(new) and 1 or 0
+end
+
+---The one file that two different names of a plain diff stand for.
+local function chosen(old, new, exists)
+  local name, other = new, old
+  if #old < #new and new:sub(1, #old) == old then name, other = old, new end
+  if name ~= other and not exists(name) and exists(other) then return other end
+  return name
+end
+
+local function no_name(file, name, count)
+  return nil, {
+    code = "invalid_patch",
+    message = ("line %d of the diff: nothing is left of the name %s without %d leading folders"):format(file.line, name, count),
+  }
+end
+
+---@param file native.patch.file
+---@param count? integer as the step's argument says; nil: found out
+---@param prefixes table<string, true> of this diff
+---@param exists fun(path: string): boolean
+---@return { old: string?, new: string? }|nil, native.failure?
+function patch_names.resolve(file, count, prefixes, exists)
+  local old, new = file.from or file.old_path, file.to or file.new_path
+  if file.from then
+    count = count and math.max(count - 1, 0) or 0
+  else
+    count = count or found_strip(file, prefixes, exists)
+  end
+  local old_name, new_name = old and strip(old, count), new and strip(new, count)
+  if old and not old_name then return no_name(file, old, count) end
+  if new and not new_name then return no_name(file, new, count) end
+  if old_name and new_name and not file.from then
+    old_name = file.git and old_name or chosen(old_name, new_name, exists)
+    if file.git and old_name ~= new_name then
+      local message = "line %d of the diff: %s and %s are two files, but no rename or copy is said"
+      return nil, { code = "invalid_patch", message = message:format(file.line, old_name, new_name) }
+    end
+    new_name = old_name
+  end
+  return { old = old_name, new = new_name }
+end
+
+return patch_names

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The patches that git and GNU patch test themselves with, through real jobs: the same are accepted, with the same files after.
+
+The cases are not ours and stand outside the project: in $SBA_CORPUS, else in ../shared/corpus beside the checkout. Where there
+are none the test is skipped (exit code 77).
+"""
+import json
+import os
+import pathlib
+import shutil
+import stat
+import sys
+import tarfile
+import unittest
+
+import sba
+
+CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
+CORPUS = pathlib.Path(os.environ.get("SBA_CORPUS", CHECKOUT.parent / "shared" / "corpus"))
+SKIPPED = 77
+
+# Cases that end in another way here, as contract.md says: the error code, or the files that are other than before.
+WANTED = {
+    "git-apply/016": "binary_patch",  # binary patches are always refused
+    "git-apply/017": "binary_patch",
+    "git-apply/029": "binary_patch",
+    "git-apply/047": {"one": ("file", b"b\na\n", 0)},  # a line of context is missing: fuzz 1, which git apply does not know
+    "gnu-patch-p1/023": "path_escape",  # links to outside
+    "gnu-patch-p1/024": "path_escape",
+}
+
+
+def tree(folder):
+    """Relative path -> (kind, content, owner's bit to run it) of all files and links below."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        mode = path.lstat().st_mode
+        name = str(path.relative_to(folder))
+        if stat.S_ISLNK(mode):
+            found[name] = ("link", os.readlink(path).encode(), 0)
+        elif stat.S_ISREG(mode):
+            found[name] = ("file", path.read_bytes(), mode & 0o100)
+    return found
+
+
+def unpack(archive, folder):
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    with tarfile.open(archive) as tar:
+        tar.extractall(folder)
+
+
+class PatchCorpus(sba.SandboxCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cases = tarfile.open(CORPUS / "apply.tar.gz")
+        cls.addClassCleanup(cls.cases.close)
+
+    def strip_of(self, args):
+        for arg in args:
+            if arg.startswith("-p"):
+                return {"strip": int(arg[2:])}
+        return {}
+
+    def run_case(self, case, folder):
+        """(accepted, error code, files after) of a case."""
+        unpack(folder / "pre.tar", self.workspace)
+        self.give(self.workspace, *self.workspace.rglob("*"))
+        diff = (folder / "x.patch").read_bytes().decode()
+        if not diff:
+            return False, "invalid_patch", tree(self.workspace)
+        outcome = self.run_job(self.job(self.step("apply_unified_diff", diff=diff, **self.strip_of(case["args"]))))
+        step = outcome.result["steps"][0]
+        self.messages[folder.parent.name + "/" + case["id"]] = step.get("error")
+        return outcome.exit == 0, step.get("error_code"), tree(self.workspace)
+
+    def check_case(self, name, case, folder):
+        accepted, code, after = self.run_case(case, folder)
+        unpack(folder / "pre.tar", self.root / "pre")
+        unpack(folder / "post.tar", self.root / "post")
+        wanted = WANTED.get(name)
+        expected = tree(self.root / ("post" if accepted else "pre"))
+        if isinstance(wanted, dict):
+            expected = {**tree(self.root / "pre"), **wanted}
+        elif wanted:
+            self.assertEqual(code, wanted)
+        else:
+            self.assertEqual(accepted, case["ok"], self.messages.get(name))
+        self.assertEqual(after, expected, self.messages.get(name))
+
+    def run_all(self, group):
+        self.messages = {}
+        where = self.root / "cases"
+        self.cases.extractall(where)
+        folder = next(where.rglob(group))
+        cases = json.loads((folder / "index.json").read_text())
+        self.assertTrue(cases)
+        for case in cases:
+            name = f"{group}/{case['id']}"
+            with self.subTest(name, test=case["test"]):
+                self.check_case(name, case, folder / case["id"])
+        print(f"ran {len(cases)} cases of {group}", file=sys.stderr)
+
+    def test_as_git_apply(self):
+        self.run_all("git-apply")
+
+    def test_as_gnu_patch(self):
+        self.run_all("gnu-patch-p1")
+
+
+if __name__ == "__main__":
+    if not (CORPUS / "apply.tar.gz").is_file():
+        print(f"skipped: no cases in {CORPUS}; set SBA_CORPUS to run them", file=sys.stderr)
+        sys.exit(SKIPPED)
+    unittest.main(verbosity=2)

@@ -1,0 +1,194 @@
+-- SPDX-License-Identifier: Apache-2.0
+local json = require "native.json"
+local step = require "sba.steps.apply_unified_diff"
+local workspace = require "native.workspace"
+
+describe("the step apply_unified_diff", function()
+  local folder, root
+
+  before_each(function()
+    root = assert(io.popen("mktemp -d"):read("l"))
+    folder = assert(workspace.open(root))
+  end)
+
+  after_each(function() assert(os.execute("rm -rf " .. root)) end)
+
+  local function run(diff, arguments)
+    arguments = arguments or {}
+    arguments.diff = diff
+    return step.run(arguments, { workspace = folder })
+  end
+
+  local function put(files)
+    for path, content in pairs(files) do assert(folder:write(path, content)) end
+  end
+
+  ---All files of the workspace as path -> content; links as "-> target".
+  local function all()
+    local found = {}
+    local listing = io.popen(("cd %s && find . \\( -type f -o -type l \\) -printf '%%P\\0'"):format(root)):read("a")
+    for path in listing:gmatch("%Z+") do
+      local stat = assert(folder:stat(path))
+      found[path] = stat.type == "symlink" and "-> " .. stat.target or assert(folder:read(path)).content
+    end
+    return found
+  end
+
+  local function refused(code, pattern, diff, arguments)
+    local before = all()
+    local result, failure = run(diff, arguments)
+    assert.is_nil(result)
+    assert.matches(pattern, failure.message, 1, true)
+    assert.are.equal(code, failure.code)
+    assert.is_nil(failure.message:find("%c"))
+    assert.are.same(before, all())
+  end
+
+  local function change(path, old, new)
+    return ("--- a/%s\n+++ b/%s\n@@ -1 +1 @@\n-%s\n+%s\n"):format(path, path, old, new)
+  end
+
+  local function new_file(path, content)
+    return ("diff --git a/%s b/%s\nnew file mode 100644\n--- /dev/null\n+++ b/%s\n@@ -0,0 +1 @@\n+%s\n")
+      :format(path, path, path, content)
+  end
+
+  it("says what it did", function()
+    put { ["a.c"] = "1\n2\n3\n", old = "x\n", gone = "g\n" }
+    local result, text = run("--- a/a.c\n+++ b/a.c\n@@ -1,9 +1 @@\n 1\n-2\n 3\n" .. new_file("s/new", "n") ..
+      "diff --git a/old b/s/moved\nrename from old\nrename to s/moved\nIndex: gone\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-g\n")
+    assert.are.equal('{"files":[' ..
+      '{"path":"a.c","action":"modified","hunks":1,"added":0,"removed":1,"offset":0,"fuzz":0,"recounted":1},' ..
+      '{"path":"s/new","action":"created","hunks":1,"added":1,"removed":0,"offset":0,"fuzz":0},' ..
+      '{"path":"s/moved","old_path":"old","action":"renamed","hunks":0,"added":0,"removed":0,"offset":0,"fuzz":0},' ..
+      '{"path":"gone","action":"deleted","hunks":1,"added":0,"removed":1,"offset":0,"fuzz":0}]}', json.encode(result, step.result))
+    assert.are.equal("modified a.c: 1 hunk, +0 -1 (1 hunk recounted)\ncreated s/new: 1 hunk, +1 -0\nrenamed old to s/moved\n" ..
+      "deleted gone: 1 hunk, +0 -1\n", text)
+    assert.are.same({ ["a.c"] = "1\n3\n", ["s/new"] = "n\n", ["s/moved"] = "x\n" }, all())
+  end)
+
+  it("is all or nothing", function()
+    put { x = "a\n", y = "b\n" }
+    refused("patch_mismatch", 'y: hunk 1 of 1 "@@ -1 +1 @@" does not fit: expected "c" at line 1, found "b"',
+      change("x", "a", "A") .. new_file("n", "1") .. change("y", "c", "C"))
+  end)
+
+  it("writes nothing in a dry run", function()
+    put { x = "a\n" }
+    local result, text = run(change("x", "a", "A") .. new_file("n", "1"), { dry_run = true })
+    assert.is_true(result.dry_run)
+    assert.matches("dry run: nothing was written", text)
+    assert.are.same({ x = "a\n" }, all())
+  end)
+
+  it("applies several parts for one file one after the other", function()
+    put { x = "a\n" }
+    assert(run(change("x", "a", "b") .. change("x", "b", "c") .. new_file("n", "1") .. change("n", "1", "2")))
+    assert.are.same({ x = "c\n", n = "2\n" }, all())
+  end)
+
+  it("finds out how many folders to strip", function()
+    put { ["src/x"] = "a\n", top = "t\n" }
+    assert(run(change("src/x", "a", "b")))
+    assert(run("--- src/x\n+++ src/x\n@@ -1 +1 @@\n-b\n+c\n"))
+    assert(run("--- old/src/x\n+++ new/src/x\n@@ -1 +1 @@\n-c\n+d\n--- /dev/null\n+++ new/y\n@@ -0,0 +1 @@\n+y\n"))
+    assert(run("--- src/x.orig\n+++ src/x\n@@ -1 +1 @@\n-d\n+e\n--- top\n+++ top.new\n@@ -1 +1 @@\n-t\n+T\n"))
+    assert(run("--- /dev/null\n+++ src/z\n@@ -0,0 +1 @@\n+z\n"))
+    assert(run("--- " .. root .. "/src/x\n+++ " .. root .. "/src/x\n@@ -1 +1 @@\n-e\n+f\n"))
+    assert(run("diff --git src/x src/x\nindex 1..2 100644\n--- src/x\n+++ src/x\n@@ -1 +1 @@\n-f\n+g\n"))
+    assert.are.same({ ["src/x"] = "g\n", y = "y\n", top = "T\n", ["src/z"] = "z\n" }, all())
+    put { ["a/p"] = "1\n" } -- a folder that is really named a
+    assert(run("--- a/p\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n"))
+    assert.is_nil(all()["a/p"])
+    assert(run("--- i/j/src/x\n+++ w/j/src/x\n@@ -1 +1 @@\n-g\n+h\n", { strip = 2 }))
+    assert.are.equal("h\n", all()["src/x"])
+    refused("invalid_patch", "nothing is left of the name a/x without 2", change("x", "a", "b"), { strip = 2 })
+    refused("not_a_directory", "src/x is no folder", "--- src/x/y\n+++ src/x/y\n@@ -1 +1 @@\n-a\n+b\n", { strip = 0 })
+  end)
+
+  it("swaps files and moves them in a circle", function()
+    put { x = "1\n", y = "2\n", z = "3\n" }
+    assert(run("diff --git a/x b/y\nrename from x\nrename to y\n--- a/x\n+++ b/y\n@@ -1 +1 @@\n-1\n+one\n" ..
+      "diff --git a/y b/z\nrename from y\nrename to z\ndiff --git a/z b/x\nrename from z\nrename to x\n"))
+    assert.are.same({ y = "one\n", z = "2\n", x = "3\n" }, all())
+  end)
+
+  it("copies what was there before the diff", function()
+    put { x = "1\n" }
+    local result = assert(run(change("x", "1", "2") ..
+      "diff --git a/x b/y\ncopy from x\ncopy to y\n--- a/x\n+++ b/y\n@@ -1 +1 @@\n-1\n+3\n"))
+    assert.are.same({ x = "2\n", y = "3\n" }, all())
+    assert.are.equal("created", result.files[2].action)
+  end)
+
+  it("lets a file become a folder and a folder a file", function()
+    put { a = "1\n", ["b/c"] = "2\n" }
+    assert(run("diff --git a/a b/a\ndeleted file mode 100644\n--- a/a\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n" .. new_file("a/x", "x") ..
+      new_file("b", "b") .. "diff --git a/b/c b/b/c\ndeleted file mode 100644\n--- a/b/c\n+++ /dev/null\n@@ -1 +0,0 @@\n-2\n"))
+    assert.are.same({ ["a/x"] = "x\n", b = "b\n" }, all())
+  end)
+
+  it("keeps and changes modes", function()
+    put { x = "1\n", y = "1\n" }
+    assert(os.execute(("chmod 0640 %s/x && chmod 0750 %s/y"):format(root, root)))
+    local result = assert(run("diff --git a/x b/x\nold mode 100644\nnew mode 100755\ndiff -u y y\n" .. change("y", "1", "2") ..
+      "diff --git a/z b/z\nnew file mode 100755\n--- /dev/null\n+++ b/z\n@@ -0,0 +1 @@\n+z\n"))
+    assert.are.equal("mode_changed", result.files[1].action)
+    assert.are.equal("0750 0750 0755", ("%04o %04o %04o"):format(folder:stat("x").mode, folder:stat("y").mode, folder:stat("z").mode))
+  end)
+
+  it("changes links as links", function()
+    put { x = "1\n" }
+    assert(run("diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+x\n\\ No newline at end of file\n"))
+    assert(run("diff --git a/l b/l\nindex 1..2 120000\n--- a/l\n+++ b/l\n@@ -1 +1 @@\n-x\n\\ No newline at end of file\n" ..
+      "+s/y\n\\ No newline at end of file\n"))
+    assert.are.same({ x = "1\n", l = "-> s/y" }, all())
+    refused("patch_mismatch", "l: it is a symbolic link", change("l", "1", "2"))
+    refused("patch_mismatch", "x: it is no symbolic link", "diff --git a/x b/x\nindex 1..2 120000\n" .. change("x", "1", "2"))
+    refused("path_escape", "path escapes workspace",
+      "diff --git a/e b/e\nnew file mode 120000\n--- /dev/null\n+++ b/e\n@@ -0,0 +1 @@\n+s/../../x\n\\ No newline at end of file\n",
+      { dry_run = true })
+  end)
+
+  it("refuses what is there, what is not, and what is done", function()
+    put { x = "1\n", y = "2\n" }
+    local delete = "--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n"
+    refused("already_exists", "x is there already", new_file("x", "2"))
+    refused("already_applied", "x: the change is already there", new_file("x", "1"))
+    refused("already_applied", "x: hunk 1 of 1", change("x", "0", "1"))
+    refused("not_found", "n: no such file", change("n", "1", "2"))
+    refused("not_found", "x: no such file", delete .. delete)
+    refused("patch_mismatch", "y: hunk 1 of 1", "--- a/y\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n")
+    refused("patch_mismatch", "y: it is to be deleted, but has 2 bytes more", "diff --git a/y b/y\ndeleted file mode 100644\n")
+    refused("already_exists", "y is there already", "diff --git a/x b/y\nrename from x\nrename to y\n")
+    refused("not_found", "x: no such file", "diff --git a/x b/z\nrename from x\nrename to z\nIndex: x\n" .. change("x", "1", "2"))
+    refused("invalid_patch", "renamed or copied to itself", "diff --git a/x b/x\nrename from x\nrename to x\n")
+    refused("not_a_directory", "x is no folder", new_file("x/y", "1"))
+    refused("invalid_patch", "two files", "diff --git a/x b/y\n--- a/x\n+++ b/y\n@@ -1 +1 @@\n-1\n+2\n")
+  end)
+
+  it("refuses paths that leave the workspace or are git's own", function()
+    put { x = "1\n", [".git/config"] = "c\n", ["d/f"] = "1\n" }
+    assert(os.execute(("ln -s /tmp %s/out && ln -s d %s/in"):format(root, root)))
+    local escape = "path escapes workspace"
+    refused("path_escape", escape, new_file("../x", "1"))
+    refused("path_escape", escape, new_file("d/../../x", "1"))
+    refused("path_escape", escape, "--- /dev/null\n+++ \"b/d/\\056\\056/\\056./x\"\n@@ -0,0 +1 @@\n+1\n")
+    refused("path_escape", escape, "--- /etc/passwd\n+++ /etc/passwd\n@@ -1 +1 @@\n-1\n+2\n")
+    refused("path_escape", escape, "--- /dev/null\n+++ " .. root .. "-evil/x\n@@ -0,0 +1 @@\n+1\n")
+    refused("path_escape", escape, new_file("out/x", "1"))
+    refused("path_escape", escape, change("in/f", "1", "2"))
+    refused("path_escape", escape, "diff --git a/in/f b/g\nrename from in/f\nrename to g\n")
+    refused("path_escape", escape, "diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+d\n" ..
+      "\\ No newline at end of file\n" .. new_file("l/n", "1"))
+    refused("invalid_patch", "a patch may not change what is in .git", new_file(".git/hooks/post-commit", "1"))
+    refused("invalid_patch", "a patch may not change what is in .git", change("d/.GIT/config", "c", "d"))
+    refused("invalid_patch", "a patch may not change what is in .git", "diff --git a/x b/.git\nrename from x\nrename to .git\n")
+  end)
+
+  it("takes names with line ends, and shows them on one line", function()
+    assert(run("--- /dev/null\n+++ \"b/x\\ny\\rz\"\n@@ -0,0 +1 @@\n+1\n"))
+    assert.are.equal("1\n", assert(folder:read("x\ny\rz")).content)
+    refused("already_applied", "x y z: the change is already there", "--- /dev/null\n+++ \"b/x\\ny\\rz\"\n@@ -0,0 +1 @@\n+1\n")
+  end)
+end)
