@@ -85,7 +85,8 @@ void workspace_remove_folders(const struct workspace *workspace, const char *rel
         if (slash)
             *slash = '\0';
         cleanup_fd int folder = workspace_resolve(workspace, slash ? path : ".", O_PATH | O_DIRECTORY);
-        if (folder < 0 || unlinkat(folder, name, AT_REMOVEDIR) < 0)
+        int removed = folder < 0 ? -1 : unlinkat(folder, name, AT_REMOVEDIR);
+        if (removed < 0 && errno != ENOENT)
             return;
         length = slash ? (size_t)(slash - path) : 0;
     }

@@ -29,7 +29,7 @@ int transaction_write(struct transaction *transaction, const char *path, const c
 // Stages a symbolic link; "path_escape" where the target leaves the workspace as it is written.
 int transaction_symlink(struct transaction *transaction, const char *path, const char *target, struct error *error);
 
-// Stages the removal of a regular file or link; folders that become empty by it go too.
+// Stages the removal of a regular file or link; folders that become empty by it go too, as far as they can be removed.
 int transaction_remove(struct transaction *transaction, const char *path, struct error *error);
 
 // Stages permission bits, at most 0777, of a regular file.

@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The file steps from outside, and what stands after a disk that is full or fails: everything as it was, or all of the change."""
+import base64
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import time
+import unittest
+
+import sba
+
+SCRIPT = pathlib.Path(__file__).with_name("change.lua")
+STRACE = shutil.which("strace")
+
+
+class FilesCase(sba.SandboxCase):
+    def steps_of(self, *steps, **fields):
+        outcome = self.run_job(self.job(*steps, **fields))
+        return outcome, outcome.result["steps"]
+
+    def state(self):
+        """Everything in the workspace: types, modes, targets and contents. Temporary files would show."""
+        found = {}
+        for path in sorted(self.workspace.rglob("*")):
+            status = path.lstat()
+            content = os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else None
+            found[str(path.relative_to(self.workspace))] = (oct(status.st_mode), content)
+        return found
+
+
+class Files(FilesCase):
+    def test_write_then_read(self):
+        content = bytes(range(256))
+        outcome, steps = self.steps_of(
+            self.step("write_file", path="d/bytes", content=base64.b64encode(content).decode(), encoding="base64", mode="0750"),
+            self.step("read_file", path="d/bytes"),
+            self.step("write_file", path="d/text", content="äöü\n"),
+            self.step("write_file", path="d/text", content="€", append=True),
+            self.step("read_file", path=f"{self.workspace}/d/text", max_bytes=9),
+            self.step("list_tree", path="d"))
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assertEqual((self.workspace / "d/bytes").read_bytes(), content)
+        self.assertEqual((self.workspace / "d/bytes").stat().st_mode & 0o7777, 0o750)
+        self.assertEqual(list(steps[0]["result"]), ["path", "size_bytes", "sha256", "created"])
+        self.assertEqual(steps[0]["result"]["sha256"], hashlib.sha256(content).hexdigest())
+        self.assertEqual(base64.b64decode(steps[1]["result"]["content"]), content)
+        self.assertEqual(steps[1]["result"]["encoding"], "base64")
+        self.assertFalse(steps[3]["result"]["created"])
+        self.assertEqual(steps[4]["result"]["content"], "äöü\n")
+        self.assertTrue(steps[4]["result"]["truncated"])
+        tree = steps[5]["result"]
+        self.assertEqual(list(tree), ["name", "type", "size_bytes", "mode", "children", "truncated"])
+        self.assertEqual([child["name"] for child in tree["children"]], ["bytes", "text"])
+
+    def test_arguments_are_checked_before_anything_runs(self):
+        for arguments in ({"mode": "4755"}, {"mode": "rw"}, {"encoding": "base64", "content": "%"}, {"encoding": "latin1"},
+                          {"content": None}, {"unknown": 1}):
+            step = self.step("write_file", **{"path": "second", "content": "x", **arguments})
+            outcome = self.run_job(self.job(self.step("write_file", path="first", content="x"), step))
+            self.assertEqual((outcome.exit, outcome.result["failure_code"]), (2, "schema_validation"))
+            self.assertEqual(list(self.workspace.iterdir()), [])
+
+    def test_the_bounds_of_the_job(self):
+        self.put("big", "x" * 5000)
+        for name in range(100):
+            self.put(f"many/{name}", "")
+        for step in (self.step("read_file", path="big"), self.step("list_tree"), self.step("read_file", path="big", max_bytes=4999)):
+            outcome, steps = self.steps_of(step, max_output_bytes=2000)
+            self.assertEqual((outcome.exit, outcome.result["failure_code"]), (1, "constraint_violation"))
+            self.assertTrue(steps[0]["result"]["truncated"])
+            self.assertLessEqual(len(json.dumps(steps[0]["result"].get("children", ""), separators=(",", ":"))), 2000)
+        outcome, steps = self.steps_of(self.step("read_file", path="big", max_bytes=2000), self.step("list_tree", max_entries=10),
+                                       max_output_bytes=2000)
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assertTrue(steps[0]["result"]["truncated"] and steps[1]["result"]["truncated"])
+
+    def test_a_file_without_end_obeys_the_deadline(self):
+        with open(self.put("sparse"), "wb") as file:
+            file.truncate(10 << 40)
+        begun = time.monotonic()
+        outcome = self.run_job(self.job(self.step("read_file", path="sparse", max_bytes=10), max_runtime_seconds=1))
+        self.assertEqual((outcome.exit, outcome.result["status"]), (124, "timeout"))
+        self.assertLess(time.monotonic() - begun, 30)
+
+    def test_a_deep_tree(self):
+        here = os.getcwd()
+        os.chdir(self.workspace)
+        try:
+            for _ in range(10000):
+                os.mkdir("d")
+                self.give(pathlib.Path("d"))
+                os.chdir("d")
+        finally:
+            os.chdir(here)
+            self.addCleanup(subprocess.run, ["rm", "-rf", str(self.workspace / "d")], check=False)
+        outcome, steps = self.steps_of(self.step("list_tree"), self.step("search_files", pattern="x"))
+        self.assertEqual(outcome.exit, 0, outcome.result["failure_message"])
+        self.assertTrue(steps[0]["result"]["truncated"])
+
+    def test_a_folder_that_cannot_be_read(self):
+        self.put("closed/file", "x")
+        self.put("open/file", "x")
+        os.chmod(self.workspace / "closed", 0)
+        self.addCleanup(os.chmod, self.workspace / "closed", 0o755)
+        outcome, steps = self.steps_of(self.step("list_tree"))
+        self.assertEqual(outcome.exit, 0)
+        closed, opened = steps[0]["result"]["children"]
+        self.assertNotIn("children", closed)
+        self.assertEqual(opened["children"][0]["name"], "file")
+        outcome, steps = self.steps_of(self.step("list_tree", path="closed"))
+        self.assertEqual(steps[0]["error_code"], "permission_denied")
+
+
+class Faults(FilesCase):
+    """A system call that fails, each in turn: all or nothing, and no temporary file stays behind a failure."""
+
+    def setUp(self):
+        super().setUp()
+        if not STRACE:
+            self.skipTest("strace is not installed")
+
+    def originals(self):
+        shutil.rmtree(self.workspace)
+        self.workspace.mkdir()
+        self.give(self.workspace)
+        for path in ("a", "b", "folder/gone", "file", "tree/x/y", "tree/z", "mode"):
+            self.put(path, f"old {path}")
+        os.symlink("a", self.workspace / "link")
+        self.give(self.workspace / "link")
+
+    def change(self, *injections):
+        """Runs the change under strace with these faults: its last word, and whether the last fault came to pass."""
+        log = self.root / "job" / "strace"
+        self.give(*[log] if log.exists() else [])
+        arguments = [STRACE, "-f", "-qq", "-o", str(log), "-e", "trace=" + ",".join({i.split(":")[0] for i in injections} or {"none"})]
+        for injection in injections:
+            arguments += ["-e", "inject=" + injection]
+        done = subprocess.run([*arguments, sba.BINARY, "--lua", str(SCRIPT), str(self.workspace)], capture_output=True, text=True,
+                              env={"PATH": os.environ["PATH"], "ASAN_OPTIONS": "detect_leaks=0"}, timeout=120, **sba.ordinary_user())
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        name = injections[-1].split(":")[0] if injections else ""
+        hit = any(f" {name}(" in line and "(INJECTED)" in line for line in log.read_text(errors="replace").splitlines())
+        return done.stdout.strip(), hit
+
+    def sweep(self, call, error, before=(), stays=(), code=None, limit=80):
+        """Lets the first, the second, ... call fail until there is none left to fail; gives how many were met. A fault while
+        the old is swept up leaves the change whole, temporary files and the folders in stays aside."""
+        self.originals()
+        old = self.state()
+        self.assertEqual(self.change(*before)[0], "done")
+        new = self.state()
+        self.assertNotEqual(old, new)
+        failures = 0
+        for number in range(1, limit):
+            self.originals()
+            word, hit = self.change(*before, f"{call}:error={error}:when={number}")
+            if not hit:
+                self.assertGreaterEqual(failures, 1 if code else 0)
+                return number - 1
+            with self.subTest(call=call, error=error, number=number, before=before):
+                state = self.state()
+                if word in ("done", ""):  # "": it was the word itself that could not be written
+                    state = {name: entry for name, entry in state.items() if ".sba-" not in name and name not in stays}
+                    self.assertEqual(state, new)
+                else:
+                    failures += 1
+                    self.assertEqual(word, code or word)
+                    self.assertEqual(state, old)
+        self.fail(f"{call} was called {limit} times")
+
+    def test_renames(self):
+        self.assertGreater(self.sweep("renameat2", "EIO"), 8)
+
+    def test_removals_of_what_was_set_aside(self):
+        self.assertGreater(self.sweep("unlinkat", "EIO", stays=["folder"]), 5)
+
+    def test_folders(self):
+        self.assertGreaterEqual(self.sweep("mkdirat", "ENOSPC"), 3)
+
+    def test_links(self):
+        self.assertEqual(self.sweep("symlinkat", "ENOSPC"), 1)
+
+    def test_modes(self):
+        self.assertGreater(self.sweep("fchmod", "EIO"), 2)
+
+    def test_without_exchange(self):
+        self.assertGreater(self.sweep("linkat", "EIO", ["renameat2:error=EINVAL"]), 5)
+        self.assertGreater(self.sweep("renameat", "EIO", ["renameat2:error=ENOSYS"]), 1)
+
+    def test_writes(self):
+        """A full or failing disk while the files are staged."""
+        for error, code in (("ENOSPC", "no_space"), ("EDQUOT", "no_space"), ("EIO", "io_error")):
+            self.assertGreaterEqual(self.sweep("write", error, code=code), 5)
+
+
+@unittest.skipUnless(sba.UID, "only root can mount")
+class FullDisk(FilesCase):
+    """A file system of 64 KiB."""
+
+    def setUp(self):
+        super().setUp()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=0777", "tmpfs", str(self.workspace)], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", str(self.workspace)], check=True)
+
+    def test_write(self):
+        self.put("file", "old")
+        before = self.state()
+        for arguments in ({"path": "file"}, {"path": "file", "append": True}, {"path": "deep/er/new"}):
+            outcome, steps = self.steps_of(self.step("write_file", content="x" * 100000, **arguments))
+            self.assertEqual((outcome.exit, steps[0]["error_code"]), (1, "no_space"))
+            self.assertEqual(self.state(), before)
+
+
+if __name__ == "__main__":
+    sba.main()
