@@ -36,8 +36,9 @@ enum {
 };
 
 struct search_regex {
-    pcre2_code *line;  // matches one line
-    pcre2_code *lines; // matches many; NULL where it cannot be had
+    pcre2_code *line;    // matches one line
+    pcre2_code *lines;   // matches many; NULL where it cannot be had
+    pcre2_code *literal; // what every matching line holds; NULL where it is not known or does not help
     pcre2_match_data *data;
     pcre2_match_context *context;
     pcre2_jit_stack *stack;
@@ -51,8 +52,9 @@ struct scan {
     struct search_results *results;
     struct error *error;
     size_t path_at, path_size; // of the path in the results, once it is there
-    int64_t line;              // number of the line at the piece's start
-    int64_t last;              // line of the last match
+    int64_t line;              // number of the line that begins at counted
+    const char *counted;
+    int64_t last; // line of the last match
 };
 
 struct span {
@@ -66,7 +68,7 @@ static int out_of_memory(struct error *error)
 
 static pcre2_code *compile(const char *pattern, size_t size, uint32_t options, int *number, size_t *offset)
 {
-    options |= PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_USE_OFFSET_LIMIT | PCRE2_NEVER_BACKSLASH_C;
+    options |= PCRE2_UTF | PCRE2_MATCH_INVALID_UTF | PCRE2_USE_OFFSET_LIMIT;
     pcre2_compile_context *context = pcre2_compile_context_create(NULL);
     if (!context) {
         *number = PCRE2_ERROR_NOMEMORY;
@@ -84,19 +86,27 @@ static bool compile_to_machine_code(pcre2_code *code)
     return pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) == 0;
 }
 
-static void compile_for_lines(struct search_regex *regex, const char *pattern, size_t size, uint32_t options)
+// Interpreted, each match would look through the whole piece for invalid UTF-8: then there is none.
+static pcre2_code *compile_for_pieces(const struct buffer *pattern, uint32_t options)
 {
-    cleanup_buffer struct buffer rewritten = {0};
     int number;
     size_t offset;
+    pcre2_code *code = compile(pattern->data ? pattern->data : "", pattern->size, options, &number, &offset);
+    if (code && compile_to_machine_code(code))
+        return code;
+    pcre2_code_free(code);
+    return NULL;
+}
+
+static void prepare_pieces(struct search_regex *regex, const char *pattern, size_t size, uint32_t options)
+{
+    cleanup_buffer struct buffer rewritten = {0}, literal = {0};
     if (!search_pattern_for_lines(pattern, size, &rewritten))
         return;
-    regex->lines = compile(rewritten.data ? rewritten.data : "", rewritten.size,
-                           options | PCRE2_MULTILINE | PCRE2_ALT_CIRCUMFLEX, &number, &offset);
-    if (regex->lines && !compile_to_machine_code(regex->lines)) {
-        pcre2_code_free(regex->lines); // interpreted, each match would look through the whole piece for invalid UTF-8
-        regex->lines = NULL;
-    }
+    if (!(options & PCRE2_CASELESS) && search_pattern_literal(pattern, size, &literal))
+        regex->literal = compile_for_pieces(&literal, PCRE2_LITERAL);
+    if (!regex->literal)
+        regex->lines = compile_for_pieces(&rewritten, options | PCRE2_MULTILINE | PCRE2_ALT_CIRCUMFLEX);
 }
 
 static bool prepare_to_match(struct search_regex *regex)
@@ -117,14 +127,14 @@ static bool prepare_to_match(struct search_regex *regex)
 struct search_regex *search_compile(const char *pattern, size_t size, bool ignore_case, struct error *error)
 {
     struct search_regex *regex = calloc(1, sizeof *regex);
-    uint32_t options = ignore_case ? PCRE2_CASELESS : 0;
+    uint32_t options = PCRE2_NEVER_BACKSLASH_C | (ignore_case ? PCRE2_CASELESS : 0);
     int number = PCRE2_ERROR_NOMEMORY;
     size_t offset = 0;
     if (regex)
         regex->line = compile(pattern, size, options, &number, &offset);
     if (regex && regex->line) {
         compile_to_machine_code(regex->line);
-        compile_for_lines(regex, pattern, size, options);
+        prepare_pieces(regex, pattern, size, options);
         if (prepare_to_match(regex))
             return regex;
         number = PCRE2_ERROR_NOMEMORY;
@@ -143,6 +153,7 @@ void search_regex_free(struct search_regex *regex)
         return;
     pcre2_code_free(regex->line);
     pcre2_code_free(regex->lines);
+    pcre2_code_free(regex->literal);
     pcre2_match_data_free(regex->data);
     pcre2_match_context_free(regex->context);
     pcre2_jit_stack_free(regex->stack);
@@ -191,8 +202,9 @@ static bool holds(const char *bytes, size_t size, char wanted)
     return memchr(bytes, wanted, size) != NULL;
 }
 
-static int too_costly(struct scan *scan, int64_t line, int number)
+static int too_costly(struct scan *scan, const char *at, int number)
 {
+    int64_t line = scan->line + count_newlines(scan->counted, (size_t)(at - scan->counted));
     if (number == PCRE2_ERROR_NOMEMORY)
         return out_of_memory(scan->error);
     const char *what = number == PCRE2_ERROR_JIT_STACKLIMIT || number == PCRE2_ERROR_HEAPLIMIT ? "memory" : "time";
@@ -229,9 +241,8 @@ static size_t window_end(const struct search_regex *regex, const char *bytes, si
     return last;
 }
 
-// The first match in bytes that begins at from or later: 1 and *found, 0, or -1. line: the number of the line there,
-// for errors.
-static int match(struct scan *scan, const pcre2_code *code, const char *bytes, size_t size, size_t from, int64_t line,
+// The first match in bytes that begins at from or later: 1 and *found, 0, or -1.
+static int match(struct scan *scan, const pcre2_code *code, const char *bytes, size_t size, size_t from,
                  struct span *found)
 {
     struct search_regex *regex = scan->regex;
@@ -250,7 +261,7 @@ static int match(struct scan *scan, const pcre2_code *code, const char *bytes, s
             return 1;
         }
         if (count != PCRE2_ERROR_NOMATCH)
-            return too_costly(scan, line, count);
+            return too_costly(scan, bytes + from, count);
         adapt_window(regex, last - from + 1, took);
         from = last + 1;
     } while (last < size);
@@ -263,23 +274,42 @@ static const char *line_end(const char *at, const char *end)
     return newline ? newline : end;
 }
 
-// The same as match for a piece of lines, one by one, without their carriage returns.
-static int match_line_by_line(struct scan *scan, const char *bytes, size_t size, size_t from, int64_t line,
-                              struct span *found)
+static const char *line_start(const char *bytes, const char *at)
 {
-    for (const char *at = bytes + from, *end; at <= bytes + size; at = end + 1, line++) {
-        end = line_end(at, bytes + size);
-        size_t length = (size_t)(end - at);
-        if (length && at[length - 1] == '\r')
+    const char *newline = at > bytes ? memrchr(bytes, '\n', (size_t)(at - bytes)) : NULL;
+    return newline ? newline + 1 : bytes;
+}
+
+// Where the next line starts that can match: *at, or where the literal is that every match holds. 1 and *at, 0, or -1.
+static int next_candidate(struct scan *scan, const char *bytes, size_t size, size_t *at)
+{
+    struct span found;
+    if (!scan->regex->literal)
+        return *at <= size;
+    int count = *at < size ? match(scan, scan->regex->literal, bytes, size, *at, &found) : 0;
+    if (count > 0)
+        *at = (size_t)(line_start(bytes, bytes + found.start) - bytes);
+    return count;
+}
+
+// The same as match for a piece of lines, one by one, without their carriage returns.
+static int match_line_by_line(struct scan *scan, const char *bytes, size_t size, size_t at, struct span *found)
+{
+    for (;;) {
+        int count = next_candidate(scan, bytes, size, &at);
+        if (count <= 0)
+            return count;
+        size_t end = (size_t)(line_end(bytes + at, bytes + size) - bytes), length = end - at;
+        if (length && bytes[end - 1] == '\r')
             length--;
-        int count = match(scan, scan->regex->line, at, length, 0, line, found);
-        if (count == 0)
-            continue;
-        found->start += (size_t)(at - bytes);
-        found->end += (size_t)(at - bytes);
-        return count;
+        count = match(scan, scan->regex->line, bytes + at, length, 0, found);
+        if (count != 0) {
+            found->start += at;
+            found->end += at;
+            return count;
+        }
+        at = end + 1;
     }
-    return 0;
 }
 
 // Appends the line to bytes as UTF-8; a long one cut around where the match starts.
@@ -369,8 +399,7 @@ static int add_match(struct scan *scan, const char *line, size_t size, size_t st
 // Adds the line of bytes in which a match starts. *next becomes where the next line starts.
 static int add_line(struct scan *scan, const char *bytes, size_t size, size_t start, size_t *next)
 {
-    const char *before = start ? memrchr(bytes, '\n', start) : NULL;
-    const char *line = before ? before + 1 : bytes;
+    const char *line = line_start(bytes, bytes + start);
     const char *end = line_end(bytes + start, bytes + size);
     size_t length = (size_t)(end - line);
     if (length && line[length - 1] == '\r')
@@ -387,13 +416,13 @@ static int add_line(struct scan *scan, const char *bytes, size_t size, size_t st
 static int next_match(struct scan *scan, const char *bytes, size_t size, size_t at, bool *together, struct span *found)
 {
     if (*together) {
-        int count = match(scan, scan->regex->lines, bytes, size, at, scan->line, found);
+        int count = match(scan, scan->regex->lines, bytes, size, at, found);
         if (count >= 0 || strcmp(scan->error->code, "pattern_too_costly") != 0)
             return count;
         error_clear(scan->error);
         *together = false;
     }
-    return match_line_by_line(scan, bytes, size, at, scan->line, found);
+    return match_line_by_line(scan, bytes, size, at, found);
 }
 
 // Searches whole lines, without the newline of the last; scan->line is the number of the line that comes next. 0; 1
@@ -401,9 +430,9 @@ static int next_match(struct scan *scan, const char *bytes, size_t size, size_t 
 static int search_lines(struct scan *scan, const char *bytes, size_t size)
 {
     bool together = scan->regex->lines && !holds(bytes, size, '\r');
-    size_t at = 0;
-    while (at <= size) {
+    for (size_t at = 0; at <= size;) {
         struct span found;
+        scan->counted = bytes + at;
         int count = next_match(scan, bytes, size, at, &together, &found);
         if (count < 0)
             return -1;

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+enum { LITERAL_MIN = 3 };
+
 struct rewriter {
     const char *at, *end;
     struct buffer *out;
@@ -169,4 +171,68 @@ bool search_pattern_for_lines(const char *pattern, size_t size, struct buffer *r
             copy(&r, 1);
     }
     return !r.failed;
+}
+
+// Past the bracket that ends the class at at.
+static const char *class_end(const char *at, const char *end)
+{
+    at += at + 1 < end && at[1] == '^' ? 2 : 1;
+    for (bool first = true; at < end && (first || *at != ']'); first = false) {
+        if (*at == '\\')
+            at += 2;
+        else if (at + 1 < end && at[0] == '[' && at[1] == ':')
+            at = (const char *)memchr(at, ']', (size_t)(end - at)) + 1;
+        else
+            at++;
+    }
+    return at + 1;
+}
+
+// Past the piece at at: a class, an escape, a count in braces (or a text in braces, which then is passed over) or a
+// byte.
+static const char *piece_end(const char *at, const char *end)
+{
+    const char *brace = *at == '{' ? memchr(at, '}', (size_t)(end - at)) : NULL;
+    if (brace)
+        return brace + 1;
+    return *at == '[' ? class_end(at, end) : *at == '\\' ? at + 2 : at + 1;
+}
+
+// The byte that the piece stands for, or NUL where it is no single one. What follows it may make it optional.
+static char literal_byte(const char *at, const char *next, const char *end)
+{
+    if (next < end && is_one_of(*next, "*?{"))
+        return '\0';
+    if (*at == '\\')
+        return is_word(at[1]) ? '\0' : at[1];
+    return is_one_of(*at, ".^$[()|*+?{") ? '\0' : *at;
+}
+
+bool search_pattern_literal(const char *pattern, size_t size, struct buffer *literal)
+{
+    const char *end = pattern + size, *next;
+    char run[256];
+    size_t length = 0, start = 0;
+    int depth = 0;
+    for (const char *at = pattern; at <= end; at = next) {
+        next = at < end ? piece_end(at, end) : at + 1;
+        char byte = at < end && depth == 0 ? literal_byte(at, next, end) : '\0';
+        if (at < end && ((depth == 0 && *at == '|') || (end - at > 2 && memcmp(at, "(?i", 3) == 0)))
+            return false;
+        if (byte && length == 0)
+            start = (size_t)(at - pattern);
+        if (byte && length < sizeof run)
+            run[length++] = byte;
+        if (byte && !(next < end && *next == '+'))
+            continue;
+        if (start > 0 && length >= LITERAL_MIN && length > literal->size) {
+            literal->size = 0;
+            if (buffer_append(literal, run, length) < 0)
+                return false;
+        }
+        length = 0;
+        if (at < end)
+            depth += (*at == '(') - (*at == ')');
+    }
+    return literal->size > 0;
 }

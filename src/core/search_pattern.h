@@ -13,4 +13,9 @@
 // memory is out: then the lines must be matched one by one.
 bool search_pattern_for_lines(const char *pattern, size_t size, struct buffer *rewritten);
 
+// Finds the longest text that each match of the pattern holds, where searching for it first helps: three bytes or more,
+// and not at the pattern's start, for which PCRE2 looks itself. Only for patterns that the function above took, with
+// case. False where there is none.
+bool search_pattern_literal(const char *pattern, size_t size, struct buffer *literal);
+
 #endif

@@ -132,6 +132,39 @@ static void test_nothing_reaches_over_a_line_end(void **state)
     expect("^\\s*$", "a\n\n \nb\n", "2:|3: |");
 }
 
+static void expect_literal(const char *pattern, const char *wanted)
+{
+    cleanup_buffer struct buffer literal = {0};
+    bool found_one = search_pattern_literal(pattern, strlen(pattern), &literal);
+    if (found_one != (wanted != NULL) ||
+        (wanted && (literal.size != strlen(wanted) || memcmp(literal.data, wanted, literal.size))))
+        fail_msg("%s: found %.*s, wanted %s", pattern, (int)literal.size, literal.data ? literal.data : "", wanted);
+}
+
+static void test_literals_that_every_match_holds(void **state)
+{
+    (void)state;
+    expect_literal("\\w+ = NULL;", " = NULL;");
+    expect_literal("[A-Z][a-z]+Error", "Error");
+    expect_literal(".abc+d", "abc");
+    expect_literal(".abc*def", "def");
+    expect_literal(".abcd?", "abc");
+    expect_literal(".abcd{0}", "abc");
+    expect_literal(".a\\.b", "a.b");
+    expect_literal("[]abc]x", NULL);
+    expect_literal("[[:alpha:]abc]xyz", "xyz");
+    expect_literal("abc", NULL);
+    expect_literal(".abc|d", NULL);
+    expect_literal(".(abc)?", NULL);
+    expect_literal(".(a|b)cde", "cde");
+    expect_literal(".(?!abc)", NULL);
+    expect_literal("(?i).abc", NULL);
+    expect_literal(".ab", NULL);
+    expect_literal(".{1234}5.", NULL);
+    expect_literal(".{1,234}+abc{", NULL);
+    expect_literal(".abc{2}def{x}ghij", "ghij");
+}
+
 static void test_carriage_returns(void **state)
 {
     (void)state;
@@ -432,6 +465,9 @@ static void test_together_is_as_line_by_line(void **state)
         "\\h",
         "\\t",
         "(?i:A)",
+        "aab",
+        "ba ",
+        "a]-",
         "[\\]a]",
         "[^\\n]",
         "\\.",
@@ -440,7 +476,7 @@ static void test_together_is_as_line_by_line(void **state)
         "(?i)",
     };
     static const char alphabet[] = "aabb  \t-].\n\n\nA";
-    int together = 0;
+    int together = 0, literals = 0;
     srand(7);
     for (int round = 0; round < 4000; round++) {
         char pattern[200] = "", text[61], with_return[130];
@@ -453,7 +489,11 @@ static void test_together_is_as_line_by_line(void **state)
             continue;
         search_regex_free(regex);
         cleanup_buffer struct buffer rewritten = {0};
-        together += search_pattern_for_lines(pattern, strlen(pattern), &rewritten);
+        if (search_pattern_for_lines(pattern, strlen(pattern), &rewritten)) {
+            cleanup_buffer struct buffer literal = {0};
+            together++;
+            literals += search_pattern_literal(pattern, strlen(pattern), &literal);
+        }
         size_t size = (size_t)rand() % 60, out = 0;
         for (size_t i = 0; i < size; i++)
             text[i] = alphabet[(size_t)rand() % (sizeof alphabet - 1)];
@@ -463,13 +503,18 @@ static void test_together_is_as_line_by_line(void **state)
                 with_return[out++] = '\r';
             with_return[out++] = text[i];
         }
-        char *one = found(pattern, text, size), *other = found(pattern, with_return, out);
+        char plain[220] = "(*UTF)"; // a pattern that begins so is taken as it is, and always line by line
+        strcat(plain, pattern);
+        bool returns = rand() % 2;
+        char *one = found(pattern, text, size),
+             *other = found(plain, returns ? with_return : text, returns ? out : size);
         if (strcmp(one, other) != 0)
             fail_msg("pattern %s on \"%s\": together %s, line by line %s", pattern, text, one, other);
         free(one);
         free(other);
     }
     assert_true(together > 1000);
+    assert_true(literals > 100);
 }
 
 int main(void)
@@ -478,6 +523,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_nothing_reaches_over_a_line_end),
+        cmocka_unit_test(test_literals_that_every_match_holds),
         cmocka_unit_test(test_carriage_returns),
         cmocka_unit_test(test_broken_utf8),
         cmocka_unit_test(test_binary_files),
