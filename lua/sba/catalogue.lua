@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The step types that are bundled: every module below sba.steps. Each is loaded when it is first asked for.
 --
--- A module that is no step type is a mistake in the build, so it raises an error that names the file.
+-- A module that is no step type is a mistake in the build, so it raises an error that names the file. Whether its schemas hold
+-- only keywords that are understood is checked by all(), which --schema and the tests go through, not at each start.
 
 local bundle = require "native.bundle"
-local metaschema = require "sba.util.metaschema"
 
 local catalogue = {}
 
@@ -23,10 +23,18 @@ local function mistake_in(step, name)
   if type(step.run) ~= "function" then return "has no function run" end
   if type(step.arguments) ~= "table" or step.arguments.type ~= "object" then return "has no arguments schema of type object" end
   if step.check ~= nil and type(step.check) ~= "function" then return "has a check that is no function" end
+end
+
+local function schema_mistake_in(step)
+  local metaschema = require "sba.util.metaschema"
   local mistake = metaschema(step.arguments)
-  if mistake then return "arguments " .. mistake end
+  if mistake then return "arguments: " .. mistake end
   mistake = step.result and metaschema(step.result)
-  return mistake and "result " .. mistake
+  return mistake and "result: " .. mistake
+end
+
+local function raise(name, mistake)
+  error(("lua/sba/steps/%s.lua %s"):format(name, mistake), 0)
 end
 
 local names, known
@@ -49,7 +57,7 @@ function catalogue.get(name)
   if not checked[name] then
     local step = require("sba.steps." .. name)
     local mistake = mistake_in(step, name)
-    if mistake then error(("lua/sba/steps/%s.lua %s"):format(name, mistake), 0) end
+    if mistake then raise(name, mistake) end
     checked[name] = step
   end
   return checked[name]
@@ -58,7 +66,11 @@ end
 ---@return sba.step[] all of them, in byte order of name
 function catalogue.all()
   local steps = {}
-  for i, name in ipairs(catalogue.names()) do steps[i] = catalogue.get(name) end
+  for i, name in ipairs(catalogue.names()) do
+    steps[i] = catalogue.get(name)
+    local mistake = schema_mistake_in(steps[i])
+    if mistake then raise(name, mistake) end
+  end
   return steps
 end
 

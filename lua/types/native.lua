@@ -369,11 +369,12 @@ local json = {}
 ---@return string
 function json.encode(value, schema) end
 
----What the inside of a JSON string stands for: bytes from..to (from 1, inclusive) of a text whose grammar was checked. Raises for a bad escape.
+---What the inside of a JSON string, without its quotes, stands for.
 ---@param bytes string
----@param from integer
----@param to integer
----@return string utf8
+---@param from integer of the inside, from 1
+---@param to integer inclusive
+---@return string|nil utf8
+---@return integer? offset in bytes, from 0, of the backslash of a bad escape
 function json.unescape(bytes, from, to) end
 
 ------------------------------------------------------------------------------------------------------------------------

@@ -110,55 +110,56 @@ static size_t encode_utf8(int32_t code, char utf8[4])
     return length;
 }
 
-// Appends the character of a \u escape, given from its u on. Returns how long the escape is, 0 on failure.
-static size_t append_unicode(const char *escape, size_t size, struct buffer *out)
+// Reads a \u escape, given from its u on, two of them for a surrogate pair. Returns how long it is, 0 if it is bad.
+static size_t read_unicode(const char *escape, size_t size, int32_t *code)
 {
-    char utf8[4];
-    size_t used = 5;
-    int32_t code = size < used ? -1 : hex4(escape + 1);
-    if (code >= 0xD800 && code < 0xE000) {
-        int32_t low = code < 0xDC00 && size >= 11 && escape[5] == '\\' && escape[6] == 'u' ? hex4(escape + 7) : -1;
-        if (low < 0xDC00 || low > 0xDFFF)
-            return 0;
-        code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
-        used = 11;
-    }
-    if (code < 0)
+    *code = size < 5 ? -1 : hex4(escape + 1);
+    if (*code < 0xD800 || *code > 0xDFFF)
+        return *code < 0 ? 0 : 5;
+    int32_t low = *code < 0xDC00 && size >= 11 && escape[5] == '\\' && escape[6] == 'u' ? hex4(escape + 7) : -1;
+    if (low < 0xDC00 || low > 0xDFFF)
         return 0;
-    size_t length = encode_utf8(code, utf8);
-    return buffer_append(out, utf8, length) < 0 ? 0 : used;
+    *code = 0x10000 + ((*code - 0xD800) << 10) + (low - 0xDC00);
+    return 11;
 }
 
-// Appends the character of an escape, given from after its backslash. Returns how long the escape is, 0 on failure.
-static size_t append_unescaped(const char *escape, size_t size, struct buffer *out)
+// Writes the character of an escape, given from after its backslash; never longer than the escape. Returns how long the
+// escape is, 0 if it is bad.
+static size_t unescape_one(const char *escape, size_t size, struct buffer *out)
 {
     static const char from[] = "\"\\/ntrbf", to[] = "\"\\/\n\t\r\b\f";
-    if (size == 0 || *escape == '\0')
-        return 0;
-    if (*escape == 'u')
-        return append_unicode(escape, size, out);
-    const char *known = strchr(from, *escape);
-    return known && buffer_append(out, &to[known - from], 1) == 0;
+    if (size > 0 && *escape == 'u') {
+        int32_t code;
+        size_t used = read_unicode(escape, size, &code);
+        if (used)
+            out->size += encode_utf8(code, out->data + out->size);
+        return used;
+    }
+    const char *known = size > 0 && *escape ? strchr(from, *escape) : NULL;
+    if (known)
+        out->data[out->size++] = to[known - from];
+    return known != NULL;
 }
 
-int json_unescape(const char *bytes, size_t size, struct buffer *out)
+size_t json_unescape(const char *bytes, size_t size, struct buffer *out, bool *out_of_memory)
 {
-    const char *end = bytes + size;
-    if (buffer_reserve(out, size) < 0)
-        return -1;
-    while (bytes < end) {
-        const char *backslash = memchr(bytes, '\\', (size_t)(end - bytes));
-        const char *stop = backslash ? backslash : end;
-        buffer_append(out, bytes, (size_t)(stop - bytes)); // has room: never longer than what it was made of
-        bytes = stop;
-        if (!backslash)
+    *out_of_memory = buffer_reserve(out, size) < 0; // the text is never longer than what it is written as
+    if (*out_of_memory)
+        return 0;
+    for (size_t i = 0; i < size;) {
+        const char *backslash = memchr(bytes + i, '\\', size - i);
+        size_t plain = (backslash ? (size_t)(backslash - bytes) : size) - i;
+        memcpy(out->data + out->size, bytes + i, plain);
+        out->size += plain;
+        i += plain;
+        if (i == size)
             break;
-        size_t used = append_unescaped(bytes + 1, (size_t)(end - bytes - 1), out);
+        size_t used = unescape_one(bytes + i + 1, size - i - 1, out);
         if (!used)
-            return -1;
-        bytes += 1 + used;
+            return i;
+        i += 1 + used;
     }
-    return 0;
+    return size;
 }
 
 int json_integer(int64_t value, struct buffer *out)

@@ -7,15 +7,16 @@
 
 #include "core/buffer.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 // Appends the bytes as a JSON string, quotes included. What is not UTF-8 becomes U+FFFD, as text_repair has it.
 int json_quote(const char *bytes, size_t size, struct buffer *out);
 
-// Appends what the inside of a JSON string (without its quotes) stands for. The escapes must be well-formed, surrogates
-// in pairs: -1 too where one is not.
-int json_unescape(const char *bytes, size_t size, struct buffer *out);
+// Appends what the inside of a JSON string (without its quotes) stands for. Returns size, or less where it stopped: at
+// the backslash of a bad escape (surrogates must be in pairs), or where memory ran out (*out_of_memory is set then).
+size_t json_unescape(const char *bytes, size_t size, struct buffer *out, bool *out_of_memory);
 
 // Appends all digits.
 int json_integer(int64_t value, struct buffer *out);

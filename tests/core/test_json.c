@@ -21,7 +21,10 @@ static void check_unescape(const char *inside, const char *wanted, size_t wanted
     struct buffer out = {0};
     size_t size = strlen(inside);
     char *exact = exact_copy(inside, size);
-    assert_int_equal(json_unescape(exact, size, &out), wanted ? 0 : -1);
+    bool out_of_memory;
+    size_t used = json_unescape(exact, size, &out, &out_of_memory);
+    assert_false(out_of_memory);
+    assert_int_equal(used, wanted ? size : (size_t)(strchr(inside, '\\') - inside));
     if (wanted) {
         assert_int_equal(out.size, wanted_size);
         assert_memory_equal(out.data ? out.data : "", wanted, wanted_size);
@@ -51,6 +54,7 @@ static void unescapes(void **state)
     BAD("\\ud800\\udc0");
     BAD("\\udc00");
     BAD("\\ud800xudc00");
+    BAD("plain\\u00e");
 }
 
 static void quotes_at_every_length(void **state)
@@ -67,7 +71,8 @@ static void quotes_at_every_length(void **state)
         assert_int_equal(json_quote(exact, size, &out), 0);
         assert_int_equal(out.size, length + 2 + 2 + 2 + 2 + 3);
         assert_memory_equal(out.data + 1 + length, "\xC3\xA9\\\"\\n\xEF\xBF\xBD\"", 10);
-        assert_int_equal(json_unescape(out.data + 1, out.size - 2, &back), 0);
+        bool out_of_memory;
+        assert_int_equal(json_unescape(out.data + 1, out.size - 2, &back, &out_of_memory), out.size - 2);
         assert_memory_equal(back.data, bytes, size - 1);
         free(exact);
         buffer_free(&out);

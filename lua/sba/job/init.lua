@@ -5,9 +5,13 @@ local job_mode = require "sba.job.mode"
 local job_schema = require "sba.job.schema"
 local json = require "sba.util.json"
 local schema = require "sba.util.schema"
-local words = require "sba.util.words"
 
 local job = {}
+
+-- For mistakes only: where there are none it is not loaded.
+local function words()
+  return require "sba.util.words"
+end
 
 local MAJOR = "1"
 local ERRORS_IN_MESSAGE = 3
@@ -35,8 +39,8 @@ local function check_version(value, errors)
   local version = value.protocol_version
   local major = type(version) == "string" and version:match("^(%d+)%.%d+$")
   if major and major ~= MAJOR then
-    schema.refuse(errors, "/protocol_version", MAJOR .. ".x", words.value(version),
-      ("protocol version %s is not supported; this runner speaks %s.x"):format(words.quoted(version), MAJOR))
+    schema.refuse(errors, "/protocol_version", MAJOR .. ".x", words().value(version),
+      ("protocol version %s is not supported; this runner speaks %s.x"):format(words().quoted(version), MAJOR))
   end
 end
 
@@ -52,7 +56,7 @@ local function check_arguments(step, pointer, catalogue, errors)
   local name = step.args ~= nil and "args" or "arguments"
   local arguments = step[name]
   if arguments == nil then arguments = {} end
-  if not kind or step.args ~= nil and step.arguments ~= nil or words.kind(arguments) ~= "object" then return end
+  if not kind or step.args ~= nil and step.arguments ~= nil or json.kind(arguments) ~= "object" then return end
   local at, before = pointer .. "/" .. name, errors.total
   schema.validate(arguments, kind.arguments, errors, at)
   if errors.total > before then return end
@@ -68,26 +72,26 @@ end
 local function settle_ids(steps, errors)
   local owner = {}
   for i, step in ipairs(steps) do
-    if words.kind(step) == "object" then
+    if json.kind(step) == "object" then
       local id = step.id == nil and "step-" .. i or step.id
       local other = owner[id]
       if other and type(id) == "string" then
         local default = (step.id == nil or steps[other].id == nil) and " (a step without an id is step-N)" or ""
-        schema.refuse(errors, ("/steps/%d/id"):format(step.id == nil and other - 1 or i - 1), "an id of its own", words.value(id),
-          ("the id %s belongs to step %d and step %d%s; ids must be unique"):format(words.quoted(id), other, i, default))
+        schema.refuse(errors, ("/steps/%d/id"):format(step.id == nil and other - 1 or i - 1), "an id of its own", words().value(id),
+          ("the id %s belongs to step %d and step %d%s; ids must be unique"):format(words().quoted(id), other, i, default))
       end
       owner[id] = other or i
     end
   end
   for i, step in ipairs(steps) do
-    if words.kind(step) == "object" and step.id == nil then step.id = "step-" .. i end
+    if json.kind(step) == "object" and step.id == nil then step.id = "step-" .. i end
   end
 end
 
 local function check_steps(steps, catalogue, errors)
   if not json.is_array(steps) then return end
   for i, step in ipairs(steps) do
-    if words.kind(step) == "object" and type(step.type) == "string" then
+    if json.kind(step) == "object" and type(step.type) == "string" then
       check_arguments(step, "/steps/" .. i - 1, catalogue, errors)
     end
   end
@@ -100,7 +104,7 @@ local function check_job(value, catalogue, environment)
   schema.validate(value, wanted, errors)
   local asked, mistake = job_mode.from_environment(environment)
   if mistake then schema.refuse(errors, "", "a mode", "another value", mistake) end
-  if words.kind(value) ~= "object" then return errors end
+  if json.kind(value) ~= "object" then return errors end
   check_version(value, errors)
   check_steps_given(value, errors)
   check_steps(value.steps, catalogue, errors)
@@ -118,7 +122,7 @@ local function message_of(errors)
 end
 
 local function readable_id(value, name, otherwise)
-  local id = words.kind(value) == "object" and value[name]
+  local id = json.kind(value) == "object" and value[name]
   return type(id) == "string" and id or otherwise or ""
 end
 

@@ -7,10 +7,15 @@
 -- (keywords for the printed form only). A pattern is limited to what is a Lua pattern too, with \ for %. A schema may hold
 -- itself.
 
+local json = require "sba.util.json"
 local text = require "native.text"
-local words = require "sba.util.words"
 
 local schema = {}
+
+-- For mistakes only: where there are none it is not loaded.
+local function words()
+  return require "sba.util.words"
+end
 
 local MAX_ERRORS = 100
 
@@ -47,7 +52,7 @@ end
 ---@return string
 function schema.line(failed, name)
   local pointer = failed.pointer == "" and "(" .. (name or "job") .. ")" or failed.pointer
-  if pointer:find("[%c]") then pointer = words.quoted(pointer) end
+  if pointer:find("[%c]") then pointer = words().quoted(pointer) end
   return pointer .. ": " .. failed.message
 end
 
@@ -122,31 +127,23 @@ local function refuse_unknown(walk, depth, name, plan)
   local known = table.move(plan.names, 1, #plan.names, 1, {})
   for alias in pairs(plan.aliases) do known[#known + 1] = alias end
   table.sort(known)
-  local near = words.near(name, known)
-  local hint = near and ("; did you mean %s?"):format(words.quoted(near)) or ""
-  walk.path[depth + 1] = name
-  fail(walk, depth + 1, near or words.alternatives(known), words.quoted(name), "unknown field " .. words.quoted(name) .. hint)
-end
-
-local function sorted_keys(object)
-  local names = {}
-  for name in pairs(object) do names[#names + 1] = name end
-  table.sort(names)
-  return names
+  local near = words().near(name, known)
+  local hint = near and ("; did you mean %s?"):format(words().quoted(near)) or ""
+  fail(walk, depth, near or words().alternatives(known), words().quoted(name), "unknown field " .. words().quoted(name) .. hint)
 end
 
 -- Members that no property names.
 local function validate_others(walk, depth, value, wanted, plan)
   local others = wanted.additionalProperties
-  for _, name in ipairs(sorted_keys(value)) do
-    if not (wanted.properties or {})[name] and not plan.aliases[name] then
-      if others == false then
-        refuse_unknown(walk, depth, name, plan)
-      elseif type(others) == "table" then
-        walk.path[depth + 1] = name
-        validate(walk, depth + 1, value[name], others)
-      end
-    end
+  if others == nil or others == true then return end
+  local properties, names = wanted.properties, {}
+  for name in pairs(value) do
+    if not (properties and properties[name]) and not plan.aliases[name] then names[#names + 1] = name end
+  end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    walk.path[depth + 1] = name
+    if others then validate(walk, depth + 1, value[name], others) else refuse_unknown(walk, depth + 1, name, plan) end
   end
 end
 
@@ -159,7 +156,7 @@ local function given_names(walk, depth, value, plan)
       if value[name] ~= nil then
         walk.path[depth + 1] = alias
         fail(walk, depth + 1, "only one of the two", "both",
-          ("%s and %s are two names of one field; give only one"):format(words.quoted(alias), words.quoted(name)))
+          ("%s and %s are two names of one field; give only one"):format(words().quoted(alias), words().quoted(name)))
       end
     end
   end
@@ -176,7 +173,7 @@ local function validate_object(walk, depth, value, wanted)
     if value[key] ~= nil then
       if property then validate(walk, depth + 1, value[key], property) end
     elseif among(name, wanted.required or {}) then
-      local expected = words.schema(property or {})
+      local expected = words().schema(property or {})
       fail(walk, depth + 1, expected, "nothing", "is missing; expected " .. expected)
     end
   end
@@ -184,9 +181,9 @@ local function validate_object(walk, depth, value, wanted)
 end
 
 local function validate_array(walk, depth, value, wanted)
-  if #value < (wanted.minItems or 0) then fail(walk, depth, words.schema(wanted), words.value(value)) end
+  if #value < (wanted.minItems or 0) then fail(walk, depth, words().schema(wanted), words().value(value)) end
   if wanted.maxItems and #value > wanted.maxItems then
-    fail(walk, depth, ("at most %d elements"):format(wanted.maxItems), words.value(value))
+    fail(walk, depth, ("at most %d elements"):format(wanted.maxItems), words().value(value))
   end
   if not wanted.items then return end
   for i, element in ipairs(value) do
@@ -199,19 +196,19 @@ local function validate_string(walk, depth, value, wanted)
   local length = utf8.len(value) or #value
   if wanted.minLength and length < wanted.minLength then
     local expected = wanted.minLength == 1 and "a non-empty string" or ("a string of at least %d characters"):format(wanted.minLength)
-    fail(walk, depth, expected, words.value(value))
+    fail(walk, depth, expected, words().value(value))
   end
   if wanted.maxLength and length > wanted.maxLength then
-    fail(walk, depth, ("a string of at most %d characters"):format(wanted.maxLength), words.value(value))
+    fail(walk, depth, ("a string of at most %d characters"):format(wanted.maxLength), words().value(value))
   end
   if wanted.pattern and not value:find((wanted.pattern:gsub("\\", "%%"))) then
-    fail(walk, depth, "a string that matches " .. wanted.pattern, words.value(value))
+    fail(walk, depth, "a string that matches " .. wanted.pattern, words().value(value))
   end
 end
 
 local function validate_number(walk, depth, value, wanted)
   if wanted.minimum and value < wanted.minimum or wanted.maximum and value > wanted.maximum then
-    fail(walk, depth, words.schema(wanted), words.value(value))
+    fail(walk, depth, words().schema(wanted), words().value(value))
   end
 end
 
@@ -229,14 +226,14 @@ end
 local function validate_exclusive(walk, depth, value, names)
   local present = {}
   for _, name in ipairs(names) do
-    if value[name] ~= nil then present[#present + 1] = words.quoted(name) end
+    if value[name] ~= nil then present[#present + 1] = words().quoted(name) end
   end
   if #present == 1 then return end
-  fail(walk, depth, "exactly one of " .. words.alternatives(names), #present == 0 and "none" or words.list(present, "and"))
+  fail(walk, depth, "exactly one of " .. words().alternatives(names), #present == 0 and "none" or words().list(present, "and"))
 end
 
 local function validate_one_of(walk, depth, value, parts)
-  local names = words.kind(value) == "object" and exclusive_names(parts)
+  local names = json.kind(value) == "object" and exclusive_names(parts)
   if names then return validate_exclusive(walk, depth, value, names) end
   local matching = 0
   for _, part in ipairs(parts) do
@@ -246,20 +243,20 @@ local function validate_one_of(walk, depth, value, parts)
   end
   if matching == 1 then return end
   local list = {}
-  for i, part in ipairs(parts) do list[i] = words.schema(part) end
-  fail(walk, depth, "exactly one of " .. words.list(list, "or"), words.value(value))
+  for i, part in ipairs(parts) do list[i] = words().schema(part) end
+  fail(walk, depth, "exactly one of " .. words().list(list, "or"), words().value(value))
 end
 
 local by_kind = { object = validate_object, array = validate_array, string = validate_string, number = validate_number }
 
 function validate(walk, depth, value, wanted)
-  local kind = words.kind(value)
+  local kind = json.kind(value)
   if wanted.type and not fits_type(value, kind, wanted.type) or wanted.const ~= nil and value ~= wanted.const
     or wanted.enum and not among(value, wanted.enum) then
-    local expected = words.schema(wanted)
-    local near = wanted.enum and kind == "string" and words.near(value, wanted.enum)
-    local got = words.value(value)
-    return fail(walk, depth, expected, got, near and ("expected %s, got %s; did you mean %s?"):format(expected, got, words.quoted(near)))
+    local expected = words().schema(wanted)
+    local near = wanted.enum and kind == "string" and words().near(value, wanted.enum)
+    local got = words().value(value)
+    return fail(walk, depth, expected, got, near and ("expected %s, got %s; did you mean %s?"):format(expected, got, words().quoted(near)))
   end
   local further = by_kind[kind]
   if further then further(walk, depth, value, wanted) end
@@ -300,7 +297,7 @@ end
 ---@param wanted table the schema it was validated by
 ---@return any value
 function schema.resolve(value, wanted)
-  local kind = words.kind(value)
+  local kind = json.kind(value)
   if kind == "number" and wanted.type == "integer" then
     return math.tointeger(value)
   elseif kind == "object" then

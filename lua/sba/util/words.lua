@@ -41,20 +41,11 @@ function words.alternatives(values)
   return words.list(list, "or")
 end
 
----The JSON type of a decoded value.
----@param value any
----@return "null"|"boolean"|"number"|"string"|"array"|"object"
-function words.kind(value)
-  if value == json.null then return "null" end
-  if type(value) == "table" then return json.is_array(value) and "array" or "object" end
-  return type(value)
-end
-
 ---A value in words, shortened.
 ---@param value any
 ---@return string
 function words.value(value)
-  local kind = words.kind(value)
+  local kind = json.kind(value)
   if kind == "string" then return value == "" and "an empty string" or "the string " .. words.quoted(value) end
   if kind == "number" then return "the number " .. json.encode(value) end
   if kind == "array" then return #value == 0 and "an empty array" or ("an array of %d"):format(#value) end
