@@ -28,7 +28,7 @@ end
 
 local schemas = {
   job = function() return require "sba.job.printed".job(require "sba.catalogue") end,
-  result = function() return require "sba.util.schema".print(require "sba.result.schema") end,
+  result = function() return require "sba.util.schema".print((require "sba.result.schema")) end,
   steps = function() return require "sba.job.printed".steps(require "sba.catalogue") end,
 }
 

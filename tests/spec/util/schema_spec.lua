@@ -193,7 +193,6 @@ describe("schema.print", function()
       }
     }
   ]
-}
-]], printed)
+}]], printed)
   end)
 end)
