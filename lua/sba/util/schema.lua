@@ -193,7 +193,7 @@ local function validate_array(walk, depth, value, wanted)
 end
 
 local function validate_string(walk, depth, value, wanted)
-  local length = utf8.len(value) or #value
+  local length = (wanted.minLength or wanted.maxLength) and (utf8.len(value) or #value) -- else not looked at: it may be long
   if wanted.minLength and length < wanted.minLength then
     local expected = wanted.minLength == 1 and "a non-empty string" or ("a string of at least %d characters"):format(wanted.minLength)
     fail(walk, depth, expected, words().value(value))
