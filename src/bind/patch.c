@@ -6,9 +6,17 @@
 
 static const char parsed_name[] = "native.patch.parsed";
 
+// The buffer is kept from file to file: fresh memory would cost more than the work in it.
+struct parsed {
+    struct patch patch;
+    struct buffer out;
+};
+
 static int free_parsed(lua_State *L)
 {
-    patch_free(luaL_checkudata(L, 1, parsed_name));
+    struct parsed *parsed = luaL_checkudata(L, 1, parsed_name);
+    patch_free(&parsed->patch);
+    buffer_free(&parsed->out);
     return 0;
 }
 
@@ -18,12 +26,12 @@ static int f_parse(lua_State *L)
     size_t size;
     struct error error = {0};
     const char *diff = luaL_checklstring(L, 1, &size);
-    struct patch *patch = lua_newuserdatauv(L, sizeof *patch, 1);
-    *patch = (struct patch){0};
+    struct parsed *parsed = lua_newuserdatauv(L, sizeof *parsed, 1);
+    *parsed = (struct parsed){0};
     luaL_setmetatable(L, parsed_name);
     lua_pushvalue(L, 1);
     lua_setiuservalue(L, -2, 1);
-    if (patch_parse(diff, size, patch, &error) < 0)
+    if (patch_parse(diff, size, &parsed->patch, &error) < 0)
         return bind_fail(L, &error);
     return 1;
 }
@@ -70,7 +78,7 @@ static void push_file(lua_State *L, const struct patch_file *file)
 // parsed:files() -> list
 static int m_files(lua_State *L)
 {
-    struct patch *patch = luaL_checkudata(L, 1, parsed_name);
+    const struct patch *patch = &((struct parsed *)luaL_checkudata(L, 1, parsed_name))->patch;
     lua_createtable(L, (int)patch->file_count, 0);
     for (uint32_t i = 0; i < patch->file_count; i++) {
         push_file(L, &patch->files[i]);
@@ -98,18 +106,15 @@ static int m_apply(lua_State *L)
     size_t size;
     struct error error = {0};
     struct patch_report report;
-    struct patch *patch = luaL_checkudata(L, 1, parsed_name);
+    struct parsed *parsed = luaL_checkudata(L, 1, parsed_name);
     lua_Integer index = luaL_checkinteger(L, 2);
     const char *bytes = luaL_checklstring(L, 3, &size);
-    luaL_argcheck(L, index >= 1 && index <= patch->file_count, 2, "no such file in the diff");
-    struct buffer *out = bind_new_buffer(L);
-    if (patch_apply(patch, (uint32_t)index - 1, bytes, size, out, &report, &error) < 0) {
-        buffer_free(out);
+    luaL_argcheck(L, index >= 1 && index <= parsed->patch.file_count, 2, "no such file in the diff");
+    parsed->out.size = 0;
+    if (patch_apply(&parsed->patch, (uint32_t)index - 1, bytes, size, &parsed->out, &report, &error) < 0)
         return bind_fail(L, &error);
-    }
-    lua_pushlstring(L, out->data, out->size);
-    buffer_free(out);
-    push_report(L, &patch->files[index - 1], &report);
+    lua_pushlstring(L, parsed->out.data, parsed->out.size);
+    push_report(L, &parsed->patch.files[index - 1], &report);
     return 2;
 }
 

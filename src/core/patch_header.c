@@ -227,18 +227,26 @@ static void settle_null(struct patch_file *file)
     }
 }
 
+// A file is new, goes, moves or is copied, but only one of these.
+static bool is_contradiction(const struct patch_file *file)
+{
+    return (file->from || file->to) && file->action != PATCH_RENAMED && file->action != PATCH_COPIED;
+}
+
 static int settle(struct patch_reader *reader, struct patch_file *file, struct error *error)
 {
+    if (is_contradiction(file))
+        return patch_invalid(reader, error, "the header above says two things about the file that exclude each other");
+    if (file->from && file->to)
+        return 0;
+    if (file->from || file->to)
+        return patch_invalid(reader, error, "the header above says only one of the two names");
     settle_null(file);
     if (file->action == PATCH_CREATED)
         keep_name(&file->old_name, NULL);
     if (file->action == PATCH_DELETED)
         keep_name(&file->new_name, NULL);
-    bool moves = file->action == PATCH_RENAMED || file->action == PATCH_COPIED;
-    if (moves && (!file->from || !file->to))
-        return patch_invalid(reader, error, "the header above says only one of the two names");
-    if (!moves &&
-        ((file->action != PATCH_CREATED && !file->old_name) || (file->action != PATCH_DELETED && !file->new_name)))
+    if ((file->action != PATCH_CREATED && !file->old_name) || (file->action != PATCH_DELETED && !file->new_name))
         return patch_invalid(reader, error, "the header above does not say which file it is about");
     return 0;
 }

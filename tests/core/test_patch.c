@@ -195,6 +195,8 @@ static void refuses_what_is_no_unified_diff(void **state)
     refuses("diff --git a/x b/x\nnew file mode 160000\n", "", "submodule");
     refuses("diff --git a/x b/x\nnew file mode 104755\n", "", "a mode must be");
     refuses("diff --git a/x b/x\nrename from x\n", "", "only one of the two names");
+    refuses("diff --git /dev/null b/x\nrename from x\n", "", "only one of the two names");
+    refuses("diff --git a/x b/y\nrename from x\nrename to y\nnew file mode 100644\n", "", "exclude each other");
     refuses("diff --git a/x b/x\n--- a/x\n@@ -1 +1 @@\n-a\n+b\n", "a\n", "only one of its lines");
     refuses("diff --git a/x b/x\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-a\n+b\n", "a\n", "is not the one");
     refuses("--- /dev/null\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", "", "the new file above takes lines");
