@@ -8,7 +8,9 @@ static const uint32_t NUMBER_LIMIT = (uint32_t)1 << 31;
 
 struct counts {
     uint32_t old, new;
-    bool changes; // a line is added or taken away
+    bool changes;            // a line is added or taken away
+    bool old_ends, new_ends; // the side's last line was there, for it has no newline
+    char last;               // kind of the line before; 0: there is none that a newline could be missing from
 };
 
 // A number at *at, at most NUMBER_LIMIT. False where there is none; *absurd where it is larger.
@@ -64,17 +66,28 @@ static bool is_no_newline(struct patch_line line)
     return patch_starts(line, "\\ ");
 }
 
+// "\\ No newline at end of file": the line before it, which cannot be empty, is the last of its side.
+static bool count_marker(struct counts *counts)
+{
+    counts->old_ends |= counts->last != '+';
+    counts->new_ends |= counts->last != '-';
+    return counts->last != 0;
+}
+
 // Counts a line of a body. False where it is none. An empty line is context that lost its blank.
 static bool count_line(struct patch_line line, struct counts *counts)
 {
     char kind = !line.size || line.text[0] == '\r' ? ' ' : line.text[0];
     if (is_no_newline(line))
-        return true;
+        return count_marker(counts);
     if (kind != ' ' && kind != '-' && kind != '+')
+        return false;
+    if ((kind != '+' && counts->old_ends) || (kind != '-' && counts->new_ends))
         return false;
     counts->old += kind != '+';
     counts->new += kind != '-';
     counts->changes |= kind != ' ';
+    counts->last = line.size > 1 ? kind : 0;
     return true;
 }
 
@@ -97,8 +110,11 @@ static bool read_counted(struct patch_reader *reader, const struct patch_hunk *h
             return false;
         patch_advance(reader);
     }
-    if (patch_peek(reader, &line) && is_no_newline(line))
+    if (patch_peek(reader, &line) && is_no_newline(line)) {
+        if (!count_line(line, counts))
+            return false;
         patch_advance(reader);
+    }
     return !more_follows(*reader);
 }
 

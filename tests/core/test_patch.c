@@ -114,7 +114,11 @@ static void takes_missing_newlines_exactly(void **state)
     gives(diff, "a\n", "a");
     refuses(X "@@ -1,0 +2 @@\n+b\n", "a", "'\\ No newline at end of file' is missing");
     snprintf(diff, sizeof diff, X "@@ -1 +1,2 @@\n+0\n%s a\n", none);
-    refuses(diff, "a\n", "'\\ No newline at end of file' is missing or misplaced");
+    refuses(diff, "a\n", "line 6 of the diff");
+    snprintf(diff, sizeof diff, X "@@ -1 +1 @@\n-a\n+0\n%s", none);
+    refuses(diff, "a\nb\n", "'\\ No newline at end of file' is missing or misplaced");
+    snprintf(diff, sizeof diff, X "@@ -1 +1,3 @@\n a\n+\n%s+0\n", none);
+    refuses(diff, "a\n", "line 6 of the diff");
 }
 
 static void never_mixes_line_ends(void **state)

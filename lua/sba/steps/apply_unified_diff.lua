@@ -62,6 +62,7 @@ end
 ---What is at path, if it is of the kind that the diff means.
 local function of_kind(file, entry, failure)
   if not entry then return nil, failure end
+  if not file.old_mode and not file.new_mode and file.hunks == 0 then return entry end
   local old = kind_of(file.old_mode or (file.action ~= "created" and file.new_mode) or nil)
   if file.new_mode and file.old_mode and kind_of(file.new_mode) ~= old then
     return fail("invalid_patch", "a file becomes a link, or a link a file, only by a deletion and a creation")

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""apply_unified_diff through real jobs: hostile diffs, full and failing disks, and that nothing is half done."""
+import os
+import pathlib
+import shutil
+import subprocess
+import unittest
+
+import sba
+
+NEW = "diff --git a/{0} b/{0}\nnew file mode 100644\n--- /dev/null\n+++ b/{0}\n@@ -0,0 +1 @@\n+{1}\n"
+CHANGE = "--- a/{0}\n+++ b/{0}\n@@ -1 +1 @@\n-{1}\n+{2}\n"
+LINK = "diff --git a/{0} b/{0}\nnew file mode 120000\n--- /dev/null\n+++ b/{0}\n@@ -0,0 +1 @@\n+{1}\n\\ No newline at end of file\n"
+MOVE = "diff --git a/{0} b/{1}\nrename from {0}\nrename to {1}\n"
+
+
+def tree(folder):
+    """Path -> content, or target of a link, of all below."""
+    return {str(path.relative_to(folder)): os.readlink(path) if path.is_symlink() else path.read_bytes()
+            for path in sorted(folder.rglob("*")) if path.is_symlink() or path.is_file()}
+
+
+class Patches(sba.SandboxCase):
+    def apply(self, diff, **options):
+        fields = {name: options.pop(name) for name in ("strip", "dry_run") if name in options}
+        outcome = self.run_job(self.job(self.step("apply_unified_diff", diff=diff, **fields)), **options)
+        return outcome.result["steps"][0]
+
+    def accepted(self, diff, **options):
+        step = self.apply(diff, **options)
+        self.assertEqual(step["status"], "success", step)
+        return step["result"]["files"]
+
+    def refused(self, diff, code, words="", **options):
+        """The diff fails with this code and changes nothing, inside and outside."""
+        before, outside = tree(self.workspace), sorted(os.listdir(self.root))
+        step = self.apply(diff, **options)
+        self.assertEqual((step["status"], step["error_code"]), ("failure", code), step)
+        self.assertIn(words, step["error"])
+        self.assertNotIn("\n", step["error"])
+        self.assertEqual(tree(self.workspace), before)
+        self.assertEqual(sorted(os.listdir(self.root)), outside)
+        return step["error"]
+
+    def test_writes_through_no_link(self):
+        outside = self.root / "outside"
+        outside.mkdir(mode=0o777)
+        outside.chmod(0o777)
+        (self.workspace / "out").symlink_to(outside)
+        (self.workspace / "file").symlink_to(outside / "x")
+        escape = "path escapes workspace"
+        self.refused(NEW.format("out/x", "1"), "path_escape", escape)
+        self.refused(CHANGE.format("file", "1", "2"), "patch_mismatch", "symbolic link")
+        for target in (str(outside), "../outside", "d/../../outside", "./.././outside"):
+            self.refused(LINK.format("l", target) + NEW.format("l/x", "1"), "path_escape", escape)
+            self.refused(LINK.format("l", target), "path_escape", escape)
+        self.refused(LINK.format("l", "d") + NEW.format("l/x", "1"), "path_escape", escape)
+        self.refused(MOVE.format("out", "moved"), "path_escape", escape)
+        self.refused(MOVE.format("out", "moved") + NEW.format("moved/x", "1"), "path_escape", escape)
+        self.assertEqual(list(outside.iterdir()), [])
+
+    def test_leaves_the_workspace_by_no_name(self):
+        self.put("x", "1\n")
+        for name in ("../x", "a/../../x", "d/..", "/etc/passwd", f"{self.workspace}-evil/x", f"{self.workspace}/../x"):
+            with self.subTest(name):
+                self.refused(f"--- /dev/null\n+++ {name}\n@@ -0,0 +1 @@\n+1\n", "path_escape", "path escapes workspace", strip=0)
+                self.refused(MOVE.format("x", name), "path_escape", "path escapes workspace")
+                self.refused(MOVE.format(name, "y"), "path_escape", "path escapes workspace")
+        self.refused('--- /dev/null\n+++ "b/\\056\\056/x"\n@@ -0,0 +1 @@\n+1\n', "path_escape", "path escapes workspace")
+        for name in ("b/" + "n" * 300, "b/" + "n/" * 3000 + "n"):
+            self.refused(f"--- /dev/null\n+++ {name}\n@@ -0,0 +1 @@\n+1\n", "name_too_long")
+        self.refused(NEW.format(".git/hooks/pre-commit", "1"), "invalid_patch", ".git")
+        self.refused("--- /dev/null\n+++ \n@@ -0,0 +1 @@\n+1\n", "invalid_patch", "name")
+        self.refused("--- /dev/null\n+++ b/\n@@ -0,0 +1 @@\n+1\n", "invalid_patch")
+        self.refused("--- /dev/null\n+++ .\n@@ -0,0 +1 @@\n+1\n", "invalid_patch")
+        self.refused("--- /dev/null\n+++ x\0y\n@@ -0,0 +1 @@\n+1\n", "invalid_patch", "name")
+
+    def test_runs_and_guesses_nothing(self):
+        self.put("x", "1\n")
+        self.refused("1d\na\n!touch pwned\n.\nw\nq\n", "invalid_patch", "an ed script is not a unified diff")
+        self.refused("--- x\n+++ x\n1d\n!touch pwned\nw\n", "invalid_patch")
+        self.refused("diff --git a/x b/x\nindex 1..2\nGIT binary patch\nliteral 2\nJcmZ\n", "binary_patch")
+        self.refused(CHANGE.format("x", "1", "2").replace("-1 +1", "-99999999999999999999 +1"), "invalid_patch", "larger than any")
+        self.refused("no diff at all\n", "invalid_patch", "no change found")
+        self.refused("diff --git a/s b/s\nnew file mode 160000\n--- /dev/null\n+++ b/s\n@@ -0,0 +1 @@\n+Subproject commit 1\n",
+                     "invalid_patch", "submodule")
+
+    def test_takes_what_is_large(self):
+        self.put("x", b"y" * (1 << 20) + b"\n")
+        self.accepted(CHANGE.format("x", "y" * (1 << 20), "z\0" + "y" * (1 << 20)))
+        self.assertEqual(len(tree(self.workspace)["x"]), (1 << 20) + 3)
+        self.assertLess(len(self.refused(CHANGE.format("x", "y" * (1 << 20), "z"), "patch_mismatch")), 1000)
+        self.put("many", "".join(f"{i}\n" for i in range(200000)))
+        diff = "--- many\n+++ many\n" + "".join(f"@@ -{i * 2 + 1} +{i * 2 + 1} @@\n-{i * 2}\n+-\n" for i in range(100000))
+        self.assertEqual(self.accepted(diff)[0]["hunks"], 100000)
+        self.assertEqual(tree(self.workspace)["many"].count(b"-\n"), 100000)
+
+    def test_moves_and_replaces_as_git_has_it(self):
+        self.put("a", "1\n"), self.put("b", "2\n"), self.put("d/e", "3\n")
+        self.accepted(MOVE.format("a", "b") + MOVE.format("b", "a"))
+        self.assertEqual(tree(self.workspace), {"a": b"2\n", "b": b"1\n", "d/e": b"3\n"})
+        self.refused(MOVE.format("a", "b"), "already_exists")
+        delete = "diff --git a/{0} b/{0}\ndeleted file mode 100644\n--- a/{0}\n+++ /dev/null\n@@ -1 +0,0 @@\n-{1}\n"
+        self.refused(delete.format("a", "2") * 2, "not_found")
+        self.accepted(delete.format("a", "2") + NEW.format("a/x", "4") + NEW.format("d", "5") + delete.format("d/e", "3"))
+        self.assertEqual(tree(self.workspace), {"a/x": b"4\n", "b": b"1\n", "d": b"5\n"})
+        self.refused(NEW.format("b/x", "1"), "not_a_directory")
+        self.refused(delete.format("a", "1"), "is_a_directory")
+        os.mkfifo(self.workspace / "fifo")
+        step = self.apply(CHANGE.format("fifo", "1", "2"))
+        self.assertEqual(step["error_code"], "not_a_file", step)
+
+    def test_dry_run_needs_no_right_to_write(self):
+        self.put("x", "1\n")
+        self.workspace.chmod(0o555)
+        self.assertEqual(self.accepted(CHANGE.format("x", "1", "2") + NEW.format("y", "1"), dry_run=True)[1]["action"], "created")
+        self.refused(CHANGE.format("x", "1", "2") + NEW.format("y", "1"), "permission_denied")
+
+    def start_over(self):
+        shutil.rmtree(self.workspace)
+        self.workspace.mkdir()
+        self.give(self.workspace)
+        for name in "xyo":
+            self.put(name, "1\n")
+
+    def apply_failing(self, call, error, n):
+        """Applies a diff while the n-th such system call fails; the files after it, and whether the diff was said to be done."""
+        self.start_over()
+        diff = CHANGE.format("x", "1", "2") + CHANGE.format("y", "1", "2") + NEW.format("s/z", "2") + MOVE.format("o", "p")
+        strace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:error={error}:when={n}"]
+        outcome = self.run_job(self.job(self.step("apply_unified_diff", diff=diff)), wrapper=strace,
+                               env={"ASAN_OPTIONS": "detect_leaks=0"})
+        steps = outcome.result["steps"] if outcome.result else []
+        return tree(self.workspace), steps and steps[0]["status"]
+
+    def all_whole_after(self, calls, error):
+        """Whichever call fails, all of the diff is done or nothing. Where it is done, what was set aside may be left behind."""
+        before = {"x": b"1\n", "y": b"1\n", "o": b"1\n"}
+        done = {"x": b"2\n", "y": b"2\n", "s/z": b"2\n", "p": b"1\n"}
+        for call in calls:
+            failures = 0
+            for n in range(1, 13):
+                with self.subTest(call=call, n=n):
+                    after, status = self.apply_failing(call, error, n)
+                    failures += status == "failure"
+                    if call == "unlinkat" and status == "success":
+                        after = {name: content for name, content in after.items() if not name.startswith(".sba-")}
+                    self.assertIn(after, (before, done))
+                    if status:
+                        self.assertEqual(after, done if status == "success" else before)
+            if call != "unlinkat":
+                self.assertGreater(failures, 0, f"no {call} failed inside the step")
+
+    def test_is_all_or_nothing_when_the_disk_fails(self):
+        self.all_whole_after(("renameat2", "write", "fchmod", "mkdirat", "unlinkat"), "EIO")
+
+    @unittest.skipUnless(os.geteuid() == 0, "a small disk of its own needs root")
+    def test_is_all_or_nothing_when_the_disk_is_full(self):
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "sba-test", self.workspace], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", self.workspace], check=True)
+        self.workspace.chmod(0o777)
+        self.put("x", "1\n"), self.put("y", "1\n")
+        error = self.refused(CHANGE.format("x", "1", "2" * 10000) + CHANGE.format("y", "1", "2" * 60000), "no_space", "y")
+        self.assertIn("No space left", error)
+
+
+if __name__ == "__main__":
+    sba.main()
