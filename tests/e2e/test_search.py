@@ -117,8 +117,9 @@ class Search(sba.SandboxCase):
             self.put(f"d{number % 7}/f{number}.{'ch'[number % 2]}", "\n".join(lines))
         for pattern in ("int", "int|char", "^[a-z]+_t", "x1.*x1", "[[:space:]]$", "^$", "\\bint\\b", "\\(\\)", "(int|char)+;",
                         "[^a-z]x", "ret.{3}$", "\u00e4{2}", "^\\s*return"):
+            locale = "C" if "\\b" in pattern else "C.UTF-8"  # to PCRE2 as used, only ASCII makes words
             grep = subprocess.run(["grep", "-rnE", "--include=*.c", "-e", pattern, "."], cwd=self.workspace, capture_output=True,
-                                  env={"LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"}, check=False)
+                                  env={"LC_ALL": locale, "PATH": "/usr/bin:/bin"}, check=False)
             wanted = sorted(line[2:] for line in grep.stdout.decode().splitlines())
             got = sorted(f"{path}:{line}:{text}" for path, line, text in
                          self.found(pattern=pattern, include="*.c", max_matches=100000, max_output_bytes=1 << 24))

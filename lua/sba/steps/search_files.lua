@@ -64,7 +64,7 @@ return {
     properties = {
       pattern = {
         type = "string",
-        description = "Regular expression (PCRE2, UTF-8), matched against each line by itself.",
+        description = "Regular expression (PCRE2, UTF-8), matched against each line by itself; \\w, \\d, \\s and \\b know ASCII only.",
       },
       path = {
         type = "string",
