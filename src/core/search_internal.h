@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the search*.c files share, and nobody else.
+#ifndef SBA_CORE_SEARCH_INTERNAL_H
+#define SBA_CORE_SEARCH_INTERNAL_H
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include "core/search.h"
+
+#include <pcre2.h>
+#include <stddef.h>
+
+struct search_regex {
+    pcre2_code *line;    // matches one line
+    pcre2_code *lines;   // matches many; NULL where it cannot be had
+    pcre2_code *literal; // what every matching line holds; NULL where it is not known or does not help
+    pcre2_match_data *data;
+    pcre2_match_context *context;
+    pcre2_jit_stack *stack;
+    size_t window; // places to try before PCRE2 is to return
+};
+
+// One file being searched.
+struct scan {
+    struct search_regex *regex;
+    const char *path;
+    struct search_results *results;
+    struct error *error;
+    size_t path_at, path_size; // of the path in the results, once it is there
+    int64_t line;              // number of the line that begins at counted
+    const char *counted;
+    int64_t last; // line of the last match
+};
+
+struct span {
+    size_t start, end;
+};
+
+// "out_of_memory". Returns -1.
+int search_out_of_memory(struct error *error);
+
+// The first match in bytes that begins at from or later: 1 and *found, 0, or -1 ("pattern_too_costly", with the number
+// of the line that from is on, "timeout", "cancelled").
+int search_match(struct scan *scan, const pcre2_code *code, const char *bytes, size_t size, size_t from,
+                 struct span *found);
+
+// Adds the line of number scan->last, in which a match begins at start: 0, 1 where a limit is reached and it is not
+// added, or -1.
+int search_add_match(struct scan *scan, const char *line, size_t size, size_t start);
+
+int64_t search_count_newlines(const char *bytes, size_t size);
+
+// Whether a byte goes on with a character of UTF-8.
+static inline bool search_is_continuation(char byte)
+{
+    return (byte & 0xc0) == 0x80;
+}
+
+#endif

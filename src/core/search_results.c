@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matching lines collected within their limits, see search.h.
+#include "core/json.h"
+#include "core/search_internal.h"
+#include "core/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    TEXT_MAX = 1000, // bytes of a long line that are shown
+    TEXT_BEFORE = 200,
+};
+
+int search_out_of_memory(struct error *error)
+{
+    return error_set(error, "search_out_of_memory", 0, "out of memory while searching");
+}
+
+void search_results_free(struct search_results *results)
+{
+    free(results->matches);
+    buffer_free(&results->bytes);
+    results->matches = NULL;
+    results->count = results->capacity = 0;
+}
+
+// Appends the line to bytes as UTF-8; a long one cut around where the match starts.
+static int append_text(struct buffer *bytes, const char *line, size_t size, size_t start)
+{
+    size_t from = 0, to = size;
+    if (size > TEXT_MAX) {
+        from = start > TEXT_BEFORE ? start - TEXT_BEFORE : 0;
+        if (from > size - TEXT_MAX)
+            from = size - TEXT_MAX;
+        to = from + TEXT_MAX;
+    }
+    for (int i = 0; i < 3 && from > 0 && search_is_continuation(line[from]); i++)
+        from++;
+    for (int i = 0; i < 3 && to < size && search_is_continuation(line[to]); i++)
+        to--;
+    if (from > 0 && buffer_append(bytes, "...", 3) < 0)
+        return -1;
+    if (text_repair(line + from, to - from, bytes) < 0)
+        return -1;
+    return to < size ? buffer_append(bytes, "...", 3) : 0;
+}
+
+static int reserve_match(struct search_results *results)
+{
+    if (results->count < results->capacity)
+        return 0;
+    size_t capacity = results->capacity ? results->capacity * 2 : 64;
+    struct search_match *matches = realloc(results->matches, capacity * sizeof *matches);
+    if (!matches)
+        return -1;
+    results->matches = matches;
+    results->capacity = capacity;
+    return 0;
+}
+
+// The path stands once in the results, before the first match of its file.
+static int append_path(struct scan *scan)
+{
+    struct buffer *bytes = &scan->results->bytes;
+    if (scan->path_size > 0)
+        return 0;
+    scan->path_at = bytes->size;
+    if (text_repair(scan->path, strlen(scan->path), bytes) < 0)
+        return -1;
+    scan->path_size = bytes->size - scan->path_at;
+    return 0;
+}
+
+// Bytes that the match takes in the result, with a comma; SIZE_MAX where memory is out.
+static size_t json_size(const struct search_results *results, const struct search_match *match)
+{
+    cleanup_buffer struct buffer json = {0};
+    if (json_quote(results->bytes.data + match->path, match->path_size, &json) < 0 ||
+        json_integer(match->line, &json) < 0 ||
+        json_quote(results->bytes.data + match->text, match->text_size, &json) < 0)
+        return SIZE_MAX;
+    return json.size + strlen("{\"path\":,\"line\":,\"text\":},");
+}
+
+int search_add_match(struct scan *scan, const char *line, size_t size, size_t start)
+{
+    struct search_results *results = scan->results;
+    if (results->count >= results->max_matches) {
+        results->limit = SEARCH_MATCHES;
+        return 1;
+    }
+    if (append_path(scan) < 0 || reserve_match(results) < 0)
+        return search_out_of_memory(scan->error);
+    size_t text_at = results->bytes.size;
+    if (append_text(&results->bytes, line, size, start) < 0)
+        return search_out_of_memory(scan->error);
+    struct search_match match = {scan->path_at, scan->path_size, text_at, results->bytes.size - text_at, scan->last};
+    size_t cost = json_size(results, &match);
+    if (cost == SIZE_MAX)
+        return search_out_of_memory(scan->error);
+    if (results->json_bytes + cost > results->max_bytes) {
+        results->limit = SEARCH_BYTES;
+        return 1;
+    }
+    results->json_bytes += cost;
+    results->matches[results->count++] = match;
+    return 0;
+}
