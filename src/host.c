@@ -2,9 +2,9 @@
 // Hosts the Lua state, see host.h.
 #include "host.h"
 
-#include "core/allocator.h"
 #include "bind/bind.h"
 #include "bundle.h"
+#include "core/allocator.h"
 #include "core/interrupt.h"
 
 #include <lauxlib.h>
@@ -12,7 +12,7 @@
 #include <lualib.h>
 #include <stdio.h>
 
-enum { INSTRUCTIONS_BETWEEN_CHECKS = 20000, KIB_WITHOUT_COLLECTOR = 1024 };
+enum { INSTRUCTIONS_BETWEEN_CHECKS = 20000, CHECKS_OF_PATIENCE = 50, KIB_WITHOUT_COLLECTOR = 1024 };
 
 // Most jobs end before there is garbage worth the while: the collector rests until the state has grown.
 static void collect_when_grown(lua_State *L)
@@ -23,13 +23,15 @@ static void collect_when_grown(lua_State *L)
     }
 }
 
-// Runaway Lua is stopped as a wait in core would be: with an error that carries the reason as its code.
+// Runaway Lua is stopped as a wait in core would be: with an error that carries the reason as its code. Not at once:
+// what a wait in core has cut short comes back as a failure, and Lua gets about ten milliseconds to keep what was done.
 static void stop_when_interrupted(lua_State *L, lua_Debug *unused)
 {
     (void)unused;
     collect_when_grown(L);
+    static int checks;
     enum interrupt_reason reason = interrupt_reason();
-    if (reason == INTERRUPT_NONE)
+    if (reason == INTERRUPT_NONE || ++checks < CHECKS_OF_PATIENCE)
         return;
     bind_push_interrupt(L, reason);
     lua_error(L);

@@ -35,7 +35,7 @@ local schemas = {
 --- --schema
 ---@param what "job"|"result"|"steps"
 function about.schema(what)
-  io.write(schemas[what](), "\n")
+  io.write(schemas[what]())
   return exit.OK
 end
 

@@ -39,6 +39,11 @@ static int check_kind(int folder, const char *name, const char *path, struct err
     return error_set(error, "not_a_file", 0, "cannot replace %s: it is not a regular file", path);
 }
 
+static int create_new(int folder, const char *name)
+{
+    return openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
 // Opens a new file ".NAME.tmp" in the folder. A kill leaves one behind, the next run removes it.
 static int open_temporary(int folder, const char *name, char **temporary)
 {
@@ -47,8 +52,12 @@ static int open_temporary(int folder, const char *name, char **temporary)
         int length = i ? asprintf(&candidate, ".%s.tmp%d", name, i) : asprintf(&candidate, ".%s.tmp", name);
         if (length < 0)
             return errno = ENOMEM, -1;
-        unlinkat(folder, candidate, 0);
-        int fd = openat(folder, candidate, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+        int fd = create_new(folder, candidate);
+        if (fd < 0 && errno == EEXIST) {
+            // Left by a killed run; or a folder, which the next name goes round.
+            unlinkat(folder, candidate, 0);
+            fd = create_new(folder, candidate);
+        }
         if (fd >= 0)
             *temporary = steal_pointer(&candidate);
         if (fd >= 0 || errno != EEXIST)
@@ -110,7 +119,7 @@ static int open_folder(const char *path, const char **name, struct error *error)
 int result_replace(const char *path, const struct iovec *parts, size_t count, mode_t mode, bool durable,
                    enum result_way *way, struct error *error)
 {
-    const char *name;
+    const char *name = NULL;
     cleanup_fd int folder = open_folder(path, &name, error);
     if (folder < 0 || check_kind(folder, name, path, error) < 0)
         return -1;

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The result's JSON Schema: its keys in their order, and what `--schema result` prints.
 
-local time = { type = "string", format = "date-time", description = "RFC 3339 in UTC with milliseconds." }
+local time = { type = "string", printed = { format = "date-time" }, description = "RFC 3339 in UTC with milliseconds." }
 local count = { type = "integer", minimum = 0 }
 local words = { type = { "string", "null" } }
 

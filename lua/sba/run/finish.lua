@@ -75,15 +75,31 @@ local function log_outcome(run, fields)
   })
 end
 
+--- Does one part of the end; a mistake in it, or memory that is out, must not keep the others from being done.
+local function attempt(run, part)
+  local ok, problem = xpcall(part, failures.traced, run)
+  if ok then return end
+  problem = failures.caught(problem)
+  run.failure = run.failure or problem
+  run.log:event("error", "internal.error", { error = problem.traceback or problem.message })
+end
+
+local function skip_rest(run)
+  if run.accepted and run.job.execution_mode == "direct_steps" then direct.skip_rest(run) end
+end
+
+local function finish_todo(run)
+  if run.todo then run.todo:finish() end
+end
+
+local parts = { end_processes, skip_rest, list_artifacts, finish_todo }
+
 --- Ends the job and returns the exit status.
 ---@param run table
 ---@return integer
 return function(run)
   interrupt.lift()
-  end_processes(run)
-  if run.accepted and run.job.execution_mode == "direct_steps" then direct.skip_rest(run) end
-  list_artifacts(run)
-  if run.todo then run.todo:finish() end
+  for _, part in ipairs(parts) do attempt(run, part) end
   local fields = final_fields(run)
   local written = write_result(run, fields)
   log_outcome(run, fields)

@@ -17,7 +17,7 @@ local journal = {}
 journal.__index = journal
 
 local LIMIT <const> = 1 << 40 -- bytes; what one run could write, another must be able to read
-local DEPTH <const> = 1000
+local DEPTH <const> = 90 -- of JSON; a job's own depth and what a result adds
 local ENTRY_PREFIX <const> = '{"event":"step.finished","entry":'
 local line_schema = { order = { "event", "at", "job_sha256", "protocol_version", "job_id", "task_id", "started_wall" } }
 
@@ -134,7 +134,7 @@ end
 --- Reads one line into the history; returns why it cannot.
 local function read_line(history, text, expected)
   local line, failure = read_json(text, { size = #text, depth = DEPTH })
-  if not line then return failure.message end
+  if failure then return failure.message end
   local reader = type(line) == "table" and readers[line.event]
   if not reader then return "it is no event of a journal" end
   if not history.started_wall and line.event ~= "job" then return "the journal does not begin with its job" end

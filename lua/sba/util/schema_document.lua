@@ -89,7 +89,7 @@ end
 
 ---@param wanted table a schema
 ---@param definitions? table<string, table> schemas inside it that are written once, below $defs, and referred to by name
----@return string text indented JSON
+---@return string text indented JSON, one newline at its end
 return function(wanted, definitions)
   local above = {}
   for name, part in pairs(definitions or {}) do above[part] = "#/$defs/" .. name end
@@ -98,5 +98,5 @@ return function(wanted, definitions)
   if definitions then
     document["$defs"], ordering.properties["$defs"] = convert_definitions(definitions, above)
   end
-  return json.indent(json.encode(document, ordering))
+  return json.indent(json.encode(document, ordering)) .. "\n"
 end

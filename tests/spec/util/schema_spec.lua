@@ -193,6 +193,7 @@ describe("schema.print", function()
       }
     }
   ]
-}]], printed)
+}
+]], printed)
   end)
 end)

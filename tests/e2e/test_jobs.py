@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Direct jobs from outside: what ends a job, with which status, code and exit, and what is reported of its steps."""
+import json
+import signal
+import time
+import unittest
+
+import sba
+from sba import SandboxCase
+
+
+def shell(script, **more):
+    return SandboxCase.step("run_command", shell=script, **more)
+
+
+class EndTest(SandboxCase):
+    def check_end(self, outcome, status, code, exit_status, steps):
+        self.assertEqual((outcome.result["status"], outcome.result["failure_code"], outcome.exit),
+                         (status, code, exit_status), outcome.result["failure_message"])
+        self.assertEqual([step["status"] for step in outcome.result["steps"]], steps)
+        self.assertEqual(outcome.result["failure_message"] is None, code is None)
+        self.assertEqual(outcome.log[-1]["event"], "job.finished")
+
+    def test_a_job_without_steps_succeeds(self):
+        self.check_end(self.run_job(self.job()), "success", None, 0, [])
+
+    def test_a_failing_step_ends_the_job_and_the_rest_is_skipped(self):
+        job = self.job(shell("echo fine"), shell("echo partly; echo wrong >&2; exit 7"), shell("touch never"), shell("true"))
+        outcome = self.run_job(job)
+        self.check_end(outcome, "failure", "step_failed", 1, ["success", "failure", "skipped", "skipped"])
+        failed = outcome.result["steps"][1]
+        self.assertEqual((failed["exit_code"], failed["error_code"]), (7, "step_failed"))
+        self.assertEqual(failed["result"]["stdout"], "partly\n")
+        self.assertIn("partly\n", failed["output"])
+        self.assertIn("step-2", outcome.result["failure_message"])
+        self.assertFalse((self.workspace / "never").exists())
+
+    def test_the_jobs_deadline(self):
+        job = self.job(shell("echo before; sleep 60"), shell("true"), max_runtime_seconds=1)
+        outcome = self.run_job(job)
+        self.check_end(outcome, "timeout", "timeout", 124, ["timeout", "skipped"])
+        self.assertEqual(outcome.result["steps"][0]["result"]["stdout"], "before\n")
+
+    def test_a_steps_own_timeout(self):
+        outcome = self.run_job(self.job(shell("echo before; sleep 60", timeout_seconds=1), shell("true")))
+        self.check_end(outcome, "timeout", "timeout", 124, ["timeout", "skipped"])
+        self.assertEqual(outcome.result["steps"][0]["result"]["stdout"], "before\n")
+
+    def test_the_deadline_is_one_for_all_steps(self):
+        steps = [shell("sleep 0.4") for _ in range(20)]
+        outcome = self.run_job(self.job(*steps, max_runtime_seconds=1))
+        self.assertEqual((outcome.result["status"], outcome.exit), ("timeout", 124))
+        self.assertLess(outcome.result["duration_ms"], 4000)
+
+    def cancel(self, number):
+        process = self.start(self.job(shell("echo before; touch begun; sleep 60"), shell("true")))
+        for _ in range(1000):
+            if (self.workspace / "begun").exists():
+                break
+            time.sleep(0.01)
+        process.send_signal(number)
+        stdout, stderr = process.communicate(timeout=60)
+        return sba.Outcome(process, stdout, stderr, self.result_path)
+
+    def test_sigterm_cancels(self):
+        outcome = self.cancel(signal.SIGTERM)
+        self.check_end(outcome, "failure", "cancelled", 143, ["failure", "skipped"])
+        self.assertEqual(outcome.result["steps"][0]["result"]["stdout"], "before\n")
+        self.assertEqual(outcome.result["steps"][0]["error_code"], "cancelled")
+
+    def test_sigint_cancels(self):
+        self.check_end(self.cancel(signal.SIGINT), "failure", "cancelled", 130, ["failure", "skipped"])
+
+    def test_sigterm_while_the_job_is_read(self):
+        process = self.start(self.job(), "--job", "-", stdin=-1)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=30), 143)
+        process.communicate()
+        self.assertEqual(json.loads(self.result_path.read_text())["failure_code"], "cancelled")
+
+    def test_output_past_the_jobs_bound(self):
+        outcome = self.run_job(self.job(shell("yes"), shell("true"), max_output_bytes=5000))
+        self.check_end(outcome, "failure", "constraint_violation", 1, ["failure", "skipped"])
+        self.assertIn("step.output_truncated", [line["event"] for line in outcome.log])
+
+    def test_the_agent_is_not_there_and_that_is_said(self):
+        job = self.job(inference={"allowed_models": ["m"]})
+        outcome = self.run_job(job)
+        if outcome.result["failure_code"] == "inference_unavailable":
+            self.check_end(outcome, "failure", "inference_unavailable", 1, [])
+
+    def test_a_missing_workspace(self):
+        outcome = self.run_job(self.job(shell("true")), "--workspace", str(self.root / "none"))
+        self.check_end(outcome, "failure", "internal_error", 1, ["skipped"])
+        self.assertIn("none", outcome.result["failure_message"])
+
+    def test_nothing_outlives_the_job(self):
+        marker = f"sba-test-{self.root.name}"
+        self.run_job(self.job(shell(f"exec 3>&1; (setsid sleep 1000 {marker} &) >/dev/null 2>&1; true")))
+        for path in sba.pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                self.assertNotIn(marker.encode(), path.read_bytes())
+            except OSError:
+                pass
+
+
+class RefusalTest(SandboxCase):
+    def check_refused(self, outcome, code="schema_validation"):
+        self.assertEqual((outcome.exit, outcome.result["failure_code"], outcome.result["status"]), (2, code, "failure"))
+        self.assertEqual((outcome.result["steps"], outcome.result["artifacts"]), ([], []))
+        self.assertNotIn("job.accepted", [line["event"] for line in outcome.log])
+        self.assertIn("job.refused", [line["event"] for line in outcome.log])
+
+    def test_an_invalid_job_keeps_its_ids(self):
+        outcome = self.run_job(self.job(self.step("no_such_step"), surprise=1))
+        self.check_refused(outcome)
+        self.assertEqual((outcome.result["job_id"], outcome.result["task_id"]), ("job-1", "task-1"))
+        refused = next(line for line in outcome.log if line["event"] == "job.refused")
+        self.assertTrue(any("/surprise" in error for error in refused["errors"]))
+        self.assertTrue(any("/steps/0/type" in error for error in refused["errors"]))
+
+    def test_ids_from_the_environment_where_the_job_has_none(self):
+        outcome = self.run_job(b"{", env={"CYNODE_JOB_ID": "J", "CYNODE_TASK_ID": "T"})
+        self.check_refused(outcome)
+        self.assertEqual((outcome.result["job_id"], outcome.result["task_id"]), ("J", "T"))
+        self.check_refused(self.run_job(b"\xff\x00"))
+        self.assertEqual(self.run_job(b"").result["job_id"], "")
+
+    def test_a_job_that_cannot_be_read(self):
+        outcome = self.run_job(self.job(), "--job", str(self.root / "none"))
+        self.check_refused(outcome)
+        self.assertIn("none", outcome.result["failure_message"])
+        self.check_refused(self.run_job(self.job(), "--job", str(self.job_folder)))
+
+    def test_a_job_that_is_too_large(self):
+        path = self.job_folder / "large"
+        path.write_bytes(b" ")
+        sba.os.truncate(path, (64 << 20) + 1)
+        path.chmod(0o644)
+        self.check_refused(self.run_job(self.job(), "--job", str(path)))
+
+    @unittest.skipUnless(sba.UID, "wants root")
+    def test_root_is_refused(self):
+        options = {"user": None, "group": None, "extra_groups": None}
+        self.check_refused(self.run_job(self.job(), **options), "runs_as_root")
+        self.check_refused(self.run_job(self.job(), "--user", "no-such-user", **options), "runs_as_root")
+        self.check_refused(self.run_job(self.job(), "--user", "0", **options), "runs_as_root")
+        outcome = self.run_job(self.job(shell("id -u")), "--user", str(sba.UID), **options)
+        self.assertEqual(outcome.result["steps"][0]["output"], f"{sba.UID}\n")
+
+
+if __name__ == "__main__":
+    sba.main()

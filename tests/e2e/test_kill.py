@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SIGKILL of the runner at hundreds of moments: at every one the result path holds a whole, valid result of this job (or, before
+the job is accepted, what was there before), and --resume brings the job to the result it would have had.
+
+The moments are counted in system calls, not in time: strace kills the runner at its Nth call of each kind. Some more are random.
+"""
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+import unittest
+
+import jsonschema
+
+import sba
+from sba import SandboxCase
+from test_resume import without_times
+
+# Every call with which the result, the journal, the todo list and the log change, and how a step acts.
+CALLS = ["write", "writev", "fsync", "fchmod", "rename", "renameat", "renameat2", "unlinkat", "ftruncate", "fallocate", "mkdir",
+         "clone", "clone3", "vfork", "openat2", "splice", "waitid", "wait4", "pread64", "close", "fstat", "newfstatat"]
+MOMENTS = 200
+RANDOM_MOMENTS = 25
+MOST_OF_ONE_CALL = 60
+
+
+class KillTest(SandboxCase):
+    @classmethod
+    def setUpClass(cls):
+        schema = subprocess.run([sba.BINARY, "--schema", "result"], capture_output=True, check=True).stdout
+        cls.validator = jsonschema.Draft202012Validator(json.loads(schema))
+
+    def setUp(self):
+        super().setUp()
+        self.long = "x" * 30000
+        self.the_job = self.job(self.step("write_file", path="a", content=self.long),
+                                self.step("run_command", shell="cat a; echo end"),
+                                self.step("read_file", path="a"),
+                                self.step("run_command", shell="printf kept > $CYNODE_ARTIFACTS_DIR/kept"),
+                                self.step("run_command", shell="exit 3"),
+                                self.step("run_command", shell="true"))
+        outcome = self.run_job(self.the_job)
+        self.assertEqual(outcome.exit, 1)
+        self.expected = without_times(outcome.result)
+
+    def clean(self):
+        for entry in [*self.workspace.iterdir(), *self.job_folder.iterdir()]:
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+
+    def check(self, moment):
+        """What must hold after a kill; then goes on with the job."""
+        journal = self.job_folder / "journal.jsonl"
+        events = [json.loads(line)["event"] for line in journal.read_text().split("\n")[:-1]] if journal.exists() else []
+        if self.result_path.exists():
+            result = json.loads(self.result_path.read_text())
+            self.validator.validate(result)
+            self.assertEqual(result["job_id"], "job-1", moment)
+            done = [step for step in result["steps"] if step["status"] != "skipped"]
+            self.assertLessEqual(len(done), events.count("step.finished"), moment)
+            self.assertIn(result["failure_code"], ("interrupted", "step_failed"), moment)
+        else:
+            self.assertNotIn("step.started", events, moment)
+        outcome = self.run_job(self.the_job, "--resume")
+        self.assertEqual(outcome.exit, 1, (moment, outcome.stdout, outcome.stderr))
+        self.assertEqual(without_times(outcome.result), self.expected, moment)
+        left = sorted(os.listdir(self.job_folder))
+        self.assertEqual(left, ["artifacts", "job.json", "journal.jsonl", "result.json", "todo.json"], moment)
+
+    def kill_at(self, call, count):
+        """Runs the job and kills the runner at its call number count of that kind; False where it had fewer."""
+        self.clean()
+        wrapper = ["strace", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:signal=SIGKILL:when={count}"]
+        process = self.start(self.the_job, wrapper=wrapper, env={"ASAN_OPTIONS": "detect_leaks=0"})
+        process.communicate(timeout=60)
+        if process.returncode == 1:
+            return False
+        self.assertIn(process.returncode, (-9, 137), call)
+        self.check((call, count))
+        return True
+
+    @unittest.skipUnless(shutil.which("strace"), "wants strace")
+    def test_at_each_system_call_of_the_result(self):
+        moments = 0
+        for call in CALLS:
+            for count in range(1, MOST_OF_ONE_CALL + 1):
+                if not self.kill_at(call, count):
+                    break
+                moments += 1
+        print(f"killed at {moments} moments", file=sys.stderr)
+        self.assertGreaterEqual(moments, MOMENTS)
+
+    def test_at_random_times(self):
+        begun = time.monotonic()
+        self.clean()
+        self.run_job(self.the_job)
+        whole = time.monotonic() - begun
+        for _ in range(RANDOM_MOMENTS):
+            self.clean()
+            process = self.start(self.the_job)
+            delay = random.uniform(0, whole)
+            try:
+                process.communicate(timeout=delay)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+            self.check(f"after {delay} s")
+
+    def test_the_older_result_stands_until_the_job_is_accepted(self):
+        self.clean()
+        process = self.start(self.the_job, "--job", "-", stdin=subprocess.PIPE)
+        self.result_path.write_text("older")
+        process.kill()
+        process.communicate()
+        self.assertEqual(self.result_path.read_text(), "older")
+
+
+class LongJobTest(SandboxCase):
+    """The cost of staying safe, in bytes."""
+
+    @staticmethod
+    def bytes_into_temporary_files(trace):
+        """strace cannot read the names in a process that is closed to others: temporary files are those opened with O_EXCL."""
+        total, descriptor = 0, None
+        for line in trace.splitlines():
+            call, _, answer = line.rpartition(" = ")
+            if call.startswith("openat(") and "O_CREAT" in call:
+                descriptor = answer if "O_EXCL" in call else None
+            elif call.startswith(f"writev({descriptor},"):
+                total += int(answer)
+        return total
+
+    @unittest.skipUnless(shutil.which("strace"), "wants strace")
+    def test_five_thousand_steps_rewrite_result_and_list_a_bounded_number_of_times(self):
+        job = self.job(*[self.step("list_tree", path=".") for _ in range(5000)], max_runtime_seconds=600)
+        trace = self.root / "trace"
+        trace.touch()
+        self.give(trace)
+        begun = time.monotonic()
+        outcome = self.run_job(job, wrapper=["strace", "-o", str(trace), "-e", "trace=openat,writev"], timeout=600,
+                               env={"ASAN_OPTIONS": "detect_leaks=0"}, stdout=subprocess.DEVNULL)
+        seconds = time.monotonic() - begun
+        self.assertEqual((outcome.exit, len(outcome.result["steps"])), (0, 5000))
+        written = self.bytes_into_temporary_files(trace.read_text())
+        size = self.result_path.stat().st_size + (self.job_folder / "todo.json").stat().st_size
+        # Doubling gives twice the size; and a second's age is reason enough to write again.
+        self.assertLess(written, (4 + seconds) * size)
+        self.assertGreater(written, size)
+
+
+if __name__ == "__main__":
+    sba.main()

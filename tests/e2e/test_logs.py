@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The log: JSON lines, the live view on a terminal, and readers that are slow, gone or hostile."""
+import fcntl
+import json
+import os
+import pty
+import re
+import struct
+import termios
+
+import sba
+from sba import SandboxCase
+
+
+class JsonLogTest(SandboxCase):
+    def test_every_line_is_an_event_of_this_job(self):
+        outcome = self.run_job(self.job(self.step("write_file", path="a", content="x"), self.step("read_file", path="none")))
+        for line in outcome.log:
+            self.assertEqual(list(line)[:5], ["ts", "level", "event", "job_id", "task_id"])
+            self.assertEqual((line["job_id"], line["task_id"]), ("job-1", "task-1"))
+            self.assertRegex(line["ts"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
+            self.assertIn(line["level"], ("info", "warning", "error"))
+        events = [line["event"] for line in outcome.log if line["event"] != "todo.changed"]
+        self.assertEqual(events, ["job.accepted", "step.started", "step.finished", "step.started", "step.finished", "job.finished"])
+        self.assertEqual(outcome.stderr, b"")
+
+    def test_a_reader_that_never_reads_does_not_stop_the_job(self):
+        ends = os.pipe()
+        fcntl.fcntl(ends[1], fcntl.F_SETPIPE_SZ, 4096)
+        process = self.start(self.job(*[self.step("list_tree", path=".") for _ in range(200)]), stdout=ends[1])
+        os.close(ends[1])
+        self.assertEqual(process.wait(timeout=100), 0)
+        process.communicate()
+        self.assertEqual(json.loads(self.result_path.read_text())["status"], "success")
+        left = os.read(ends[0], 1 << 20)
+        os.close(ends[0])
+        for line in left.splitlines():
+            json.loads(line)
+
+    def test_a_reader_that_is_gone_does_not_stop_the_job(self):
+        ends = os.pipe()
+        os.close(ends[0])
+        process = self.start(self.job(self.step("write_file", path="a", content="x")), stdout=ends[1])
+        os.close(ends[1])
+        self.assertEqual(process.wait(timeout=60), 0)
+        process.communicate()
+
+    def test_what_was_dropped_is_counted_when_the_reader_is_back(self):
+        ends = os.pipe()
+        fcntl.fcntl(ends[1], fcntl.F_SETPIPE_SZ, 4096)
+        os.mkfifo(self.workspace / "turn")
+        self.give(self.workspace / "turn")
+        steps = [*[self.step("list_tree", path=".") for _ in range(50)], self.step("run_command", shell="read x < turn"),
+                 *[self.step("list_tree", path=".") for _ in range(5)]]
+        process = self.start(self.job(*steps), stdout=ends[1])
+        os.close(ends[1])
+        with open(self.workspace / "turn", "w") as turn:  # opens when the command reads: by then much was dropped
+            first = os.read(ends[0], 1 << 20)
+            turn.write("go\n")
+        rest = b""
+        while block := os.read(ends[0], 1 << 16):
+            rest += block
+        os.close(ends[0])
+        process.communicate(timeout=60)
+        events = [json.loads(line) for line in (first + rest).splitlines() if line]
+        dropped = [event for event in events if event["event"] == "log.dropped"]
+        self.assertEqual(len(dropped), 1)
+        self.assertGreater(dropped[0]["lines"], 50)
+        self.assertEqual(events[-1]["event"], "job.finished")
+
+
+class TerminalTest(SandboxCase):
+    def on_terminal(self, job, columns=80, env=None, *more):
+        """Runs a job whose stdout is a terminal; gives what the terminal got."""
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        process = self.start(job, *more, stdout=slave, env={"TERM": "xterm", "LANG": "C.UTF-8", **(env or {})})
+        os.close(slave)
+        shown = b""
+        try:
+            while block := os.read(master, 1 << 16):
+                shown += block
+        except OSError:  # the other end is closed
+            pass
+        os.close(master)
+        process.communicate(timeout=60)
+        return shown.decode()
+
+    def three(self):
+        return self.job(self.step("run_command", shell="sleep 1; printf '\\033[2Jgone'"),
+                        self.step("run_command", shell="echo \u001b[2J\u009b31m \u202e; exit 3"), self.step("list_tree", path="."))
+
+    def test_a_line_for_each_step_and_a_summary(self):
+        shown = self.on_terminal(self.three())
+        self.assertTrue(any(line.startswith("✓") and "step 1 of 3  run_command" in line for line in self.lines(shown)))
+        self.assertTrue(any(line.startswith("✗") and "step 2 of 3" in line for line in self.lines(shown)))
+        self.assertIn("failure: step_failed, 1 of 3 steps done", shown)
+        self.assertIn(f"result: {self.result_path}", shown)
+        drawn = re.findall("[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] step 1 ", self.plain(shown))
+        self.assertGreater(len(drawn), 2)  # again and again while it ran
+
+    @staticmethod
+    def plain(line):
+        return re.sub(r"\x1b\[[0-9;]*[mK]|\r", "", line)
+
+    def lines(self, shown):
+        """The lines as they stood in the end: what was drawn over is gone."""
+        return [self.plain(line.rsplit("\r\x1b[K", 1)[-1]) for line in shown.split("\r\n")]
+
+    def test_what_a_job_says_is_never_obeyed(self):
+        shown = self.on_terminal(self.three())
+        for bad in ("\x1b[2J", "\u009b", "\u202e"):
+            self.assertNotIn(bad, shown)
+        self.assertIn("\\x1b[2J", shown)
+
+    def test_colour_only_where_it_is_wanted(self):
+        self.assertIn("\x1b[31m", self.on_terminal(self.three()))
+        self.assertNotRegex(self.on_terminal(self.three(), env={"NO_COLOR": "1"}), r"\x1b\[[0-9;]*m")
+        self.assertIn("\x1b[31m", self.on_terminal(self.three(), env={"NO_COLOR": ""}))
+        for term in ("dumb", ""):
+            self.assertNotIn("\x1b", self.on_terminal(self.three(), env={"TERM": term}))
+
+    def test_no_line_is_wider_than_the_terminal(self):
+        job = self.job(self.step("run_command", shell=": " + "日本" * 300), self.step("run_command", shell="sleep 0.3 #" + "x" * 500))
+        for columns in (60, 80, 133):
+            for line in re.split(r"\r\n|\r", self.on_terminal(job, columns)):
+                if not line.startswith("result: "):
+                    width = sum(2 if ord(c) > 0x2e00 else 1 for c in self.plain(line))
+                    self.assertLess(width, columns, line)
+
+    def test_json_on_a_terminal_when_asked(self):
+        shown = self.on_terminal(self.three(), 80, None, "--log-format", "json")
+        for line in shown.splitlines():
+            json.loads(line)
+
+    def test_plain_text_where_there_is_no_terminal(self):
+        outcome = self.run_job(self.three(), "--log-format", "text")
+        text = outcome.stdout.decode()
+        self.assertNotRegex(text.replace("\n", ""), r"[\x00-\x1f\x7f]")
+        self.assertEqual(len(re.findall(r"^\S+ step \d of 3  ", text, re.MULTILINE)), 2)
+
+
+if __name__ == "__main__":
+    sba.main()

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The result file: its form, its artifacts, and the places where it cannot be written as usual."""
+import datetime
+import hashlib
+import json
+import os
+import socket
+import unittest
+
+import sba
+from sba import SandboxCase
+
+KEYS = ["protocol_version", "job_id", "task_id", "status", "started_at", "finished_at", "duration_ms", "steps", "artifacts",
+        "todo", "resource_usage", "inference_used", "failure_code", "failure_message"]
+STEP_KEYS = ["index", "id", "type", "status", "started_at", "duration_ms", "exit_code", "output", "error", "error_code", "result"]
+AS_ROOT = {"user": None, "group": None, "extra_groups": None}
+
+
+def ordered(text):
+    return json.loads(text, object_pairs_hook=lambda pairs: dict(pairs))
+
+
+def parse_time(text):
+    return datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+class FormTest(SandboxCase):
+    def test_keys_come_in_the_contracts_order(self):
+        job = self.job(self.step("run_command", shell="echo out"), self.step("run_command", shell="exit 3"),
+                       self.step("run_command", shell="true"))
+        result = ordered(self.run_job(job).result_bytes)
+        self.assertEqual(list(result), KEYS)
+        for step in result["steps"]:
+            self.assertEqual(list(step), [key for key in STEP_KEYS if key in step])
+        self.assertEqual(list(result["todo"]), ["total", "done", "items"])
+        self.assertEqual([step["index"] for step in result["steps"]], [0, 1, 2])
+
+    def test_times_and_usage(self):
+        result = self.run_job(self.job(self.step("run_command", shell="sleep 0.2"))).result
+        started, finished = parse_time(result["started_at"]), parse_time(result["finished_at"])
+        self.assertEqual(len(result["started_at"]), len("2026-01-31T09:05:00.123Z"))
+        self.assertLessEqual(abs((finished - started).total_seconds() * 1000 - result["duration_ms"]), 100)
+        self.assertGreaterEqual(result["duration_ms"], 200)
+        self.assertLessEqual(started, parse_time(result["steps"][0]["started_at"]))
+        self.assertGreater(result["resource_usage"]["max_rss_bytes"], 100000)
+        self.assertIs(result["inference_used"], False)
+
+    def test_plain_output_is_cut_to_16_kib(self):
+        outcome = self.run_job(self.job(self.step("run_command", shell="yes 0123456789 | head -c 100000")))
+        output = outcome.result["steps"][0]["output"]
+        self.assertLessEqual(len(output.encode()), 16 << 10)
+        self.assertIn("left out", output)
+        self.assertEqual(len(outcome.result["steps"][0]["result"]["stdout"]), 100000)
+
+    def test_it_is_json_whatever_a_command_prints(self):
+        for script in ("head -c 50000 /dev/urandom", "printf '\\0\\377\\033[31m\\\\\"\\342\\202'", "printf '%s' '\u2028\ud7ff'"):
+            outcome = self.run_job(self.job(self.step("run_command", shell=script)))
+            self.assertEqual(outcome.exit, 0)
+
+    def test_the_todo_list_follows_the_steps(self):
+        job = self.job(self.step("run_command", shell="true"), self.step("run_command", shell="false"),
+                       self.step("run_command", shell="true"),
+                       context={"requirements": ["r1", "r2"], "acceptance_criteria": ["a1"]})
+        outcome = self.run_job(job)
+        todo = outcome.result["todo"]
+        self.assertEqual((todo["total"], todo["done"]), (6, 1))
+        self.assertEqual([item["source"] for item in todo["items"]],
+                         ["requirement"] * 2 + ["acceptance_criterion"] + ["step"] * 3)
+        self.assertEqual([item["status"] for item in todo["items"]],
+                         ["pending"] * 3 + ["done", "dropped", "dropped"])
+        self.assertEqual([item["id"] for item in todo["items"]], [str(i) for i in range(1, 7)])
+        self.assertEqual(json.loads((self.job_folder / "todo.json").read_text())["items"], todo["items"])
+
+    def test_nothing_but_its_files_is_left_in_the_job_folder(self):
+        self.run_job(self.job(self.step("run_command", shell="true")))
+        self.assertEqual(sorted(os.listdir(self.job_folder)), ["artifacts", "job.json", "journal.jsonl", "result.json", "todo.json"])
+        self.assertEqual(self.result_path.stat().st_mode & 0o7777, 0o644)
+
+
+class ArtifactTest(SandboxCase):
+    def check_artifacts(self, outcome, files):
+        expected = [{"path": path, "size_bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+                    for path, content in sorted(files.items())]
+        self.assertEqual(outcome.result["artifacts"], expected)
+
+    def test_regular_files_below_the_folder_beside_the_result(self):
+        script = ("cd $CYNODE_ARTIFACTS_DIR && mkdir -p a/b && printf one > a/b/1 && : > 0 && ln -s 0 link && mkfifo fifo && "
+                  "ln -s / root")
+        outcome = self.run_job(self.job(self.step("run_command", shell=script)))
+        self.check_artifacts(outcome, {"a/b/1": b"one", "0": b""})
+
+    def test_a_folder_of_ones_own(self):
+        folder = self.root / "elsewhere"
+        folder.mkdir()
+        self.give(folder)
+        job = self.job(self.step("run_command", shell="pwd; printf x > $CYNODE_ARTIFACTS_DIR/x"))
+        outcome = self.run_job(job, env={"CYNODE_ARTIFACTS_DIR": str(folder)})
+        self.check_artifacts(outcome, {"x": b"x"})
+        self.assertFalse((self.job_folder / "artifacts").exists())
+
+    def test_what_an_earlier_step_left_when_a_later_one_fails(self):
+        script = "printf kept > $CYNODE_ARTIFACTS_DIR/log"
+        outcome = self.run_job(self.job(self.step("run_command", shell=script), self.step("run_command", shell="false")))
+        self.check_artifacts(outcome, {"log": b"kept"})
+
+    def test_a_folder_that_cannot_be_made(self):
+        job = self.job(self.step("run_command", shell="echo ${CYNODE_ARTIFACTS_DIR-none}"))
+        outcome = self.run_job(job, env={"CYNODE_ARTIFACTS_DIR": "/proc/none"})
+        self.assertEqual((outcome.exit, outcome.result["steps"][0]["output"]), (0, "none\n"))
+        self.assertIn("artifacts.failed", [line["event"] for line in outcome.log])
+
+
+class PlaceTest(SandboxCase):
+    """Where the result cannot be put as usual."""
+
+    def check_unwritable(self, job, *more, **options):
+        outcome = self.run_job(job, *more, **options)
+        self.assertEqual(outcome.exit, 3)
+        lines = outcome.stderr.decode().splitlines()
+        self.assertTrue(lines[0].startswith("cynode-sba: "), lines)
+        self.assertEqual(list(ordered(lines[1])), KEYS)
+        self.assertFalse((self.workspace / "ran").exists())
+        return json.loads(lines[1])
+
+    def ran(self):
+        return self.job(self.step("run_command", shell="touch ran"))
+
+    def test_a_missing_folder(self):
+        result = self.check_unwritable(self.ran(), "--result", str(self.root / "none" / "result.json"))
+        self.assertIn("none", result["failure_message"])
+
+    def test_a_folder_a_fifo_a_socket_and_a_device(self):
+        os.mkfifo(self.job_folder / "fifo")
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(self.job_folder / "socket"))
+            for path in (self.workspace, self.job_folder / "fifo", self.job_folder / "socket", "/dev/null"):
+                self.check_unwritable(self.ran(), "--result", str(path))
+
+    def test_a_refused_job_is_still_told(self):
+        result = self.check_unwritable(b"{}", "--result", str(self.workspace))
+        self.assertEqual(result["failure_code"], "schema_validation")
+
+    def test_a_link_is_replaced_and_its_target_left(self):
+        target = self.put("target", "untouched")
+        self.result_path.symlink_to(target)
+        self.assertEqual(self.run_job(self.ran()).exit, 0)
+        self.assertFalse(self.result_path.is_symlink())
+        self.assertEqual(target.read_text(), "untouched")
+
+    def test_a_read_only_folder_with_a_writable_result(self):
+        self.result_path.write_text("older" * 10000)
+        self.give(self.result_path)
+        os.chown(self.job_folder, 0, 0) if sba.UID else None
+        self.start(self.ran()).communicate()  # leaves job.json
+        self.result_path.write_text("older" * 10000)
+        for name in ("journal.jsonl", "todo.json"):
+            (self.job_folder / name).unlink(missing_ok=True)
+        (self.workspace / "ran").unlink(missing_ok=True)
+        self.job_folder.chmod(0o555)
+        self.addCleanup(self.job_folder.chmod, 0o755)
+        outcome = self.run_job(self.ran())
+        self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"))
+        self.assertTrue((self.workspace / "ran").exists())
+        events = [line["event"] for line in outcome.log]
+        for event in ("journal.failed", "todo.failed", "result.in_place"):
+            self.assertIn(event, events)
+
+    def in_namespace(self, commands):
+        """A wrapper that runs shell commands as root in a mount namespace of its own, then the runner as the ordinary user."""
+        user = ["setpriv", f"--reuid={sba.UID}", f"--regid={sba.UID}", "--clear-groups", "--"]
+        return ["unshare", "--mount", "--propagation=private", "sh", "-ec", commands + '\nexec "$@"', "sh", *user]
+
+    @unittest.skipUnless(sba.UID, "wants root")
+    def test_a_bind_mounted_file(self):
+        (self.root / "outside").write_text("older" * 100)
+        self.give(self.root / "outside")
+        self.result_path.touch()
+        wrapper = self.in_namespace(f"mount --bind {self.root}/outside {self.result_path}")
+        outcome = self.run_job(self.ran(), wrapper=wrapper, **AS_ROOT)
+        self.assertEqual(outcome.exit, 0, outcome.stderr)
+        self.assertEqual(json.loads((self.root / "outside").read_text())["status"], "success")
+        self.assertIn("result.in_place", [line["event"] for line in outcome.log])
+
+    @unittest.skipUnless(sba.UID, "wants root")
+    def test_a_full_disk_at_the_end_leaves_the_last_checkpoint(self):
+        tiny, kept = self.root / "tiny", self.root / "kept"
+        for folder in (tiny, kept):
+            folder.mkdir()
+            self.give(folder)
+        job = self.job(self.step("run_command", shell="echo checkpointed"),
+                       self.step("run_command", shell="head -c 300000 /dev/zero | tr '\\0' x"))
+        wrapper = ["sh", "-c", f'"$@"; status=$?; cp {tiny}/* {kept} 2>/dev/null; exit $status', "sh"]
+        mount = ["unshare", "--mount", "--propagation=private", "sh", "-ec",
+                 f'mount -t tmpfs -o size=64k,mode=777 none {tiny}\nexec "$@"', "sh", *wrapper]
+        user = ["setpriv", f"--reuid={sba.UID}", f"--regid={sba.UID}", "--clear-groups", "--"]
+        outcome = self.run_job(job, "--result", str(tiny / "result.json"), wrapper=[*mount, *user], **AS_ROOT)
+        self.assertEqual(outcome.exit, 3)
+        whole = json.loads(outcome.stderr.decode().splitlines()[-1])
+        self.assertEqual((whole["status"], len(whole["steps"])), ("success", 2))
+        left = json.loads((kept / "result.json").read_text())
+        self.assertEqual((left["failure_code"], left["steps"][0]["output"]), ("interrupted", "checkpointed\n"))
+
+    def test_stdout(self):
+        process = self.start(self.ran(), "--result", "-")
+        stdout, stderr = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0)
+        self.assertEqual(list(ordered(stdout)), KEYS)
+        self.assertEqual(json.loads(stderr.splitlines()[-1])["event"], "job.finished")
+        self.assertEqual(sorted(os.listdir(self.job_folder)), ["job.json"])
+
+    def test_stdout_that_nobody_reads_any_more(self):
+        ends = os.pipe()
+        process = self.start(self.ran(), "--result", "-", stdout=ends[1])
+        os.close(ends[0])
+        os.close(ends[1])
+        stderr = process.communicate(timeout=60)[1]
+        self.assertEqual(process.returncode, 3)
+        self.assertEqual(json.loads(stderr.splitlines()[-1])["status"], "success")
+
+
+if __name__ == "__main__":
+    sba.main()

@@ -1,0 +1,90 @@
+-- SPDX-License-Identifier: Apache-2.0
+local direct = require "sba.run.direct"
+local journal = require "sba.run.journal"
+local json = require "sba.util.json"
+local record = require "sba.result.record"
+local todo = require "sba.run.todo"
+
+--- A run of steps whose types are functions.
+local function prepare(types, ...)
+  local steps = {}
+  for i, name in ipairs { ... } do steps[i] = { id = "step-" .. i, type = name, arguments = {} } end
+  local run = {
+    job = { steps = steps }, journal = journal.none(), record = record.new("j", "t"), todo = todo.new(), events = {},
+    checkpoint = { changed = function() end }, context = {},
+    catalogue = { get = function(name) return { run = types[name] } end },
+  }
+  run.log = { event = function(_, _, event, fields) table.insert(run.events, { event, fields }) end }
+  run.todo:fill(run.job, function() return "" end)
+  return run
+end
+
+local function entries(run)
+  local list = {}
+  for i, text in ipairs(run.record.steps) do list[i] = assert(json.decode(text)) end
+  return list
+end
+
+local function fail_as(code)
+  return function() return nil, { code = code, message = "why" } end
+end
+
+describe("a direct job", function()
+  local good = function() return { a = 1 }, "text\xff" end
+
+  it("runs its steps in order", function()
+    local run = prepare({ good = good }, "good", "good")
+    assert.is_nil(direct.run(run))
+    local list = entries(run)
+    assert.are.same({ 0, 1 }, { list[1].index, list[2].index })
+    assert.are.equal("text\u{FFFD}", list[1].output)
+    assert.are.same({ a = 1 }, list[1].result)
+    assert.are.equal(2, run.todo.done)
+  end)
+
+  it("maps what a step says to the job's failure code", function()
+    for code, wanted in pairs { step_failed = "step_failed", path_escape = "step_failed", timeout = "timeout", cancelled = "cancelled",
+      constraint_violation = "constraint_violation", no_space = "step_failed" } do
+      local run = prepare({ good = good, bad = fail_as(code) }, "good", "bad", "good")
+      local failure = direct.run(run)
+      assert.are.equal(wanted, failure.code)
+      assert.are.equal("step 2 (step-2, bad): why", failure.message)
+      direct.skip_rest(run)
+      local list = entries(run)
+      assert.are.equal(code, list[2].error_code)
+      assert.are.equal(code == "timeout" and "timeout" or "failure", list[2].status)
+      assert.are.equal("skipped", list[3].status)
+    end
+  end)
+
+  it("turns a mistake in a step into internal_error, with a traceback", function()
+    local run = prepare({ bad = function() error "oh no" end }, "bad")
+    local failure = direct.run(run)
+    assert.are.equal("internal_error", failure.code)
+    assert.matches("oh no", failure.message)
+    assert.matches("stack traceback", failure.traceback)
+    assert.are.equal("internal_error", entries(run)[1].error_code)
+  end)
+
+  it("does so for what cannot be: no answer, no JSON, a strange error", function()
+    local bad = {
+      nothing = function() end,
+      no_json = function() return { f = print } end,
+      not_a_number = function() return { 0 / 0 } end,
+      strange = function() error(nil) end,
+      table_error = function() error {} end,
+      memory = function() return { ("x"):rep(1 << 50) } end,
+    }
+    for name in pairs(bad) do
+      local run = prepare(bad, name)
+      assert.are.equal("internal_error", direct.run(run).code, name)
+      assert.are.equal("failure", entries(run)[1].status)
+    end
+  end)
+
+  it("keeps an interrupt what it is", function()
+    local run = prepare({ bad = function() error { code = "timeout", message = "the job's time was up" } end }, "bad")
+    assert.are.equal("timeout", direct.run(run).code)
+    assert.are.equal("timeout", entries(run)[1].status)
+  end)
+end)
