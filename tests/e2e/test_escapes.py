@@ -31,6 +31,7 @@ class Escapes(sba.SandboxCase):
         yield self.step("write_file", path=path, content="FROM INSIDE", append=True)
         yield self.step("list_tree", path=path)
         yield self.step("search_files", path=path, pattern="S.CRET")
+        yield self.step("run_command", shell="ls; cat file", working_dir=path)
 
     def outside_is_whole(self):
         for folder in (self.outside, self.sibling):
@@ -49,8 +50,8 @@ class Escapes(sba.SandboxCase):
                     if entry["error_code"] == "path_escape":
                         self.assertIn("path escapes workspace", entry["error"])
                         self.assertIn("path escapes workspace", outcome.result["failure_message"])
-                    seen = entry.get("result", {"matches": []})
-                    self.assertEqual(seen["matches"], [])
+                    self.assertEqual(entry.get("result", {}).get("matches", []), [])
+                    self.assertNotIn("stdout", entry.get("result", {}))
                     self.assertNotIn(b"SECRET", outcome.result_bytes)
         self.outside_is_whole()
 
