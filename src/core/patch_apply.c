@@ -125,19 +125,18 @@ static int apply_hunk(struct application *application, uint32_t number, struct e
     return write_hunk(application, &search, error);
 }
 
-// Counts the line ends of all hunks of the file, as far as they are not marked to have none.
-static void count_ends(const struct patch *patch, const struct patch_file *file, uint32_t *crlf, uint32_t *lf)
+// Whether some line of the file's hunks ends in this way.
+static bool has_ends(const struct patch *patch, const struct patch_file *file, bool crlf)
 {
-    for (uint32_t i = 0; i < file->hunk_count && !(*crlf && *lf); i++) {
+    for (uint32_t i = 0; i < file->hunk_count; i++) {
         const struct patch_hunk *hunk = &patch->hunks[file->first_hunk + i];
         struct patch_reader reader = {patch->diff + hunk->body, patch->diff + hunk->body_end, 1};
         struct patch_line line;
-        for (; patch_peek(&reader, &line) && !(*crlf && *lf); patch_advance(&reader)) {
-            bool cr = line.size && line.text[line.size - 1] == '\r';
-            if (reader.at[0] != '\\')
-                *(cr ? crlf : lf) += 1;
-        }
+        while (patch_take(&reader, &line))
+            if (!patch_starts(line, "\\") && crlf == (line.size && line.text[line.size - 1] == '\r'))
+                return true;
     }
+    return false;
 }
 
 // Where all of the diff ends its lines in one way and all of the file in the other, the file's way is taken, so that no
@@ -145,13 +144,9 @@ static void count_ends(const struct patch *patch, const struct patch_file *file,
 static enum patch_ends choose_ends(const struct application *application)
 {
     const struct patch_image *image = &application->image;
-    uint32_t crlf = 0, lf = 0;
-    if (!image->crlf == !image->lf)
+    if (!image->crlf == !image->lf || has_ends(application->patch, application->file, image->crlf != 0))
         return PATCH_ENDS_EXACT;
-    count_ends(application->patch, application->file, &crlf, &lf);
-    if (image->crlf && lf && !crlf)
-        return PATCH_ENDS_CRLF;
-    return image->lf && crlf && !lf ? PATCH_ENDS_LF : PATCH_ENDS_EXACT;
+    return image->crlf ? PATCH_ENDS_CRLF : PATCH_ENDS_LF;
 }
 
 // One hunk that only adds, at line 0, says that the file is new or empty.

@@ -104,12 +104,10 @@ static bool more_follows(struct patch_reader reader)
 static bool read_counted(struct patch_reader *reader, const struct patch_hunk *hunk, struct counts *counts)
 {
     struct patch_line line;
-    while (counts->old < hunk->old_count || counts->new < hunk->new_count) {
-        if (!patch_peek(reader, &line) || !count_line(line, counts) || counts->old > hunk->old_count ||
+    while (counts->old < hunk->old_count || counts->new < hunk->new_count)
+        if (!patch_take(reader, &line) || !count_line(line, counts) || counts->old > hunk->old_count ||
             counts->new > hunk->new_count)
             return false;
-        patch_advance(reader);
-    }
     if (patch_peek(reader, &line) && is_no_newline(line)) {
         if (!count_line(line, counts))
             return false;

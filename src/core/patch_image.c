@@ -143,7 +143,7 @@ static int read_lines(struct patch_body *body, struct patch_reader reader, enum 
 {
     struct patch_line line;
     body->count = 0;
-    for (; patch_peek(&reader, &line); patch_advance(&reader)) {
+    while (patch_take(&reader, &line)) {
         bool bare = !line.size || line.text[0] == '\r'; // context that lost its blank
         if (!bare && line.text[0] == '\\') {
             if (body->count)

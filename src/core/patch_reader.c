@@ -23,6 +23,16 @@ bool patch_header_line(const struct patch_reader *reader, struct patch_line *lin
     return true;
 }
 
+bool patch_take(struct patch_reader *reader, struct patch_line *line)
+{
+    if (!patch_peek(reader, line))
+        return false;
+    reader->at = line->text + line->size;
+    reader->at += reader->at < reader->end;
+    reader->line++;
+    return true;
+}
+
 void patch_advance(struct patch_reader *reader)
 {
     const char *newline = memchr(reader->at, '\n', (size_t)(reader->end - reader->at));

@@ -21,6 +21,9 @@ struct patch_reader {
 bool patch_peek(const struct patch_reader *reader, struct patch_line *line);
 bool patch_header_line(const struct patch_reader *reader, struct patch_line *line);
 
+// The next line, and past it.
+bool patch_take(struct patch_reader *reader, struct patch_line *line);
+
 // Goes past the next line. There is one.
 void patch_advance(struct patch_reader *reader);
 

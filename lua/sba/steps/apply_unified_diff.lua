@@ -262,7 +262,6 @@ return {
     properties = {
       diff = {
         type = "string",
-        minLength = 1,
         description = "A unified diff of one or more files, as diff -u and git diff write it: --- a/FILE, +++ b/FILE, @@ -1,3 +1,4 @@ " ..
           "and lines that begin with ' ', '+' or '-'. /dev/null stands for a file that is new or goes; git's renames, copies, modes count.",
       },
