@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+enum { SHARED_BUFFER_KEPT = 1 << 20 }; // bytes of the buffer for reading that are kept
+
 static const char folder_type[] = "native.folder";
 static const char directory_type[] = "native.directory";
 
@@ -100,6 +102,26 @@ static struct read_options check_read_options(lua_State *L, int index)
     };
 }
 
+// The buffer that all reads share, pushed: fresh memory for each would cost more than the reading of most files.
+static struct buffer *push_shared_buffer(lua_State *L)
+{
+    static const char key[] = "native.folder.content";
+    if (lua_getfield(L, LUA_REGISTRYINDEX, key) == LUA_TUSERDATA)
+        return lua_touserdata(L, -1);
+    struct buffer *buffer = bind_new_buffer(L);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, LUA_REGISTRYINDEX, key);
+    return buffer;
+}
+
+// Empties it, and gives back what only large files need.
+static void empty_shared_buffer(struct buffer *buffer)
+{
+    buffer->size = 0;
+    if (buffer->capacity > SHARED_BUFFER_KEPT)
+        buffer_free(buffer);
+}
+
 // folder:read(path, options) -> {content=, truncated=, size_bytes=, mode=, sha256=} | nil, failure
 static int folder_read(lua_State *L)
 {
@@ -108,13 +130,14 @@ static int folder_read(lua_State *L)
     const struct workspace *workspace = bind_check_folder(L, 1);
     const char *path = bind_check_path(L, 2, &error);
     struct read_options options = check_read_options(L, 3);
-    struct buffer *content = bind_new_buffer(L);
+    struct buffer *content = push_shared_buffer(L);
+    empty_shared_buffer(content); // an error may have left something
     if (!path || workspace_read(workspace, path, &options, content, &result, &error) < 0)
         return bind_fail(L, &error);
 
     lua_createtable(L, 0, 5);
     lua_pushlstring(L, content->data, content->size);
-    buffer_free(content);
+    empty_shared_buffer(content);
     lua_setfield(L, -2, "content");
     set_boolean(L, "truncated", result.truncated);
     set_integer(L, "size_bytes", (lua_Integer)result.size);
