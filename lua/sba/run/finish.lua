@@ -63,7 +63,7 @@ end
 
 local function log_outcome(run, fields)
   local code, message = null_to_nil(fields.failure_code), null_to_nil(fields.failure_message)
-  if not run.accepted and code ~= "cancelled" then
+  if failures.exit_status(code) == exit.REFUSED then
     run.log:event("error", "job.refused", {
       failure_code = code, failure_message = message, errors = run.errors,
     })

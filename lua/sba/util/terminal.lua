@@ -113,14 +113,16 @@ events["step.finished"] = function(self, step)
 end
 
 events["job.refused"] = function(self, job)
+  self.refused = true
   self:print("failure", "refused: " .. job.failure_code)
   for _, message in ipairs(job.errors or { job.failure_message }) do self:message("failure", message) end
 end
 
 events["job.finished"] = function(self, job)
   local outcome = job.failure_code and ("%s: %s"):format(job.status, job.failure_code) or job.status
-  self:print(job.status, ("%s, %d of %d steps done in %s"):format(outcome, job.done, job.steps, seconds(job.duration_ms / 1000)))
-  if job.failure_message then self:message(job.status, job.failure_message) end
+  local done = ("%s, %d of %d steps done in %s"):format(outcome, job.done, job.steps, seconds(job.duration_ms / 1000))
+  if not self.refused then self:print(job.status, done) end
+  if not self.refused and job.failure_message then self:message(job.status, job.failure_message) end
   if job.result then self:print(nil, "result: " .. printable.line(job.result)) end
 end
 

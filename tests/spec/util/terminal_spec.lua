@@ -66,6 +66,13 @@ describe("the live view", function()
     end
   end)
 
+  it("says once why a job was refused", function()
+    assert.are.equal("refused: schema_validation\n  /a: b\nresult: /r\n", shown(nil, {},
+      { "error", "job.refused", { failure_code = "schema_validation", failure_message = "bad", errors = { "/a: b" } } },
+      { "error", "job.finished", { status = "failure", failure_code = "schema_validation", failure_message = "bad", done = 0,
+        steps = 0, duration_ms = 5, result = "/r" } }))
+  end)
+
   it("shows other events only where they are warnings", function()
     assert.are.equal("", shown(nil, {}, { "info", "todo.changed", {} }))
     assert.are.equal("journal.failed: why\n", shown(nil, {}, { "warning", "journal.failed", { error = "why" } }))
