@@ -148,9 +148,10 @@ function folder:relative(path) end
 ---@field start_line? integer from 1
 ---@field end_line? integer inclusive
 ---@field digest? boolean fill sha256 (of the whole file)
+---@field into? native.buffer to be filled with the content instead
 
 ---@class native.read_result
----@field content string
+---@field content? string absent where the content went into a buffer
 ---@field truncated boolean there is more in the asked range than max_bytes
 ---@field size_bytes integer of the file
 ---@field mode integer permission bits
@@ -219,7 +220,7 @@ local transaction = {}
 
 ---Stages a regular file (nothing is visible yet; the disk may be found full here).
 ---@param path string
----@param content string
+---@param content string|native.buffer
 ---@param mode? integer as folder:write
 ---@return true|nil, native.failure?
 function transaction:write(path, content, mode) end
@@ -286,9 +287,10 @@ function parsed:files() end
 ---patch_mismatch (message: hunk, the first line that differs with what is there, and the place that fits best),
 ---already_applied, already_exists (bytes where the diff says the file is new), too_large, timeout, cancelled.
 ---@param index integer
----@param bytes string
----@return string|nil, native.patch.report|native.failure
-function parsed:apply(index, bytes) end
+---@param bytes string|native.buffer
+---@param into? native.buffer another one, to be filled with what comes out and returned for it
+---@return string|native.buffer|nil, native.patch.report|native.failure
+function parsed:apply(index, bytes, into) end
 
 ------------------------------------------------------------------------------------------------------------------------
 ---@class native.search
@@ -326,6 +328,11 @@ function regex:files(where, path, options) end
 ------------------------------------------------------------------------------------------------------------------------
 ---@class native.text
 local text = {}
+
+---@class native.buffer bytes in memory that is used again and again; what fills it empties it first
+
+---@return native.buffer empty
+function text.buffer() end
 
 ---Bytes as UTF-8: what is not becomes U+FFFD (one per maximal ill-formed part, as the Unicode Standard recommends).
 ---@param bytes string

@@ -38,6 +38,12 @@ void bind_push_interrupt(lua_State *L, enum interrupt_reason reason);
 // Pushes an empty buffer that Lua owns: freed when it is collected, closed or emptied with buffer_free.
 struct buffer *bind_new_buffer(lua_State *L);
 
+// The bytes of the string or buffer at index; a buffer's are good until it is filled again.
+const char *bind_check_bytes(lua_State *L, int index, size_t *size);
+
+// The buffer at index, or NULL where there is nil or nothing.
+struct buffer *bind_optional_buffer(lua_State *L, int index);
+
 // Pushes the metatable that marks a table as a JSON array (native.json.array_metatable).
 void bind_push_array_metatable(lua_State *L);
 

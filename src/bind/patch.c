@@ -100,7 +100,7 @@ static void push_report(lua_State *L, const struct patch_file *file, const struc
         set_string(L, "line_ends", report->line_ends == 'c' ? "crlf" : "lf");
 }
 
-// parsed:apply(index, bytes) -> bytes, report | nil, failure
+// parsed:apply(index, bytes, into) -> bytes, report | nil, failure
 static int m_apply(lua_State *L)
 {
     size_t size;
@@ -108,12 +108,17 @@ static int m_apply(lua_State *L)
     struct patch_report report;
     struct parsed *parsed = luaL_checkudata(L, 1, parsed_name);
     lua_Integer index = luaL_checkinteger(L, 2);
-    const char *bytes = luaL_checklstring(L, 3, &size);
+    const char *bytes = bind_check_bytes(L, 3, &size);
+    struct buffer *into = bind_optional_buffer(L, 4), *out = into ? into : &parsed->out;
+    luaL_argcheck(L, !into || !lua_rawequal(L, 3, 4), 4, "the bytes are in this buffer");
     luaL_argcheck(L, index >= 1 && index <= parsed->patch.file_count, 2, "no such file in the diff");
-    parsed->out.size = 0;
-    if (patch_apply(&parsed->patch, (uint32_t)index - 1, bytes, size, &parsed->out, &report, &error) < 0)
+    out->size = 0;
+    if (patch_apply(&parsed->patch, (uint32_t)index - 1, bytes, size, out, &report, &error) < 0)
         return bind_fail(L, &error);
-    lua_pushlstring(L, parsed->out.data, parsed->out.size);
+    if (into)
+        lua_pushvalue(L, 4);
+    else
+        lua_pushlstring(L, out->data, out->size);
     push_report(L, &parsed->patch.files[index - 1], &report);
     return 2;
 }

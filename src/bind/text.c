@@ -81,7 +81,15 @@ static int f_base64_decode(lua_State *L)
     return 1;
 }
 
+// buffer() -> buffer, empty
+static int f_buffer(lua_State *L)
+{
+    bind_new_buffer(L);
+    return 1;
+}
+
 static const luaL_Reg functions[] = {
+    {"buffer", f_buffer},
     {"repair", f_repair},
     {"is_utf8", f_is_utf8},
     {"cut", f_cut},

@@ -91,7 +91,7 @@ static void set_boolean(lua_State *L, const char *name, bool value)
 
 static struct read_options check_read_options(lua_State *L, int index)
 {
-    static const char *const names[] = {"offset_bytes", "max_bytes", "start_line", "end_line", "digest", NULL};
+    static const char *const names[] = {"offset_bytes", "max_bytes", "start_line", "end_line", "digest", "into", NULL};
     bind_check_options(L, index, names);
     return (struct read_options){
         .offset = (uint64_t)bind_option_integer(L, index, "offset_bytes", 0, 0),
@@ -122,6 +122,15 @@ static void empty_shared_buffer(struct buffer *buffer)
         buffer_free(buffer);
 }
 
+// The buffer that is an option, left on the stack; NULL where it is absent.
+static struct buffer *option_buffer(lua_State *L, int index, const char *name)
+{
+    if (lua_isnoneornil(L, index))
+        return NULL;
+    lua_getfield(L, index, name);
+    return bind_optional_buffer(L, lua_gettop(L));
+}
+
 // folder:read(path, options) -> {content=, truncated=, size_bytes=, mode=, sha256=} | nil, failure
 static int folder_read(lua_State *L)
 {
@@ -130,15 +139,17 @@ static int folder_read(lua_State *L)
     const struct workspace *workspace = bind_check_folder(L, 1);
     const char *path = bind_check_path(L, 2, &error);
     struct read_options options = check_read_options(L, 3);
-    struct buffer *content = push_shared_buffer(L);
-    empty_shared_buffer(content); // an error may have left something
+    struct buffer *into = option_buffer(L, 3, "into"), *content = into ? into : push_shared_buffer(L);
+    content->size = 0;
     if (!path || workspace_read(workspace, path, &options, content, &result, &error) < 0)
         return bind_fail(L, &error);
 
     lua_createtable(L, 0, 5);
-    lua_pushlstring(L, content->data, content->size);
-    empty_shared_buffer(content);
-    lua_setfield(L, -2, "content");
+    if (!into) {
+        lua_pushlstring(L, content->data, content->size);
+        lua_setfield(L, -2, "content");
+        empty_shared_buffer(content);
+    }
     set_boolean(L, "truncated", result.truncated);
     set_integer(L, "size_bytes", (lua_Integer)result.size);
     set_integer(L, "mode", result.mode);

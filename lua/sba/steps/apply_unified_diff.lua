@@ -99,7 +99,23 @@ function actions.deleted(change, files)
   return report
 end
 
+---A file that this part alone is about needs no place in memory.
+local function changed_alone(change, files)
+  local mode = change.file.new_mode
+  local function apply(before, after)
+    local bytes, report = change.parsed:apply(change.index, before, after)
+    return bytes and report, report
+  end
+  return files:stage_change(change.new, apply, function(before) return permissions(mode, before) end)
+end
+
+local function is_alone(change, files)
+  local file = change.file
+  return change.alone and file.hunks > 0 and file.old_mode ~= LINK and file.new_mode ~= LINK and files:is_plain(change.new)
+end
+
 function actions.modified(change, files)
+  if is_alone(change, files) then return changed_alone(change, files) end
   local before, failure = files:get(change.new)
   if not before and failure.code == "not_found" and change.file.may_create then
     change.action = "created"
@@ -209,6 +225,16 @@ local function changes_of(parsed)
   return changes
 end
 
+---Marks the changes whose path no other change names.
+local function mark_alone(changes)
+  local uses = {}
+  for _, change in ipairs(changes) do
+    uses[change.old] = (uses[change.old] or 0) + 1
+    if change.new ~= change.old then uses[change.new] = (uses[change.new] or 0) + 1 end
+  end
+  for _, change in ipairs(changes) do change.alone = uses[change.new] == 1 end
+end
+
 local function apply_all(changes, files, strip)
   local described = {}
   for i, change in ipairs(changes) do described[i] = change.file end
@@ -218,6 +244,7 @@ local function apply_all(changes, files, strip)
     if not good then return about(change, failure) end
     if change.action == "deleted" or change.action == "renamed" then files:leave(change.old) end
   end
+  mark_alone(changes)
   local results = {}
   for i, change in ipairs(changes) do
     local report, failure = actions[change.action](change, files)
@@ -234,7 +261,7 @@ end
 local function run(arguments, job_context)
   local parsed <close>, failure = patch.parse(arguments.diff)
   if not parsed then return nil, failure end
-  local files = overlay.new(job_context.workspace)
+  local files <close> = overlay.new(job_context.workspace, not arguments.dry_run)
   local results
   results, failure = apply_all(changes_of(parsed), files, arguments.strip)
   if not results then return nil, failure end

@@ -1,5 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The files of a workspace as they would be after some changes, in memory, until all of them are made at once.
+-- The files of a workspace as they would be after some changes, until all of them are made at once. They are kept in memory,
+-- but for those that only one change is about: these are staged as they come, or a large diff would hold all files twice.
+
+local text = require "native.text"
 
 local overlay = {}
 overlay.__index = overlay
@@ -12,9 +15,11 @@ local MAX_BYTES = 1 << 30 -- read and put, of all files
 ---@field mode? integer permission bits of a file; nil: whatever a new file gets
 
 ---@param folder native.folder
-function overlay.new(folder)
+---@param writes boolean false: nothing is staged
+---@return table to be declared <close>
+function overlay.new(folder, writes)
   local empty = { original = {}, current = {}, touched = {}, kinds = {}, leaving = {}, left = {} }
-  empty.folder, empty.size = folder, 0
+  empty.folder, empty.writes, empty.size = folder, writes, 0
   return setmetatable(empty, overlay)
 end
 
@@ -22,8 +27,8 @@ local function fail(code, message, ...)
   return nil, { code = code, message = message:format(...) }
 end
 
-function overlay:count_bytes(bytes)
-  self.size = self.size + #bytes
+function overlay:count_bytes(size)
+  self.size = self.size + size
   if self.size <= MAX_BYTES then return true end
   return fail("too_large", "the files to patch are larger than %d MiB together", MAX_BYTES >> 20)
 end
@@ -58,7 +63,7 @@ local function original(self, path)
     if entry == nil then return nil, failure end
     if entry and entry.bytes then
       local good
-      good, failure = self:count_bytes(entry.bytes)
+      good, failure = self:count_bytes(#entry.bytes)
       if not good then return nil, failure end
     end
     self.original[path] = entry
@@ -173,7 +178,7 @@ end
 ---@param entry sba.overlay.entry
 function overlay:put(path, entry)
   local good, failure = check_way(self, path, false)
-  if good then good, failure = self:count_bytes(entry.bytes) end
+  if good then good, failure = self:count_bytes(#entry.bytes) end
   if not good then return nil, failure end
   if self.current[path] and self.current[path].early then
     return fail("invalid_patch", "%s is replaced, changed and removed by one diff, which leaves open what is meant", path)
@@ -181,6 +186,38 @@ function overlay:put(path, entry)
   touch(self, path)
   self.current[path] = entry
   return true
+end
+
+---Whether path is a regular file as it was found, with folders alone on the way.
+---@param path string
+---@return boolean
+function overlay:is_plain(path)
+  local stat = self.current[path] == nil and look(self, path)
+  return stat and stat.type == "file" and check_way(self, path, true) and check_way(self, path, false) or false
+end
+
+local function opened(self)
+  self.transaction = self.transaction or self.folder:transaction()
+  return self.transaction
+end
+
+---Changes a plain file that no other change is about, without keeping it in memory.
+---@param path string
+---@param change fun(before: native.buffer, after: native.buffer): table?, native.failure? fills after; what it returns is returned
+---@param permissions fun(mode: integer): integer the mode it had to the one it gets
+function overlay:stage_change(path, change, permissions)
+  self.before, self.after = self.before or text.buffer(), self.after or text.buffer()
+  local read, failure = self.folder:read(path, { max_bytes = MAX_BYTES, into = self.before })
+  if not read then return nil, failure end
+  if read.truncated then return fail("too_large", "%s is larger than %d MiB", path, MAX_BYTES >> 20) end
+  local result
+  result, failure = change(self.before, self.after)
+  if not result then return nil, failure end
+  self.current[path] = { kind = "file" }
+  if not self.writes then return result end
+  local good
+  good, failure = opened(self):write(path, self.after, permissions(read.mode & 511))
+  return good and result, failure
 end
 
 ---Puts something where nothing may be, but what is to leave. Errors: already_exists.
@@ -225,12 +262,16 @@ end
 ---Makes all changes, or none.
 ---@return true|nil, native.failure?
 function overlay:commit()
-  local transaction <close> = self.folder:transaction()
   for _, path in ipairs(self.touched) do
-    local good, failure = stage(transaction, path, self.original[path], self.current[path])
+    local good, failure = stage(opened(self), path, self.original[path], self.current[path])
     if not good then return nil, failure end
   end
-  return transaction:commit()
+  return opened(self):commit()
+end
+
+---Undoes what was not committed.
+function overlay:__close()
+  if self.transaction then getmetatable(self.transaction).__close(self.transaction) end
 end
 
 return overlay
