@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/close_range.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 static void must(int outcome, const char *what)
@@ -24,12 +26,24 @@ static void must(int outcome, const char *what)
     exit(3);
 }
 
+// Descriptors that the node left open are none of a command's business.
+static void close_others_on_exec(void)
+{
+    enum { FIRST = 3, MOST = 65536 };
+    if (syscall(SYS_close_range, FIRST, ~0u, CLOSE_RANGE_CLOEXEC) == 0)
+        return;
+    long limit = sysconf(_SC_OPEN_MAX); // Linux before 5.11
+    for (int fd = FIRST; fd < (limit > 0 && limit < MOST ? limit : MOST); fd++)
+        fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
 void identity_harden(void)
 {
     // A descriptor of ours must never land on 0, 1 or 2 and be taken for a standard stream.
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) < 0)
             must(open("/dev/null", O_RDWR), "opening /dev/null");
+    close_others_on_exec();
     must(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "closing the process to others (PR_SET_DUMPABLE)");
     must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "giving up new privileges (PR_SET_NO_NEW_PRIVS)");
     must(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "adopting orphans (PR_SET_CHILD_SUBREAPER)");

@@ -57,14 +57,21 @@ static bool add(struct snapshot *snapshot, const struct process *process)
     return true;
 }
 
-// All living processes that /proc shows. False where there is no /proc.
+// Whether /proc speaks of our PID namespace: in that of another, every number means another process.
+static bool is_ours(int proc)
+{
+    char self[16] = "";
+    return readlinkat(proc, "self", self, sizeof self - 1) > 0 && atoi(self) == getpid();
+}
+
+// All living processes that /proc shows. False where there is no /proc of ours.
 static bool take_snapshot(struct snapshot *snapshot)
 {
     DIR *folder = opendir("/proc");
     if (!folder)
         return false;
-    bool any = false;
-    for (const struct dirent *entry; (entry = readdir(folder));) {
+    bool any = false, ours = is_ours(dirfd(folder));
+    for (const struct dirent *entry; ours && (entry = readdir(folder));) {
         struct process process = {0};
         if (entry->d_name[0] < '1' || entry->d_name[0] > '9' || !read_process(dirfd(folder), entry->d_name, &process))
             continue;

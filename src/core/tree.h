@@ -3,8 +3,9 @@
 // that is not our descendant is ever signalled: a direct child that was not reaped keeps its number, and any other is
 // held by a pidfd while its parent is read again.
 //
-// /proc tells who descends from whom. Without it only direct children in the group of a command that still runs are
-// reached, unless we are PID 1, where a signal to everyone is a signal to the job.
+// /proc tells who descends from whom. Without it, or with that of another PID namespace, only direct children in the
+// group of a command that still runs are reached, unless we are PID 1, where a signal to everyone is a signal to the
+// job.
 #ifndef SBA_CORE_TREE_H
 #define SBA_CORE_TREE_H
 

@@ -47,8 +47,9 @@ class Children(sba.SandboxCase):
     def test_get_signals_as_a_shell_would_give_them(self):
         # Python itself ignores SIGPIPE and SIGXFSZ, so the command is a shell's grep.
         status = self.run_job(self.job(self.step("run_command", command="grep", args=["^Sig[BI]", "/proc/self/status"])))
+        internal = 1 << 31 | 1 << 32  # glibc keeps signals 32 and 33 for itself
         for line in status.result["steps"][0]["result"]["stdout"].splitlines():
-            self.assertEqual(int(line.split()[1], 16), 0, line)
+            self.assertEqual(int(line.split()[1], 16) & ~internal, 0, line)
 
     def test_get_no_descriptor_of_the_runner_or_of_its_parent(self):
         with tempfile.TemporaryFile() as file:

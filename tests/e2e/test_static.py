@@ -31,7 +31,7 @@ class Release(sba.SandboxCase):
             self.give(folder)
         shutil.copy(sba.BINARY, root / "cynode-sba")
         (root / "job/job.json").write_text(json.dumps(self.job(*(self.step(type, **arguments) for type, arguments in STEPS))))
-        done = subprocess.run(["chroot", f"--userspec={sba.UID}:{sba.GID}", "--groups=", root, "/cynode-sba"], env={},
+        done = subprocess.run(["/usr/sbin/chroot", f"--userspec={sba.UID}:{sba.GID}", "--groups=", root, "/cynode-sba"], env={},
                               stdin=subprocess.DEVNULL, capture_output=True)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         result = json.loads((root / "job/result.json").read_bytes())
