@@ -72,6 +72,7 @@ end
 local function settle_ids(steps, errors)
   local owner = {}
   for i, step in ipairs(steps) do
+    if schema.enough(errors) then return end
     if json.kind(step) == "object" then
       local id = step.id == nil and "step-" .. i or step.id
       local other = owner[id]
@@ -91,6 +92,7 @@ end
 local function check_steps(steps, catalogue, errors)
   if not json.is_array(steps) then return end
   for i, step in ipairs(steps) do
+    if schema.enough(errors) then return end
     if json.kind(step) == "object" and type(step.type) == "string" then
       check_arguments(step, "/steps/" .. i - 1, catalogue, errors)
     end

@@ -18,6 +18,7 @@ local function words()
 end
 
 local MAX_ERRORS = 100
+local MAX_COUNTED = 1000 -- then the search ends, so that a large value that is all wrong is refused in no time
 
 ---@class sba.schema.error
 ---@field pointer string RFC 6901
@@ -26,11 +27,18 @@ local MAX_ERRORS = 100
 ---@field message string one line
 
 ---@class sba.schema.errors list of at most 100
----@field total integer how many there were
+---@field total integer how many were found; no more are looked for from 1,000 on
 
 ---@return sba.schema.errors
 function schema.errors()
   return { total = 0 }
+end
+
+---Whether so many were found that no more should be looked for.
+---@param errors sba.schema.errors
+---@return boolean
+function schema.enough(errors)
+  return errors.total >= MAX_COUNTED
 end
 
 ---Adds an error. Without a message: "expected X, got Y".
@@ -85,25 +93,35 @@ local function among(value, values)
   return false
 end
 
--- What a schema's objects need, worked out once: the property names in a fixed order.
+-- What a schema's objects need, worked out once: names, all property names in a fixed order; required, a set; known, the names
+-- an object may have, aliases included.
 local plans = setmetatable({}, { __mode = "k" })
+local none = {}
 
-local function plan_of(wanted)
-  local plan = plans[wanted]
-  if plan then return plan end
-  local seen, rest = {}, {}
-  plan = { names = {}, aliases = wanted.aliases or {} }
-  for _, list in ipairs { wanted.order or {}, wanted.required or {} } do
+local function make_plan(wanted)
+  local plan = { names = {}, required = {}, known = {}, aliases = wanted.aliases }
+  local rest = {}
+  for _, name in ipairs(wanted.required or none) do plan.required[name] = true end
+  for _, list in ipairs { wanted.order or none, wanted.required or none } do
     for _, name in ipairs(list) do
-      if not seen[name] then plan.names[#plan.names + 1], seen[name] = name, true end
+      if not plan.known[name] then plan.names[#plan.names + 1], plan.known[name] = name, true end
     end
   end
-  for name in pairs(wanted.properties or {}) do
-    if not seen[name] then rest[#rest + 1] = name end
+  for name in pairs(wanted.properties or none) do
+    if not plan.known[name] then rest[#rest + 1], plan.known[name] = name, true end
   end
   table.sort(rest)
   table.move(rest, 1, #rest, #plan.names + 1, plan.names)
-  plans[wanted] = plan
+  for alias in pairs(wanted.aliases or none) do plan.known[alias] = true end
+  return plan
+end
+
+local function plan_of(wanted)
+  local plan = plans[wanted]
+  if not plan then
+    plan = make_plan(wanted)
+    plans[wanted] = plan
+  end
   return plan
 end
 
@@ -124,8 +142,8 @@ local function fail(walk, depth, expected, got, message)
 end
 
 local function refuse_unknown(walk, depth, name, plan)
-  local known = table.move(plan.names, 1, #plan.names, 1, {})
-  for alias in pairs(plan.aliases) do known[#known + 1] = alias end
+  local known = {}
+  for one in pairs(plan.known) do known[#known + 1] = one end
   table.sort(known)
   local near = words().near(name, known)
   local hint = near and ("; did you mean %s?"):format(words().quoted(near)) or ""
@@ -134,25 +152,30 @@ end
 
 -- Members that no property names.
 local function validate_others(walk, depth, value, wanted, plan)
-  local others = wanted.additionalProperties
+  local others, names = wanted.additionalProperties, nil
   if others == nil or others == true then return end
-  local properties, names = wanted.properties, {}
   for name in pairs(value) do
-    if not (properties and properties[name]) and not plan.aliases[name] then names[#names + 1] = name end
+    if not plan.known[name] then
+      names = names or {}
+      names[#names + 1] = name
+    end
   end
+  if not names then return end
   table.sort(names)
   for _, name in ipairs(names) do
+    if schema.enough(walk.errors) then return end
     walk.path[depth + 1] = name
     if others then validate(walk, depth + 1, value[name], others) else refuse_unknown(walk, depth + 1, name, plan) end
   end
 end
 
--- The names under which an object gives its properties: itself or an alias. Both at once is an error.
-local function given_names(walk, depth, value, plan)
-  local given = {}
-  for alias, name in pairs(plan.aliases) do
+-- The aliases that an object uses: name -> alias. An alias beside its name is an error.
+local function aliases_used(walk, depth, value, plan)
+  local used = none
+  for alias, name in pairs(plan.aliases or none) do
     if value[alias] ~= nil then
-      given[name] = alias
+      if used == none then used = {} end
+      used[name] = alias
       if value[name] ~= nil then
         walk.path[depth + 1] = alias
         fail(walk, depth + 1, "only one of the two", "both",
@@ -160,20 +183,21 @@ local function given_names(walk, depth, value, plan)
       end
     end
   end
-  return given
+  return used
 end
 
 local function validate_object(walk, depth, value, wanted)
-  local plan = plan_of(wanted)
-  local given = next(plan.aliases) and given_names(walk, depth, value, plan) or plan.aliases
+  local plan, properties = plan_of(wanted), wanted.properties or none
+  local used = aliases_used(walk, depth, value, plan)
   for _, name in ipairs(plan.names) do
-    local key = given[name] or name
-    walk.path[depth + 1] = key
-    local property = wanted.properties and wanted.properties[name]
-    if value[key] ~= nil then
-      if property then validate(walk, depth + 1, value[key], property) end
-    elseif among(name, wanted.required or {}) then
-      local expected = words().schema(property or {})
+    local key = used[name] or name
+    local member, property = value[key], properties[name]
+    if member ~= nil and property then
+      walk.path[depth + 1] = key
+      validate(walk, depth + 1, member, property)
+    elseif member == nil and plan.required[name] then
+      local expected = words().schema(property or none)
+      walk.path[depth + 1] = key
       fail(walk, depth + 1, expected, "nothing", "is missing; expected " .. expected)
     end
   end
@@ -187,6 +211,7 @@ local function validate_array(walk, depth, value, wanted)
   end
   if not wanted.items then return end
   for i, element in ipairs(value) do
+    if schema.enough(walk.errors) then return end
     walk.path[depth + 1] = i
     validate(walk, depth + 1, element, wanted.items)
   end
@@ -212,24 +237,35 @@ local function validate_number(walk, depth, value, wanted)
   end
 end
 
--- The names of a oneOf whose parts each only require one: exactly one of these must be given.
+-- The names of a oneOf whose parts each only require one, so that exactly one of these must be given; false for others.
+local exclusive = setmetatable({}, { __mode = "k" })
+
 local function exclusive_names(parts)
+  if exclusive[parts] ~= nil then return exclusive[parts] end
   local names = {}
   for i, part in ipairs(parts) do
     local only = next(part)
-    if only ~= "required" or next(part, only) or #part.required ~= 1 then return nil end
+    if only ~= "required" or next(part, only) or #part.required ~= 1 then
+      names = false
+      break
+    end
     names[i] = part.required[1]
   end
+  exclusive[parts] = names
   return names
 end
 
 local function validate_exclusive(walk, depth, value, names)
+  local count = 0
+  for _, name in ipairs(names) do
+    if value[name] ~= nil then count = count + 1 end
+  end
+  if count == 1 then return end
   local present = {}
   for _, name in ipairs(names) do
     if value[name] ~= nil then present[#present + 1] = words().quoted(name) end
   end
-  if #present == 1 then return end
-  fail(walk, depth, "exactly one of " .. words().alternatives(names), #present == 0 and "none" or words().list(present, "and"))
+  fail(walk, depth, "exactly one of " .. words().alternatives(names), count == 0 and "none" or words().list(present, "and"))
 end
 
 local function validate_one_of(walk, depth, value, parts)

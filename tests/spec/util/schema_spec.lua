@@ -108,8 +108,14 @@ describe("schema.validate", function()
   end)
 
   it("reports at most 100 and counts the rest", function()
-    local _, errors = errors_of({ type = "array", items = { type = "string" } }, "[" .. ("1,"):rep(999) .. "1]")
+    local _, errors = errors_of({ type = "array", items = { type = "string" } }, "[" .. ("1,"):rep(499) .. "1]")
+    assert.are.same({ 100, 500 }, { #errors, errors.total })
+  end)
+
+  it("gives up where nearly all is wrong", function()
+    local _, errors = errors_of({ type = "array", items = { type = "string" } }, "[" .. ("1,"):rep(99999) .. "1]")
     assert.are.same({ 100, 1000 }, { #errors, errors.total })
+    assert.is_true(schema.enough(errors))
   end)
 
   it("keeps messages to one short line whatever the names are", function()
