@@ -252,6 +252,8 @@ class Server:
     def serve(self, connection):
         with connection:
             try:
+                if connection.family == socket.AF_INET:
+                    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 while (request := self.read(connection)) and self.answer(connection, request):
                     pass
             except OSError:
@@ -303,12 +305,16 @@ class Server:
         openai = {"/v1/models": self.model_list}
         return {**(ollama if "ollama" in self.formats else {}), **(openai if "openai" in self.formats else {})}
 
+    def model(self, body):
+        name = body.get("model", "")
+        return self.models.get(name, self.models.get(name + ":latest"))
+
     def tags(self, _):
         return 200, {"models": [{"name": name, "model": name, "modified_at": CREATED, "size": 1, "digest": "d" * 64,
                                  "details": {"family": "test"}} for name in self.models]}
 
     def show(self, body):
-        model = self.models.get(body.get("model")) or self.models.get(body.get("model", "") + ":latest")
+        model = self.model(body)
         if model is None:
             return 404, {"error": f"model '{body.get('model')}' not found"}
         info = {"general.architecture": "test"}
@@ -334,7 +340,7 @@ class Server:
     def refusal(self, body):
         """What a real server refuses before it asks a model."""
         name = body.get("model", "")
-        model = self.models.get(name, self.models.get(name + ":latest"))
+        model = self.model(body)
         if model is None:
             return 404, f"model '{name}' not found"
         capabilities = model.get("capabilities", ["completion", "tools"])

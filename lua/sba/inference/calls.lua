@@ -1,0 +1,91 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The calls of a reply as every caller wants them, from what servers and models really write. Lenient here, strict later: whether
+-- the arguments fit a tool's schema is for the caller to check.
+
+local fence = require "sba.inference.fence"
+local json = require "sba.util.json"
+local stream = require "sba.inference.stream"
+local words = require "sba.util.words"
+
+local calls = {}
+
+local LONGEST_NAME <const> = 256
+
+---@class inference.call
+---@field id string unique in the session
+---@field name string as the tool is called, where it could be found out
+---@field arguments table an object; empty where mistake says why
+---@field size integer bytes of the arguments as JSON
+---@field mistake? string why the arguments cannot be read, one line for the model
+
+---@class inference.raw_call
+---@field id? string
+---@field name any
+---@field arguments any a table, or JSON as a string
+
+--- Arguments given as text: JSON, in a fence, or JSON that was encoded twice.
+local function decode(text)
+  if not text:find("%S") then return {} end
+  local value, failure = stream.decode(fence.inside(text))
+  if failure then return nil, "the arguments are not JSON: " .. failure.message end
+  if type(value) ~= "string" then return value end
+  value, failure = stream.decode(value)
+  if failure then return nil, "the arguments are a string, not an object" end
+  return value
+end
+
+---Arguments as an object.
+---@param given any
+---@return table? arguments, string? mistake
+function calls.arguments(given)
+  local value, mistake = given, nil
+  if type(given) == "string" then value, mistake = decode(given) end
+  if mistake then return nil, mistake end
+  local kind = value == nil and "null" or json.kind(value)
+  if kind == "null" or kind == "array" and #value == 0 then return {} end
+  if kind ~= "object" then return nil, "the arguments must be an object, not " .. words.value(value) end
+  return value
+end
+
+---The tool that is meant by a name.
+---@param name any
+---@param names string[] of the tools there are
+---@return string? name nil where none is near
+function calls.name(name, names)
+  if type(name) ~= "string" or #name > LONGEST_NAME then return nil end
+  local bare = fence.trim(name):gsub("^functions[.:]", ""):gsub("^default_api[.:]", ""):gsub("%(.*$", "")
+  for _, known in ipairs(names) do
+    if known == name or known == bare then return known end
+  end
+  return words.near(bare, names)
+end
+
+local function unused_id(session, id, used)
+  if type(id) == "string" and id ~= "" and not used[id] then return id end
+  repeat
+    session.calls = session.calls + 1
+    id = "call_" .. session.calls
+  until not used[id]
+  return id
+end
+
+---Puts the calls of one reply into their final form.
+---@param raw inference.raw_call[]
+---@param names string[] of the tools there are
+---@param session { calls: integer, ids: table<string, boolean> } numbers the calls that have no id of their own
+---@return inference.call[] calls, string[] notes
+function calls.normal(raw, names, session)
+  local list, notes = json.array {}, {}
+  for i, given in ipairs(raw) do
+    local arguments, mistake = calls.arguments(given.arguments)
+    local name = calls.name(given.name, names)
+    local shown = type(given.name) == "string" and given.name or words.value(given.name)
+    if name and name ~= given.name then notes[#notes + 1] = ("the tool %s was taken for %s"):format(words.quoted(shown), name) end
+    local id = unused_id(session, given.id, session.ids)
+    session.ids[id] = true
+    list[i] = { id = id, name = name or shown, arguments = arguments or {}, size = given.size or 0, mistake = mistake }
+  end
+  return list, notes
+end
+
+return calls

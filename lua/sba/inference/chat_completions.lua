@@ -1,0 +1,202 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The OpenAI-compatible API: {base}/chat/completions. A dialect, as ollama is one: list, describe, body, read.
+
+local json = require "sba.util.json"
+local schemas = require "sba.inference.schemas"
+local stream = require "sba.inference.stream"
+local wire = require "sba.inference.wire"
+
+local chat_completions = { name = "chat_completions", path = "/chat/completions", accept = "text/event-stream" }
+
+local WINDOW <const> = 32768 -- tokens, where nobody says; a server that has fewer refuses and says so
+
+local function models_of(answer)
+  local served = {}
+  for _, entry in ipairs(answer.data) do
+    if type(entry) == "table" and type(entry.id) == "string" then served[#served + 1] = { name = entry.id, entry = entry } end
+  end
+  return served
+end
+
+---The models of an endpoint, whose base may lack the /v1 that it should end with.
+---@param endpoint inference.endpoint its base gets the /v1 where only that answers
+---@return inference.served[]?, inference.failure?
+function chat_completions.list(endpoint)
+  local base, first = endpoint.base, nil
+  for _, suffix in ipairs { "", "/v1" } do
+    endpoint.base = base .. suffix
+    local answer, failure = wire.ask(endpoint, "/models")
+    if answer and json.is_array(answer.data) then return models_of(answer) end
+    if answer then failure = wire.failure(endpoint, { code = "bad_answer", message = "sent no list of models" }) end
+    first = first or failure
+    if base:find("/v1$") or failure.status ~= 404 and failure.cause ~= "bad_answer" then break end
+  end
+  endpoint.base = base
+  return nil, first
+end
+
+--- The window of a llama.cpp server, which tells it beside its /v1.
+local function llama_window(endpoint, entry)
+  if entry.owned_by ~= "llamacpp" then return nil end
+  local root = setmetatable({ base = endpoint.base:gsub("/v1$", "") }, { __index = endpoint })
+  local answer = wire.ask(root, "/props")
+  local settings = answer and answer.default_generation_settings
+  return type(settings) == "table" and math.tointeger(settings.n_ctx) or nil
+end
+
+---@param endpoint inference.endpoint
+---@param served inference.served
+---@return inference.description
+function chat_completions.describe(endpoint, served)
+  local entry = served.entry
+  local window = math.tointeger(entry.max_model_len) or math.tointeger(entry.context_length) or math.tointeger(entry.context_window)
+    or llama_window(endpoint, entry)
+  return { context_length = window or WINDOW }
+end
+
+local function wire_calls(calls)
+  local list = json.array {}
+  for i, call in ipairs(calls) do
+    list[i] = { id = call.id, type = "function", ["function"] = { name = call.name, arguments = json.encode(call.arguments) } }
+  end
+  return list
+end
+
+local function wire_message(message)
+  local shown = { role = message.role, content = message.content or "", tool_call_id = message.tool_call_id }
+  if message.tool_calls and #message.tool_calls > 0 then shown.tool_calls = wire_calls(message.tool_calls) end
+  return shown
+end
+
+---@param session table model, max_tokens_key
+---@param ask inference.ask
+---@return string JSON
+function chat_completions.body(session, ask)
+  local messages = json.array {}
+  for i, message in ipairs(ask.messages) do messages[i] = wire_message(message) end
+  local body = json.encode {
+    model = session.model, stream = true, stream_options = { include_usage = true }, messages = messages,
+    [session.max_tokens_key or "max_tokens"] = ask.max_tokens, temperature = ask.schema and 0 or nil,
+  }
+  local extra = ""
+  if ask.tools then extra = ',"tools":' .. schemas.tools(ask.tools) end
+  if ask.schema then
+    extra = extra .. ',"response_format":{"type":"json_schema","json_schema":{"name":"reply","schema":' .. ask.schema .. "}}"
+  end
+  return body:sub(1, -2) .. extra .. "}"
+end
+
+local function table_of(value)
+  return type(value) == "table" and value or {}
+end
+
+local function text_of(value)
+  return type(value) == "string" and value ~= "" and value or nil
+end
+
+--- The calls of a stream, put together from their fragments.
+local assembly = {}
+assembly.__index = assembly
+
+local function new_assembly()
+  return setmetatable({ list = {}, by_index = {}, by_id = {} }, assembly)
+end
+
+function assembly:open(index, id)
+  local slot = { id = id, fragments = {} }
+  self.list[#self.list + 1] = slot
+  if index then self.by_index[index] = slot end
+  if id then self.by_id[id] = slot end
+  return slot
+end
+
+--- The call that a fragment belongs to. Some servers send every parallel call as index 0: another id with a name opens a new one.
+function assembly:slot(index, id, name)
+  local slot = index and self.by_index[index]
+  if not index then slot = id and self.by_id[id] or not id and self.list[#self.list] or nil end
+  local is_another = slot and id and name and slot.id and slot.id ~= id
+  if not slot or is_another then return self:open(index, id) end
+  slot.id = slot.id or id
+  return slot
+end
+
+--- Adds a fragment.
+function assembly:add(fragment)
+  local called = table_of(fragment["function"])
+  local index, id, name = math.tointeger(fragment.index), text_of(fragment.id), text_of(called.name)
+  local slot = self:slot(index, id, name)
+  slot.name = slot.name or name
+  local arguments = called.arguments
+  if type(arguments) == "table" then arguments = json.encode(arguments) end
+  if type(arguments) ~= "string" then return end
+  slot.fragments[#slot.fragments + 1] = arguments
+end
+
+--- Hands the calls to the reply.
+function assembly:finish(builder)
+  for _, slot in ipairs(self.list) do
+    local ok, failure = builder:add_call { id = slot.id, name = slot.name, arguments = table.concat(slot.fragments) }
+    if not ok then return nil, failure end
+  end
+  return true
+end
+
+local function add_text(builder, message)
+  local ok, failure = builder:add_content(message.content)
+  if ok then ok, failure = builder:add_content(message.refusal) end
+  if ok then ok, failure = builder:add_thinking(text_of(message.reasoning_content) or message.reasoning) end
+  return ok, failure
+end
+
+local function note_usage(outcome, usage)
+  outcome.prompt_tokens = math.tointeger(usage.prompt_tokens) or outcome.prompt_tokens
+  outcome.completion_tokens = math.tointeger(usage.completion_tokens) or outcome.completion_tokens
+end
+
+--- Adds what one chunk, or a whole answer, says.
+local function add(builder, calls, outcome, value)
+  note_usage(outcome, table_of(value.usage))
+  local choice = table_of(table_of(value.choices)[1])
+  local message = table_of(choice.delta or choice.message)
+  for _, fragment in ipairs(table_of(message.tool_calls)) do calls:add(table_of(fragment)) end
+  outcome.done_reason = text_of(choice.finish_reason) or outcome.done_reason
+  return add_text(builder, message)
+end
+
+--- An answer that is no stream is read as one of a single chunk.
+local function values_of(endpoint, exchange)
+  local kind = exchange:header("Content-Type") or ""
+  if kind:lower():find("text/event-stream", 1, true) then
+    return stream.events(function() return exchange:line("any") end)
+  end
+  local value, failure = wire.object(endpoint, exchange)
+  return function()
+    local given = value
+    value = nil
+    return given, failure
+  end
+end
+
+---Reads a reply to its end.
+---@param endpoint inference.endpoint
+---@param exchange native.http.exchange
+---@param builder table of inference.reply
+---@return { done_reason: string, prompt_tokens: integer?, completion_tokens: integer? }?, inference.failure?
+function chat_completions.read(endpoint, exchange, builder)
+  local calls, outcome = new_assembly(), {}
+  local next_value = values_of(endpoint, exchange)
+  while true do
+    local value, failed = next_value()
+    if failed then return nil, wire.failure(endpoint, failed) end
+    if not value or value == stream.DONE then break end
+    if value.error and value.error ~= json.null then return nil, wire.broken(endpoint, value) end
+    local ok, failure = add(builder, calls, outcome, value)
+    if not ok then return nil, wire.failure(endpoint, failure) end
+  end
+  if not outcome.done_reason then return nil, wire.cut_off(endpoint) end
+  local ok, failure = calls:finish(builder)
+  if not ok then return nil, wire.failure(endpoint, failure) end
+  return outcome
+end
+
+return chat_completions

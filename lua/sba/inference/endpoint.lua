@@ -1,0 +1,89 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Which endpoints there are, by the environment alone, and which of the allowed models one serves.
+
+local wire = require "sba.inference.wire"
+
+local endpoint = {}
+
+-- Where a source's endpoint is named, and what it may speak, the first that answers.
+local sources = {
+  worker = { variables = { "INFERENCE_PROXY_URL", "OLLAMA_BASE_URL" }, dialects = { "ollama", "chat_completions" } },
+  api_egress = { variables = { "SBA_API_EGRESS_URL", "OPENAI_BASE_URL" }, dialects = { "chat_completions" } },
+}
+
+local PATIENCE <const> = { connect = 10, first = 600, idle = 120, probe = 30 } -- seconds; a model may load for minutes
+
+---@class inference.candidate
+---@field endpoint inference.endpoint
+---@field dialects string[] names of modules
+---@field source "worker"|"api_egress"
+
+local function named(environment, variables)
+  for _, variable in ipairs(variables) do
+    local value = environment[variable]
+    if value and value ~= "" then return variable, value end
+  end
+end
+
+---The endpoints of a job, in the order in which they are tried.
+---@param environment table<string, string>
+---@param source? "worker"|"api_egress" nil: first the worker's, then API Egress
+---@param http native.http.client
+---@param patience? table<string, number> other waits, in seconds
+---@return inference.candidate[] candidates, string[] missing names of variables of which one would help
+function endpoint.candidates(environment, source, http, patience)
+  local list, missing = {}, {}
+  for _, name in ipairs(source and { source } or { "worker", "api_egress" }) do
+    local variable, base = named(environment, sources[name].variables)
+    if variable then
+      list[#list + 1] = {
+        endpoint = {
+          variable = variable, base = base:gsub("/+$", ""), http = http,
+          patience = setmetatable(patience or {}, { __index = PATIENCE }),
+        },
+        dialects = sources[name].dialects, source = name,
+      }
+    else
+      table.move(sources[name].variables, 1, 2, #missing + 1, missing)
+    end
+  end
+  return list, missing
+end
+
+--- A model without a tag is its ":latest".
+local function tagged(name)
+  return name:find(":[^/]*$") and name or name .. ":latest"
+end
+
+---The allowed models in the order in which they are wanted.
+---@param allowed string[]
+---@param preferred? string INFERENCE_MODEL
+---@return string[]
+function endpoint.wanted(allowed, preferred)
+  local list = {}
+  for _, name in ipairs(allowed) do
+    if preferred and tagged(name) == tagged(preferred) then table.insert(list, 1, name) else list[#list + 1] = name end
+  end
+  return list
+end
+
+---The first wanted model that is served.
+---@param served inference.served[]
+---@param wanted string[]
+---@return inference.served? as the job names it
+function endpoint.choose(served, wanted)
+  for _, name in ipairs(wanted) do
+    for _, one in ipairs(served) do
+      if one.name == name or tagged(one.name) == tagged(name) then return { name = name, entry = one.entry } end
+    end
+  end
+end
+
+---An endpoint for people: the variable and where it points to.
+---@param given inference.endpoint
+---@return string
+function endpoint.place(given)
+  return ("%s (%s)"):format(given.variable, wire.place(given.base))
+end
+
+return endpoint

@@ -1,0 +1,144 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Models: finds an endpoint that serves an allowed one, and connects to it. What is asked of a model, and what it may do, is the
+-- caller's.
+
+local array = require "sba.util.json".array
+local endpoint = require "sba.inference.endpoint"
+local retry = require "sba.inference.retry"
+local session = require "sba.inference.session"
+local wire = require "sba.inference.wire"
+local words = require "sba.util.words"
+
+local inference = {}
+
+local CONNECT_TRIES <const> = 3
+
+-- Modules by name, so that one that is not wanted is not loaded.
+local dialects = {
+  ollama = function() return require "sba.inference.ollama" end,
+  chat_completions = function() return require "sba.inference.chat_completions" end,
+}
+
+---@class inference.options
+---@field environment table<string, string>
+---@field allowed_models string[] of the job; no other is ever named in a request
+---@field source? "worker"|"api_egress" of the job
+---@field http? native.http.client default: one with the environment's proxies
+---@field seed? integer of the waits between tries
+---@field on_wait? fun(failure: inference.failure, seconds: number, number: integer) before each wait
+---@field patience? { connect: number?, first: number?, idle: number?, probe: number? } seconds
+---@field policy? table of retry.policy, fields to change
+
+local function new_policy(options)
+  local policy = retry.policy(options.seed)
+  for name, value in pairs(options.policy or {}) do policy[name] = value end
+  return policy
+end
+
+--- Whether an endpoint's answer says that it speaks something else: no such path, or no JSON.
+local function speaks_otherwise(failure)
+  return failure.cause == "bad_answer" or failure.status and failure.status < 500 and failure.status ~= 429
+end
+
+--- The models of an endpoint in the first dialect that it speaks.
+local function list(candidate)
+  local first
+  for _, name in ipairs(candidate.dialects) do
+    local dialect = dialects[name]()
+    local served, failure = dialect.list(candidate.endpoint)
+    if served then return dialect, served end
+    first = first or failure
+    if not speaks_otherwise(failure) then break end
+  end
+  return nil, nil, first
+end
+
+local function names_of(served)
+  local names = {}
+  for i, one in ipairs(served) do names[i] = one.name end
+  if #names > 10 then names = table.move(names, 1, 10, 1, { [11] = ("%d more"):format(#names - 10) }) end
+  return words.list(names, "and")
+end
+
+local function connected(options, candidate, dialect, model, others)
+  local description, failure = dialect.describe(candidate.endpoint, model)
+  if not description then return nil, failure end
+  return session.new {
+    dialect = dialect, endpoint = candidate.endpoint, model = model.name, others = others, policy = new_policy(options),
+    context_length = description.context_length, supports_tools = description.supports_tools, on_wait = options.on_wait,
+    place = endpoint.place(candidate.endpoint),
+  }
+end
+
+local function not_served(candidate, served, wanted)
+  local message = ("%s serves none of the allowed models (%s); it has %s"):format(
+    wire.place(candidate.endpoint.base), words.list(wanted, "and"), names_of(served))
+  return wire.failure(candidate.endpoint, { code = "model_missing", message = message })
+end
+
+--- API Egress that lists no models: the first wanted one is taken, and the next where it turns out to be missing.
+local function unlisted(options, candidate, wanted)
+  local others = table.move(wanted, 2, #wanted, 1, {})
+  return connected(options, candidate, dialects.chat_completions(), { name = wanted[1], entry = {} }, others)
+end
+
+local function try(options, candidate, wanted)
+  local dialect, served, failure = list(candidate)
+  if dialect then
+    local model = endpoint.choose(served, wanted)
+    if not model then return nil, not_served(candidate, served, wanted) end
+    return connected(options, candidate, dialect, model)
+  end
+  if candidate.source == "api_egress" and failure.status and (failure.status == 404 or failure.status == 405 or failure.status == 501) then
+    return unlisted(options, candidate, wanted)
+  end
+  return nil, failure
+end
+
+local function unavailable(tried, passing)
+  return {
+    code = "inference_unavailable", cause = "no_endpoint", passing = passing, tried = tried,
+    message = "no model can be reached: " .. table.concat(tried, "; "),
+  }
+end
+
+local function try_all(options, candidates, wanted)
+  local tried, passing = array {}, false
+  for i, candidate in ipairs(candidates) do
+    local found, failure = try(options, candidate, wanted)
+    if found then return found end
+    if failure.code ~= "inference_unavailable" then return nil, failure end
+    tried[i] = ("%s: %s"):format(candidate.endpoint.variable, failure.message)
+    passing = passing or failure.passing
+  end
+  return nil, unavailable(tried, passing)
+end
+
+local function default_client(environment)
+  return require "sba.util.client".new(environment)
+end
+
+---Finds the endpoint and the model of a job, and what is to be known of the model before the first request.
+---@param options inference.options
+---@return inference.session?, inference.failure? failure inference_unavailable with tried, a list of what was tried; timeout; cancelled
+function inference.connect(options)
+  local http, failure = options.http, nil
+  if not http then http, failure = default_client(options.environment) end
+  if not http then return nil, { code = "inference_unavailable", cause = failure.code, message = failure.message, tried = array {} } end
+  local candidates, missing = endpoint.candidates(options.environment, options.source, http, options.patience)
+  if #candidates == 0 then
+    local message = "the environment names no endpoint for models; set " .. words.list(missing, "or")
+    return nil, { code = "inference_unavailable", cause = "no_endpoint", message = message, tried = array {}, passing = false }
+  end
+  local wanted, policy = endpoint.wanted(options.allowed_models, options.environment.INFERENCE_MODEL), new_policy(options)
+  policy.tries = math.min(policy.tries, CONNECT_TRIES)
+  return retry.run(policy, function() return try_all(options, candidates, wanted) end, options.on_wait)
+end
+
+---A session that gives back recorded replies.
+---@see sba.inference.replay
+function inference.replay(record)
+  return require "sba.inference.replay" (record)
+end
+
+return inference

@@ -1,0 +1,164 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Ollama's own API. A dialect, as chat_completions is one: list, describe, body, read.
+
+local json = require "sba.util.json"
+local schemas = require "sba.inference.schemas"
+local stream = require "sba.inference.stream"
+local wire = require "sba.inference.wire"
+
+local ollama = { name = "ollama", path = "/api/chat", accept = "application/x-ndjson" }
+
+local WINDOW <const> = 32768 -- tokens asked for, where the Modelfile says nothing and the model was trained for as many
+local UNKNOWN_WINDOW <const> = 8192 -- where it is not known what the model was trained for
+local KEEP_ALIVE <const> = "30m" -- a command may take long, and loading a model again takes minutes
+
+---@class inference.served a model that an endpoint serves
+---@field name string
+---@field entry table what the list says about it
+
+---The models of an endpoint.
+---@param endpoint inference.endpoint
+---@return inference.served[]?, inference.failure?
+function ollama.list(endpoint)
+  local answer, failure = wire.ask(endpoint, "/api/tags")
+  if not answer then return nil, failure end
+  if type(answer.models) ~= "table" then
+    return nil, wire.failure(endpoint, { code = "bad_answer", message = "sent no list of models" })
+  end
+  local served = {}
+  for _, entry in ipairs(answer.models) do
+    local name = type(entry) == "table" and (entry.model or entry.name)
+    if type(name) == "string" then served[#served + 1] = { name = name, entry = entry } end
+  end
+  return served
+end
+
+local function trained_window(shown)
+  local info = type(shown.model_info) == "table" and shown.model_info or {}
+  local name = tostring(info["general.architecture"]) .. ".context_length"
+  return math.tointeger(info[name])
+end
+
+local function modelfile_window(shown)
+  local parameters = type(shown.parameters) == "string" and shown.parameters or ""
+  return math.tointeger(tonumber(("\n" .. parameters):match("\nnum_ctx%s+(%d+)")))
+end
+
+local function has(list, wanted)
+  for _, one in ipairs(list) do
+    if one == wanted then return true end
+  end
+  return false
+end
+
+---@class inference.description what is known of a model before the first request
+---@field context_length integer tokens
+---@field supports_tools? boolean nil: not known
+---@field thinks? boolean nil: not known
+
+---What the server says about a model. One that does not answer is described by what is assumed of any.
+---@param endpoint inference.endpoint
+---@param served inference.served
+---@return inference.description?, inference.failure?
+function ollama.describe(endpoint, served)
+  local shown, failure = wire.ask(endpoint, "/api/show", json.encode { model = served.name })
+  if not shown and not failure.status then return nil, failure end
+  shown = shown or {}
+  local trained = trained_window(shown)
+  local window = modelfile_window(shown) or trained and WINDOW or UNKNOWN_WINDOW
+  local description = { context_length = math.min(window, trained or window) }
+  if json.is_array(shown.capabilities) then
+    description.supports_tools, description.thinks = has(shown.capabilities, "tools"), has(shown.capabilities, "thinking")
+  end
+  return description
+end
+
+---The window that a loaded model really has.
+---@param endpoint inference.endpoint
+---@param model string
+---@return integer? tokens
+function ollama.loaded_window(endpoint, model)
+  local answer = wire.ask(endpoint, "/api/ps")
+  if not answer or not json.is_array(answer.models) then return nil end
+  for _, entry in ipairs(answer.models) do
+    if type(entry) == "table" and (entry.model == model or entry.name == model or entry.name == model .. ":latest") then
+      return math.tointeger(entry.context_length)
+    end
+  end
+end
+
+local function wire_calls(calls)
+  local list = json.array {}
+  for i, call in ipairs(calls) do
+    list[i] = { id = call.id, ["function"] = { index = i - 1, name = call.name, arguments = call.arguments } }
+  end
+  return list
+end
+
+local function wire_message(message)
+  local shown = { role = message.role, content = message.content or "", tool_name = message.tool_name, tool_call_id = message.tool_call_id }
+  if message.tool_calls and #message.tool_calls > 0 then shown.tool_calls = wire_calls(message.tool_calls) end
+  if message.thinking and message.thinking ~= "" then shown.thinking = message.thinking end
+  return shown
+end
+
+---@param session table model, num_ctx, no_think
+---@param ask inference.ask
+---@return string JSON
+function ollama.body(session, ask)
+  local messages = json.array {}
+  for i, message in ipairs(ask.messages) do messages[i] = wire_message(message) end
+  local fields = {
+    model = session.model, stream = true, keep_alive = KEEP_ALIVE, truncate = false, messages = messages,
+    options = { num_ctx = session.num_ctx, num_predict = ask.max_tokens, temperature = ask.schema and 0 or nil },
+  }
+  if ask.schema and not session.no_think then fields.think = false end
+  local body, extra = json.encode(fields), ""
+  if ask.tools then extra = ',"tools":' .. schemas.tools(ask.tools) end
+  if ask.schema then extra = extra .. ',"format":' .. ask.schema end
+  return body:sub(1, -2) .. extra .. "}"
+end
+
+local function add_calls(builder, calls)
+  if type(calls) ~= "table" then return true end
+  for _, call in ipairs(calls) do
+    local called = type(call) == "table" and type(call["function"]) == "table" and call["function"] or {}
+    local ok, failure = builder:add_call { id = call.id, name = called.name, arguments = called.arguments }
+    if not ok then return nil, failure end
+  end
+  return true
+end
+
+--- Adds what one line says, the last one included, for some models say all their calls there.
+local function add(builder, line)
+  local message = type(line.message) == "table" and line.message or {}
+  local ok, failure = builder:add_content(message.content)
+  if ok then ok, failure = builder:add_thinking(message.thinking) end
+  if ok then ok, failure = add_calls(builder, message.tool_calls) end
+  return ok, failure
+end
+
+---Reads a reply to its end.
+---@param endpoint inference.endpoint
+---@param exchange native.http.exchange
+---@param builder table of inference.reply
+---@return { done_reason: string, prompt_tokens: integer?, completion_tokens: integer? }?, inference.failure?
+function ollama.read(endpoint, exchange, builder)
+  local next_line = stream.ndjson(function() return exchange:line("lf") end)
+  while true do
+    local line, failed = next_line()
+    if failed then return nil, wire.failure(endpoint, failed) end
+    if not line then return nil, wire.cut_off(endpoint) end
+    if line.error then return nil, wire.broken(endpoint, line) end
+    local ok, failure = add(builder, line)
+    if not ok then return nil, wire.failure(endpoint, failure) end
+    if line.done == true then
+      return {
+        done_reason = type(line.done_reason) == "string" and line.done_reason or "stop",
+        prompt_tokens = math.tointeger(line.prompt_eval_count), completion_tokens = math.tointeger(line.eval_count),
+      }
+    end
+  end
+end
+
+return ollama

@@ -1,0 +1,112 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Puts a reply together from what is streamed, and bounds it.
+
+local calls = require "sba.inference.calls"
+local json = require "sba.util.json"
+local text_protocol = require "sba.inference.text_protocol"
+local thinking = require "sba.inference.thinking"
+
+local reply = {}
+reply.__index = reply
+
+---Most bytes of content, thinking and arguments of one reply.
+reply.LIMIT = 4 * 1024 * 1024
+
+---@class inference.reply a plain table: a journal can keep it, a replay give it back
+---@field content string without thinking
+---@field thinking string
+---@field tool_calls inference.call[] a JSON array; empty where the reply was cut for its length
+---@field unreadable? string why no call could be read from a reply that had to be one: one line for the model
+---@field done_reason string "stop", "length", "tool_calls", "content_filter", ...
+---@field prompt_tokens? integer as the server counted
+---@field completion_tokens? integer
+---@field duration_ms integer of the request that was answered
+---@field notes string[] what was lenient or odd, for the log; a JSON array
+
+---@param on_text? fun(piece: string)
+function reply.new(on_text)
+  return setmetatable({ said = thinking.new(on_text), thoughts = {}, raw_calls = {}, size = 0 }, reply)
+end
+
+local function grow(self, size)
+  self.size = self.size + size
+  if self.size <= reply.LIMIT then return true end
+  return nil, { code = "too_large", message = ("sent a reply of more than %d bytes"):format(reply.LIMIT) }
+end
+
+---@param piece any text of the content; what is no string is passed over
+---@return true?, table? failure
+function reply:add_content(piece)
+  if type(piece) ~= "string" or piece == "" then return true end
+  self.said:add(piece)
+  return grow(self, #piece)
+end
+
+---@param piece any
+---@return true?, table? failure
+function reply:add_thinking(piece)
+  if type(piece) ~= "string" or piece == "" then return true end
+  self.thoughts[#self.thoughts + 1] = piece
+  return grow(self, #piece)
+end
+
+---@param call inference.raw_call
+---@return true?, table? failure
+function reply:add_call(call)
+  local given = call.arguments
+  call.size = type(given) == "string" and #given or given ~= nil and #json.encode(given) or 0
+  self.raw_calls[#self.raw_calls + 1] = call
+  return grow(self, call.size)
+end
+
+local function append(list, more)
+  table.move(more, 1, #more, #list + 1, list)
+end
+
+local function sizes(found)
+  for _, call in ipairs(found) do call.size = call.arguments ~= nil and #json.encode(call.arguments) or 0 end
+  return found
+end
+
+--- The calls of a reply in which they come as text.
+local function read_text(self, result, tools)
+  local found, mistake = text_protocol.read(result.content, tools)
+  result.unreadable = mistake
+  if not found then return end
+  result.content = found[1].thought or ""
+  self.raw_calls = sizes(found)
+end
+
+local function find_text(self, result, tools)
+  local found = #self.raw_calls == 0 and text_protocol.find(result.content, tools)
+  if not found then return end
+  self.raw_calls, result.content = sizes(found), ""
+  result.notes[#result.notes + 1] = "the calls came as text"
+end
+
+---The whole reply.
+---@param outcome { done_reason: string, prompt_tokens?: integer, completion_tokens?: integer }
+---@param tools? inference.tool[] that the request had
+---@param as_text boolean whether calls were asked for as text
+---@param session table see calls.normal
+---@return inference.reply
+function reply:finish(outcome, tools, as_text, session)
+  local content, thought = self.said:finish()
+  local result = {
+    content = content, thinking = table.concat(self.thoughts) .. thought, tool_calls = json.array {}, notes = json.array {},
+    done_reason = outcome.done_reason, prompt_tokens = outcome.prompt_tokens, completion_tokens = outcome.completion_tokens,
+  }
+  if outcome.done_reason == "length" then
+    if #self.raw_calls > 0 then result.notes[1] = "the reply was cut for its length, its calls are left out" end
+    return result
+  end
+  if tools then (as_text and read_text or find_text)(self, result, tools) end
+  local names = {}
+  for i, tool in ipairs(tools or {}) do names[i] = tool.name end
+  local list, notes = calls.normal(self.raw_calls, names, session)
+  result.tool_calls = list
+  append(result.notes, notes)
+  return result
+end
+
+return reply

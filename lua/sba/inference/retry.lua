@@ -1,0 +1,101 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Trying again what failed for a passing cause: waits that grow and are jittered, what a server asks for with Retry-After,
+-- never past the job's deadline. Chance comes from a seed, so that a run can be repeated exactly.
+
+local interrupt = require "native.interrupt"
+
+local retry = {}
+
+---@class inference.retry.policy
+---@field tries integer how often at most, the first time included
+---@field first number seconds of the first wait; each further one is twice as long
+---@field longest number seconds no wait of our own exceeds
+---@field longest_asked number seconds a server may ask for at most
+---@field random fun(): number from 0 up to 1
+
+local MULTIPLIER <const>, INCREMENT <const> = 6364136223846793005, 1442695040888963407
+
+---Numbers from 0 up to 1 that a seed determines.
+---@param seed integer
+---@return fun(): number
+function retry.random(seed)
+  local state = seed
+  return function()
+    state = state * MULTIPLIER + INCREMENT
+    return (state >> 11) / (1 << 53)
+  end
+end
+
+---@param seed? integer default: of this process and moment
+---@return inference.retry.policy
+function retry.policy(seed)
+  seed = seed or interrupt.wall() ~ require "native.identity".pid() << 32
+  return { tries = 8, first = 1, longest = 30, longest_asked = 300, random = retry.random(seed) }
+end
+
+local months = {
+  Jan = 1, Feb = 2, Mar = 3, Apr = 4, May = 5, Jun = 6, Jul = 7, Aug = 8, Sep = 9, Oct = 10, Nov = 11, Dec = 12,
+}
+
+--- Days from 1970-01-01 to a day of the Gregorian calendar; the year begins in March, so that leap days end it.
+local function days(year, month, day)
+  if month <= 2 then year, month = year - 1, month + 12 end
+  return 365 * year + year // 4 - year // 100 + year // 400 + (153 * (month - 3) + 2) // 5 + day - 719469
+end
+
+---What a Retry-After header asks for.
+---@param value? string seconds, or a date as HTTP writes it
+---@param now? integer milliseconds of the wall clock; default: now
+---@return number? seconds from now, never negative; nil where it says nothing that can be read
+function retry.after(value, now)
+  if not value then return nil end
+  local seconds = value:match("^%s*(%d+%.?%d*)%s*$")
+  if seconds then return tonumber(seconds) end
+  local day, month, year, hour, minute, second = value:match("^%s*%a+, (%d+) (%a+) (%d%d%d%d) (%d+):(%d+):(%d+) GMT%s*$")
+  if not day or not months[month] then return nil end
+  local at = days(tonumber(year), months[month], tonumber(day)) * 86400 + hour * 3600 + minute * 60 + second
+  return math.max(0, at - (now or interrupt.wall()) / 1000)
+end
+
+---The wait after the try of that number. Shares of chance are small enough that each of our own waits is longer than the one before.
+---@param policy inference.retry.policy
+---@param number integer from 1
+---@param asked? number seconds, of Retry-After
+---@return number seconds
+function retry.wait(policy, number, asked)
+  local own = math.min(policy.first * 2.0 ^ (number - 1) * (0.75 + policy.random() / 2), policy.longest)
+  if not asked then return own end
+  return math.min(asked, policy.longest_asked) + math.min(own, 1) * policy.random()
+end
+
+local function may_try_again(policy, number, failure)
+  return failure.passing and number < policy.tries and not (failure.once and number > 1)
+end
+
+---Does something until it succeeds, fails for good, or was tried often enough. A failure counts as passing where its field
+---passing is true; with once it is tried once more only; retry_after is what the server asked for, in seconds.
+---@generic T
+---@param policy inference.retry.policy
+---@param attempt fun(number: integer): T?, table?
+---@param on_wait? fun(failure: table, seconds: number, number: integer) before each wait
+---@return T?, table? failure with tries, how often it was tried
+function retry.run(policy, attempt, on_wait)
+  local number = 1
+  while true do
+    local value, failure = attempt(number)
+    if not failure then return value end
+    failure.tries = number
+    if not may_try_again(policy, number, failure) then return nil, failure end
+    local wait, left = retry.wait(policy, number, failure.retry_after), interrupt.remaining()
+    if left and wait >= left then
+      failure.message = ("%s; the next try would be in %.0f s, and the job's time is up in %.0f s"):format(failure.message, wait, left)
+      return nil, failure
+    end
+    if on_wait then on_wait(failure, wait, number) end
+    local ok, interrupted = interrupt.sleep(wait)
+    if not ok then return nil, interrupted end
+    number = number + 1
+  end
+end
+
+return retry

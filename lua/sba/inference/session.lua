@@ -1,0 +1,163 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- A conversation's way to one model: each request in the dialect of its endpoint, tried again where that helps, with what the
+-- endpoint refuses left out from then on.
+
+local cut = require "sba.inference.cut"
+local interrupt = require "native.interrupt"
+local reply = require "sba.inference.reply"
+local retry = require "sba.inference.retry"
+local schemas = require "sba.inference.schemas"
+local text_protocol = require "sba.inference.text_protocol"
+local wire = require "sba.inference.wire"
+
+---@class inference.session
+---@field model string as the job names it
+---@field context_length integer tokens for prompt and reply; the caller keeps within it. It shrinks where the server has fewer
+---@field supports_tools? boolean nil: not known yet; false: calls come as text, which makes no difference to the caller
+---@field place string the endpoint, for people
+local session = {}
+session.__index = session
+
+---@class inference.message
+---@field role "system"|"user"|"assistant"|"tool"
+---@field content string
+---@field thinking? string of a reply, given back to servers that want it
+---@field tool_calls? inference.call[] of a reply
+---@field tool_call_id? string of a result
+---@field tool_name? string of a result
+
+---@class inference.tool
+---@field name string of A-Za-z0-9_-, at most 64
+---@field description string
+---@field parameters table|string JSON Schema: a table, our own keywords and all, or JSON text
+
+---@class inference.request
+---@field messages inference.message[]
+---@field tools? inference.tool[] the same table at every request: its text is made once
+---@field json_schema? table the content is to be JSON that fits; not together with tools
+---@field max_tokens? integer of the reply
+---@field on_text? fun(piece: string) is given the content as it comes; after a broken stream it comes again from its beginning
+
+---@class inference.ask a request as a dialect writes it
+---@field messages inference.message[]
+---@field tools? inference.tool[]
+---@field schema? string JSON
+---@field max_tokens? integer
+
+---@param fields table dialect, endpoint, place, model, others, context_length, supports_tools, policy, on_wait
+---@return inference.session
+function session.new(fields)
+  fields.num_ctx, fields.window = fields.context_length, fields.context_length
+  fields.calls, fields.ids, fields.cut = 0, {}, cut.new()
+  return setmetatable(fields, session)
+end
+
+local function ask_of(self, request)
+  local ask = { messages = request.messages, max_tokens = request.max_tokens }
+  local tools = request.tools and #request.tools > 0 and request.tools or nil
+  if tools and self.supports_tools == false then
+    ask.messages = text_protocol.messages(request.messages, tools)
+    ask.schema = not self.no_format and text_protocol.schema(tools) or nil
+  elseif tools then
+    ask.tools = tools
+  elseif request.json_schema and not self.no_format then
+    ask.schema = schemas.text(request.json_schema)
+  end
+  return ask, tools
+end
+
+local function exchange_once(self, ask, tools, on_text)
+  local dialect, started = self.dialect, interrupt.now()
+  local exchange, failure = wire.post(self.endpoint, dialect.path, dialect.body(self, ask), dialect.accept)
+  if not exchange then return nil, failure end
+  local open <close> = exchange
+  local builder = reply.new(on_text)
+  local outcome, failed = dialect.read(self.endpoint, open, builder)
+  if not outcome then return nil, failed end
+  local result = builder:finish(outcome, tools, tools and not ask.tools, self)
+  result.duration_ms = math.floor((interrupt.now() - started) * 1000 + 0.5)
+  return result
+end
+
+-- What is done about a refusal, so that the same request is taken the next time. Each returns whether it changed anything.
+local remedies = {}
+
+function remedies.tools_unsupported(self, ask)
+  if not ask.tools then return false end
+  self.supports_tools = false
+  return true
+end
+
+function remedies.think_unsupported(self)
+  local changed = not self.no_think
+  self.no_think = true
+  return changed
+end
+
+function remedies.max_tokens_unsupported(self)
+  local changed = not self.max_tokens_key
+  self.max_tokens_key = "max_completion_tokens"
+  return changed
+end
+
+function remedies.format_unsupported(self, ask)
+  if not ask.schema then return false end
+  self.no_format = true
+  return true
+end
+
+--- An endpoint that lists no models: another of the allowed ones may be there.
+function remedies.model_missing(self)
+  local other = self.others and table.remove(self.others, 1)
+  self.model = other or self.model
+  return other ~= nil
+end
+
+local function attempt(self, request)
+  while true do
+    local ask, tools = ask_of(self, request)
+    local result, failure = exchange_once(self, ask, tools, request.on_text)
+    if result then return result, nil, ask end
+    local remedy = remedies[failure.cause]
+    if not remedy or not remedy(self, ask) then return nil, failure end
+  end
+end
+
+--- What the loaded model really has, once it is loaded. Fewer tokens than were asked for are all there will be.
+local function learn_window(self)
+  self.looked = true
+  local real = self.dialect.loaded_window and self.dialect.loaded_window(self.endpoint, self.model)
+  if not real or real <= 0 or real >= self.window then return end
+  self.window, self.context_length = real, math.min(self.context_length, real)
+end
+
+local function context_cut(self, result)
+  return {
+    code = "context_cut", cause = "context_cut", passing = false, context_length = self.context_length,
+    message = ("%s cut the prompt in silence: it counted %d tokens"):format(self.place, result.prompt_tokens),
+  }
+end
+
+---Asks the model. Passing failures are tried again, within the job's deadline. A context_cut is for the caller to answer with a shorter
+---conversation: the prompt did not fit, whether the server said so or not; session.context_length then is what is known of its window.
+---Failures: inference_unavailable (with what it was in `cause`), context_cut, timeout, cancelled.
+---@param request inference.request
+---@return inference.reply?, inference.failure?
+function session:chat(request)
+  local sent
+  local result, failure = retry.run(self.policy, function()
+    local given, failed, ask = attempt(self, request)
+    sent = ask
+    return given, failed
+  end, self.on_wait)
+  if not result then
+    if failure.context_length and failure.context_length < self.context_length then self.context_length = failure.context_length end
+    return nil, failure
+  end
+  if not self.looked then learn_window(self) end
+  local is_cut = self.cut:judge(sent.messages, self.window, result.prompt_tokens)
+  if is_cut then return nil, context_cut(self, result) end
+  return result
+end
+
+return session

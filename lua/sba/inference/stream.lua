@@ -1,0 +1,90 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Lines of an answer to the JSON values in them: NDJSON as Ollama streams it, server-sent events as OpenAI does.
+--
+-- A source of lines is a function that returns line, ended (whether the line had its end); nil at the proper end of the body;
+-- nil and a failure. exchange:line of native.http is one. What is made of it is a function that returns the next value; nil
+-- at the end; nil and a failure. Failures made here: cut_off (the text ends in the middle of a line), bad_answer.
+
+local json = require "sba.util.json"
+local text = require "native.text"
+local words = require "sba.util.words"
+
+local stream = {}
+
+stream.DONE = {} ---The value that stands for "[DONE]".
+
+local DEPTH <const> = 64
+
+---Reads one JSON text of a server; bytes that are not UTF-8 become U+FFFD.
+---@param bytes string
+---@return any value, table? failure
+function stream.decode(bytes)
+  local limits = { size = #bytes, depth = DEPTH }
+  local value, failure = json.decode(bytes, limits)
+  if not failure then return value end
+  local repaired, changed = text.repair(bytes)
+  if not changed then return nil, failure end
+  limits.size = #repaired
+  return json.decode(repaired, limits)
+end
+
+local function not_json(bytes, ended)
+  if not ended then return { code = "cut_off", message = "the answer ended in the middle of a line" } end
+  return { code = "bad_answer", message = "sent what is not JSON: " .. words.quoted((text.repair(bytes:sub(1, 200)))) }
+end
+
+local function object_of(bytes, ended)
+  local value, failure = stream.decode(bytes)
+  if failure or json.kind(value) ~= "object" then return nil, not_json(bytes, ended) end
+  return value
+end
+
+---The objects of NDJSON. Blank lines are passed over.
+---@param lines fun(): string?, boolean|table?
+---@return fun(): table?, table?
+function stream.ndjson(lines)
+  return function()
+    while true do
+      local line, ended = lines()
+      if not line then return nil, ended or nil end
+      if line:find("%S") then return object_of(line, ended) end
+    end
+  end
+end
+
+local function event_value(data, ended)
+  if data == "[DONE]" then return stream.DONE end
+  return object_of(data, ended)
+end
+
+-- "name: value" of a line of an event; the blank after the colon may be missing. A comment's name is empty.
+local function field_of(line)
+  return line:match("^([^:]*):? ?(.*)$")
+end
+
+---The objects of server-sent events, and stream.DONE. Comments and fields other than data are passed over, but for "error", in
+---which some servers tell of a failure: it comes as { error = ... }. The last event needs no blank line after it.
+---@param lines fun(): string?, boolean|table?
+---@return fun(): table?, table?
+function stream.events(lines)
+  return function()
+    local data, whole = nil, true
+    while true do
+      local line, ended = lines()
+      if not line and ended then return nil, ended end
+      if not line or line == "" then
+        if data then return event_value(data, whole) end
+        if not line then return nil end
+      else
+        local name, value = field_of(line)
+        if name == "data" then
+          data, whole = data and data .. "\n" .. value or value, ended
+        elseif name == "error" then
+          return { error = stream.decode(value) or value }
+        end
+      end
+    end
+  end
+end
+
+return stream

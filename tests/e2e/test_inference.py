@@ -1,0 +1,621 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The runner's model client against a scripted server that says exactly what a test wants, each fault of the wire among it. Every
+request goes through the binary; chat.lua beside this file connects, asks and prints."""
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import sba
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "servers"))
+import model  # noqa: E402  (tests/servers)
+
+TOOLS = [{"name": "read_file", "description": "Read a file.",
+          "parameters": {"type": "object", "required": ["path"], "properties": {"path": {"type": "string"}}}},
+         {"name": "finish", "description": "End the job.", "parameters": {"type": "object", "properties": {}}}]
+CALL = {"name": "read_file", "arguments": {"path": "a.c"}}
+HELLO = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Say hello."}]
+FORMATS = {"ollama": ("OLLAMA_BASE_URL", ""), "openai": ("OPENAI_BASE_URL", "/v1")}
+QUICK = {"first": 0.01, "longest": 0.05}  # waits between tries
+
+
+class Run:
+    """What chat.lua printed, sorted by kind."""
+
+    def __init__(self, process, stdout, stderr):
+        self.exit, self.stderr = process.returncode, stderr
+        self.lines = [json.loads(line) for line in stdout.splitlines()]
+        self.answers = [line for line in self.lines if "reply" in line or "failure" in line]
+        self.sessions = [line["session"] for line in self.lines if "session" in line]
+        self.waits = [line["wait"] for line in self.lines if "wait" in line]
+
+    @property
+    def reply(self):
+        return self.answers[0]["reply"]
+
+    @property
+    def failure(self):
+        return self.answers[0]["failure"]
+
+
+class InferenceCase(unittest.TestCase):
+    def server(self, *replies, models=None, listen="127.0.0.1:0", **script):
+        server = model.Server({"models": {"m": {}} if models is None else models, "replies": list(replies), **script}, listen)
+        self.addCleanup(server.__exit__)
+        return server
+
+    def start(self, environment, *requests, allowed=("m",), policy=None, deadline=None, **options):
+        plan = {"deadline": deadline, "requests": [{"messages": HELLO, **request} for request in requests],
+                "options": {"environment": environment, "allowed_models": list(allowed), "seed": 7,
+                            "policy": {**QUICK, **(policy or {})}, **options}}
+        plan = {name: value for name, value in plan.items() if value is not None}
+        return subprocess.Popen([sba.BINARY, "--lua", str(HERE / "chat.lua"), json.dumps(plan)], stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def run_plan(self, *arguments, **options):
+        process = self.start(*arguments, **options)
+        try:
+            stdout, stderr = process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            self.fail("the client did not end")
+        run = Run(process, stdout, stderr)
+        self.assertEqual((run.exit, stderr), (0, b""))
+        return run
+
+    def chat(self, server, form, *requests, **options):
+        variable, suffix = FORMATS[form]
+        return self.run_plan({variable: server.url + suffix}, *(requests or [{"tools": TOOLS}]), **options)
+
+    def each(self, *replies, requests=None, models=None, script=None, **options):
+        """The same script in both formats: yields form, server and run."""
+        for form in FORMATS:
+            server = self.server(*replies, models=models, **(script or {}))
+            try:
+                yield form, server, self.chat(server, form, *(requests or []), **options)
+            except GeneratorExit:
+                print(f"failed with the format {form}", file=sys.stderr)
+                raise
+
+    def assert_call(self, reply, arguments=CALL["arguments"]):
+        self.assertEqual([(call["name"], call["arguments"]) for call in reply["tool_calls"]], [("read_file", arguments)])
+        self.assertTrue(reply["tool_calls"][0]["id"])
+
+
+class Replies(InferenceCase):
+    def test_content_thinking_and_calls_of_a_stream(self):
+        reply = {"content": "I look.", "thinking": "hm, hm, hm", "tool_calls": [CALL], "prompt_tokens": 50, "completion_tokens": 9}
+        for _, _, run in self.each(reply):
+            self.assert_call(run.reply)
+            self.assertEqual((run.reply["content"], run.reply["thinking"]), ("I look.", "hm, hm, hm"))
+            self.assertEqual((run.reply["prompt_tokens"], run.reply["completion_tokens"]), (50, 9))
+            self.assertEqual(run.answers[0]["text"], "I look.")
+            self.assertEqual(run.reply["notes"], [])
+
+    def test_calls_on_the_done_line(self):
+        for _, _, run in self.each({"tool_calls": [CALL], "fault": "calls_on_done"}):
+            self.assert_call(run.reply)
+
+    def test_parallel_calls_that_all_have_index_0(self):
+        calls = [{"name": "read_file", "arguments": {"path": name}} for name in ("a", "b", "c")]
+        for _, _, run in self.each({"tool_calls": calls, "fault": "parallel_index_0"}):
+            self.assertEqual([call["arguments"]["path"] for call in run.reply["tool_calls"]], ["a", "b", "c"])
+            self.assertEqual(len({call["id"] for call in run.reply["tool_calls"]}), 3)
+
+    def test_the_same_id_for_every_call(self):
+        calls = [{"name": "read_file", "arguments": {"path": name}, "id": "call_0"} for name in ("a", "b")]
+        server = self.server({"tool_calls": calls}, {"tool_calls": calls})
+        run = self.chat(server, "ollama", {"tools": TOOLS}, {"tools": TOOLS})
+        ids = [call["id"] for answer in run.answers for call in answer["reply"]["tool_calls"]]
+        self.assertEqual(len(set(ids)), 4)
+
+    def test_arguments_of_the_other_format(self):
+        for _, _, run in self.each({"tool_calls": [CALL], "fault": "arguments_swapped"}):
+            self.assert_call(run.reply)
+
+    def test_garbage_for_arguments_is_a_mistake_of_the_call(self):
+        for _, _, run in self.each({"tool_calls": [CALL], "fault": "garbage_arguments"}):
+            self.assert_call(run.reply, {})
+            self.assertIn("the arguments are not JSON: line 1, column 15", run.reply["tool_calls"][0]["mistake"])
+
+    def test_a_call_cut_for_its_length_is_left_out(self):
+        for _, _, run in self.each({"tool_calls": [CALL], "content": "so", "done_reason": "length"}):
+            self.assertEqual((run.reply["tool_calls"], run.reply["done_reason"]), ([], "length"))
+
+    def test_an_answer_that_is_no_stream(self):
+        for _, _, run in self.each({"content": "hello", "tool_calls": [CALL], "fault": "not_streamed"}):
+            self.assert_call(run.reply)
+            self.assertEqual(run.reply["content"], "hello")
+
+    def test_one_byte_at_a_time(self):
+        for _, _, run in self.each({"content": "grüße \U0001F600", "tool_calls": [CALL], "fault": "byte_by_byte"}):
+            self.assert_call(run.reply)
+            self.assertEqual(run.reply["content"], "grüße \U0001F600")
+
+    def test_other_line_ends_comments_and_blank_lines(self):
+        for fault in ("crlf", "keep_alives"):
+            server = self.server({"content": "hello", "tool_calls": [CALL], "fault": fault})
+            self.assert_call(self.chat(server, "openai").reply)
+
+    def test_events_without_the_done_mark(self):
+        server = self.server({"content": "hello", "fault": "crlf"})
+        self.assertEqual(self.chat(server, "openai").reply["content"], "hello")
+
+    def test_thinking_in_the_content(self):
+        for _, _, run in self.each({"content": "<think>\nhm\n</think>\n\nhello", "piece": 3}):
+            self.assertEqual((run.reply["content"], run.reply["thinking"]), ("hello", "hm"))
+            self.assertEqual(run.answers[0]["text"], "hello")
+
+    def test_calls_as_text_of_a_model_that_knows_better(self):
+        text = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.c"}}\n</tool_call>'
+        for _, _, run in self.each({"content": text}):
+            self.assert_call(run.reply)
+            self.assertEqual(run.reply["notes"], ["the calls came as text"])
+
+    def test_a_name_that_is_almost_right(self):
+        for _, _, run in self.each({"tool_calls": [{"name": "functions.ReadFile", "arguments": {"path": "a.c"}}]}):
+            self.assert_call(run.reply)
+            self.assertIn("ReadFile", run.reply["notes"][0])
+
+    def test_ten_thousand_calls(self):
+        for _, _, run in self.each({"tool_calls": [CALL] * 10_000}):
+            self.assertEqual(len(run.reply["tool_calls"]), 10_000)
+
+    def test_a_history_of_calls_and_results_is_sent_as_each_format_wants(self):
+        history = HELLO + [
+            {"role": "assistant", "content": "", "thinking": "hm",
+             "tool_calls": [{"id": "call_1", "name": "read_file", "arguments": {"path": "a.c"}, "size": 14},
+                            {"id": "call_2", "name": "finish", "arguments": {}, "size": 2}]},
+            {"role": "tool", "tool_call_id": "call_1", "tool_name": "read_file", "content": "int a;", "step": "step-1"},
+            {"role": "tool", "tool_call_id": "call_2", "tool_name": "finish", "content": "no"}]
+        sent = {form: server.chats()[0] for form, server, _ in
+                self.each({"content": "ok"}, requests=[{"messages": history, "tools": TOOLS, "max_tokens": 99}])}
+        self.assertEqual(sent["ollama"]["messages"][2]["tool_calls"], [
+            {"id": "call_1", "function": {"index": 0, "name": "read_file", "arguments": {"path": "a.c"}}},
+            {"id": "call_2", "function": {"index": 1, "name": "finish", "arguments": {}}}])
+        self.assertEqual(sent["ollama"]["messages"][2]["thinking"], "hm")
+        self.assertEqual(sent["ollama"]["messages"][3], {
+            "role": "tool", "tool_call_id": "call_1", "tool_name": "read_file", "content": "int a;"})
+        self.assertEqual(sent["ollama"]["options"], {"num_ctx": 32768, "num_predict": 99})
+        calls = sent["openai"]["messages"][2]["tool_calls"]
+        self.assertEqual([call["function"]["arguments"] for call in calls], ['{"path":"a.c"}', "{}"])
+        self.assertEqual(sent["openai"]["max_tokens"], 99)
+        for body in sent.values():
+            self.assertEqual(body["tools"][0]["function"]["parameters"], TOOLS[0]["parameters"])
+            self.assertEqual(body["tools"][1]["function"]["parameters"], {"type": "object", "properties": {}})
+            self.assertNotIn(None, body.values())
+
+    def test_no_tools_and_a_schema_for_the_content(self):
+        schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+        for form, server, run in self.each({"content": '{"n": 1}'}, requests=[{"json_schema": schema}]):
+            body = server.chats()[0]
+            bound = body["format"] if form == "ollama" else body["response_format"]["json_schema"]["schema"]
+            self.assertEqual((bound, "tools" in body, run.reply["content"]), (schema, False, '{"n": 1}'))
+
+
+class Broken(InferenceCase):
+    """Streams that end before their end: never an answer, tried again."""
+
+    def assert_tried_again(self, fault, **reply):
+        broken = {"content": "half of it", "tool_calls": [CALL], **reply, "fault": fault}
+        for _, server, run in self.each(broken, {"content": "whole"}):
+            self.assertEqual((run.reply["content"], run.reply["tool_calls"]), ("whole", []))
+            self.assertEqual((len(server.chats()), len(run.waits)), (2, 1))
+            self.assertEqual(*server.chats())
+
+    def test_no_done_line(self):
+        self.assert_tried_again("no_done")
+
+    def test_no_done_in_an_answer_that_is_no_stream(self):
+        server = self.server({"content": "half", "fault": {"name": "status", "status": 200,
+                              "body": '{"message":{"role":"assistant","content":"half"},"done":false}'}}, {"content": "whole"})
+        self.assertEqual(self.chat(server, "ollama").reply["content"], "whole")
+
+    def test_cut_in_the_middle_of_a_line(self):
+        self.assert_tried_again("cut_midline")
+
+    def test_ended_in_good_order_too_early(self):
+        self.assert_tried_again("unended")
+
+    def test_an_error_in_the_middle(self):
+        self.assert_tried_again("error_midstream")
+
+    def test_an_error_event(self):
+        server = self.server({"content": "half", "fault": "error_event"}, {"content": "whole"})
+        self.assertEqual(self.chat(server, "openai").reply["content"], "whole")
+
+    def test_closed_without_a_byte(self):
+        # On a connection that was used before, curl itself asks again.
+        for _, server, run in self.each({"fault": "nothing"}, {"content": "whole"}):
+            self.assertEqual((run.reply["content"], len(server.chats())), ("whole", 2))
+
+    def test_silence_in_the_middle(self):
+        for _, server, run in self.each({"content": "half of it", "fault": {"name": "pause", "seconds": 30}}, {"content": "whole"},
+                                        patience={"idle": 0.3}):
+            self.assertEqual((run.reply["content"], len(server.chats())), ("whole", 2))
+
+    def test_a_first_byte_after_long_silence_is_waited_for(self):
+        for _, server, run in self.each({"content": "late", "fault": {"name": "silence", "seconds": 1.5}},
+                                        patience={"idle": 0.3, "first": 20}):
+            self.assertEqual((run.reply["content"], len(server.chats())), ("late", 1))
+
+    def test_a_first_byte_that_never_comes(self):
+        silent = {"fault": {"name": "silence", "seconds": 30}}
+        for _, _, run in self.each(silent, silent, policy={"tries": 2}, patience={"first": 0.2}):
+            self.assertEqual((run.failure["code"], run.failure["cause"]), ("inference_unavailable", "slow_first_byte"))
+            self.assertIn("sent no answer within 0.2 s", run.failure["message"])
+
+    def test_broken_every_time(self):
+        for _, server, run in self.each(*[{"content": "half", "fault": "unended"}] * 9, policy={"tries": 3}):
+            self.assertEqual((run.failure["code"], run.failure["cause"], run.failure["tries"]), ("inference_unavailable", "cut_off", 3))
+            self.assertIn("ended before its end", run.failure["message"])
+            self.assertEqual(len(server.chats()), 3)
+
+
+class Refusals(InferenceCase):
+    def assert_refused(self, fault, cause, *words, tries=1, **options):
+        for _, server, run in self.each(*[{"fault": fault}] * 5, **options):
+            self.assertEqual((run.failure["code"], run.failure["cause"]), ("inference_unavailable", cause))
+            for word in words:
+                self.assertIn(word, run.failure["message"])
+            self.assertNotIn("\n", run.failure["message"])
+            self.assertEqual(len(server.chats()), tries)
+
+    def test_busy_is_tried_again_with_growing_waits(self):
+        for _, server, run in self.each(*[{"fault": "busy"}] * 3, {"content": "hello"}, policy={"longest": 1}):
+            self.assertEqual((run.reply["content"], len(server.chats())), ("hello", 4))
+            self.assertEqual(run.waits, sorted(run.waits))
+
+    def test_busy_for_ever(self):
+        self.assert_refused("busy", "busy", "status 503", "server busy", tries=4, policy={"tries": 4})
+
+    def test_a_wait_in_seconds_is_honoured(self):
+        for _, _, run in self.each({"fault": {"name": "rate_limited", "retry_after": 1}}, {"content": "hello"}):
+            self.assertEqual(run.reply["content"], "hello")
+            self.assertGreaterEqual(run.waits[0], 1)
+
+    def test_a_wait_until_a_date_is_honoured(self):
+        for _, _, run in self.each({"fault": {"name": "rate_limited_until", "seconds": 3}}, {"content": "hello"}):
+            self.assertEqual(run.reply["content"], "hello")
+            self.assertTrue(1 < run.waits[0] < 4, run.waits)
+
+    def test_a_wait_that_says_nothing_is_our_own(self):
+        for _, _, run in self.each({"fault": {"name": "rate_limited", "retry_after": "soon"}}, {"content": "hello"}):
+            self.assertLess(run.waits[0], 1)
+
+    def test_a_wait_past_the_deadline_is_not_begun(self):
+        started = time.monotonic()
+        for _, server, run in self.each({"fault": {"name": "rate_limited", "retry_after": 3600}}, deadline=20):
+            self.assertEqual((run.failure["code"], run.failure["cause"]), ("inference_unavailable", "rate_limited"))
+            self.assertIn("time is up in", run.failure["message"])
+        self.assertLess(time.monotonic() - started, 15)
+
+    def test_a_quota_is_not_waited_for(self):
+        server = self.server({"fault": "quota"})
+        self.assertEqual(self.chat(server, "openai").failure["cause"], "quota")
+        self.assertEqual(len(server.chats()), 1)
+
+    def test_a_failure_of_the_server_is_tried_once_more(self):
+        self.assert_refused({"name": "status", "status": 500, "body": '{"error":"template"}'}, "server_failed", "template", tries=2)
+
+    def test_a_bad_request_is_not_tried_again(self):
+        self.assert_refused("bad_request", "refused", "status 400", "cannot unmarshal")
+
+    def test_a_model_that_is_missing_after_all(self):
+        self.assert_refused("model_missing", "model_missing", "status 404", "model 'm' not found")
+
+    def test_html_empty_and_broken_json(self):
+        self.assert_refused("html", "bad_answer", "not JSON")
+        self.assert_refused("invalid_json", "bad_answer", "not JSON")
+
+    def test_an_empty_answer(self):
+        for form, server, run in self.each({"fault": "empty"}, {"content": "hello"}, {"content": "hello"}):
+            if form == "ollama":
+                self.assertEqual(run.reply["content"], "hello")
+            else:
+                self.assertIn("empty answer", run.failure["message"])
+
+    def test_an_html_error_page(self):
+        fault = {"name": "status", "status": 502, "body": "<html>\n<h1>Bad gateway</h1>", "kind": "text/html"}
+        self.assert_refused(fault, "server_failed", "an HTML page", tries=2, policy={"tries": 2})
+
+    def test_a_refusal_with_an_empty_body(self):
+        self.assert_refused({"name": "status", "status": 403, "body": ""}, "refused", "status 403", "an empty answer")
+
+    def test_two_gigabytes(self):
+        self.assert_refused("huge", "too_large", "more than")
+
+    def test_fifty_megabytes_of_content(self):
+        self.assert_refused({"name": "huge", "bytes": 50 << 20}, "too_large", "more than")
+
+    def test_an_endless_reply(self):
+        self.assert_refused("endless", "too_large", "more than")
+
+    def test_terminal_sequences_of_a_server_stay_words(self):
+        fault = {"name": "status", "status": 400, "body": '{"error":"a\\u001b[2Jb\\nc"}'}
+        self.assert_refused(fault, "refused", r"a\x1b[2Jb c")
+
+
+class Windows(InferenceCase):
+    LONG = {"messages": [{"role": "system", "content": "word " * 8000}, {"role": "user", "content": "go on"}]}
+
+    def test_the_window_of_the_modelfile(self):
+        server = self.server({"content": "a"}, {"content": "b"}, models={"m": {"num_ctx": 8192, "context_length": 131072}})
+        run = self.chat(server, "ollama", {}, {})
+        self.assertEqual([body["options"]["num_ctx"] for body in server.chats()], [8192, 8192])
+        self.assertEqual(run.sessions[0]["context_length"], 8192)
+
+    def test_a_window_smaller_than_what_is_asked_for(self):
+        server = self.server({"content": "a"}, models={"m": {"context_length": 4096}})
+        self.assertEqual(self.chat(server, "ollama", {}).sessions[0]["context_length"], 4096)
+        self.assertEqual(server.chats()[0]["options"]["num_ctx"], 4096)
+
+    def test_a_window_that_nobody_says(self):
+        server = self.server({"content": "a"}, models={"m": {"context_length": None, "capabilities": None}})
+        run = self.chat(server, "ollama", {})
+        self.assertEqual((run.sessions[0]["context_length"], "supports_tools" in run.sessions[0]), (8192, False))
+
+    def test_a_list_of_models_that_says_the_window(self):
+        server = self.server({"content": "a"}, models={"m": {"max_model_len": 20000}})
+        self.assertEqual(self.chat(server, "openai", {}).sessions[0]["context_length"], 20000)
+
+    def test_the_model_is_described_once(self):
+        server = self.server(*[{"content": "a"}] * 4)
+        self.chat(server, "ollama", *[{}] * 4)
+        paths = [request["path"] for request in server.requests]
+        self.assertEqual([paths.count(path) for path in ("/api/tags", "/api/show", "/api/ps")], [1, 1, 1])
+
+    def test_a_prompt_cut_in_silence(self):
+        server = self.server({"content": "sure!", "fault": "prompt_cut"}, models={"m": {"num_ctx": 4096}})
+        run = self.chat(server, "ollama", self.LONG)
+        self.assertEqual(run.failure["code"], "context_cut")
+        self.assertIn("cut the prompt in silence", run.failure["message"])
+
+    def test_a_server_that_gives_less_than_was_asked_for(self):
+        server = self.server({"content": "sure!", "fault": {"name": "prompt_cut", "window": 4096}}, {"content": "well"},
+                             models={"m": {"loaded": 4096}})
+        run = self.chat(server, "ollama", self.LONG, {})
+        self.assertEqual(run.failure["code"], "context_cut")
+        self.assertEqual((run.sessions[0]["context_length"], run.sessions[1]["context_length"]), (32768, 4096))
+        self.assertEqual([body["options"]["num_ctx"] for body in server.chats()], [32768, 32768])
+        self.assertEqual(run.answers[1]["reply"]["content"], "well")
+
+    def test_a_prompt_cut_by_an_openai_server(self):
+        server = self.server({"content": "sure!", "prompt_tokens": 2050})
+        self.assertEqual(self.chat(server, "openai", self.LONG).failure["code"], "context_cut")
+
+    def test_a_cache_that_is_not_counted_is_no_cut(self):
+        more = {"messages": self.LONG["messages"] + [{"role": "assistant", "content": "a"}, {"role": "user", "content": "b"}]}
+        server = self.server({"content": "a"}, {"content": "b", "prompt_tokens": 12})
+        run = self.chat(server, "ollama", self.LONG, more)
+        self.assertEqual(run.answers[1]["reply"]["content"], "b")
+
+    def test_a_refusal_for_the_prompts_length(self):
+        for _, server, run in self.each({"fault": {"name": "context_exceeded", "window": 6000}}):
+            self.assertEqual((run.failure["code"], run.failure["context_length"], len(server.chats())), ("context_cut", 6000, 1))
+            self.assertEqual(run.sessions[1]["context_length"], 6000)
+
+
+class WithoutTools(InferenceCase):
+    TEXT = json.dumps({"thought": "I look.", "tool": "read_file", "arguments": {"path": "a.c"}})
+
+    def bound(self, form, body):
+        return body["format"] if form == "ollama" else body["response_format"]["json_schema"]["schema"]
+
+    def test_what_the_model_can_is_asked_before(self):
+        server = self.server({"content": self.TEXT}, models={"m": {"capabilities": ["completion"]}})
+        run = self.chat(server, "ollama")
+        self.assert_call(run.reply)
+        self.assertEqual((run.reply["content"], len(server.chats())), ("I look.", 1))
+        self.assertEqual(run.sessions[0]["supports_tools"], False)
+
+    def test_a_refusal_turns_the_session(self):
+        models = {"m": {"capabilities": None, "tools": False}}
+        for form, server, run in self.each({"content": self.TEXT}, {"content": self.TEXT}, models=models,
+                                           requests=[{"tools": TOOLS}, {"tools": TOOLS}]):
+            self.assert_call(run.reply)
+            first, *others = server.chats()
+            self.assertIn("tools", first)
+            self.assertEqual((len(others), run.waits, run.sessions[1]["supports_tools"]), (2, [], False))
+            for body in others:
+                self.assertNotIn("tools", body)
+                self.assertEqual(self.bound(form, body)["properties"]["tool"]["enum"], ["read_file", "finish"])
+                self.assertIn("### read_file", body["messages"][0]["content"])
+
+    def test_the_refusals_of_other_servers(self):
+        for status, text in ((400, '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set'),
+                             (500, "tools param requires --jinja flag")):
+            fault = {"name": "tools_unsupported", "status": status, "text": text}
+            server = self.server({"fault": fault}, {"content": self.TEXT})
+            self.assert_call(self.chat(server, "openai").reply)
+
+    def test_results_go_back_as_words(self):
+        history = HELLO + [{"role": "assistant", "content": "I look.", "tool_calls": [{"id": "call_1", **CALL}]},
+                           {"role": "tool", "tool_call_id": "call_1", "tool_name": "read_file", "content": "int a;"},
+                           {"role": "user", "content": "Time left: 50 s."}]
+        server = self.server({"content": self.TEXT}, models={"m": {"capabilities": ["completion"]}})
+        self.chat(server, "ollama", {"messages": history, "tools": TOOLS})
+        sent = server.chats()[0]["messages"]
+        self.assertEqual([message["role"] for message in sent], ["system", "user", "assistant", "user"])
+        self.assertEqual(json.loads(sent[2]["content"]), json.loads(self.TEXT))
+        self.assertEqual(sent[3]["content"], "Result of read_file:\nint a;\n\nTime left: 50 s.")
+
+    def test_what_cannot_be_read_is_told(self):
+        server = self.server({"content": "I would read a.c."}, models={"m": {"capabilities": ["completion"]}})
+        run = self.chat(server, "ollama")
+        self.assertEqual(run.reply["tool_calls"], [])
+        self.assertIn("not the JSON object", run.reply["unreadable"])
+        self.assertEqual(run.reply["content"], "I would read a.c.")
+
+    def test_a_server_that_cannot_bind_a_reply(self):
+        for _, server, run in self.each(
+                {"fault": {"name": "bad_request", "text": "response_format: json_schema is not supported (no grammar)"}},
+                {"content": "```json\n" + self.TEXT + "\n```"}, models={"m": {"capabilities": None, "tools": False}}):
+            self.assert_call(run.reply)
+            self.assertTrue({"format", "response_format"}.isdisjoint(server.chats()[-1]))
+
+    def test_other_names_for_the_bound_of_a_reply(self):
+        text = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+        server = self.server({"fault": {"name": "bad_request", "text": text}}, {"content": "hello"})
+        self.assertEqual(self.chat(server, "openai", {"max_tokens": 5}).reply["content"], "hello")
+        self.assertEqual(server.chats()[1]["max_completion_tokens"], 5)
+        self.assertNotIn("max_tokens", server.chats()[1])
+
+
+class Endpoints(InferenceCase):
+    def dead(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            return f"http://127.0.0.1:{taken.getsockname()[1]}"
+
+    def failed(self, environment, **options):
+        run = self.run_plan(environment, {}, **options)
+        self.assertEqual(run.failure["code"], "inference_unavailable")
+        return run.failure
+
+    def test_no_endpoint(self):
+        failure = self.failed({})
+        self.assertEqual(failure["tried"], [])
+        for name in ("INFERENCE_PROXY_URL", "OLLAMA_BASE_URL", "SBA_API_EGRESS_URL", "OPENAI_BASE_URL"):
+            self.assertIn(name, failure["message"])
+
+    def test_dead_endpoints_are_all_named(self):
+        one, other = self.dead(), self.dead()
+        failure = self.failed({"INFERENCE_PROXY_URL": one, "SBA_API_EGRESS_URL": other + "/secret/path?key=1"})
+        self.assertEqual(len(failure["tried"]), 2)
+        self.assertIn("INFERENCE_PROXY_URL", failure["tried"][0])
+        self.assertIn(one, failure["tried"][0])
+        self.assertIn("SBA_API_EGRESS_URL", failure["tried"][1])
+        self.assertNotIn("secret", failure["message"])
+
+    def test_a_socket_that_is_not_there(self):
+        self.assertIn("/no/such.sock", self.failed({"INFERENCE_PROXY_URL": "http+unix://%2Fno%2Fsuch.sock"})["message"])
+
+    def test_a_url_that_is_none(self):
+        self.assertIn("OLLAMA_BASE_URL", self.failed({"OLLAMA_BASE_URL": "localhost:11434"})["message"])
+        self.assertNotIn("secret", self.failed({"OLLAMA_BASE_URL": "http://me:secret@localhost:1"})["message"])
+
+    def test_the_first_name_goes_before_the_second(self):
+        server = self.server({"content": "hello"})
+        run = self.run_plan({"INFERENCE_PROXY_URL": server.url, "OLLAMA_BASE_URL": self.dead()}, {})
+        self.assertEqual(run.reply["content"], "hello")
+
+    def test_a_unix_socket(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for form in FORMATS:
+                server = self.server({"content": "hello", "tool_calls": [CALL]}, listen=f"unix:{folder}/{form} %.sock")
+                self.assert_call(self.chat(server, form).reply)
+
+    def test_api_egress_where_the_worker_serves_nothing_allowed(self):
+        worker, egress = self.server(models={"other": {}}), self.server({"content": "hello"})
+        run = self.run_plan({"OLLAMA_BASE_URL": worker.url, "OPENAI_BASE_URL": egress.url + "/v1"}, {})
+        self.assertEqual(run.reply["content"], "hello")
+
+    def test_the_source_of_the_job(self):
+        worker, egress = self.server({"content": "worker"}), self.server({"content": "egress"})
+        environment = {"OLLAMA_BASE_URL": worker.url, "OPENAI_BASE_URL": egress.url + "/v1"}
+        self.assertEqual(self.run_plan(environment, {}, source="api_egress").reply["content"], "egress")
+        self.assertEqual(worker.requests, [])
+        self.assertEqual(self.run_plan(environment, {}, source="worker").reply["content"], "worker")
+        self.assertIn("SBA_API_EGRESS_URL", self.failed({"OLLAMA_BASE_URL": worker.url}, source="api_egress")["message"])
+
+    def test_the_first_allowed_model_that_is_served(self):
+        models = {"small:latest": {}, "big:70b": {}, "other": {}}
+        for preferred, allowed, wanted in ((None, ["none", "small", "big:70b"], "small"), ("big:70b", ["small", "big:70b"], "big:70b"),
+                                           ("other", ["small"], "small"), ("small:latest", ["big:70b", "small"], "small"),
+                                           ("none", ["none", "big:70b"], "big:70b")):
+            server = self.server({"content": "hello"}, models=models)
+            environment = {"OLLAMA_BASE_URL": server.url + "/", **({"INFERENCE_MODEL": preferred} if preferred else {})}
+            self.run_plan(environment, {}, allowed=allowed)
+            named = {request["body"]["model"] for request in server.requests if request["body"]}
+            self.assertEqual(named, {wanted})
+
+    def test_no_allowed_model_is_served(self):
+        server = self.server(models={"a": {}, "b": {}})
+        failure = self.failed({"OLLAMA_BASE_URL": server.url}, allowed=["x", "y"])
+        self.assertIn("serves none of the allowed models (x and y); it has a and b", failure["message"])
+        self.assertEqual([request["body"] for request in server.requests], [None])
+
+    def test_a_worker_that_is_no_ollama(self):
+        for suffix in ("", "/v1"):
+            server = self.server({"content": "hello"}, formats=["openai"])
+            self.assertEqual(self.run_plan({"OLLAMA_BASE_URL": server.url + suffix}, {}).reply["content"], "hello")
+
+    def test_an_egress_address_without_its_v1(self):
+        server = self.server({"content": "hello"})
+        self.assertEqual(self.run_plan({"SBA_API_EGRESS_URL": server.url}, {}).reply["content"], "hello")
+
+    def test_an_egress_that_lists_no_models(self):
+        server = self.server({"fault": "model_missing"}, {"content": "hello"}, models={"a": {}, "m": {}},
+                             probe_fault={"name": "status", "status": 404, "body": "no"})
+        run = self.run_plan({"SBA_API_EGRESS_URL": server.url + "/v1"}, {}, allowed=["a", "m"])
+        self.assertEqual([body["model"] for body in server.chats()], ["a", "m"])
+        self.assertEqual((run.reply["content"], run.sessions[1]["model"]), ("hello", "m"))
+
+    def test_lists_that_are_none(self):
+        for fault, word in (("html", "HTML"), ("empty", "empty"), ("invalid_json", "not JSON"), ("nothing", "failed"),
+                            ("busy", "busy"), ({"name": "huge", "bytes": 40 << 20}, "more than")):
+            server = self.server(probe_fault=fault)
+            self.assertIn(word, self.failed({"OLLAMA_BASE_URL": server.url})["message"])
+
+    def test_a_server_that_starts_late(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+        process = self.start({"OLLAMA_BASE_URL": f"http://127.0.0.1:{port}"}, {}, policy={"first": 2, "longest": 2})
+        first = process.stdout.readline()
+        server = self.server({"content": "hello"}, listen=f"127.0.0.1:{port}")
+        stdout, stderr = process.communicate(timeout=60)
+        self.assertIn("wait", json.loads(first))
+        self.assertEqual(Run(process, stdout, stderr).reply["content"], "hello")
+        self.assertEqual(len(server.chats()), 1)
+
+
+class Interrupts(InferenceCase):
+    def test_the_deadline_ends_every_wait(self):
+        for fault in ({"name": "silence", "seconds": 60}, {"name": "pause", "seconds": 60}):
+            started = time.monotonic()
+            for _, _, run in self.each({"content": "half of it", "fault": fault}, deadline=1):
+                self.assertEqual(run.failure["code"], "timeout")
+            self.assertLess(time.monotonic() - started, 12)
+
+    def test_sigterm_ends_every_wait(self):
+        for form, (variable, suffix) in FORMATS.items():
+            for fault in ({"name": "silence", "seconds": 60}, {"name": "pause", "seconds": 60}, "endless",
+                          {"name": "rate_limited", "retry_after": 60}):
+                server = self.server({"content": "half of it", "fault": fault})
+                process = self.start({variable: server.url + suffix}, {})
+                while not server.chats():
+                    time.sleep(0.01)
+                time.sleep(0.1)
+                started = time.monotonic()
+                process.send_signal(signal.SIGTERM)
+                stdout, stderr = process.communicate(timeout=30)
+                with self.subTest(form=form, fault=fault):
+                    self.assertLess(time.monotonic() - started, 3)
+                    run = Run(process, stdout, stderr)
+                    if fault != "endless":
+                        self.assertEqual(run.failure["code"], "cancelled")
+
+
+class Bounds(InferenceCase):
+    def test_time_grows_with_the_reply_and_no_faster(self):
+        """64 KiB and eight times as much in lines of one token: eight times the work, not sixty-four."""
+        costs = []
+        for size in (64 << 10, 512 << 10):
+            server = self.server({"content": "abcd" * (size // 4), "piece": 4, "completion_tokens": 1})
+            before = os.times().children_user
+            self.assertEqual(len(self.chat(server, "ollama", {}).reply["content"]), size)
+            costs.append(os.times().children_user - before)
+        self.assertLess(costs[1], costs[0] * 20)
+
+
+if __name__ == "__main__":
+    sba.main()

@@ -1,0 +1,78 @@
+-- SPDX-License-Identifier: Apache-2.0
+local calls = require "sba.inference.calls"
+local json = require "sba.util.json"
+
+describe("calls.arguments", function()
+  it("takes an object, in whatever form it comes", function()
+    for _, given in ipairs {
+      { a = 1 }, '{"a":1}', ' {"a":1}\n', '```json\n{"a":1}\n```', '```\n{"a":1}```', json.encode '{"a":1}',
+    } do
+      assert.are.same({ a = 1 }, (calls.arguments(given)))
+    end
+    for _, given in ipairs { "", "  ", "{}", "null", json.null, json.array {}, {}, "[]" } do
+      local arguments, mistake = calls.arguments(given)
+      assert.are.equal("{}", json.encode(arguments))
+      assert.is_nil(mistake)
+    end
+  end)
+
+  it("keeps large integers", function()
+    assert.are.same({ n = 9007199254740993 }, (calls.arguments '{"n":9007199254740993}'))
+  end)
+
+  it("says what is wrong with anything else", function()
+    for given, words in pairs {
+      ["{oops"] = "not JSON: line 1, column 2", ["[1]"] = "must be an object, not an array of 1",
+      ["1"] = "must be an object, not the number 1",
+      ["true"] = "not true", ['"text"'] = "a string, not an object", [1] = "the number 1",
+      [true] = "true", ['{"a":1'] = "the end of the text",
+    } do
+      local arguments, mistake = calls.arguments(given)
+      assert.is_nil(arguments)
+      assert.is_truthy(mistake:find(words, 1, true), mistake)
+      assert.is_nil(mistake:find "\n")
+    end
+  end)
+end)
+
+describe("calls.name", function()
+  local names = { "read_file", "run_command", "finish" }
+
+  it("finds what is meant", function()
+    for given, name in pairs {
+      read_file = "read_file", ReadFile = "read_file", ["read-file"] = "read_file", ["functions.read_file"] = "read_file",
+      [" read_file\n"] = "read_file", ["read_file()"] = "read_file", redfile = "read_file", Finish = "finish",
+    } do
+      assert.are.equal(name, calls.name(given, names), given)
+    end
+  end)
+
+  it("guesses nothing else", function()
+    for _, given in ipairs { "", "delete", "read", "x", ("read_file"):rep(100), (" "):rep(1000000), 1, {} } do
+      assert.is_nil(calls.name(given, names))
+    end
+  end)
+end)
+
+describe("calls.normal", function()
+  it("gives each call an id of its own", function()
+    local session = { calls = 0, ids = {} }
+    local given = {
+      { id = "a", name = "x" }, { id = "a", name = "x" }, { id = "", name = "x" }, { id = 7, name = "x" }, { id = "call_4", name = "x" },
+    }
+    local seen = {}
+    for _ = 1, 2 do
+      for _, call in ipairs((calls.normal(given, { "x" }, session))) do
+        assert.is_nil(seen[call.id])
+        seen[call.id] = true
+      end
+    end
+    assert.is_true(seen.a)
+  end)
+
+  it("keeps an unknown name, for the caller to refuse", function()
+    local list, notes = calls.normal({ { name = "nothing_like_it" }, { name = json.null } }, { "x_y" }, { calls = 0, ids = {} })
+    assert.are.same({ "nothing_like_it", "null" }, { list[1].name, list[2].name })
+    assert.are.same({}, notes)
+  end)
+end)

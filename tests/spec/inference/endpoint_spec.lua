@@ -1,0 +1,85 @@
+-- SPDX-License-Identifier: Apache-2.0
+local endpoint = require "sba.inference.endpoint"
+local wire = require "sba.inference.wire"
+
+local function variables(environment, source)
+  local list = {}
+  for i, candidate in ipairs((endpoint.candidates(environment, source))) do
+    list[i] = candidate.endpoint.variable .. " " .. candidate.endpoint.base
+  end
+  return list
+end
+
+describe("endpoint.candidates", function()
+  it("are those that the environment names, the worker's first", function()
+    local all = {
+      INFERENCE_PROXY_URL = "http://a//", OLLAMA_BASE_URL = "http://b", SBA_API_EGRESS_URL = "http://c/v1/", OPENAI_BASE_URL = "http://d",
+    }
+    assert.are.same({ "INFERENCE_PROXY_URL http://a", "SBA_API_EGRESS_URL http://c/v1" }, variables(all))
+    assert.are.same({ "INFERENCE_PROXY_URL http://a" }, variables(all, "worker"))
+    assert.are.same({ "SBA_API_EGRESS_URL http://c/v1" }, variables(all, "api_egress"))
+    all.INFERENCE_PROXY_URL, all.SBA_API_EGRESS_URL = "", nil
+    assert.are.same({ "OLLAMA_BASE_URL http://b", "OPENAI_BASE_URL http://d" }, variables(all))
+    local none, missing = endpoint.candidates({}, "worker")
+    assert.are.same({ {}, { "INFERENCE_PROXY_URL", "OLLAMA_BASE_URL" } }, { none, missing })
+  end)
+end)
+
+describe("endpoint.choose", function()
+  it("takes the first wanted model, under the job's name for it", function()
+    local served = { { name = "qwen3:8b" }, { name = "llama3:latest", entry = { a = 1 } } }
+    assert.are.same({ name = "llama3", entry = { a = 1 } }, endpoint.choose(served, { "none", "llama3", "qwen3:8b" }))
+    assert.is_nil(endpoint.choose(served, { "qwen3", "llama", "LLAMA3" }))
+  end)
+
+  it("wants INFERENCE_MODEL first, where the job allows it", function()
+    assert.are.same({ "b", "a" }, endpoint.wanted({ "a", "b" }, "b"))
+    assert.are.same({ "b", "a" }, endpoint.wanted({ "a", "b" }, "b:latest"))
+    assert.are.same({ "a", "b" }, endpoint.wanted({ "a", "b" }, "c"))
+  end)
+end)
+
+describe("wire.place", function()
+  it("shows neither names, passwords, paths nor queries", function()
+    for base, place in pairs {
+      ["http://localhost:11434/v1?key=x"] = "http://localhost:11434", ["http+unix://%2Frun%2Fa%20b.sock/x"] = "the socket /run/a b.sock",
+      ["https://me:secret@host/v1"] = "its URL", ["secret"] = "its URL",
+    } do
+      assert.are.equal(place, wire.place(base))
+    end
+  end)
+end)
+
+describe("wire.refusal", function()
+  local target = { base = "http://host" }
+
+  it("finds the words of an error in every form, and its cause", function()
+    for _, case in ipairs {
+      { 400, { error = "registry.ollama.ai/library/m:1 does not support tools" }, "tools_unsupported", "does not support tools" },
+      { 400, { error = '{"error":{"message":"too long","type":"exceed_context_size_error","n_ctx":4096}}' }, "context_cut", "too long" },
+      { 400, { error = { message = "x", code = "context_length_exceeded" } }, "context_cut", "x" },
+      { 400, { object = "error", message = "This model's maximum context length is 2048 tokens", code = 400 }, "context_cut", "2048" },
+      { 422, { detail = "no such field" }, "refused", "no such field" },
+      { 401, { error = "unauthorized", signin_url = "x" }, "refused", "unauthorized" },
+      { 429, { error = { message = "m", code = "insufficient_quota" } }, "quota", "m" },
+      { 529, "overloaded", "busy", "overloaded" },
+      { 502, "<html>\n</html>", "server_failed", "an HTML page" },
+      { 403, "", "refused", "an empty answer" }, { 507, "full", "refused", "full" },
+      { 500, { error = { code = 1 } }, "server_failed", '{"error":{"code":1}}' },
+    } do
+      local failure = wire.refusal(target, case[1], case[2])
+      assert.are.equal(case[3], failure.cause)
+      assert.is_truthy(failure.message:find(case[4], 1, true), failure.message)
+      assert.are.equal(case[3] == "context_cut" and "context_cut" or "inference_unavailable", failure.code)
+    end
+  end)
+
+  it("learns the window", function()
+    assert.are.equal(2048, wire.refusal(target, 400, { message = "maximum context length is 2048 tokens" }).context_length)
+    assert.are.equal(4096, wire.refusal(target, 400, { error = { type = "exceed_context_size_error", n_ctx = 4096 } }).context_length)
+  end)
+
+  it("cuts a long answer, between characters", function()
+    assert.is_true(#wire.refusal(target, 400, ("ü"):rep(10000)).message < 400)
+  end)
+end)

@@ -1,0 +1,83 @@
+-- SPDX-License-Identifier: Apache-2.0
+local retry = require "sba.inference.retry"
+
+local NOW <const> = 784111777000 -- Sun, 06 Nov 1994 08:49:37 GMT
+
+describe("retry.after", function()
+  it("reads seconds and dates", function()
+    for value, seconds in pairs {
+      ["0"] = 0, ["120"] = 120, [" 7 "] = 7, ["1.5"] = 1.5, ["Sun, 06 Nov 1994 08:49:37 GMT"] = 0, ["Sun, 06 Nov 1994 08:50:07 GMT"] = 30,
+      ["Sun, 06 Nov 1994 08:49:00 GMT"] = 0, ["Mon, 07 Nov 1994 08:49:37 GMT"] = 86400, ["Thu, 29 Feb 1996 08:49:37 GMT"] = 480 * 86400,
+      ["Fri, 01 Mar 1996 08:49:37 GMT"] = 481 * 86400, ["Wed, 01 Mar 2000 08:49:37 GMT"] = 1942 * 86400,
+    } do
+      assert.are.equal(seconds, retry.after(value, NOW), value)
+    end
+  end)
+
+  it("knows nothing of anything else", function()
+    for _, value in ipairs { "", "soon", "-1", "1e3", "1d", "2026-01-01",
+      "Sun, 06 Now 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 CET" } do
+      assert.is_nil(retry.after(value, NOW), value)
+    end
+    assert.is_nil(retry.after(nil))
+  end)
+end)
+
+describe("retry.wait", function()
+  it("grows with each try, up to its bound, and is the same for the same seed", function()
+    for seed = 1, 50 do
+      local policy, again, last = retry.policy(seed), retry.policy(seed), 0
+      for number = 1, 10 do
+        local wait = retry.wait(policy, number)
+        assert.are.equal(wait, retry.wait(again, number))
+        assert.is_true(wait > last or wait == policy.longest)
+        assert.is_true(wait <= policy.longest)
+        last = wait
+      end
+    end
+  end)
+
+  it("is never less than what the server asked for, and no more than a server may ask for", function()
+    local policy = retry.policy(1)
+    for _ = 1, 100 do
+      local wait = retry.wait(policy, 1, 7)
+      assert.is_true(wait >= 7 and wait < 8.5)
+    end
+    assert.is_true(retry.wait(policy, 1, 1e9) < policy.longest_asked + 2)
+  end)
+end)
+
+describe("retry.run", function()
+  local policy
+
+  before_each(function()
+    policy = retry.policy(1)
+    policy.first, policy.longest, policy.tries = 0.001, 0.002, 5
+  end)
+
+  local function run(failures)
+    local tries, waits = 0, 0
+    local value, failure = retry.run(policy, function(number)
+      tries = tries + 1
+      assert.are.equal(tries, number)
+      if failures[tries] then return nil, failures[tries] end
+      return "value"
+    end, function() waits = waits + 1 end)
+    assert.are.equal(tries - 1, waits)
+    return value, failure, tries
+  end
+
+  it("tries passing failures again, and no others", function()
+    local value, _, tries = run { { passing = true }, { passing = true } }
+    assert.are.same({ "value", 3 }, { value, tries })
+    local _, failure, once = run { { passing = false, code = "x" } }
+    assert.are.same({ "x", 1, 1 }, { failure.code, once, failure.tries })
+  end)
+
+  it("gives up after so many tries, and sooner where once more is all that helps", function()
+    local many, few = {}, {}
+    for i = 1, 9 do many[i], few[i] = { passing = true }, { passing = true, once = true } end
+    assert.are.equal(5, (select(3, run(many))))
+    assert.are.equal(2, (select(3, run(few))))
+  end)
+end)
