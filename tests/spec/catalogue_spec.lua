@@ -39,7 +39,7 @@ describe("the catalogue", function()
       ["has no function run"] = module { run = 1 },
       ["has no arguments schema of type object"] = module { arguments = {} },
       ["has a check that is no function"] = module { check = "x" },
-      ["arguments: schema.additionalPropertys: is no known keyword"] = module { arguments = { type = "object", additionalPropertys = false } },
+      ["arguments: schema.additionalProps: is no known keyword"] = module { arguments = { type = "object", additionalProps = false } },
       ["result: schema.type: has the unknown type 'map'"] = module { result = { type = "map" } },
     } do
       local ok, message = pcall(catalogue_of({ test_step = wrong }).all)
