@@ -105,12 +105,12 @@ static struct read_options check_read_options(lua_State *L, int index)
 // The buffer that all reads share, pushed: fresh memory for each would cost more than the reading of most files.
 static struct buffer *push_shared_buffer(lua_State *L)
 {
-    static const char key[] = "native.folder.content";
-    if (lua_getfield(L, LUA_REGISTRYINDEX, key) == LUA_TUSERDATA)
+    static const char key = 0; // its address is the name
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &key) == LUA_TUSERDATA)
         return lua_touserdata(L, -1);
     struct buffer *buffer = bind_new_buffer(L);
     lua_pushvalue(L, -1);
-    lua_setfield(L, LUA_REGISTRYINDEX, key);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &key);
     return buffer;
 }
 
