@@ -43,7 +43,10 @@ end
 local function failure_of(outcome, arguments, job_context)
   local command = shown(arguments)
   local messages = {
-    timeout = { "timeout", ("the command `%s` ran longer than its timeout of %s s and was ended"):format(command, arguments.timeout_seconds) },
+    timeout = {
+      "timeout",
+      ("the command `%s` ran longer than its timeout of %s s and was ended"):format(command, arguments.timeout_seconds),
+    },
     deadline = { "timeout", ("the job's time was up while the command `%s` ran"):format(command) },
     cancelled = { "cancelled", ("the job was cancelled while the command `%s` ran"):format(command) },
     output_limit = {
