@@ -233,6 +233,9 @@ class Broken(InferenceCase):
         server = self.server({"content": "half", "fault": "error_event"}, {"content": "whole"})
         self.assertEqual(self.chat(server, "openai").reply["content"], "whole")
 
+    def test_a_line_in_the_middle_that_is_no_json(self):
+        self.assert_tried_again("noise")
+
     def test_closed_without_a_byte(self):
         # On a connection that was used before, curl itself asks again.
         for _, server, run in self.each({"fault": "nothing"}, {"content": "whole"}):
@@ -338,7 +341,7 @@ class Refusals(InferenceCase):
         self.assert_refused({"name": "huge", "bytes": 50 << 20}, "too_large", "more than")
 
     def test_an_endless_reply(self):
-        self.assert_refused("endless", "too_large", "more than")
+        self.assert_refused("endless", "too_large", "a reply of more than 4194304 bytes")
 
     def test_terminal_sequences_of_a_server_stay_words(self):
         fault = {"name": "status", "status": 400, "body": '{"error":"a\\u001b[2Jb\\nc"}'}
@@ -503,6 +506,14 @@ class Endpoints(InferenceCase):
         self.assertIn("OLLAMA_BASE_URL", self.failed({"OLLAMA_BASE_URL": "localhost:11434"})["message"])
         self.assertNotIn("secret", self.failed({"OLLAMA_BASE_URL": "http://me:secret@localhost:1"})["message"])
 
+    def test_the_environments_proxy(self):
+        proxy = self.dead().replace("//", "//me:secret@")
+        failure = self.failed({"OLLAMA_BASE_URL": "http://models.example:11434", "HTTP_PROXY": proxy})
+        self.assertIn(proxy.split("@")[1], failure["message"])
+        self.assertNotIn("secret", failure["message"])
+        server = self.server({"content": "hello"})
+        self.assertEqual(self.run_plan({"OLLAMA_BASE_URL": server.url, "http_proxy": proxy}, {}).reply["content"], "hello")
+
     def test_the_first_name_goes_before_the_second(self):
         server = self.server({"content": "hello"})
         run = self.run_plan({"INFERENCE_PROXY_URL": server.url, "OLLAMA_BASE_URL": self.dead()}, {})
@@ -579,6 +590,11 @@ class Endpoints(InferenceCase):
 
 
 class Interrupts(InferenceCase):
+    def test_the_deadline_ends_the_search_for_a_model(self):
+        server = self.server(probe_fault={"name": "silence", "seconds": 60})
+        for environment in ({"OLLAMA_BASE_URL": server.url}, {"OPENAI_BASE_URL": server.url + "/v1"}):
+            self.assertEqual(self.run_plan(environment, {}, deadline=0.5).failure["code"], "timeout")
+
     def test_the_deadline_ends_every_wait(self):
         for fault in ({"name": "silence", "seconds": 60}, {"name": "pause", "seconds": 60}):
             started = time.monotonic()
@@ -588,7 +604,7 @@ class Interrupts(InferenceCase):
 
     def test_sigterm_ends_every_wait(self):
         for form, (variable, suffix) in FORMATS.items():
-            for fault in ({"name": "silence", "seconds": 60}, {"name": "pause", "seconds": 60}, "endless",
+            for fault in ({"name": "silence", "seconds": 60}, {"name": "pause", "seconds": 60}, {"name": "endless", "pause": 0.02},
                           {"name": "rate_limited", "retry_after": 60}):
                 server = self.server({"content": "half of it", "fault": fault})
                 process = self.start({variable: server.url + suffix}, {})
@@ -601,8 +617,7 @@ class Interrupts(InferenceCase):
                 with self.subTest(form=form, fault=fault):
                     self.assertLess(time.monotonic() - started, 3)
                     run = Run(process, stdout, stderr)
-                    if fault != "endless":
-                        self.assertEqual(run.failure["code"], "cancelled")
+                    self.assertEqual(run.failure["code"], "cancelled")
 
 
 class Bounds(InferenceCase):

@@ -13,8 +13,9 @@ Instead of an answer:
 In the stream:
     calls_on_done           all calls on Ollama's last line    no_done       the last line or [DONE] is missing
     error_midstream         an error after the first line      cut_midline   closed in the middle of a line
-    unended                 ends in good order after the first line          endless   never ends
+    unended                 ends in good order after the first line          endless   never ends; "pause" seconds between its lines
     pause                   "seconds" after the first line     byte_by_byte  one byte at a time
+    noise                   a line that is no JSON after the first
     keep_alives             comment and blank lines between the events       crlf      lines end CR LF
     error_event             an "error:" line, as older llama-server has it   not_streamed   one JSON object although a stream was asked for
 
@@ -115,10 +116,12 @@ def instead(fault, answer, stopping, ollama=True):
     return True
 
 
-def endless(answer, writer, stopping):
+def endless(fault, answer, writer, stopping):
     answer.keep = False
     while not stopping.is_set():
         answer.chunk(writer.endless_line())
+        if fault.get("pause"):
+            stopping.wait(fault.get("pause"))
 
 
 def bent(fault, lines):
@@ -138,7 +141,7 @@ def is_last(line):
 def stream(fault, answer, writer, stopping):
     """Streams a reply, bent by the fault."""
     if fault.name == "endless":
-        return endless(answer, writer, stopping)
+        return endless(fault, answer, writer, stopping)
     for index, line in enumerate(bent(fault, writer.lines())):
         if fault.name == "no_done" and (is_last(line) or b'"choices": []' in line):
             continue
@@ -152,6 +155,8 @@ def stream(fault, answer, writer, stopping):
         if index == 0 and fault.name == "error_event":
             answer.chunk(b'error: {"code":500,"message":"slot unavailable","type":"server_error"}\n\n')
             break
+        if index == 0 and fault.name == "noise":
+            answer.chunk(b"data: upstream timed out\n\n")
         if index == 0 and fault.name == "unended":
             break
         if index == 0 and fault.name == "pause":

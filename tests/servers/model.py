@@ -123,7 +123,7 @@ class Ollama:
         return json.dumps({"error": text}).encode() + b"\n"
 
     def endless_line(self):
-        return self.line({"content": "again and again "})
+        return self.line({"content": "again and again " * 16})
 
     def whole(self):
         reply = self.reply
@@ -190,7 +190,7 @@ class OpenAI:
         return b"data: " + json.dumps({"error": {"message": text, "type": "api_error", "code": 500}}).encode() + b"\n\n"
 
     def endless_line(self):
-        return self.event({"content": "again and again "})
+        return self.event({"content": "again and again " * 16})
 
     def whole(self):
         reply = self.reply

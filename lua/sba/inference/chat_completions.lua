@@ -183,13 +183,14 @@ end
 ---@param builder table of inference.reply
 ---@return { done_reason: string, prompt_tokens: integer?, completion_tokens: integer? }?, inference.failure?
 function chat_completions.read(endpoint, exchange, builder)
-  local calls, outcome = new_assembly(), {}
+  local calls, outcome, begun = new_assembly(), {}, false
   local next_value = values_of(endpoint, exchange)
   while true do
     local value, failed = next_value()
-    if failed then return nil, wire.failure(endpoint, failed) end
+    if failed then return nil, wire.unread(endpoint, failed, begun) end
     if not value or value == stream.DONE then break end
     if value.error and value.error ~= json.null then return nil, wire.broken(endpoint, value) end
+    begun = true
     local ok, failure = add(builder, calls, outcome, value)
     if not ok then return nil, wire.failure(endpoint, failure) end
   end

@@ -144,14 +144,15 @@ end
 ---@param builder table of inference.reply
 ---@return { done_reason: string, prompt_tokens: integer?, completion_tokens: integer? }?, inference.failure?
 function ollama.read(endpoint, exchange, builder)
-  local next_line = stream.ndjson(function() return exchange:line("lf") end)
+  local next_line, begun = stream.ndjson(function() return exchange:line("lf") end), false
   while true do
     local line, failed = next_line()
-    if failed then return nil, wire.failure(endpoint, failed) end
+    if failed then return nil, wire.unread(endpoint, failed, begun) end
     if not line then return nil, wire.cut_off(endpoint) end
     if line.error then return nil, wire.broken(endpoint, line) end
     local ok, failure = add(builder, line)
     if not ok then return nil, wire.failure(endpoint, failure) end
+    begun = true
     if line.done == true then
       return {
         done_reason = type(line.done_reason) == "string" and line.done_reason or "stop",

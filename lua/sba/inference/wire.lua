@@ -225,6 +225,17 @@ function wire.post(endpoint, path, body, accept)
   })
 end
 
+---What is no JSON in the middle of a reply is as if it had been cut off there: something between the server and us broke it.
+---@param endpoint inference.endpoint
+---@param failed { code: string, message: string }
+---@param begun boolean whether something of the reply was there
+---@return inference.failure
+function wire.unread(endpoint, failed, begun)
+  local failure = wire.failure(endpoint, failed)
+  failure.passing = failure.passing or begun and failure.cause == "bad_answer"
+  return failure
+end
+
 ---The failure of a reply that ended before its end.
 ---@param endpoint inference.endpoint
 ---@return inference.failure

@@ -1,0 +1,26 @@
+-- SPDX-License-Identifier: Apache-2.0
+local interrupt = require "native.interrupt"
+
+describe("interrupt.sleep", function()
+  after_each(function() interrupt.set_deadline(1e9) end)
+
+  it("waits that long, and not at all for nothing", function()
+    local started = interrupt.now()
+    assert.is_true(interrupt.sleep(0.05))
+    assert.is_true(interrupt.sleep(0))
+    assert.is_true(interrupt.now() - started >= 0.049)
+  end)
+
+  it("ends at the deadline", function()
+    interrupt.set_deadline(0.05)
+    local ok, failure = interrupt.sleep(1000)
+    assert.are.same({ nil, "timeout" }, { ok, failure.code })
+    assert.are.equal("timeout", (select(2, interrupt.sleep(0))).code)
+  end)
+
+  it("refuses what is no time", function()
+    for _, seconds in ipairs { -1, 0 / 0, math.huge, "x" } do
+      assert.has_error(function() interrupt.sleep(seconds) end)
+    end
+  end)
+end)
