@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- lua/types/native.lua says what C offers, no more and no less.
 
-local types = arg[0]:match("^(.*)/tests/") .. "/lua/types/native.lua"
+local types = arg[0]:match("^(.*)tests/") .. "lua/types/native.lua"
 
 ---What the definitions declare.
 ---@return table<string, table<string, true>> modules "native.text" -> names of functions and values
@@ -56,8 +56,7 @@ describe("lua/types/native.lua", function()
     for name in pairs(offered(package.preload)) do require(name) end
     local actual = {}
     for name, metatable in pairs(offered(debug.getregistry())) do
-      assert.is_table(metatable.__index, name .. " has no table of methods")
-      actual[name] = names_of(metatable.__index)
+      if metatable.__index then actual[name] = names_of(metatable.__index) end -- else it only owns something in C
     end
     assert.same(handles, actual)
   end)
