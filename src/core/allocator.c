@@ -2,6 +2,8 @@
 // Memory for Lua, see allocator.h.
 #include "core/allocator.h"
 
+#include "core/memory.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,7 +46,7 @@ static void give(void *memory, size_t size)
 {
     struct block *block = memory;
     if (size > SMALL) {
-        free(memory);
+        memory_resize(memory, size, 0);
     } else if (size > 0) {
         block->next = free_blocks[class_of(size)];
         free_blocks[class_of(size)] = block;
@@ -61,10 +63,10 @@ void *allocator(void *unused, void *block, size_t old_size, size_t size)
         return NULL;
     }
     if (old_size > SMALL && size > SMALL)
-        return realloc(block, size);
+        return memory_resize(block, old_size, size);
     if (old_size > 0 && old_size <= SMALL && size <= SMALL && class_of(old_size) == class_of(size))
         return block;
-    void *fresh = size > SMALL ? malloc(size) : take_small(size);
+    void *fresh = size > SMALL ? memory_resize(NULL, 0, size) : take_small(size);
     if (fresh && old_size > 0) {
         memcpy(fresh, block, old_size < size ? old_size : size);
         give(block, old_size);

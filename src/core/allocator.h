@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for Lua: small blocks from chunks that are never given back, in lists by size; large ones from malloc. Lua
-// knows the size of what it frees, so that a block needs no head. About twice as fast as musl's malloc at this, and a
-// start takes a few system calls instead of hundreds.
+// Memory for Lua: small blocks from chunks that are never given back, in lists by size; others as memory.h has them.
+// Lua knows the size of what it frees, so that a block needs no head. About twice as fast as musl's malloc at this, and
+// a start takes a few system calls instead of hundreds.
 #ifndef SBA_CORE_ALLOCATOR_H
 #define SBA_CORE_ALLOCATOR_H
 

@@ -81,7 +81,8 @@ static int pass_chunk(int fd, struct pass *pass, const struct read_options *opti
         size = room;
         result->truncated = true;
     }
-    memmove(chunk, part, size);
+    if (part > chunk)
+        memmove(chunk, part, size);
     content->size += size;
     *kept += size;
     return 1;
