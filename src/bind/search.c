@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const char regex_type[] = "native.search.regex";
-static const char search_type[] = "native.search.search";
+static const char search_type[] = "native search"; // never seen by Lua code
 
 // What a call holds while Lua can raise.
 struct search {
