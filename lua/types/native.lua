@@ -99,11 +99,13 @@ local process = {}
 ---@field output string UTF-8; both as they came, at most 16 KiB: head and tail, with the count left out between them
 ---@field duration_ms integer
 ---@field cpu_time_ms integer of the command and its waited-for children
----@field max_rss_bytes integer
+---@field max_rss_bytes integer as the kernel counts it: never less than the runner's own was when the command started
 
 ---Runs one command to its end and collects its output. At timeout, deadline, cancel and output limit its whole tree gets SIGTERM, 2 s
----later SIGKILL; output until then is kept. What it left running when it exited by itself lives on until finish().
----Errors: not_found (with what would help), permission_denied, not_executable, out_of_processes, invalid.
+---later SIGKILL; output until then is kept. What it left running when it exited by itself lives on until finish() or until a deadline
+---or cancel ends another command. All children of the runner are reaped here, those of io.popen too.
+---Errors: not_found (with what would help), permission_denied, not_executable, too_large (arguments and environment), out_of_processes,
+---too_many_files, out_of_memory, invalid.
 ---@param options native.process.options
 ---@return native.process.outcome|nil, native.failure?
 function process.run(options) end

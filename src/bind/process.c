@@ -1,199 +1,237 @@
 // SPDX-License-Identifier: Apache-2.0
-// native.process: commands and their trees.
+// native.process: runs commands, ends what they leave behind.
 #include "core/process.h"
 
 #include "bind/bind.h"
-#include "core/process_text.h"
-#include "core/tree.h"
+#include "core/signal_name.h"
 
 #include <string.h>
-#include <sys/resource.h>
 
-static const char run_type[] = "native process run"; // never seen by Lua code
-
-// What a run holds while Lua can raise an error.
-struct run_box {
-    struct process_outcome outcome;
-    struct process_text out, err;
-    struct buffer blend;
-    lua_State *L;
-    int tick; // stack index of the function, 0: none
-    bool raised;
-};
-
-static int run_gc(lua_State *L)
+static int free_outcome(lua_State *L)
 {
-    struct run_box *box = luaL_checkudata(L, 1, run_type);
-    process_outcome_free(&box->outcome);
-    buffer_free(&box->out.copy);
-    buffer_free(&box->err.copy);
-    buffer_free(&box->blend);
+    process_outcome_free(lua_touserdata(L, 1));
     return 0;
 }
 
-static const char *const option_names[] = {
-    "argv", "env", "directory", "stdin", "timeout", "output_limit", "on_output_limit", "tick", "tick_interval", NULL,
-};
+static const luaL_Reg outcome_metamethods[] = {{"__gc", free_outcome}, {"__close", free_outcome}, {NULL, NULL}};
 
-// The strings of option name, NULL-terminated, in memory of the Lua state (left on the stack).
-static char **string_list(lua_State *L, const char *name)
+// Pushes an empty outcome that Lua owns.
+static struct process_outcome *new_outcome(lua_State *L)
 {
-    if (lua_getfield(L, 1, name) != LUA_TTABLE)
+    struct process_outcome *outcome = lua_newuserdatauv(L, sizeof *outcome, 0);
+    *outcome = (struct process_outcome){0};
+    if (luaL_newmetatable(L, "native.process.outcome"))
+        luaL_setfuncs(L, outcome_metamethods, 0);
+    lua_setmetatable(L, -2);
+    return outcome;
+}
+
+static const char *check_string(lua_State *L, int list, lua_Integer i, const char *name, struct error *error)
+{
+    size_t size;
+    lua_rawgeti(L, list, i);
+    if (lua_type(L, -1) != LUA_TSTRING)
         luaL_argerror(L, 1, lua_pushfstring(L, "option '%s' must be a list of strings", name));
-    lua_Integer count = luaL_len(L, -1);
-    char **list = lua_newuserdatauv(L, (size_t)(count + 1) * sizeof *list, 0);
-    for (lua_Integer i = 0; i < count; i++) {
-        size_t size;
-        lua_rawgeti(L, -2, i + 1);
-        list[i] = (char *)lua_tolstring(L, -1, &size);
-        if (!list[i] || strlen(list[i]) != size)
-            luaL_argerror(L, 1, lua_pushfstring(L, "option '%s' must be a list of strings without NUL", name));
-        lua_pop(L, 1);
+    const char *text = lua_tolstring(L, -1, &size);
+    lua_pop(L, 1); // the list, which the caller keeps, holds it
+    if (strlen(text) == size)
+        return text;
+    error_set(error, "invalid", 0, "cannot run a command: entry %d of %s holds a NUL byte", (int)i, name);
+    return NULL;
+}
+
+// Pushes a copy of the option's list, so that nobody changes it meanwhile, and an array of its strings with NULL at its
+// end. NULL: an error is filled.
+static const char *const *check_strings(lua_State *L, int index, const char *name, struct error *error)
+{
+    if (lua_getfield(L, index, name) != LUA_TTABLE)
+        luaL_argerror(L, 1, lua_pushfstring(L, "option '%s' must be a list of strings", name));
+    lua_Integer count = (lua_Integer)lua_rawlen(L, -1);
+    int from = lua_gettop(L);
+    lua_createtable(L, (int)count, 0);
+    const char **strings = lua_newuserdatauv(L, ((size_t)count + 1) * sizeof *strings, 0);
+    for (lua_Integer i = 1; i <= count; i++) {
+        lua_rawgeti(L, from, i);
+        lua_rawseti(L, from + 1, i);
+        strings[i - 1] = check_string(L, from + 1, i, name, error);
+        if (!strings[i - 1])
+            return NULL;
     }
-    list[count] = NULL;
-    return list;
+    strings[count] = NULL;
+    return strings;
 }
 
-static int on_tick(void *context)
+static int64_t check_seconds(lua_State *L, int index, const char *name, lua_Number otherwise, lua_Number above)
 {
-    struct run_box *box = context;
-    lua_pushvalue(box->L, box->tick);
-    if (lua_pcall(box->L, 0, 0, 0) == LUA_OK)
-        return 0;
-    box->raised = true; // the error stays on the stack
-    box->tick = 0;
-    return 1;
+    lua_Number seconds = bind_option_number(L, index, name, otherwise);
+    if (!(seconds > above))
+        luaL_argerror(L, index, lua_pushfstring(L, "option '%s' must be more than %f", name, above));
+    return seconds < 9e15 ? (int64_t)(seconds * 1000) + 1 : INT64_MAX;
 }
 
-static int tick_once(void *context)
-{
-    const struct run_box *box = context;
-    return box->tick ? on_tick(context) : 0;
-}
+// What tick needs: the function lies at the top of the stack when the command starts.
+struct ticker {
+    lua_State *L;
+    int function;
+    bool failed; // its error is on the stack
+};
 
-static void read_options(lua_State *L, struct process_options *options, struct run_box *box)
+// Where the job must stop, the error is most likely that of a stopped Lua function, and the command ends anyway.
+static bool call_tick(void *data)
 {
-    static const char *const past_limit[] = {"kill", "discard", NULL};
-    lua_Number timeout = bind_option_number(L, 1, "timeout", -1);
-    lua_Number interval = bind_option_number(L, 1, "tick_interval", 0.1);
-    options->argv = string_list(L, "argv");
-    luaL_argcheck(L, options->argv[0], 1, "option 'argv' is empty");
-    options->environment = string_list(L, "env");
-    lua_getfield(L, 1, "directory");
-    options->directory = bind_check_directory(L, lua_gettop(L));
-    options->input = bind_option_string(L, 1, "stdin", &options->input_size);
-    options->timeout = timeout < 0 ? -1 : timeout < 9e15 ? (int64_t)(timeout * 1000) : INT64_MAX / 2;
-    options->output_limit = (size_t)bind_option_integer(L, 1, "output_limit", 0, 0);
-    lua_getfield(L, 1, "on_output_limit");
-    options->discard = luaL_checkoption(L, lua_gettop(L), "kill", past_limit) == 1;
-    options->tick_interval = interval > 0.001 ? (int64_t)(interval * 1000) : 1;
-    if (lua_getfield(L, 1, "tick") != LUA_TNIL) {
-        luaL_checktype(L, -1, LUA_TFUNCTION);
-        box->tick = lua_gettop(L);
-        options->tick = tick_once;
-        options->tick_context = box;
+    struct ticker *ticker = data;
+    lua_pushvalue(ticker->L, ticker->function);
+    if (lua_pcall(ticker->L, 0, 0, 0) == LUA_OK)
+        return true;
+    if (interrupt_reason() != INTERRUPT_NONE) {
+        lua_pop(ticker->L, 1);
+        return true;
     }
+    ticker->failed = true;
+    return false;
 }
 
-static void set_integer(lua_State *L, const char *name, lua_Integer value)
+static void set_integer(lua_State *L, const char *name, int64_t value)
 {
-    lua_pushinteger(L, value);
+    lua_pushinteger(L, (lua_Integer)value);
     lua_setfield(L, -2, name);
 }
 
-static void set_text(lua_State *L, const char *name, const char *flag, const struct process_text *text)
+static void set_buffer(lua_State *L, const char *name, struct buffer *buffer)
 {
-    lua_pushlstring(L, text->bytes ? text->bytes : "", text->size);
+    lua_pushlstring(L, buffer->size ? buffer->data : "", buffer->size);
+    buffer_free(buffer);
     lua_setfield(L, -2, name);
-    lua_pushboolean(L, text->truncated);
-    lua_setfield(L, -2, flag);
 }
 
-static int prepare_texts(struct run_box *box, const struct process_options *options)
+static void push_outcome(lua_State *L, struct process_outcome *outcome)
 {
-    struct process_outcome *outcome = &box->outcome;
-    if (process_text(&outcome->out, options->output_limit, &box->out) < 0 ||
-        process_text(&outcome->err, options->output_limit - box->out.size, &box->err) < 0 ||
-        process_blend(outcome, &box->blend) < 0)
-        return -1;
-    // Repair can make a text longer than what was printed.
-    if (outcome->end == PROCESS_EXIT && !options->discard && (box->out.truncated || box->err.truncated))
-        outcome->end = PROCESS_OUTPUT_LIMIT;
-    return 0;
-}
-
-static void push_outcome(lua_State *L, const struct run_box *box)
-{
-    static const char *const ends[] = {"exit", "timeout", "deadline", "cancelled", "output_limit", "tick"};
-    const struct process_outcome *outcome = &box->outcome;
+    static const char *const endings[] = {
+        [PROCESS_EXIT] = "exit",           [PROCESS_TIMEOUT] = "timeout",           [PROCESS_DEADLINE] = "deadline",
+        [PROCESS_CANCELLED] = "cancelled", [PROCESS_OUTPUT_LIMIT] = "output_limit",
+    };
     lua_createtable(L, 0, 13);
-    lua_pushstring(L, ends[outcome->end]);
+    lua_pushstring(L, endings[outcome->ending]);
     lua_setfield(L, -2, "ended");
-    if (outcome->signal) {
-        lua_pushstring(L, process_signal_name(outcome->signal));
-        lua_setfield(L, -2, "signal");
-    } else {
+    if (outcome->exit_code >= 0)
         set_integer(L, "exit_code", outcome->exit_code);
+    if (outcome->signal) {
+        char name[SIGNAL_NAME_SIZE];
+        signal_name(outcome->signal, name);
+        lua_pushstring(L, name);
+        lua_setfield(L, -2, "signal");
     }
-    set_text(L, "stdout", "stdout_truncated", &box->out);
-    set_text(L, "stderr", "stderr_truncated", &box->err);
-    set_integer(L, "stdout_bytes", (lua_Integer)outcome->out.seen);
-    set_integer(L, "stderr_bytes", (lua_Integer)outcome->err.seen);
-    lua_pushlstring(L, box->blend.size ? box->blend.data : "", box->blend.size);
-    lua_setfield(L, -2, "output");
+    set_buffer(L, "stdout", &outcome->out.text);
+    set_buffer(L, "stderr", &outcome->err.text);
+    lua_pushboolean(L, outcome->out.truncated);
+    lua_setfield(L, -2, "stdout_truncated");
+    lua_pushboolean(L, outcome->err.truncated);
+    lua_setfield(L, -2, "stderr_truncated");
+    set_integer(L, "stdout_bytes", (int64_t)outcome->out.printed);
+    set_integer(L, "stderr_bytes", (int64_t)outcome->err.printed);
+    set_buffer(L, "output", &outcome->output);
     set_integer(L, "duration_ms", outcome->duration);
     set_integer(L, "cpu_time_ms", outcome->cpu_time);
-    set_integer(L, "max_rss_bytes", outcome->max_rss);
+    set_integer(L, "max_rss_bytes", (int64_t)outcome->max_rss);
+}
+
+static void check_options(lua_State *L)
+{
+    static const char *const names[] = {
+        "argv", "env",           "directory", "stdin", "timeout", "output_limit", "on_output_limit",
+        "tick", "tick_interval", NULL};
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_settop(L, 1);
+    bind_check_options(L, 1, names);
+}
+
+static size_t check_output_limit(lua_State *L)
+{
+    lua_Integer limit = bind_option_integer(L, 1, "output_limit", -1, 0);
+    luaL_argcheck(L, limit >= 0, 1, "option 'output_limit' is missing");
+    return (size_t)limit;
+}
+
+static int check_directory(lua_State *L)
+{
+    lua_getfield(L, 1, "directory"); // stays on the stack: a tick may take it out of the table
+    return bind_check_directory(L, -1);
+}
+
+static bool check_end_at_limit(lua_State *L)
+{
+    static const char *const choices[] = {"kill", "discard", NULL};
+    lua_getfield(L, 1, "on_output_limit");
+    bool end = luaL_checkoption(L, -1, NULL, choices) == 0;
+    lua_pop(L, 1);
+    return end;
+}
+
+static bool check_tick(lua_State *L, struct ticker *ticker)
+{
+    int type = lua_getfield(L, 1, "tick");
+    if (type != LUA_TNIL && type != LUA_TFUNCTION)
+        luaL_argerror(L, 1, "option 'tick' must be a function");
+    ticker->L = L;
+    ticker->function = lua_gettop(L);
+    return type == LUA_TFUNCTION;
 }
 
 // run(options) -> outcome | nil, failure
 static int f_run(lua_State *L)
 {
     struct error error = {0};
-    struct process_options options = {0};
-    luaL_checktype(L, 1, LUA_TTABLE);
-    bind_check_options(L, 1, option_names);
-    struct run_box *box = lua_newuserdatauv(L, sizeof *box, 0);
-    *box = (struct run_box){.L = L};
-    luaL_setmetatable(L, run_type);
-    read_options(L, &options, box);
-    luaL_checkstack(L, 8, NULL);
-    int failed = process_run(&options, &box->outcome, &error);
-    if (box->raised)
-        return lua_error(L);
-    if (failed < 0)
+    struct ticker ticker = {0};
+    check_options(L);
+    lua_getfield(L, 1, "stdin"); // stays on the stack, as the directory does
+    struct process_options options = {
+        .directory = check_directory(L),
+        .timeout = check_seconds(L, 1, "timeout", 9e15, 0),
+        .output_limit = check_output_limit(L),
+        .end_at_limit = check_end_at_limit(L),
+        .tick_interval = check_seconds(L, 1, "tick_interval", 0.1, 0),
+        .data = &ticker,
+    };
+    options.input = bind_option_string(L, 1, "stdin", &options.input_size);
+    options.tick = check_tick(L, &ticker) ? call_tick : NULL;
+    options.argv = check_strings(L, 1, "argv", &error);
+    options.env = options.argv ? check_strings(L, 1, "env", &error) : NULL;
+    if (!options.env)
         return bind_fail(L, &error);
-    if (prepare_texts(box, &options) < 0)
-        return luaL_error(L, "out of memory");
-    push_outcome(L, box);
+    luaL_argcheck(L, options.argv[0], 1, "option 'argv' must not be empty");
+    struct process_outcome *outcome = new_outcome(L);
+    luaL_checkstack(L, LUA_MINSTACK, NULL);
+
+    int status = process_run(&options, outcome, &error);
+    if (ticker.failed) {
+        process_outcome_free(outcome);
+        error_clear(&error);
+        return lua_error(L);
+    }
+    if (status < 0)
+        return bind_fail(L, &error);
+    push_outcome(L, outcome);
     return 1;
 }
 
-// finish(grace seconds) -> count
+// finish(grace) -> count
 static int f_finish(lua_State *L)
 {
     lua_Number grace = luaL_checknumber(L, 1);
-    luaL_argcheck(L, grace >= 0 && grace <= 3600, 1, "must be from 0 to 3600 seconds");
-    lua_pushinteger(L, tree_finish((int)(grace * 1000)));
+    luaL_argcheck(L, grace >= 0 && grace < 9e15, 1, "must be seconds, not negative");
+    lua_pushinteger(L, (lua_Integer)process_finish((int64_t)(grace * 1000)));
     return 1;
 }
 
-static int64_t cpu_time(const struct rusage *usage)
-{
-    return (int64_t)(usage->ru_utime.tv_sec + usage->ru_stime.tv_sec) * 1000 +
-           (usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) / 1000;
-}
-
-// usage() -> {cpu_time_ms =, max_rss_bytes =}
+// usage() -> {cpu_time_ms=, max_rss_bytes=}
 static int f_usage(lua_State *L)
 {
-    struct rusage own, children;
-    getrusage(RUSAGE_SELF, &own);
-    getrusage(RUSAGE_CHILDREN, &children);
+    int64_t cpu_time;
+    uint64_t max_rss;
+    process_usage(&cpu_time, &max_rss);
     lua_createtable(L, 0, 2);
-    set_integer(L, "cpu_time_ms", cpu_time(&own) + cpu_time(&children));
-    set_integer(L, "max_rss_bytes",
-                (own.ru_maxrss > children.ru_maxrss ? own.ru_maxrss : children.ru_maxrss) * (lua_Integer)1024);
+    set_integer(L, "cpu_time_ms", cpu_time);
+    set_integer(L, "max_rss_bytes", (int64_t)max_rss);
     return 1;
 }
 
@@ -210,10 +248,6 @@ static const luaL_Reg functions[] = {
 
 int luaopen_native_process(lua_State *L)
 {
-    luaL_newmetatable(L, run_type);
-    lua_pushcfunction(L, run_gc);
-    lua_setfield(L, -2, "__gc");
-    lua_pop(L, 1);
     luaL_newlib(L, functions);
     return 1;
 }

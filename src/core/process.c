@@ -1,355 +1,346 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs one command: pipes, poll, limits, ends. See process.h.
+// Running commands, see process.h.
 #include "core/process.h"
 
 #include "core/cleanup.h"
 #include "core/interrupt.h"
-#include "core/spawn.h"
-#include "core/tree.h"
+#include "core/process_output.h"
+#include "core/process_spawn.h"
+#include "core/process_tree.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
-#include <signal.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <sys/signalfd.h>
-#include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
 enum {
-    GRACE = 2000,          // from SIGTERM to SIGKILL
-    LINGER = 100,          // for output of what a command left behind, once it ended
-    REAP_INTERVAL = 100,   // for orphans that we inherit meanwhile
-    CHUNK = 64 << 10,      // a read
-    LARGE_CHUNK = 1 << 20, // once a command prints a lot
+    GRACE = 2000,   // from SIGTERM to SIGKILL
+    LINGER = 100,   // for what a command left behind still writes
+    RSS_UNIT = 1024 // bytes; ru_maxrss is in KiB
 };
 
-enum { FD_IN, FD_OUT, FD_ERR, FD_PROCESS, FD_INTERRUPT, FD_COUNT };
-
+// A command that runs.
 struct run {
     const struct process_options *options;
-    struct process_outcome *outcome;
-    pid_t pid;
-    int fds[FD_COUNT];                                      // -1: closed
-    int null;                                               // /dev/null, where what is discarded goes
-    size_t written;                                         // of the input
-    int64_t started, ended, stopping, last_tick, last_reap; // 0: not yet
-    bool enlarged[FD_COUNT], killed;
+    struct child child;
+    struct process_output output;
+    int input; // writing end, non-blocking; -1: all written, or not wanted
+    size_t written;
+    struct pids spared; // what earlier commands left
+    int64_t started;
+    int64_t next_tick;
+    int64_t kill_at;
+    enum process_ending ending;
+    bool terminated; // SIGTERM was sent
+    bool over;
 };
 
-static size_t kept(const struct run *run)
+static int null_device(void)
 {
-    return run->outcome->out.data.size + run->outcome->err.data.size;
+    static int fd = -1;
+    if (fd < 0)
+        fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    return fd;
 }
 
-// The interleaved output: what comes first stays, of the rest the last.
-static void blend(struct process_outcome *outcome, const char *bytes, size_t size)
-{
-    size_t room = PROCESS_BLEND_HALF - outcome->head.size;
-    size_t first = size < room ? size : room;
-    struct buffer *tail = &outcome->tail;
-    buffer_append(&outcome->head, bytes, first);
-    bytes += first;
-    size -= first;
-    if (size > PROCESS_BLEND_HALF) {
-        bytes += size - PROCESS_BLEND_HALF;
-        size = PROCESS_BLEND_HALF;
-    }
-    if (tail->size + size > PROCESS_BLEND_HALF) {
-        size_t old = tail->size + size - PROCESS_BLEND_HALF;
-        memmove(tail->data, tail->data + old, tail->size - old);
-        tail->size -= old;
-    }
-    buffer_append(tail, bytes, size);
-}
-
-static void close_end(struct run *run, int which)
-{
-    cleanup_close(&run->fds[which]);
-    run->fds[which] = -1;
-}
-
-// Ends the command for the first of several reasons.
-static void stop(struct run *run, enum process_end end)
-{
-    if (run->stopping)
-        return;
-    run->stopping = interrupt_now();
-    run->outcome->end = end;
-    tree_signal(run->pid, SIGTERM);
-    tree_signal(run->pid, SIGCONT);
-}
-
-// Past the limit: what comes is counted and thrown away, in the kernel where it can be.
-static ssize_t throw_away(struct run *run, int which)
-{
-    char scrap[4096];
-    ssize_t size = splice(run->fds[which], NULL, run->null, NULL, LARGE_CHUNK, SPLICE_F_NONBLOCK | SPLICE_F_MOVE);
-    if (size < 0 && errno == EINVAL)
-        size = read(run->fds[which], scrap, sizeof scrap);
-    if (size > 0 && !run->options->discard)
-        stop(run, PROCESS_OUTPUT_LIMIT);
-    if (size > 0)
-        run->outcome->tail.size = 0; // it is no longer the end of what was printed
-    return size;
-}
-
-static ssize_t take(struct run *run, int which, struct process_stream *stream, size_t room)
-{
-    size_t chunk = run->enlarged[which] ? LARGE_CHUNK : CHUNK;
-    if (chunk > room)
-        chunk = room;
-    if (buffer_reserve(&stream->data, chunk) < 0)
-        return throw_away(run, which);
-    ssize_t size = read(run->fds[which], stream->data.data + stream->data.size, chunk);
-    if (size > 0) {
-        blend(run->outcome, stream->data.data + stream->data.size, (size_t)size);
-        stream->data.size += (size_t)size;
-    }
-    return size;
-}
-
-// Reads once. False when there is nothing more for now, or ever.
-static bool receive(struct run *run, int which)
-{
-    struct process_stream *stream = which == FD_OUT ? &run->outcome->out : &run->outcome->err;
-    size_t room = run->options->output_limit - kept(run);
-    if (run->fds[which] < 0)
-        return false;
-    ssize_t size = room ? take(run, which, stream, room) : throw_away(run, which);
-    if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR))
-        close_end(run, which);
-    if (size <= 0)
-        return false;
-    stream->seen += (uint64_t)size;
-    if (!run->enlarged[which] && stream->seen > 4 * CHUNK) {
-        run->enlarged[which] = true;
-        fcntl(run->fds[which], F_SETPIPE_SZ, LARGE_CHUNK); // refused where the user has too many: no harm
-    }
-    return true;
-}
-
-static void send_input(struct run *run)
-{
-    const struct process_options *options = run->options;
-    ssize_t size = write(run->fds[FD_IN], options->input + run->written, options->input_size - run->written);
-    if (size > 0)
-        run->written += (size_t)size;
-    if (run->written == options->input_size || (size < 0 && errno != EAGAIN && errno != EINTR))
-        close_end(run, FD_IN);
-}
-
-// Takes the command's end, once it is there.
-static void reap(struct run *run)
-{
-    int status;
-    struct rusage usage;
-    if (run->ended || wait4(run->pid, &status, WNOHANG, &usage) != run->pid)
-        return;
-    run->ended = interrupt_now();
-    close_end(run, FD_PROCESS);
-    close_end(run, FD_IN);
-    run->outcome->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    run->outcome->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
-    run->outcome->cpu_time = (int64_t)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000 +
-                             (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1000;
-    run->outcome->max_rss = (int64_t)usage.ru_maxrss * 1024;
-}
-
-static int64_t earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-// Milliseconds until something is due even if nothing happens.
-static int64_t next_due(const struct run *run, int64_t now)
-{
-    int64_t due = run->last_reap + REAP_INTERVAL;
-    if (run->options->tick)
-        due = earlier(due, run->last_tick + run->options->tick_interval);
-    if (run->options->timeout >= 0 && !run->stopping)
-        due = earlier(due, run->started + run->options->timeout);
-    if (run->stopping)
-        due = earlier(due, now + 10);
-    if (run->ended)
-        due = earlier(due, run->ended + LINGER);
-    return due > now ? due - now : 0;
-}
-
-static void check_reasons(struct run *run, int64_t now)
-{
-    enum interrupt_reason reason = interrupt_reason();
-    if (run->ended || run->stopping)
-        return;
-    if (reason == INTERRUPT_CANCELLED)
-        stop(run, PROCESS_CANCELLED);
-    else if (reason == INTERRUPT_TIMEOUT)
-        stop(run, PROCESS_DEADLINE);
-    else if (run->options->timeout >= 0 && now >= run->started + run->options->timeout)
-        stop(run, PROCESS_TIMEOUT);
-}
-
-static void check_clock(struct run *run)
-{
-    int64_t now = interrupt_now();
-    check_reasons(run, now);
-    if (run->stopping && !run->killed && now >= run->stopping + GRACE) {
-        run->killed = true;
-        for (int round = 0; round < 3; round++)
-            tree_signal(run->pid, SIGSTOP);
-        tree_signal(run->pid, SIGKILL);
-    }
-    if (now >= run->last_reap + REAP_INTERVAL) {
-        run->last_reap = now;
-        tree_reap(run->ended ? 0 : run->pid);
-    }
-    if (run->options->tick && now >= run->last_tick + run->options->tick_interval) {
-        run->last_tick = now;
-        if (run->options->tick(run->options->tick_context))
-            stop(run, PROCESS_TICK);
-    }
-}
-
-// Whether nothing more is to be waited for: the command has ended, and its output too, or what holds that on is not
-// worth waiting for. A command that was stopped is over when its whole tree is.
-static bool is_over(const struct run *run)
-{
-    if (!run->ended)
-        return false;
-    if (run->stopping)
-        return (run->killed && interrupt_now() >= run->ended + LINGER) || !tree_alive(run->pid);
-    return (run->fds[FD_OUT] < 0 && run->fds[FD_ERR] < 0) || interrupt_now() >= run->ended + LINGER;
-}
-
-static void wait_once(struct run *run)
-{
-    struct pollfd polled[FD_COUNT];
-    bool watch = !run->stopping && !run->ended;
-    for (int i = 0; i < FD_COUNT; i++)
-        polled[i] = (struct pollfd){.fd = run->fds[i], .events = i == FD_IN ? POLLOUT : POLLIN};
-    polled[FD_INTERRUPT].fd = watch ? interrupt_fd() : -1;
-    int64_t due = next_due(run, interrupt_now());
-    if (poll(polled, FD_COUNT, watch ? interrupt_poll_timeout(due) : (int)due) < 0)
-        return;
-    if (polled[FD_IN].revents)
-        send_input(run);
-    for (int which = FD_OUT; which <= FD_ERR; which++)
-        if (polled[which].revents)
-            receive(run, which);
-    if (polled[FD_PROCESS].revents || run->fds[FD_PROCESS] < 0)
-        reap(run);
-}
-
-// What is in the pipes when the command has ended, however much something it left behind goes on writing.
-static void drain(struct run *run)
-{
-    for (int which = FD_OUT; which <= FD_ERR; which++)
-        for (int64_t end = interrupt_now() + LINGER; receive(run, which) && interrupt_now() < end;)
-            ;
-}
-
-static int open_pipe(int ours[1], int theirs[1], bool we_read, struct error *error)
+static int open_pipe(int *reading, int *writing, struct error *error)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)
-        return error_system(error, errno, "cannot open a pipe for the command");
-    ours[0] = ends[we_read ? 0 : 1];
-    theirs[0] = ends[we_read ? 1 : 0];
-    fcntl(ours[0], F_SETFL, O_NONBLOCK);
+        return error_system(error, errno, "cannot start a command: no pipe is to be had");
+    *reading = ends[0];
+    *writing = ends[1];
     return 0;
+}
+
+static void not_blocking(int fd)
+{
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+}
+
+// The command's stdin: what it is to read or /dev/null; where that is missing, a pipe without a writer.
+static int open_input(struct run *run, int *theirs, struct error *error)
+{
+    if (!run->options->input && null_device() >= 0) {
+        *theirs = fcntl(null_device(), F_DUPFD_CLOEXEC, 3);
+        return *theirs >= 0 ? 0 : error_system(error, errno, "cannot start a command");
+    }
+    if (open_pipe(theirs, &run->input, error) < 0)
+        return -1;
+    not_blocking(run->input);
+    return 0;
+}
+
+static void close_input(struct run *run)
+{
+    cleanup_close(&run->input);
+    run->input = -1;
 }
 
 static int start(struct run *run, struct error *error)
 {
-    const struct process_options *options = run->options;
     cleanup_fd int in = -1, out = -1, err = -1;
-    run->null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (run->null < 0)
-        return error_system(error, errno, "cannot open /dev/null for the command");
-    if (open_pipe(&run->fds[FD_OUT], &out, true, error) < 0 || open_pipe(&run->fds[FD_ERR], &err, true, error) < 0)
+    struct process_stream *streams = run->output.streams;
+    if (open_input(run, &in, error) < 0 || open_pipe(&streams[PROCESS_STDOUT].fd, &out, error) < 0 ||
+        open_pipe(&streams[PROCESS_STDERR].fd, &err, error) < 0)
         return -1;
-    if (options->input && open_pipe(&run->fds[FD_IN], &in, false, error) < 0)
-        return -1;
-    struct spawn_options spawn = {
-        .argv = options->argv,
-        .environment = options->environment,
-        .directory = options->directory,
-        .streams = {in >= 0 ? in : run->null, out, err},
+    not_blocking(streams[PROCESS_STDOUT].fd);
+    not_blocking(streams[PROCESS_STDERR].fd);
+    const struct spawn spawn = {
+        .argv = run->options->argv,
+        .env = run->options->env,
+        .directory = run->options->directory,
+        .standard = {in, out, err},
     };
-    run->started = run->last_tick = run->last_reap = interrupt_now();
-    run->pid = spawn_command(&spawn, error);
-    if (run->pid < 0)
-        return -1;
-    run->fds[FD_PROCESS] = (int)syscall(SYS_pidfd_open, run->pid, 0);
+    run->child.pid = spawn_command(&spawn, error);
+    return run->child.pid < 0 ? -1 : 0;
+}
+
+static void write_input(struct run *run)
+{
+    const struct process_options *options = run->options;
+    ssize_t count = write(run->input, options->input + run->written, options->input_size - run->written);
+    if (count >= 0)
+        run->written += (size_t)count;
+    else if (errno == EAGAIN || errno == EINTR)
+        return;
+    if (count < 0 || run->written == options->input_size)
+        close_input(run); // EPIPE: it wants no more, which is its own affair
+}
+
+static int64_t sooner(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t own_deadline(const struct run *run)
+{
+    const int64_t timeout = run->options->timeout;
+    return timeout > INT64_MAX - run->started ? INT64_MAX : run->started + timeout;
+}
+
+// Milliseconds for poll until this run has something to do unasked.
+static int poll_timeout(const struct run *run)
+{
+    int64_t now = interrupt_now(), next = run->kill_at;
+    if (!run->terminated)
+        next = sooner(own_deadline(run), run->options->tick ? run->next_tick : INT64_MAX);
+    int64_t left = next == INT64_MAX ? -1 : next > now ? sooner(next - now, INT_MAX) : 0;
+    return run->terminated ? (int)left : interrupt_poll_timeout(left);
+}
+
+// Waits for something to happen and moves what there is to move. Returns how many processes ended.
+static size_t wait_and_move(struct run *run)
+{
+    enum { OUT, ERR, IN, CHILDREN, INTERRUPT, ALL };
+    struct process_stream *streams = run->output.streams;
+    struct pollfd events[ALL] = {
+        [OUT] = {.fd = streams[PROCESS_STDOUT].fd, .events = POLLIN},
+        [ERR] = {.fd = streams[PROCESS_STDERR].fd, .events = POLLIN},
+        [IN] = {.fd = run->input, .events = POLLOUT},
+        [CHILDREN] = {.fd = children_fd(), .events = POLLIN},
+        [INTERRUPT] = {.fd = run->terminated ? -1 : interrupt_fd(), .events = POLLIN},
+    };
+    if (poll(events, ALL, poll_timeout(run)) <= 0)
+        return 0;
+    if (events[OUT].revents)
+        output_read(&run->output, PROCESS_STDOUT);
+    if (events[ERR].revents)
+        output_read(&run->output, PROCESS_STDERR);
+    if (events[IN].revents)
+        write_input(run);
+    return events[CHILDREN].revents ? children_reap(&run->child) : 0;
+}
+
+// A deadline or cancel is the job's, and ends what earlier commands left too.
+static struct tree tree_of(struct run *run)
+{
+    bool all = run->ending == PROCESS_DEADLINE || run->ending == PROCESS_CANCELLED;
+    return (struct tree){.command = &run->child, .spared = all ? NULL : &run->spared};
+}
+
+static void terminate(struct run *run, enum process_ending ending)
+{
+    run->ending = ending;
+    run->terminated = true;
+    run->kill_at = interrupt_now() + GRACE;
+    const struct tree tree = tree_of(run);
+    tree_terminate(&tree);
+}
+
+static bool tick(struct run *run, int64_t now)
+{
+    if (!run->options->tick || now < run->next_tick)
+        return true;
+    bool go_on = run->options->tick(run->options->data);
+    run->next_tick = interrupt_now() + run->options->tick_interval;
+    return go_on;
+}
+
+// Why the command must end now; PROCESS_EXIT: it need not.
+static enum process_ending reason_to_end(struct run *run)
+{
+    int64_t now = interrupt_now();
+    enum interrupt_reason reason = interrupt_reason();
+    if (reason != INTERRUPT_NONE)
+        return reason == INTERRUPT_TIMEOUT ? PROCESS_DEADLINE : PROCESS_CANCELLED;
+    if (now >= own_deadline(run))
+        return PROCESS_TIMEOUT;
+    if (run->options->end_at_limit && output_past_limit(&run->output))
+        return PROCESS_OUTPUT_LIMIT;
+    return tick(run, now) ? PROCESS_EXIT : PROCESS_TICK;
+}
+
+static void go_on(struct run *run)
+{
+    if (run->child.ended) {
+        output_drain(&run->output, LINGER);
+        run->over = true;
+        return;
+    }
+    enum process_ending reason = reason_to_end(run);
+    if (reason != PROCESS_EXIT)
+        terminate(run, reason);
+}
+
+static void see_to_end(struct run *run, bool changed)
+{
+    const struct tree tree = tree_of(run);
+    bool late = interrupt_now() >= run->kill_at;
+    if (!late && !(changed && tree_gone(&tree)))
+        return;
+    if (late)
+        tree_kill(&tree);
+    output_drain(&run->output, 0);
+    run->over = true;
+}
+
+static void follow(struct run *run)
+{
+    while (!run->over) {
+        bool changed = wait_and_move(run) > 0;
+        if (run->terminated)
+            see_to_end(run, changed);
+        else
+            go_on(run);
+    }
+}
+
+static int64_t milliseconds(struct timeval time)
+{
+    return (int64_t)time.tv_sec * 1000 + time.tv_usec / 1000;
+}
+
+static int64_t cpu_time_of(const struct rusage *usage)
+{
+    struct timeval sum;
+    timeradd(&usage->ru_utime, &usage->ru_stime, &sum);
+    return milliseconds(sum);
+}
+
+static struct process_text take_text(struct process_stream *stream)
+{
+    struct process_text text = {.text = stream->kept, .printed = stream->printed, .truncated = stream->truncated};
+    stream->kept = (struct buffer){0};
+    return text;
+}
+
+static int fill_outcome(struct run *run, struct process_outcome *outcome, struct error *error)
+{
+    const struct child *child = &run->child;
+    bool exited = child->ended && WIFEXITED(child->status);
+    *outcome = (struct process_outcome){
+        .ending = run->ending,
+        .exit_code = exited ? WEXITSTATUS(child->status) : -1,
+        .signal = child->ended && WIFSIGNALED(child->status) ? WTERMSIG(child->status) : 0,
+        .duration = interrupt_now() - run->started,
+        .cpu_time = cpu_time_of(&child->usage),
+        .max_rss = (uint64_t)child->usage.ru_maxrss * RSS_UNIT,
+    };
+    if (output_repair(&run->output) < 0 || excerpt_text(&run->output.excerpt, &outcome->output) < 0) {
+        process_outcome_free(outcome);
+        return error_set(error, "out_of_memory", 0, "out of memory for the output of %s", run->options->argv[0]);
+    }
+    outcome->out = take_text(&run->output.streams[PROCESS_STDOUT]);
+    outcome->err = take_text(&run->output.streams[PROCESS_STDERR]);
     return 0;
+}
+
+static void release(struct run *run)
+{
+    close_input(run);
+    output_free(&run->output);
+    pids_free(&run->spared);
 }
 
 int process_run(const struct process_options *options, struct process_outcome *outcome, struct error *error)
 {
-    struct run run = {.options = options, .outcome = outcome, .fds = {-1, -1, -1, -1, -1}, .null = -1};
-    *outcome = (struct process_outcome){.exit_code = -1};
-    int started = start(&run, error);
-    while (started == 0 && !is_over(&run)) {
-        wait_once(&run);
-        check_clock(&run);
-    }
-    if (started == 0) {
-        drain(&run);
-        outcome->duration = interrupt_now() - run.started;
-        tree_reap(0);
-    }
-    for (int i = 0; i < FD_INTERRUPT; i++)
-        close_end(&run, i);
-    cleanup_close(&run.null);
-    return started;
+    __attribute__((cleanup(release))) struct run run = {.options = options, .input = -1, .started = interrupt_now()};
+    run.output.limit = options->output_limit;
+    run.output.sink = null_device();
+    run.output.streams[PROCESS_STDOUT].fd = run.output.streams[PROCESS_STDERR].fd = -1;
+    run.next_tick = run.started + options->tick_interval;
+    if (children_watch(error) < 0)
+        return -1;
+    children_reap(NULL);
+    if (children_any())
+        children_of(getpid(), &run.spared);
+    if (start(&run, error) < 0)
+        return -1;
+    if (!options->input || options->input_size == 0)
+        close_input(&run);
+    follow(&run);
+    return fill_outcome(&run, outcome, error);
 }
 
 void process_outcome_free(struct process_outcome *outcome)
 {
-    buffer_free(&outcome->out.data);
-    buffer_free(&outcome->err.data);
-    buffer_free(&outcome->head);
-    buffer_free(&outcome->tail);
+    buffer_free(&outcome->out.text);
+    buffer_free(&outcome->err.text);
+    buffer_free(&outcome->output);
+}
+
+size_t process_finish(int64_t grace)
+{
+    const struct tree everything = {0};
+    struct error error = {0};
+    size_t count = 0;
+    if (children_watch(&error) < 0)
+        error_clear(&error); // ends are then noticed by looking, at the latest after the grace
+    children_reap(NULL);
+    if (tree_gone(&everything))
+        return 0;
+    tree_terminate(&everything);
+    for (int64_t until = interrupt_now() + grace, left; (left = until - interrupt_now()) > 0;) {
+        count += children_reap(NULL);
+        if (tree_gone(&everything))
+            return count;
+        children_wait((int)sooner(left, INT_MAX));
+    }
+    return count + tree_kill(&everything);
+}
+
+void process_usage(int64_t *cpu_time, uint64_t *max_rss)
+{
+    struct rusage own, children;
+    getrusage(RUSAGE_SELF, &own);
+    getrusage(RUSAGE_CHILDREN, &children);
+    long largest = own.ru_maxrss > children.ru_maxrss ? own.ru_maxrss : children.ru_maxrss;
+    *cpu_time = cpu_time_of(&own) + cpu_time_of(&children);
+    *max_rss = (uint64_t)largest * RSS_UNIT;
 }
 
 void process_idle(void)
 {
-    sigset_t child;
-    sigemptyset(&child);
-    sigaddset(&child, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &child, NULL);
-    int fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
-    while (interrupt_reason() == INTERRUPT_NONE) {
-        struct signalfd_siginfo info;
-        struct pollfd polled[2] = {{.fd = interrupt_fd(), .events = POLLIN}, {.fd = fd, .events = POLLIN}};
-        tree_reap(0);
-        poll(polled, 2, -1);
-        while (read(fd, &info, sizeof info) > 0)
-            ;
+    struct error error = {0};
+    if (children_watch(&error) < 0)
+        error_clear(&error);
+    while (interrupt_reason() != INTERRUPT_CANCELLED) {
+        struct pollfd events[] = {{children_fd(), POLLIN, 0}, {interrupt_fd(), POLLIN, 0}};
+        children_reap(NULL);
+        poll(events, 2, -1);
     }
-    cleanup_close(&fd);
-    sigprocmask(SIG_UNBLOCK, &child, NULL);
-}
-
-static const struct {
-    int number;
-    const char *name;
-} signal_names[] = {
-    {SIGHUP, "SIGHUP"},   {SIGINT, "SIGINT"},   {SIGQUIT, "SIGQUIT"},     {SIGILL, "SIGILL"},
-    {SIGTRAP, "SIGTRAP"}, {SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"},       {SIGFPE, "SIGFPE"},
-    {SIGKILL, "SIGKILL"}, {SIGUSR1, "SIGUSR1"}, {SIGSEGV, "SIGSEGV"},     {SIGUSR2, "SIGUSR2"},
-    {SIGPIPE, "SIGPIPE"}, {SIGALRM, "SIGALRM"}, {SIGTERM, "SIGTERM"},     {SIGXCPU, "SIGXCPU"},
-    {SIGXFSZ, "SIGXFSZ"}, {SIGSYS, "SIGSYS"},   {SIGVTALRM, "SIGVTALRM"}, {SIGPROF, "SIGPROF"},
-    {SIGIO, "SIGIO"},     {SIGPWR, "SIGPWR"},   {SIGSTKFLT, "SIGSTKFLT"},
-};
-
-const char *process_signal_name(int number)
-{
-    static char other[16];
-    for (size_t i = 0; i < sizeof signal_names / sizeof *signal_names; i++)
-        if (signal_names[i].number == number)
-            return signal_names[i].name;
-    snprintf(other, sizeof other, "SIG%d", number);
-    return other;
 }

@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs one command to its end and collects what it prints. Every wait obeys interrupt.h. Sizes are bytes, times
-// milliseconds.
+// Running commands: one at a time, to its end, with bounds on time and output; and the end of everything that is left.
+//
+// A command gets a session of its own. Where it must end early (its timeout, the deadline, a cancel, the output limit)
+// it and its descendants get SIGTERM and, 2 s later, SIGKILL; what it printed until then is kept. A deadline or cancel
+// ends everything that earlier commands left too. What a command leaves behind that ends by itself lives on until
+// process_finish; process_tree.h says what is weaker without /proc. What lost its parent during a command counts as
+// that command's, even if an earlier one had left it.
+//
+// The process must be a subreaper or PID 1 and ignore SIGPIPE (identity_harden). All children of the process are reaped
+// here, whoever started them. Errors as error.h has it. Times are milliseconds, sizes bytes.
 #ifndef SBA_CORE_PROCESS_H
 #define SBA_CORE_PROCESS_H
 
@@ -8,59 +16,63 @@
 #include "core/error.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-enum { PROCESS_BLEND_HALF = 8192 - 64 }; // of the interleaved output, at each end; leaves room for the line between
-
-struct process_options {
-    char *const *argv;        // see spawn.h
-    char *const *environment; //
-    int directory;            // descriptor
-    const char *input;        // for its stdin; NULL: /dev/null
-    size_t input_size;
-    int64_t timeout;     // of this command alone; negative: none
-    size_t output_limit; // stdout and stderr together
-    bool discard;        // past the limit let it run on and only count; else end it
-    int (*tick)(void *); // called about every tick_interval; not 0: end the command. May be NULL
-    void *tick_context;
-    int64_t tick_interval;
-};
-
-enum process_end {
-    PROCESS_EXIT,         // by itself, or by a signal that was not ours
+enum process_ending {
+    PROCESS_EXIT,         // by itself
     PROCESS_TIMEOUT,      // its own timeout
     PROCESS_DEADLINE,     // the job's
-    PROCESS_CANCELLED,    // SIGTERM or SIGINT to the runner
-    PROCESS_OUTPUT_LIMIT, //
-    PROCESS_TICK,         // tick wanted it
+    PROCESS_CANCELLED,    // the job was
+    PROCESS_OUTPUT_LIMIT, // it printed more than its limit
+    PROCESS_TICK,         // tick said no
 };
 
-struct process_stream {
-    struct buffer data; // at most output_limit, together with the other stream
-    uint64_t seen;      // bytes that were printed
+struct process_options {
+    const char *const *argv; // NULL at the end; argv[0] is looked up in PATH of env unless it holds a slash
+    const char *const *env;  // "NAME=value", NULL at the end
+    int directory;           // the working directory, O_PATH will do
+    const char *input;       // for its stdin; NULL: /dev/null
+    size_t input_size;
+    int64_t timeout;     // INT64_MAX: none
+    size_t output_limit; // of stdout and stderr together
+    bool end_at_limit;   // past the limit end the command; else count what it prints
+    int64_t tick_interval;
+    bool (*tick)(void *data); // called about that often while the command runs unless NULL; false ends the command
+    void *data;
+};
+
+struct process_text {
+    struct buffer text; // UTF-8, repaired
+    uint64_t printed;   // bytes as they came, what was left out included
+    bool truncated;
 };
 
 struct process_outcome {
-    enum process_end end;
-    int exit_code; // -1 where a signal ended it
-    int signal;    // 0 where it exited
-    struct process_stream out, err;
-    struct buffer head, tail; // of both as they came, at most PROCESS_BLEND_HALF each
-    int64_t duration, cpu_time;
-    int64_t max_rss; // bytes
+    enum process_ending ending;
+    int exit_code; // -1: a signal ended it
+    int signal;    // 0: it exited; also 0 with exit_code -1 where it could not be ended
+    struct process_text out, err;
+    struct buffer output; // UTF-8; both as they came, at most 16 KiB: head, tail, and the count left out between
+    int64_t duration;
+    int64_t cpu_time; // of the command and its waited-for children
+    uint64_t max_rss; // as the kernel counts it: never less than our own was when the command started
 };
 
-// Runs the command. At timeout, deadline, cancel and limit its tree gets SIGTERM and two seconds later SIGKILL; what it
-// printed until then is kept. What it left running when it ended by itself lives on until tree_finish. Errors:
-// spawn.h's. The outcome is to be freed in any case.
+// Runs a command to its end. *outcome, on success, is the caller's to free. Errors: those of spawn_command,
+// "too_many_files", "out_of_memory"; then nothing runs.
 int process_run(const struct process_options *options, struct process_outcome *outcome, struct error *error);
 
 void process_outcome_free(struct process_outcome *outcome);
 
-// Reaps children until SIGTERM or SIGINT comes, without using the processor.
-void process_idle(void);
+// Ends every descendant: SIGTERM, after grace SIGKILL, until none is left and none is a zombie. Returns how many were
+// ended.
+size_t process_finish(int64_t grace);
 
-// "SIGKILL" for 9; "SIG42" for numbers without a name. Static; valid until the next call.
-const char *process_signal_name(int number);
+// What this process and its waited-for descendants used so far: CPU time, and the largest that one of them was.
+void process_usage(int64_t *cpu_time, uint64_t *max_rss);
+
+// Reaps adopted children until the interrupt cancels.
+void process_idle(void);
 
 #endif

@@ -1,108 +1,140 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The step run_command: one command, run to its end.
+-- The step run_command: one command, run to its end in the workspace.
 
-local native = require "native.process"
+local process = require "native.process"
+local text = require "native.text"
+
+local DEFAULT_PATH <const> = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+local LONGEST_NAME <const> = 60 -- bytes of a command in a message
+local FIELDS <const> = {
+  "exit_code", "signal", "stdout", "stderr", "stdout_truncated", "stderr_truncated", "duration_ms", "cpu_time_ms", "max_rss_bytes",
+}
 
 local function argv_of(arguments)
   if arguments.shell then return { "/bin/sh", "-c", arguments.shell } end
-  if arguments.argv then return arguments.argv end
-  return { arguments.command, table.unpack(arguments.args or {}) }
+  return arguments.argv or { arguments.command, table.unpack(arguments.args or {}) }
 end
 
---- The job's environment with the step's variables in it.
-local function environment_of(arguments, job_context)
-  local own = arguments.env
-  if not own or not next(own) then return job_context.environment end
-  local list = {}
-  for _, variable in ipairs(job_context.environment) do
-    if own[variable:match("^[^=]*")] == nil then list[#list + 1] = variable end
+--- The command as messages name it.
+local function named(arguments)
+  local line = (arguments.shell or table.concat(argv_of(arguments), " ")):gsub("%c+", " ")
+  if #line > LONGEST_NAME then line = text.cut(line, LONGEST_NAME) .. "..." end
+  return ("the command `%s`"):format(line)
+end
+
+local function name_of(variable)
+  return variable:match("^([^=]*)")
+end
+
+--- The environment of the job's commands with the step's own variables in it, and a PATH.
+---@param inherited string[] "NAME=value"
+---@param own table<string, string>
+---@return string[]
+local function environment(inherited, own)
+  local list, has_path = {}, own.PATH ~= nil
+  for _, variable in ipairs(inherited) do
+    local name = name_of(variable)
+    has_path = has_path or name == "PATH"
+    if own[name] == nil then list[#list + 1] = variable end
   end
-  local names = {}
-  for name in pairs(own) do names[#names + 1] = name end
-  table.sort(names)
-  for _, name in ipairs(names) do list[#list + 1] = name .. "=" .. own[name] end
+  for name, value in pairs(own) do list[#list + 1] = name .. "=" .. value end
+  if not has_path then list[#list + 1] = DEFAULT_PATH end
   return list
 end
 
-local function result_of(outcome)
-  return {
-    exit_code = outcome.exit_code, signal = outcome.signal, stdout = outcome.stdout, stderr = outcome.stderr,
-    stdout_truncated = outcome.stdout_truncated, stderr_truncated = outcome.stderr_truncated,
-    duration_ms = outcome.duration_ms, cpu_time_ms = outcome.cpu_time_ms, max_rss_bytes = outcome.max_rss_bytes,
-  }
-end
-
-local function shown(arguments)
-  local line = arguments.shell or table.concat(argv_of(arguments), " ")
-  line = line:gsub("%s+", " ")
-  local past = utf8.offset(line, 101)
-  return past and line:sub(1, past - 1) .. "..." or line
-end
-
---- What a command's end means for the step; nil where all went well.
-local function failure_of(outcome, arguments, job_context)
-  local command = shown(arguments)
-  local messages = {
-    timeout = {
-      "timeout",
-      ("the command `%s` ran longer than its timeout of %s s and was ended"):format(command, arguments.timeout_seconds),
-    },
-    deadline = { "timeout", ("the job's time was up while the command `%s` ran"):format(command) },
-    cancelled = { "cancelled", ("the job was cancelled while the command `%s` ran"):format(command) },
-    output_limit = {
-      "constraint_violation",
-      ("the command `%s` printed more than the job's max_output_bytes (%d) and was ended"):format(command, job_context.max_output_bytes),
-    },
-  }
-  local found = messages[outcome.ended]
-  if not found and outcome.signal then
-    found = { "step_failed", ("the command `%s` was ended by %s"):format(command, outcome.signal) }
-  elseif not found and outcome.exit_code ~= 0 then
-    found = { "step_failed", ("the command `%s` ended with exit code %d"):format(command, outcome.exit_code) }
+local function holds_nul(value)
+  if type(value) == "string" then return value:find("\0", 1, true) ~= nil end
+  for _, element in ipairs(value) do
+    if element:find("\0", 1, true) then return true end
   end
-  return found and { code = found[1], message = found[2] }
+end
+
+local function check_variable(name, value)
+  if name == "" then return "a variable must have a name" end
+  if name:find("[=%z]") then return "the name of a variable must hold neither = nor a NUL character" end
+  if value:find("\0", 1, true) then return ("the variable %s must not hold a NUL character"):format(name) end
 end
 
 ---@param arguments table
----@param job_context { workspace: native.folder, max_output_bytes: integer, environment: string[], tick: fun(), agent: boolean }
+---@return string? message, string? argument
+local function check(arguments)
+  for _, name in ipairs { "command", "args", "argv", "shell", "working_dir" } do
+    if arguments[name] and holds_nul(arguments[name]) then
+      return "a NUL character cannot be handed to a command; write it to a file, or give it on stdin", name
+    end
+  end
+  if arguments.args and not arguments.command then return "args go with command", "args" end
+  if (arguments.timeout_seconds or 1) <= 0 then return "must be more than 0", "timeout_seconds" end
+  for name, value in pairs(arguments.env or {}) do
+    local mistake = check_variable(name, value)
+    if mistake then return mistake, "env" end
+  end
+end
+
+local function seconds(number)
+  return ("%g second%s"):format(number, number == 1 and "" or "s")
+end
+
+local by_ending = {
+  timeout = function(arguments, command)
+    return "timeout", ("%s was ended after its timeout_seconds (%s)"):format(command, seconds(arguments.timeout_seconds))
+  end,
+  deadline = function(_, command)
+    return "timeout", command .. " was ended because the job's time was up (max_runtime_seconds)"
+  end,
+  cancelled = function(_, command) return "cancelled", command .. " was ended because the job was cancelled" end,
+}
+
+--- Why the step fails; nil where it does not.
+local function failure_of(arguments, job_context, outcome)
+  local command, ending = named(arguments), by_ending[outcome.ended]
+  if ending then return ending(arguments, command) end
+  local cut = outcome.stdout_truncated or outcome.stderr_truncated
+  if cut and not job_context.agent and (arguments.max_output_bytes or math.huge) >= job_context.max_output_bytes then
+    return "constraint_violation", ("%s printed more than the job's max_output_bytes (%d); print less, write to a file, or set a " ..
+      "smaller max_output_bytes for the step, which only cuts"):format(command, job_context.max_output_bytes)
+  end
+  if outcome.exit_code == 0 then return nil end
+  if outcome.exit_code then return "step_failed", ("%s ended with exit code %d"):format(command, outcome.exit_code) end
+  if outcome.signal then return "step_failed", ("%s was ended by %s"):format(command, outcome.signal) end
+  return "step_failed", command .. " could not be ended"
+end
+
+local function result_of(outcome)
+  local result = {}
+  for _, field in ipairs(FIELDS) do result[field] = outcome[field] end
+  return result
+end
+
+---@param arguments table
+---@param job_context { workspace: native.folder, max_output_bytes: integer, environment: string[], tick?: fun(), agent: boolean }
 ---@return table? result
 ---@return string|native.failure text or failure
 local function run(arguments, job_context)
-  local directory <close>, refused = job_context.workspace:directory(arguments.working_dir or ".")
-  if not directory then return nil, refused end
-  local limit = math.min(arguments.max_output_bytes or math.maxinteger, job_context.max_output_bytes)
-  local own_limit = arguments.max_output_bytes ~= nil and arguments.max_output_bytes <= job_context.max_output_bytes
-  local outcome, failure = native.run {
-    argv = argv_of(arguments), env = environment_of(arguments, job_context), directory = directory,
-    stdin = arguments.stdin, timeout = arguments.timeout_seconds, output_limit = limit,
-    on_output_limit = (own_limit or job_context.agent) and "discard" or "kill",
+  local folder, unusable = job_context.workspace:directory(arguments.working_dir or ".")
+  if not folder then
+    return nil, { code = unusable.code, message = "the working directory cannot be used: " .. unusable.message }
+  end
+  local limit = math.min(arguments.max_output_bytes or math.huge, job_context.max_output_bytes)
+  local outcome, failure = process.run {
+    argv = argv_of(arguments), env = environment(job_context.environment, arguments.env or {}), directory = folder,
+    stdin = arguments.stdin, timeout = arguments.timeout_seconds,
+    output_limit = limit,
+    on_output_limit = (limit < job_context.max_output_bytes or job_context.agent) and "discard" or "kill",
     tick = job_context.tick,
   }
+  folder:close()
   if not outcome then return nil, failure end
-  local result = result_of(outcome)
-  failure = failure_of(outcome, arguments, job_context)
-  if not failure then return result, outcome.output end
-  failure.result, failure.text = result, outcome.output
-  return nil, failure
+  local code, message = failure_of(arguments, job_context, outcome)
+  if code then return nil, { code = code, message = message, result = result_of(outcome), text = outcome.output } end
+  return result_of(outcome), outcome.output
 end
 
-local function has_nul(value)
-  if type(value) == "string" then return value:find("\0", 1, true) ~= nil end
-  for key, part in pairs(type(value) == "table" and value or {}) do
-    if has_nul(part) or type(key) == "string" and has_nul(key) then return true end
-  end
-  return false
-end
+local strings <const> = { type = "array", items = { type = "string" } }
+local count <const> = { type = "integer", minimum = 0 }
 
-local function check(arguments)
-  for _, name in ipairs { "command", "args", "argv", "shell", "working_dir", "env" } do
-    if has_nul(arguments[name]) then return name .. " holds a NUL character, which no command can be given", name end
-  end
-  if arguments.args and not arguments.command then return "args goes with command; put everything into argv, or into shell", "args" end
-  for name in pairs(arguments.env or {}) do
-    if name == "" or name:find("=", 1, true) then return ("%q is no name of a variable"):format(name), "env" end
-  end
-  if arguments.timeout_seconds and arguments.timeout_seconds <= 0 then return "timeout_seconds must be more than 0", "timeout_seconds" end
+local function list(description, least)
+  return { type = strings.type, items = strings.items, minItems = least, description = description }
 end
 
 return {
@@ -110,48 +142,54 @@ return {
   summary = "Run a command in the workspace and wait for its end.",
   arguments = {
     type = "object",
-    order = { "command", "args", "argv", "shell", "working_dir", "env", "stdin", "timeout_seconds", "max_output_bytes" },
+    order = {
+      "command", "args", "argv", "shell", "working_dir", "env", "stdin", "timeout_seconds", "max_output_bytes",
+    },
+    additionalProperties = false,
     aliases = { cwd = "working_dir" },
     oneOf = { { required = { "command" } }, { required = { "argv" } }, { required = { "shell" } } },
-    additionalProperties = false,
     properties = {
-      command = { type = "string", minLength = 1, description = "The program: a name looked up in PATH, or a path." },
-      args = { type = "array", items = { type = "string" }, description = "Its arguments, each as it is: no shell reads them." },
-      argv = { type = "array", minItems = 1, items = { type = "string" }, description = "Program and arguments in one list." },
-      shell = { type = "string", minLength = 1, description = "A script for /bin/sh -c." },
-      working_dir = { type = "string", minLength = 1, description = "Folder to run in; default: the workspace." },
+      command = {
+        type = "string", minLength = 1,
+        description = "Program to run: a name to look up in PATH, or a path. No shell is involved.",
+      },
+      args = list "Its arguments; with command only.",
+      argv = list("Program and arguments in one list.", 1),
+      shell = {
+        type = "string", minLength = 1,
+        description = "A script for /bin/sh -c, where pipes, redirections or variables are wanted.",
+      },
+      working_dir = { type = "string", default = ".", description = "Folder to run in." },
       env = {
         type = "object", additionalProperties = { type = "string" },
-        description = "Variables to set beside the runner's own.",
+        description = "Variables that are added to the environment, or take the place of others.",
       },
       stdin = { type = "string", description = "What the command reads; default: nothing." },
-      timeout_seconds = { type = "number", description = "The longest it may run." },
+      timeout_seconds = {
+        type = "number", minimum = 0,
+        description = "Seconds, more than 0, after which the command is ended and the step fails.",
+      },
       max_output_bytes = {
         type = "integer", minimum = 1,
-        description = "How much of stdout and stderr together to keep; the command may print more. At most the job's bound.",
+        description = "Bytes of stdout and stderr together to return at most; the rest is left out, and the command goes on.",
       },
     },
   },
   result = {
     type = "object",
-    required = {
-      "stdout", "stderr", "stdout_truncated", "stderr_truncated", "duration_ms", "cpu_time_ms", "max_rss_bytes",
-    },
-    order = {
-      "exit_code", "signal", "stdout", "stderr", "stdout_truncated", "stderr_truncated", "duration_ms", "cpu_time_ms",
-      "max_rss_bytes",
-    },
+    required = { "stdout", "stderr", "stdout_truncated", "stderr_truncated", "duration_ms", "cpu_time_ms", "max_rss_bytes" },
+    order = FIELDS,
     additionalProperties = false,
     properties = {
-      exit_code = { type = "integer", description = "Where the command ended by itself." },
-      signal = { type = "string", description = "Where a signal ended it, such as SIGSEGV." },
-      stdout = { type = "string", description = "Bytes that are not UTF-8 come as U+FFFD." },
+      exit_code = { type = "integer", minimum = 0, maximum = 255, description = "Absent where a signal ended the command." },
+      signal = { type = "string", description = "Name of the signal that ended the command: SIGSEGV." },
+      stdout = { type = "string", description = "UTF-8; other bytes are replaced." },
       stderr = { type = "string" },
       stdout_truncated = { type = "boolean" },
       stderr_truncated = { type = "boolean" },
-      duration_ms = { type = "integer", minimum = 0 },
-      cpu_time_ms = { type = "integer", minimum = 0, description = "Of the command and the children that it waited for." },
-      max_rss_bytes = { type = "integer", minimum = 0 },
+      duration_ms = count,
+      cpu_time_ms = { type = "integer", minimum = 0, description = "Of the command and the children it waited for." },
+      max_rss_bytes = { type = "integer", minimum = 0, description = "Largest size in memory of one of them, as the kernel counts it." },
     },
   },
   check = check,

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// Notice, reaping and listing of children, see process_children.h.
+#include "core/process_children.h"
+
+#include "core/cleanup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { HIGHEST_PID = 4194304, PATH_SIZE = 64 }; // a path of /proc: its two numbers have at most 10 digits
+
+static int event_fd = -1;
+
+void pids_free(struct pids *pids)
+{
+    free(pids->items);
+    *pids = (struct pids){0};
+}
+
+// What does not fit in memory is left out: whoever kills looks again until nothing is left.
+static void pids_add(struct pids *pids, pid_t pid)
+{
+    if (pids->count == pids->capacity) {
+        size_t capacity = pids->capacity ? pids->capacity * 2 : 16;
+        pid_t *items = realloc(pids->items, capacity * sizeof *items);
+        if (!items)
+            return;
+        pids->items = items;
+        pids->capacity = capacity;
+    }
+    pids->items[pids->count++] = pid;
+}
+
+bool pids_hold(const struct pids *pids, pid_t pid)
+{
+    for (size_t i = 0; i < pids->count; i++)
+        if (pids->items[i] == pid)
+            return true;
+    return false;
+}
+
+static void on_child(int unused)
+{
+    (void)unused;
+    int saved = errno;
+    uint64_t one = 1;
+    ssize_t ignored = write(event_fd, &one, sizeof one);
+    (void)ignored;
+    errno = saved;
+}
+
+// A signal that was blocked or ignored by whoever started us would leave us without notice, or without statuses.
+int children_watch(struct error *error)
+{
+    if (event_fd >= 0)
+        return 0;
+    event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (event_fd < 0)
+        return error_system(error, errno, "cannot watch over processes");
+    struct sigaction action = {.sa_handler = on_child, .sa_flags = SA_RESTART | SA_NOCLDSTOP};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGCHLD, &action, NULL);
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    return 0;
+}
+
+int children_fd(void)
+{
+    return event_fd;
+}
+
+bool children_wait(int milliseconds)
+{
+    struct pollfd event = {.fd = event_fd, .events = POLLIN};
+    return poll(&event, 1, milliseconds) > 0;
+}
+
+size_t children_reap(struct child *child)
+{
+    uint64_t ends;
+    ssize_t ignored = read(event_fd, &ends, sizeof ends); // before reaping, so that a later end is noticed again
+    (void)ignored;
+    for (size_t count = 0;; count++) {
+        int status;
+        struct rusage usage;
+        pid_t pid = wait4(-1, &status, WNOHANG | __WALL, &usage);
+        if (pid <= 0)
+            return count;
+        if (child && pid == child->pid)
+            *child = (struct child){.pid = pid, .ended = true, .status = status, .usage = usage};
+    }
+}
+
+bool children_any(void)
+{
+    siginfo_t unused;
+    return waitid(P_ALL, 0, &unused, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 || errno != ECHILD;
+}
+
+void children_probe(struct pids *pids)
+{
+    siginfo_t unused;
+    for (pid_t pid = 1; pid <= HIGHEST_PID; pid++)
+        if (waitid(P_PID, (id_t)pid, &unused, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0)
+            pids_add(pids, pid);
+}
+
+// The numbers in /proc are ours if it is of our PID namespace: then our own number is the only one we have there.
+static bool proc_is_ours(void)
+{
+    char line[256];
+    int ours = 0, inner = 0, count = 0;
+    FILE *status = fopen("/proc/self/status", "re");
+    if (!status)
+        return false;
+    while (count == 0 && fgets(line, sizeof line, status))
+        count = sscanf(line, "NSpid: %d %d", &ours, &inner);
+    fclose(status);
+    return count == 1 && ours == getpid();
+}
+
+static int read_list(const char *path, struct pids *pids)
+{
+    int pid;
+    FILE *list = fopen(path, "re");
+    if (!list)
+        return -1;
+    while (fscanf(list, "%d", &pid) == 1)
+        pids_add(pids, pid);
+    fclose(list);
+    return 0;
+}
+
+static void close_folder(DIR **folder)
+{
+    if (*folder)
+        closedir(*folder);
+}
+
+// Every thread has a list of its own.
+int children_of(pid_t parent, struct pids *pids)
+{
+    char path[PATH_SIZE];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)parent);
+    if (parent == getpid() && !proc_is_ours())
+        return -1;
+    __attribute__((cleanup(close_folder))) DIR *folder = opendir(path);
+    int outcome = -1;
+    const struct dirent *entry;
+    while (folder && (entry = readdir(folder))) {
+        int thread = atoi(entry->d_name);
+        snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)parent, thread);
+        if (thread > 0 && read_list(path, pids) == 0)
+            outcome = 0;
+    }
+    return outcome;
+}
+
+// The name, in parentheses, may hold anything; what is wanted stands after the last closing one.
+bool children_look(pid_t pid, pid_t *parent, char *state)
+{
+    char path[PATH_SIZE], text[512];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (size <= 0)
+        return false;
+    text[size] = '\0';
+    int number;
+    const char *rest = strrchr(text, ')');
+    if (!rest || sscanf(rest + 1, " %c %d", state, &number) != 2)
+        return false;
+    *parent = number;
+    return true;
+}

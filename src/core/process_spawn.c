@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starting a command, see process_spawn.h.
+#include "core/process_spawn.h"
+
+#include "core/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+enum { FIRST_LINE = 256 }; // as much of a script as the kernel looks at
+
+static const char *path_of(const char *const *env)
+{
+    for (; *env; env++)
+        if (strncmp(*env, "PATH=", 5) == 0)
+            return *env + 5;
+    return DEFAULT_PATH;
+}
+
+// What a path is, seen from the working directory.
+enum kind { MISSING, FOLDER, NO_PROGRAM, PROGRAM };
+
+static enum kind kind_of(int directory, const char *path)
+{
+    struct stat status;
+    if (fstatat(directory, path, &status, 0) < 0)
+        return MISSING;
+    if (S_ISDIR(status.st_mode))
+        return FOLDER;
+    return S_ISREG(status.st_mode) && faccessat(directory, path, X_OK, 0) == 0 ? PROGRAM : NO_PROGRAM;
+}
+
+static int out_of_memory(struct error *error)
+{
+    return error_set(error, "out_of_memory", 0, "out of memory while starting a command");
+}
+
+static int not_runnable(const char *name, const char *path, enum kind kind, struct error *error)
+{
+    if (kind == FOLDER)
+        return error_set(error, "not_executable", 0, "cannot run %s: %s is a folder", name, path);
+    return error_set(error, "not_executable", 0,
+                     "cannot run %s: %s is not executable; make it so with chmod +x, or give it to its interpreter",
+                     name, path);
+}
+
+// The first program of that name in the folders of PATH; an empty folder is the working directory. Owned by the caller.
+static char *search(const struct spawn *spawn, const char *path, struct error *error)
+{
+    const char *name = spawn->argv[0];
+    cleanup_free char *refused = NULL;
+    for (const char *folder = path; folder; folder = *folder ? folder + 1 : NULL) {
+        size_t size = strcspn(folder, ":");
+        char *candidate;
+        if (asprintf(&candidate, "%.*s/%s", size ? (int)size : 1, size ? folder : ".", name) < 0) {
+            out_of_memory(error);
+            return NULL;
+        }
+        enum kind kind = kind_of(spawn->directory, candidate);
+        if (kind == PROGRAM)
+            return candidate;
+        if (kind == NO_PROGRAM && !refused)
+            refused = steal_pointer(&candidate);
+        free(candidate);
+        folder += size;
+    }
+    if (refused)
+        not_runnable(name, refused, NO_PROGRAM, error);
+    else
+        error_set(
+            error, "not_found", 0,
+            "cannot run %s: no such command in the folders of PATH (%s); is it installed in the image, or does it "
+            "want its path?",
+            name, path);
+    return NULL;
+}
+
+// Where the command lies. Owned by the caller.
+static char *locate(const struct spawn *spawn, struct error *error)
+{
+    const char *name = spawn->argv[0];
+    if (!*name) {
+        error_set(error, "invalid", 0, "cannot run a command without a name");
+        return NULL;
+    }
+    if (!strchr(name, '/'))
+        return search(spawn, path_of(spawn->env), error);
+    enum kind kind = kind_of(spawn->directory, name);
+    if (kind == FOLDER || kind == NO_PROGRAM) {
+        not_runnable(name, name, kind, error);
+        return NULL;
+    }
+    char *path = strdup(name);
+    if (!path)
+        out_of_memory(error);
+    return path;
+}
+
+// The first line of a file, without the newline; empty where it cannot be read.
+static void read_first_line(const struct spawn *spawn, const char *path, char line[FIRST_LINE])
+{
+    cleanup_fd int fd = openat(spawn->directory, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    ssize_t size = fd < 0 ? 0 : read(fd, line, FIRST_LINE - 1);
+    line[size > 0 ? size : 0] = '\0';
+    line[strcspn(line, "\n")] = '\0';
+}
+
+// The program is there, and yet the kernel says ENOENT: what would load it is not.
+static int explain_missing(const struct spawn *spawn, const char *path, struct error *error)
+{
+    char line[FIRST_LINE];
+    const char *name = spawn->argv[0];
+    if (kind_of(spawn->directory, path) == MISSING)
+        return error_set(error, "not_found", 0,
+                         "cannot run %s: there is no such file (seen from the working directory)", name);
+    read_first_line(spawn, path, line);
+    if (strncmp(line, "#!", 2) != 0)
+        return error_set(
+            error, "not_found", 0,
+            "cannot run %s: the dynamic loader that it was built for is not in this image; was it built for "
+            "another C library or architecture?",
+            name);
+    char *interpreter = line + 2 + strspn(line + 2, " \t");
+    interpreter[strcspn(interpreter, " \t")] = '\0';
+    size_t size = strlen(interpreter);
+    if (size && interpreter[size - 1] == '\r') {
+        interpreter[size - 1] = '\0';
+        return error_set(
+            error, "not_found", 0,
+            "cannot run %s: its first line ends in a carriage return, so that its interpreter %s is not found; "
+            "convert its line ends",
+            name, interpreter);
+    }
+    return error_set(error, "not_found", 0,
+                     "cannot run %s: the interpreter that its first line names, %s, does not exist", name, interpreter);
+}
+
+static int explain_no_format(const struct spawn *spawn, const char *path, struct error *error)
+{
+    struct stat status;
+    if (fstatat(spawn->directory, path, &status, 0) == 0 && status.st_size == 0)
+        return error_set(error, "not_executable", 0, "cannot run %s: the file is empty", spawn->argv[0]);
+    return error_set(error, "not_executable", 0,
+                     "cannot run %s: it is neither a program for this machine nor a script whose first line names an "
+                     "interpreter (#!/bin/sh)",
+                     spawn->argv[0]);
+}
+
+static int explain_too_large(const struct spawn *spawn, struct error *error)
+{
+    size_t total = 0;
+    for (const char *const *argument = spawn->argv; *argument; argument++)
+        total += strlen(*argument) + 1;
+    for (const char *const *variable = spawn->env; *variable; variable++)
+        total += strlen(*variable) + 1;
+    return error_set(
+        error, "too_large", E2BIG,
+        "cannot run %s: arguments and environment take %zu bytes, and the kernel takes no more than about 2 MiB "
+        "in all and 128 KiB in one; hand data over by stdin or in a file",
+        spawn->argv[0], total);
+}
+
+static int explain(const struct spawn *spawn, const char *path, int number, struct error *error)
+{
+    const char *name = spawn->argv[0];
+    if ((number == EACCES || number == ENOENT) && faccessat(spawn->directory, ".", X_OK, 0) < 0)
+        return error_system(error, errno, "cannot run %s: the working directory cannot be entered", name);
+    switch (number) {
+    case ENOENT:
+        return explain_missing(spawn, path, error);
+    case ENOEXEC:
+        return explain_no_format(spawn, path, error);
+    case E2BIG:
+        return explain_too_large(spawn, error);
+    case EACCES:
+        return error_set(
+            error, "permission_denied", number,
+            "cannot run %s, though it is marked executable: it, its folder or its interpreter is not open to "
+            "this user, or its file system is mounted noexec",
+            name);
+    case ELOOP:
+        return error_set(error, "invalid", number, "cannot run %s", name);
+    case EAGAIN:
+    case ENOMEM:
+        return error_set(error, "out_of_processes", number, "cannot run %s: the kernel starts no further process",
+                         name);
+    default:
+        return error_system(error, number, "cannot run %s", name);
+    }
+}
+
+// Signals that this process ignores; a new program would go on ignoring them. Those that are caught become default by
+// themselves.
+static void find_ignored(sigset_t *set)
+{
+    sigemptyset(set);
+    for (int number = 1; number <= SIGRTMAX; number++) {
+        struct sigaction action;
+        if (sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+            sigaddset(set, number);
+    }
+}
+
+static int fill_actions(posix_spawn_file_actions_t *actions, const struct spawn *spawn)
+{
+    int number = posix_spawn_file_actions_addfchdir_np(actions, spawn->directory);
+    for (int fd = 0; fd < 3 && number == 0; fd++)
+        number = posix_spawn_file_actions_adddup2(actions, spawn->standard[fd], fd);
+    return number;
+}
+
+static void fill_attributes(posix_spawnattr_t *attributes)
+{
+    static sigset_t none, ignored;
+    static bool known;
+    if (!known) {
+        find_ignored(&ignored);
+        sigemptyset(&none);
+        known = true;
+    }
+    posix_spawnattr_setsigmask(attributes, &none);
+    posix_spawnattr_setsigdefault(attributes, &ignored);
+    posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+}
+
+pid_t spawn_command(const struct spawn *spawn, struct error *error)
+{
+    pid_t pid;
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    cleanup_free char *path = locate(spawn, error);
+    if (!path)
+        return -1;
+    posix_spawnattr_init(&attributes);
+    fill_attributes(&attributes);
+    posix_spawn_file_actions_init(&actions);
+    int number = fill_actions(&actions, spawn);
+    if (number == 0)
+        number = posix_spawn(&pid, path, &actions, &attributes, (char *const *)spawn->argv, (char *const *)spawn->env);
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+    return number == 0 ? pid : explain(spawn, path, number, error);
+}

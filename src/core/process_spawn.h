@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Starting a command, as cheaply as vfork does it: in a session of its own, with no signal blocked or ignored.
+// Descriptors of ours are close-on-exec.
+#ifndef SBA_CORE_PROCESS_SPAWN_H
+#define SBA_CORE_PROCESS_SPAWN_H
+
+#include "core/error.h"
+
+#include <sys/types.h>
+
+struct spawn {
+    const char *const *argv; // NULL at the end; argv[0] is looked up in PATH of env unless it holds a slash
+    const char *const *env;  // "NAME=value", NULL at the end
+    int directory;           // the working directory; O_PATH will do
+    int standard[3];         // what becomes 0, 1 and 2; each from 3 up
+};
+
+// Starts it. Returns its process number, which is its session's and its process group's too. The caller reaps.
+// Errors, with what would help: "not_found" (the command, a script's interpreter, a program's loader),
+// "not_executable", "permission_denied", "too_large" (arguments and environment), "out_of_processes", "invalid", ...
+pid_t spawn_command(const struct spawn *spawn, struct error *error);
+
+#endif

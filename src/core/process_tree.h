@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ending processes with all their descendants, whatever those do: new sessions, double forks, ignored signals, forking
+// faster than one can look. No process that is not a descendant of ours is ever signalled: our own children are held by
+// not being reaped, those below them by a pidfd whose ancestry is looked at after it was opened.
+//
+// The lists of /proc show who is there. What is weaker without them (no /proc, one of another PID namespace, or a
+// kernel built without the lists): the tree of a command is its process group only; and at the end of the job our
+// children are found by asking about every number, a level of the tree at a time, so that a fork bomb may outrun us. As
+// PID 1 the kernel reaches all at once and nothing is weaker. Without pidfd_open (Linux before 5.3, some seccomp
+// filters) the tree is ended a level at a time too.
+//
+// Nothing here fails; what cannot be ended (asleep in the kernel for good) is given up after 5 s without any progress.
+#ifndef SBA_CORE_PROCESS_TREE_H
+#define SBA_CORE_PROCESS_TREE_H
+
+#include "core/process_children.h"
+
+// Which processes: the descendants of this one, but for what is spared.
+struct tree {
+    struct child *command;     // the one somebody waits for, or NULL
+    const struct pids *spared; // children that are left alone, with all below them; NULL: none, the tree is everything
+};
+
+// Asks the tree to end: SIGTERM, and SIGCONT for what is stopped.
+void tree_terminate(const struct tree *tree);
+
+// Whether nothing of the tree is left, zombies included.
+bool tree_gone(const struct tree *tree);
+
+// Ends and reaps the tree: stops all first, so that nothing forks away, then SIGKILL, until nothing is left. Returns
+// how many were reaped.
+size_t tree_kill(const struct tree *tree);
+
+#endif
