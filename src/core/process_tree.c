@@ -49,12 +49,17 @@ static bool take_hold(struct held *process, const struct held *parent, char *sta
 
 static size_t signal_below(const struct held *parent, const struct tree *tree, int number, int depth);
 
-static size_t signal_process(struct held *process, char state, const struct tree *tree, int number, int depth)
+// SIGCONT goes from the leaves up: who runs on may end, and its children would be ours before they were reached.
+static size_t signal_process(const struct held *process, char state, const struct tree *tree, int number, int depth)
 {
-    size_t sent = wants(number, state) && deliver(process, number) == 0;
-    if (sent && number == SIGTERM)
-        deliver(process, SIGCONT);
-    return sent + (depth < DEEPEST ? signal_below(process, tree, number, depth + 1) : 0);
+    size_t sent = 0;
+    if (number != SIGCONT && wants(number, state))
+        sent += deliver(process, number) == 0;
+    if (depth < DEEPEST)
+        sent += signal_below(process, tree, number, depth + 1);
+    if (number == SIGCONT && wants(number, state))
+        sent += deliver(process, number) == 0;
+    return sent;
 }
 
 static size_t signal_child(pid_t pid, const struct tree *tree, int number)
@@ -83,46 +88,52 @@ static size_t signal_below(const struct held *parent, const struct tree *tree, i
     return sent;
 }
 
+// Where /proc does not tell: the command's process group and, where the tree is everything, our children.
 static void signal_unlisted(const struct tree *tree, int number)
 {
     const struct child *command = tree->command;
     cleanup_pids struct pids pids = {0};
-    if (command && command->pid && !command->ended) {
+    if (number == SIGSTOP)
+        return;
+    if (command && command->pid && !command->ended)
         kill(-command->pid, number);
-        if (number == SIGTERM)
-            kill(-command->pid, SIGCONT);
-    }
-    if (tree->spared || number == SIGSTOP)
+    if (tree->spared)
         return;
     children_probe(&pids);
     for (size_t i = 0; i < pids.count; i++)
         if (!command || pids.items[i] != command->pid)
-            signal_child(pids.items[i], tree, number);
+            kill(pids.items[i], number);
 }
 
 // Sends the signal to the tree as it is now. Returns to how many; 0 where nobody can tell.
 static size_t signal_tree(const struct tree *tree, int number)
 {
     cleanup_pids struct pids pids = {0};
-    if (!tree->spared && getpid() == 1) {
-        kill(-1, number); // everybody in this PID namespace but ourselves, and no fork slips through
-        if (number == SIGTERM)
-            kill(-1, SIGCONT);
-        return 0;
-    }
-    if (children_of(getpid(), &pids) < 0) {
-        signal_unlisted(tree, number);
-        return 0;
-    }
     size_t sent = 0;
+    if (!tree->spared && getpid() == 1) {
+        if (number != SIGSTOP)
+            kill(-1, number); // everybody in this PID namespace but ourselves, and no fork slips through
+        return 0;
+    }
+    if (children_of(getpid(), &pids) < 0)
+        signal_unlisted(tree, number);
     for (size_t i = 0; i < pids.count; i++)
         sent += signal_child(pids.items[i], tree, number);
     return sent;
 }
 
+// Stops all, so that nothing forks away or is orphaned between two looks.
+static void freeze(const struct tree *tree)
+{
+    for (int round = 0; round < STOP_ROUNDS && signal_tree(tree, SIGSTOP) > 0;)
+        round++;
+}
+
 void tree_terminate(const struct tree *tree)
 {
+    freeze(tree);
     signal_tree(tree, SIGTERM);
+    signal_tree(tree, SIGCONT);
 }
 
 bool tree_gone(const struct tree *tree)
@@ -159,8 +170,7 @@ size_t tree_kill(const struct tree *tree)
     size_t ended = 0;
     int64_t last = interrupt_now();
     while (!gone && interrupt_now() - last < PATIENCE) {
-        for (int round = 0; round < STOP_ROUNDS && signal_tree(tree, SIGSTOP) > 0;)
-            round++;
+        freeze(tree);
         signal_tree(tree, SIGKILL);
         size_t count = reap_while_ending(tree, &gone);
         ended += count;

@@ -21,7 +21,8 @@ struct tree {
     const struct pids *spared; // children that are left alone, with all below them; NULL: none, the tree is everything
 };
 
-// Asks the tree to end: SIGTERM, and SIGCONT for what is stopped.
+// Asks the tree to end: SIGTERM to every process of it, stopped ones too. All are stopped for a moment, so that none is
+// missed because its parent ends before it is reached.
 void tree_terminate(const struct tree *tree);
 
 // Whether nothing of the tree is left, zombies included.
