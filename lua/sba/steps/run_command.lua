@@ -5,7 +5,7 @@ local process = require "native.process"
 local text = require "native.text"
 
 local DEFAULT_PATH <const> = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-local LONGEST_NAME <const> = 60 -- bytes of a command in a message
+local LONGEST_NAME <const> = 100 -- bytes of a command in a message
 local FIELDS <const> = {
   "exit_code", "signal", "stdout", "stderr", "stdout_truncated", "stderr_truncated", "duration_ms", "cpu_time_ms", "max_rss_bytes",
 }
@@ -71,18 +71,14 @@ local function check(arguments)
   end
 end
 
-local function seconds(number)
-  return ("%g second%s"):format(number, number == 1 and "" or "s")
-end
-
 local by_ending = {
   timeout = function(arguments, command)
-    return "timeout", ("%s was ended after its timeout_seconds (%s)"):format(command, seconds(arguments.timeout_seconds))
+    return "timeout", ("%s ran longer than its timeout of %s s and was ended"):format(command, arguments.timeout_seconds)
   end,
   deadline = function(_, command)
-    return "timeout", command .. " was ended because the job's time was up (max_runtime_seconds)"
+    return "timeout", "the job's time was up while " .. command .. " ran"
   end,
-  cancelled = function(_, command) return "cancelled", command .. " was ended because the job was cancelled" end,
+  cancelled = function(_, command) return "cancelled", "the job was cancelled while " .. command .. " ran" end,
 }
 
 --- Why the step fails; nil where it does not.
