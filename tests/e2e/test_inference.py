@@ -168,7 +168,8 @@ class Replies(InferenceCase):
 
     def test_ten_thousand_calls(self):
         for _, _, run in self.each({"tool_calls": [CALL] * 10_000}):
-            self.assertEqual(len(run.reply["tool_calls"]), 10_000)
+            self.assertEqual(len(run.reply["tool_calls"]), 128)
+            self.assertEqual(run.reply["notes"], ["of 10000 calls the first 128 are kept"])
 
     def test_a_history_of_calls_and_results_is_sent_as_each_format_wants(self):
         history = HELLO + [

@@ -79,7 +79,7 @@ function calls.normal(raw, names, session)
   for i, given in ipairs(raw) do
     local arguments, mistake = calls.arguments(given.arguments)
     local name = calls.name(given.name, names)
-    local shown = type(given.name) == "string" and given.name or words.value(given.name)
+    local shown = type(given.name) == "string" and given.name or "(no name)"
     if name and name ~= given.name then notes[#notes + 1] = ("the tool %s was taken for %s"):format(words.quoted(shown), name) end
     local id = unused_id(session, given.id, session.ids)
     session.ids[id] = true

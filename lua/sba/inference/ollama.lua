@@ -33,8 +33,12 @@ function ollama.list(endpoint)
   return served
 end
 
+local function table_of(value)
+  return type(value) == "table" and value or {}
+end
+
 local function trained_window(shown)
-  local info = type(shown.model_info) == "table" and shown.model_info or {}
+  local info = table_of(shown.model_info)
   local name = tostring(info["general.architecture"]) .. ".context_length"
   return math.tointeger(info[name])
 end
@@ -120,9 +124,9 @@ function ollama.body(session, ask)
 end
 
 local function add_calls(builder, calls)
-  if type(calls) ~= "table" then return true end
-  for _, call in ipairs(calls) do
-    local called = type(call) == "table" and type(call["function"]) == "table" and call["function"] or {}
+  for _, value in ipairs(table_of(calls)) do
+    local call = table_of(value)
+    local called = table_of(call["function"])
     local ok, failure = builder:add_call { id = call.id, name = called.name, arguments = called.arguments }
     if not ok then return nil, failure end
   end
@@ -131,7 +135,7 @@ end
 
 --- Adds what one line says, the last one included, for some models say all their calls there.
 local function add(builder, line)
-  local message = type(line.message) == "table" and line.message or {}
+  local message = table_of(line.message)
   local ok, failure = builder:add_content(message.content)
   if ok then ok, failure = builder:add_thinking(message.thinking) end
   if ok then ok, failure = add_calls(builder, message.tool_calls) end
@@ -149,7 +153,7 @@ function ollama.read(endpoint, exchange, builder)
     local line, failed = next_line()
     if failed then return nil, wire.unread(endpoint, failed, begun) end
     if not line then return nil, wire.cut_off(endpoint) end
-    if line.error then return nil, wire.broken(endpoint, line) end
+    if line.error and line.error ~= json.null then return nil, wire.broken(endpoint, line) end
     local ok, failure = add(builder, line)
     if not ok then return nil, wire.failure(endpoint, failure) end
     begun = true

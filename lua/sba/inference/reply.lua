@@ -12,10 +12,13 @@ reply.__index = reply
 ---Most bytes of content, thinking and arguments of one reply.
 reply.LIMIT = 4 * 1024 * 1024
 
+-- A reply of thousands of calls is a model gone astray; each would want an answer in the conversation.
+local MOST_CALLS <const> = 128
+
 ---@class inference.reply a plain table: a journal can keep it, a replay give it back
 ---@field content string without thinking
 ---@field thinking string
----@field tool_calls inference.call[] a JSON array; empty where the reply was cut for its length
+---@field tool_calls inference.call[] a JSON array, at most 128; empty where the reply was cut for its length
 ---@field unreadable? string why no call could be read from a reply that had to be one: one line for the model
 ---@field done_reason string "stop", "length", "tool_calls", "content_filter", ...
 ---@field prompt_tokens? integer as the server counted
@@ -84,6 +87,13 @@ local function find_text(self, result, tools)
   result.notes[#result.notes + 1] = "the calls came as text"
 end
 
+local function bound_calls(self, result)
+  local count = #self.raw_calls
+  if count <= MOST_CALLS then return end
+  result.notes[#result.notes + 1] = ("of %d calls the first %d are kept"):format(count, MOST_CALLS)
+  self.raw_calls = table.move(self.raw_calls, 1, MOST_CALLS, 1, {})
+end
+
 ---The whole reply.
 ---@param outcome { done_reason: string, prompt_tokens?: integer, completion_tokens?: integer }
 ---@param tools? inference.tool[] that the request had
@@ -101,6 +111,7 @@ function reply:finish(outcome, tools, as_text, session)
     return result
   end
   if tools then (as_text and read_text or find_text)(self, result, tools) end
+  bound_calls(self, result)
   local names = {}
   for i, tool in ipairs(tools or {}) do names[i] = tool.name end
   local list, notes = calls.normal(self.raw_calls, names, session)

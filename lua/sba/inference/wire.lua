@@ -87,9 +87,10 @@ function wire.words(body)
     if body:find("^%s*<") then return "an HTML page", {} end
     return body:find("%S") and body or "an empty answer", {}
   end
+  if type(body) ~= "table" then return tostring(body), {} end
   local details = of_kind(body.error, "table") or body
   if type(body.error) == "string" then return wire.words(body.error) end
-  local words = of_kind(details.message, "string") or of_kind(details.detail, "string")
+  local words = of_kind(details.message, "string") or of_kind(body.detail, "string")
   return words or json.encode(body), details
 end
 

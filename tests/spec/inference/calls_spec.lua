@@ -72,7 +72,7 @@ describe("calls.normal", function()
 
   it("keeps an unknown name, for the caller to refuse", function()
     local list, notes = calls.normal({ { name = "nothing_like_it" }, { name = json.null } }, { "x_y" }, { calls = 0, ids = {} })
-    assert.are.same({ "nothing_like_it", "null" }, { list[1].name, list[2].name })
+    assert.are.same({ "nothing_like_it", "(no name)" }, { list[1].name, list[2].name })
     assert.are.same({}, notes)
   end)
 end)
