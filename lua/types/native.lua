@@ -378,6 +378,11 @@ local json = {}
 ---@return string
 function json.encode(value, schema) end
 
+---At least as many as a JSON text holds values; exact but for empty arrays and objects, and member names counted too.
+---@param bytes string
+---@return integer
+function json.count(bytes) end
+
 ---What the inside of a JSON string, without its quotes, stands for.
 ---@param bytes string
 ---@param from integer of the inside, from 1

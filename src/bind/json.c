@@ -374,7 +374,16 @@ static int f_unescape(lua_State *L)
     return 1;
 }
 
-static const luaL_Reg functions[] = {{"encode", f_encode}, {"unescape", f_unescape}, {NULL, NULL}};
+// count(bytes) -> at least as many as a JSON text holds values
+static int f_count(lua_State *L)
+{
+    size_t size;
+    const char *bytes = luaL_checklstring(L, 1, &size);
+    lua_pushinteger(L, (lua_Integer)json_count(bytes, size));
+    return 1;
+}
+
+static const luaL_Reg functions[] = {{"count", f_count}, {"encode", f_encode}, {"unescape", f_unescape}, {NULL, NULL}};
 
 int luaopen_native_json(lua_State *L)
 {

@@ -162,6 +162,36 @@ size_t json_unescape(const char *bytes, size_t size, struct buffer *out, bool *o
     return size;
 }
 
+// The end of a string that begins at bytes, after its quote: the quote that closes it, or end.
+static const char *string_end(const char *bytes, const char *end)
+{
+    const char *quote = bytes;
+    while (quote < end && (quote = memchr(quote, '"', (size_t)(end - quote)))) {
+        size_t backslashes = 0;
+        while (quote - backslashes > bytes && quote[-1 - (ptrdiff_t)backslashes] == '\\')
+            backslashes++;
+        if (backslashes % 2 == 0)
+            return quote;
+        quote++;
+    }
+    return end;
+}
+
+size_t json_count(const char *bytes, size_t size)
+{
+    size_t count = 1;
+    for (const char *at = bytes, *end = bytes + size; at < end; at++) {
+        if (*at == '"') {
+            at = string_end(at + 1, end);
+            if (at == end)
+                break;
+        } else {
+            count += *at == ',' || *at == ':' || *at == '[' || *at == '{';
+        }
+    }
+    return count;
+}
+
 int json_integer(int64_t value, struct buffer *out)
 {
     char digits[20], *first = digits + sizeof digits;

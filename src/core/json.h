@@ -18,6 +18,9 @@ int json_quote(const char *bytes, size_t size, struct buffer *out);
 // the backslash of a bad escape (surrogates must be in pairs), or where memory ran out (*out_of_memory is set then).
 size_t json_unescape(const char *bytes, size_t size, struct buffer *out, bool *out_of_memory);
 
+// An upper bound on how many values a JSON text holds: what opens or separates outside strings, and one.
+size_t json_count(const char *bytes, size_t size);
+
 // Appends all digits.
 int json_integer(int64_t value, struct buffer *out);
 

@@ -80,6 +80,32 @@ static void quotes_at_every_length(void **state)
     }
 }
 
+static void counts_values_outside_strings(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t count;
+    } cases[] = {
+        {"", 1},
+        {"1", 1},
+        {"[1,2,3]", 4},
+        {"[[],{}]", 5},
+        {"{\"a\":1,\"b\":[2]}", 6},
+        {"\",,,[[\"", 1},
+        {"[\"\\\",\",1]", 3},
+        {"[\"\\\\\",\"x\",1]", 4},
+        {"\"\\\\\\\",,", 1},
+        {"[\",,,", 2},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t size = strlen(cases[i].text);
+        char *exact = exact_copy(cases[i].text, size);
+        assert_int_equal(json_count(exact, size), cases[i].count);
+        free(exact);
+    }
+}
+
 static void escapes_every_byte_in_the_smallest_room(void **state)
 {
     (void)state;
@@ -97,6 +123,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unescapes),
         cmocka_unit_test(quotes_at_every_length),
+        cmocka_unit_test(counts_values_outside_strings),
         cmocka_unit_test(escapes_every_byte_in_the_smallest_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@ local text = require "native.text"
 
 local json = { null = native.null, encode = native.encode }
 
+local MAX_VALUES = 8 * 1024 * 1024 -- about 700 MB of memory; and LPeg grows its captures one by one from some 13 million on
 local LIMITS = { size = 64 * 1024 * 1024, depth = 64 }
 
 ---Marks a table as an array.
@@ -149,6 +150,9 @@ local function refuse_bytes(bytes, max_size)
   if #bytes > max_size then
     return { code = "too_large", offset = max_size, message = ("larger than %d bytes"):format(max_size) }
   end
+  if #bytes > MAX_VALUES and native.count(bytes) > MAX_VALUES then
+    return { code = "too_large", offset = 0, message = ("holds more than %d values"):format(MAX_VALUES) }
+  end
   if bytes:find("^\xEF\xBB\xBF") then return { offset = 0, message = "begins with a byte order mark; remove it" } end
   if not text.is_utf8(bytes) then
     local _, bad = utf8.len(bytes)
@@ -156,8 +160,8 @@ local function refuse_bytes(bytes, max_size)
   end
 end
 
----Reads a JSON text. A failure's code is invalid_json, too_deep or too_large; its message names line and column (in
----characters, from 1), what was expected and what is there; offset is in bytes, from 0.
+---Reads a JSON text of at most 8 million values. A failure's code is invalid_json, too_deep or too_large; its message names
+---line and column (in characters, from 1), what was expected and what is there; offset is in bytes, from 0.
 ---@param bytes string
 ---@param limits? { size?: integer, depth?: integer } bytes, levels; default 64 MiB, 64
 ---@return any value, { code: string, message: string, line: integer, column: integer, offset: integer }? failure value is nil then

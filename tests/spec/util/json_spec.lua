@@ -114,6 +114,13 @@ describe("json.decode", function()
     assert.is_truthy(json.decode("[123]", { size = 5 }))
   end)
 
+  it("bounds the number of values, not of commas in a string", function()
+    local many = 8 * 1024 * 1024
+    local _, failure = json.decode("[" .. ("1,"):rep(many) .. "1]")
+    assert.are.same({ "too_large", "line 1, column 1: holds more than 8388608 values" }, { failure.code, failure.message })
+    assert.are.equal(many + 1, #json.decode('"' .. (","):rep(many + 1) .. '"'))
+  end)
+
   it("is as good as new after a failure", function()
     json.decode("[[[[")
     assert.are.same({ 1 }, json.decode("[1]"))
