@@ -27,13 +27,13 @@ end
 
 ---The endpoints of a job, in the order in which they are tried.
 ---@param environment table<string, string>
----@param source? "worker"|"api_egress" nil: first the worker's, then API Egress
+---@param source? "worker"|"api_egress"|"orchestrator" orchestrator or nil: first the worker's, then API Egress
 ---@param http native.http.client
 ---@param patience? table<string, number> other waits, in seconds
 ---@return inference.candidate[] candidates, string[] missing names of variables of which one would help
 function endpoint.candidates(environment, source, http, patience)
   local list, missing = {}, {}
-  for _, name in ipairs(source and { source } or { "worker", "api_egress" }) do
+  for _, name in ipairs(sources[source] and { source } or { "worker", "api_egress" }) do
     local variable, base = named(environment, sources[name].variables)
     if variable then
       list[#list + 1] = {

@@ -22,7 +22,7 @@ local dialects = {
 ---@class inference.options
 ---@field environment table<string, string>
 ---@field allowed_models string[] of the job; no other is ever named in a request
----@field source? "worker"|"api_egress" of the job
+---@field source? "worker"|"api_egress"|"orchestrator" of the job
 ---@field http? native.http.client default: one with the environment's proxies
 ---@field seed? integer of the waits between tries
 ---@field on_wait? fun(failure: inference.failure, seconds: number, number: integer) before each wait

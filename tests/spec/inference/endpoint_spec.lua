@@ -16,6 +16,7 @@ describe("endpoint.candidates", function()
       INFERENCE_PROXY_URL = "http://a//", OLLAMA_BASE_URL = "http://b", SBA_API_EGRESS_URL = "http://c/v1/", OPENAI_BASE_URL = "http://d",
     }
     assert.are.same({ "INFERENCE_PROXY_URL http://a", "SBA_API_EGRESS_URL http://c/v1" }, variables(all))
+    assert.are.same(variables(all), variables(all, "orchestrator"))
     assert.are.same({ "INFERENCE_PROXY_URL http://a" }, variables(all, "worker"))
     assert.are.same({ "SBA_API_EGRESS_URL http://c/v1" }, variables(all, "api_egress"))
     all.INFERENCE_PROXY_URL, all.SBA_API_EGRESS_URL = "", nil
