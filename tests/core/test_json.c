@@ -118,6 +118,39 @@ static void escapes_every_byte_in_the_smallest_room(void **state)
     }
 }
 
+static size_t escaped_size(unsigned char byte)
+{
+    return byte == '"' || byte == '\\' || (byte && strchr("\b\t\n\f\r", byte)) ? 2 : byte < 0x20 ? 6 : 1;
+}
+
+static void check_pair(const char *bytes, size_t at)
+{
+    struct buffer out = {0}, back = {0};
+    unsigned char first = (unsigned char)bytes[at], second = (unsigned char)bytes[at + 1];
+    bool out_of_memory;
+    assert_int_equal(json_quote(bytes, 16, &out), 0);
+    assert_int_equal(out.size, 2 + 14 + escaped_size(first) + escaped_size(second));
+    assert_int_equal(json_unescape(out.data + 1, out.size - 2, &back, &out_of_memory), out.size - 2);
+    assert_int_equal(back.size, 16);
+    assert_memory_equal(back.data, bytes, 16);
+    buffer_free(&out);
+    buffer_free(&back);
+}
+
+static void escapes_what_must_be_and_nothing_else(void **state)
+{
+    (void)state;
+    for (size_t at = 0; at < 15; at++)
+        for (int first = 0; first < 128; first++)
+            for (int second = 0; second < 128; second++) {
+                char bytes[16];
+                memset(bytes, 'x', sizeof bytes);
+                bytes[at] = (char)first;
+                bytes[at + 1] = (char)second;
+                check_pair(bytes, at);
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -125,6 +158,7 @@ int main(void)
         cmocka_unit_test(quotes_at_every_length),
         cmocka_unit_test(counts_values_outside_strings),
         cmocka_unit_test(escapes_every_byte_in_the_smallest_room),
+        cmocka_unit_test(escapes_what_must_be_and_nothing_else),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
