@@ -96,6 +96,26 @@ int json_quote(const char *bytes, size_t size, struct buffer *out)
     return 0;
 }
 
+// Not 0 where a byte of word is a control character, a quote or a backslash. Exact, but not about which byte it is.
+static inline uint64_t ends_run(uint64_t word)
+{
+    uint64_t quote = word ^ ones * '"', backslash = word ^ ones * '\\';
+    return (((word - ones * 0x20) & ~word) | ((quote - ones) & ~quote) | ((backslash - ones) & ~backslash)) & high_bits;
+}
+
+size_t json_plain_span(const char *bytes, size_t size)
+{
+    size_t i = 0;
+    for (uint64_t word; i + sizeof word <= size; i += sizeof word) {
+        memcpy(&word, bytes + i, sizeof word);
+        if (ends_run(word))
+            break;
+    }
+    while (i < size && (unsigned char)bytes[i] >= 0x20 && bytes[i] != '"' && bytes[i] != '\\')
+        i++;
+    return i;
+}
+
 // The value of four hex digits, or -1.
 static int32_t hex4(const char *digits)
 {

@@ -57,6 +57,22 @@ static void unescapes(void **state)
     BAD("plain\\u00e");
 }
 
+// Every byte at every place of a word and after one.
+static void finds_the_end_of_a_plain_run(void **state)
+{
+    (void)state;
+    for (size_t size = 1; size <= 24; size++)
+        for (size_t at = 0; at < size; at++)
+            for (int byte = 0; byte < 256; byte++) {
+                char *exact = malloc(size);
+                memset(exact, byte & 1 ? 'x' : 0xC3, size);
+                exact[at] = (char)byte;
+                size_t wanted = byte < 0x20 || byte == '"' || byte == '\\' ? at : size;
+                assert_int_equal(json_plain_span(exact, size), wanted);
+                free(exact);
+            }
+}
+
 static void quotes_at_every_length(void **state)
 {
     static const char tail[] = "\xC3\xA9\"\n\xFF";
@@ -155,6 +171,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unescapes),
+        cmocka_unit_test(finds_the_end_of_a_plain_run),
         cmocka_unit_test(quotes_at_every_length),
         cmocka_unit_test(counts_values_outside_strings),
         cmocka_unit_test(escapes_every_byte_in_the_smallest_room),
