@@ -4,6 +4,7 @@
 
 #include "core/interrupt.h"
 
+#include <limits.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,6 +181,7 @@ struct http_exchange *http_open(struct http_client *client, const struct http_re
     exchange->idle_patience = request->idle_patience;
     exchange->header_limit = request->header_limit;
     exchange->body_limit = request->body_limit;
+    exchange->farewell = request->farewell;
     exchange->started = interrupt_now();
     if (prepare(exchange, request, error) < 0) {
         http_close(exchange);
@@ -257,7 +259,7 @@ static int drive(struct http_exchange *exchange, struct error *error)
     if (exchange->done || exchange->body_bytes > bytes || exchange->headers_done != headers)
         return 0;
 
-    enum interrupt_reason reason = interrupt_reason();
+    enum interrupt_reason reason = exchange->farewell ? INTERRUPT_NONE : interrupt_reason();
     if (reason != INTERRUPT_NONE)
         return interrupted(exchange, reason, error);
     struct patience patience = patience_of(exchange);
@@ -267,7 +269,10 @@ static int drive(struct http_exchange *exchange, struct error *error)
                          exchange->proxy && !exchange->sent ? exchange->proxy : exchange->origin, patience.what,
                          (double)patience.milliseconds / 1000);
     struct curl_waitfd cancel = {.fd = interrupt_fd(), .events = CURL_WAIT_POLLIN};
-    curl_multi_poll(multi, &cancel, cancel.fd >= 0, interrupt_poll_timeout(left), NULL);
+    if (exchange->farewell)
+        curl_multi_poll(multi, NULL, 0, left > INT_MAX ? INT_MAX : (int)left, NULL);
+    else
+        curl_multi_poll(multi, &cancel, cancel.fd >= 0, interrupt_poll_timeout(left), NULL);
     return 0;
 }
 

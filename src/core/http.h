@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // HTTP/1.1 over TCP, TLS and unix sockets, through proxies; one request at a time or several side by side, answers read
-// as they come. Every wait obeys interrupt.h; redirects are never followed.
+// as they come. Every wait obeys interrupt.h, save those of a farewell; redirects are never followed.
 //
 // Error contract as in error.h. Codes: "invalid_url", "name_not_resolved", "connection_refused", "network_unreachable",
 // "proxy_failed", "tls_failed", "slow_connect", "slow_first_byte", "slow_answer" (a wait of ours ran out), "cut_off"
@@ -51,6 +51,7 @@ struct http_request {
     int64_t idle_patience;    // milliseconds between two pieces of the answer
     size_t header_limit;      // bytes of all header lines together
     size_t body_limit;        // bytes of the answer's body, as it comes in
+    bool farewell;            // said after the deadline or a cancel: patience alone ends its waits
 };
 
 // One request and its answer.

@@ -32,7 +32,7 @@ struct http_exchange {
     struct buffer header_lines; // NUL-terminated "name: value" of the final answer, one after the other
     struct buffer body;         // what has come and was not read yet, from body_read on
     size_t body_read, scanned;  // scanned: bytes after body_read known to hold no line end
-    bool headers_done, done, after_cr;
+    bool headers_done, done, after_cr, farewell;
     enum http_stop stop;
     CURLcode outcome; // once done
     char curl_message[CURL_ERROR_SIZE];
