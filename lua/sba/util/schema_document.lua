@@ -2,7 +2,6 @@
 -- A schema as a standard document (draft 2020-12): our own keywords are said in standard ones. An alias becomes a property of
 -- its own that excludes the one it stands for; a schema that holds itself becomes a $ref.
 
-local indent = require "sba.util.indent"
 local json = require "sba.util.json"
 
 local DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -99,5 +98,5 @@ return function(wanted, definitions)
   if definitions then
     document["$defs"], ordering.properties["$defs"] = convert_definitions(definitions, above)
   end
-  return indent(json.encode(document, ordering)) .. "\n"
+  return json.indent(json.encode(document, ordering)) .. "\n"
 end

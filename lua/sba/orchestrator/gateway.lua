@@ -1,0 +1,215 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The orchestrator's tools: found at the gateway that the environment names, cut down to what a job may call, called with the
+-- job's own identifiers.
+--
+-- Failures are {code, message, passing}; codes as in mcp/failure.lua, and "no_gateway", "invalid_token", "unknown_tool",
+-- "tool_denied" and "ext_net_required" (rules.lua), "invalid_arguments".
+
+local failures = require "sba.orchestrator.mcp.failure"
+local interrupt = require "native.interrupt"
+local json = require "sba.util.json"
+local mcp = require "sba.orchestrator.mcp"
+local place = require "sba.orchestrator.mcp.place"
+local post_form = require "sba.orchestrator.post_form"
+local rules = require "sba.orchestrator.rules"
+local tool_names = require "sba.orchestrator.tool_names"
+local tool_result = require "sba.orchestrator.tool_result"
+
+local gateway = {}
+
+local MOST_SHOWN <const> = 1024 * 1024 -- bytes of a result as text, unless told
+local WAITS <const> = { 0.2, 0.8, 2 } -- seconds before what failed for a passing cause is tried again
+
+---@class gateway.options
+---@field environment table<string, string>
+---@field http native.http.client
+---@field job_id string
+---@field task_id string
+---@field ext_net_allowed boolean
+---@field token? string
+---@field protocol? string as mcp.options has it
+---@field patience? { connect: number?, answer: number? }
+---@field max_bytes? integer of a result as text
+
+---@class gateway.tool
+---@field name string for the model
+---@field tool string the gateway's own
+---@field description string
+---@field parameters table JSON Schema, as listed, less task_id and job_id
+
+---@class gateway
+local methods = {}
+methods.__index = methods
+
+---The gateway's URL, and the variable that holds it.
+---@param environment table<string, string>
+---@return string? url, string? variable
+function gateway.url(environment)
+  for _, variable in ipairs { "SBA_MCP_GATEWAY_URL", "MCP_GATEWAY_PROXY_URL", "MCP_GATEWAY_URL" } do
+    local url = environment[variable]
+    if url and url ~= "" then return url, variable end
+  end
+end
+
+--- Tries again what failed for a passing cause and has no effect on the other side.
+local function patiently(try)
+  local value, failure = try()
+  for _, wait in ipairs(WAITS) do
+    if value or not failure.passing then break end
+    local slept, stopped = interrupt.sleep(wait)
+    if not slept then return nil, failures.of_http(stopped) end
+    value, failure = try()
+  end
+  return value, failure
+end
+
+--- The plain form, where a gateway that is no MCP server has it.
+local function find_form(options, refusal)
+  local form = post_form.at(options, refusal.plain and options.url or nil)
+  local there, failure = form:probe()
+  if there then return form end
+  return nil, failure or failures.new("not_mcp", refusal.message .. "; nor does it take POST /v1/mcp/tools/call")
+end
+
+--- An MCP server, or a gateway of the plain form.
+local function reach(options)
+  if post_form.is_named_by(options.url) then return post_form.at(options), "plain" end
+  local server, failure = mcp.connect(options)
+  if server then return server, "mcp" end
+  if failure.code ~= "not_mcp" then return nil, failure end
+  local form, problem = find_form(options, failure)
+  return form, form and "plain" or problem
+end
+
+---Gets to know the gateway. no_gateway: the environment names none, and no socket was opened.
+---@param options gateway.options
+---@return gateway?, mcp.failure?
+function gateway.connect(options)
+  local url, variable = gateway.url(options.environment)
+  if not url then return nil, failures.new("no_gateway", "the environment names no MCP gateway (SBA_MCP_GATEWAY_URL)") end
+  if not place.origin(url) then return nil, failures.new("invalid_url", variable .. " holds no URL: http://, https:// or http+unix://") end
+  if options.token and not options.token:find "^[\x21-\x7E]+$" then
+    return nil, failures.new("invalid_token", "the agent's token holds characters that no header may hold")
+  end
+  local form
+  local remote, failure = patiently(function()
+    local found, how = reach {
+      url = url, http = options.http, token = options.token, protocol = options.protocol, patience = options.patience,
+    }
+    form = found and how
+    return found, how
+  end)
+  if not remote then return nil, failure end
+  return setmetatable({
+    remote = remote, form = form, place = place.shown(url), ext_net_allowed = options.ext_net_allowed == true,
+    ids = { task_id = options.task_id, job_id = options.job_id }, max_bytes = options.max_bytes or MOST_SHOWN,
+  }, methods)
+end
+
+--- Copies a table without its mark, or with it.
+local function copy(value)
+  local result = {}
+  for key, item in pairs(value) do result[key] = item end
+  return setmetatable(result, getmetatable(value))
+end
+
+local function is_object(value)
+  return type(value) == "table" and not json.is_array(value)
+end
+
+--- A schema without the properties that are filled in here, and which these are. Nothing else is touched.
+local function without_ids(schema, ids)
+  local properties = schema.properties
+  local filled, left = {}, is_object(properties) and copy(properties) or {}
+  for name in pairs(ids) do
+    if left[name] ~= nil then filled[name], left[name] = true, nil end
+  end
+  if not next(filled) then return schema, filled end
+  local result, required = copy(schema), json.array {}
+  result.properties = left
+  for _, name in ipairs(json.is_array(schema.required) and schema.required or {}) do
+    if not filled[name] then required[#required + 1] = name end
+  end
+  if schema.required ~= nil then result.required = required end
+  return result, filled
+end
+
+local function described(tool)
+  local words = type(tool.description) == "string" and tool.description ~= "" and tool.description or tool.title
+  return type(words) == "string" and words or ""
+end
+
+--- Takes a list of tools: what may be called, by the model's name and by its own.
+local function keep(self, listed)
+  local tools, by_name, by_tool = {}, {}, {}
+  for _, tool in ipairs(listed) do
+    if not rules.refusal(tool.name, self.ext_net_allowed) then
+      local parameters, filled = without_ids(tool.inputSchema, self.ids)
+      local entry = {
+        name = tool_names.mapped(tool.name, by_name), tool = tool.name, description = described(tool), parameters = parameters,
+      }
+      tools[#tools + 1] = entry
+      by_tool[tool.name] = { tool = tool.name, filled = filled }
+      by_name[entry.name] = by_tool[tool.name]
+    end
+  end
+  self.listed, self.by_name, self.by_tool = tools, by_name, by_tool
+end
+
+local function list(self)
+  if self.form == "plain" then return require "sba.orchestrator.worker_tools", {} end
+  local dropped
+  local tools, failure = patiently(function()
+    local found, more = self.remote:list()
+    dropped = more
+    return found, more
+  end)
+  return tools, tools and dropped or failure
+end
+
+---The tools that the model may be shown; the gateway is asked once.
+---@return gateway.tool[]?, mcp.failure?
+function methods:tools()
+  if self.listed then return self.listed end
+  local listed, dropped = list(self)
+  if not listed then return nil, dropped end
+  self.dropped = dropped
+  keep(self, listed)
+  return self.listed
+end
+
+--- The tool of a name, the model's or the gateway's own.
+local function find(self, name)
+  local refusal = rules.refusal(name, self.ext_net_allowed)
+  if refusal then return nil, refusal end
+  local tools, failure = self:tools()
+  if not tools then return nil, failure end
+  local found = self.by_tool[name] or self.by_name[name]
+  -- The plain form lists nothing, so it may have more than the worker's list.
+  if not found and self.form == "plain" then found = { tool = name, filled = { task_id = true, job_id = true } } end
+  if found then return found end
+  return nil, failures.new("unknown_tool", ("%s has no tool %s that this job may call"):format(self.place, failures.shown(name)))
+end
+
+---Calls a tool, by either of its names. The job's identifiers are filled in where the tool takes them.
+---@param name string
+---@param arguments table an object
+---@return gateway.answer?, mcp.failure?
+function methods:call(name, arguments)
+  local found, failure = find(self, name)
+  if not found then return nil, failure end
+  if not is_object(arguments) then return nil, failures.new("invalid_arguments", "the arguments of a tool must be an object") end
+  arguments = copy(arguments)
+  for id in pairs(found.filled) do arguments[id] = self.ids[id] end
+  local answer, problem = self.remote:call(found.tool, arguments)
+  if answer == nil then return nil, problem end
+  local shown = self.form == "plain" and tool_result.of_plain or tool_result.of_mcp
+  return shown(answer, self.max_bytes)
+end
+
+---Ends the session with the gateway.
+function methods:close()
+  self.remote:close()
+end
+
+return gateway

@@ -1,0 +1,205 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- MCP with a handshake: revisions 2025-03-26, 2025-06-18 and 2025-11-25.
+
+local failures = require "sba.orchestrator.mcp.failure"
+local interrupt = require "native.interrupt"
+local place = require "sba.orchestrator.mcp.place"
+local transport = require "sba.orchestrator.mcp.transport"
+
+local legacy = { newest = "2025-11-25", versions = { ["2025-03-26"] = true, ["2025-06-18"] = true, ["2025-11-25"] = true } }
+
+local FIRST_WAIT <const> = 1 -- seconds before a stream is asked for again, where the server names none; doubles
+local MOST_WAIT <const> = 30
+local MOST_FAILED_RESUMES <const> = 5 -- in a row, without a new event
+local MOST_REQUESTS <const> = 1000 -- of the server's, answered during one of ours
+
+local function header_lines(peer, more)
+  local lines = more or {}
+  if peer.session then lines[#lines + 1] = "Mcp-Session-Id: " .. peer.session end
+  if peer.version then lines[#lines + 1] = "MCP-Protocol-Version: " .. peer.version end
+  return lines
+end
+
+--- Sends what has no answer: a notification, or our answer to the server. What the server says to it matters to nobody.
+local function tell(peer, message, farewell)
+  message.jsonrpc = "2.0"
+  local exchange, status = transport.send(peer, message, { headers = header_lines(peer), farewell = farewell })
+  if not exchange then return nil, status end
+  transport.body(exchange, 1)
+  exchange:close()
+  return true
+end
+
+--- A ping is answered, everything else that a server may ask is declined. This goes on while its stream stays open.
+local function answer(peer, message)
+  if message.method == "ping" then return tell(peer, { id = message.id, result = {} }) end
+  return tell(peer, { id = message.id, error = { code = -32601, message = "Method not found" } })
+end
+
+local gave_up = {
+  timeout = "the job's time was up", cancelled = "the job was cancelled", slow_answer = "timeout", slow_first_byte = "timeout",
+}
+
+--- Tells the server that nobody waits any more, even at the job's deadline.
+local function cancel(peer, request, failure)
+  if not gave_up[failure.code] or request.method == "initialize" then return end
+  local params = { requestId = request.id, reason = gave_up[failure.code] }
+  tell(peer, { method = "notifications/cancelled", params = params }, true)
+end
+
+local function lost(peer, request, why)
+  return failures.new("request_lost", ("%s did not answer %s: %s; it may have been carried out all the same")
+    :format(place.shown(peer.url), request.method, why))
+end
+
+local function expired(peer, request)
+  if interrupt.now() < request.until_when then return nil end
+  return failures.new("slow_answer", ("%s did not answer within %g s"):format(place.shown(peer.url), peer.patience.answer))
+end
+
+--- Reads a stream up to the answer. Returns the message; or nil and how the stream ended.
+local function read(peer, request, stream)
+  while true do
+    local message, failure = stream.next()
+    if not message then return nil, failure end
+    local kind = transport.kind(message, request.id)
+    if kind == "answer" then return message end
+    if kind == "request" and request.asked < MOST_REQUESTS then
+      request.asked = request.asked + 1
+      answer(peer, message)
+    elseif kind == "notification" and message.method == "notifications/tools/list_changed" then
+      peer.stale = true
+    end
+    failure = expired(peer, request)
+    if failure then return nil, failure end
+  end
+end
+
+--- Whether a stream that ended so may be gone on with.
+local function may_resume(failure)
+  local code = failure and failure.code
+  return not code or code == "cut_off" or code == "connection_failed" or code == "connection_refused" or code == "gateway_failed"
+end
+
+--- Waits as the server asked and opens the stream again behind its last event.
+local function reopen(peer, request, stream, wait)
+  local left = request.until_when - interrupt.now()
+  local slept, failure = interrupt.sleep(math.max(0, math.min(wait, left)))
+  if not slept then return nil, failures.of_http(failure) end
+  local headers = header_lines(peer, { "Last-Event-ID: " .. stream.last_id })
+  local exchange, status = transport.send(peer, nil, { method = "GET", headers = headers })
+  if not exchange then return nil, status end
+  if status >= 500 then return nil, transport.refusal(peer, exchange, status) end
+  if status >= 300 or not transport.is_stream(exchange) then
+    exchange:close()
+    return nil, lost(peer, request, ("its stream broke, and status %d was the answer to going on with it"):format(status))
+  end
+  return exchange
+end
+
+--- Goes on with a broken stream until the answer is there.
+local function resume(peer, request, stream, failure)
+  local wait, failed = FIRST_WAIT, 0
+  while may_resume(failure) do
+    failed = failed + 1
+    if not stream.last_id or stream.last_id:find "%c" then return nil, lost(peer, request, "its stream ended early") end
+    if failed > MOST_FAILED_RESUMES then return nil, lost(peer, request, "its stream broke again and again") end
+    local exchange
+    exchange, failure = reopen(peer, request, stream, stream.retry and math.min(stream.retry / 1000, MOST_WAIT) or wait)
+    if exchange then
+      local before, message = stream.last_id
+      stream = transport.stream(peer, exchange, stream)
+      message, failure = read(peer, request, stream)
+      exchange:close()
+      if message then return message end
+      if stream.last_id ~= before then wait, failed = FIRST_WAIT, 0 end
+    end
+    wait, failure = math.min(wait * 2, MOST_WAIT), failure or expired(peer, request)
+  end
+  return nil, failure
+end
+
+local function without_answer(peer, request, exchange, status)
+  if status < 300 then return nil end
+  local failure = transport.refusal(peer, exchange, status)
+  local words = failure.message:lower()
+  if peer.session and (status == 404 or (status == 400 and words:find("session", 1, true))) and request.method ~= "initialize" then
+    failure.code = "session_lost"
+  end
+  return failure
+end
+
+--- Sends a request and waits for its answer. Returns result and exchange's headers by a function, or nil, failure.
+local function ask(peer, method, params)
+  local request = {
+    id = transport.new_id(peer), method = method, asked = 0, until_when = interrupt.now() + peer.patience.answer,
+  }
+  local body = { jsonrpc = "2.0", id = request.id, method = method, params = params }
+  local exchange <close>, status = transport.send(peer, body, { headers = header_lines(peer) })
+  if not exchange then
+    cancel(peer, request, status)
+    return nil, status
+  end
+  local refused = without_answer(peer, request, exchange, status)
+  if refused then return nil, refused end
+  local session = exchange:header "Mcp-Session-Id"
+  local stream = transport.stream(peer, exchange)
+  local message, failure = read(peer, request, stream)
+  if not message then message, failure = resume(peer, request, stream, failure) end
+  if message then
+    local result, problem = transport.outcome(peer, message, status)
+    return result, problem or session
+  end
+  cancel(peer, request, failure)
+  return nil, failure
+end
+
+---Opens a session: initialize, and the notification after it. What fails with code not_mcp is no MCP server of these revisions.
+---@param peer mcp.peer
+---@param offer? string the revision to offer
+---@return table? result of initialize
+---@return mcp.failure?
+function legacy.open(peer, offer)
+  peer.session, peer.version = nil, nil
+  local result, session = ask(peer, "initialize", {
+    protocolVersion = offer or legacy.newest, capabilities = {}, clientInfo = peer.client,
+  })
+  if not result then return nil, session end
+  local shown = place.shown(peer.url)
+  if not legacy.versions[result.protocolVersion] then
+    return nil, failures.new("unsupported_version", ("%s speaks revision %s of MCP, which is not spoken here"):format(shown,
+      failures.shown(type(result.protocolVersion) == "string" and result.protocolVersion or "(none)")))
+  end
+  if session and not session:find "^[\x21-\x7E]+$" then
+    return nil, failures.new("bad_session", shown .. " names a session with characters that no header may hold")
+  end
+  peer.session, peer.version = session, result.protocolVersion
+  local told, failure = tell(peer, { method = "notifications/initialized" })
+  if not told then return nil, failure end
+  return result
+end
+
+---A request in the open session; where the server has lost it, once more in a new one.
+---@param peer mcp.peer
+---@param method string
+---@param params table
+---@return table? result, mcp.failure?
+function legacy.request(peer, method, params)
+  local result, failure = ask(peer, method, params)
+  if result or failure.code ~= "session_lost" then return result, not result and failure or nil end
+  local opened, problem = legacy.open(peer)
+  if not opened then return nil, problem end
+  result, failure = ask(peer, method, params)
+  return result, not result and failure or nil
+end
+
+---Ends the session; whether the server cares is its own affair.
+---@param peer mcp.peer
+function legacy.close(peer)
+  if not peer.session then return end
+  local exchange = transport.send(peer, nil, { method = "DELETE", headers = header_lines(peer), farewell = true })
+  if exchange then exchange:close() end
+  peer.session = nil
+end
+
+return legacy

@@ -1,0 +1,125 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- MCP without a handshake: revision 2026-07-28, where every request says all that there is to know.
+
+local failures = require "sba.orchestrator.mcp.failure"
+local headers = require "sba.orchestrator.mcp.headers"
+local interrupt = require "native.interrupt"
+local json = require "sba.util.json"
+local place = require "sba.orchestrator.mcp.place"
+local transport = require "sba.orchestrator.mcp.transport"
+
+local modern = { version = "2026-07-28" }
+
+local MOST_ROUNDS <const> = 8 -- of a tool that asks back
+local KEY <const> = "io.modelcontextprotocol/"
+
+modern.UNSUPPORTED_VERSION = -32022
+modern.HEADER_MISMATCH = -32020
+
+local function meta(peer)
+  return {
+    [KEY .. "protocolVersion"] = modern.version, [KEY .. "clientCapabilities"] = {}, [KEY .. "clientInfo"] = peer.client,
+  }
+end
+
+local function header_lines(method, params, more)
+  local lines = { "MCP-Protocol-Version: " .. modern.version, "Mcp-Method: " .. method }
+  if method == "tools/call" then lines[3] = headers.line("Mcp-Name", headers.encoded(params.name)) end
+  return table.move(more or {}, 1, #(more or {}), #lines + 1, lines)
+end
+
+--- Reads up to the answer; the stream holds nothing else that matters here.
+local function read(peer, exchange, id, status)
+  local stream, until_when = transport.stream(peer, exchange), interrupt.now() + peer.patience.answer
+  while interrupt.now() < until_when do
+    local message, failure = stream.next()
+    if not message then
+      return nil, failure or failures.new("request_lost", place.shown(peer.url) .. " ended its answer before its end")
+    end
+    local kind = transport.kind(message, id)
+    if kind == "answer" then return transport.outcome(peer, message, status) end
+    if kind == "notification" and message.method == "notifications/tools/list_changed" then peer.stale = true end
+  end
+  return nil, failures.new("slow_answer", ("%s did not answer within %g s"):format(place.shown(peer.url), peer.patience.answer))
+end
+
+--- One request. Closing the exchange early is what cancels it.
+local function ask(peer, method, params, more)
+  params._meta = meta(peer)
+  local id = transport.new_id(peer)
+  local body = { jsonrpc = "2.0", id = id, method = method, params = params }
+  local exchange <close>, status = transport.send(peer, body, { headers = header_lines(method, params, more) })
+  if not exchange then return nil, status end
+  if status >= 300 then return nil, transport.refusal(peer, exchange, status) end
+  return read(peer, exchange, id, status)
+end
+
+---Whether the server's list of versions, if it is one, holds ours.
+---@param list any
+---@return boolean
+function modern.speaks(list)
+  if not json.is_array(list) then return false end
+  for _, version in ipairs(list) do
+    if version == modern.version then return true end
+  end
+  return false
+end
+
+--- A request; sent again where the server refused the version although it has it.
+local function ask_again(peer, method, params, more)
+  local result, failure = ask(peer, method, params, more)
+  local rpc = failure and failure.rpc
+  if not rpc or rpc.code ~= modern.UNSUPPORTED_VERSION or type(rpc.data) ~= "table" then return result, failure end
+  if modern.speaks(rpc.data.supported) then return ask(peer, method, params, more) end
+  failure.code = "unsupported_version"
+  return nil, failure
+end
+
+--- What is answered to a tool that asks back; nil, failure where it cannot be declined.
+local function declined(peer, asked)
+  if type(asked) ~= "table" then return nil end
+  local responses = {}
+  for key, request in pairs(asked) do
+    local method = type(request) == "table" and request.method or nil
+    if method ~= "elicitation/create" then
+      return nil, failures.new("input_required", ("%s wants an answer to %s to go on, and there is nobody to give one")
+        :format(place.shown(peer.url), failures.shown(type(method) == "string" and method or "a question")))
+    end
+    responses[key] = { action = "decline" }
+  end
+  return responses
+end
+
+--- Checks a result's type: returns it where it is complete; nil and what to add to the parameters where more is asked.
+local function judged(peer, result)
+  local kind = result.resultType
+  if kind == nil or kind == json.null or kind == "complete" then return result end
+  if kind ~= "input_required" then
+    return nil, nil, failures.new("bad_answer", ("%s sent a result of the unknown type %s")
+      :format(place.shown(peer.url), failures.shown(json.encode(kind))))
+  end
+  local responses, failure = declined(peer, result.inputRequests)
+  if failure then return nil, nil, failure end
+  return nil, { inputResponses = responses, requestState = result.requestState ~= json.null and result.requestState or nil }
+end
+
+---@param peer mcp.peer
+---@param method string
+---@param params table
+---@param more? string[] header lines
+---@return table? result, mcp.failure?
+function modern.request(peer, method, params, more)
+  local sent = params
+  for _ = 1, MOST_ROUNDS do
+    local result, failure = ask_again(peer, method, sent, more)
+    if not result then return nil, failure end
+    local complete, answers, problem = judged(peer, result)
+    if complete or problem then return complete, problem end
+    sent = answers
+    for name, value in pairs(params) do sent[name] = value end
+  end
+  return nil, failures.new("input_required", ("%s asked back %d times, and there is nobody to answer")
+    :format(place.shown(peer.url), MOST_ROUNDS))
+end
+
+return modern

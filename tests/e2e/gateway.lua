@@ -1,0 +1,25 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- cynode-sba --lua gateway.lua OPTIONS CALLS: goes to the gateway as a job would; prints a JSON line for each thing it learns.
+local client = require "sba.util.client"
+local gateway = require "sba.orchestrator.gateway"
+local interrupt = require "native.interrupt"
+local json = require "sba.util.json"
+
+local options, calls = assert(json.decode(arg[1])), assert(json.decode(arg[2]))
+options.http = assert(client.new {})
+if options.deadline then interrupt.set_deadline(options.deadline) end
+options.deadline = nil
+
+local function say(value)
+  print(json.encode(value))
+end
+
+local remote, failure = gateway.connect(options)
+if not remote then return say { failure = failure } end
+local tools, problem = remote:tools()
+say { form = remote.form, era = remote.remote.era, tools = tools and json.array(tools), failure = problem, dropped = remote.dropped }
+for _, call in ipairs(calls) do
+  local answer, refused = remote:call(call.name, call.arguments)
+  say { answer = answer, failure = refused }
+end
+remote:close()

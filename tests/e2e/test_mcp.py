@@ -1,0 +1,581 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The MCP client and the gateway's tools, against servers of both eras that do what servers do, and worse."""
+import json
+import pathlib
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from servers import mcp  # noqa: E402
+
+import sba  # noqa: E402
+
+DRIVER = str(pathlib.Path(__file__).with_name("gateway.lua"))
+ECHO = ({"description": "Says it again."}, lambda exchange: mcp.text(json.dumps(exchange.message["params"]["arguments"], sort_keys=True)))
+
+
+class Gateway(unittest.TestCase):
+    def server(self, kind=mcp.Server, *arguments, **options):
+        server = kind(*arguments, **options)
+        self.addCleanup(server.close)
+        return server
+
+    def start(self, url, *calls, **options):
+        fields = {"environment": {"SBA_MCP_GATEWAY_URL": url} if isinstance(url, str) else url, "job_id": "job-1",
+                  "task_id": "task-1", "ext_net_allowed": False, **options}
+        plan = [{"name": name, "arguments": arguments} for name, arguments in calls]
+        return subprocess.Popen([sba.BINARY, "--lua", DRIVER, json.dumps(fields), json.dumps(plan)], stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def talk(self, url, *calls, **options):
+        """Returns what connect and tools gave, and what each call gave."""
+        process = self.start(url, *calls, **options)
+        stdout, stderr = process.communicate(timeout=60)
+        self.assertEqual(stderr, b"")
+        lines = [json.loads(line) for line in stdout.splitlines()]
+        return lines[0], lines[1:]
+
+    def call(self, server, name="echo", arguments=None, **options):
+        _, (said,) = self.talk(server.url, (name, arguments or {}), **options)
+        return said
+
+
+class Eras(Gateway):
+    def test_each_legacy_revision(self):
+        for version in ("2025-03-26", "2025-06-18", "2025-11-25"):
+            server = self.server(version=version, tools={"echo": ECHO})
+            first, (said,) = self.talk(server.url, ("echo", {"a": 1}))
+            self.assertEqual((first["era"], first["form"], said["answer"]["content"]), ("legacy", "mcp", '{"a": 1}'))
+            self.assertEqual(server.messages("initialize")[0]["params"]["protocolVersion"], "2025-11-25")
+            self.assertEqual(server.headers("tools/call")[0]["Mcp-Session-Id"], "s-1")
+            self.assertEqual(server.headers("tools/call")[0]["MCP-Protocol-Version"], version)
+            self.assertEqual(len(server.messages("notifications/initialized")), 1)
+            self.assertEqual(server.requests[-1][0], "DELETE")
+
+    def test_modern(self):
+        server = self.server(era="modern", tools={"echo": ECHO})
+        first, (said,) = self.talk(server.url, ("echo", {"a": 1}))
+        self.assertEqual((first["era"], said["answer"]["content"]), ("modern", '{"a": 1}'))
+        self.assertEqual(server.messages("initialize"), [])
+        self.assertNotIn("DELETE", [request[0] for request in server.requests])
+        headers = server.headers("tools/call")[0]
+        self.assertEqual((headers["Mcp-Method"], headers["Mcp-Name"]), ("tools/call", "echo"))
+        self.assertNotIn("Mcp-Session-Id", headers)
+
+    def legacy_after(self, refuse):
+        def hook(exchange):
+            if (exchange.message or {}).get("method") != "server/discover":
+                return False
+            refuse(exchange)
+            return True
+        first, _ = self.talk(self.server(tools={"echo": ECHO}, hook=hook).url)
+        return first.get("era")
+
+    def test_what_means_legacy(self):
+        for refuse in (lambda e: e.refuse(-32601, "Method not found", 404), lambda e: e.refuse(-32000, "Bad Request", 400),
+                       lambda e: e.whole(b"<html>", 404, "text/html"), lambda e: e.whole(None, 405), lambda e: e.reply({}),
+                       lambda e: e.refuse(-32022, "no", data={"supported": ["2025-06-18"]}),
+                       lambda e: e.reply({"supportedVersions": ["2025-06-18"]}),
+                       lambda e: e.whole({"error": "not found"}, 404)):
+            self.assertEqual(self.legacy_after(refuse), "legacy")
+
+    def test_what_does_not(self):
+        for code, refuse in (("unauthorized", lambda e: e.whole(None, 401)), ("tool_denied", lambda e: e.whole(None, 403)),
+                             ("gateway_failed", lambda e: e.whole(b"<html>", 502, "text/html")),
+                             ("tool_refused", lambda e: e.refuse(-32021, "missing capability")),
+                             ("unsupported_version", lambda e: e.reply({"supportedVersions": ["2031-01-01"]}))):
+            def hook(exchange, refuse=refuse):
+                refuse(exchange)
+                return True
+            server = self.server(hook=hook)
+            first, _ = self.talk(server.url)
+            self.assertEqual(first["failure"]["code"], code)
+            self.assertEqual(server.messages("initialize"), [])
+
+    def test_a_version_that_nobody_speaks_here(self):
+        first, _ = self.talk(self.server(version="2024-11-05").url)
+        self.assertEqual(first["failure"]["code"], "unsupported_version")
+
+    def test_an_old_server_and_no_server(self):
+        first, _ = self.talk(self.server(hook=lambda e: e.whole(b"gone", 404, "text/plain") or True).url)
+        self.assertEqual(first["failure"]["code"], "not_mcp")
+        self.assertFalse(first["failure"]["passing"])
+
+    def test_a_server_without_tools(self):
+        server = self.server(capabilities={"prompts": {}})
+        first, _ = self.talk(server.url)
+        self.assertEqual(first["tools"], [])
+        self.assertEqual(server.messages("tools/list"), [])
+
+    def test_a_passing_failure_is_tried_again(self):
+        left = [503, 503]
+        server = self.server(tools={"echo": ECHO}, hook=lambda e: bool(left) and (e.whole(None, left.pop()) or True))
+        first, _ = self.talk(server.url)
+        self.assertEqual(first["era"], "legacy")
+
+    def test_no_url_no_socket(self):
+        first, _ = self.talk({})
+        self.assertEqual(first["failure"]["code"], "no_gateway")
+        first, _ = self.talk({"SBA_MCP_GATEWAY_URL": "", "MCP_GATEWAY_URL": "gateway"})
+        self.assertEqual(first["failure"]["code"], "invalid_url")
+        self.assertIn("MCP_GATEWAY_URL", first["failure"]["message"])
+
+
+class Streams(Gateway):
+    """The many forms of an answer, in legacy."""
+
+    def stream(self, write, **options):
+        def tool(exchange):
+            exchange.begin_events()
+            write(exchange)
+        server = self.server(tools={"echo": ({}, tool)}, **options)
+        return server, self.call(server)
+
+    def test_events_of_every_form(self):
+        for end in ("\n", "\r\n", "\r"):
+            def write(exchange, end=end):
+                exchange.wfile.write(f"\ufeff: hello{end}{end}event: message{end}".encode())
+                exchange.event({"method": "notifications/progress", "params": {}}, end=end)
+                exchange.event(json.dumps(exchange.result(mcp.text("grüße")), indent=1), end=end)
+            self.assertEqual(self.stream(write)[1]["answer"]["content"], "grüße")
+
+    def test_a_batch(self):
+        def write(exchange):
+            exchange.event([{"jsonrpc": "2.0", "method": "notifications/message", "params": {}}, exchange.result(mcp.text("in a batch"))])
+        self.assertEqual(self.stream(write, version="2025-03-26")[1]["answer"]["content"], "in a batch")
+
+    def test_a_stream_that_stays_open_after_the_answer(self):
+        def write(exchange):
+            exchange.event(exchange.result(mcp.text("done")))
+            exchange.rfile.read(1)  # until the client goes
+        self.assertEqual(self.stream(write)[1]["answer"]["content"], "done")
+
+    def test_requests_of_the_server(self):
+        def write(exchange):
+            exchange.event({"jsonrpc": "2.0", "id": "p", "method": "ping"})
+            ponged.append(exchange.server.owner.wait_for(lambda m: m.get("id") == "p" and m.get("result") == {}))
+            exchange.event({"jsonrpc": "2.0", "id": 1, "method": "elicitation/create", "params": {}})
+            ponged.append(exchange.server.owner.wait_for(lambda m: m.get("error", {}).get("code") == -32601))
+            exchange.event(exchange.result(mcp.text("answered")))
+        ponged = []
+        server, said = self.stream(write)
+        self.assertEqual((ponged, said["answer"]["content"]), ([True, True], "answered"))
+        self.assertEqual(len(server.messages("tools/call")), 1)
+
+    def test_resumption(self):
+        """The stream breaks behind an event, twice, and is gone on with where it broke, after the server's retry."""
+        seen, replies = [], []
+
+        def write(exchange):
+            replies.append(exchange.result(mcp.text("resumed")))
+            exchange.event("", id="e-1", retry=50)
+
+        def get(exchange):
+            seen.append(exchange.headers["Last-Event-ID"])
+            self.assertEqual(exchange.headers["Mcp-Session-Id"], "s-1")
+            exchange.begin_events()
+            exchange.event("" if len(seen) < 2 else replies[0], id=f"e-{len(seen) + 1}")
+        server, said = self.stream(write, get=get)
+        self.assertEqual((seen, said["answer"]["content"]), (["e-1", "e-2"], "resumed"))
+        self.assertEqual(len(server.messages("tools/call")), 1)
+
+    def test_a_lost_answer_is_not_asked_for_again(self):
+        for id, get in ((None, None), ("e-1", None), ("e-1", lambda e: e.whole({}, 404))):
+            server, said = self.stream(lambda exchange, id=id: exchange.event("", id=id, retry=10), get=get)
+            self.assertEqual(said["failure"]["code"], "request_lost")
+            self.assertEqual(len(server.messages("tools/call")), 1)
+
+    def test_a_server_that_breaks_every_stream(self):
+        def get(exchange):
+            exchange.begin_events()
+        _, said = self.stream(lambda exchange: exchange.event("", id="e", retry=1), get=get)
+        self.assertEqual(said["failure"]["code"], "request_lost")
+
+    def test_noise(self):
+        for noise in ("{", '"text"', "<html>"):
+            self.assertEqual(self.stream(lambda exchange, noise=noise: exchange.event(noise))[1]["failure"]["code"], "bad_answer")
+
+    def test_answers_to_others_are_passed_over(self):
+        def write(exchange):
+            exchange.event({"jsonrpc": "2.0", "id": 999, "result": mcp.text("not yours")})
+            exchange.event({"jsonrpc": "2.0", "id": str(exchange.message["id"]), "result": mcp.text("nor this")})
+            exchange.event(exchange.result(mcp.text("yours")))
+        self.assertEqual(self.stream(write)[1]["answer"]["content"], "yours")
+
+
+class Sessions(Gateway):
+    def test_expiry(self):
+        def tool(exchange):
+            called.append(exchange.headers["Mcp-Session-Id"])
+            return mcp.text("here")
+
+        def hook(exchange):
+            if (exchange.message or {}).get("method") == "tools/call" and server.session == "s-1":
+                server.session = "s-2"
+            return False
+        called = []
+        server = self.server(tools={"echo": ({}, tool)}, hook=hook)
+        self.assertEqual(self.call(server)["answer"]["content"], "here")
+        self.assertEqual(called, ["s-2"])
+        self.assertEqual([m["method"] for _, _, _, m in server.requests if m and m.get("method") in ("initialize", "tools/call")],
+                         ["initialize", "tools/call", "initialize", "tools/call"])
+        self.assertNotIn("Mcp-Session-Id", server.headers("initialize")[1])
+
+    def test_a_session_that_is_always_gone(self):
+        server = self.server(tools={"echo": ECHO}, hook=lambda e: (e.message or {}).get("method") == "tools/call" and
+                             (e.refuse(-32001, "Session not found", 404) or True))
+        self.assertEqual(self.call(server)["failure"]["code"], "session_lost")
+        self.assertEqual(len(server.messages("tools/call")), 2)
+
+    def test_a_session_name_that_no_header_may_hold(self):
+        first, _ = self.talk(self.server(session="s\u00e9".encode().decode("latin-1")).url)
+        self.assertEqual(first["failure"]["code"], "bad_session")
+
+    def test_no_session_at_all(self):
+        server = self.server(session=None, tools={"echo": ECHO})
+        self.assertEqual(self.call(server)["answer"]["content"], "{}")
+        self.assertNotIn("DELETE", [request[0] for request in server.requests])
+
+
+class Ends(Gateway):
+    """Calls that are given up."""
+
+    @staticmethod
+    def silent(exchange):
+        exchange.begin_events()
+        exchange.event({"jsonrpc": "2.0", "method": "notifications/message", "params": {}})
+        exchange.rfile.read(1)
+
+    def cancelled(self, server):
+        call = server.messages("tools/call")[0]
+        notes = server.messages("notifications/cancelled")
+        return [note["params"]["requestId"] for note in notes] == [call["id"]]
+
+    def test_at_the_deadline(self):
+        server = self.server(tools={"echo": ({}, self.silent)})
+        process = self.start(server.url, ("echo", {}), deadline=4)
+        stdout, _ = process.communicate(timeout=60)
+        self.assertEqual(json.loads(stdout.splitlines()[-1])["failure"]["code"], "timeout")
+        self.assertTrue(self.cancelled(server))
+
+    def test_on_sigterm(self):
+        server = self.server(tools={"echo": ({}, self.silent)})
+        process = self.start(server.url, ("echo", {}))
+        self.assertTrue(server.wait_for(lambda m: m.get("method") == "tools/call"))
+        process.terminate()
+        stdout, _ = process.communicate(timeout=60)
+        self.assertEqual(json.loads(stdout.splitlines()[-1])["failure"]["code"], "cancelled")
+        self.assertTrue(self.cancelled(server))
+
+    def test_a_tool_that_never_answers(self):
+        server = self.server(tools={"echo": ({}, self.silent)})
+        said = self.call(server, patience={"answer": 1})
+        self.assertEqual(said["failure"]["code"], "slow_answer")
+        self.assertTrue(self.cancelled(server))
+
+    def test_modern_is_cancelled_by_closing(self):
+        closed = []
+
+        def tool(exchange):
+            exchange.begin_events()
+            closed.append(exchange.rfile.read(1))
+        server = self.server(era="modern", tools={"echo": ({}, tool)})
+        said = self.call(server, patience={"answer": 1})
+        self.assertEqual(said["failure"]["code"], "slow_answer")
+        self.assertEqual(server.messages("notifications/cancelled"), [])
+        for _ in range(100):
+            if closed:
+                break
+            time.sleep(0.05)
+        self.assertEqual(closed, [b""])
+
+    def test_nothing_but_notifications(self):
+        def tool(exchange):
+            exchange.begin_events()
+            for _ in range(2000):
+                exchange.event({"jsonrpc": "2.0", "method": "notifications/progress", "params": {}})
+                time.sleep(0.02)
+        said = self.call(self.server(tools={"echo": ({}, tool)}), patience={"answer": 1})
+        self.assertEqual(said["failure"]["code"], "slow_answer")
+
+
+class Tokens(Gateway):
+    def test_the_token_goes_to_its_origin_only(self):
+        other = self.server(tools={"echo": ECHO})
+        for status in (301, 302, 303, 307, 308):
+            server = self.server(hook=lambda e, status=status: e.whole(None, status, Location=other.url) or True)
+            first, _ = self.talk(server.url, token="secret-1")
+            self.assertEqual(first["failure"]["code"], "redirected")
+            self.assertNotIn("secret-1", json.dumps(first))
+            self.assertEqual(server.requests[0][2]["Authorization"], "Bearer secret-1")
+        self.assertEqual(other.requests, [])
+
+    def test_a_redirect_within_the_origin(self):
+        for target in ("/mcp/", "{}/mcp/"):
+            def hook(exchange, target=target):
+                return exchange.path == "/mcp" and (exchange.whole(None, 307, Location=target.format(server.origin)) or True)
+            server = self.server(tools={"echo": ECHO}, hook=hook)
+            self.assertEqual(self.call(server, token="secret-1")["answer"]["content"], "{}")
+            self.assertEqual(server.requests[-1][1], "/mcp/")
+            self.assertEqual(len([r for r in server.requests if r[1] == "/mcp"]), 1)
+
+    def test_origins_that_look_alike(self):
+        for location in ("//other.example/mcp", "/\\other.example/mcp", "http://127.0.0.1:1/mcp", "https://127.0.0.1/mcp",
+                         "http://127.0.0.1.other.example/mcp", "ftp://x/", ""):
+            server = self.server(hook=lambda e, location=location: e.whole(None, 307, Location=location) or True)
+            self.assertEqual(self.talk(server.url, token="t")[0]["failure"]["code"], "redirected", location)
+
+    def test_redirects_in_circles(self):
+        first, _ = self.talk(self.server(hook=lambda e: e.whole(None, 307, Location="/mcp") or True).url)
+        self.assertEqual(first["failure"]["code"], "redirected")
+
+    def test_a_token_that_would_add_a_header(self):
+        first, _ = self.talk("http://127.0.0.1:9/", token="t\r\nX-Evil: 1")
+        self.assertEqual(first["failure"]["code"], "invalid_token")
+        self.assertNotIn("Evil", json.dumps(first))
+
+
+class Lists(Gateway):
+    def pages(self, pages, **options):
+        """A server whose tools/list gives pages by cursor."""
+        def hook(exchange):
+            if (exchange.message or {}).get("method") != "tools/list":
+                return False
+            page = pages(exchange.message["params"].get("cursor"))
+            if isinstance(page, int):
+                exchange.refuse(page, "Invalid cursor", 200)
+            else:
+                exchange.reply({"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in page[0]], **page[1]})
+            return True
+        server = self.server(hook=hook, **options)
+        first, _ = self.talk(server.url)
+        return server, [tool["tool"] for tool in first.get("tools", [])]
+
+    def test_paging(self):
+        pages = {None: (["a"], {"nextCursor": ""}), "": (["b"], {"nextCursor": "x"}), "x": (["c"], {"nextCursor": None})}
+        for era in ("legacy", "modern"):
+            self.assertEqual(self.pages(pages.get, era=era)[1], ["a", "b", "c"])
+
+    def test_pages_without_end(self):
+        server, tools = self.pages(lambda cursor: ([f"t{cursor}"], {"nextCursor": str(int(cursor or 0) + 1)}))
+        self.assertEqual((len(tools), len(server.messages("tools/list"))), (100, 100))
+        server, tools = self.pages(lambda cursor: ([f"t{cursor}"], {"nextCursor": "same"}))
+        self.assertEqual(len(server.messages("tools/list")), 2)
+
+    def test_a_cursor_that_went_bad(self):
+        left = [-32602]
+        self.assertEqual(self.pages(lambda cursor: (["a"], {"nextCursor": "x"}) if cursor is None else
+                                    left.pop() if left else (["b"], {}))[1], ["a", "b"])
+
+    def test_useless_tools_are_left_out(self):
+        tools = {"task": ({"execution": {"taskSupport": "required"}}, None), "none": ({"inputSchema": None}, None), "echo": ECHO}
+        first, _ = self.talk(self.server(tools=tools).url)
+        self.assertEqual([tool["tool"] for tool in first["tools"]], ["echo"])
+        self.assertEqual([tool["name"] for tool in first["dropped"]], ["task", "none"])
+
+    def test_names_for_models(self):
+        long = "x" * 80
+        names = ["artifact.put", "artifact_put", "artifact/put", long + "1", long + "2", "größe"]
+        first, _ = self.talk(self.server(tools={name: ECHO for name in names}).url)
+        mapped = [tool["name"] for tool in first["tools"]]
+        self.assertEqual(mapped[:3] + mapped[5:], ["artifact_put", "artifact_put_2", "artifact_put_3", "gr__e"])
+        self.assertEqual(len(set(mapped)), 6)
+        self.assertTrue(all(len(name) <= 64 for name in mapped))
+
+    def test_both_names_call_the_tool(self):
+        server = self.server(tools={"artifact.put": ECHO, "artifact_put": ECHO})
+        self.talk(server.url, ("artifact.put", {}), ("artifact_put_2", {}))
+        self.assertEqual([m["params"]["name"] for m in server.messages("tools/call")], ["artifact.put", "artifact_put"])
+
+    def test_schemas_and_identifiers(self):
+        schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "x-own": [1.5, None, {}, []],
+                  "properties": {"task_id": {"type": "string"}, "job_id": {"type": "string"}, "a": {"$ref": "#/$defs/a"}},
+                  "required": ["task_id", "a"], "$defs": {"a": {"type": "integer"}}}
+        server = self.server(tools={"echo": ({**ECHO[0], "inputSchema": schema}, ECHO[1]), "bare": ECHO})
+        first, said = self.talk(server.url, ("echo", {"a": 1, "task_id": "another"}), ("bare", {}))
+        shown = first["tools"][0]["parameters"]
+        self.assertEqual(shown, {**schema, "properties": {"a": {"$ref": "#/$defs/a"}}, "required": ["a"]})
+        self.assertEqual(json.loads(said[0]["answer"]["content"]), {"a": 1, "task_id": "task-1", "job_id": "job-1"})
+        self.assertEqual(said[1]["answer"]["content"], "{}")
+
+
+class Rules(Gateway):
+    NEVER = ["db.task.get", "node.list", "sandbox.exec", "skills.create", "skills.update", "skills.delete"]
+    OUTSIDE = ["web.fetch", "web.search", "api.call"]
+
+    def test_what_is_never_called(self):
+        for kind in (mcp.Server, mcp.PlainForm):
+            server = self.server(kind, tools={name: ECHO for name in [*self.NEVER, *self.OUTSIDE, "skills.get"]})
+            calls = [*self.NEVER, " DB.task.get", *self.OUTSIDE]
+            url = server.url if kind is mcp.Server else server.origin
+            first, said = self.talk(url, *((name, {}) for name in calls))
+            self.assertEqual([one["failure"]["code"] for one in said], ["tool_denied"] * 7 + ["ext_net_required"] * 3)
+            self.assertEqual([m for m in server.messages("tools/call")], [])
+            names = {tool["tool"] for tool in first["tools"]}
+            self.assertIn("skills.get", names)
+            self.assertFalse(names & {*self.NEVER, *self.OUTSIDE})
+            self.assertFalse([r for r in server.requests if (r[3] or {}).get("tool_name")])
+
+    def test_the_outside_where_it_is_allowed(self):
+        server = self.server(tools={name: ECHO for name in self.OUTSIDE + self.NEVER})
+        first, said = self.talk(server.url, *((name, {}) for name in self.OUTSIDE), ext_net_allowed=True)
+        self.assertEqual([tool["tool"] for tool in first["tools"]], self.OUTSIDE)
+        self.assertTrue(all("answer" in one for one in said))
+
+    def test_a_tool_that_is_not_listed(self):
+        server = self.server(tools={"echo": ECHO})
+        self.assertEqual(self.call(server, "other")["failure"]["code"], "unknown_tool")
+        self.assertEqual(server.messages("tools/call"), [])
+
+    def test_arguments_that_are_no_object(self):
+        for arguments in ([1], "text"):
+            self.assertEqual(self.call(self.server(tools={"echo": ECHO}), arguments=arguments)["failure"]["code"], "invalid_arguments")
+
+
+class Results(Gateway):
+    def shown(self, result, **options):
+        return self.call(self.server(tools={"echo": ({}, lambda _: result)}), **options)["answer"]
+
+    def test_blocks(self):
+        answer = self.shown({"content": [
+            {"type": "text", "text": "one"}, {"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"},
+            {"type": "audio", "data": "aGVsbG8h", "mimeType": "audio/wav"}, {"type": "resource_link", "uri": "file:///a", "name": "A\x1b[1m"},
+            {"type": "resource", "resource": {"uri": "file:///b", "text": "bee"}},
+            {"type": "resource", "resource": {"uri": "file:///c", "mimeType": "x/y", "blob": "aA=="}}, {"type": "hologram"}, 7, {}]})
+        self.assertEqual(answer["content"].split("\n"), [
+            "one", "[image, image/png, 5 bytes]", "[audio, audio/wav, 6 bytes]", "[resource file:///a: A\\x1b[1m]", "[resource file:///b]",
+            "bee", "[resource file:///c, x/y, 1 bytes]", "[hologram, not shown]", "[not a block]", "[block without a type, not shown]"])
+        self.assertFalse(answer["is_error"])
+        self.assertEqual(len(answer["parts"]), 9)
+
+    def test_structured(self):
+        answer = self.shown({"content": [], "structuredContent": {"b": [1, None], "a": {}}})
+        self.assertEqual(json.loads(answer["content"]), {"b": [1, None], "a": {}})
+        self.assertEqual(answer["structured"], {"b": [1, None], "a": {}})
+        answer = self.shown({**mcp.text("words"), "structuredContent": {"a": 1}})
+        self.assertEqual((answer["content"], answer["structured"]), ("words", {"a": 1}))
+        answer = self.shown({})
+        self.assertEqual((answer["content"], answer["parts"]), ("", []))
+
+    def test_errors_of_tools(self):
+        answer = self.shown(mcp.text("no such file", isError=True))
+        self.assertEqual((answer["content"], answer["is_error"]), ("no such file", True))
+
+    def test_errors_of_the_protocol(self):
+        for status in (200, 400, 404):
+            def tool(exchange, status=status):
+                exchange.refuse(-32603, "it broke\nbadly", status)
+            failure = self.call(self.server(session=None, tools={"echo": ({}, tool)}))["failure"]
+            self.assertEqual((failure["code"], failure["rpc"]["code"]), ("tool_refused", -32603))
+            self.assertIn("it broke badly", failure["message"])
+
+    def test_bounds(self):
+        answer = self.shown(mcp.text("ä" * 100_000), max_bytes=1001)
+        self.assertLess(len(answer["content"].encode()), 1100)
+        self.assertRegex(answer["content"], r"^ä{250}\n\[\d+ bytes left out\]\nä{250}$")
+
+    def test_an_answer_without_end(self):
+        def tool(exchange):
+            exchange.begin_events()
+            while True:
+                exchange.wfile.write(b": " + b"x" * 65536 + b"\n")
+        self.assertEqual(self.call(self.server(tools={"echo": ({}, tool)}))["failure"]["code"], "too_large")
+
+
+class Modern(Gateway):
+    def test_arguments_that_are_headers_too(self):
+        properties = {"region": {"type": "string", "x-mcp-header": "Region"}, "n": {"type": "integer", "x-mcp-header": "N"},
+                      "deep": {"type": "object", "properties": {"b": {"type": "boolean", "x-mcp-header": "B"}}}}
+        server = self.server(era="modern", tools={"echo": ({"inputSchema": {"type": "object", "properties": properties}}, ECHO[1])})
+        self.talk(server.url, ("echo", {"region": " ü", "n": 4, "deep": {"b": False}}), ("echo", {"region": "", "n": None}))
+        first, second = server.headers("tools/call")
+        self.assertEqual((first["Mcp-Param-Region"], first["Mcp-Param-N"], first["Mcp-Param-B"]), ("=?base64?IMO8?=", "4", "false"))
+        self.assertEqual(second["Mcp-Param-Region"], "")
+        self.assertNotIn("Mcp-Param-N", second)
+
+    def test_a_changed_schema(self):
+        def tool(exchange):
+            if "Mcp-Param-R" not in exchange.headers:
+                server.tools["echo"] = ({"inputSchema": {"type": "object", "properties": {"r": {"type": "string", "x-mcp-header": "R"}}}}, tool)
+                return exchange.refuse(-32020, "Mcp-Param-R is missing")
+            return mcp.text("matched")
+        server = self.server(era="modern", tools={"echo": ({}, tool)})
+        self.assertEqual(self.call(server, arguments={"r": "x"})["answer"]["content"], "matched")
+
+    def test_questions_are_declined(self):
+        def tool(exchange):
+            params = exchange.message["params"]
+            if "inputResponses" in params:
+                return mcp.text(json.dumps([params["inputResponses"], params["requestState"]]))
+            return {"resultType": "input_required", "requestState": "  opaque\n", "inputRequests": {"k": {"method": "elicitation/create"}}}
+        server = self.server(era="modern", tools={"echo": ({}, tool)})
+        self.assertEqual(json.loads(self.call(server)["answer"]["content"]), [{"k": {"action": "decline"}}, "  opaque\n"])
+        ids = [m["id"] for m in server.messages("tools/call")]
+        self.assertEqual(len(set(ids)), 2)
+
+    def test_questions_that_cannot_be_declined(self):
+        for requests in ({"k": {"method": "sampling/createMessage"}}, {"k": {"method": "elicitation/create"}}, None):
+            asked = {"resultType": "input_required", **({"inputRequests": requests} if requests else {"requestState": "s"})}
+            server = self.server(era="modern", tools={"echo": ({}, lambda _, asked=asked: asked)})
+            self.assertEqual(self.call(server)["failure"]["code"], "input_required")
+            self.assertLessEqual(len(server.messages("tools/call")), 8)
+
+    def test_an_unknown_kind_of_result(self):
+        server = self.server(era="modern", tools={"echo": ({}, lambda _: {"resultType": "task"})})
+        self.assertEqual(self.call(server)["failure"]["code"], "bad_answer")
+
+    def test_a_broken_answer_is_not_asked_for_again(self):
+        server = self.server(era="modern", tools={"echo": ({}, lambda exchange: exchange.begin_events())})
+        self.assertEqual(self.call(server)["failure"]["code"], "request_lost")
+        self.assertEqual(len(server.messages("tools/call")), 1)
+
+
+class Plain(Gateway):
+    def form(self, **tools):
+        return self.server(mcp.PlainForm, tools={name.replace("__", "."): ({}, tool) for name, tool in tools.items()})
+
+    def test_found_out_and_used(self):
+        server = self.form(skills__get=lambda e: {"name": "a skill", "got": e.message["arguments"]}, memory__add=lambda e: e.message["arguments"])
+        for url in (server.origin, server.origin + "/", server.origin + "/v1/mcp/tools/call"):
+            first, said = self.talk(url, ("skills_get", {"skill_id": "s"}), ("memory.add", {"key": "k"}), token="secret-1")
+            self.assertEqual(first["form"], "plain")
+            self.assertEqual([tool["tool"] for tool in first["tools"]],
+                             ["artifact.put", "artifact.get", "artifact.list", "skills.list", "skills.get", "help.get"])
+            self.assertNotIn("task_id", json.dumps(first["tools"]))
+            self.assertEqual(said[0]["answer"]["structured"]["got"], {"skill_id": "s", "task_id": "task-1"})
+            self.assertEqual(said[1]["answer"]["structured"], {"key": "k", "task_id": "task-1", "job_id": "job-1"})
+            self.assertEqual(server.requests[-1][2]["Authorization"], "Bearer secret-1")
+
+    def test_all_tools_where_the_outside_is_allowed(self):
+        first, _ = self.talk(self.form().origin, ext_net_allowed=True)
+        self.assertEqual(len(first["tools"]), 9)
+
+    def test_its_errors(self):
+        for status, code, passing in ((400, "tool_refused", False), (403, "tool_denied", False), (501, "tool_unavailable", False),
+                                      (401, "unauthorized", False), (503, "gateway_failed", True), (404, "tool_refused", False)):
+            server = self.form(help__get=lambda e, status=status: e.whole({"error": "the reason"}, status))
+            _, (said,) = self.talk(server.origin, ("help.get", {}))
+            self.assertEqual((said["failure"]["code"], said["failure"]["passing"]), (code, passing))
+            self.assertIn("the reason", said["failure"]["message"])
+
+    def test_its_answers(self):
+        for value, content in ((mcp.text("as MCP has it"), "as MCP has it"), (["a"], '["a"]'), ("words", "words")):
+            server = self.form(help__get=lambda e, value=value: e.whole(value))
+            _, (said,) = self.talk(server.origin, ("help.get", {}))
+            self.assertEqual(said["answer"]["content"], content)
+        server = self.form(help__get=lambda e: e.whole(b"<html>", 200, "text/html"))
+        self.assertEqual(self.talk(server.origin, ("help.get", {}))[1][0]["failure"]["code"], "bad_answer")
+
+    def test_one_that_answers_everything_with_its_error(self):
+        server = self.server(hook=lambda e: e.whole({"error": "tool_name is required"}, 400) or True)
+        self.assertEqual(self.talk(server.url)[0]["form"], "plain")
+
+    def test_a_web_server_is_no_gateway(self):
+        server = self.server(hook=lambda e: e.whole(b"<html>", 200, "text/html") or True)
+        self.assertEqual(self.talk(server.url)[0]["failure"]["code"], "not_mcp")
+
+
+if __name__ == "__main__":
+    sba.main()

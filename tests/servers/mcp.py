@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An MCP server over Streamable HTTP that does what a test tells it, well or badly; and the plain POST form.
+
+Server(era) speaks "legacy" (initialize, sessions) or "modern" (2026-07-28). Every request is kept in .requests. What a tool
+does is a function of the exchange; what goes wrong before any of that is hook(exchange), which returns True where it has answered.
+"""
+import http.server
+import json
+import threading
+
+MODERN = "2026-07-28"
+KEY = "io.modelcontextprotocol/"
+
+
+class Exchange(http.server.BaseHTTPRequestHandler):
+    """One request: .message is the JSON-RPC message; answers are whole() or events()."""
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    message = None
+
+    def log_message(self, *_):
+        pass
+
+    def read(self):
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.message = json.loads(body) if body else None
+        self.server.owner.note(self)
+
+    def whole(self, value, status=200, kind="application/json", **headers):
+        body = value if isinstance(value, bytes) else b"" if value is None else json.dumps(value).encode()
+        self.send_response(status)
+        for name, text in {"Content-Type": kind, "Content-Length": str(len(body)), **headers}.items():
+            self.send_header(name.replace("_", "-"), text)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def begin_events(self):
+        """A stream whose end is the connection's."""
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream; charset=utf-8")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.close_connection = True
+
+    def event(self, data, id=None, retry=None, end="\n"):
+        lines = [f"id: {id}"] if id is not None else []
+        lines += [f"retry: {retry}"] if retry is not None else []
+        text = data if isinstance(data, str) else json.dumps(data)
+        lines += [f"data: {line}" for line in text.split("\n")]
+        self.wfile.write((end.join(lines) + end * 2).encode())
+        self.wfile.flush()
+
+    def reply(self, result, **headers):
+        self.whole({"jsonrpc": "2.0", "id": self.message["id"], "result": result}, **headers)
+
+    def result(self, result):
+        return {"jsonrpc": "2.0", "id": self.message["id"], "result": result}
+
+    def refuse(self, code, message, status=400, data=None):
+        error = {"code": code, "message": message, **({"data": data} if data is not None else {})}
+        self.whole({"jsonrpc": "2.0", "id": (self.message or {}).get("id"), "error": error}, status)
+
+    def do_POST(self):
+        self.read()
+        owner = self.server.owner
+        if not (owner.hook and owner.hook(self)):
+            owner.post(self)
+
+    def do_GET(self):
+        self.read()
+        owner = self.server.owner
+        owner.get(self) if owner.get else self.whole(None, 405)
+
+    def do_DELETE(self):
+        self.read()
+        self.whole(None, 200)
+
+
+def text(words, **more):
+    return {"content": [{"type": "text", "text": words}], **more}
+
+
+class Listener(http.server.ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_):
+        """A client that goes away early is part of the tests."""
+
+
+class Server:
+    def __init__(self, era="legacy", version="2025-11-25", tools=None, session="s-1", hook=None, get=None, capabilities=None):
+        self.era, self.version, self.session, self.hook, self.get = era, version, session, hook, get
+        self.capabilities = {"tools": {}} if capabilities is None else capabilities
+        self.tools = tools or {}  # name: (tool's fields, function of the exchange)
+        self.requests, self.lock, self.arrived = [], threading.Lock(), threading.Condition()
+        self.listener = Listener(("127.0.0.1", 0), Exchange)
+        self.listener.owner = self
+        self.origin = f"http://127.0.0.1:{self.listener.server_port}"
+        self.url = self.origin + "/mcp"
+        threading.Thread(target=self.listener.serve_forever, args=(0.05,), daemon=True).start()
+
+    def close(self):
+        self.listener.shutdown()
+        self.listener.server_close()
+
+    def note(self, exchange):
+        with self.arrived:
+            self.requests.append((exchange.command, exchange.path, dict(exchange.headers), exchange.message))
+            self.arrived.notify_all()
+
+    def wait_for(self, wanted, seconds=20):
+        """Waits until a request came for which wanted(message) holds; returns whether one did."""
+        with self.arrived:
+            return self.arrived.wait_for(lambda: any(m and wanted(m) for _, _, _, m in self.requests), seconds)
+
+    def messages(self, method):
+        return [message for _, _, _, message in self.requests if message and message.get("method") == method]
+
+    def headers(self, method):
+        return [headers for _, _, headers, message in self.requests if message and message.get("method") == method]
+
+    def list(self, exchange):
+        exchange.reply({"tools": [{"name": name, "inputSchema": {"type": "object"}, **fields}
+                                  for name, (fields, _) in self.tools.items()]})
+
+    def call(self, exchange):
+        name = exchange.message["params"]["name"]
+        if name not in self.tools:
+            return exchange.refuse(-32602, f"Unknown tool: {name}", 200)
+        result = self.tools[name][1](exchange)
+        if result is not None:
+            exchange.reply(result)
+
+    def post(self, exchange):
+        method = (exchange.message or {}).get("method")
+        if "id" not in exchange.message or not method:
+            return exchange.whole(None, 202)
+        greet = self.legacy if self.era == "legacy" else self.modern
+        if not greet(exchange, method):
+            known = {"tools/list": self.list, "tools/call": self.call}
+            known.get(method, lambda e: e.refuse(-32601, "Method not found", 404))(exchange)
+
+    def legacy(self, exchange, method):
+        if method == "initialize":
+            session = {"Mcp_Session_Id": self.session} if self.session else {}
+            exchange.reply({"protocolVersion": self.version, "capabilities": self.capabilities,
+                            "serverInfo": {"name": "scripted", "version": "1"}}, **session)
+        elif self.session and exchange.headers.get("Mcp-Session-Id") is None:
+            exchange.refuse(-32000, "Bad Request: No valid session ID provided")
+        elif self.session and exchange.headers["Mcp-Session-Id"] != self.session:
+            exchange.refuse(-32001, "Session not found", 404)
+        else:
+            return False
+        return True
+
+    def modern(self, exchange, method):
+        meta = exchange.message.get("params", {}).get("_meta", {})
+        if exchange.headers.get("MCP-Protocol-Version") != MODERN or meta.get(KEY + "protocolVersion") != MODERN:
+            exchange.refuse(-32022, "Unsupported protocol version", data={"supported": [MODERN]})
+        elif exchange.headers.get("Mcp-Method") != method:
+            exchange.refuse(-32020, "Mcp-Method does not match")
+        elif method == "server/discover":
+            exchange.reply({"resultType": "complete", "supportedVersions": [MODERN], "capabilities": self.capabilities})
+        else:
+            return False
+        return True
+
+
+class PlainForm(Server):
+    """POST /v1/mcp/tools/call with {"tool_name", "arguments"}; 404 with a text for everything else."""
+
+    def post(self, exchange):
+        if exchange.path != "/v1/mcp/tools/call":
+            return exchange.whole(b"404 page not found\n", 404, "text/plain")
+        name = exchange.message.get("tool_name")
+        if not name:
+            return exchange.whole({"error": "tool_name is required"}, 400)
+        if name not in self.tools:
+            return exchange.whole({"error": "not implemented: " + name}, 501)
+        result = self.tools[name][1](exchange)
+        if result is not None:
+            exchange.whole(result)
