@@ -3,7 +3,7 @@
 --
 -- A source of lines is a function that returns line, ended (whether the line had its end); nil at the proper end of the body;
 -- nil and a failure. exchange:line of native.http is one. What is made of it is a function that returns the next value; nil
--- at the end; nil and a failure. Failures made here: cut_off (the text ends in the middle of a line), bad_answer.
+-- at the end; nil and a failure. Failures made here: cut_off (the text ends in the middle of a line), bad_answer, too_large.
 
 local json = require "sba.util.json"
 local text = require "native.text"
@@ -14,6 +14,7 @@ local stream = {}
 stream.DONE = {} ---The value that stands for "[DONE]".
 
 local DEPTH <const> = 64
+local LARGEST <const> = 8 * 1024 * 1024 -- bytes of one JSON text; tiny values take some 40 times their size in memory
 
 ---Reads one JSON text of a server; bytes that are not UTF-8 become U+FFFD.
 ---@param bytes string
@@ -34,6 +35,7 @@ local function not_json(bytes, ended)
 end
 
 local function object_of(bytes, ended)
+  if #bytes > LARGEST then return nil, { code = "too_large", message = ("sent a line of more than %d bytes"):format(LARGEST) } end
   local value, failure = stream.decode(bytes)
   if failure or json.kind(value) ~= "object" then return nil, not_json(bytes, ended) end
   return value
