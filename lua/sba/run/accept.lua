@@ -161,9 +161,9 @@ end
 ---@return true?, failure? failure
 return function(run)
   set_deadline(run)
-  open_artifacts(run)
   local ok, failure = open_files(run)
   if not ok then return nil, failure end
+  open_artifacts(run) -- which makes folders, so after what wants the result's folder to be there
   run.accepted = true
   run.log:event("info", "job.accepted", {
     steps = #run.job.steps, max_runtime_seconds = run.job.constraints.max_runtime_seconds,
