@@ -383,13 +383,19 @@ function json.encode(value, schema) end
 ---@return integer
 function json.count(bytes) end
 
----What the inside of a JSON string, without its quotes, stands for.
+---What is wrong with a text, at an offset in bytes from 0: what was expected there, or a message.
+---@class native.json.mistake
+---@field offset integer
+---@field expected? string
+---@field message? string
+---@field code? "too_deep"
+
+---Reads RFC 8259 text, strictly: one value, no member name twice, numbers as util.json has them. For util.json, which has
+---checked before that the bytes are UTF-8.
 ---@param bytes string
----@param from integer of the inside, from 1
----@param to integer inclusive
----@return string|nil utf8
----@return integer? offset in bytes, from 0, of the backslash of a bad escape
-function json.unescape(bytes, from, to) end
+---@param depth integer how many levels there may be, at most 200
+---@return any value, native.json.mistake? mistake value is nil then
+function json.decode(bytes, depth) end
 
 ------------------------------------------------------------------------------------------------------------------------
 ---@class native.file files and streams of the runner itself, outside the workspace

@@ -59,6 +59,9 @@ int bind_folder_tree(lua_State *L);
 int bind_folder_files(lua_State *L);
 int bind_folder_transaction(lua_State *L);
 
+// Function of native.json that has a file of its own: decode(bytes, depth).
+int bind_json_decode(lua_State *L);
+
 // Raises an error unless the value at index is nil, absent or a table whose keys are all among names (NULL-terminated).
 void bind_check_options(lua_State *L, int index, const char *const names[]);
 

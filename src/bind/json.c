@@ -350,30 +350,6 @@ static int f_encode(lua_State *L)
     return 1;
 }
 
-// unescape(bytes, from, to) -> what the inside of a JSON string stands for | nil, offset of a bad escape in bytes
-static int f_unescape(lua_State *L)
-{
-    size_t size;
-    bool out_of_memory;
-    const char *bytes = luaL_checklstring(L, 1, &size);
-    lua_Integer from = luaL_checkinteger(L, 2), to = luaL_checkinteger(L, 3);
-    luaL_argcheck(L, from >= 1 && from <= (lua_Integer)size + 1, 2, "must be a position");
-    luaL_argcheck(L, to >= from - 1 && to <= (lua_Integer)size, 3, "must be a position, not before the first");
-    struct buffer *out = bind_new_buffer(L);
-    size = (size_t)(to - from + 1);
-    size_t used = json_unescape(bytes + from - 1, size, out, &out_of_memory);
-    if (out_of_memory)
-        return luaL_error(L, "cannot unescape: not enough memory");
-    if (used < size) {
-        lua_pushnil(L);
-        lua_pushinteger(L, from - 1 + (lua_Integer)used);
-        return 2;
-    }
-    lua_pushlstring(L, out->data, out->size);
-    buffer_free(out);
-    return 1;
-}
-
 // count(bytes) -> at least as many as a JSON text holds values
 static int f_count(lua_State *L)
 {
@@ -383,7 +359,8 @@ static int f_count(lua_State *L)
     return 1;
 }
 
-static const luaL_Reg functions[] = {{"count", f_count}, {"encode", f_encode}, {"unescape", f_unescape}, {NULL, NULL}};
+static const luaL_Reg functions[] = {
+    {"count", f_count}, {"decode", bind_json_decode}, {"encode", f_encode}, {NULL, NULL}};
 
 int luaopen_native_json(lua_State *L)
 {

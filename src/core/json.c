@@ -12,7 +12,8 @@
 static const uint64_t ones = 0x0101010101010101u;
 static const uint64_t high_bits = 0x8080808080808080u;
 
-// Not 0 where a byte of word must be escaped or is not ASCII. A false alarm is possible only beside a true one.
+// The first byte that must be escaped or is not ASCII is the one with the lowest bit that is set; 0: there is none. A
+// false alarm is possible only in a byte after it: the borrow of a subtraction goes that way.
 static inline uint64_t not_plain(uint64_t word)
 {
     uint64_t quote = word ^ ones * '"', backslash = word ^ ones * '\\';
@@ -24,44 +25,50 @@ static inline bool is_plain(unsigned char byte)
     return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
 }
 
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first byte of a word is its lowest");
+
 // Copies the bytes at the start that stand for themselves, a word at a time while there is one, and returns how many.
 // There is room for all of them. No memcpy of the run: most runs are shorter than the call.
-static size_t copy_plain(const char *bytes, size_t size, char *to)
+static inline size_t copy_plain(const char *bytes, size_t size, char *to)
 {
     size_t i = 0;
     for (uint64_t word; i + sizeof word <= size; i += sizeof word) {
         memcpy(&word, bytes + i, sizeof word);
-        if (not_plain(word))
-            break;
         memcpy(to + i, &word, sizeof word);
+        uint64_t found = not_plain(word);
+        if (found)
+            return i + (size_t)__builtin_ctzll(found) / 8;
     }
     for (; i < size && is_plain((unsigned char)bytes[i]); i++)
         to[i] = bytes[i];
     return i;
 }
 
-static int append_escape(unsigned char byte, struct buffer *out)
+enum { LONGEST_ESCAPE = 6 };
+
+// Writes the escape of an ASCII character that is not plain, and returns its length.
+static inline size_t put_escape(unsigned char byte, char *to)
 {
-    static const char from[] = "\"\\\n\t\r\b\f", to[] = "\"\\ntrbf";
-    const char *short_form = byte ? strchr(from, byte) : NULL;
-    char escape[] = {'\\', 'u', '0', '0', "0123456789abcdef"[byte >> 4], "0123456789abcdef"[byte & 15]};
-    if (short_form)
-        escape[1] = to[short_form - from];
-    return buffer_append(out, escape, short_form ? 2 : sizeof escape);
+    static const char letters[] = "uuuuuuuubtnufruuuuuuuuuuuuuuuuuu"; // of the control characters
+    to[0] = '\\';
+    to[1] = byte < 0x20 ? letters[byte] : (char)byte;
+    if (to[1] != 'u')
+        return 2;
+    to[2] = to[3] = '0';
+    to[4] = (char)('0' + (byte >> 4));
+    to[5] = "0123456789abcdef"[byte & 15];
+    return LONGEST_ESCAPE;
 }
 
-// Appends the character at the start, which is not plain. Returns how many bytes it has, 0 when memory is out.
-static size_t append_special(const char *bytes, size_t size, struct buffer *out)
+// Copies the character at the start, which is not ASCII, or U+FFFD where it is none. *used is how long it is. Returns
+// how many bytes were written.
+static size_t put_character(const char *bytes, size_t size, size_t *used, char *to)
 {
-    if ((unsigned char)bytes[0] < 0x80)
-        return append_escape((unsigned char)bytes[0], out) == 0;
     bool good;
-    size_t length = text_character(bytes, size, &good);
-    const char *from = good ? bytes : "\xEF\xBF\xBD";
-    for (size_t i = 0; i < (good ? length : 3); i++)
-        if (buffer_append_byte(out, from[i]) < 0)
-            return 0;
-    return length;
+    *used = text_character(bytes, size, &good);
+    size_t written = good ? *used : 3;
+    memcpy(to, good ? bytes : "\xEF\xBF\xBD", written);
+    return written;
 }
 
 int json_quote(const char *bytes, size_t size, struct buffer *out)
@@ -70,20 +77,43 @@ int json_quote(const char *bytes, size_t size, struct buffer *out)
         return -1;
     out->data[out->size++] = '"';
     for (size_t i = 0;;) {
-        if (buffer_reserve(out, size - i + 1) < 0)
+        size_t room = size - i + LONGEST_ESCAPE + 1;
+        if (out->capacity - out->size < room && buffer_reserve(out, room) < 0)
             return -1;
         size_t plain = copy_plain(bytes + i, size - i, out->data + out->size);
         out->size += plain;
         i += plain;
         if (i == size)
             break;
-        size_t special = append_special(bytes + i, size - i, out);
-        if (!special)
-            return -1;
-        i += special;
+        size_t used = 1;
+        if ((unsigned char)bytes[i] < 0x80)
+            out->size += put_escape((unsigned char)bytes[i], out->data + out->size);
+        else
+            out->size += put_character(bytes + i, size - i, &used, out->data + out->size);
+        i += used;
     }
     out->data[out->size++] = '"';
     return 0;
+}
+
+// Not 0 where a byte of word is a control character, a quote or a backslash. Exact, but not about which byte it is.
+static inline uint64_t ends_run(uint64_t word)
+{
+    uint64_t quote = word ^ ones * '"', backslash = word ^ ones * '\\';
+    return (((word - ones * 0x20) & ~word) | ((quote - ones) & ~quote) | ((backslash - ones) & ~backslash)) & high_bits;
+}
+
+size_t json_plain_span(const char *bytes, size_t size)
+{
+    size_t i = 0;
+    for (uint64_t word; i + sizeof word <= size; i += sizeof word) {
+        memcpy(&word, bytes + i, sizeof word);
+        if (ends_run(word))
+            break;
+    }
+    while (i < size && (unsigned char)bytes[i] >= 0x20 && bytes[i] != '"' && bytes[i] != '\\')
+        i++;
+    return i;
 }
 
 // The value of four hex digits, or -1.

@@ -14,6 +14,10 @@
 // Appends the bytes as a JSON string, quotes included. What is not UTF-8 becomes U+FFFD, as text_repair has it.
 int json_quote(const char *bytes, size_t size, struct buffer *out);
 
+// How many bytes at the start of the inside of a JSON string stand for themselves: those before the first quote,
+// backslash or control character.
+size_t json_plain_span(const char *bytes, size_t size);
+
 // Appends what the inside of a JSON string (without its quotes) stands for. Returns size, or less where it stopped: at
 // the backslash of a bad escape (surrogates must be in pairs), or where memory ran out (*out_of_memory is set then).
 size_t json_unescape(const char *bytes, size_t size, struct buffer *out, bool *out_of_memory);

@@ -68,3 +68,35 @@ describe("native.json.encode", function()
     assert.has_error(function() json.encode({}, "schema") end)
   end)
 end)
+
+describe("native.json.decode", function()
+  it("says where and what", function()
+    assert.are.same({ nil, { offset = 3, expected = "a value" } }, { json.decode("[1,]", 8) })
+    assert.are.same({ nil, { offset = 1, message = "nested deeper than 1 levels", code = "too_deep" } }, { json.decode("[[]]", 1) })
+    assert.are.same({ nil, { offset = 0, expected = "a value" } }, { json.decode("", 0) })
+    assert.are.equal(false, json.decode("false", 0))
+  end)
+
+  it("stops at a NUL, inside and at the end", function()
+    for text, offset in pairs { ['"a\0"'] = 2, ["1\0"] = 1, ["tru\0"] = 0, ["1.\0"] = 1, ["1e\0"] = 1, ["[1,\0]"] = 3, ['"\\\0"'] = 1 } do
+      assert.are.equal(offset, select(2, json.decode(text, 8)).offset, text)
+    end
+  end)
+
+  it("reads numbers of any length", function()
+    local digits = ("1"):rep(400)
+    assert.are.equal("the number " .. ("1"):rep(40) .. " is too large", select(2, json.decode(digits, 1)).message)
+    assert.are.equal(0.1, json.decode("0.1" .. ("0"):rep(100000), 1))
+    for _, text in ipairs { "999999999999999999", "-99999999999999999", "1000000000000000000", "-9223372036854775808" } do
+      assert.are.equal("integer", math.type(json.decode(text, 1)))
+      assert.are.equal(text, json.encode(json.decode(text, 1)))
+    end
+  end)
+
+  it("raises for misuse", function()
+    assert.has_error(function() json.decode({}, 1) end)
+    assert.has_error(function() json.decode("1") end)
+    assert.has_error(function() json.decode("1", 201) end)
+    assert.has_error(function() json.decode("1", -1) end)
+  end)
+end)

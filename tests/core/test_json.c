@@ -57,6 +57,22 @@ static void unescapes(void **state)
     BAD("plain\\u00e");
 }
 
+// Every byte at every place of a word and after one.
+static void finds_the_end_of_a_plain_run(void **state)
+{
+    (void)state;
+    for (size_t size = 1; size <= 24; size++)
+        for (size_t at = 0; at < size; at++)
+            for (int byte = 0; byte < 256; byte++) {
+                char *exact = malloc(size);
+                memset(exact, byte & 1 ? 'x' : 0xC3, size);
+                exact[at] = (char)byte;
+                size_t wanted = byte < 0x20 || byte == '"' || byte == '\\' ? at : size;
+                assert_int_equal(json_plain_span(exact, size), wanted);
+                free(exact);
+            }
+}
+
 static void quotes_at_every_length(void **state)
 {
     static const char tail[] = "\xC3\xA9\"\n\xFF";
@@ -118,13 +134,48 @@ static void escapes_every_byte_in_the_smallest_room(void **state)
     }
 }
 
+static size_t escaped_size(unsigned char byte)
+{
+    return byte == '"' || byte == '\\' || (byte && strchr("\b\t\n\f\r", byte)) ? 2 : byte < 0x20 ? 6 : 1;
+}
+
+static void check_pair(const char *bytes, size_t at)
+{
+    struct buffer out = {0}, back = {0};
+    unsigned char first = (unsigned char)bytes[at], second = (unsigned char)bytes[at + 1];
+    bool out_of_memory;
+    assert_int_equal(json_quote(bytes, 16, &out), 0);
+    assert_int_equal(out.size, 2 + 14 + escaped_size(first) + escaped_size(second));
+    assert_int_equal(json_unescape(out.data + 1, out.size - 2, &back, &out_of_memory), out.size - 2);
+    assert_int_equal(back.size, 16);
+    assert_memory_equal(back.data, bytes, 16);
+    buffer_free(&out);
+    buffer_free(&back);
+}
+
+static void escapes_what_must_be_and_nothing_else(void **state)
+{
+    (void)state;
+    for (size_t at = 0; at < 15; at++)
+        for (int first = 0; first < 128; first++)
+            for (int second = 0; second < 128; second++) {
+                char bytes[16];
+                memset(bytes, 'x', sizeof bytes);
+                bytes[at] = (char)first;
+                bytes[at + 1] = (char)second;
+                check_pair(bytes, at);
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unescapes),
+        cmocka_unit_test(finds_the_end_of_a_plain_run),
         cmocka_unit_test(quotes_at_every_length),
         cmocka_unit_test(counts_values_outside_strings),
         cmocka_unit_test(escapes_every_byte_in_the_smallest_room),
+        cmocka_unit_test(escapes_what_must_be_and_nothing_else),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 -- A schema as a standard document (draft 2020-12): our own keywords are said in standard ones. An alias becomes a property of
 -- its own that excludes the one it stands for; a schema that holds itself becomes a $ref.
 
+local indent = require "sba.util.indent"
 local json = require "sba.util.json"
 
 local DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -98,5 +99,5 @@ return function(wanted, definitions)
   if definitions then
     document["$defs"], ordering.properties["$defs"] = convert_definitions(definitions, above)
   end
-  return json.indent(json.encode(document, ordering)) .. "\n"
+  return indent(json.encode(document, ordering)) .. "\n"
 end
