@@ -1,0 +1,165 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What the work is about, brought together: the texts of the job's `context`, the files they name, and the files of the
+-- job folder's context/ for what the job leaves out. A file that cannot be read is an error, never left out in silence.
+
+local json = require "sba.util.json"
+local text = require "native.text"
+local workspace = require "native.workspace"
+
+local context = {}
+
+local LARGEST_FILE <const> = 1024 * 1024 -- bytes
+local MOST_SKILLS <const> = 100
+local JOB_FOLDER <const> = "/job/" -- how a job calls its folder, wherever that is mounted
+
+---@class sba.context
+---@field baseline_context? string
+---@field project_context? string
+---@field task_context? string
+---@field requirements string[]
+---@field acceptance_criteria string[]
+---@field preferences? table
+---@field additional_context? string
+---@field skill_ids string[]
+---@field skills { name?: string, text: string }[]
+
+-- Raised inside load, and returned by it as a failure.
+local function refuse(format, ...)
+  error({ refused = format:format(...) }, 0)
+end
+
+--- The text of a file of the job folder, or nil and why it cannot be opened.
+local function read(folder, path)
+  if not folder then refuse("the context file %s cannot be read: there is no job folder", path) end
+  local found, failure = folder:read(path, { max_bytes = LARGEST_FILE })
+  if not found then return nil, failure end
+  if found.truncated then refuse("the context file %s is larger than %d bytes", path, LARGEST_FILE) end
+  if not text.is_utf8(found.content) then refuse("the context file %s is not UTF-8 text", path) end
+  return found.content
+end
+
+--- The text itself, or that of the file it names.
+local function resolve(folder, value)
+  if value:sub(1, #JOB_FOLDER) ~= JOB_FOLDER or value:find("\n", 1, true) then return value end
+  local content, failure = read(folder, value:sub(#JOB_FOLDER + 1))
+  if not content then refuse("the context file %s cannot be read: %s", value, failure.message) end
+  return content
+end
+
+--- The text of context/NAME; nil where there is none.
+local function optional(folder, name)
+  if not folder then return nil end
+  local content, failure = read(folder, "context/" .. name)
+  if content or failure.code == "not_found" then return content end
+  refuse("the context file context/%s cannot be read: %s", name, failure.message)
+end
+
+local function one_text(folder, given, name)
+  if given then return resolve(folder, given) end
+  return optional(folder, name)
+end
+
+local function list_item(line)
+  return line:match("^%s*[-*+]%s+(%S.*)$") or line:match("^%s*%d+[.)]%s+(%S.*)$")
+end
+
+--- The entries of a Markdown list, each with its further lines; paragraphs where there is no list.
+local function entries(markdown)
+  local list, open, has_items = json.array {}, false, false
+  for line in markdown:gmatch("[^\r\n]+") do has_items = has_items or list_item(line) ~= nil end
+  for line in (markdown .. "\n"):gmatch("(.-)\r?\n") do
+    local item, words = list_item(line), line:match("^%s*(.-)%s*$")
+    if words == "" or words:find("^#") then
+      open = false
+    elseif item or not open and not has_items then
+      list[#list + 1], open = item or words, true
+    elseif open then
+      list[#list] = list[#list] .. " " .. words
+    end
+  end
+  return list
+end
+
+local function texts(folder, given, name)
+  local list = json.array {}
+  for i, value in ipairs(given or {}) do list[i] = resolve(folder, value) end
+  local markdown = not given and optional(folder, name)
+  return markdown and entries(markdown) or list
+end
+
+local function preferences(folder, given)
+  if given then return given end
+  local bytes = optional(folder, "preferences.json")
+  if not bytes then return nil end
+  local value, failure = json.decode(bytes)
+  if failure then refuse("the context file context/preferences.json is not JSON: %s", failure.message) end
+  if type(value) ~= "table" or json.is_array(value) then
+    refuse("the context file context/preferences.json must hold an object")
+  end
+  return value
+end
+
+--- One skill as a job may give it: a text, or an object that holds one.
+local function skill(folder, value, name)
+  if type(value) == "string" then
+    return { name = name or value:match("^/job/.-([^/]+)%.md$"), text = resolve(folder, value) }
+  end
+  local body = type(value) == "table" and (value.content or value.text)
+  if type(body) ~= "string" then return { name = name, text = json.encode(value) } end
+  local title = value.name or value.title or value.id
+  return { name = type(title) == "string" and title or name, text = resolve(folder, body) }
+end
+
+local function given_skills(folder, given)
+  local list, names = {}, {}
+  if type(given) == "string" then given = json.array { given } end
+  if json.is_array(given) then
+    for i, value in ipairs(given) do list[i] = skill(folder, value) end
+    return list
+  end
+  for name in pairs(given) do names[#names + 1] = name end
+  table.sort(names)
+  for i, name in ipairs(names) do list[i] = skill(folder, given[name], name) end
+  return list
+end
+
+local function skills_of_folder(folder)
+  local list = {}
+  local tree = folder and folder:tree("context/skills", { max_depth = 1, max_entries = MOST_SKILLS })
+  for _, entry in ipairs(tree and tree.children or {}) do
+    local name = entry.name:match("^(.+)%.md$")
+    if name then list[#list + 1] = { name = name, text = optional(folder, "skills/" .. entry.name) } end
+  end
+  return list
+end
+
+local function bring_together(folder, given)
+  local no_skills = given.skills == nil or given.skills == json.null
+  return {
+    baseline_context = one_text(folder, given.baseline_context, "baseline.md"),
+    project_context = one_text(folder, given.project_context, "project.md"),
+    task_context = one_text(folder, given.task_context, "task.md"),
+    requirements = texts(folder, given.requirements, "requirements.md"),
+    acceptance_criteria = texts(folder, given.acceptance_criteria, "acceptance_criteria.md"),
+    preferences = preferences(folder, given.preferences),
+    additional_context = one_text(folder, given.additional_context, "additional.md"),
+    skill_ids = given.skill_ids or json.array {},
+    skills = no_skills and skills_of_folder(folder) or not no_skills and given_skills(folder, given.skills),
+  }
+end
+
+---Brings together the context of a job.
+---@param given? table the job's `context`
+---@param job_folder? string where `/job/` is; nil: there is none (the job came on stdin)
+---@return sba.context|nil, native.failure? failure code schema_validation, the message names the file
+function context.load(given, job_folder)
+  local folder = job_folder and workspace.open(job_folder)
+  local ok, loaded = pcall(bring_together, folder, given or {})
+  if ok then return loaded end
+  if type(loaded) == "table" and loaded.refused then
+    return nil, { code = "schema_validation", message = loaded.refused }
+  end
+  error(loaded, 0)
+end
+
+return context

@@ -1,0 +1,102 @@
+-- SPDX-License-Identifier: Apache-2.0
+local context = require "sba.job.context"
+local json = require "sba.util.json"
+
+local folder
+
+local function put(path, content)
+  os.execute(("mkdir -p '%s/%s'"):format(folder, path:match("^(.*)/") or "."))
+  local handle = assert(io.open(folder .. "/" .. path, "wb"))
+  handle:write(content)
+  handle:close()
+end
+
+local function refusal(given)
+  local loaded, failure = context.load(given, folder)
+  assert.is_nil(loaded)
+  assert.equal("schema_validation", failure.code)
+  return failure.message
+end
+
+describe("context", function()
+  before_each(function()
+    folder = os.tmpname()
+    os.remove(folder)
+    assert(require "native.file".make_directory(folder))
+  end)
+  after_each(function() os.execute("rm -rf " .. folder) end)
+
+  it("is empty where nothing is given", function()
+    local loaded = context.load(nil, folder)
+    assert.same({}, { table.unpack(loaded.requirements) })
+    assert.is_nil(loaded.baseline_context)
+    assert.same({}, loaded.skills)
+  end)
+
+  it("takes from files what the job leaves out, and only that", function()
+    put("context/baseline.md", "from a file")
+    put("context/task.md", "the task")
+    put("context/requirements.md", "# Requirements\n\n- one\n  goes on\n- two\n")
+    put("context/acceptance_criteria.md", "1. first\n2) second\n")
+    put("context/preferences.json", '{"indent": 2}')
+    put("context/additional.md", "more")
+    put("context/skills/b.md", "skill b")
+    put("context/skills/a.md", "skill a")
+    put("context/skills/readme.txt", "no skill")
+    local loaded = context.load({ baseline_context = "given" }, folder)
+    assert.equal("given", loaded.baseline_context)
+    assert.equal("the task", loaded.task_context)
+    assert.same({ "one goes on", "two" }, { table.unpack(loaded.requirements) })
+    assert.same({ "first", "second" }, { table.unpack(loaded.acceptance_criteria) })
+    assert.same({ indent = 2 }, loaded.preferences)
+    assert.equal("more", loaded.additional_context)
+    assert.same({ { name = "a", text = "skill a" }, { name = "b", text = "skill b" } }, loaded.skills)
+  end)
+
+  it("reads paragraphs where a file holds no list", function()
+    put("context/requirements.md", "the first\nin two lines\n\nthe second\n")
+    assert.same({ "the first in two lines", "the second" }, { table.unpack(context.load(nil, folder).requirements) })
+  end)
+
+  it("reads the file that a text names below /job/", function()
+    put("notes/base.md", "from notes")
+    local loaded = context.load({ baseline_context = "/job/notes/base.md", requirements = json.array { "plain" } }, folder)
+    assert.equal("from notes", loaded.baseline_context)
+  end)
+
+  it("takes skills in every form", function()
+    put("s.md", "from s")
+    for _, given in ipairs {
+      "text", json.array { "text", { name = "n", content = "c" } }, { n = "text", m = { text = "t" } }, "/job/s.md",
+    } do
+      for _, skill in ipairs(context.load({ skills = given }, folder).skills) do assert.is_string(skill.text) end
+    end
+    assert.same({ { name = "s", text = "from s" } }, context.load({ skills = "/job/s.md" }, folder).skills)
+    assert.same({}, context.load({ skills = json.null }, folder).skills)
+  end)
+
+  it("refuses a file that is missing, no file, outside, too large or not text", function()
+    assert.matches("/job/none.md", refusal { task_context = "/job/none.md" }, 1, true)
+    assert.matches("escapes", refusal { task_context = "/job/../etc/passwd" })
+    os.execute(("mkdir -p %s/context && mkfifo %s/context/task.md"):format(folder, folder))
+    assert.matches("task.md", refusal {}, 1, true)
+    os.remove(folder .. "/context/task.md")
+    os.execute(("ln -s /etc/passwd %s/context/task.md"):format(folder))
+    assert.matches("escapes", refusal {})
+    os.remove(folder .. "/context/task.md")
+    put("context/task.md", "\xff\xfe")
+    assert.matches("UTF%-8", refusal {})
+    put("context/task.md", ("x"):rep(1024 * 1024 + 1))
+    assert.matches("larger", refusal {})
+    os.remove(folder .. "/context/task.md")
+    put("context/preferences.json", "[1]")
+    assert.matches("object", refusal {})
+    put("context/preferences.json", "{")
+    assert.matches("not JSON", refusal {})
+  end)
+
+  it("says so where a path is named and there is no job folder", function()
+    local _, failure = context.load({ task_context = "/job/x.md" }, nil)
+    assert.matches("no job folder", failure.message)
+  end)
+end)
