@@ -12,15 +12,21 @@ local todo = {}
 todo.__index = todo
 
 local LONGEST_TITLE <const> = 200 -- characters
+local MOST_ITEMS <const> = 10000
 local ITEM_OVERHEAD <const> = 100 -- bytes of an item in JSON, its title aside
 
 local file_schema = { order = { "items" }, properties = { items = schema.properties.todo.properties.items } }
 
-local function add(self, title, source)
-  local past = utf8.offset(title, LONGEST_TITLE + 1)
+local function shortened(words, limit)
+  local past = utf8.offset(words, limit + 1)
+  return past and words:sub(1, past - 1) or words
+end
+
+local function add(self, title, source, parent)
+  self.count = self.count + 1
   local item = {
-    id = tostring(#self.items + 1), title = past and title:sub(1, past - 1) or title, source = source,
-    parent = json.null, status = "pending", note = json.null,
+    id = tostring(self.count), title = shortened(title, LONGEST_TITLE), source = source,
+    parent = parent or json.null, status = "pending", note = json.null,
   }
   self.items[#self.items + 1] = item
   return item
@@ -29,7 +35,7 @@ end
 --- An empty list.
 ---@return todo
 function todo.new()
-  return setmetatable({ items = array {}, steps = {}, done = 0 }, todo)
+  return setmetatable({ items = array {}, steps = {}, count = 0, done = 0 }, todo)
 end
 
 --- Fills the list from a job.
@@ -59,6 +65,17 @@ function todo:keep(path, failed)
   self.checkpoint:write()
 end
 
+local function changed(self, item)
+  if self.checkpoint then self.checkpoint:changed(#item.title + ITEM_OVERHEAD) end
+  return item
+end
+
+local function set_status(self, item, status)
+  if item.status == "done" then self.done = self.done - 1 end
+  if status == "done" then self.done = self.done + 1 end
+  item.status = status
+end
+
 --- A step's item takes a new status.
 ---@param index integer of the step, from 1
 ---@param status "pending"|"in_progress"|"done"|"dropped"
@@ -66,11 +83,41 @@ end
 ---@return table item
 function todo:follow(index, status, note)
   local item = self.steps[index]
-  if item.status == "done" then self.done = self.done - 1 end
-  if status == "done" then self.done = self.done + 1 end
-  item.status, item.note = status, note or item.note
-  if self.checkpoint then self.checkpoint:changed(#item.title + ITEM_OVERHEAD) end
-  return item
+  set_status(self, item, status)
+  item.note = note or item.note
+  return changed(self, item)
+end
+
+local function find(self, id)
+  for position, item in ipairs(self.items) do
+    if item.id == id then return item, position end
+  end
+end
+
+--- Adds an item of the agent's own.
+---@param title string
+---@param parent? string id of the item that it is a part of
+---@return table? item, string? mistake
+function todo:add(title, parent)
+  if #self.items >= MOST_ITEMS then return nil, ("the list is full: it has %d items"):format(MOST_ITEMS) end
+  if parent and not find(self, parent) then return nil, "there is no item " .. parent end
+  return changed(self, add(self, title, "agent", parent))
+end
+
+--- Changes an item as the agent wants it.
+---@param change { id: string, status?: string, title?: string, position?: integer, note?: string }
+---@return table? item, string? mistake
+function todo:update(change)
+  local item, position = find(self, change.id)
+  if not item then return nil, "there is no item " .. change.id end
+  if change.status then set_status(self, item, change.status) end
+  if change.title then item.title = shortened(change.title, LONGEST_TITLE) end
+  if change.note then item.note = shortened(change.note, LONGEST_TITLE) end
+  if change.position then
+    table.remove(self.items, position)
+    table.insert(self.items, math.min(change.position, #self.items + 1), item)
+  end
+  return changed(self, item)
 end
 
 --- To be called now and then while a step runs.

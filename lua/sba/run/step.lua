@@ -1,0 +1,102 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- One step, whoever wants it: a direct job or a model. It is in the journal before it does anything, and its entry is in
+-- the journal and the record before anything else happens.
+
+local describe = require "sba.run.describe"
+local entries = require "sba.result.entry"
+local failures = require "sba.result.failure"
+local interrupt = require "native.interrupt"
+
+local steps = {}
+
+---What goes before a message about a step.
+---@param step { id: string, type: string }
+---@param index integer from 1
+---@param message string
+---@return string
+function steps.named(step, index, message)
+  return ("step %d (%s, %s): %s"):format(index, step.id, step.type, message)
+end
+
+local function log_fields(run, index, step)
+  return { step = index, steps = run.steps and #run.steps, id = step.id, type = step.type,
+    what = describe(step) }
+end
+
+local function log_finished(run, index, step, entry)
+  local fields = log_fields(run, index, step)
+  fields.status, fields.duration_ms, fields.exit_code = entry.status, entry.duration_ms, entry.exit_code
+  fields.error, fields.error_code = entry.error, entry.error_code
+  local result = entry.result or {}
+  if result.truncated or result.stdout_truncated or result.stderr_truncated then
+    run.log:event("warning", "step.output_truncated", { step = index, id = step.id, error = steps.named(step, index, "output was cut") })
+  end
+  run.log:event(entry.status == "success" and "info" or "error", "step.finished", fields)
+end
+
+---Says in journal and log that a step begins.
+---@param run table
+---@param index integer from 1
+---@param step { id: string, type: string, arguments: table }
+---@param again? boolean it was interrupted before
+function steps.begin(run, index, step, again)
+  run.journal:step_started(index, step)
+  local fields = log_fields(run, index, step)
+  fields.again = again
+  run.log:event("info", "step.started", fields)
+end
+
+local function place(entry, index, step)
+  entry.index, entry.id, entry.type = index - 1, step.id, step.type
+end
+
+local function execute(run, index, step, module)
+  local wall, begun = interrupt.wall(), interrupt.now()
+  local entry, failure = entries.make(xpcall(module.run, failures.traced, step.arguments, run.context))
+  place(entry, index, step)
+  entry.started_at = interrupt.timestamp(wall)
+  entry.duration_ms = math.floor((interrupt.now() - begun) * 1000 + 0.5)
+  return entry, failure
+end
+
+--- The entry as JSON. What the step returned may not go into JSON: then the entry says so instead of holding it.
+local function encode(entry, module, failure)
+  local ok, text = xpcall(entries.encode, failures.traced, entry, module)
+  if ok then return text, failure end
+  failure = failures.caught(text)
+  entry.result, entry.status, entry.error, entry.error_code = nil, "failure", failure.message, failure.code
+  return entries.encode(entry), failure
+end
+
+---Takes an entry that no run of a step gave (skipped, interrupted) into journal and record.
+---@param run table
+---@param index integer
+---@param step { id: string, type: string }
+---@param entry { status: string, error?: string, error_code?: string }
+---@return string text its JSON
+function steps.keep(run, index, step, entry)
+  place(entry, index, step)
+  entry.started_at, entry.duration_ms = entry.started_at or interrupt.timestamp(), entry.duration_ms or 0
+  local text = entries.encode(entry)
+  run.journal:step_finished(text)
+  run.record:add_step(text, entry.status)
+  return text
+end
+
+---Runs a step that has begun.
+---@param run table
+---@param index integer
+---@param step { id: string, type: string, arguments: table }
+---@param module sba.step
+---@return table entry, table? failure of the step, string text the entry's JSON
+function steps.perform(run, index, step, module)
+  local entry, failure = execute(run, index, step, module)
+  local text
+  text, failure = encode(entry, module, failure)
+  run.journal:step_finished(text)
+  run.record:add_step(text, entry.status)
+  log_finished(run, index, step, entry)
+  return entry, failure, text
+end
+
+return steps
