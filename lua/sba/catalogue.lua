@@ -14,6 +14,8 @@ local catalogue = {}
 ---@field arguments table JSON Schema of an object
 ---@field result? table JSON Schema
 ---@field check? fun(arguments: table): string?, string? what the schema cannot say: one line, and the argument it is about
+---@field show? fun(result: table): string the whole of a result as a model reads it; default: its text
+---@field for_model? boolean false: not offered to models
 ---@field run fun(arguments: table, job_context: table): table?, string|table|nil
 
 local function mistake_in(step, name)

@@ -8,6 +8,7 @@ local valued = {
   job = { value = "FILE", variables = { "SBA_JOB_PATH" }, default = "/job/job.json" },
   result = { value = "FILE", variables = { "SBA_RESULT_PATH" }, default = "/job/result.json" },
   workspace = { value = "DIR", variables = { "SBA_WORKSPACE", "CYNODE_WORKSPACE_DIR" }, default = "/workspace" },
+  replay = { value = "FILE", variables = {} },
   user = { value = "UID[:GID]", variables = { "SBA_USER" } },
   ["log-format"] = {
     value = "json|text|auto", variables = { "SBA_LOG_FORMAT" }, default = "auto",
@@ -33,6 +34,7 @@ cynode-sba, the sandbox agent runner: runs a job and leaves a result.
   cynode-sba [--job FILE] [--result FILE] [--workspace DIR]   run a job
   cynode-sba --stdin              job on stdin, result on stdout, logs on stderr
   cynode-sba --resume             go on with an interrupted job from its journal
+  cynode-sba --replay FILE        run an agent's job with recorded replies
   cynode-sba --validate [FILE]    check a job; all errors, with JSON Pointers
   cynode-sba --schema [job|result|steps]   print a JSON Schema (draft 2020-12)
   cynode-sba --idle               reap as PID 1 until SIGTERM
@@ -164,6 +166,7 @@ end
 ---@field user? string
 ---@field log_format "json"|"text"|"auto"
 ---@field resume boolean
+---@field replay? string the recording
 ---@field file? string what to validate
 ---@field what? "job"|"result"|"steps"
 ---@field script? string[] the arguments after --lua
@@ -189,6 +192,7 @@ function cli.parse(argv, environment)
     end
   end
   given.log_format, given["log-format"] = given["log-format"], nil
+  if given.resume and given.replay then return nil, "--resume and --replay do not go together" end
   if given.resume and given.result == "-" then
     return nil, "--resume wants a result file: the journal lies beside it"
   end

@@ -52,8 +52,20 @@ local function validate(run)
     return nil, failure
   end
   run.job, run.job_sha256 = job, require "native.text".sha256(run.bytes)
+  -- In an agent's job the steps that were given are suggestions, and the model says which there are.
+  run.steps = job.execution_mode == "direct_steps" and job.steps or nil
   run.record.protocol_version = job.protocol_version
   run.bytes = nil
+  return true
+end
+
+--- The job's context with the files that belong to it. Direct jobs want it too: their todo list begins with it.
+local function gather(run)
+  local path = run.settings.job
+  local folder = path ~= "-" and (path:match("^.*/") or ".") or nil
+  local context, failure = require "sba.job.context".load(run.job.context, folder)
+  if not context then return nil, failure end
+  run.job.context = context
   return true
 end
 
@@ -61,12 +73,8 @@ local function accept(run) return require "sba.run.accept" (run) end
 
 local function work(run)
   if run.history and run.history.result then return true end
-  if run.job.execution_mode == "agent_inference" then
-    return nil, {
-      code = "inference_unavailable", message = "this job wants a model, and this build of cynode-sba runs steps only",
-    }
-  end
-  local failure = require "sba.run.direct".run(run)
+  local way = run.steps and require "sba.run.direct" or require "sba.run.agent"
+  local failure = way.run(run)
   return not failure, failure
 end
 
@@ -75,6 +83,7 @@ local pipeline = {
   { "become user", become_user },
   { "read", read },
   { "validate", validate },
+  { "gather", gather },
   { "accept", accept },
   { "work", work },
 }

@@ -72,7 +72,9 @@ function record:fields(failure)
     protocol_version = self.protocol_version, job_id = self.job_id, task_id = self.task_id, status = status_of(failure),
     started_at = interrupt.timestamp(self.started_wall), finished_at = interrupt.timestamp(now),
     duration_ms = self:duration_ms(now), artifacts = self.artifacts, todo = self:todo_summary(),
-    resource_usage = process.usage(), inference_used = false,
+    resource_usage = process.usage(),
+    final_answer = self.final_answer, inference_used = self.inference ~= nil and self.inference.requests > 0,
+    inference = self.inference, acceptance = self.acceptance,
     failure_code = failure and failure.code or json.null, failure_message = failure and failure.message or json.null,
   }
 end

@@ -48,7 +48,7 @@ local todo_item = {
   properties = {
     id = { type = "string" },
     title = { type = "string" },
-    source = { enum = { "requirement", "acceptance_criterion", "step" } },
+    source = { enum = { "requirement", "acceptance_criterion", "step", "agent" } },
     parent = words,
     status = { enum = { "pending", "in_progress", "done", "dropped" } },
     note = words,
@@ -61,6 +61,32 @@ local todo = {
   required = { "total", "done", "items" },
   additionalProperties = false,
   properties = { total = count, done = count, items = { type = "array", items = todo_item } },
+}
+
+local inference = {
+  type = "object",
+  order = { "model", "requests", "prompt_tokens", "completion_tokens", "duration_ms" },
+  required = { "model", "requests", "prompt_tokens", "completion_tokens", "duration_ms" },
+  additionalProperties = false,
+  properties = {
+    model = { type = "string" },
+    requests = count,
+    prompt_tokens = count,
+    completion_tokens = count,
+    duration_ms = { type = "integer", minimum = 0, description = "Of all requests together." },
+  },
+}
+
+local criterion = {
+  type = "object",
+  order = { "criterion", "met", "evidence" },
+  required = { "criterion", "met", "evidence" },
+  additionalProperties = false,
+  properties = {
+    criterion = { type = "string" },
+    met = { type = "boolean" },
+    evidence = { type = "string", description = "Names the step that shows it." },
+  },
 }
 
 local usage = {
@@ -77,7 +103,7 @@ return {
   type = "object",
   order = {
     "protocol_version", "job_id", "task_id", "status", "started_at", "finished_at", "duration_ms", "steps", "artifacts",
-    "todo", "resource_usage", "inference_used", "failure_code", "failure_message",
+    "todo", "resource_usage", "final_answer", "inference_used", "inference", "acceptance", "failure_code", "failure_message",
   },
   required = {
     "protocol_version", "job_id", "task_id", "status", "started_at", "finished_at", "duration_ms", "steps", "artifacts",
@@ -96,7 +122,10 @@ return {
     artifacts = { type = "array", items = artifact },
     todo = todo,
     resource_usage = usage,
+    final_answer = { type = "string", description = "What the model said at the end." },
     inference_used = { type = "boolean" },
+    inference = inference,
+    acceptance = { type = "array", items = criterion },
     failure_code = {
       enum = {
         require "native.json".null, "schema_validation", "ext_net_required", "step_failed", "timeout",

@@ -32,7 +32,9 @@ end
 
 --- Takes what an earlier run left; returns why it cannot. Nothing there: the job begins anew, and the log says so.
 local function read_history(run, path)
-  local history, failure = journal.read(path, { job_sha256 = run.job_sha256, steps = run.job.steps })
+  local history, failure = journal.read(path, {
+    job_sha256 = run.job_sha256, steps = run.steps,
+  })
   if failure then return { code = "schema_validation", message = "cannot resume: " .. failure.message } end
   if not history then
     run.log:event("warning", "journal.missing", { error = path .. " holds nothing to go on from; the job begins anew" })
@@ -93,7 +95,11 @@ local function open_context(run)
     workspace = folder,
     max_output_bytes = run.job.constraints.max_output_bytes,
     environment = children_environment(run),
-    agent = false,
+    agent = not run.steps,
+    ask = function(request)
+      run.ask = run.ask or require "sba.run.ask".new(run)
+      return run.ask(request)
+    end,
     tick = function()
       run.log:tick()
       run.todo:tick()
@@ -142,9 +148,18 @@ end
 local function open_files(run)
   local path = run.settings.result
   local folder = path ~= "-" and folder_of(path) or nil
+  run.result_folder = folder
   if run.settings.resume then
     local failure = read_history(run, folder .. "journal.jsonl")
     if failure then return nil, failure end
+  end
+  if run.settings.replay then
+    -- Before the journal is opened anew: it may be the recording.
+    local recording, failure = journal.recording(run.settings.replay, run.job_sha256)
+    if not recording then
+      return nil, { code = "schema_validation", message = "cannot replay: " .. failure.message }
+    end
+    run.recording = recording
   end
   -- The old journal goes before the first result is written: no kill in between can make a resumed run take it for this one's.
   open_journal(run, folder and folder .. "journal.jsonl")
@@ -166,7 +181,8 @@ return function(run)
   open_artifacts(run) -- which makes folders, so after what wants the result's folder to be there
   run.accepted = true
   run.log:event("info", "job.accepted", {
-    steps = #run.job.steps, max_runtime_seconds = run.job.constraints.max_runtime_seconds,
+    steps = run.steps and #run.steps,
+    max_runtime_seconds = run.job.constraints.max_runtime_seconds,
     mode = run.job.execution_mode,
   })
   return open_context(run)

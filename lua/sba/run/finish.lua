@@ -70,7 +70,7 @@ local function log_outcome(run, fields)
   end
   run.log:event(code and "error" or "info", "job.finished", {
     status = fields.status, failure_code = code, failure_message = message, duration_ms = fields.duration_ms,
-    done = run.record.succeeded, steps = run.job and #run.job.steps or 0, result = run.settings.result,
+    done = run.record.succeeded, steps = run.steps and #run.steps, result = run.settings.result,
     error = run.failure and run.failure.traceback,
   })
 end
@@ -85,7 +85,7 @@ local function attempt(run, part)
 end
 
 local function skip_rest(run)
-  if run.accepted and run.job.execution_mode == "direct_steps" then direct.skip_rest(run) end
+  if run.accepted and run.steps then direct.skip_rest(run) end
 end
 
 local function finish_todo(run)

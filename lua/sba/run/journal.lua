@@ -5,13 +5,15 @@
 --   {"event":"job","job_sha256",...}              first line: which job
 --   {"event":"step.started","index","id","type"}  before the step does anything
 --   {"event":"step.finished","entry":{...}}       the step's whole entry of the result
+--   {"event":"model.session","model",...}         agent: which model works
+--   {"event":"model.exchange","messages","reply"} agent: what was new in the request, and the reply
 --   {"event":"job.resumed",...}                   another run goes on
 --   {"event":"job.finished","result":{...}}       the result's other fields
 
 local file = require "native.file"
 local interrupt = require "native.interrupt"
 local json = require "native.json"
-local read_json = require "sba.util.json".decode
+local array, read_json = require "sba.util.json".array, require "sba.util.json".decode
 
 local journal = {}
 journal.__index = journal
@@ -77,6 +79,19 @@ end
 ---@param entry string JSON of its entry
 function journal:step_finished(entry) self:append(ENTRY_PREFIX, entry, "}") end
 
+--- Which model works, and how much it holds.
+function journal:session(session)
+  self:event("model.session", { model = session.model, context_length = session.context_length })
+end
+
+--- A reply of the model, and what was new in the request that it answers.
+---@param number integer from 1
+---@param messages table[]
+---@param reply table
+function journal:exchange(number, messages, reply)
+  self:event("model.exchange", { number = number, messages = array(messages), reply = reply })
+end
+
 --- The job is over.
 ---@param fields table of the result, without steps
 function journal:job_finished(fields)
@@ -93,6 +108,8 @@ end
 ---@field entries table<integer, { text: string, entry: table }> of finished steps, by index from 1
 ---@field begun table<integer, boolean> steps that had begun and not ended
 ---@field result? table the result's fields without steps; the job was over
+---@field exchanges { messages?: table[], reply: table }[] with the model, in order
+---@field session? { model: string, context_length: integer }
 
 local readers = {}
 
@@ -105,29 +122,45 @@ end
 
 readers["job.resumed"] = function() end
 
-readers["step.started"] = function(history, line, _, expected)
-  local index = math.type(line.index) == "integer" and line.index + 1 or 0
+--- The step of a line, where it is the next one. In an agent's job the model says which steps there are.
+local function next_step(history, about, expected)
+  local index = math.type(about.index) == "integer" and about.index + 1 or 0
+  if index ~= #history.entries + 1 then return nil, "the step is not the next one" end
+  if not expected.steps then return index end
   local step = expected.steps[index]
-  if not step or step.id ~= line.id or step.type ~= line.type then return "the job has no such step" end
-  if index ~= #history.entries + 1 then return "the step is not the next one" end
+  if not step or step.id ~= about.id or step.type ~= about.type then return nil, "the job has no such step" end
+  return index
+end
+
+readers["step.started"] = function(history, line, _, expected)
+  local index, reason = next_step(history, line, expected)
+  if not index then return reason end
   history.begun[index] = true
 end
 
 readers["step.finished"] = function(history, line, text, expected)
-  local entry, index = line.entry, #history.entries + 1
-  local step = expected.steps[index]
+  local entry = line.entry
   if type(entry) ~= "table" or text:sub(1, #ENTRY_PREFIX) ~= ENTRY_PREFIX then return "its entry is missing" end
-  if not step or entry.index ~= index - 1 or entry.id ~= step.id or entry.type ~= step.type then
-    return "the step is not the next one"
-  end
+  local index, reason = next_step(history, entry, expected)
+  if not index then return reason end
   if not history.begun[index] and entry.status ~= "skipped" then return "the step had not begun" end
   history.begun[index] = nil
   history.entries[index] = { text = text:sub(#ENTRY_PREFIX + 1, -2), entry = entry }
 end
 
+readers["model.session"] = function(history, line)
+  if type(line.model) ~= "string" or math.type(line.context_length) ~= "integer" then return "the model is missing" end
+  history.session = { model = line.model, context_length = line.context_length }
+end
+
+readers["model.exchange"] = function(history, line)
+  if type(line.reply) ~= "table" then return "its reply is missing" end
+  table.insert(history.exchanges, { messages = line.messages, reply = line.reply })
+end
+
 readers["job.finished"] = function(history, line, _, expected)
   if type(line.result) ~= "table" then return "its result is missing" end
-  if #history.entries ~= #expected.steps then return "steps are missing" end
+  if expected.steps and #history.entries ~= #expected.steps then return "steps are missing" end
   history.result = line.result
 end
 
@@ -144,12 +177,12 @@ end
 
 --- Reads what an earlier run left. A torn last line does not count.
 ---@param path string
----@param expected { job_sha256: string, steps: table[] }
+---@param expected { job_sha256: string, steps?: table[] } steps: of a direct job
 ---@return journal.history? history, native.failure? failure nil without failure: there is nothing to go on from
 function journal.read(path, expected)
   local bytes, failure = file.read(path, LIMIT)
   if not bytes then return nil, failure.code ~= "not_found" and failure or nil end
-  local history, number = { entries = {}, begun = {} }, 0
+  local history, number = { entries = {}, begun = {}, exchanges = {} }, 0
   for text in bytes:gmatch("([^\n]*)\n") do
     number = number + 1
     local reason = read_line(history, text, expected)
@@ -159,6 +192,32 @@ function journal.read(path, expected)
     end
   end
   return number > 0 and history or nil
+end
+
+local function read_recorded(recording, text, job_sha256)
+  local line, failure = read_json(text, { size = #text, depth = DEPTH })
+  if type(line) ~= "table" then return failure and failure.message or "it is no event of a journal" end
+  if line.event == "job" and line.job_sha256 ~= job_sha256 then return "it is of another job" end
+  local reader = (line.event == "model.session" or line.event == "model.exchange") and readers[line.event]
+  return reader and reader(recording, line) or nil
+end
+
+--- Reads the conversation of a journal, or a script of one: lines of model.exchange, each with a reply at least.
+---@param path string
+---@param job_sha256 string
+---@return { exchanges: table[], session?: table }? recording, native.failure? failure
+function journal.recording(path, job_sha256)
+  local bytes, failure = file.read(path, LIMIT)
+  if not bytes then return nil, failure end
+  local recording, number = { exchanges = {} }, 0
+  for text in bytes:gmatch("[^\n]+") do
+    number = number + 1
+    local reason = read_recorded(recording, text, job_sha256)
+    if reason then
+      return nil, { code = "invalid_journal", message = ("the recording %s, line %d: %s"):format(path, number, reason) }
+    end
+  end
+  return recording
 end
 
 return journal

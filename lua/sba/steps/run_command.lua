@@ -126,6 +126,13 @@ local function run(arguments, job_context)
   return result_of(outcome), outcome.output
 end
 
+--- What a model sees: one stream after the other, for in which order two pipes are read is different every time.
+local function show(result)
+  if result.stderr == "" then return result.stdout end
+  if result.stdout == "" then return result.stderr end
+  return result.stdout .. (result.stdout:find("\n$") and "" or "\n") .. "--- stderr:\n" .. result.stderr
+end
+
 local strings <const> = { type = "array", items = { type = "string" } }
 local count <const> = { type = "integer", minimum = 0 }
 
@@ -189,5 +196,6 @@ return {
     },
   },
   check = check,
+  show = show,
   run = run,
 }

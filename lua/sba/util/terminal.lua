@@ -62,9 +62,15 @@ function terminal:shortened(line, columns)
   return table.concat(parts) .. self.marks.more
 end
 
+--- Which step it is. How many there will be is known of a direct job only.
+local function place(step)
+  if not step.step then return step.type end
+  return ("step %d%s  %s"):format(step.step, step.steps and " of " .. step.steps or "", step.type)
+end
+
 --- "step 3 of 12  run_command  make test  1.2 s", after a mark, in the columns there are.
 function terminal:step_line(mark, kind, step, elapsed)
-  local head = ("step %d of %d  %s"):format(step.step, step.steps, step.type)
+  local head = place(step)
   local room = self.columns - 1 - #mark - #head - #elapsed - 5
   local what = room >= 8 and self:shortened(printable.line(step.what or ""), room) or ""
   local line = what == "" and head or head .. "  " .. what
@@ -95,7 +101,7 @@ end
 local events = {}
 
 events["job.accepted"] = function(self, job, job_id)
-  local count = job.steps == 1 and "1 step" or job.steps .. " steps"
+  local count = not job.steps and "a model's work" or job.steps == 1 and "1 step" or job.steps .. " steps"
   self:print(nil, ("job %s: %s, at most %s"):format(printable.line(job_id), count, seconds(job.max_runtime_seconds)))
 end
 
@@ -112,6 +118,18 @@ events["step.finished"] = function(self, step)
   if step.error then self:message(step.status, step.error) end
 end
 
+-- While a model is asked there is something to watch; afterwards its calls speak.
+events["model.request"] = function(self, request)
+  if not self.live then return end
+  self.step = { type = "model", what = request.model, began = interrupt.now() }
+  self:draw()
+end
+
+events["model.response"] = function(self)
+  if self.live and self.step then self.write("\r\27[K") end
+  self.step = nil
+end
+
 events["job.refused"] = function(self, job)
   self.refused = true
   self:print("failure", "refused: " .. job.failure_code)
@@ -120,7 +138,8 @@ end
 
 events["job.finished"] = function(self, job)
   local outcome = job.failure_code and ("%s: %s"):format(job.status, job.failure_code) or job.status
-  local done = ("%s, %d of %d steps done in %s"):format(outcome, job.done, job.steps, seconds(job.duration_ms / 1000))
+  local of = job.steps and " of " .. job.steps or ""
+  local done = ("%s, %d%s steps done in %s"):format(outcome, job.done, of, seconds(job.duration_ms / 1000))
   if not self.refused then self:print(job.status, done) end
   if not self.refused and job.failure_message then self:message(job.status, job.failure_message) end
   if job.result then self:print(nil, "result: " .. printable.line(job.result)) end

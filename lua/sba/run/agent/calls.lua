@@ -1,0 +1,135 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What a model's call does: a step of the job, a change of the todo list, a look at what was left out, or the end.
+-- Whatever goes wrong is an answer to the model; only the job's own time and a bug of ours end the job here.
+
+local acceptance = require "sba.run.agent.acceptance"
+local interrupt = require "native.interrupt"
+local json = require "native.json"
+local step_tools = require "sba.run.agent.tools"
+local steps = require "sba.run.step"
+
+local calls = {}
+
+-- Steps whose success changes the workspace: after one, the same call may well be tried again.
+local changes = { write_file = true, apply_unified_diff = true }
+
+-- Failures that end the job, not only the call.
+local final = { timeout = true, cancelled = true, internal_error = true }
+
+local function answer_of(entry, module)
+  local result = entry.result
+  local body = module.show and result and module.show(result) or entry.output or result and json.encode(result, module.result) or ""
+  if entry.status == "success" then return body ~= "" and body or "done" end
+  local head = ("failed (%s): %s"):format(entry.error_code, entry.error)
+  return body ~= "" and head .. "\n" .. body or head
+end
+
+--- A finished step of an earlier run, or one that had begun and was interrupted.
+local function from_history(state, index)
+  local history = state.run.history
+  if not history then return nil end
+  local old = history.entries[index]
+  if old then return old.entry, old.text end
+  if not history.begun[index] then return nil end
+  history.begun[index] = nil
+  return {
+    status = "failure", error_code = "interrupted",
+    error = "the runner was ended while this step ran; it may have done its work, in part or whole",
+  }
+end
+
+local function run_step(state, call, arguments)
+  local run, module = state.run, state.run.catalogue.get(call.name)
+  local index = #run.record.steps + 1
+  local step = { id = "step-" .. index, type = call.name, arguments = arguments }
+  local entry, encoded = from_history(state, index)
+  local failure
+  if encoded then
+    run.record:add_step(encoded, entry.status)
+  elseif entry then
+    steps.keep(run, index, step, entry)
+  else
+    steps.begin(run, index, step)
+    entry, failure, encoded = steps.perform(run, index, step, module)
+    run.checkpoint:changed(#encoded)
+  end
+  state.status_of[step.id] = entry.status
+  if failure and final[failure.code] and (interrupt.reason() or failure.code == "internal_error") then
+    return nil, failure
+  end
+  local answer = answer_of(entry, module)
+  return {
+    text = state.outputs:show(step.id, step.id .. ": " .. answer), answer = answer, step = step.id,
+    changed = changes[call.name] and entry.status == "success",
+  }
+end
+
+local function change_todo(state, call, arguments)
+  local todo = state.run.todo
+  local item, mistake
+  if call.name == "todo_add" then
+    item, mistake = todo:add(arguments.title, arguments.parent)
+  else
+    item, mistake = todo:update(arguments)
+  end
+  if not item then return { text = "failed: " .. mistake } end
+  state.run.log:event("info", "todo.changed", { id = item.id, status = item.status, title = item.title })
+  return { text = ("item %s: %s"):format(item.id, item.status) }
+end
+
+local function read_output(state, _, arguments)
+  local part, mistake = state.outputs:read(arguments)
+  return { text = part or "failed: " .. mistake }
+end
+
+local MOST_REFUSED <const> = 3
+
+local function finish(state, _, arguments)
+  local criteria = state.context.acceptance_criteria
+  local list, missing, unmet = acceptance.judge(criteria, arguments.acceptance or {}, function(id) return state.status_of[id] end)
+  state.answer = arguments.answer
+  if unmet then
+    state.acceptance = list
+    return nil, { code = "acceptance_unmet", message = ("the model says that a criterion is not met: %s"):format(unmet) }
+  end
+  if list then
+    state.acceptance = #criteria > 0 and list or nil
+    state.finished = true
+    return { text = "finished" }
+  end
+  return calls.refuse_finish(state, table.concat(missing, "; "))
+end
+
+---The job cannot end like this; told so once too often, it ends as unmet.
+---@param state table
+---@param why string
+---@return { text: string }?, table? failure
+function calls.refuse_finish(state, why)
+  state.refused = (state.refused or 0) + 1
+  if state.refused > MOST_REFUSED then
+    return nil, { code = "acceptance_unmet", message = "the model ended the job without evidence: " .. why }
+  end
+  return { text = "not finished: " .. why }
+end
+
+local kinds = { step = run_step, todo = change_todo, read_output = read_output, finish = finish }
+
+---Does what a call says.
+---@param state table of the agent
+---@param call { id: string, name: string, arguments: table }
+---@return { text: string, answer?: string, step?: string, changed?: boolean, unreadable?: boolean }? answer text is what the model
+---is shown; answer the same without the step's number
+---@return table? failure the job's
+function calls.perform(state, call)
+  local tool = state.tools[call.name]
+  if not tool then
+    return { unreadable = true, text = ("failed: there is no tool %s; there are %s"):format(call.name, state.tool_names) }
+  end
+  if call.mistake then return { unreadable = true, text = "failed: the arguments cannot be read: " .. call.mistake } end
+  local module = tool.kind == "step" and state.run.catalogue.get(call.name) or nil
+  local arguments, mistake = step_tools.check(tool, call.arguments, module)
+  if not arguments then return { unreadable = true, text = "failed: " .. mistake } end
+  return kinds[tool.kind](state, call, arguments)
+end
+
+return calls

@@ -1,0 +1,100 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- One request to the model and its reply: live and written to the journal, or taken from a recording. A replay holds each
+-- request against the recorded one and stops at the first difference; a resume takes the journal as far as it goes.
+
+local exchange = {}
+exchange.__index = exchange
+
+---@class agent.recorded
+---@field messages? table[] what was new in the request; absent in a script, which is not compared
+---@field reply table
+
+---@param options { recorded?: agent.recorded[], replay?: boolean, journal: table }
+function exchange.new(options)
+  return setmetatable({
+    recorded = options.recorded or {}, replay = options.replay, journal = options.journal, number = 0,
+  }, exchange)
+end
+
+--- Times and durations set aside, so that a replay on another day is the same.
+local function timeless(words)
+  words = words:gsub("%d%d%d%d%-%d%d%-%d%d[T ]%d%d:%d%d:%d%d[%d.]*Z?", "<time>")
+  words = words:gsub("%d+%.?%d*(%s?)([mun]?s%f[%W])", "<duration>%1%2")
+  return (words:gsub("%d+%.?%d*(%s?)(seconds?%f[%W])", "<duration>%1%2"))
+end
+
+local function first_difference(expected, actual)
+  local line = 1
+  local left, right = expected .. "\n", actual .. "\n"
+  local next_left, next_right = left:gmatch("(.-)\n"), right:gmatch("(.-)\n")
+  while true do
+    local a, b = next_left(), next_right()
+    if a ~= b then return line, a or "the end", b or "the end" end
+    if not a then return line, "", "" end
+    line = line + 1
+  end
+end
+
+local function compare_message(number, index, expected, actual)
+  if not actual or expected.role ~= actual.role then
+    return ("exchange %d, message %d: the recording has a message of %s, this run has %s"):format(
+      number, index, expected.role, actual and "one of " .. actual.role or "none")
+  end
+  local a, b = timeless(expected.content or ""), timeless(actual.content or "")
+  if a == b then return nil end
+  local line, was, is = first_difference(a, b)
+  return ("exchange %d, message %d (%s), line %d: the recording has \"%s\", this run has \"%s\""):format(
+    number, index, actual.role, line, was:sub(1, 200), is:sub(1, 200))
+end
+
+--- Why a request is not the recorded one, or nil.
+local function difference(number, recorded, fresh)
+  if not recorded.messages then return nil end
+  for i = 1, math.max(#recorded.messages, #fresh) do
+    if not recorded.messages[i] then
+      return ("exchange %d: this run has a message of %s more than the recording"):format(number, fresh[i].role)
+    end
+    local found = compare_message(number, i, recorded.messages[i], fresh[i])
+    if found then return found end
+  end
+end
+
+local function from_recording(self, recorded, fresh)
+  local found = self.replay and difference(self.number, recorded, fresh)
+  if found then
+    return nil, { code = "internal_error", message = "the replay differs from the recording: " .. found }
+  end
+  if self.replay then self.journal:exchange(self.number, fresh, recorded.reply) end
+  return recorded.reply
+end
+
+---Whether the next reply comes from the recording.
+---@return boolean
+function exchange:is_recorded()
+  return self.recorded[self.number + 1] ~= nil
+end
+
+---Gives the reply to a request.
+---@param fresh table[] the messages that are new since the last exchange
+---@param ask fun(): table?, table? asks the model: reply, or nil and a failure
+---@return table? reply, native.failure? failure
+function exchange:next(fresh, ask)
+  local recorded = self.recorded[self.number + 1]
+  if recorded then
+    self.number = self.number + 1
+    return from_recording(self, recorded, fresh)
+  end
+  if self.replay then
+    return nil, {
+      code = "internal_error",
+      message = ("the recording ends after %d replies, and this run wants another"):format(self.number),
+    }
+  end
+  local reply, failure = ask()
+  if not reply then return nil, failure end
+  self.number = self.number + 1
+  self.journal:exchange(self.number, fresh, reply)
+  return reply
+end
+
+return exchange

@@ -1,0 +1,229 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The agent: a model calls tools in the workspace until it says with evidence that the job is done, or cannot.
+
+local calls = require "sba.run.agent.calls"
+local counting = require "sba.run.ask"
+local exchange = require "sba.run.agent.exchange"
+local interrupt = require "native.interrupt"
+local outputs = require "sba.run.agent.outputs"
+local prompt = require "sba.run.agent.prompt"
+local stuck = require "sba.run.agent.stuck"
+local tools = require "sba.run.agent.tools"
+local window = require "sba.run.agent.window"
+
+local agent = {}
+
+local KEPT_MESSAGES <const> = 2 -- system text and task
+local MOST_SHOWN <const> = 16 * 1024 -- bytes of one tool result
+local LEAST_SHOWN <const> = 256
+local LONGEST_REPLY <const> = 4096 -- tokens
+local MOST_CALLS <const> = 64 -- of one reply
+local MOST_CUTS <const> = 5 -- times that a prompt is made smaller because its server cut it
+local CUT_SHARE <const> = 0.7 -- of the room, each time
+local RECORDED_CONTEXT <const> = 32768 -- tokens; of a recording that does not say
+
+--- Adds a message to the conversation; it is new to the model until the next exchange.
+local function say(state, message)
+  table.insert(state.conversation.messages, message)
+  table.insert(state.fresh, message)
+end
+
+local function reply_budget(session)
+  return math.min(LONGEST_REPLY, session.context_length // 4)
+end
+
+local function message_budget(state)
+  local room = state.session.context_length - reply_budget(state.session) - state.fixed_tokens - state.status_tokens
+  return math.floor(room * state.share)
+end
+
+--- What goes with every request beside the messages.
+local function measure_tools(list)
+  local json = require "native.json"
+  return window.estimate { content = json.encode(list) }
+end
+
+local function too_large(state)
+  return {
+    code = "agent_stuck",
+    message = ("the model's context of %d tokens cannot hold the job's text and the last exchange; give the job a model with more")
+      :format(state.session.context_length),
+  }
+end
+
+local function request(state)
+  local status = { role = "user", content = prompt.status(interrupt.remaining(), state.run.todo.items) }
+  state.status_tokens = window.estimate(status)
+  if not window.fit(state.conversation, KEPT_MESSAGES, message_budget(state)) then
+    return nil, too_large(state)
+  end
+  local messages = table.move(state.conversation.messages, 1, #state.conversation.messages, 1, {})
+  messages[#messages + 1] = status
+  return messages
+end
+
+--- Asks the model. Where its server says, or shows, that the prompt did not fit, the conversation is made smaller.
+local function ask(state)
+  for _ = 1, MOST_CUTS do
+    local messages, failure = request(state)
+    if not messages then return nil, failure end
+    state.run.log:event("info", "model.request", { model = state.session.model, messages = #messages })
+    local reply
+    reply, failure = state.session:chat {
+      messages = messages, tools = state.shown, max_tokens = reply_budget(state.session), on_text = state.run.context.tick,
+    }
+    if reply then return reply end
+    if failure.code ~= "context_cut" then return nil, failure end
+    state.run.log:event("warning", "model.context_cut", { model = state.session.model, error = failure.message })
+    state.share = state.share * CUT_SHARE
+  end
+  return nil, too_large(state)
+end
+
+local function agent_stuck(why)
+  return { code = "agent_stuck", message = "the model goes round in circles: " .. why }
+end
+
+local function nudge(state, over, why, words)
+  if over then return agent_stuck(why) end
+  say(state, { role = "user", content = words })
+end
+
+--- A reply without a call: the answer, where the job names no criteria; else it is told what is missing.
+local function without_calls(state, reply)
+  if reply.unreadable then
+    return nudge(state, state.stuck:could_not_read(), "three replies in a row could not be read",
+      "Your reply could not be read: " .. reply.unreadable)
+  end
+  if reply.done_reason == "length" then
+    return nudge(state, state.stuck:could_not_read(), "three replies in a row could not be read",
+      "Your reply was cut off because it was too long. Say it in fewer words, or in several calls.")
+  end
+  if (reply.content or ""):match("^%s*$") then
+    return nudge(state, state.stuck:said_nothing(), "three replies in a row said nothing",
+      "Your reply was empty. Call a tool, or call finish when the job is done.")
+  end
+  if #state.context.acceptance_criteria == 0 then
+    state.answer, state.finished = reply.content, true
+    return nil
+  end
+  local refused, failure = calls.refuse_finish(state,
+    "call finish with an entry for every acceptance criterion, its evidence naming the step that shows it")
+  if not refused then return failure end
+  say(state, { role = "user", content = refused.text })
+end
+
+local function warn_of_repetition(answer)
+  answer.text = answer.text .. "\n[This is the third time that this very call gave this very result. Do something else: once more "
+    .. "and the job ends.]"
+end
+
+--- One call and its answer. Returns the job's failure, and whether the call could not be read.
+local function answer_call(state, call)
+  local answer, failure = calls.perform(state, call)
+  if not answer then return failure end
+  local verdict = state.stuck:answered(call.name, call.arguments or {}, answer.answer or answer.text, answer.changed)
+  if verdict == "warn" then warn_of_repetition(answer) end
+  say(state, { role = "tool", tool_call_id = call.id, tool_name = call.name, content = answer.text, step = answer.step })
+  if verdict == "end" then
+    return agent_stuck(("the same call of %s gave the same result four times"):format(call.name))
+  end
+  return nil, answer.unreadable
+end
+
+local function with_calls(state, reply)
+  local unreadable = 0
+  for i, call in ipairs(reply.tool_calls) do
+    if i > MOST_CALLS then
+      say(state, { role = "tool", tool_call_id = call.id, tool_name = call.name,
+        content = ("not done: a reply may hold %d calls at most"):format(MOST_CALLS) })
+    else
+      local failure, broken = answer_call(state, call)
+      if failure then return failure end
+      unreadable = unreadable + (broken and 1 or 0)
+    end
+    if state.finished then return nil end
+  end
+  if unreadable < #reply.tool_calls then
+    state.stuck:was_read()
+  elseif state.stuck:could_not_read() then
+    return agent_stuck("three replies in a row could not be read")
+  end
+end
+
+--- One exchange with the model and what follows from it; returns the job's failure.
+local function turn(state)
+  local fresh = state.fresh
+  state.fresh = {}
+  local reply, failure = state.exchange:next(fresh, function() return ask(state) end)
+  if not reply then return failure end
+  counting.count(state.run, state.session.model, reply)
+  table.insert(state.conversation.messages, {
+    role = "assistant", content = reply.content, tool_calls = reply.tool_calls, thinking = reply.thinking,
+  })
+  if reply.tool_calls and #reply.tool_calls > 0 and reply.done_reason ~= "length" then return with_calls(state, reply) end
+  return without_calls(state, reply)
+end
+
+local function names(list)
+  local words = {}
+  for i, tool in ipairs(list) do words[i] = tool.name end
+  return table.concat(words, ", ")
+end
+
+--- Bytes of one answer that the model is shown: two must have room beside the system text and the task.
+local function shown_limit(state)
+  local room = message_budget(state) - window.total(state.conversation.messages)
+  local most = math.min(MOST_SHOWN, state.run.job.constraints.max_output_bytes)
+  return math.max(LEAST_SHOWN, math.min(most, window.bytes(room // 3)))
+end
+
+--- Everything the turns share.
+local function begin(run, session)
+  local list, by_name = tools.list(run.catalogue)
+  local state = {
+    run = run, session = session, context = run.job.context, tools = by_name, tool_names = names(list), shown = list,
+    fixed_tokens = measure_tools(list), status_tokens = 0, share = 1, status_of = {}, stuck = stuck.new(), fresh = {},
+    conversation = { messages = {} },
+    exchange = exchange.new {
+      recorded = (run.recording or run.history or {}).exchanges, replay = run.recording ~= nil, journal = run.journal,
+    },
+  }
+  say(state, { role = "system", content = prompt.system(run.job, run.job.context, run.missing_skills) })
+  say(state, { role = "user", content = prompt.opening(run.job.context) })
+  state.outputs = outputs.new(run.result_folder, shown_limit(state))
+  return state
+end
+
+--- Who answers: an inference server, or the recording alone.
+local function connect(run)
+  local recorded = run.recording and (run.recording.session or { model = "recorded", context_length = RECORDED_CONTEXT })
+  if recorded then return recorded end
+  local inference = require "sba.inference"
+  return inference.connect {
+    environment = run.environment, allowed_models = run.job.inference.allowed_models, source = run.job.inference.source,
+    on_wait = function(failure, seconds)
+      run.log:event("warning", "model.retry", { error = failure.message, seconds = seconds })
+    end,
+  }
+end
+
+---Works until the job is over; returns the job's failure, or nil when it ended well.
+---@param run table
+---@return failure?
+function agent.run(run)
+  if not run.job.inference and not run.recording then
+    return { code = "inference_unavailable", message = "the job wants an agent, but has no inference.allowed_models" }
+  end
+  local session, failure = connect(run)
+  if not session then return failure end
+  run.journal:session(session)
+  local state = begin(run, session)
+  repeat
+    failure = interrupt.reason() or turn(state)
+  until failure or state.finished
+  run.record.final_answer, run.record.acceptance = state.answer, state.acceptance
+  return failure
+end
+
+return agent

@@ -1,0 +1,83 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What tools answered: shown to the model as head and tail with the exact count left out, kept whole in outputs/ beside the
+-- result so that read_output gives the rest.
+
+local file = require "native.file"
+local text = require "native.text"
+local workspace = require "native.workspace"
+
+local outputs = {}
+outputs.__index = outputs
+
+local MOST_KEPT <const> = 256 * 1024 * 1024 -- bytes on disk
+local MOST_IN_MEMORY <const> = 16 * 1024 * 1024 -- where there is no job folder
+local HEAD_SHARE <const> = 0.6
+
+---@param folder? string where outputs/ is made; nil: they are kept in memory
+---@param limit integer most bytes of one answer that the model is shown
+---@return table outputs
+function outputs.new(folder, limit)
+  local self = setmetatable({ limit = limit, sizes = {}, kept = 0, memory = {} }, outputs)
+  if folder then
+    local path = folder .. "outputs"
+    self.folder = file.make_directory(path) and workspace.open(path)
+  end
+  self.most = self.folder and MOST_KEPT or MOST_IN_MEMORY
+  return self
+end
+
+local function keep(self, id, whole)
+  if self.kept + #whole > self.most then return false end
+  if self.folder then
+    if not self.folder:write(id, whole) then return false end
+  else
+    self.memory[id] = whole
+  end
+  self.sizes[id], self.kept = #whole, self.kept + #whole
+  return true
+end
+
+--- Where the last character that begins within the first `at` bytes begins.
+local function tail_of(whole, size)
+  local from = #whole - size + 1
+  while from <= #whole and whole:byte(from) & 0xC0 == 0x80 do from = from + 1 end
+  return whole:sub(from)
+end
+
+---What the model is shown of an answer; the whole is kept where that is not all of it.
+---@param id string of the step
+---@param whole string UTF-8
+---@return string
+function outputs:show(id, whole)
+  if #whole <= self.limit then return whole end
+  local head = text.cut(whole, math.floor(self.limit * HEAD_SHARE))
+  local tail = tail_of(whole, self.limit - math.floor(self.limit * HEAD_SHARE))
+  local left_out = #whole - #head - #tail
+  local how = keep(self, id, whole)
+    and ("read_output {\"step\": \"%s\", \"offset_bytes\": %d} gives them"):format(id, #head)
+    or "they were not kept: there is no room left"
+  return ("%s\n[... %d of %d bytes left out; %s ...]\n%s"):format(head, left_out, #whole, how, tail)
+end
+
+local function slice(self, id, offset, size)
+  if not self.folder then return self.memory[id]:sub(offset + 1, offset + size) end
+  local found, failure = self.folder:read(id, { offset_bytes = offset, max_bytes = size })
+  if not found then return nil, failure end
+  return found.content
+end
+
+---A part of a kept answer.
+---@param arguments { step: string, offset_bytes?: integer, max_bytes?: integer }
+---@return string? part, string? mistake
+function outputs:read(arguments)
+  local size = self.sizes[arguments.step]
+  if not size then return nil, ("nothing was left out of the output of %s, or there is no such step"):format(arguments.step) end
+  local offset = arguments.offset_bytes or 0
+  if offset >= size then return nil, ("the output of %s has only %d bytes"):format(arguments.step, size) end
+  local part, failure = slice(self, arguments.step, offset, math.min(arguments.max_bytes or self.limit, self.limit))
+  if not part then return nil, failure.message end
+  part = text.repair(part)
+  return ("%s\n[bytes %d to %d of %d]"):format(part, offset, math.min(offset + #part, size), size)
+end
+
+return outputs

@@ -1,0 +1,90 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The step ask_model: one question to a model of the job, its answer kept, and saved where that is wanted.
+
+local json = require "sba.util.json"
+local text = require "native.text"
+
+local function messages_of(arguments)
+  local list = {}
+  if arguments.system then list[1] = { role = "system", content = arguments.system } end
+  list[#list + 1] = { role = "user", content = arguments.prompt }
+  return list
+end
+
+local function result_of(reply, value)
+  return {
+    content = value == nil and reply.content or nil, json = value, model = reply.model,
+    prompt_tokens = reply.prompt_tokens, completion_tokens = reply.completion_tokens,
+  }
+end
+
+local function unusable(reply, why)
+  return nil, {
+    code = "step_failed", message = "the model's answer " .. why, result = result_of(reply), text = reply.content,
+  }
+end
+
+local function too_long(reply, limit)
+  local cut = text.cut(reply.content, limit)
+  return nil, {
+    code = "constraint_violation", result = result_of({ content = cut, model = reply.model }), text = cut,
+    message = ("the model's answer is longer than the job's max_output_bytes (%d)"):format(limit),
+  }
+end
+
+---@param arguments { prompt: string, system?: string, model?: string, json_schema?: table, save_to?: string }
+---@param job_context { workspace: native.folder, max_output_bytes: integer, ask: fun(request: table): table?, table? }
+---@return table? result
+---@return string|native.failure text or failure
+local function run(arguments, job_context)
+  local reply, failure = job_context.ask {
+    messages = messages_of(arguments), model = arguments.model, json_schema = arguments.json_schema,
+  }
+  if not reply then return nil, failure end
+  if reply.done_reason == "length" then return unusable(reply, "was cut off because it was too long") end
+  if #reply.content > job_context.max_output_bytes then return too_long(reply, job_context.max_output_bytes) end
+  local value
+  if arguments.json_schema then
+    value, failure = json.decode(reply.content)
+    if failure then return unusable(reply, "is not JSON: " .. failure.message) end
+  end
+  if arguments.save_to then
+    local written
+    written, failure = job_context.workspace:write(arguments.save_to, reply.content)
+    if not written then return nil, failure end
+  end
+  return result_of(reply, value), reply.content
+end
+
+return {
+  name = "ask_model",
+  summary = "Ask a model of the job one question.",
+  for_model = false, -- it would be asking itself
+  arguments = {
+    type = "object",
+    required = { "prompt" },
+    order = { "prompt", "system", "model", "json_schema", "save_to" },
+    additionalProperties = false,
+    properties = {
+      prompt = { type = "string", minLength = 1, description = "What the model is asked." },
+      system = { type = "string", description = "What it is told first." },
+      model = { type = "string", minLength = 1, description = "One of inference.allowed_models; default: the first that is served." },
+      json_schema = { type = "object", description = "The answer is to be JSON that fits this JSON Schema." },
+      save_to = { type = "string", minLength = 1, description = "File of the workspace that the answer is written to." },
+    },
+  },
+  result = {
+    type = "object",
+    required = { "model" },
+    order = { "content", "json", "model", "prompt_tokens", "completion_tokens" },
+    additionalProperties = false,
+    properties = {
+      content = { type = "string", description = "The answer; where json_schema was given, it is in json instead." },
+      json = { description = "The answer as a value." },
+      model = { type = "string" },
+      prompt_tokens = { type = "integer", minimum = 0 },
+      completion_tokens = { type = "integer", minimum = 0 },
+    },
+  },
+  run = run,
+}

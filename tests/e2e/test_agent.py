@@ -1,0 +1,377 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Agent jobs: the binary, a scripted model server that speaks the real wire formats, and real tools in a real workspace."""
+import json
+import os
+import pathlib
+import signal
+import sys
+import time
+
+import sba
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "servers"))
+import model  # noqa: E402  (tests/servers)
+
+FORMATS = {"ollama": ("OLLAMA_BASE_URL", ""), "openai": ("OPENAI_BASE_URL", "/v1")}
+
+
+def call(name, **arguments):
+    """A reply with one call."""
+    return {"content": "", "tool_calls": [{"name": name, "arguments": arguments}]}
+
+
+def calls(*list_of_calls):
+    return {"content": "", "tool_calls": [{"name": name, "arguments": arguments} for name, arguments in list_of_calls]}
+
+
+def finish(answer="done", *entries):
+    return call("finish", answer=answer, acceptance=[
+        {"criterion": criterion, "met": met, "evidence": evidence} for criterion, met, evidence in entries])
+
+
+class AgentCase(sba.SandboxCase):
+    def server(self, *replies, models=None, **script):
+        server = model.Server({"models": {"m": {"capabilities": ["completion", "tools"], "context_length": 32768}}
+                               if models is None else models, "replies": list(replies), **script})
+        self.addCleanup(server.__exit__)
+        return server
+
+    @staticmethod
+    def agent_job(*, allowed=("m",), source=None, **fields):
+        inference = {"allowed_models": list(allowed), **({"source": source} if source else {})}
+        return sba.SandboxCase.job(execution_mode="agent_inference", inference=inference, **fields)
+
+    def run_agent(self, server, *more, form="ollama", job=None, env=None, **options):
+        variable, suffix = FORMATS[form]
+        environment = {variable: server.url + suffix, **(env or {})}
+        return self.run_job(job or self.agent_job(), *more, env=environment, **options)
+
+    @staticmethod
+    def chats(server):
+        """The chat requests that the server got."""
+        return [request["body"] for request in server.requests if request["path"].endswith(("/api/chat", "/chat/completions"))]
+
+    def wait_for(self, process, condition):
+        """Waits until condition() holds; fails the test where the runner ends before, or after half a minute."""
+        end = time.monotonic() + 30
+        while not condition():
+            if process.poll() is not None or time.monotonic() > end:
+                process.kill()
+                self.fail(f"it never came: {process.communicate()}")
+            time.sleep(0.02)
+
+    def journal(self):
+        return [json.loads(line) for line in (self.job_folder / "journal.jsonl").read_text().splitlines()]
+
+
+class TheLoop(AgentCase):
+    def test_tools_work_in_the_workspace_in_both_formats(self):
+        for form in FORMATS:
+            with self.subTest(form):
+                server = self.server(calls(("write_file", {"path": f"{form}.txt", "content": "hello"})),
+                                     call("run_command", argv=["cat", f"{form}.txt"]), {"content": "It says hello."})
+                outcome = self.run_agent(server, form=form)
+                self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"), outcome.result)
+                self.assertEqual([(step["id"], step["type"], step["status"]) for step in outcome.result["steps"]],
+                                 [("step-1", "write_file", "success"), ("step-2", "run_command", "success")])
+                self.assertEqual(outcome.result["final_answer"], "It says hello.")
+                self.assertEqual((self.workspace / f"{form}.txt").read_text(), "hello")
+                inference = outcome.result["inference"]
+                self.assertEqual((inference["model"], inference["requests"]), ("m", 3))
+                self.assertTrue(outcome.result["inference_used"])
+                self.assertIn("hello", json.dumps(self.chats(server)[2]))
+
+    def test_no_endpoint_is_said_with_what_was_tried(self):
+        outcome = self.run_job(self.agent_job(), env={"OLLAMA_BASE_URL": "http://127.0.0.1:1"})
+        self.assertEqual((outcome.exit, outcome.result["failure_code"]), (1, "inference_unavailable"))
+        self.assertIn("127.0.0.1:1", outcome.result["failure_message"])
+        outcome = self.run_job(self.agent_job())
+        self.assertEqual(outcome.result["failure_code"], "inference_unavailable")
+
+    def test_a_model_outside_the_list_is_never_named(self):
+        server = self.server({"content": "x"}, models={"other": {}})
+        outcome = self.run_agent(server, env={"INFERENCE_MODEL": "other"})
+        self.assertEqual(outcome.result["failure_code"], "inference_unavailable")
+        self.assertNotIn("other", json.dumps([request["body"] for request in server.requests]))
+
+    def test_a_failing_tool_is_an_answer(self):
+        server = self.server(call("read_file", path="../outside"), call("run_command", shell="exit 3"), {"content": "sorry"})
+        outcome = self.run_agent(server)
+        self.assertEqual(outcome.exit, 0)
+        self.assertEqual([step["status"] for step in outcome.result["steps"]], ["failure", "failure"])
+        self.assertIn("path escapes workspace", json.dumps(self.chats(server)[1]))
+
+    def test_the_prompt_ends_with_time_and_todo_list_and_begins_the_same(self):
+        server = self.server(call("todo_add", title="look around"), call("todo_update", id="2", status="done"), {"content": "ok"})
+        job = self.agent_job(context={"requirements": ["be good"], "task_context": "TASK"}, persona={"title": "A tester"})
+        outcome = self.run_agent(server, job=job)
+        first, last = self.chats(server)[0]["messages"], self.chats(server)[2]["messages"]
+        self.assertTrue(first[0]["content"].startswith("## Persona\n\nA tester"))
+        self.assertEqual(first[:2], last[:2])
+        self.assertIn("Time left:", last[-1]["content"])
+        self.assertIn("[x] 2 look around", last[-1]["content"])
+        self.assertEqual([item["title"] for item in outcome.result["todo"]["items"]], ["be good", "look around"])
+        self.assertEqual(json.loads((self.job_folder / "todo.json").read_text())["items"], outcome.result["todo"]["items"])
+
+    def test_context_files_are_read(self):
+        context = self.job_folder / "context"
+        (context / "skills").mkdir(parents=True)
+        (context / "requirements.md").write_text("- from a file\n")
+        (context / "skills" / "s.md").write_text("SKILL TEXT")
+        server = self.server({"content": "ok"})
+        outcome = self.run_agent(server)
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        system = self.chats(server)[0]["messages"][0]["content"]
+        self.assertIn("from a file", system)
+        self.assertIn("SKILL TEXT", system)
+
+    def test_a_bad_context_file_refuses_the_job(self):
+        (self.job_folder / "context").mkdir()
+        os.mkfifo(self.job_folder / "context" / "task.md")
+        server = self.server({"content": "ok"})
+        outcome = self.run_agent(server)
+        self.assertEqual((outcome.exit, outcome.result["failure_code"]), (2, "schema_validation"))
+        self.assertIn("task.md", outcome.result["failure_message"])
+        self.assertEqual(server.requests, [])
+
+
+class Outputs(AgentCase):
+    def test_a_large_output_is_shown_as_head_and_tail_and_can_be_read_on(self):
+        server = self.server(call("run_command", shell="seq 100000"), call("read_output", step="step-1", offset_bytes=300000),
+                             {"content": "ok"})
+        outcome = self.run_agent(server)
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        shown = self.chats(server)[1]["messages"][-2]["content"]
+        self.assertLessEqual(len(shown), 17 * 1024)
+        self.assertRegex(shown, r"\[\.\.\. \d+ of \d+ bytes left out; read_output")
+        self.assertTrue(shown.rstrip().endswith("100000"))
+        more = self.chats(server)[2]["messages"][-2]["content"]
+        whole = "step-1: " + "".join(f"{number}\n" for number in range(1, 100001))
+        self.assertEqual(more.split("\n[bytes")[0], whole[300000:300000 + len(more.split("\n[bytes")[0])])
+
+    def test_output_past_the_job_bound_is_cut_and_the_job_goes_on(self):
+        server = self.server(call("run_command", shell="seq 100000"), {"content": "ok"})
+        outcome = self.run_agent(server, job=self.agent_job(max_output_bytes=2000))
+        self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"), outcome.result)
+        self.assertTrue(outcome.result["steps"][0]["result"]["stdout_truncated"])
+
+
+class Ending(AgentCase):
+    def test_finish_with_evidence(self):
+        job = self.agent_job(context={"acceptance_criteria": ["a file is there", "it says hi"]})
+        server = self.server(call("write_file", path="a", content="hi"),
+                             finish("made it", ("a file is there", True, "step-1 wrote it"), ("2", True, "step-1")))
+        outcome = self.run_agent(server, job=job)
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assertEqual(outcome.result["acceptance"], [
+            {"criterion": "a file is there", "met": True, "evidence": "step-1 wrote it"},
+            {"criterion": "it says hi", "met": True, "evidence": "step-1"}])
+
+    def test_done_without_evidence_is_refused_three_times_and_then_the_end(self):
+        job = self.agent_job(context={"acceptance_criteria": ["c"]})
+        server = self.server({"content": "I am done!"}, finish("done"), finish("done", ("c", True, "trust me")),
+                             finish("done", ("c", True, "step-9")), {"content": "never asked"})
+        outcome = self.run_agent(server, job=job)
+        self.assertEqual((outcome.exit, outcome.result["failure_code"]), (1, "acceptance_unmet"))
+        self.assertEqual(len(self.chats(server)), 4)
+
+    def test_a_criterion_that_is_not_met_ends_at_once(self):
+        job = self.agent_job(context={"acceptance_criteria": ["c"]})
+        server = self.server(finish("could not", ("c", False, "")), {"content": "never asked"})
+        outcome = self.run_agent(server, job=job)
+        self.assertEqual(outcome.result["failure_code"], "acceptance_unmet")
+        self.assertFalse(outcome.result["acceptance"][0]["met"])
+        self.assertEqual(outcome.result["final_answer"], "could not")
+
+    def test_the_same_call_with_the_same_result_four_times(self):
+        server = self.server(*[call("run_command", shell="exit 1")] * 9)
+        outcome = self.run_agent(server)
+        self.assertEqual(outcome.result["failure_code"], "agent_stuck", outcome.result["failure_message"])
+        self.assertEqual(len(outcome.result["steps"]), 4)
+        self.assertIn("third time", json.dumps(self.chats(server)[3]))
+
+    def test_three_empty_replies(self):
+        server = self.server(*[{"content": ""}] * 9)
+        outcome = self.run_agent(server)
+        self.assertEqual(outcome.result["failure_code"], "agent_stuck", outcome.result["failure_message"])
+        self.assertEqual(len(self.chats(server)), 3)
+
+    def test_three_unreadable_replies(self):
+        server = self.server(*[call("write_file", wrong=1), call("nonesuch"), call("read_file", path=7)] * 3)
+        outcome = self.run_agent(server)
+        self.assertEqual(outcome.result["failure_code"], "agent_stuck", outcome.result["failure_message"])
+        self.assertEqual(len(self.chats(server)), 3)
+        self.assertIn("unknown field", json.dumps(self.chats(server)[1]))
+
+    def test_the_deadline_while_a_model_thinks(self):
+        server = self.server({"content": "late", "fault": {"name": "silence", "seconds": 30}})
+        started = time.monotonic()
+        outcome = self.run_agent(server, job=self.agent_job(max_runtime_seconds=1))
+        self.assertEqual((outcome.exit, outcome.result["status"]), (124, "timeout"), outcome.result)
+        self.assertLess(time.monotonic() - started, 20)
+
+    def test_sigterm_while_a_model_thinks(self):
+        server = self.server({"content": "late", "fault": {"name": "silence", "seconds": 30}})
+        process = self.start(self.agent_job(), env={"OLLAMA_BASE_URL": server.url})
+        self.wait_for(process, lambda: self.chats(server))
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 143)
+        self.assertEqual(json.loads(self.result_path.read_bytes())["failure_code"], "cancelled")
+
+
+class TheWindow(AgentCase):
+    def test_a_long_job_stays_within_a_small_context(self):
+        models = {"m": {"capabilities": ["completion", "tools"], "context_length": 6000}}
+        turns = [call("run_command", shell=f"echo {number}; head -c 20000 /dev/zero | tr '\\0' x") for number in range(12)]
+        server = self.server(*turns, {"content": "ok"}, models=models)
+        outcome = self.run_agent(server, timeout=200)
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        for request in self.chats(server):
+            self.assertEqual(request["options"]["num_ctx"], 6000)
+            self.assertLess(sum(len(message["content"]) for message in request["messages"]), 6000 * 3)
+            self.assertEqual(request["messages"][0]["role"], "system")
+            self.assertIn("Do the job", request["messages"][1]["content"])
+
+    def test_text_that_can_never_fit_is_said(self):
+        models = {"m": {"capabilities": ["completion", "tools"], "context_length": 4096}}
+        server = self.server({"content": "ok"}, models=models)
+        outcome = self.run_agent(server, job=self.agent_job(context={"task_context": "x" * 100000}))
+        self.assertEqual(outcome.result["failure_code"], "agent_stuck", outcome.result["failure_message"])
+        self.assertIn("4096", outcome.result["failure_message"])
+
+
+class WithoutTools(AgentCase):
+    def test_a_model_without_tool_calling_works_all_the_same(self):
+        models = {"m": {"capabilities": ["completion"], "context_length": 32768}}
+        server = self.server({"content": json.dumps({"tool": "write_file", "arguments": {"path": "a", "content": "x"}})},
+                             {"content": json.dumps({"tool": "finish", "arguments": {"answer": "wrote a"}})}, models=models)
+        outcome = self.run_agent(server)
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assertEqual((self.workspace / "a").read_text(), "x")
+        self.assertEqual(outcome.result["final_answer"], "wrote a")
+
+
+class AskModel(AgentCase):
+    def ask(self, *replies, **arguments):
+        server = self.server(*replies)
+        job = self.job(self.step("ask_model", **arguments), self.step("list_tree", path="."), inference={"allowed_models": ["m"]})
+        return server, self.run_job(job, env={"OLLAMA_BASE_URL": server.url})
+
+    def test_a_question_in_a_direct_job(self):
+        server, outcome = self.ask({"content": "42"}, prompt="what?", system="be brief", save_to="out/answer.txt")
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assertEqual(outcome.result["steps"][0]["result"]["content"], "42")
+        self.assertEqual((self.workspace / "out" / "answer.txt").read_text(), "42")
+        self.assertEqual([message["role"] for message in self.chats(server)[0]["messages"]], ["system", "user"])
+        self.assertEqual((outcome.result["inference_used"], outcome.result["inference"]["requests"]), (True, 1))
+
+    def test_an_answer_in_json(self):
+        schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+        server, outcome = self.ask({"content": '{"a": 1}'}, prompt="x", json_schema=schema)
+        self.assertEqual(outcome.result["steps"][0]["result"]["json"], {"a": 1})
+        self.assertEqual(self.chats(server)[0]["format"], schema)
+
+    def test_an_answer_that_is_no_json_fails_the_step(self):
+        _, outcome = self.ask({"content": "hello"}, prompt="x", json_schema={"type": "object"})
+        self.assertEqual((outcome.exit, outcome.result["failure_code"]), (1, "step_failed"))
+        self.assertIn("not JSON", outcome.result["failure_message"])
+        self.assertEqual(outcome.result["steps"][1]["status"], "skipped")
+
+    def test_a_model_that_is_not_allowed_is_not_asked(self):
+        server, outcome = self.ask({"content": "x"}, prompt="x", model="other")
+        self.assertEqual(outcome.exit, 1)
+        self.assertIn("other", outcome.result["failure_message"])
+        self.assertEqual(server.requests, [])
+
+    def test_it_is_not_offered_to_the_model(self):
+        server = self.server({"content": "ok"})
+        self.run_agent(server)
+        names = [tool["function"]["name"] for tool in self.chats(server)[0]["tools"]]
+        self.assertEqual(names, ["apply_unified_diff", "list_tree", "read_file", "run_command", "search_files", "write_file",
+                                 "todo_add", "todo_update", "read_output", "finish"])
+
+
+class ResumeAndReplay(AgentCase):
+    SCRIPT = (call("write_file", path="a", content="one"), call("run_command", shell="cat a"), {"content": "all done"})
+
+    def recorded(self):
+        server = self.server(*self.SCRIPT)
+        outcome = self.run_agent(server)
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        recording = self.root / "recording.jsonl"
+        recording.write_bytes((self.job_folder / "journal.jsonl").read_bytes())
+        recording.chmod(0o644)
+        return outcome, recording
+
+    def reset(self):
+        for path in self.workspace.iterdir():
+            path.unlink()
+
+    @staticmethod
+    def timeless(result):
+        text = json.dumps(result)
+        import re
+        text = re.sub(r'"(started_at|finished_at)": "[^"]*"', "", text)
+        return re.sub(r'"(duration_ms|cpu_time_ms|max_rss_bytes)": \d+', "", text)
+
+    def test_a_replay_needs_no_model_and_gives_the_same(self):
+        outcome, recording = self.recorded()
+        self.reset()
+        again = self.run_job(self.agent_job(), "--replay", str(recording))
+        self.assertEqual(again.exit, 0, again.result)
+        self.assertEqual(self.timeless(again.result), self.timeless(outcome.result))
+
+    def test_a_replay_names_the_first_difference(self):
+        _, recording = self.recorded()
+        self.reset()
+        self.put("a", "it was there")
+        again = self.run_job(self.agent_job(), "--replay", str(recording))
+        self.assertEqual((again.exit, again.result["failure_code"]), (1, "internal_error"))
+        self.assertIn("exchange 2, message 1 (tool)", again.result["failure_message"])
+
+    def test_a_recording_of_another_job_is_refused(self):
+        _, recording = self.recorded()
+        again = self.run_job(self.agent_job(persona={"title": "another"}), "--replay", str(recording))
+        self.assertEqual((again.exit, again.result["failure_code"]), (2, "schema_validation"))
+        self.assertIn("another job", again.result["failure_message"])
+
+    def test_a_killed_run_goes_on_where_it_was(self):
+        first = self.server(call("write_file", path="a", content="one"), call("run_command", shell="echo begun > b; sleep 60"))
+        process = self.start(self.agent_job(), env={"OLLAMA_BASE_URL": first.url})
+        self.wait_for(process, (self.workspace / "b").exists)
+        process.kill()
+        process.communicate()
+        interrupted = json.loads(self.result_path.read_bytes())
+        self.assertEqual(interrupted["failure_code"], "interrupted")
+        second = self.server({"content": "went on"})
+        outcome = self.run_agent(second, "--resume")
+        self.assertEqual((outcome.exit, outcome.result["final_answer"]), (0, "went on"), outcome.result)
+        self.assertEqual([(step["type"], step["status"]) for step in outcome.result["steps"]],
+                         [("write_file", "success"), ("run_command", "failure")])
+        self.assertEqual(outcome.result["steps"][1]["error_code"], "interrupted")
+        self.assertEqual(len(self.chats(second)), 1)
+        self.assertIn("it may have done its work", json.dumps(self.chats(second)[0]))
+
+    def test_a_journal_cut_in_the_middle_of_a_line_is_resumed(self):
+        self.recorded()
+        self.reset()
+        path = self.job_folder / "journal.jsonl"
+        lines = path.read_bytes().splitlines(keepends=True)
+        keep = next(number for number, line in enumerate(lines) if b'"step.finished"' in line)
+        path.write_bytes(b"".join(lines[:keep + 1]) + lines[keep + 1][:20])
+        server = self.server(*self.SCRIPT[1:])
+        outcome = self.run_agent(server, "--resume")
+        # The first step is not done again, so the file it wrote is not there.
+        self.assertEqual([step["status"] for step in outcome.result["steps"]], ["success", "failure"])
+
+    def test_an_edited_journal_is_refused(self):
+        self.recorded()
+        path = self.job_folder / "journal.jsonl"
+        path.write_bytes(path.read_bytes().replace(b'"model.exchange"', b'"model.exchanges"', 1))
+        outcome = self.run_agent(self.server(), "--resume")
+        self.assertEqual((outcome.exit, outcome.result["failure_code"]), (2, "schema_validation"))
+
+
+if __name__ == "__main__":
+    sba.main()

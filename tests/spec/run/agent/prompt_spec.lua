@@ -1,0 +1,49 @@
+-- SPDX-License-Identifier: Apache-2.0
+local array = require "sba.util.json".array
+local prompt = require "sba.run.agent.prompt"
+
+local function context(fields)
+  local all = { requirements = array {}, acceptance_criteria = array {}, skill_ids = array {}, skills = {} }
+  for name, value in pairs(fields) do all[name] = value end
+  return all
+end
+
+local full = context {
+  baseline_context = "BASE", project_context = "PROJ", task_context = "TASK", requirements = array { "REQ" },
+  acceptance_criteria = array { "CRIT" }, preferences = { style = "PREF", b = 1, a = 2 }, additional_context = "ADD",
+  skills = { { name = "S", text = "SKILL" } },
+}
+
+describe("the prompt", function()
+  it("holds every block, in the contract's order", function()
+    local text, from = prompt.system({ persona = { title = "TITLE", description = "DESC" } }, full), 1
+    for _, word in ipairs { "TITLE", "DESC", "BASE", "PROJ", "TASK", "REQ", "CRIT", "PREF", "ADD", "SKILL" } do
+      from = assert(text:find(word, from, true), word .. " is missing or out of order")
+    end
+  end)
+
+  it("is the same every time", function()
+    local first = prompt.system({}, full)
+    for _ = 1, 20 do assert.equal(first, prompt.system({}, full)) end
+    assert.matches('{"a":2,"b":1,"style":"PREF"}', first, 1, true)
+  end)
+
+  it("has a baseline of its own where none is given", function()
+    assert.matches("sandbox", prompt.system({}, context {}))
+    assert.is_nil(prompt.system({}, full):find("sandbox", 1, true))
+  end)
+
+  it("names skills that could not be had", function()
+    assert.matches("skill%-7 could not be had", prompt.system({}, full, { "skill-7" }))
+  end)
+
+  it("ends with time left and the todo list", function()
+    local null = require "sba.util.json".null
+    local text = prompt.status(59.9, {
+      { id = "1", title = "look", status = "done", parent = null, note = null },
+      { id = "2", title = "do", status = "pending", parent = "1", note = "soon" },
+    })
+    assert.equal("Time left: 59 seconds.\n\nTodo list:\n[x] 1 look\n  [ ] 2 do (soon)", text)
+    assert.matches("(empty)", prompt.status(nil, {}), 1, true)
+  end)
+end)
