@@ -157,7 +157,8 @@ static size_t read_unicode(const char *escape, size_t size, int32_t *code)
 // escape is, 0 if it is bad.
 static size_t unescape_one(const char *escape, size_t size, struct buffer *out)
 {
-    static const char from[] = "\"\\/ntrbf", to[] = "\"\\/\n\t\r\b\f";
+    static const char meanings[256] = {
+        ['"'] = '"', ['\\'] = '\\', ['/'] = '/', ['n'] = '\n', ['t'] = '\t', ['r'] = '\r', ['b'] = '\b', ['f'] = '\f'};
     if (size > 0 && *escape == 'u') {
         int32_t code;
         size_t used = read_unicode(escape, size, &code);
@@ -165,10 +166,11 @@ static size_t unescape_one(const char *escape, size_t size, struct buffer *out)
             out->size += encode_utf8(code, out->data + out->size);
         return used;
     }
-    const char *known = size > 0 && *escape ? strchr(from, *escape) : NULL;
-    if (known)
-        out->data[out->size++] = to[known - from];
-    return known != NULL;
+    char meaning = size > 0 ? meanings[(unsigned char)*escape] : 0;
+    if (!meaning)
+        return 0;
+    out->data[out->size++] = meaning;
+    return 1;
 }
 
 size_t json_unescape(const char *bytes, size_t size, struct buffer *out, bool *out_of_memory)

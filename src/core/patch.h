@@ -48,6 +48,7 @@ struct patch_hunk {
     uint32_t old_start, old_count;
     uint32_t new_start, new_count;
     bool recounted; // the counts are the body's, for those written were wrong
+    bool crlf, lf;  // some line of the body ends so
 };
 
 struct patch {

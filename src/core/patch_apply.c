@@ -128,14 +128,10 @@ static int apply_hunk(struct application *application, uint32_t number, struct e
 // Whether some line of the file's hunks ends in this way.
 static bool has_ends(const struct patch *patch, const struct patch_file *file, bool crlf)
 {
-    for (uint32_t i = 0; i < file->hunk_count; i++) {
-        const struct patch_hunk *hunk = &patch->hunks[file->first_hunk + i];
-        struct patch_reader reader = {patch->diff + hunk->body, patch->diff + hunk->body_end, 1};
-        struct patch_line line;
-        while (patch_take(&reader, &line))
-            if (!patch_starts(line, "\\") && crlf == (line.size && line.text[line.size - 1] == '\r'))
-                return true;
-    }
+    const struct patch_hunk *hunks = &patch->hunks[file->first_hunk];
+    for (uint32_t i = 0; i < file->hunk_count; i++)
+        if (crlf ? hunks[i].crlf : hunks[i].lf)
+            return true;
     return false;
 }
 

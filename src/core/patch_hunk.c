@@ -9,6 +9,7 @@ static const uint32_t NUMBER_LIMIT = (uint32_t)1 << 31;
 struct counts {
     uint32_t old, new;
     bool changes;            // a line is added or taken away
+    bool crlf, lf;           // a line ends so
     bool old_ends, new_ends; // the side's last line was there, for it has no newline
     char last;               // kind of the line before; 0: there is none that a newline could be missing from
 };
@@ -87,6 +88,9 @@ static bool count_line(struct patch_line line, struct counts *counts)
     counts->old += kind != '+';
     counts->new += kind != '-';
     counts->changes |= kind != ' ';
+    bool crlf = line.size && line.text[line.size - 1] == '\r';
+    counts->crlf |= crlf;
+    counts->lf |= !crlf;
     counts->last = line.size > 1 ? kind : 0;
     return true;
 }
@@ -165,5 +169,7 @@ int patch_read_hunk(struct patch_reader *reader, const char *diff, struct patch_
     if (!counts.changes)
         return patch_invalid(&start, error, "the hunk above changes nothing");
     hunk->body_end = (uint32_t)(reader->at - diff);
+    hunk->crlf = counts.crlf;
+    hunk->lf = counts.lf;
     return 0;
 }
