@@ -287,7 +287,7 @@ int process_run(const struct process_options *options, struct process_outcome *o
         return -1;
     children_reap(NULL);
     if (children_any())
-        children_of(getpid(), &run.spared);
+        children_of(getpid(), 0, &run.spared);
     if (start(&run, error) < 0)
         return -1;
     if (!options->input || options->input_size == 0)

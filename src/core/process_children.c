@@ -120,26 +120,38 @@ void children_probe(struct pids *pids)
 // The numbers in /proc are ours if it is of our PID namespace: then our own number is the only one we have there.
 static bool proc_is_ours(void)
 {
+    static pid_t known;
     char line[256];
     int ours = 0, inner = 0, count = 0;
-    FILE *status = fopen("/proc/self/status", "re");
+    FILE *status = known == getpid() ? NULL : fopen("/proc/self/status", "re");
     if (!status)
-        return false;
+        return known == getpid();
     while (count == 0 && fgets(line, sizeof line, status))
         count = sscanf(line, "NSpid: %d %d", &ours, &inner);
     fclose(status);
-    return count == 1 && ours == getpid();
+    if (count == 1 && ours == getpid())
+        known = ours;
+    return known == getpid();
 }
 
 static int read_list(const char *path, struct pids *pids)
 {
-    int pid;
-    FILE *list = fopen(path, "re");
-    if (!list)
+    char text[4096], *end;
+    size_t have = 0;
+    ssize_t size;
+    cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
         return -1;
-    while (fscanf(list, "%d", &pid) == 1)
-        pids_add(pids, pid);
-    fclose(list);
+    while ((size = read(fd, text + have, sizeof text - 1 - have)) > 0) {
+        have += (size_t)size;
+        text[have] = '\0';
+        char *from = text;
+        for (const char *space; (space = strchr(from, ' '));
+             from = end + 1) // a number is whole once a space follows it
+            pids_add(pids, (pid_t)strtol(from, &end, 10));
+        have -= (size_t)(from - text);
+        memmove(text, from, have);
+    }
     return 0;
 }
 
@@ -149,27 +161,35 @@ static void close_folder(DIR **folder)
         closedir(*folder);
 }
 
-// Every thread has a list of its own.
-int children_of(pid_t parent, struct pids *pids)
+static int read_thread(pid_t process, int thread, struct pids *pids)
 {
     char path[PATH_SIZE];
-    snprintf(path, sizeof path, "/proc/%d/task", (int)parent);
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)process, thread);
+    return read_list(path, pids);
+}
+
+// Every thread has a list of its own.
+int children_of(pid_t parent, int threads, struct pids *pids)
+{
+    char path[PATH_SIZE];
     if (parent == getpid() && !proc_is_ours())
         return -1;
+    if (threads == 1)
+        return read_thread(parent, parent, pids);
+    snprintf(path, sizeof path, "/proc/%d/task", (int)parent);
     __attribute__((cleanup(close_folder))) DIR *folder = opendir(path);
     int outcome = -1;
     const struct dirent *entry;
     while (folder && (entry = readdir(folder))) {
         int thread = atoi(entry->d_name);
-        snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)parent, thread);
-        if (thread > 0 && read_list(path, pids) == 0)
+        if (thread > 0 && read_thread(parent, thread, pids) == 0)
             outcome = 0;
     }
     return outcome;
 }
 
 // The name, in parentheses, may hold anything; what is wanted stands after the last closing one.
-bool children_look(pid_t pid, pid_t *parent, char *state)
+bool children_look(pid_t pid, struct look *look)
 {
     char path[PATH_SIZE], text[512];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
@@ -178,10 +198,7 @@ bool children_look(pid_t pid, pid_t *parent, char *state)
     if (size <= 0)
         return false;
     text[size] = '\0';
-    int number;
     const char *rest = strrchr(text, ')');
-    if (!rest || sscanf(rest + 1, " %c %d", state, &number) != 2)
-        return false;
-    *parent = number;
-    return true;
+    return rest && sscanf(rest + 1, " %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %d",
+                          &look->state, &look->parent, &look->threads) == 3;
 }

@@ -46,15 +46,21 @@ size_t children_reap(struct child *child);
 // Whether there is any child, alive or not yet reaped.
 bool children_any(void);
 
-// Appends the children that a process has now, by /proc. 0; -1 where /proc cannot tell (not mounted, of another PID
-// namespace, a kernel without the lists) or the process is gone.
-int children_of(pid_t parent, struct pids *pids);
+// Appends the children that a process of so many threads (0: not known) has now, by /proc. 0; -1 where /proc cannot
+// tell (not mounted, of another PID namespace, a kernel without the lists) or the process is gone.
+int children_of(pid_t parent, int threads, struct pids *pids);
 
 // Appends our own children without /proc: asks the kernel about every number there is, which takes a good part of a
 // second.
 void children_probe(struct pids *pids);
 
-// Parent and state (as in ps(1): 'R', 'T', 'Z', ...) of a process, by /proc. false where it cannot tell.
-bool children_look(pid_t pid, pid_t *parent, char *state);
+struct look {
+    pid_t parent;
+    char state; // as in ps(1): 'R', 'T', 'Z', ...
+    int threads;
+};
+
+// What /proc says of a process. false where it cannot tell.
+bool children_look(pid_t pid, struct look *look);
 
 #endif

@@ -39,25 +39,24 @@ static bool wants(int number, char state)
 
 // Takes hold of a process that was found below parent: after the pidfd is open, it must still be the child of parent,
 // and parent must still be who it was. false: it is gone, or was never ours.
-static bool take_hold(struct held *process, const struct held *parent, char *state)
+static bool take_hold(struct held *process, const struct held *parent, struct look *look)
 {
-    pid_t found_parent;
     process->fd = (int)syscall(SYS_pidfd_open, process->pid, 0);
-    return process->fd >= 0 && children_look(process->pid, &found_parent, state) && found_parent == parent->pid &&
+    return process->fd >= 0 && children_look(process->pid, look) && look->parent == parent->pid &&
            (parent->fd < 0 || deliver(parent, 0) == 0);
 }
 
-static size_t signal_below(const struct held *parent, const struct tree *tree, int number, int depth);
+static size_t signal_below(const struct held *parent, int threads, int number, int depth);
 
 // SIGCONT goes from the leaves up: who runs on may end, and its children would be ours before they were reached.
-static size_t signal_process(const struct held *process, char state, const struct tree *tree, int number, int depth)
+static size_t signal_process(const struct held *process, const struct look *look, int number, int depth)
 {
     size_t sent = 0;
-    if (number != SIGCONT && wants(number, state))
+    if (number != SIGCONT && wants(number, look->state))
         sent += deliver(process, number) == 0;
     if (depth < DEEPEST)
-        sent += signal_below(process, tree, number, depth + 1);
-    if (number == SIGCONT && wants(number, state))
+        sent += signal_below(process, look->threads, number, depth + 1);
+    if (number == SIGCONT && wants(number, look->state))
         sent += deliver(process, number) == 0;
     return sent;
 }
@@ -65,24 +64,23 @@ static size_t signal_process(const struct held *process, char state, const struc
 static size_t signal_child(pid_t pid, const struct tree *tree, int number)
 {
     struct held child = {pid, -1};
-    pid_t unused;
-    char state = '?';
+    struct look look = {.state = '?'};
     if (tree->spared && pids_hold(tree->spared, pid))
         return 0;
-    children_look(pid, &unused, &state);
-    return signal_process(&child, state, tree, number, 0);
+    children_look(pid, &look);
+    return signal_process(&child, &look, number, 0);
 }
 
-static size_t signal_below(const struct held *parent, const struct tree *tree, int number, int depth)
+static size_t signal_below(const struct held *parent, int threads, int number, int depth)
 {
     cleanup_pids struct pids pids = {0};
     size_t sent = 0;
-    children_of(parent->pid, &pids);
+    children_of(parent->pid, threads, &pids);
     for (size_t i = 0; i < pids.count; i++) {
         struct held process = {pids.items[i], -1};
-        char state;
-        if (take_hold(&process, parent, &state))
-            sent += signal_process(&process, state, tree, number, depth);
+        struct look look;
+        if (take_hold(&process, parent, &look))
+            sent += signal_process(&process, &look, number, depth);
         cleanup_close(&process.fd);
     }
     return sent;
@@ -115,7 +113,7 @@ static size_t signal_tree(const struct tree *tree, int number)
             kill(-1, number); // everybody in this PID namespace but ourselves, and no fork slips through
         return 0;
     }
-    if (children_of(getpid(), &pids) < 0)
+    if (children_of(getpid(), 0, &pids) < 0)
         signal_unlisted(tree, number);
     for (size_t i = 0; i < pids.count; i++)
         sent += signal_child(pids.items[i], tree, number);
@@ -145,7 +143,7 @@ bool tree_gone(const struct tree *tree)
         return false;
     if (!tree->spared)
         return false;
-    if (children_of(getpid(), &pids) < 0)
+    if (children_of(getpid(), 0, &pids) < 0)
         return true;
     for (size_t i = 0; i < pids.count; i++)
         if (!pids_hold(tree->spared, pids.items[i]))

@@ -1,0 +1,77 @@
+-- SPDX-License-Identifier: Apache-2.0
+local process = require "native.process"
+local workspace = require "native.workspace"
+
+describe("native.process", function()
+  local folder = assert(workspace.open("/tmp"))
+  local directory = assert(folder:directory("."))
+
+  local function run(argv, more)
+    local options = { argv = argv, env = { "PATH=/usr/bin:/bin" }, directory = directory, output_limit = 1000, on_output_limit = "kill" }
+    for name, value in pairs(more or {}) do options[name] = value end
+    return process.run(options)
+  end
+
+  local function descriptors()
+    local listing <close> = io.popen("ls /proc/" .. require "native.identity".pid() .. "/fd")
+    return #listing:read("a")
+  end
+
+  it("gives everything about a command", function()
+    local outcome = assert(run { "sh", "-c", "echo out; echo err >&2; exit 3" })
+    assert.equal("exit", outcome.ended)
+    assert.equal(3, outcome.exit_code)
+    assert.is_nil(outcome.signal)
+    assert.same({ "out\n", "err\n" }, { outcome.stdout, outcome.stderr })
+    assert.same({ false, false, 4, 4 }, {
+      outcome.stdout_truncated, outcome.stderr_truncated, outcome.stdout_bytes, outcome.stderr_bytes,
+    })
+    for _, name in ipairs { "duration_ms", "cpu_time_ms", "max_rss_bytes" } do assert.equal("integer", math.type(outcome[name])) end
+  end)
+
+  it("names the signal", function()
+    local outcome = assert(run { "sh", "-c", "kill -KILL $$" })
+    assert.same({ "SIGKILL" }, { outcome.signal, outcome.exit_code })
+  end)
+
+  it("ends a command at its limit, or counts on", function()
+    assert.equal("output_limit", run({ "yes" }).ended)
+    local outcome = run({ "sh", "-c", "yes | head -c 3000000" }, { on_output_limit = "discard" })
+    assert.same({ "exit", 1000, 3000000, true }, { outcome.ended, #outcome.stdout, outcome.stdout_bytes, outcome.stdout_truncated })
+  end)
+
+  it("gives failures for what the world does and for NUL bytes", function()
+    assert.equal("not_found", select(2, run { "no-such-command" }).code)
+    assert.equal("invalid", select(2, run { "echo", "a\0b" }).code)
+    assert.equal("invalid", select(2, run({ "true" }, { env = { "A=\0" } })).code)
+  end)
+
+  it("raises on misuse", function()
+    assert.has_error(function() run {} end)
+    assert.has_error(function() run { "true", {} } end)
+    assert.has_error(function() run({ "true" }, { tick = 1 }) end)
+    assert.has_error(function() run({ "true" }, { timeout = 0 }) end)
+    assert.has_error(function() run({ "true" }, { unknown = 1 }) end)
+    assert.has_error(function() run({ "true" }, { on_output_limit = "wait" }) end)
+  end)
+
+  it("passes on an error of tick and leaves nothing behind", function()
+    run { "true" }
+    local before = descriptors()
+    for _ = 1, 3 do
+      local ok, problem = pcall(run, { "sleep", "600" }, { tick = function() error({ "mine" }) end, tick_interval = 0.01 })
+      assert.is_false(ok)
+      assert.same({ "mine" }, problem)
+    end
+    assert.equal(0, process.finish(0))
+    collectgarbage()
+    assert.equal(before, descriptors())
+  end)
+
+  it("ends what was left running and says how much", function()
+    run { "sh", "-c", "setsid sleep 600 >/dev/null 2>&1 & setsid sleep 600 >/dev/null 2>&1 &" }
+    assert.equal(2, process.finish(2))
+    assert.equal(0, process.finish(2))
+    assert.is_true(process.usage().max_rss_bytes > 0)
+  end)
+end)

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+// core/process: what a command prints and how it ends, its excerpt, what cannot be started, what is left behind.
+#include "core/process.h"
+
+#include "core/interrupt.h"
+#include "core/process_output.h"
+#include "core/signal_name.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static char folder[] = "/tmp/sba-process-XXXXXX";
+static int directory;
+static const char *const environment[] = {"PATH=/nowhere:/usr/bin:/bin", NULL};
+
+static struct process_options options_for(const char *const *argv)
+{
+    return (struct process_options){
+        .argv = argv,
+        .env = environment,
+        .directory = directory,
+        .timeout = INT64_MAX,
+        .output_limit = 1 << 20,
+        .tick_interval = 100,
+    };
+}
+
+static struct process_outcome run(const struct process_options *options)
+{
+    struct process_outcome outcome;
+    struct error error = {0};
+    assert_int_equal(process_run(options, &outcome, &error), 0);
+    return outcome;
+}
+
+static struct process_outcome shell(const char *script)
+{
+    const char *const argv[] = {"sh", "-c", script, NULL};
+    const struct process_options options = options_for(argv);
+    return run(&options);
+}
+
+static void check_text(const struct process_text *text, const char *expected)
+{
+    assert_int_equal(text->text.size, strlen(expected));
+    if (*expected)
+        assert_memory_equal(text->text.data, expected, strlen(expected));
+}
+
+static void collects_output_and_status(void **state)
+{
+    (void)state;
+    struct process_outcome outcome = shell("echo out; echo err >&2; exit 3");
+    assert_int_equal(outcome.ending, PROCESS_EXIT);
+    assert_int_equal(outcome.exit_code, 3);
+    check_text(&outcome.out, "out\n");
+    check_text(&outcome.err, "err\n");
+    process_outcome_free(&outcome);
+    outcome = shell("kill -SEGV $$");
+    assert_int_equal(outcome.exit_code, -1);
+    assert_int_equal(outcome.signal, SIGSEGV);
+    process_outcome_free(&outcome);
+}
+
+static void put(const char *name, const char *content, mode_t mode)
+{
+    int fd = openat(directory, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, content, strlen(content)), strlen(content));
+    close(fd);
+}
+
+static void check_refused(const char *command, const char *code, const char *said)
+{
+    const char *const argv[] = {command, NULL};
+    const struct process_options options = options_for(argv);
+    struct process_outcome outcome;
+    struct error error = {0};
+    assert_int_equal(process_run(&options, &outcome, &error), -1);
+    assert_string_equal(error.code, code);
+    if (!strstr(error.message, said))
+        fail_msg("\"%s\" does not say \"%s\"", error.message, said);
+    error_clear(&error);
+}
+
+static void says_why_a_command_cannot_start(void **state)
+{
+    (void)state;
+    put("plain", "#!/bin/sh\n", 0644);
+    put("lost", "#!/no/such/interpreter -x\n", 0755);
+    put("crlf", "#!/bin/sh\r\n", 0755);
+    put("text", "neither\n", 0755);
+    put("empty", "", 0755);
+    check_refused("no-such-command", "not_found", "/nowhere:/usr/bin:/bin");
+    check_refused("./missing", "not_found", "no such file");
+    check_refused("./plain", "not_executable", "chmod +x");
+    check_refused("./lost", "not_found", "/no/such/interpreter");
+    check_refused("./crlf", "not_found", "carriage return");
+    check_refused("./text", "not_executable", "#!/bin/sh");
+    check_refused("./empty", "not_executable", "empty");
+    check_refused("/usr", "not_executable", "folder");
+    check_refused("", "invalid", "without a name");
+}
+
+static void refuses_too_many_arguments(void **state)
+{
+    (void)state;
+    char *large = malloc(200001);
+    memset(large, 'x', 200000);
+    large[200000] = '\0';
+    const char *const argv[] = {"true", large, NULL};
+    const struct process_options options = options_for(argv);
+    struct process_outcome outcome;
+    struct error error = {0};
+    assert_int_equal(process_run(&options, &outcome, &error), -1);
+    assert_string_equal(error.code, "too_large");
+    error_clear(&error);
+    free(large);
+}
+
+static void cuts_at_its_limit_between_characters(void **state)
+{
+    (void)state;
+    const char *const argv[] = {"printf", "abc\303\251\303\251", NULL};
+    struct process_options options = options_for(argv);
+    const char *const expected[] = {"", "a", "ab", "abc", "abc", "abc\303\251", "abc\303\251", "abc\303\251\303\251"};
+    for (size_t limit = 0; limit < sizeof expected / sizeof *expected; limit++) {
+        options.output_limit = limit;
+        struct process_outcome outcome = run(&options);
+        check_text(&outcome.out, expected[limit]);
+        assert_int_equal(outcome.out.truncated, limit < 7);
+        assert_int_equal(outcome.out.printed, 7);
+        process_outcome_free(&outcome);
+    }
+}
+
+static void keeps_head_and_tail_of_both(void **state)
+{
+    (void)state;
+    const char *const argv[] = {"sh", "-c", "echo first; head -c 3000000 /dev/zero | tr '\\000' '\\377'; echo last >&2",
+                                NULL};
+    struct process_options options = options_for(argv);
+    options.output_limit = 100;
+    struct process_outcome outcome = run(&options);
+    const struct buffer *output = &outcome.output;
+    assert_true(output->size <= EXCERPT_SIZE && output->size > EXCERPT_HALF);
+    assert_memory_equal(output->data, "first\n", 6);
+    assert_memory_equal(output->data + output->size - 5, "last\n", 5);
+    assert_non_null(memmem(output->data, output->size, "bytes left out ...]", 19));
+    process_outcome_free(&outcome);
+}
+
+// Every size around the two halves: nothing is lost where it fits, and the count is right where it does not.
+static void counts_what_an_excerpt_leaves_out(void **state)
+{
+    (void)state;
+    char bytes[3 * EXCERPT_HALF];
+    memset(bytes, 'x', sizeof bytes);
+    for (size_t size = EXCERPT_SIZE - 2; size <= EXCERPT_SIZE + 2; size++) {
+        const char *const argv[] = {"cat", NULL};
+        struct process_options options = options_for(argv);
+        options.input = bytes;
+        options.input_size = size;
+        struct process_outcome outcome = run(&options);
+        const char *line = memmem(outcome.output.data, outcome.output.size, "\n[... ", 6);
+        if (size <= EXCERPT_SIZE) {
+            assert_null(line);
+            assert_int_equal(outcome.output.size, size);
+        } else {
+            size_t shown = 0;
+            assert_non_null(line);
+            for (size_t i = 0; i < outcome.output.size; i++)
+                shown += outcome.output.data[i] == 'x';
+            assert_int_equal(strtoul(line + 6, NULL, 10) + shown, size);
+        }
+        process_outcome_free(&outcome);
+    }
+}
+
+static void times_out(void **state)
+{
+    (void)state;
+    const char *const argv[] = {"sh", "-c", "echo said; sleep 600 & sleep 600", NULL};
+    struct process_options options = options_for(argv);
+    options.timeout = 200;
+    struct process_outcome outcome = run(&options);
+    assert_int_equal(outcome.ending, PROCESS_TIMEOUT);
+    assert_int_equal(outcome.signal, SIGTERM);
+    check_text(&outcome.out, "said\n");
+    assert_int_equal(process_finish(0), 0);
+    process_outcome_free(&outcome);
+}
+
+static bool refuse(void *data)
+{
+    ++*(int *)data;
+    return false;
+}
+
+static void ends_when_a_tick_says_so(void **state)
+{
+    (void)state;
+    int calls = 0;
+    const char *const argv[] = {"sleep", "600", NULL};
+    struct process_options options = options_for(argv);
+    options.tick = refuse;
+    options.data = &calls;
+    options.tick_interval = 10;
+    struct process_outcome outcome = run(&options);
+    assert_int_equal(outcome.ending, PROCESS_TICK);
+    assert_int_equal(calls, 1);
+    process_outcome_free(&outcome);
+}
+
+static void spares_what_earlier_commands_left(void **state)
+{
+    (void)state;
+    struct process_outcome outcome = shell("setsid sleep 600 >/dev/null 2>&1 & echo $!");
+    pid_t left = (pid_t)strtol(outcome.out.text.data, NULL, 10);
+    process_outcome_free(&outcome);
+    const char *const argv[] = {"sleep", "600", NULL};
+    struct process_options options = options_for(argv);
+    options.timeout = 100;
+    outcome = run(&options);
+    assert_int_equal(outcome.ending, PROCESS_TIMEOUT);
+    process_outcome_free(&outcome);
+    assert_int_equal(kill(left, 0), 0);
+    assert_int_equal(process_finish(1000), 1);
+    assert_int_equal(kill(left, 0), -1);
+    assert_int_equal(process_finish(1000), 0);
+}
+
+static void names_signals(void **state)
+{
+    (void)state;
+    char name[SIGNAL_NAME_SIZE];
+    signal_name(SIGKILL, name);
+    assert_string_equal(name, "SIGKILL");
+    signal_name(SIGRTMIN + 2, name);
+    assert_string_equal(name, "SIGRTMIN+2");
+    signal_name(99, name);
+    assert_string_equal(name, "signal 99");
+}
+
+static int set_up(void **state)
+{
+    (void)state;
+    interrupt_install();
+    signal(SIGPIPE, SIG_IGN);
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 || !mkdtemp(folder))
+        return -1;
+    directory = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return directory < 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"plain", "lost", "crlf", "text", "empty"};
+    process_finish(0);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        unlinkat(directory, names[i], 0);
+    close(directory);
+    return rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(collects_output_and_status),
+        cmocka_unit_test(says_why_a_command_cannot_start),
+        cmocka_unit_test(refuses_too_many_arguments),
+        cmocka_unit_test(cuts_at_its_limit_between_characters),
+        cmocka_unit_test(keeps_head_and_tail_of_both),
+        cmocka_unit_test(counts_what_an_excerpt_leaves_out),
+        cmocka_unit_test(times_out),
+        cmocka_unit_test(ends_when_a_tick_says_so),
+        cmocka_unit_test(spares_what_earlier_commands_left),
+        cmocka_unit_test(names_signals),
+    };
+    return cmocka_run_group_tests_name("process", tests, set_up, tear_down);
+}

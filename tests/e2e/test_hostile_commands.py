@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands that ignore signals, hide, multiply, hold pipes or print without end. Afterwards nothing of the job is alive.
+
+What cannot be withstood: a command of the same user may send SIGKILL to a runner that is not PID 1. The result then says
+`interrupted`; test_kill.py kills the runner at every moment.
+"""
+import os
+import pathlib
+import subprocess
+import time
+import uuid
+
+import sba
+
+PYTHON = "/usr/bin/python3"  # Debian's: any user may run it
+HERE = pathlib.Path(__file__).parent
+NPROC = 200
+MIB = 1 << 20
+
+
+class HostileCase(sba.SandboxCase):
+    def setUp(self):
+        super().setUp()
+        self.mark = f"SBA_TEST_MARK={uuid.uuid4()}"
+        self.addCleanup(self.kill_marked)
+        self.put("hostile.py", (HERE / "hostile.py").read_bytes())
+
+    def marked(self):
+        """The processes, zombies aside, that have inherited this test's mark."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                if self.mark.encode() in pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
+                    found.append(int(pid))
+            except OSError:
+                pass  # gone, or somebody else's
+        return found
+
+    def kill_marked(self):
+        """For a test that failed: stops all first, so that nothing forks away."""
+        for number in (19, 19, 19, 9):
+            for pid in self.marked():
+                try:
+                    os.kill(pid, number)
+                except OSError:
+                    pass
+
+    def zombies(self, parent):
+        """Zombies below a process, or with 0 those of the ordinary user, anywhere."""
+        count = 0
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                state, above = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[:2]
+                count += state == "Z" and int(above) == parent
+            except OSError:
+                pass
+        return count
+
+    def hostile(self, name, *arguments, **more):
+        return self.step("run_command", argv=[PYTHON, "hostile.py", name, *map(str, arguments)], **more)
+
+    def run_hostile(self, *steps, limits=(), **fields):
+        """Runs a job of these steps to its end and checks that nothing of it is left."""
+        name, value = self.mark.split("=")
+        begun = time.monotonic()
+        wrapper = ["prlimit", *limits] if limits else []
+        done = self.run_job(self.job(*steps, **fields), env={name: value}, wrapper=wrapper)
+        done.seconds = time.monotonic() - begun
+        self.assertEqual(self.marked(), [], "processes of the job are alive")
+        return done
+
+    def first(self, done):
+        return done.result["steps"][0]
+
+
+class Ends(HostileCase):
+    def test_sigterm_ignored(self):
+        script = "trap '' TERM; echo said; while :; do sleep 1; done"
+        done = self.run_hostile(self.step("run_command", shell=script, timeout_seconds=0.5))
+        self.assertEqual((done.exit, self.first(done)["status"]), (124, "timeout"), done.result)
+        self.assertEqual(self.first(done)["result"]["stdout"], "said\n")
+        self.assertEqual(self.first(done)["result"]["signal"], "SIGKILL")
+
+    def test_sigterm_is_a_chance_to_tidy_up(self):
+        script = "trap 'echo tidied; exit 5' TERM; echo said; while :; do sleep 0.1; done"
+        done = self.run_hostile(self.step("run_command", shell=script, timeout_seconds=0.5))
+        self.assertEqual(self.first(done)["result"]["stdout"], "said\ntidied\n")
+        self.assertEqual(self.first(done)["exit_code"], 5)
+
+    def test_a_daemon_lives_until_the_job_ends_and_no_longer(self):
+        count = f"grep -lz {self.mark} /proc/[0-9]*/environ 2>/dev/null | wc -l"
+        done = self.run_hostile(self.hostile("daemon"), self.step("run_command", shell=count))
+        self.assertEqual(done.exit, 0, done.result)
+
+    def test_a_daemon_ends_with_a_command_that_times_out(self):
+        step = self.step("run_command", shell=f"{PYTHON} hostile.py daemon; sleep 600", timeout_seconds=1)
+        self.assertEqual(self.run_hostile(step).exit, 124)
+
+    def test_a_subreaper_of_its_own(self):
+        self.assertEqual(self.run_hostile(self.hostile("own_subreaper"), max_runtime_seconds=2).exit, 124)
+        self.assertTrue((self.workspace / "reached").exists())
+
+    def test_stopped(self):
+        done = self.run_hostile(self.hostile("stopped"), max_runtime_seconds=1)
+        self.assertEqual((done.exit, self.first(done)["result"]["signal"]), (124, "SIGTERM"), done.result)
+
+    def test_all_signals_blocked(self):
+        self.assertEqual(self.run_hostile(self.hostile("blocked"), max_runtime_seconds=2).exit, 124)
+        self.assertTrue((self.workspace / "reached").exists())
+
+    def test_a_chain_whose_parents_end(self):
+        self.assertEqual(self.run_hostile(self.hostile("chain", 1000), max_runtime_seconds=60).exit, 0)
+
+    def test_a_deep_tree(self):
+        self.assertEqual(self.run_hostile(self.hostile("ladder", 300), max_runtime_seconds=5).exit, 124)
+        self.assertTrue((self.workspace / "reached").exists())
+
+    def test_a_zombie_factory_leaves_none_while_commands_run(self):
+        name, value = self.mark.split("=")
+        step = self.step("run_command", shell=f"{PYTHON} hostile.py zombies 500; touch made; while [ ! -e go ]; do sleep 0.05; done")
+        process = self.start(self.job(step), env={name: value})
+        deadline = time.monotonic() + 60
+        while not (self.workspace / "made").exists() or self.zombies(process.pid) > 0:
+            self.assertLess(time.monotonic(), deadline, "zombies are not reaped while a command runs")
+            time.sleep(0.02)
+        (self.workspace / "go").touch()
+        process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0)
+
+    def test_a_fork_bomb(self):
+        for ending in ({"timeout_seconds": 2}, {}):
+            with self.subTest(ending):
+                done = self.run_hostile(self.hostile("bomb", **ending), limits=[f"--nproc={NPROC}"], max_runtime_seconds=3)
+                self.assertEqual((done.exit, self.first(done)["result"]["stdout"]), (124, "begun\n"), done.result)
+
+
+class Output(HostileCase):
+    def test_a_daemon_that_holds_stdout_is_not_waited_for(self):
+        done = self.run_hostile(self.hostile("daemon_with_stdout"))
+        self.assertEqual(done.exit, 0, done.result)
+        self.assertIn("said\n", self.first(done)["result"]["stdout"])
+        self.assertLess(done.seconds, 30)  # the daemon would go on for ten minutes
+
+    def test_two_gigabytes(self):
+        """Past a step's own limit the command goes on, and neither memory nor the result grows."""
+        step = self.hostile("print_much", 2048 * MIB, max_output_bytes=1000)
+        done = self.run_hostile(step, max_output_bytes=64 * MIB)
+        entry = self.first(done)
+        self.assertEqual(done.exit, 0, entry.get("error"))
+        self.assertEqual((len(entry["result"]["stdout"]), entry["result"]["stdout_truncated"]), (1000, True))
+        self.assertLessEqual(len(entry["output"].encode()), 16384)
+        self.assertIn("bytes left out", entry["output"])
+        self.assertTrue(entry["output"].endswith("0123456789abcde\n"), "the end of what was printed is shown")
+        largest = done.result["resource_usage"]["max_rss_bytes"]
+        self.assertLess(largest, (200 if sba.IS_DEV else 40) * MIB)
+
+    def test_the_jobs_bound_ends_the_command(self):
+        done = self.run_hostile(self.step("run_command", command="yes"), max_output_bytes=100000)
+        entry = self.first(done)
+        self.assertEqual((done.exit, done.result["failure_code"]), (1, "constraint_violation"), done.result)
+        self.assertEqual((len(entry["result"]["stdout"]), entry["result"]["stdout_truncated"]), (100000, True))
+
+    def test_nuls_and_bytes_that_are_not_utf8(self):
+        done = self.run_hostile(self.step("run_command", shell=r"printf 'a\000b\377\303\251\360\237\230'"))
+        self.assertEqual(self.first(done)["result"]["stdout"], "a\0b\ufffd\u00e9\ufffd")
+
+    def test_repair_does_not_grow_past_the_bound(self):
+        done = self.run_hostile(self.step("run_command", shell=r"head -c 30000 /dev/zero | tr '\000' '\377'"), max_output_bytes=40000)
+        entry = self.first(done)
+        self.assertEqual(done.result["failure_code"], "constraint_violation", entry.get("error"))
+        self.assertEqual(entry["result"]["stdout"], "\ufffd" * 13333)
+
+    def test_stdin_that_is_never_read(self):
+        done = self.run_hostile(self.step("run_command", command="true", stdin="x" * 4 * MIB))
+        self.assertEqual(done.exit, 0, done.result)
+
+    def test_stdin_and_stdout_larger_than_the_pipes(self):
+        text = "0123456789abcdef" * (MIB // 4)
+        done = self.run_hostile(self.step("run_command", command="cat", stdin=text), max_output_bytes=16 * MIB)
+        self.assertEqual(self.first(done)["result"]["stdout"], text)
+
+    def test_outputs_closed_early(self):
+        done = self.run_hostile(self.hostile("deaf", 1))
+        self.assertEqual((done.exit, self.first(done)["result"]["stdout"]), (0, "said\n"), done.result)
+        self.assertGreaterEqual(self.first(done)["result"]["duration_ms"], 1000)
+
+    def test_a_command_that_reads_its_own_stdout(self):
+        done = self.run_hostile(self.hostile("thief"))
+        self.assertEqual(done.exit, 0, done.result)
+
+
+class Innocents(HostileCase):
+    def test_live_on(self):
+        """Of the same user, in the runner's group and in another session, while the runner ends a fork bomb."""
+        others = [subprocess.Popen(["sleep", "600"], start_new_session=session, **sba.ordinary_user()) for session in (False, True)]
+        for other in others:
+            self.addCleanup(other.wait)
+            self.addCleanup(other.kill)
+        self.run_hostile(self.hostile("bomb"), limits=[f"--nproc={NPROC}"], max_runtime_seconds=1)
+        self.assertEqual([other.poll() for other in others], [None, None])
+
+
+if __name__ == "__main__":
+    sba.main()

@@ -1,0 +1,58 @@
+-- SPDX-License-Identifier: Apache-2.0
+local schema = require "sba.util.schema"
+local step = require "sba.steps.run_command"
+local workspace = require "native.workspace"
+
+describe("the step run_command", function()
+  local context = { workspace = assert(workspace.open("/tmp")), max_output_bytes = 1000, environment = { "A=1", "B=2" }, agent = false }
+
+  local function valid(arguments)
+    local errors = schema.errors()
+    schema.validate(arguments, step.arguments, errors)
+    return errors.total == 0 and not step.check(arguments)
+  end
+
+  it("wants exactly one of command, argv and shell", function()
+    assert.is_true(valid { command = "true" })
+    assert.is_true(valid { shell = "true" })
+    assert.is_false(valid {})
+    assert.is_false(valid { command = "true", shell = "true" })
+    assert.is_false(valid { shell = "true", args = require "sba.util.json".array { "x" } })
+  end)
+
+  it("refuses what no command can be given", function()
+    assert.is_false(valid { command = "a\0b" })
+    assert.is_false(valid { command = "true", env = { ["A=B"] = "" } })
+    assert.is_false(valid { command = "true", env = { A = "\0" } })
+    assert.is_false(valid { command = "true", timeout_seconds = 0 })
+    assert.is_true(valid { command = "true", stdin = "a\0b" })
+  end)
+
+  it("sets variables beside and before the job's, and a PATH", function()
+    local result = assert(step.run({ shell = "echo $A$B$C $PATH", env = { B = "x", C = "y" } }, context))
+    assert.equal("1xy /usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n", result.stdout)
+  end)
+
+  it("fails with the result where a command fails", function()
+    local result, failure = step.run({ shell = "echo said; exit 2" }, context)
+    assert.is_nil(result)
+    assert.equal("step_failed", failure.code)
+    assert.equal("the command `echo said; exit 2` ended with exit code 2", failure.message)
+    assert.same({ "said\n", 2, "said\n" }, { failure.result.stdout, failure.result.exit_code, failure.text })
+    assert.matches("was ended by SIGSEGV", select(2, step.run({ shell = "kill -SEGV $$" }, context)).message)
+  end)
+
+  it("only cuts at its own limit and fails at the job's", function()
+    local result = assert(step.run({ shell = "yes | head -c 5000", max_output_bytes = 10 }, context))
+    assert.same({ "y\ny\ny\ny\ny\n", true }, { result.stdout, result.stdout_truncated })
+    local _, failure = step.run({ shell = "yes | head -c 5000", max_output_bytes = 100000 }, context)
+    assert.equal("constraint_violation", failure.code)
+    assert.matches("max_output_bytes %(1000%)", failure.message)
+  end)
+
+  it("runs below the workspace only", function()
+    local _, failure = step.run({ command = "pwd", working_dir = ".." }, context)
+    assert.equal("path_escape", failure.code)
+    assert.matches("path escapes workspace", failure.message)
+  end)
+end)
