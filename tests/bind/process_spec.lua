@@ -14,7 +14,7 @@ describe("native.process", function()
 
   local function descriptors()
     local listing <close> = io.popen("ls /proc/" .. require "native.identity".pid() .. "/fd")
-    return #listing:read("a")
+    return listing:read("a")
   end
 
   it("gives everything about a command", function()
@@ -57,6 +57,7 @@ describe("native.process", function()
 
   it("passes on an error of tick and leaves nothing behind", function()
     run { "true" }
+    collectgarbage()
     local before = descriptors()
     for _ = 1, 3 do
       local ok, problem = pcall(run, { "sleep", "600" }, { tick = function() error({ "mine" }) end, tick_interval = 0.01 })
