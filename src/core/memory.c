@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { HUGE_PAGE = 2 << 20 };
+enum { HUGE_PAGE = MEMORY_LARGE };
 
 // The kernel aligns a mapping for huge pages where it is a whole number of them.
 static size_t mapping_size(size_t size)

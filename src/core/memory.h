@@ -11,6 +11,6 @@
 // block is then as it was. A block of less than MEMORY_LARGE bytes may come from malloc, and go to free.
 void *memory_resize(void *block, size_t old_size, size_t size);
 
-enum { MEMORY_LARGE = 4 << 20 };
+enum { MEMORY_LARGE = 2 << 20 }; // a huge page: at most half of a mapping is not used
 
 #endif
