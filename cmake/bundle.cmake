@@ -16,5 +16,5 @@ endif()
 add_custom_command(OUTPUT ${SBA_BUNDLE_SOURCE}
   COMMAND ${LUA_INTERPRETER} ${CMAKE_SOURCE_DIR}/cmake/bundle.lua ${SBA_BUNDLE_SOURCE} ${sba_library_versions}
     -- ${lua_roots} -- ${lua_files} ${extra_lua_files}
-  DEPENDS ${CMAKE_SOURCE_DIR}/cmake/bundle.lua ${lua_files} ${extra_lua_files}
+  DEPENDS ${CMAKE_SOURCE_DIR}/cmake/bundle.lua ${CMAKE_SOURCE_DIR}/cmake/strip_names.lua ${lua_files} ${extra_lua_files}
   COMMENT "Bundling the Lua modules" VERBATIM)

@@ -2,6 +2,8 @@
 -- Build tool: lua5.4 bundle.lua OUT VERSION... -- ROOT... -- FILE...
 -- Writes a C file with the bytecode of every module and the versions of the libraries that are linked in.
 
+local strip_names = dofile((arg[0]:gsub("bundle%.lua$", "strip_names.lua")))
+
 local function fail(...)
   io.stderr:write("bundle: ", string.format(...), "\n")
   os.exit(1)
@@ -35,7 +37,7 @@ local function compile(file, chunk_name)
   handle:close()
   local chunk, message = load(source, chunk_name, "t")
   if not chunk then fail("%s: %s", file, message) end
-  return string.dump(chunk)
+  return strip_names(string.dump(chunk))
 end
 
 local modules, seen = {}, {}
