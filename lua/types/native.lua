@@ -374,7 +374,7 @@ local json = {}
 ---of schema.order where given (then required, then byte order). Strings are repaired. Integers keep all digits, floats the shortest that reads back.
 ---Raises for what JSON cannot hold (NaN, functions, mixed keys, depth over 200).
 ---@param value any
----@param schema? table a JSON Schema; its order, properties and items give the order of keys, at every level
+---@param schema? table a JSON Schema; its order, properties and items give the order of keys, at every level. Not to be changed once used
 ---@return string
 function json.encode(value, schema) end
 

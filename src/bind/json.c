@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // native.json: Lua values as JSON text, keys in the order of a schema.
 //
-// A schema's plan is what its objects need, worked out once per call: for each ordered key the triple key, its quoted
+// A schema's plan is what its objects need, worked out once: for each ordered key the triple key, its quoted
 // form with the colon, its schema or false; and plan[key] = true.
 #include "core/json.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_DEPTH = 200, STACK_PER_LEVEL = 12, PLAN_STRIDE = 3 };
+enum { MAX_DEPTH = 200, STACK_PER_LEVEL = 12, PLAN_STRIDE = 3, KEPT_BYTES = 64 << 10 };
 
 struct encoder {
     lua_State *L;
@@ -333,6 +333,30 @@ static void encode_value(struct encoder *encoder, int schema)
     luaL_error(L, "cannot encode: a %s", luaL_typename(L, -1));
 }
 
+// Upvalues of encode: the plans, and two buffers that a call borrows. One that an error kept is not given back.
+enum { PLANS = 1, OUT, KEYS };
+
+static struct buffer *borrow_buffer(lua_State *L, int upvalue)
+{
+    lua_pushvalue(L, lua_upvalueindex(upvalue));
+    struct buffer *buffer = lua_touserdata(L, -1);
+    if (!buffer)
+        return bind_new_buffer(L);
+    lua_pushnil(L);
+    lua_replace(L, lua_upvalueindex(upvalue));
+    return buffer;
+}
+
+static void give_back(lua_State *L, int index, int upvalue)
+{
+    struct buffer *buffer = lua_touserdata(L, index);
+    buffer->size = 0;
+    if (buffer->capacity > KEPT_BYTES)
+        buffer_free(buffer);
+    lua_pushvalue(L, index);
+    lua_replace(L, lua_upvalueindex(upvalue));
+}
+
 // encode(value, schema?) -> JSON text
 static int f_encode(lua_State *L)
 {
@@ -340,13 +364,16 @@ static int f_encode(lua_State *L)
     lua_settop(L, 2);
     if (!lua_isnil(L, 2))
         luaL_checktype(L, 2, LUA_TTABLE);
-    lua_newtable(L);
-    struct encoder encoder = {.L = L, .plans = 3, .out = bind_new_buffer(L), .keys = bind_new_buffer(L)};
+    struct encoder encoder = {.L = L, .plans = lua_upvalueindex(PLANS)};
+    encoder.out = borrow_buffer(L, OUT);
+    int out = lua_gettop(L);
+    encoder.keys = borrow_buffer(L, KEYS);
+    int keys = lua_gettop(L);
     lua_pushvalue(L, 1);
     encode_value(&encoder, 2);
     lua_pushlstring(L, encoder.out->data, encoder.out->size);
-    buffer_free(encoder.out);
-    buffer_free(encoder.keys);
+    give_back(L, out, OUT);
+    give_back(L, keys, KEYS);
     return 1;
 }
 
@@ -359,12 +386,26 @@ static int f_count(lua_State *L)
     return 1;
 }
 
-static const luaL_Reg functions[] = {
-    {"count", f_count}, {"decode", bind_json_decode}, {"encode", f_encode}, {NULL, NULL}};
+static const luaL_Reg functions[] = {{"count", f_count}, {"decode", bind_json_decode}, {NULL, NULL}};
+
+// A table that keeps none of its keys alive.
+static void push_weak_table(lua_State *L)
+{
+    lua_newtable(L);
+    lua_createtable(L, 0, 1);
+    lua_pushliteral(L, "k");
+    lua_setfield(L, -2, "__mode");
+    lua_setmetatable(L, -2);
+}
 
 int luaopen_native_json(lua_State *L)
 {
     luaL_newlib(L, functions);
+    push_weak_table(L);
+    lua_pushnil(L);
+    lua_pushnil(L);
+    lua_pushcclosure(L, f_encode, 3);
+    lua_setfield(L, -2, "encode");
     lua_pushlightuserdata(L, NULL);
     lua_setfield(L, -2, "null");
     bind_push_array_metatable(L);
