@@ -50,7 +50,7 @@ static int read_all(int fd, const char *path, size_t limit, struct buffer *out, 
 {
     for (;;) {
         size_t room = limit - out->size < READ_BLOCK ? limit - out->size + 1 : READ_BLOCK;
-        if (buffer_reserve(out, room) < 0)
+        if (out->size == out->capacity && buffer_reserve(out, room) < 0)
             return error_set(error, "out_of_memory", 0, "no memory is left to read %s", path);
         if (wait_readable(fd, path, error) < 0)
             return -1;

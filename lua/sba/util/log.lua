@@ -5,7 +5,6 @@
 local file = require "native.file"
 local interrupt = require "native.interrupt"
 local json = require "native.json"
-local terminal = require "sba.util.terminal"
 
 local log = {}
 log.__index = log
@@ -26,7 +25,8 @@ function log.new(options)
   local columns = options.format ~= "json" and file.terminal_columns(options.fd) or nil
   local self = setmetatable({ fd = options.fd, job_id = "", task_id = "", dropped = 0, patience = PATIENCE }, log)
   if options.format == "text" or columns then
-    self.view = terminal.new(function(bytes) self:write(bytes) end, columns, options.environment)
+    -- Here, not at the top: most jobs write their log for machines.
+    self.view = require "sba.util.terminal".new(function(bytes) self:write(bytes) end, columns, options.environment)
   end
   return self
 end
