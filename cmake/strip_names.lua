@@ -15,9 +15,9 @@ return function(bytecode)
   local at, kept_from, kept = HEADER + 2, 1, {} -- a byte after the header: the count of upvalues
 
   local function number() -- seven bits a byte, the highest first; the last byte has its top bit set
-    local value, byte = 0, nil
+    local value = 0
     repeat
-      byte = bytecode:byte(at)
+      local byte = bytecode:byte(at)
       value, at = value << 7 | byte & 0x7f, at + 1
     until byte & 0x80 ~= 0
     return value

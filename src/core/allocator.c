@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { UNIT = 16, SMALL = 512, CLASSES = SMALL / UNIT, CHUNK = 256 << 10 };
 
@@ -21,6 +22,14 @@ static size_t class_of(size_t size)
     return (size - 1) / UNIT;
 }
 
+// Every start fills the first one: its pages come at once, not each by a fault.
+static char *new_chunk(void)
+{
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | (chunk ? 0 : MAP_POPULATE);
+    void *fresh = mmap(NULL, CHUNK, PROT_READ | PROT_WRITE, flags, -1, 0);
+    return fresh == MAP_FAILED ? NULL : fresh;
+}
+
 static void *take_small(size_t size)
 {
     size_t class = class_of(size);
@@ -31,7 +40,7 @@ static void *take_small(size_t size)
     }
     size = (class + 1) * UNIT;
     if ((size_t)(chunk_end - chunk) < size) { // what is left of the old one is lost: less than SMALL
-        char *fresh = malloc(CHUNK);
+        char *fresh = new_chunk();
         if (!fresh)
             return NULL;
         chunk = fresh;
