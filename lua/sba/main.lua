@@ -59,10 +59,16 @@ local function validate(run)
   return true
 end
 
+local function has_context(folder)
+  local job_folder = folder and require "native.workspace".open(folder)
+  return job_folder and job_folder:stat("context") ~= nil
+end
+
 --- The job's context with the files that belong to it. Direct jobs want it too: their todo list begins with it.
 local function gather(run)
   local path = run.settings.job
   local folder = path ~= "-" and (path:match("^.*/") or ".") or nil
+  if run.steps and not run.job.context and not has_context(folder) then return true end
   local context, failure = require "sba.job.context".load(run.job.context, folder)
   if not context then return nil, failure end
   run.job.context = context
