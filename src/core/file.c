@@ -152,9 +152,15 @@ int file_write_parts(int fd, const struct iovec *parts, size_t count, struct err
 // asked not to block.
 static ssize_t write_some(int fd, const char *bytes, size_t size)
 {
+    static int no_socket = -1; // what the log goes to stays what it is
     size_t some = size < PIPE_BUF ? size : PIPE_BUF;
-    ssize_t done = send(fd, bytes, some, MSG_DONTWAIT | MSG_NOSIGNAL);
-    return done < 0 && errno == ENOTSOCK ? write(fd, bytes, some) : done;
+    if (fd != no_socket) {
+        ssize_t done = send(fd, bytes, some, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (done >= 0 || errno != ENOTSOCK)
+            return done;
+        no_socket = fd <= STDERR_FILENO ? fd : -1;
+    }
+    return write(fd, bytes, some);
 }
 
 size_t file_write_patiently(int fd, const char *bytes, size_t size, int64_t patience)

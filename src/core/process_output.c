@@ -86,9 +86,35 @@ static ssize_t discard(struct process_output *output, struct process_stream *str
     return got;
 }
 
+// Counts what was read, and says how much of it is to be kept.
+static size_t account(struct process_output *output, struct process_stream *stream, const char *bytes, size_t got)
+{
+    excerpt_add(&output->excerpt, bytes, got);
+    stream->printed += got;
+    size_t fits = least(got, output->limit - kept_bytes(output));
+    stream->truncated = fits < got;
+    return fits;
+}
+
+// The first bytes come by way of a scratch: most commands print few or none, and are not worth a buffer of READ_LEAST.
+static ssize_t keep_first(struct process_output *output, struct process_stream *stream)
+{
+    static char scratch[READ_LEAST];
+    ssize_t got = read(stream->fd, scratch, sizeof scratch);
+    if (got <= 0)
+        return got;
+    if (buffer_append(&stream->kept, scratch, account(output, stream, scratch, (size_t)got)) < 0) {
+        output->limit = kept_bytes(output);
+        stream->truncated = true;
+    }
+    return got;
+}
+
 static ssize_t keep(struct process_output *output, struct process_stream *stream)
 {
     struct buffer *kept = &stream->kept;
+    if (kept->size == 0)
+        return keep_first(output, stream);
     size_t room = kept->size < READ_LEAST ? READ_LEAST : least(kept->size, READ_MOST);
     if (buffer_reserve(kept, room) < 0) {
         output->limit = kept_bytes(output);
@@ -96,13 +122,8 @@ static ssize_t keep(struct process_output *output, struct process_stream *stream
     }
     char *to = kept->data + kept->size;
     ssize_t got = read(stream->fd, to, kept->capacity - kept->size);
-    if (got <= 0)
-        return got;
-    excerpt_add(&output->excerpt, to, (size_t)got);
-    stream->printed += (uint64_t)got;
-    size_t fits = least((size_t)got, output->limit - kept_bytes(output));
-    kept->size += fits;
-    stream->truncated = fits < (size_t)got;
+    if (got > 0)
+        kept->size += account(output, stream, to, (size_t)got);
     return got;
 }
 
