@@ -1,12 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- cynode-sba --lua gateway.lua OPTIONS CALLS: goes to the gateway as a job would; prints a JSON line for each thing it learns.
-local client = require "sba.util.client"
 local gateway = require "sba.orchestrator.gateway"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 
 local options, calls = assert(json.decode(arg[1])), assert(json.decode(arg[2]))
-options.http = assert(client.new {})
 if options.deadline then interrupt.set_deadline(options.deadline) end
 options.deadline = nil
 

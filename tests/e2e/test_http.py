@@ -99,6 +99,19 @@ def says(*pieces, pause=0):
     return answer
 
 
+# Past the deadline, asks URL as an ordinary request and as a farewell of so much patience.
+FAREWELL = r"""
+local interrupt = require "native.interrupt"
+local client = assert(require "native.http".client {})
+interrupt.set_deadline(0)
+for _, farewell in ipairs { false, true } do
+  local exchange = assert(client:open { method = "GET", url = arg[1], farewell = farewell, first_patience = tonumber(arg[2]) })
+  local status, failure = exchange:status()
+  print(status or failure.code)
+  exchange:close()
+end
+"""
+
 OK = b"HTTP/1.1 200 OK\r\nX-Test: yes\r\nConnection: close\r\n\r\n"
 
 
@@ -324,6 +337,17 @@ class Http(unittest.TestCase):
             process.terminate()
             output, _ = process.communicate(timeout=20)
         self.assert_failure(output, "cancelled")
+
+    def test_the_deadline_does_not_end_a_farewell(self):
+        def late(connection, _):
+            time.sleep(0.3)
+            connection.sendall(OK)
+        done = self.lua(FAREWELL, self.server(late).url, "30")
+        self.assertEqual(done.stdout.split(), [b"timeout", b"200"])
+
+    def test_the_patience_of_a_farewell(self):
+        done = self.lua(FAREWELL, self.server(lambda connection, _: connection.recv(1)).url, "0.1")
+        self.assertEqual(done.stdout.split(), [b"timeout", b"slow_first_byte"])
 
 
 if __name__ == "__main__":

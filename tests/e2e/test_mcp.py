@@ -4,8 +4,10 @@ import json
 import pathlib
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
+import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from servers import mcp  # noqa: E402
@@ -22,11 +24,11 @@ class Gateway(unittest.TestCase):
         self.addCleanup(server.close)
         return server
 
-    def start(self, url, *calls, **options):
+    def start(self, url, *calls, wrapper=(), **options):
         fields = {"environment": {"SBA_MCP_GATEWAY_URL": url} if isinstance(url, str) else url, "job_id": "job-1",
                   "task_id": "task-1", "ext_net_allowed": False, **options}
         plan = [{"name": name, "arguments": arguments} for name, arguments in calls]
-        return subprocess.Popen([sba.BINARY, "--lua", DRIVER, json.dumps(fields), json.dumps(plan)], stdin=subprocess.DEVNULL,
+        return subprocess.Popen([*wrapper, sba.BINARY, "--lua", DRIVER, json.dumps(fields), json.dumps(plan)], stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def talk(self, url, *calls, **options):
@@ -116,11 +118,37 @@ class Eras(Gateway):
         self.assertEqual(first["era"], "legacy")
 
     def test_no_url_no_socket(self):
-        first, _ = self.talk({})
-        self.assertEqual(first["failure"]["code"], "no_gateway")
+        process = self.start({"SBA_MCP_GATEWAY_URL": ""}, wrapper=["env", "ASAN_OPTIONS=detect_leaks=0", "strace", "-f", "-qq", "-e", "trace=%network"])
+        stdout, stderr = process.communicate(timeout=60)
+        self.assertEqual(json.loads(stdout)["failure"]["code"], "no_gateway")
+        self.assertEqual(stderr, b"")
+
+    def test_a_url_that_is_none(self):
         first, _ = self.talk({"SBA_MCP_GATEWAY_URL": "", "MCP_GATEWAY_URL": "gateway"})
         self.assertEqual(first["failure"]["code"], "invalid_url")
         self.assertIn("MCP_GATEWAY_URL", first["failure"]["message"])
+
+    def test_a_socket(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for era in ("legacy", "modern"):
+                path = f"{folder}/{era} socket"
+                server = self.server(era=era, tools={"echo": ECHO}, socket=path)
+                first, (said,) = self.talk("http+unix://" + urllib.parse.quote(path, safe="") + "/mcp", ("echo", {"a": 1}), token="t")
+                self.assertEqual((first["era"], said["answer"]["content"]), (era, '{"a": 1}'))
+                self.assertEqual(server.requests[-1][1], "/mcp")
+
+    def test_which_variable_counts(self):
+        server, other = self.server(tools={"echo": ECHO}), self.server()
+        first, _ = self.talk({"MCP_GATEWAY_URL": other.url, "MCP_GATEWAY_PROXY_URL": server.url})
+        self.assertEqual(first["era"], "legacy")
+        self.assertEqual(other.requests, [])
+
+    def test_a_hundred_calls_share_a_connection(self):
+        for era in ("legacy", "modern"):
+            server = self.server(era=era, tools={"echo": ECHO})
+            _, said = self.talk(server.url, *(("echo", {"a": number}) for number in range(100)))
+            self.assertEqual([one["answer"]["content"] for one in said], [f'{{"a": {number}}}' for number in range(100)])
+            self.assertEqual(server.connections, 1)
 
 
 class Streams(Gateway):
@@ -250,6 +278,7 @@ class Ends(Gateway):
 
     def cancelled(self, server):
         call = server.messages("tools/call")[0]
+        server.wait_for(lambda m: m.get("method") == "notifications/cancelled")
         notes = server.messages("notifications/cancelled")
         return [note["params"]["requestId"] for note in notes] == [call["id"]]
 
@@ -383,6 +412,18 @@ class Lists(Gateway):
         self.assertEqual(mapped[:3] + mapped[5:], ["artifact_put", "artifact_put_2", "artifact_put_3", "gr__e"])
         self.assertEqual(len(set(mapped)), 6)
         self.assertTrue(all(len(name) <= 64 for name in mapped))
+
+    def test_a_list_that_changes(self):
+        def grow(exchange):
+            server.tools["new"] = ECHO
+            exchange.begin_events()
+            exchange.event({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+            exchange.event(exchange.result(mcp.text("grown")))
+        for era in ("legacy", "modern"):
+            server = self.server(era=era, tools={"grow": ({}, grow)})
+            _, said = self.talk(server.url, ("new", {}), ("grow", {}), ("new", {}), ("new", {}))
+            self.assertEqual([one.get("failure", {}).get("code") for one in said], ["unknown_tool", None, None, None])
+            self.assertEqual(len(server.messages("tools/list")), 2)
 
     def test_both_names_call_the_tool(self):
         server = self.server(tools={"artifact.put": ECHO, "artifact_put": ECHO})

@@ -6,6 +6,7 @@ does is a function of the exchange; what goes wrong before any of that is hook(e
 """
 import http.server
 import json
+import socket
 import threading
 
 MODERN = "2026-07-28"
@@ -76,6 +77,10 @@ class Exchange(http.server.BaseHTTPRequestHandler):
         self.whole(None, 200)
 
 
+class SocketExchange(Exchange):
+    disable_nagle_algorithm = False
+
+
 def text(words, **more):
     return {"content": [{"type": "text", "text": words}], **more}
 
@@ -83,17 +88,34 @@ def text(words, **more):
 class Listener(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
+    def process_request(self, request, client_address):
+        self.owner.connections += 1
+        super().process_request(request, client_address)
+
     def handle_error(self, *_):
         """A client that goes away early is part of the tests."""
 
 
+class SocketListener(Listener):
+    address_family = socket.AF_UNIX
+
+    def server_bind(self):
+        self.socket.bind(self.server_address)
+        self.server_name, self.server_port = "localhost", 0
+
+    def get_request(self):
+        return self.socket.accept()[0], ("socket", 0)
+
+
 class Server:
-    def __init__(self, era="legacy", version="2025-11-25", tools=None, session="s-1", hook=None, get=None, capabilities=None):
+    def __init__(self, era="legacy", version="2025-11-25", tools=None, session="s-1", hook=None, get=None, capabilities=None,
+                 socket=None):
         self.era, self.version, self.session, self.hook, self.get = era, version, session, hook, get
         self.capabilities = {"tools": {}} if capabilities is None else capabilities
         self.tools = tools or {}  # name: (tool's fields, function of the exchange)
         self.requests, self.lock, self.arrived = [], threading.Lock(), threading.Condition()
-        self.listener = Listener(("127.0.0.1", 0), Exchange)
+        self.connections = 0
+        self.listener = SocketListener(socket, SocketExchange) if socket else Listener(("127.0.0.1", 0), Exchange)
         self.listener.owner = self
         self.origin = f"http://127.0.0.1:{self.listener.server_port}"
         self.url = self.origin + "/mcp"

@@ -5,6 +5,7 @@
 -- Failures are {code, message, passing}; codes as in mcp/failure.lua, and "no_gateway", "invalid_token", "unknown_tool",
 -- "tool_denied" and "ext_net_required" (rules.lua), "invalid_arguments".
 
+local client = require "sba.util.client"
 local failures = require "sba.orchestrator.mcp.failure"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
@@ -22,7 +23,7 @@ local WAITS <const> = { 0.2, 0.8, 2 } -- seconds before what failed for a passin
 
 ---@class gateway.options
 ---@field environment table<string, string>
----@field http native.http.client
+---@field http? native.http.client default: one of the environment's, made where there is a gateway
 ---@field job_id string
 ---@field task_id string
 ---@field ext_net_allowed boolean
@@ -91,10 +92,13 @@ function gateway.connect(options)
   if options.token and not options.token:find "^[\x21-\x7E]+$" then
     return nil, failures.new("invalid_token", "the agent's token holds characters that no header may hold")
   end
+  local http, unusable = options.http, nil
+  if not http then http, unusable = client.new(options.environment) end
+  if not http then return nil, failures.of_http(unusable) end
   local form
   local remote, failure = patiently(function()
     local found, how = reach {
-      url = url, http = options.http, token = options.token, protocol = options.protocol, patience = options.patience,
+      url = url, http = http, token = options.token, protocol = options.protocol, patience = options.patience,
     }
     form = found and how
     return found, how
@@ -167,10 +171,15 @@ local function list(self)
   return tools, tools and dropped or failure
 end
 
----The tools that the model may be shown; the gateway is asked once.
+--- Whether the server said since the last list that it has changed.
+local function is_stale(self)
+  return self.form == "mcp" and self.remote.peer.stale == true
+end
+
+---The tools that the model may be shown; the gateway is asked once, and again where it said that they have changed.
 ---@return gateway.tool[]?, mcp.failure?
 function methods:tools()
-  if self.listed then return self.listed end
+  if self.listed and not is_stale(self) then return self.listed end
   local listed, dropped = list(self)
   if not listed then return nil, dropped end
   self.dropped = dropped
@@ -182,9 +191,11 @@ end
 local function find(self, name)
   local refusal = rules.refusal(name, self.ext_net_allowed)
   if refusal then return nil, refusal end
+  local found = self.listed and (self.by_tool[name] or self.by_name[name])
+  if found then return found end
   local tools, failure = self:tools()
   if not tools then return nil, failure end
-  local found = self.by_tool[name] or self.by_name[name]
+  found = self.by_tool[name] or self.by_name[name]
   -- The plain form lists nothing, so it may have more than the worker's list.
   if not found and self.form == "plain" then found = { tool = name, filled = { task_id = true, job_id = true } } end
   if found then return found end

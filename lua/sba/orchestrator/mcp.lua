@@ -17,7 +17,7 @@ local mcp = {}
 local MOST_PAGES <const> = 100
 local MOST_TOOLS <const> = 1000
 local CONNECT <const> = 10 -- seconds to be reached
-local GREETING <const> = 20 -- seconds for an answer while getting to know the server
+local GREETING <const> = 20 -- seconds for an answer to anything but a call
 local ANSWER <const> = 600 -- seconds for a tool, unless the job ends earlier
 
 ---@class mcp.options
@@ -35,6 +35,7 @@ local ANSWER <const> = 600 -- seconds for a tool, unless the job ends earlier
 ---@class mcp.server
 ---@field peer mcp.peer
 ---@field era "legacy"|"modern"
+---@field answer number seconds for a tool
 local server = {}
 server.__index = server
 
@@ -89,8 +90,8 @@ function mcp.connect(options)
   local peer = new_peer(options)
   local era, greeting = greet(peer, options.protocol or "auto")
   if not era then return nil, greeting end
-  peer.patience.answer = options.patience and options.patience.answer or ANSWER
-  return setmetatable({ peer = peer, era = era, has_tools = has_tools(greeting), by_name = {} }, server)
+  local answer = options.patience and options.patience.answer or ANSWER
+  return setmetatable({ peer = peer, era = era, answer = answer, has_tools = has_tools(greeting), by_name = {} }, server)
 end
 
 function server:request(method, params, more)
@@ -154,8 +155,12 @@ function server:list()
 end
 
 local function call(self, name, arguments)
-  local wanted = self.wanted and self.wanted[name]
-  return self:request("tools/call", { name = name, arguments = arguments }, wanted and headers.lines(wanted, arguments))
+  local wanted, peer = self.wanted and self.wanted[name], self.peer
+  local patience = peer.patience
+  peer.patience = { connect = patience.connect, answer = self.answer }
+  local result, failure = self:request("tools/call", { name = name, arguments = arguments }, wanted and headers.lines(wanted, arguments))
+  peer.patience = patience
+  return result, failure
 end
 
 ---Calls a tool.

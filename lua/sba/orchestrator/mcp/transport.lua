@@ -11,7 +11,8 @@ local transport = {}
 local LARGEST_ANSWER <const> = 32 * 1024 * 1024 -- bytes of one answer on the wire
 local LARGEST_ERROR <const> = 64 * 1024 -- bytes of an error's body that are read
 local MOST_REDIRECTS <const> = 3
-local FAREWELL <const> = 0.5 -- seconds for what is still said after the deadline
+-- Seconds for what is still said after the deadline: to be reached, and for an answer that matters to nobody.
+local FAREWELL <const> = { connect = 0.5, answer = 0.25 }
 
 ---@class mcp.peer a server, and what is known of it
 ---@field url string
@@ -37,13 +38,11 @@ local function header_lines(peer, message, options)
 end
 
 local function open(peer, message, options)
-  local farewell = options.farewell
+  local patience = options.farewell and FAREWELL or peer.patience
   return peer.http:open {
     method = options.method or "POST", url = peer.url, headers = header_lines(peer, message, options),
-    body = message and json.encode(message), body_limit = LARGEST_ANSWER, farewell = farewell,
-    connect_patience = farewell and FAREWELL or peer.patience.connect,
-    first_patience = farewell and FAREWELL or peer.patience.answer,
-    idle_patience = farewell and FAREWELL or peer.patience.answer,
+    body = message and json.encode(message), body_limit = LARGEST_ANSWER, farewell = options.farewell,
+    connect_patience = patience.connect, first_patience = patience.answer, idle_patience = patience.answer,
   }
 end
 
