@@ -259,13 +259,20 @@ local patch = {}
 ---@field to? string
 ---@field action "created"|"modified"|"deleted"|"renamed"|"copied"|"mode_changed"
 ---@field git boolean it begins with "diff --git"
+---@field plain boolean its names have no prefix
+---@field whole boolean deleted whatever it holds
 ---@field may_create boolean a file that is absent is created
 ---@field old_mode? integer as git writes it: 0100644 (octal), 0120000 a link
 ---@field new_mode? integer
 ---@field hunks integer
 ---@field line integer where in the diff it begins, from 1
+---@field leniencies? native.patch.leniency[] known before it is applied
 
----Parses a unified diff with git's extensions. Errors: invalid_patch (message with the line), binary_patch, too_large.
+---What was not as diff and git write it, and was taken nevertheless.
+---@alias native.patch.leniency "code_fence"|"prose"|"begin_patch"|"no_git_line"|"no_line_numbers"|"blank_lines"|"trailing_blanks"|"final_newline"
+
+---Parses a unified diff with git's extensions, or the form of "*** Begin Patch". Errors: invalid_patch (message with the line),
+---binary_patch, too_large.
 ---@param diff string
 ---@return native.patch.parsed|nil, native.failure?
 function patch.parse(diff) end
@@ -273,7 +280,10 @@ function patch.parse(diff) end
 ---@class native.patch.parsed
 local parsed = {}
 
----@return native.patch.file[]
+---@class native.patch.files: native.patch.file[]
+---@field leniencies? native.patch.leniency[] of the whole diff: the first three
+
+---@return native.patch.files
 function parsed:files() end
 
 ---@class native.patch.report
@@ -284,9 +294,11 @@ function parsed:files() end
 ---@field fuzz integer largest, 0 to 2
 ---@field recounted integer hunks whose @@ counts were wrong
 ---@field line_ends? "crlf"|"lf" the file's, where the diff's were others throughout and were made the same
+---@field leniencies? native.patch.leniency[] of this file
 
 ---Applies the hunks of file number index (from 1) to bytes. The nearest place wins, the later one of two as near. Errors:
 ---patch_mismatch (message: hunk, the first line that differs with what is there, and the place that fits best),
+---patch_ambiguous (a hunk without line numbers, or that fits only loosely, fits in two places; message: both lines),
 ---already_applied, already_exists (bytes where the diff says the file is new), too_large, timeout, cancelled.
 ---@param index integer
 ---@param bytes string|native.buffer

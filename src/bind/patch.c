@@ -56,16 +56,37 @@ static void set_boolean(lua_State *L, const char *key, bool value)
     lua_setfield(L, -2, key);
 }
 
+// A list of names; nothing where there are none.
+static void set_leniencies(lua_State *L, unsigned leniencies)
+{
+    static const char *const names[PATCH_LENIENCIES] = {"code_fence",      "prose",           "begin_patch",
+                                                        "no_git_line",     "no_line_numbers", "blank_lines",
+                                                        "trailing_blanks", "final_newline"};
+    lua_Integer count = 0;
+    if (!leniencies)
+        return;
+    lua_newtable(L);
+    for (int i = 0; i < PATCH_LENIENCIES; i++) {
+        if (!(leniencies >> i & 1))
+            continue;
+        lua_pushstring(L, names[i]);
+        lua_seti(L, -2, ++count);
+    }
+    lua_setfield(L, -2, "leniencies");
+}
+
 static void push_file(lua_State *L, const struct patch_file *file)
 {
     static const char *const actions[] = {"modified", "created", "deleted", "renamed", "copied", "mode_changed"};
-    lua_createtable(L, 0, 11);
+    lua_createtable(L, 0, 14);
     set_string(L, "old_path", file->old_name);
     set_string(L, "new_path", file->new_name);
     set_string(L, "from", file->from);
     set_string(L, "to", file->to);
     set_string(L, "action", actions[file->action]);
     set_boolean(L, "git", file->git);
+    set_boolean(L, "plain", file->plain);
+    set_boolean(L, "whole", file->whole);
     set_boolean(L, "may_create", file->may_create);
     if (file->old_mode)
         set_integer(L, "old_mode", file->old_mode);
@@ -73,9 +94,10 @@ static void push_file(lua_State *L, const struct patch_file *file)
         set_integer(L, "new_mode", file->new_mode);
     set_integer(L, "hunks", file->hunk_count);
     set_integer(L, "line", file->line);
+    set_leniencies(L, file->leniencies);
 }
 
-// parsed:files() -> list
+// parsed:files() -> list; its leniencies are those of the whole diff
 static int m_files(lua_State *L)
 {
     const struct patch *patch = &((struct parsed *)luaL_checkudata(L, 1, parsed_name))->patch;
@@ -84,12 +106,13 @@ static int m_files(lua_State *L)
         push_file(L, &patch->files[i]);
         lua_seti(L, -2, (lua_Integer)i + 1);
     }
+    set_leniencies(L, patch->leniencies);
     return 1;
 }
 
 static void push_report(lua_State *L, const struct patch_file *file, const struct patch_report *report)
 {
-    lua_createtable(L, 0, 7);
+    lua_createtable(L, 0, 8);
     set_integer(L, "hunks", file->hunk_count);
     set_integer(L, "added", report->added);
     set_integer(L, "removed", report->removed);
@@ -98,6 +121,7 @@ static void push_report(lua_State *L, const struct patch_file *file, const struc
     set_integer(L, "recounted", report->recounted);
     if (report->line_ends)
         set_string(L, "line_ends", report->line_ends == 'c' ? "crlf" : "lf");
+    set_leniencies(L, report->leniencies);
 }
 
 // parsed:apply(index, bytes, into) -> bytes, report | nil, failure

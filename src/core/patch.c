@@ -3,54 +3,17 @@
 #include "core/patch.h"
 
 #include "core/interrupt.h"
+#include "core/patch_begin.h"
 #include "core/patch_header.h"
 #include "core/patch_hunk.h"
+#include "core/patch_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-// Makes room for one more at count, a power of two at a time. Returns the array, or NULL (the old one is kept).
-static void *grow(void *array, uint32_t count, size_t size)
-{
-    if (count & (count - 1))
-        return array;
-    return realloc(array, (count ? (size_t)count * 2 : 1) * size);
-}
-
-static struct patch_file *add_file(struct patch *patch, struct error *error)
-{
-    if (patch->file_count == PATCH_MAX_FILES) {
-        error_set(error, "too_large", 0, "the diff is of more than %d files", PATCH_MAX_FILES);
-        return NULL;
-    }
-    struct patch_file *files = grow(patch->files, patch->file_count, sizeof *files);
-    if (!files) {
-        error_set(error, "out_of_memory", 0, "not enough memory for the diff");
-        return NULL;
-    }
-    patch->files = files;
-    files[patch->file_count] = (struct patch_file){0};
-    return &files[patch->file_count++];
-}
-
-static struct patch_hunk *add_hunk(struct patch *patch, struct error *error)
-{
-    if (patch->hunk_count == PATCH_MAX_HUNKS) {
-        error_set(error, "too_large", 0, "the diff has more than %d hunks", PATCH_MAX_HUNKS);
-        return NULL;
-    }
-    struct patch_hunk *hunks = grow(patch->hunks, patch->hunk_count, sizeof *hunks);
-    if (!hunks) {
-        error_set(error, "out_of_memory", 0, "not enough memory for the diff");
-        return NULL;
-    }
-    patch->hunks = hunks;
-    return &hunks[patch->hunk_count++];
-}
-
 // What stands between the last hunk of a file and the next file: blank lines and words, but nothing that may be a piece
 // of a hunk, for then a change would be lost.
-static int pass_tail(struct patch_reader *reader, struct error *error)
+static int pass_tail(struct patch_reader *reader, struct patch *patch, struct error *error)
 {
     struct patch_line line;
     while (!patch_at_separator(reader)) {
@@ -59,20 +22,63 @@ static int pass_tail(struct patch_reader *reader, struct error *error)
             return patch_invalid(reader, error, "this looks like a part of a hunk, but what stands above it does not");
         if (line.size && line.text[0] == '\\')
             return patch_invalid(reader, error, "'\\ No newline' belongs right below a line of a hunk");
+        if (line.size)
+            patch->leniencies |= PATCH_PROSE;
         patch_advance(reader);
     }
     return 0;
 }
 
-static int read_hunks(struct patch_reader *reader, struct patch *patch, struct patch_file *file, struct error *error)
+// Whether a hunk is next; blank lines before it are passed then.
+static bool at_hunk(struct patch_reader *reader, struct patch_file *file)
 {
     struct patch_line line;
+    struct patch_reader after = *reader;
+    if (file->hunk_count)
+        patch_pass_blank(&after);
+    if (!patch_header_line(&after, &line) || !patch_starts(line, "@@"))
+        return false;
+    if (after.at != reader->at)
+        file->leniencies |= PATCH_BLANK_LINES;
+    *reader = after;
+    return true;
+}
+
+// Where a hunk's end is known by its lines alone, words or a fence right below may have been lines of it.
+static int check_end(struct patch_reader reader, const struct patch_hunk *hunk, struct error *error)
+{
+    struct patch_line line;
+    if (!(hunk->by_content || hunk->recounted) || !patch_header_line(&reader, &line) || !patch_starts(line, "```"))
+        return 0;
+    for (patch_advance(&reader); patch_header_line(&reader, &line) && line.size; patch_advance(&reader))
+        if (patch_at_body(&reader))
+            return patch_invalid(&reader, error, "this looks like a part of the hunk above, but ``` stands between");
+        else if (patch_at_separator(&reader))
+            break;
+    return 0;
+}
+
+static int read_hunk(struct patch_reader *reader, struct patch *patch, struct patch_file *file, struct error *error)
+{
+    struct patch_hunk *hunk = patch_add_hunk(patch, error);
+    if (!hunk)
+        return -1;
+    bool bare = patch_at_bare_hunk(reader);
+    if (bare)
+        file->leniencies |= PATCH_NO_NUMBERS;
+    int status = bare ? patch_read_bare_hunk(reader, patch->diff, false, hunk, error)
+                      : patch_read_hunk(reader, patch->diff, hunk, error);
+    return status < 0 ? -1 : check_end(*reader, hunk, error);
+}
+
+static int read_hunks(struct patch_reader *reader, struct patch *patch, struct patch_file *file, struct error *error)
+{
     uint64_t old = 0, new = 0;
     file->first_hunk = patch->hunk_count;
-    for (; patch_header_line(reader, &line) && patch_starts(line, "@@"); file->hunk_count++) {
-        struct patch_hunk *hunk = add_hunk(patch, error);
-        if (!hunk || patch_read_hunk(reader, patch->diff, hunk, error) < 0)
+    for (; at_hunk(reader, file); file->hunk_count++) {
+        if (read_hunk(reader, patch, file, error) < 0)
             return -1;
+        const struct patch_hunk *hunk = &patch->hunks[patch->hunk_count - 1];
         old += hunk->old_count;
         new += hunk->new_count;
     }
@@ -86,16 +92,27 @@ static int read_hunks(struct patch_reader *reader, struct patch *patch, struct p
     if (file->action == PATCH_MODIFIED && !file->hunk_count && file->new_mode && file->old_mode != file->new_mode)
         file->action = PATCH_MODE_CHANGED;
     file->may_create = !file->git && file->action == PATCH_MODIFIED && file->hunk_count == 1 && !old;
-    return file->hunk_count ? pass_tail(reader, error) : 0;
+    return file->hunk_count ? pass_tail(reader, patch, error) : 0;
 }
 
-static int read_file(struct patch_reader *reader, struct patch *patch, bool git, struct error *error)
+typedef int read_header(struct patch_reader *reader, struct patch_file *file, struct error *error);
+
+static int read_file(struct patch_reader *reader, struct patch *patch, read_header *read, struct error *error)
 {
-    struct patch_file *file = add_file(patch, error);
-    if (!file)
+    struct patch_file *file = patch_add_file(patch, error);
+    if (!file || read(reader, file, error) < 0)
         return -1;
-    int status = git ? patch_read_git_header(reader, file, error) : patch_read_names(reader, file, error);
-    return status < 0 ? -1 : read_hunks(reader, patch, file, error);
+    return read_hunks(reader, patch, file, error);
+}
+
+static read_header *header_at(const struct patch_reader *reader)
+{
+    struct patch_line line;
+    if (patch_header_line(reader, &line) && patch_starts(line, "diff --git "))
+        return patch_read_git_header;
+    if (patch_at_names(reader))
+        return patch_read_names;
+    return patch_at_extensions(reader) ? patch_read_bare_git_header : NULL;
 }
 
 static bool is_digit(char c)
@@ -155,28 +172,66 @@ static int nothing_found(enum kind kind, struct error *error)
                      "no change found: a unified diff has lines '--- a/FILE', '+++ b/FILE' and '@@ -1,3 +1,4 @@'");
 }
 
+// What stands around the files of a diff.
+struct surroundings {
+    enum kind kind;
+    bool fence; // one is open
+    bool mail;  // or a log: words belong to it
+};
+
+static int pass_prose(struct patch_reader *reader, struct patch *patch, struct surroundings *around,
+                      struct error *error)
+{
+    struct patch_line line;
+    if (look_at_prose(reader, &around->kind, error) < 0)
+        return -1;
+    patch_header_line(reader, &line);
+    if (patch_starts(line, "```")) {
+        around->fence = !around->fence;
+        patch->leniencies |= PATCH_CODE_FENCE;
+    } else if (patch_starts(line, "From ") || patch_starts(line, "commit ")) {
+        around->mail = true;
+    } else if (line.size && !around->mail && !patch_at_separator(reader)) {
+        patch->leniencies |= PATCH_PROSE;
+    }
+    patch_advance(reader);
+    return 0;
+}
+
+// A fence that never closes is the sign of a reply that was cut off, unless the last hunk has all of its
+// lines, or its form has a last line of its own.
+static int check_fences(const struct patch_reader *reader, const struct patch *patch, const struct surroundings *around,
+                        struct error *error)
+{
+    const struct patch_hunk *last = patch->hunk_count ? &patch->hunks[patch->hunk_count - 1] : NULL;
+    bool whole = patch->leniencies & PATCH_BEGIN_PATCH || (last && !last->recounted && !last->by_content);
+    if (!around->fence || !last || whole)
+        return 0;
+    return patch_invalid(reader, error, "a code fence (```) has no other end: the diff may have been cut off");
+}
+
+static int read_next(struct patch_reader *reader, struct patch *patch, struct surroundings *around, struct error *error)
+{
+    if (patch_at_begin(reader))
+        return patch_read_begin(reader, patch, error);
+    read_header *read = header_at(reader);
+    return read ? read_file(reader, patch, read, error) : pass_prose(reader, patch, around, error);
+}
+
 int patch_parse(const char *diff, size_t size, struct patch *patch, struct error *error)
 {
     struct patch_reader reader = {diff, diff + size, 1};
-    struct patch_line line;
-    enum kind kind = KIND_PROSE;
+    struct surroundings around = {0};
     *patch = (struct patch){.diff = diff, .size = size};
     if (size > PATCH_MAX_SIZE)
         return error_set(error, "too_large", 0, "the diff is larger than %d MiB", PATCH_MAX_SIZE >> 20);
-    while (patch_header_line(&reader, &line)) {
-        bool git = patch_starts(line, "diff --git ");
-        if (git || patch_at_names(&reader)) {
-            if (read_file(&reader, patch, git, error) < 0)
-                return -1;
-        } else {
-            if (look_at_prose(&reader, &kind, error) < 0)
-                return -1;
-            patch_advance(&reader);
-        }
+    while (reader.at < reader.end) {
+        if (read_next(&reader, patch, &around, error) < 0)
+            return -1;
         if (reader.line % 4096 == 0 && interrupt_check(error) < 0)
             return -1;
     }
-    return patch->file_count ? 0 : nothing_found(kind, error);
+    return patch->file_count ? check_fences(&reader, patch, &around, error) : nothing_found(around.kind, error);
 }
 
 void patch_free(struct patch *patch)

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Unified diffs, git's extensions included: parsing, and applying to bytes. Touches no file, recurses nowhere.
 //
+// What language models write instead is taken too, where no exact reading is possible and only one place fits: hunks
+// without line numbers, lines that lost their trailing blanks, and the form that begins with "*** Begin Patch". Every
+// such liberty is a bit of enum patch_leniency in what comes out.
+//
 // Errors as error.h says. Codes: invalid_patch, binary_patch, too_large, patch_mismatch, already_applied,
-// already_exists, out_of_memory, timeout, cancelled. Line numbers count from 1, sizes are bytes.
+// patch_ambiguous, already_exists, out_of_memory, timeout, cancelled. Line numbers count from 1, sizes are bytes.
 #ifndef SBA_CORE_PATCH_H
 #define SBA_CORE_PATCH_H
 
@@ -22,6 +26,19 @@ enum {
     PATCH_MAX_FUZZ = 2,
 };
 
+// Where the diff was not as diff and git write it. Of the whole diff: the first three; of a file: the others.
+enum patch_leniency {
+    PATCH_CODE_FENCE = 1 << 0,      // a line of ``` around it
+    PATCH_PROSE = 1 << 1,           // words around it, which are no mail's
+    PATCH_BEGIN_PATCH = 1 << 2,     // the form of "*** Begin Patch"
+    PATCH_NO_GIT_LINE = 1 << 3,     // git's header without "diff --git"
+    PATCH_NO_NUMBERS = 1 << 4,      // a hunk was found by its lines alone
+    PATCH_BLANK_LINES = 1 << 5,     // blank lines of context without their leading blank, or between hunks
+    PATCH_TRAILING_BLANKS = 1 << 6, // the file's lines end in blanks that the diff's lost
+    PATCH_FINAL_NEWLINE = 1 << 7,   // the file ends without a newline, which the diff does not say; it still does
+    PATCH_LENIENCIES = 8,
+};
+
 enum patch_action { PATCH_MODIFIED, PATCH_CREATED, PATCH_DELETED, PATCH_RENAMED, PATCH_COPIED, PATCH_MODE_CHANGED };
 
 // One file of a diff. Names are as written, unquoted, nothing stripped; they hold no NUL and are never empty.
@@ -32,10 +49,13 @@ struct patch_file {
     char *to;
     enum patch_action action;
     bool git;          // has a "diff --git" line
+    bool plain;        // its names have no prefix
+    bool whole;        // deleted whatever it holds
     bool may_create;   // its one hunk takes nothing away: where the file is absent, it is created
     unsigned old_mode; // as git writes it: 0100644, 0100755, 0120000 for a link; 0: not said
     unsigned new_mode;
-    uint32_t line; // where in the diff it begins
+    unsigned leniencies; // known before it is applied
+    uint32_t line;       // where in the diff it begins
     uint32_t first_hunk;
     uint32_t hunk_count;
 };
@@ -47,8 +67,10 @@ struct patch_hunk {
     uint32_t line; // of the @@ line
     uint32_t old_start, old_count;
     uint32_t new_start, new_count;
-    bool recounted; // the counts are the body's, for those written were wrong
-    bool crlf, lf;  // some line of the body ends so
+    bool recounted;  // the counts are the body's, for those written were wrong
+    bool crlf, lf;   // some line of the body ends so
+    bool by_content; // without numbers; header to body are its @@ lines, if it has any
+    bool at_end;     // belongs at the end of the file
 };
 
 struct patch {
@@ -58,6 +80,7 @@ struct patch {
     uint32_t file_count;
     struct patch_hunk *hunks;
     uint32_t hunk_count;
+    unsigned leniencies;
 };
 
 struct patch_report {
@@ -66,6 +89,7 @@ struct patch_report {
     uint32_t fuzz;           // most context lines left out at an end of a hunk
     uint32_t recounted;      // hunks
     char line_ends;          // 'c' or 'l': the diff's line ends were made the file's, CRLF or LF; 0: taken as they were
+    unsigned leniencies;     // of the file
 };
 
 // Parses diff into *patch, which must be zeroed; patch_free it in either case.
@@ -78,6 +102,10 @@ void patch_free(struct patch *patch);
 // A hunk is sought where it says, then at the nearest other place (forward first where two are as near), then the same
 // with one and two context lines less at its ends. Hunks keep their order and never overlap. A hunk with less context
 // after than before belongs at the end of the file; one with less before, at line 1, to its beginning.
+//
+// Only a hunk without numbers, or one that fits nowhere so, is sought by its lines alone, first as they are, then
+// without regard to blanks at the ends of the file's lines and to its missing last newline. It must fit in one place:
+// where it fits in several, the lines that its @@ names may single one out, else it is patch_ambiguous.
 int patch_apply(const struct patch *patch, uint32_t file, const char *bytes, size_t size, struct buffer *out,
                 struct patch_report *report, struct error *error);
 

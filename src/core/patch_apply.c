@@ -4,6 +4,7 @@
 
 #include "core/interrupt.h"
 #include "core/patch_complain.h"
+#include "core/patch_lines.h"
 
 #include <string.h>
 
@@ -11,16 +12,24 @@ struct application {
     const struct patch *patch;
     const struct patch_file *file;
     struct patch_image image;
+    struct patch_image loose; // see patch_lines.h
     struct patch_body body;
     struct buffer *out;
     struct patch_report *report;
-    uint32_t done;  // lines of the image that are settled
-    int64_t offset; // of the last hunk
+    uint32_t done;   // lines of the image that are settled
+    int64_t offset;  // of the last hunk
+    bool ends_added; // the last line that was written is an added one
 };
 
 static int no_memory(struct error *error)
 {
     return error_set(error, "out_of_memory", 0, "not enough memory for the file");
+}
+
+static int end_line(struct buffer *out, const struct application *application)
+{
+    bool crlf = application->image.ends == PATCH_ENDS_CRLF;
+    return buffer_append(out, crlf ? "\r\n" : "\n", crlf ? 2 : 1);
 }
 
 // Lines after one that has no newline would be glued to it.
@@ -29,7 +38,10 @@ static int append(struct application *application, const char *bytes, size_t siz
     struct buffer *out = application->out;
     if (!size)
         return 0;
-    if (out->size && out->data[out->size - 1] != '\n')
+    bool open = out->size && out->data[out->size - 1] != '\n';
+    if (open && application->report->leniencies & PATCH_FINAL_NEWLINE)
+        return end_line(out, application) < 0 || buffer_append(out, bytes, size) < 0 ? no_memory(error) : 0;
+    if (open)
         return error_set(
             error, "patch_mismatch", 0,
             "a line would follow one without a newline: '\\ No newline at end of file' is missing or misplaced");
@@ -41,6 +53,7 @@ static int copy_until(struct application *application, uint32_t line, struct err
     const struct patch_image *image = &application->image;
     uint32_t from = image->starts[application->done], to = image->starts[line];
     application->done = line;
+    application->ends_added &= to == from;
     return append(application, image->bytes + from, to - from, error);
 }
 
@@ -49,6 +62,7 @@ static int add_line(struct application *application, struct patch_text text, str
 {
     struct buffer *out = application->out;
     application->report->added++;
+    application->ends_added = true;
     if (!text.size && !text.newline)
         return 0;
     if (text.size && append(application, text.text, text.size, error) < 0)
@@ -58,7 +72,7 @@ static int add_line(struct application *application, struct patch_text text, str
     bool crlf = application->image.ends == PATCH_ENDS_CRLF;
     if (!text.size)
         return append(application, crlf ? "\r\n" : "\n", crlf ? 2 : 1, error);
-    return buffer_append(out, crlf ? "\r\n" : "\n", crlf ? 2 : 1) < 0 ? no_memory(error) : 0;
+    return end_line(out, application) < 0 ? no_memory(error) : 0;
 }
 
 // Writes the hunk at its place. Context is the file's own.
@@ -93,6 +107,8 @@ static void note(struct application *application, const struct patch_hunk *hunk,
 {
     struct patch_report *report = application->report;
     int64_t distance = found->place - expected;
+    if (hunk->by_content)
+        return;
     uint32_t fuzz = found->head > found->tail ? found->head : found->tail;
     application->offset = distance;
     if (distance < 0)
@@ -116,11 +132,16 @@ static int apply_hunk(struct application *application, uint32_t number, struct e
                                   .floor = application->done};
     if (patch_body_read(&application->body, application->patch, hunk, application->image.ends) < 0)
         return no_memory(error);
-    int status = patch_find(&search, PATCH_MAX_FUZZ, error);
+    int status = hunk->by_content ? 0 : patch_find(&search, PATCH_MAX_FUZZ, error);
+    if (!status)
+        status = patch_find_by_lines(application->patch, application->file, number, &search, &application->loose,
+                                     &application->report->leniencies, error);
     if (status < 0)
         return -1;
     if (!status)
         return patch_complain(application->patch, application->file, number, &search, error);
+    if (application->body.bare)
+        application->report->leniencies |= PATCH_BLANK_LINES;
     note(application, hunk, &search, expected);
     return write_hunk(application, &search, error);
 }
@@ -149,7 +170,18 @@ static enum patch_ends choose_ends(const struct application *application)
 static bool says_empty(const struct application *application)
 {
     const struct patch_hunk *hunk = &application->patch->hunks[application->file->first_hunk];
-    return application->file->hunk_count == 1 && hunk->old_start == 0 && hunk->old_count == 0;
+    return application->file->hunk_count == 1 && !hunk->by_content && hunk->old_start == 0 && hunk->old_count == 0;
+}
+
+// A file whose last line had no newline, unknown to the diff, keeps it so; but an empty line is nothing without one.
+static void keep_open_end(struct application *application)
+{
+    struct buffer *out = application->out;
+    size_t end = application->image.ends == PATCH_ENDS_CRLF ? 2 : 1;
+    if (!application->ends_added || !(application->report->leniencies & PATCH_FINAL_NEWLINE))
+        return;
+    if (out->size > end && out->data[out->size - 1] == '\n' && out->data[out->size - end - 1] != '\n')
+        out->size -= end;
 }
 
 static int apply_all(struct application *application, struct error *error)
@@ -162,14 +194,17 @@ static int apply_all(struct application *application, struct error *error)
     for (uint32_t i = 0; i < application->file->hunk_count; i++)
         if ((i % 256 == 0 && interrupt_check(error) < 0) || apply_hunk(application, i, error) < 0)
             return -1;
-    return copy_until(application, application->image.count, error);
+    if (copy_until(application, application->image.count, error) < 0)
+        return -1;
+    keep_open_end(application);
+    return 0;
 }
 
 int patch_apply(const struct patch *patch, uint32_t file, const char *bytes, size_t size, struct buffer *out,
                 struct patch_report *report, struct error *error)
 {
     struct application application = {.patch = patch, .file = &patch->files[file], .out = out, .report = report};
-    *report = (struct patch_report){0};
+    *report = (struct patch_report){.leniencies = patch->files[file].leniencies};
     if (size > PATCH_MAX_TARGET)
         return error_set(error, "too_large", 0, "a file of more than %d MiB is not patched", PATCH_MAX_TARGET >> 20);
     int status = patch_image_split(&application.image, bytes, size);
@@ -178,6 +213,7 @@ int patch_apply(const struct patch *patch, uint32_t file, const char *bytes, siz
     else
         status = apply_all(&application, error);
     patch_body_free(&application.body);
+    patch_lines_free(&application.loose);
     patch_image_free(&application.image);
     return status;
 }

@@ -69,10 +69,32 @@ static bool is_applied(const struct patch_hunk *hunk, const struct patch_search 
     struct patch_search reversed = *search;
     reversed.side = &search->body->new;
     reversed.start = hunk->new_start;
-    bool found = reversed.side->count > 0 && patch_find(&reversed, 0, &error) > 0;
+    int64_t other;
+    bool found =
+        reversed.side->count > 0 && (hunk->by_content ? patch_find_only(&reversed, 0, INT64_MAX / 2, &other, &error)
+                                                      : patch_find(&reversed, 0, &error)) > 0;
     error_clear(&error);
     *place = reversed.place;
     return found;
+}
+
+// Where the hunk should be; without numbers, where most of its lines are.
+static int64_t place_in_question(const struct patch_hunk *hunk, struct patch_search *search)
+{
+    uint32_t matching;
+    int64_t place = hunk->by_content ? patch_find_nearest(search, &matching) : search->guess;
+    return place < 0 ? 0 : place;
+}
+
+int patch_complain_ambiguous(const struct patch *patch, const struct patch_file *file, uint32_t number, int64_t place,
+                             int64_t other, struct error *error)
+{
+    const struct patch_hunk *hunk = &patch->hunks[file->first_hunk + number];
+    char header[SHOWN_SIZE];
+    show((struct patch_text){patch->diff + hunk->header, hunk->header_size, true}, header);
+    return error_set(error, "patch_ambiguous", 0,
+                     "hunk %u of %u %s fits as well at line %lld as at line %lld; give it more lines of context",
+                     number + 1, file->hunk_count, header, (long long)place + 1, (long long)other + 1);
 }
 
 int patch_complain(const struct patch *patch, const struct patch_file *file, uint32_t number,
@@ -86,7 +108,7 @@ int patch_complain(const struct patch *patch, const struct patch_file *file, uin
     if (is_applied(hunk, search, &place))
         return error_set(error, "already_applied", 0, "hunk %u of %u %s: the change is already there, at line %lld",
                          number + 1, file->hunk_count, header, (long long)place + 1);
-    place = search->guess < 0 ? 0 : search->guess;
+    place = place_in_question(hunk, search);
     if (!search->side->count)
         return error_set(
             error, "patch_mismatch", 0,

@@ -15,4 +15,8 @@ int patch_complain(const struct patch *patch, const struct patch_file *file, uin
 int patch_complain_exists(const struct patch *patch, const struct patch_file *file, const struct patch_image *image,
                           struct error *error);
 
+// Fills error with patch_ambiguous for a hunk that fits in two places. Returns -1.
+int patch_complain_ambiguous(const struct patch *patch, const struct patch_file *file, uint32_t number, int64_t place,
+                             int64_t other, struct error *error);
+
 #endif

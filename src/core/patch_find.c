@@ -18,7 +18,8 @@ static bool line_fits(const struct patch_search *search, int64_t number, uint32_
         return false;
     if (search->body->hashed && image->places && image->hashes[number] != line->hash)
         return false;
-    return patch_text_equal(patch_image_line(image, (uint32_t)number), line->text);
+    struct patch_text there = patch_image_line(image, (uint32_t)number);
+    return image->loose ? patch_text_equal_loosely(there, line->text) : patch_text_equal(there, line->text);
 }
 
 // Whether all lines but those left out stand at place, none of them above the floor.
@@ -38,8 +39,10 @@ static int index_both(struct patch_search *search, struct error *error)
     struct patch_body *body = search->body;
     if (patch_image_index(search->image) < 0)
         return error_set(error, "out_of_memory", 0, "not enough memory for the file");
-    for (uint32_t i = 0; !body->hashed && i < body->count; i++)
-        body->lines[i].hash = patch_text_hash(body->lines[i].text);
+    for (uint32_t i = 0; !body->hashed && i < body->count; i++) {
+        struct patch_text text = body->lines[i].text;
+        body->lines[i].hash = patch_text_hash(search->image->loose ? patch_text_loosen(text) : text);
+    }
     body->hashed = true;
     return 0;
 }
@@ -147,6 +150,35 @@ int patch_find(struct patch_search *search, uint32_t fuzz, struct error *error)
             return status;
     }
     return 0;
+}
+
+int patch_find_only(struct patch_search *search, int64_t first, int64_t last, int64_t *other, struct error *error)
+{
+    uint32_t count, work = 0, floor = search->floor;
+    int found = 0;
+    search->head = search->tail = 0;
+    if (!search->side->count)
+        return 0;
+    if (index_both(search, error) < 0)
+        return -1;
+    uint32_t line = rarest_line(search);
+    const uint32_t *places = places_of(search, line, &count);
+    search->floor = 0;
+    for (uint32_t i = lower_bound(places, count, first + line); found < 2 && i < count; i++) {
+        int64_t place = (int64_t)places[i] - line;
+        if (place > last)
+            break;
+        if (fits(search, place))
+            *(found++ ? other : &search->place) = place;
+        work += search->side->count;
+        if (work > CHECK_EVERY && interrupt_check(error) < 0) {
+            found = -1;
+            break;
+        }
+        work = work > CHECK_EVERY ? 0 : work;
+    }
+    search->floor = floor;
+    return found;
 }
 
 uint32_t patch_count_matching(const struct patch_search *search, int64_t place, uint32_t *first)

@@ -21,6 +21,10 @@ struct patch_search {
 // Finds the place with at most fuzz lines of context left out. 1 found, 0 not, -1 and *error: no memory, time is up.
 int patch_find(struct patch_search *search, uint32_t fuzz, struct error *error);
 
+// Finds the only place from first to last, whatever the floor. 1 found; 0 not; 2 there are more, *other is one; -1 and
+// *error: time is up, no memory. A side without lines is nowhere.
+int patch_find_only(struct patch_search *search, int64_t first, int64_t last, int64_t *other, struct error *error);
+
 // The place at which most of the side's lines are found, *matching says how many; -1: none is anywhere, or no memory.
 int64_t patch_find_nearest(struct patch_search *search, uint32_t *matching);
 

@@ -263,6 +263,28 @@ int patch_read_git_header(struct patch_reader *reader, struct patch_file *file, 
     return read_extensions(reader, file, error) < 0 ? -1 : settle(reader, file, error);
 }
 
+bool patch_at_extensions(const struct patch_reader *reader)
+{
+    struct patch_line line;
+    struct patch_reader after = *reader;
+    bool from = false, to = false;
+    while (!patch_at_names(&after) && patch_header_line(&after, &line) && extension_of(line)) {
+        from |= patch_starts(line, "rename from ") || patch_starts(line, "copy from ");
+        to |= patch_starts(line, "rename to ") || patch_starts(line, "copy to ");
+        patch_advance(&after);
+    }
+    return after.at != reader->at && ((from && to) || (patch_at_names(&after) && !from && !to));
+}
+
+int patch_read_bare_git_header(struct patch_reader *reader, struct patch_file *file, struct error *error)
+{
+    *file = (struct patch_file){.line = reader->line, .leniencies = PATCH_NO_GIT_LINE};
+    if (read_extensions(reader, file, error) < 0)
+        return -1;
+    file->git = file->from != NULL;
+    return settle(reader, file, error);
+}
+
 int patch_read_names(struct patch_reader *reader, struct patch_file *file, struct error *error)
 {
     *file = (struct patch_file){.line = reader->line};

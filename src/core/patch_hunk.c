@@ -120,14 +120,19 @@ static bool read_counted(struct patch_reader *reader, const struct patch_hunk *h
     return !more_follows(*reader);
 }
 
+// Whether a body may go on here: in the form of "*** Begin Patch" its lines alone say so.
+static bool is_open(const struct patch_reader *reader, bool begin)
+{
+    return begin || (!patch_at_names(reader) && !patch_at_separator(reader));
+}
+
 // Reads a body as far as its lines are a body's; blank lines at its end are not.
-static void read_all(struct patch_reader *reader, struct counts *counts)
+static void read_all(struct patch_reader *reader, bool begin, struct counts *counts)
 {
     struct patch_line line;
     struct patch_reader last = *reader;
     struct counts kept = {0};
-    while (!patch_at_names(reader) && !(patch_at_separator(reader)) && patch_peek(reader, &line) &&
-           count_line(line, counts)) {
+    while (is_open(reader, begin) && patch_peek(reader, &line) && count_line(line, counts)) {
         bool blank = patch_header_line(reader, &line) && !line.size;
         patch_advance(reader);
         if (blank)
@@ -143,7 +148,24 @@ static void read_all(struct patch_reader *reader, struct counts *counts)
 static bool ends_well(const struct patch_reader *reader)
 {
     struct patch_line line;
-    return !patch_header_line(reader, &line) || !line.size || patch_starts(line, "@@ ") || patch_at_separator(reader);
+    return !patch_header_line(reader, &line) || !line.size || patch_starts(line, "@@") || patch_at_separator(reader);
+}
+
+static int not_ended(const struct patch_reader *reader, struct error *error)
+{
+    return patch_invalid(reader, error, "neither a line of the hunk (' ', '+', '-') nor its end; the diff is damaged");
+}
+
+// Keeps what was seen of the body, from start to the offset end.
+static int end_hunk(struct patch_hunk *hunk, const struct counts *counts, const struct patch_reader *start,
+                    uint32_t end, struct error *error)
+{
+    if (!counts->changes)
+        return patch_invalid(start, error, "the hunk above changes nothing");
+    hunk->body_end = end;
+    hunk->crlf = counts->crlf;
+    hunk->lf = counts->lf;
+    return 0;
 }
 
 int patch_read_hunk(struct patch_reader *reader, const char *diff, struct patch_hunk *hunk, struct error *error)
@@ -158,18 +180,60 @@ int patch_read_hunk(struct patch_reader *reader, const char *diff, struct patch_
     if (!read_counted(reader, hunk, &counts)) {
         *reader = start;
         counts = (struct counts){0};
-        read_all(reader, &counts);
+        read_all(reader, false, &counts);
         if (!ends_well(reader))
-            return patch_invalid(reader, error,
-                                 "neither a line of the hunk (' ', '+', '-') nor its end; the diff is damaged");
+            return not_ended(reader, error);
         hunk->recounted = true;
         hunk->old_count = counts.old;
         hunk->new_count = counts.new;
     }
-    if (!counts.changes)
-        return patch_invalid(&start, error, "the hunk above changes nothing");
-    hunk->body_end = (uint32_t)(reader->at - diff);
-    hunk->crlf = counts.crlf;
-    hunk->lf = counts.lf;
-    return 0;
+    return end_hunk(hunk, &counts, &start, (uint32_t)(reader->at - diff), error);
+}
+
+bool patch_at_bare_hunk(const struct patch_reader *reader)
+{
+    struct patch_line line;
+    if (!patch_header_line(reader, &line) || !patch_starts(line, "@@"))
+        return false;
+    if (line.size > 2 && line.text[2] != ' ')
+        return false;
+    return line.size < 5 || !memchr("+-", line.text[3], 2) || line.text[4] < '0' || line.text[4] > '9';
+}
+
+// Goes past the lines that begin with "@@"; a body may follow without any.
+static void pass_headers(struct patch_reader *reader, bool begin, struct patch_hunk *hunk)
+{
+    struct patch_line line;
+    while (patch_header_line(reader, &line) && (begin ? patch_starts(line, "@@") : patch_at_bare_hunk(reader))) {
+        if (!hunk->header_size)
+            hunk->header_size = (uint32_t)line.size;
+        patch_advance(reader);
+    }
+}
+
+// After the body of a hunk of the form of "*** Begin Patch".
+static bool begins_next(struct patch_reader reader)
+{
+    struct patch_line line;
+    patch_pass_blank(&reader);
+    return !patch_header_line(&reader, &line) || patch_starts(line, "@@") || patch_starts(line, "*** ");
+}
+
+int patch_read_bare_hunk(struct patch_reader *reader, const char *diff, bool begin, struct patch_hunk *hunk,
+                         struct error *error)
+{
+    struct counts counts = {0};
+    struct patch_line line;
+    *hunk = (struct patch_hunk){.header = (uint32_t)(reader->at - diff), .line = reader->line, .by_content = true};
+    pass_headers(reader, begin, hunk);
+    struct patch_reader start = *reader;
+    hunk->body = (uint32_t)(start.at - diff);
+    if (!hunk->header_size && patch_header_line(reader, &line))
+        hunk->header_size = (uint32_t)line.size; // shown in its place
+    read_all(reader, begin, &counts);
+    if (begin ? !begins_next(*reader) : !ends_well(reader))
+        return not_ended(reader, error);
+    hunk->old_count = counts.old;
+    hunk->new_count = counts.new;
+    return end_hunk(hunk, &counts, &start, (uint32_t)(reader->at - diff), error);
 }

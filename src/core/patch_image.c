@@ -60,6 +60,31 @@ bool patch_text_equal(struct patch_text one, struct patch_text other)
     return one.size == other.size && one.newline == other.newline && memcmp(one.text, other.text, one.size) == 0;
 }
 
+// Size without blanks at the end; a CR there stays aside.
+static uint32_t trimmed_size(struct patch_text text, bool *cr)
+{
+    uint32_t size = text.size;
+    *cr = size && text.text[size - 1] == '\r';
+    size -= *cr;
+    while (size && (text.text[size - 1] == ' ' || text.text[size - 1] == '\t'))
+        size--;
+    return size;
+}
+
+struct patch_text patch_text_loosen(struct patch_text text)
+{
+    bool cr;
+    return (struct patch_text){text.text, trimmed_size(text, &cr), true};
+}
+
+bool patch_text_equal_loosely(struct patch_text there, struct patch_text wanted)
+{
+    bool there_cr, wanted_cr;
+    uint32_t size = trimmed_size(there, &there_cr);
+    return size == trimmed_size(wanted, &wanted_cr) && there_cr == wanted_cr && wanted.size <= there.size &&
+           (wanted.newline || !there.newline) && memcmp(there.text, wanted.text, size) == 0;
+}
+
 uint32_t patch_text_hash(struct patch_text text)
 {
     uint64_t hash = text.size * 2 + text.newline, word;
@@ -108,8 +133,10 @@ int patch_image_index(struct patch_image *image)
     image->buckets = calloc((size_t)image->bucket_mask + 2, sizeof *image->buckets);
     if (!image->hashes || !image->places || !image->buckets)
         return -1;
-    for (uint32_t i = 0; i < image->count; i++)
-        image->hashes[i] = patch_text_hash(patch_image_line(image, i));
+    for (uint32_t i = 0; i < image->count; i++) {
+        struct patch_text text = patch_image_line(image, i);
+        image->hashes[i] = patch_text_hash(image->loose ? patch_text_loosen(text) : text);
+    }
     sort_places(image);
     return 0;
 }
@@ -143,6 +170,7 @@ static int read_lines(struct patch_body *body, struct patch_reader reader, enum 
 {
     struct patch_line line;
     body->count = 0;
+    body->bare = false;
     while (patch_take(&reader, &line)) {
         bool bare = !line.size || line.text[0] == '\r'; // context that lost its blank
         if (!bare && line.text[0] == '\\') {
@@ -153,6 +181,7 @@ static int read_lines(struct patch_body *body, struct patch_reader reader, enum 
         struct patch_hunk_line *added = add_line(body);
         if (!added)
             return -1;
+        body->bare |= bare;
         added->kind = bare ? ' ' : line.text[0];
         added->text = make_text(line.text + !bare, line.size - !bare, true, ends);
     }

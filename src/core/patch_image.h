@@ -18,6 +18,7 @@ struct patch_image {
     uint32_t crlf; // lines that end in CR LF
     uint32_t lf;   // in LF alone
     enum patch_ends ends;
+    bool loose; // lines are compared as patch_text_equal_loosely has it
     // The index, made when first needed: line numbers by hash, ascending within one.
     uint32_t *hashes;  // of each line
     uint32_t *buckets; // bucket_mask + 2 offsets into places
@@ -51,6 +52,7 @@ struct patch_body {
     struct patch_hunk_line **pointers; // room for both sides
     struct patch_side old, new;
     bool hashed;
+    bool bare; // a line of context had lost its blank
 };
 
 int patch_image_split(struct patch_image *image, const char *bytes, size_t size);
@@ -58,6 +60,11 @@ int patch_image_index(struct patch_image *image);
 void patch_image_free(struct patch_image *image);
 struct patch_text patch_image_line(const struct patch_image *image, uint32_t number);
 bool patch_text_equal(struct patch_text one, struct patch_text other);
+// Whether a line of a file is the wanted one, but for blanks at its end or the newline that the file's last line lacks.
+bool patch_text_equal_loosely(struct patch_text there, struct patch_text wanted);
+
+// The line as it is hashed where lines are compared loosely.
+struct patch_text patch_text_loosen(struct patch_text text);
 uint32_t patch_text_hash(struct patch_text text);
 
 // The lines of a hunk; body is used again from hunk to hunk.

@@ -82,8 +82,10 @@ bool patch_at_body(const struct patch_reader *reader)
 
 bool patch_at_separator(const struct patch_reader *reader)
 {
-    static const char *const starts[] = {
-        "diff ", "Index: ", "====", "From ", "commit ", "Only in ", "Binary files ", "```", "Property changes on"};
+    static const char *const starts[] = {"diff ",         "Index: ", "====",
+                                         "From ",         "commit ", "Only in ",
+                                         "Binary files ", "```",     "Property changes on",
+                                         "*** End Patch"};
     struct patch_line line;
     if (!patch_header_line(reader, &line))
         return true;
@@ -91,6 +93,15 @@ bool patch_at_separator(const struct patch_reader *reader)
         if (patch_starts(line, starts[i]))
             return true;
     return patch_at_names(reader) || at_signature(reader);
+}
+
+void patch_pass_blank(struct patch_reader *reader)
+{
+    struct patch_line line;
+    for (; patch_header_line(reader, &line); patch_advance(reader))
+        for (size_t i = 0; i < line.size; i++)
+            if (line.text[i] != ' ' && line.text[i] != '\t')
+                return;
 }
 
 int patch_invalid(const struct patch_reader *reader, struct error *error, const char *message)

@@ -27,6 +27,9 @@ bool patch_take(struct patch_reader *reader, struct patch_line *line);
 // Goes past the next line. There is one.
 void patch_advance(struct patch_reader *reader);
 
+// Goes past lines that are empty or blank.
+void patch_pass_blank(struct patch_reader *reader);
+
 bool patch_starts(struct patch_line line, const char *prefix);
 
 // Whether the next line can belong to a hunk: ' ', '+', '-'. Neither headers nor a mail's signature count.

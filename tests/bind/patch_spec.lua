@@ -6,10 +6,25 @@ describe("native.patch", function()
     local parsed = assert(patch.parse("diff --git a/x b/y\nold mode 100644\nnew mode 100755\nrename from x\nrename to y\n" ..
       "diff -u n z\n--- /dev/null\n+++ z\n@@ -0,0 +1 @@\n+z\n"))
     assert.are.same({
-      { action = "renamed", from = "x", to = "y", git = true, may_create = false,
+      { action = "renamed", from = "x", to = "y", git = true, may_create = false, plain = false, whole = false,
         old_mode = 33188, new_mode = 33261, hunks = 0, line = 1 },
-      { action = "created", new_path = "z", git = false, may_create = false, hunks = 1, line = 7 },
+      { action = "created", new_path = "z", git = false, may_create = false, plain = false, whole = false, hunks = 1, line = 7 },
     }, parsed:files())
+  end)
+
+  it("says what liberties it took", function()
+    local parsed = assert(patch.parse("Here:\n```diff\nrename from x\nrename to y\n--- a/x\n+++ b/y\n@@\n a\n-b\n+c\n```\n"))
+    local files = parsed:files()
+    assert.are.same({ "code_fence", "prose" }, files.leniencies)
+    assert.are.same({ "no_git_line", "no_line_numbers" }, files[1].leniencies)
+    local bytes, report = parsed:apply(1, "a \nb")
+    assert.are.equal("a \nc", bytes)
+    assert.are.same({ "no_git_line", "no_line_numbers", "trailing_blanks", "final_newline" }, report.leniencies)
+    parsed = assert(patch.parse("*** Begin Patch\n*** Delete File: a/x\n*** End Patch\n"))
+    files = parsed:files()
+    assert.are.same({ "begin_patch" }, files.leniencies)
+    assert.is_true(files[1].plain and files[1].whole)
+    assert.is_nil(files[1].leniencies)
   end)
 
   it("applies them to bytes, as often as asked", function()

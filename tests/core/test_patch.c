@@ -178,7 +178,7 @@ static void survives_absurd_numbers(void **state)
     gives(X "@@ -1,2147483648 +1,2147483648 @@\n-a\n+b\n", "a\n", "b\n");
     refuses(X "@@ -2147483648,0 +1 @@\n+b\n", "a\n", "adds after line 2147483648");
     refuses(X "@@ -1,1 +1,-1 @@\n-a\n+b\n", "a\n", "a hunk begins with");
-    refuses(X "@@ ... @@\n-a\n+b\n", "a\n", "a hunk begins with");
+    refuses(X "@@ -1 @@\n-a\n+b\n", "a\n", "a hunk begins with");
 }
 
 static void refuses_what_is_no_unified_diff(void **state)

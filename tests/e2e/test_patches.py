@@ -110,6 +110,36 @@ class Patches(sba.SandboxCase):
         step = self.apply(CHANGE.format("fifo", "1", "2"))
         self.assertEqual(step["error_code"], "not_a_file", step)
 
+    def test_takes_what_models_write(self):
+        self.put("x.md", "# T\n```c\nold\n```\nend"), self.put("y", b"1 \r\n2\r\n")
+        files = self.accepted("Sure:\n```diff\n--- a/x.md\n+++ b/x.md\n@@ ... @@\n ```c\n-old\n+new\n ```\n end\n```\n")
+        self.assertEqual(files[0]["leniencies"], ["no_line_numbers", "final_newline"])
+        step = self.apply("*** Begin Patch\n*** Update File: y\n@@\n 1\n-2\n+3\n*** Add File: d/n\n+n\n*** End Patch")
+        self.assertEqual(step["result"]["leniencies"], ["begin_patch"], step)
+        self.assertEqual(step["result"]["files"][0]["leniencies"], ["no_line_numbers", "trailing_blanks"])
+        self.assertIn("read leniently: begin patch", step["output"])
+        self.assertEqual(tree(self.workspace), {"x.md": b"# T\n```c\nnew\n```\nend", "y": b"1 \r\n3\r\n", "d/n": b"n\n"})
+
+    def test_begin_patch_is_as_safe(self):
+        self.put("x", "1\n2\n1\n")
+        (self.workspace / "out").symlink_to(self.root)
+        form = "*** Begin Patch\n{}\n*** End Patch\n"
+        for name in ("../x", "/etc/x", "out/x", "d/../../x", '"\\056\\056/x"'):
+            with self.subTest(name):
+                self.refused(form.format(f"*** Add File: {name}\n+1"), "path_escape", "path escapes workspace")
+                self.refused(form.format(f"*** Delete File: {name}"), "path_escape", "path escapes workspace")
+                self.refused(form.format(f"*** Update File: x\n*** Move to: {name}"), "path_escape", "path escapes workspace")
+        self.refused(form.format("*** Add File: .git/hooks/x\n+1"), "invalid_patch", ".git")
+        self.refused(form.format("*** Update File: n\n@@\n-1\n+2"), "not_found", "n")
+        self.refused(form.format("*** Add File: n\n+1\n*** Update File: x\n@@\n-1\n+2"), "patch_ambiguous", "line 1 as at line 3")
+        self.refused("```\n*** Begin Patch\n*** Update File: x\n@@\n-2\n+3\n", "invalid_patch", "cut off")
+        self.refused("```diff\n--- a/x\n+++ b/x\n@@\n-2\n+3\n", "invalid_patch", "cut off")
+        many = "".join(f"{i}\n" for i in range(100000))
+        self.put("many", many)
+        hunks = "\n".join(f"@@\n-{i}\n+{i}!" for i in range(0, 100000, 2))
+        self.assertEqual(self.accepted(form.format("*** Update File: many\n" + hunks))[0]["hunks"], 50000)
+        self.assertEqual(tree(self.workspace)["many"].count(b"!"), 50000)
+
     def test_dry_run_needs_no_right_to_write(self):
         self.put("x", "1\n")
         self.workspace.chmod(0o555)

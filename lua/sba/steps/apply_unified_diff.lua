@@ -3,8 +3,10 @@
 --
 -- Several parts for one file apply one after the other. As git has it, a copy takes what was there before the diff, and a
 -- rename may go to where another file is about to leave, so files can be swapped. A link is changed only by a part of
--- mode 120000, and nothing is read or written through one.
+-- mode 120000, and nothing is read or written through one. What models write instead of a diff is read by native.patch, which
+-- says what liberties it took; they stand in the result.
 
+local json = require "native.json"
 local names = require "sba.util.patch_names"
 local overlay = require "sba.util.overlay"
 local patch = require "native.patch"
@@ -92,7 +94,9 @@ function actions.deleted(change, files)
   if not before then return nil, failure end
   local entry, report = changed(change, before)
   if not entry then return nil, report end
-  if entry.bytes ~= "" then
+  if change.file.whole then
+    report.removed = select(2, entry.bytes:gsub("[^\n]*\n", "")) + (entry.bytes:find("[^\n]$") and 1 or 0)
+  elseif entry.bytes ~= "" then
     return fail("patch_mismatch", "it is to be deleted, but has %d bytes more than the diff takes away", #entry.bytes)
   end
   files:remove(change.old)
@@ -148,7 +152,7 @@ function actions.copied(change, files)
 end
 
 function actions.renamed(change, files)
-  if not files:known(change.old) and files:exists(change.new) and change.file.hunks > 0 then
+  if not change.file.plain and not files:known(change.old) and files:exists(change.new) and change.file.hunks > 0 then
     change.action = "modified" -- renamed already, as patch has it: only the content is to change
     return actions.modified(change, files)
   end
@@ -186,6 +190,10 @@ local function about(change, failure)
   return nil, { code = failure.code, message = printable.line(message) }
 end
 
+local function list(leniencies)
+  return leniencies and setmetatable(leniencies, json.array_metatable)
+end
+
 local function entry_of(change, report)
   return {
     path = change.action == "deleted" and change.old or change.new,
@@ -194,11 +202,17 @@ local function entry_of(change, report)
     hunks = report.hunks, added = report.added, removed = report.removed, offset = report.offset, fuzz = report.fuzz,
     recounted = report.recounted > 0 and report.recounted or nil,
     line_ends = report.line_ends,
+    leniencies = list(report.leniencies or change.file.leniencies),
   }
 end
 
 local function counted(count, noun)
   return ("%d %s%s"):format(count, noun, count == 1 and "" or "s")
+end
+
+---"read leniently: code fence, prose"
+local function taken(leniencies)
+  return "read leniently: " .. table.concat(leniencies, ", "):gsub("_", " ")
 end
 
 ---"modified src/a.c: 2 hunks, +3 -1 (offset 4, fuzz 1)"
@@ -211,15 +225,16 @@ local function line_of(entry)
   note(entry.fuzz > 0, "fuzz %d", entry.fuzz)
   note(entry.recounted, "%s recounted", counted(entry.recounted or 0, "hunk"))
   note(entry.line_ends, "line ends made %s", (entry.line_ends or ""):upper())
+  note(entry.leniencies, "%s", entry.leniencies and taken(entry.leniencies))
   local from = entry.old_path and entry.old_path .. " to " or ""
   local line = ("%s %s%s"):format(entry.action:gsub("_", " "), from, entry.path)
   if entry.hunks > 0 then line = ("%s: %s, +%d -%d"):format(line, counted(entry.hunks, "hunk"), entry.added, entry.removed) end
   return printable.line(line .. (#notes > 0 and " (" .. table.concat(notes, ", ") .. ")" or ""))
 end
 
-local function changes_of(parsed)
+local function changes_of(parsed, described)
   local changes = {}
-  for index, file in ipairs(parsed:files()) do
+  for index, file in ipairs(described) do
     changes[index] = { parsed = parsed, index = index, file = file, action = file.action }
   end
   return changes
@@ -263,7 +278,8 @@ local function run(arguments, job_context)
   if not parsed then return nil, failure end
   local files <close> = overlay.new(job_context.workspace, not arguments.dry_run)
   local results
-  results, failure = apply_all(changes_of(parsed), files, arguments.strip)
+  local described = parsed:files()
+  results, failure = apply_all(changes_of(parsed, described), files, arguments.strip)
   if not results then return nil, failure end
   if not arguments.dry_run then
     local good
@@ -272,11 +288,17 @@ local function run(arguments, job_context)
   end
   local lines = {}
   for i, entry in ipairs(results) do lines[i] = line_of(entry) end
+  if described.leniencies then lines[#lines + 1] = "(" .. taken(described.leniencies) .. ")" end
   if arguments.dry_run then lines[#lines + 1] = "(dry run: nothing was written)" end
-  return { files = results, dry_run = arguments.dry_run or nil }, table.concat(lines, "\n") .. "\n"
+  local result = { files = results, leniencies = list(described.leniencies), dry_run = arguments.dry_run or nil }
+  return result, table.concat(lines, "\n") .. "\n"
 end
 
 local count = { type = "integer", minimum = 0 }
+
+local function leniencies_schema(description, ...)
+  return { type = "array", minItems = 1, items = { type = "string", enum = { ... } }, description = description }
+end
 
 return {
   name = "apply_unified_diff",
@@ -290,7 +312,8 @@ return {
       diff = {
         type = "string",
         description = "A unified diff of one or more files, as diff -u and git diff write it: --- a/FILE, +++ b/FILE, @@ -1,3 +1,4 @@ " ..
-          "and lines that begin with ' ', '+' or '-'. /dev/null stands for a file that is new or goes; git's renames, copies, modes count.",
+          "and lines that begin with ' ', '+' or '-'. /dev/null stands for a file that is new or goes; git's renames, copies, modes " ..
+          "count. The form *** Begin Patch ... *** End Patch is taken too.",
       },
       strip = {
         type = "integer",
@@ -303,7 +326,7 @@ return {
   result = {
     type = "object",
     required = { "files" },
-    order = { "files", "dry_run" },
+    order = { "files", "leniencies", "dry_run" },
     additionalProperties = false,
     properties = {
       files = {
@@ -311,7 +334,8 @@ return {
         items = {
           type = "object",
           required = { "path", "action", "hunks", "added", "removed", "offset", "fuzz" },
-          order = { "path", "old_path", "action", "hunks", "added", "removed", "offset", "fuzz", "recounted", "line_ends" },
+          order = { "path", "old_path", "action", "hunks", "added", "removed", "offset", "fuzz", "recounted", "line_ends",
+            "leniencies" },
           additionalProperties = false,
           properties = {
             path = { type = "string" },
@@ -324,9 +348,13 @@ return {
             fuzz = { type = "integer", minimum = 0, maximum = 2, description = "Lines of context left out at an end of a hunk, at most." },
             recounted = { type = "integer", minimum = 1, description = "Hunks whose @@ line had wrong counts." },
             line_ends = { type = "string", enum = { "crlf", "lf" }, description = "The file's, which the diff's lines were given." },
+            leniencies = leniencies_schema("What of the diff was not as git writes it, where only one place fits.",
+              "no_git_line", "no_line_numbers", "blank_lines", "trailing_blanks", "final_newline"),
           },
         },
       },
+      leniencies = leniencies_schema("What stood around the diff, or that it was of another form.",
+        "code_fence", "prose", "begin_patch"),
       dry_run = { type = "boolean", description = "True where nothing was written." },
     },
   },

@@ -2,7 +2,7 @@
 -- Which files of the workspace the names in a diff stand for: how many leading folders to strip.
 --
 -- With strip given, as many as it says (one less from the names of "rename from" and the like, which have no prefix).
--- Without, each file of the diff decides for itself:
+-- Names of the form of "*** Begin Patch" have no prefix either. Without strip, each file of the diff decides for itself:
 --   two names that differ in the first folder alone (a/x and b/x, old/x and new/x): one;
 --   the same name twice: none, unless only the name without its first folder is there;
 --   one name alone (the other is /dev/null): one if its first folder is a, b or what the pairs of this diff lose, else none.
@@ -83,7 +83,7 @@ end
 ---@return { old: string?, new: string? }|nil, native.failure?
 function patch_names.resolve(file, count, prefixes, exists)
   local old, new = file.from or file.old_path, file.to or file.new_path
-  if file.from then
+  if file.from or file.plain then
     count = count and math.max(count - 1, 0) or 0
   else
     count = count or found_strip(file, prefixes, exists)

@@ -186,6 +186,47 @@ describe("the step apply_unified_diff", function()
     refused("invalid_patch", "a patch may not change what is in .git", "diff --git a/x b/.git\nrename from x\nrename to .git\n")
   end)
 
+  local function begin(...)
+    return "*** Begin Patch\n" .. table.concat({ ... }, "\n") .. "\n*** End Patch\n"
+  end
+
+  it("takes what models write, and says so", function()
+    put { x = "a \nb\nc", ["a/y"] = "1\n", gone = "1\n2", old = "o\n" }
+    local result, text = run("Here it is:\n\n```diff\n--- a/x\n+++ b/x\n@@\n a\n-b\n+B\n c\n```\nDone.\n")
+    assert.are.equal('{"files":[{"path":"x","action":"modified","hunks":1,"added":1,"removed":1,"offset":0,"fuzz":0,' ..
+      '"leniencies":["no_line_numbers","trailing_blanks","final_newline"]}],"leniencies":["code_fence","prose"]}',
+      json.encode(result, step.result))
+    assert.are.equal("modified x: 1 hunk, +1 -1 (read leniently: no line numbers, trailing blanks, final newline)\n" ..
+      "(read leniently: code fence, prose)\n", text)
+    result = assert(run(begin("*** Update File: a/y", "@@", "-1", "+2", "*** Delete File: gone", "*** Add File: b/new", "+n",
+      "*** Update File: old", "*** Move to: s/moved", "@@", "-o", "+O", "*** Update File: a/y", "@@", "-2", "+3", "*** Add File: void")))
+    assert.are.same({ "begin_patch" }, setmetatable(result.leniencies, nil))
+    assert.are.equal(2, result.files[2].removed)
+    assert.are.same({ x = "a \nB\nc", ["a/y"] = "3\n", ["b/new"] = "n\n", ["s/moved"] = "O\n", void = "" }, all())
+    result = assert(run("rename from x\nrename to z\n"))
+    assert.are.same({ "no_git_line" }, setmetatable(result.files[1].leniencies, nil))
+  end)
+
+  it("keeps all of its refusals for them", function()
+    put { x = "a\nb\na\n", y = "1\n" }
+    refused("path_escape", "path escapes workspace", begin("*** Add File: ../x", "+1"))
+    refused("path_escape", "path escapes workspace", begin("*** Add File: /etc/x", "+1"))
+    refused("path_escape", "path escapes workspace", begin("*** Update File: y", "*** Move to: /etc/x"))
+    refused("path_escape", "path escapes workspace", begin("*** Update File: y", "*** Move to: s/../../x", "@@", "-1", "+2"))
+    refused("path_escape", "path escapes workspace", begin("*** Delete File: ../x"))
+    refused("invalid_patch", "in .git", begin("*** Add File: .git/hooks/pre-commit", "+1"))
+    refused("not_found", "n: no such file", begin("*** Update File: n", "@@", "-1", "+2"))
+    refused("not_found", "n: no such file", begin("*** Delete File: n"))
+    refused("not_found", "n: no such file", begin("*** Update File: n", "*** Move to: y", "@@", "-1", "+2"))
+    refused("not_found", "y: no such file", begin("*** Delete File: y", "*** Update File: y", "@@", "-1", "+2"))
+    refused("already_exists", "x is there already", begin("*** Update File: y", "*** Move to: x"))
+    refused("already_exists", "x is there already", begin("*** Add File: x", "+1"))
+    refused("already_applied", "y: the change is already there", begin("*** Add File: y", "+1"))
+    refused("patch_ambiguous", "x: hunk 1 of 1", begin("*** Update File: y", "@@", "-1", "+2", "*** Update File: x", "@@", "-a", "+A"))
+    refused("patch_ambiguous", "at line 1 as at line 3", "--- a/x\n+++ b/x\n@@ ... @@\n-a\n+A\n")
+    refused("invalid_patch", "cut off", "*** Begin Patch\n*** Update File: y\n@@\n-1\n+2\n")
+  end)
+
   it("takes names with line ends, and shows them on one line", function()
     assert(run("--- /dev/null\n+++ \"b/x\\ny\\rz\"\n@@ -0,0 +1 @@\n+1\n"))
     assert.are.equal("1\n", assert(folder:read("x\ny\rz")).content)

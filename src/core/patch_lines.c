@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finding a hunk by its lines alone, see patch_lines.h.
+#include "core/patch_lines.h"
+
+#include "core/interrupt.h"
+#include "core/patch_complain.h"
+
+#include <string.h>
+
+struct range {
+    int64_t first, last; // places
+};
+
+static struct patch_text trim(struct patch_text text)
+{
+    while (text.size && memchr(" \t\r", text.text[text.size - 1], 3))
+        text.size--;
+    for (; text.size && memchr(" \t", text.text[0], 2); text.size--)
+        text.text++;
+    return text;
+}
+
+static bool has_word(struct patch_text text)
+{
+    for (uint32_t i = 0; i < text.size; i++) {
+        char lower = (char)(text.text[i] | 32);
+        if ((lower >= 'a' && lower <= 'z') || (text.text[i] >= '0' && text.text[i] <= '9'))
+            return true;
+    }
+    return false;
+}
+
+// What an @@ line names: "@@ text", "@@ text @@" or "@@ ... @@ text". Size 0: nothing.
+static struct patch_text named_by(struct patch_line line)
+{
+    struct patch_text text = trim((struct patch_text){line.text + 2, (uint32_t)line.size - 2, true});
+    const char *mark = memmem(text.text, text.size, "@@", 2);
+    if (mark) {
+        struct patch_text after =
+            trim((struct patch_text){mark + 2, (uint32_t)(text.text + text.size - mark) - 2, true});
+        text = after.size ? after : trim((struct patch_text){text.text, (uint32_t)(mark - text.text), true});
+    }
+    return has_word(text) ? text : (struct patch_text){0};
+}
+
+// The only line in range that is the text or, where none is, the only one that begins with it; -1.
+static int64_t find_named(const struct patch_image *image, struct range range, struct patch_text text)
+{
+    int64_t same = -1, begins = -1;
+    uint32_t all_same = 0, all_begin = 0;
+    for (int64_t i = range.first; i <= range.last && i < image->count; i++) {
+        struct patch_text there = trim(patch_image_line(image, (uint32_t)i));
+        if (there.size < text.size || memcmp(there.text, text.text, text.size) != 0)
+            continue;
+        if (there.size == text.size && !all_same++)
+            same = i;
+        if (!all_begin++)
+            begins = i;
+    }
+    if (all_same)
+        return all_same == 1 ? same : -1;
+    return all_begin == 1 ? begins : -1;
+}
+
+static uint32_t indent_of(struct patch_text text)
+{
+    uint32_t indent = 0;
+    while (indent < text.size && memchr(" \t", text.text[indent], 2))
+        indent++;
+    return indent;
+}
+
+// What belongs to a line: all below it that is indented more, and braces that are not.
+static int64_t last_below(const struct patch_image *image, int64_t line, int64_t last)
+{
+    uint32_t indent = indent_of(patch_image_line(image, (uint32_t)line));
+    int64_t i = line + 1;
+    for (; i <= last && i < image->count; i++) {
+        struct patch_text there = patch_image_line(image, (uint32_t)i);
+        uint32_t deep = indent_of(there);
+        if (trim(there).size && (deep < indent || (deep == indent && !memchr("{})]", there.text[deep], 4))))
+            break;
+    }
+    return i - 1;
+}
+
+// Narrows the range to what belongs to the lines that the hunk's @@ lines name, each within the one before.
+static bool narrow(const struct patch *patch, const struct patch_hunk *hunk, const struct patch_image *image,
+                   struct range *range)
+{
+    struct patch_reader reader = {patch->diff + hunk->header, patch->diff + hunk->body, 1};
+    struct patch_line line;
+    bool named = false;
+    for (; patch_header_line(&reader, &line); patch_advance(&reader)) {
+        struct patch_text text = named_by(line);
+        if (!text.size)
+            continue;
+        int64_t at = find_named(image, *range, text);
+        if (at < 0)
+            return false;
+        *range = (struct range){at, last_below(image, at, range->last)};
+        named = true;
+    }
+    return named;
+}
+
+static struct range range_of(const struct patch_hunk *hunk, const struct patch_search *search)
+{
+    const struct patch_side *side = search->side;
+    struct range range = {0, (int64_t)search->image->count - side->count};
+    if (hunk->at_end || (!hunk->by_content && side->suffix < side->prefix))
+        range.first = range.last;
+    if (!hunk->by_content && side->prefix < side->suffix && hunk->old_start <= 1)
+        range.last = 0;
+    return range;
+}
+
+// 1, 0 or -1 as patch_find_by_lines.
+static int find_place(const struct patch *patch, const struct patch_file *file, uint32_t number,
+                      struct patch_search *search, struct error *error)
+{
+    const struct patch_hunk *hunk = &patch->hunks[file->first_hunk + number];
+    struct range range = range_of(hunk, search);
+    int64_t other, none;
+    if (range.first < 0 || range.last < range.first)
+        return 0;
+    int status = patch_find_only(search, range.first, range.last, &other, error);
+    if (status < 2)
+        return status;
+    int64_t place = search->place;
+    if (interrupt_check(error) < 0)
+        return -1;
+    if (hunk->by_content && narrow(patch, hunk, search->image, &range)) {
+        status = patch_find_only(search, range.first, range.last - search->side->count + 1, &none, error);
+        if (status < 2 && status)
+            return status;
+    }
+    return patch_complain_ambiguous(patch, file, number, place, other, error);
+}
+
+// What the loose comparison overlooked.
+static unsigned differences(const struct patch_search *search)
+{
+    unsigned found = 0;
+    for (uint32_t i = 0; i < search->side->count; i++) {
+        struct patch_text there = patch_image_line(search->image, (uint32_t)(search->place + i));
+        struct patch_text wanted = search->side->lines[i]->text;
+        found |= there.size != wanted.size ? PATCH_TRAILING_BLANKS : 0u;
+        found |= there.newline != wanted.newline ? PATCH_FINAL_NEWLINE : 0u;
+    }
+    return found;
+}
+
+static int find_loosely(const struct patch *patch, const struct patch_file *file, uint32_t number,
+                        struct patch_search *search, struct patch_image *loose, unsigned *leniencies,
+                        struct error *error)
+{
+    struct patch_image *exact = search->image;
+    if (!loose->loose) {
+        *loose = *exact;
+        loose->hashes = loose->buckets = loose->places = NULL;
+        loose->loose = true;
+    }
+    search->image = loose;
+    search->body->hashed = false;
+    int status = find_place(patch, file, number, search, error);
+    if (status > 0)
+        *leniencies |= differences(search);
+    search->body->hashed = false;
+    search->image = exact;
+    return status;
+}
+
+// Whether lines are added, and with them the hunk's lines stand where those without them were found, or anywhere.
+static bool is_there(const struct patch_search *search, const struct patch_hunk *hunk, bool found)
+{
+    uint32_t first;
+    struct patch_search after = *search;
+    struct error error = {0};
+    after.side = &search->body->new;
+    after.start = hunk->new_start;
+    if (hunk->new_count == 0 || after.side->prefix == after.side->count)
+        return false;
+    if (found)
+        return patch_count_matching(&after, search->place, &first) == after.side->count;
+    bool there = patch_find(&after, 0, &error) > 0;
+    error_clear(&error);
+    return there;
+}
+
+// A hunk that only adds, without a line around: at the end where it says so, and into an empty file.
+static int find_bare_addition(const struct patch_hunk *hunk, struct patch_search *search, struct error *error)
+{
+    search->place = search->image->count;
+    if (hunk->at_end || !search->image->count)
+        return 1;
+    return error_set(error, "patch_mismatch", 0,
+                     "the hunk at line %u of the diff only adds lines and has neither line numbers nor lines around "
+                     "it: where do they belong?",
+                     hunk->line);
+}
+
+int patch_find_by_lines(const struct patch *patch, const struct patch_file *file, uint32_t number,
+                        struct patch_search *search, struct patch_image *loose, unsigned *leniencies,
+                        struct error *error)
+{
+    const struct patch_hunk *hunk = &patch->hunks[file->first_hunk + number];
+    int status = 0;
+    if (hunk->by_content && !search->side->count)
+        return find_bare_addition(hunk, search, error);
+    if (hunk->by_content)
+        status = find_place(patch, file, number, search, error);
+    else if (is_there(search, hunk, false))
+        return 0;
+    if (!status)
+        status = find_loosely(patch, file, number, search, loose, leniencies, error);
+    if (status > 0 && search->place < search->floor)
+        return 0;
+    if (status > 0 && hunk->by_content && is_there(search, hunk, true))
+        return 0;
+    return status;
+}
+
+void patch_lines_free(struct patch_image *loose)
+{
+    loose->starts = NULL; // the image's own
+    patch_image_free(loose);
+}
