@@ -149,10 +149,11 @@ static int apply_hunk(struct application *application, uint32_t number, struct e
 // Whether some line of the file's hunks ends in this way.
 static bool has_ends(const struct patch *patch, const struct patch_file *file, bool crlf)
 {
-    const struct patch_hunk *hunks = &patch->hunks[file->first_hunk];
-    for (uint32_t i = 0; i < file->hunk_count; i++)
-        if (crlf ? hunks[i].crlf : hunks[i].lf)
+    for (uint32_t i = 0; i < file->hunk_count; i++) {
+        const struct patch_hunk *hunk = &patch->hunks[file->first_hunk + i];
+        if (crlf ? hunk->crlf : hunk->lf)
             return true;
+    }
     return false;
 }
 
