@@ -15,7 +15,6 @@ local function words()
 end
 
 local MAJOR = "1"
-local ERRORS_IN_MESSAGE = 3
 
 ---@class sba.job
 ---@field protocol_version string
@@ -31,7 +30,7 @@ local ERRORS_IN_MESSAGE = 3
 
 ---@class sba.job.failure
 ---@field code "schema_validation"
----@field message string one line: the first errors and how many more
+---@field message string one line: all errors, or the first hundred and how many more
 ---@field errors sba.schema.errors
 ---@field job_id string what could be read, else CYNODE_JOB_ID, else ""
 ---@field task_id string likewise CYNODE_TASK_ID
@@ -119,7 +118,7 @@ end
 
 local function message_of(errors)
   local lines = {}
-  for i = 1, math.min(#errors, ERRORS_IN_MESSAGE) do lines[i] = schema.line(errors[i]) end
+  for i = 1, #errors do lines[i] = schema.line(errors[i]) end
   local more = errors.total - #lines
   return "the job is not valid: " .. table.concat(lines, "; ") .. (more > 0 and ("; and %d more"):format(more) or "")
 end

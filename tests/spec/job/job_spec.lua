@@ -168,10 +168,11 @@ describe("job.parse", function()
     assert.are.same({ "", "" }, ids("", {}))
   end)
 
-  it("says the first errors in one line and counts the others", function()
+  it("says all errors in one line", function()
     local _, failure = lines_of("{}")
     assert.are.equal("the job is not valid: /protocol_version: is missing; expected a string; /job_id: is missing; "
-      .. "expected a non-empty string; /task_id: is missing; expected a non-empty string; and 2 more", failure.message)
+      .. "expected a non-empty string; /task_id: is missing; expected a non-empty string; /constraints: is missing; "
+      .. "expected an object; /steps: is missing; expected an array (only a job of agent_inference may leave it out)", failure.message)
     assert.are.equal("schema_validation", failure.code)
     _, failure = lines_of("{'a'}")
     assert.are.equal("the job is not valid: (job): line 1, column 2: expected a member name in double quotes, found '''", failure.message)
