@@ -285,9 +285,10 @@ int process_run(const struct process_options *options, struct process_outcome *o
     run.next_tick = run.started + options->tick_interval;
     if (children_watch(error) < 0)
         return -1;
-    children_reap(NULL);
-    if (children_any())
+    if (children_any()) {
+        children_reap(NULL);
         children_of(getpid(), 0, &run.spared);
+    }
     if (start(&run, error) < 0)
         return -1;
     if (!options->input || options->input_size == 0)
