@@ -79,6 +79,7 @@ local function accept(run) return require "sba.run.accept" (run) end
 
 local function work(run)
   if run.history and run.history.result then return true end
+  if run.steps and #run.steps == 0 then return true end
   local way = run.steps and require "sba.run.direct" or require "sba.run.agent"
   local failure = way.run(run)
   return not failure, failure

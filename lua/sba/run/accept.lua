@@ -3,7 +3,6 @@
 -- `interrupted`. What is missing here ends the job before anything has run.
 
 local checkpoint = require "sba.result.checkpoint"
-local describe = require "sba.run.describe"
 local emit = require "sba.result.emit"
 local file = require "native.file"
 local interrupt = require "native.interrupt"
@@ -32,7 +31,7 @@ end
 
 --- Takes what an earlier run left; returns why it cannot. Nothing there: the job begins anew, and the log says so.
 local function read_history(run, path)
-  local history, failure = journal.read(path, {
+  local history, failure = require "sba.run.history".read(path, {
     job_sha256 = run.job_sha256, steps = run.steps,
   })
   if failure then return { code = "schema_validation", message = "cannot resume: " .. failure.message } end
@@ -111,7 +110,7 @@ end
 
 local function open_todo(run)
   run.todo = todo.new()
-  run.todo:fill(run.job, describe)
+  run.todo:fill(run.job, #run.job.steps > 0 and require "sba.run.describe" or nil)
   run.record.todo = run.todo
 end
 
@@ -155,7 +154,7 @@ local function open_files(run)
   end
   if run.settings.replay then
     -- Before the journal is opened anew: it may be the recording.
-    local recording, failure = journal.recording(run.settings.replay, run.job_sha256)
+    local recording, failure = require "sba.run.history".recording(run.settings.replay, run.job_sha256)
     if not recording then
       return nil, { code = "schema_validation", message = "cannot replay: " .. failure.message }
     end

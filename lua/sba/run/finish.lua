@@ -2,7 +2,6 @@
 -- The end of a job, however it came: nothing of it is left alive, its artifacts are listed, its result is written.
 
 local array = require "sba.util.json".array
-local direct = require "sba.run.direct"
 local emit = require "sba.result.emit"
 local exit = require "sba.util.exit"
 local failures = require "sba.result.failure"
@@ -85,7 +84,7 @@ local function attempt(run, part)
 end
 
 local function skip_rest(run)
-  if run.accepted and run.steps then direct.skip_rest(run) end
+  if run.accepted and run.steps and #run.steps > 0 then require "sba.run.direct".skip_rest(run) end
 end
 
 local function finish_todo(run)

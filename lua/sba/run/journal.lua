@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- journal.jsonl beside the result: what was done, a line at a time, each appended in one write before it takes effect.
--- It is what --resume goes on from.
+-- It is what --resume goes on from; history.lua reads it.
 --
 --   {"event":"job","job_sha256",...}              first line: which job
 --   {"event":"step.started","index","id","type"}  before the step does anything
@@ -13,13 +13,11 @@
 local file = require "native.file"
 local interrupt = require "native.interrupt"
 local json = require "native.json"
-local array, read_json = require "sba.util.json".array, require "sba.util.json".decode
+local array = require "sba.util.json".array
 
 local journal = {}
 journal.__index = journal
 
-local LIMIT <const> = 1 << 40 -- bytes; what one run could write, another must be able to read
-local DEPTH <const> = 90 -- of JSON; a job's own depth and what a result adds
 local ENTRY_PREFIX <const> = '{"event":"step.finished","entry":'
 local line_schema = { order = { "event", "at", "job_sha256", "protocol_version", "job_id", "task_id", "started_wall" } }
 
@@ -101,123 +99,6 @@ end
 function journal:close()
   if self.log then self.log:close() end
   self.log = nil
-end
-
----@class journal.history what an earlier run did
----@field started_wall integer
----@field entries table<integer, { text: string, entry: table }> of finished steps, by index from 1
----@field begun table<integer, boolean> steps that had begun and not ended
----@field result? table the result's fields without steps; the job was over
----@field exchanges { messages?: table[], reply: table }[] with the model, in order
----@field session? { model: string, context_length: integer }
-
-local readers = {}
-
-function readers.job(history, line, _, expected)
-  if history.started_wall then return "a second job begins" end
-  if line.job_sha256 ~= expected.job_sha256 then return "it is of another job" end
-  if math.type(line.started_wall) ~= "integer" then return "started_wall is missing" end
-  history.started_wall = line.started_wall
-end
-
-readers["job.resumed"] = function() end
-
---- The step of a line, where it is the next one. In an agent's job the model says which steps there are.
-local function next_step(history, about, expected)
-  local index = math.type(about.index) == "integer" and about.index + 1 or 0
-  if index ~= #history.entries + 1 then return nil, "the step is not the next one" end
-  if not expected.steps then return index end
-  local step = expected.steps[index]
-  if not step or step.id ~= about.id or step.type ~= about.type then return nil, "the job has no such step" end
-  return index
-end
-
-readers["step.started"] = function(history, line, _, expected)
-  local index, reason = next_step(history, line, expected)
-  if not index then return reason end
-  history.begun[index] = true
-end
-
-readers["step.finished"] = function(history, line, text, expected)
-  local entry = line.entry
-  if type(entry) ~= "table" or text:sub(1, #ENTRY_PREFIX) ~= ENTRY_PREFIX then return "its entry is missing" end
-  local index, reason = next_step(history, entry, expected)
-  if not index then return reason end
-  if not history.begun[index] and entry.status ~= "skipped" then return "the step had not begun" end
-  history.begun[index] = nil
-  history.entries[index] = { text = text:sub(#ENTRY_PREFIX + 1, -2), entry = entry }
-end
-
-readers["model.session"] = function(history, line)
-  if type(line.model) ~= "string" or math.type(line.context_length) ~= "integer" then return "the model is missing" end
-  history.session = { model = line.model, context_length = line.context_length }
-end
-
-readers["model.exchange"] = function(history, line)
-  if type(line.reply) ~= "table" then return "its reply is missing" end
-  table.insert(history.exchanges, { messages = line.messages, reply = line.reply })
-end
-
-readers["job.finished"] = function(history, line, _, expected)
-  if type(line.result) ~= "table" then return "its result is missing" end
-  if expected.steps and #history.entries ~= #expected.steps then return "steps are missing" end
-  history.result = line.result
-end
-
---- Reads one line into the history; returns why it cannot.
-local function read_line(history, text, expected)
-  local line, failure = read_json(text, { size = #text, depth = DEPTH })
-  if failure then return failure.message end
-  local reader = type(line) == "table" and readers[line.event]
-  if not reader then return "it is no event of a journal" end
-  if not history.started_wall and line.event ~= "job" then return "the journal does not begin with its job" end
-  if history.result then return "the job was over" end
-  return reader(history, line, text, expected)
-end
-
---- Reads what an earlier run left. A torn last line does not count.
----@param path string
----@param expected { job_sha256: string, steps?: table[] } steps: of a direct job
----@return journal.history? history, native.failure? failure nil without failure: there is nothing to go on from
-function journal.read(path, expected)
-  local bytes, failure = file.read(path, LIMIT)
-  if not bytes then return nil, failure.code ~= "not_found" and failure or nil end
-  local history, number = { entries = {}, begun = {}, exchanges = {} }, 0
-  for text in bytes:gmatch("([^\n]*)\n") do
-    number = number + 1
-    local reason = read_line(history, text, expected)
-    if reason then
-      local message = ("the journal %s does not fit, line %d: %s; without --resume the job begins anew"):format(path, number, reason)
-      return nil, { code = "invalid_journal", message = message }
-    end
-  end
-  return number > 0 and history or nil
-end
-
-local function read_recorded(recording, text, job_sha256)
-  local line, failure = read_json(text, { size = #text, depth = DEPTH })
-  if type(line) ~= "table" then return failure and failure.message or "it is no event of a journal" end
-  if line.event == "job" and line.job_sha256 ~= job_sha256 then return "it is of another job" end
-  local reader = (line.event == "model.session" or line.event == "model.exchange") and readers[line.event]
-  return reader and reader(recording, line) or nil
-end
-
---- Reads the conversation of a journal, or a script of one: lines of model.exchange, each with a reply at least.
----@param path string
----@param job_sha256 string
----@return { exchanges: table[], session?: table }? recording, native.failure? failure
-function journal.recording(path, job_sha256)
-  local bytes, failure = file.read(path, LIMIT)
-  if not bytes then return nil, failure end
-  local recording, number = { exchanges = {} }, 0
-  for text in bytes:gmatch("[^\n]+") do
-    number = number + 1
-    local reason = read_recorded(recording, text, job_sha256)
-    if reason then
-      return nil, { code = "invalid_journal", message = ("the recording %s, line %d: %s"):format(path, number, reason) }
-    end
-  end
-  return recording
 end
 
 return journal
