@@ -280,7 +280,6 @@ int process_run(const struct process_options *options, struct process_outcome *o
 {
     __attribute__((cleanup(release))) struct run run = {.options = options, .input = -1, .started = interrupt_now()};
     run.output.limit = options->output_limit;
-    run.output.sink = null_device();
     run.output.streams[PROCESS_STDOUT].fd = run.output.streams[PROCESS_STDERR].fd = -1;
     run.next_tick = run.started + options->tick_interval;
     if (children_watch(error) < 0)

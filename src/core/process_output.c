@@ -59,24 +59,10 @@ static void widen(struct process_stream *stream, ssize_t got)
     fcntl(stream->fd, F_SETPIPE_SZ, PIPE_WIDE);
 }
 
-// Lets go of what lies in the pipe without looking at it, but for the tail that the excerpt wants.
-static void skip(struct process_output *output, struct process_stream *stream)
-{
-    int waiting;
-    if (output->sink < 0 || output->excerpt.head_size < EXCERPT_HALF || ioctl(stream->fd, FIONREAD, &waiting) < 0 ||
-        waiting < PIPE_USUAL)
-        return;
-    ssize_t gone = splice(stream->fd, NULL, output->sink, NULL, (size_t)waiting - EXCERPT_HALF, SPLICE_F_NONBLOCK);
-    if (gone <= 0)
-        return;
-    stream->printed += (uint64_t)gone;
-    output->excerpt.total += (uint64_t)gone;
-}
-
+// Past the limit what comes is looked at for its last bytes only.
 static ssize_t discard(struct process_output *output, struct process_stream *stream)
 {
-    static char scratch[PIPE_USUAL];
-    skip(output, stream);
+    static char scratch[PIPE_WIDE / 4];
     ssize_t got = read(stream->fd, scratch, sizeof scratch);
     if (got <= 0)
         return got;

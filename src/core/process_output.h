@@ -31,7 +31,6 @@ struct process_stream {
 struct process_output {
     struct process_stream streams[PROCESS_STREAMS];
     size_t limit; // bytes of both streams kept together
-    int sink;     // /dev/null, borrowed; -1: none
     struct excerpt excerpt;
 };
 

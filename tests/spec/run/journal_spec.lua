@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 local file = require "native.file"
-local history = require "sba.run.history"
+local past = require "sba.run.history"
 local journal = require "sba.run.journal"
 
 local JOB <const> = { protocol_version = "1.0", job_id = "j", task_id = "t" }
@@ -23,7 +23,7 @@ describe("the journal", function()
     log:close()
   end
 
-  local function read() return history.read(path, { job_sha256 = "sha", steps = STEPS }) end
+  local function read() return past.read(path, { job_sha256 = "sha", steps = STEPS }) end
 
   local function refusal(reason)
     local history, failure = read()
