@@ -79,10 +79,13 @@ local function load_script(script)
   return chunk, message or 3
 end
 
---- Runs `FILE ARG...`, `-e CODE ARG...`, or a prompt where there is neither.
+--- Runs `FILE ARG...`, `-e CODE ARG...`, or a prompt where there is neither. They have job(file) and prompt(file) at hand.
 ---@param script string[]
 ---@return integer status
 function repl.main(script)
+  for _, name in ipairs { "job", "prompt" } do
+    _G[name] = function(path) return require "sba.inspect"[name](path) end
+  end
   if not script[1] then return interact() end
   local chunk, first = load_script(script)
   if not chunk then

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import signal
+import subprocess
 import sys
 import time
 
@@ -124,6 +125,16 @@ class TheLoop(AgentCase):
         system = self.chats(server)[0]["messages"][0]["content"]
         self.assertIn("from a file", system)
         self.assertIn("SKILL TEXT", system)
+
+    def test_the_prompt_of_a_job_can_be_printed(self):
+        server = self.server({"content": "ok"})
+        self.run_agent(server, job=self.agent_job(context={"requirements": ["be good"]}))
+        printed = subprocess.run([sba.BINARY, "--lua", "-e", "print(prompt(arg[1]))", str(self.job_folder / "job.json")],
+                                 capture_output=True, text=True, timeout=60)
+        self.assertEqual(printed.returncode, 0, printed.stderr)
+        for message in self.chats(server)[0]["messages"][:2]:
+            self.assertIn(message["content"], printed.stdout)
+        self.assertIn("[ ] 1 be good", printed.stdout)
 
     def test_a_bad_context_file_refuses_the_job(self):
         (self.job_folder / "context").mkdir()

@@ -18,7 +18,8 @@ local c_layers = {
 local lua_layers = {
   { "^sba%.main$", "main", "cli", "catalogue", "job", "run", "result", "repl", "about", "util", "native" },
   { "^sba%.cli$", "cli", "util", "native" },
-  { "^sba%.repl$", "repl", "util", "native" },
+  { "^sba%.repl$", "repl", "inspect", "util", "native" },
+  { "^sba%.inspect$", "inspect", "catalogue", "job", "run", "util", "native" },
   { "^sba%.about$", "about", "cli", "catalogue", "job", "result", "util", "native" },
   { "^sba%.catalogue$", "catalogue", "steps", "util", "native" },
   { "^sba%.job%f[%.\0]", "job", "util", "native" },
