@@ -33,6 +33,16 @@ void bind_open_all(lua_State *L)
     lua_pop(L, 1);
 }
 
+void bind_new_type(lua_State *L, const char *name, const luaL_Reg *methods, const luaL_Reg *metamethods)
+{
+    luaL_newmetatable(L, name);
+    luaL_setfuncs(L, metamethods, 0);
+    lua_newtable(L);
+    luaL_setfuncs(L, methods, 0);
+    lua_setfield(L, -2, "__index");
+    lua_pop(L, 1);
+}
+
 int bind_fail(lua_State *L, struct error *error)
 {
     lua_pushnil(L);

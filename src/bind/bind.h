@@ -29,6 +29,9 @@ int luaopen_native_search(lua_State *L);
 int luaopen_native_text(lua_State *L);
 int luaopen_native_workspace(lua_State *L);
 
+// Makes the metatable of a handle: its methods, and among its metamethods __gc and __close, which are one function.
+void bind_new_type(lua_State *L, const char *name, const luaL_Reg *methods, const luaL_Reg *metamethods);
+
 // Pushes nil and a failure made of *error, clears *error, returns 2.
 int bind_fail(lua_State *L, struct error *error);
 

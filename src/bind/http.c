@@ -15,7 +15,6 @@ struct client_box {
 struct exchange_box {
     struct http_exchange *exchange; // NULL: closed
     lua_State *L;                   // who waits now: the body's function runs there
-    const char **headers;           // of the request, until it was opened
 };
 
 // User values of an exchange.
@@ -54,7 +53,7 @@ static int client_gc(lua_State *L)
     return 0;
 }
 
-// Gives the next piece that the body's function returns; it keeps what did not fit in the error slot's place, a string.
+// Gives the next piece that the body's function returns; an error of it is kept, to be raised when core has come back.
 static ssize_t piece_of_body(void *context, char *to, size_t room)
 {
     struct exchange_box *box = context;
@@ -253,25 +252,14 @@ static const luaL_Reg exchange_methods[] = {
     {"status", m_status}, {"header", m_header}, {"read", m_read}, {"line", m_line},
     {"reused", m_reused}, {"close", m_close},   {NULL, NULL},
 };
+static const luaL_Reg client_metamethods[] = {{"__gc", client_gc}, {"__close", client_gc}, {NULL, NULL}};
+static const luaL_Reg exchange_metamethods[] = {{"__gc", m_close}, {"__close", m_close}, {NULL, NULL}};
 static const luaL_Reg functions[] = {{"client", f_client}, {NULL, NULL}};
-
-static void new_type(lua_State *L, const char *name, const luaL_Reg *methods, lua_CFunction close)
-{
-    luaL_newmetatable(L, name);
-    lua_newtable(L);
-    luaL_setfuncs(L, methods, 0);
-    lua_setfield(L, -2, "__index");
-    lua_pushcfunction(L, close);
-    lua_setfield(L, -2, "__gc");
-    lua_pushcfunction(L, close);
-    lua_setfield(L, -2, "__close");
-    lua_pop(L, 1);
-}
 
 int luaopen_native_http(lua_State *L)
 {
-    new_type(L, client_type, client_methods, client_gc);
-    new_type(L, exchange_type, exchange_methods, m_close);
+    bind_new_type(L, client_type, client_methods, client_metamethods);
+    bind_new_type(L, exchange_type, exchange_methods, exchange_metamethods);
     luaL_newlib(L, functions);
     return 1;
 }

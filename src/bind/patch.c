@@ -153,11 +153,7 @@ static const luaL_Reg metamethods[] = {{"__gc", free_parsed}, {"__close", free_p
 
 int luaopen_native_patch(lua_State *L)
 {
-    if (luaL_newmetatable(L, parsed_name)) {
-        luaL_setfuncs(L, metamethods, 0);
-        luaL_newlib(L, methods);
-        lua_setfield(L, -2, "__index");
-    }
+    bind_new_type(L, parsed_name, methods, metamethods);
     luaL_newlib(L, functions);
     return 1;
 }

@@ -252,20 +252,10 @@ static const luaL_Reg directory_methods[] = {{"close", directory_close}, {NULL, 
 static const luaL_Reg directory_metamethods[] = {{"__gc", directory_close}, {"__close", directory_close}, {NULL, NULL}};
 static const luaL_Reg functions[] = {{"open", f_open}, {NULL, NULL}};
 
-static void new_type(lua_State *L, const char *type, const luaL_Reg *methods, const luaL_Reg *metamethods)
-{
-    luaL_newmetatable(L, type);
-    luaL_setfuncs(L, metamethods, 0);
-    lua_newtable(L);
-    luaL_setfuncs(L, methods, 0);
-    lua_setfield(L, -2, "__index");
-    lua_pop(L, 1);
-}
-
 int luaopen_native_workspace(lua_State *L)
 {
-    new_type(L, folder_type, folder_methods, folder_metamethods);
-    new_type(L, directory_type, directory_methods, directory_metamethods);
+    bind_new_type(L, folder_type, folder_methods, folder_metamethods);
+    bind_new_type(L, directory_type, directory_methods, directory_metamethods);
     luaL_newlib(L, functions);
     return 1;
 }
