@@ -135,10 +135,4 @@ function inference.connect(options)
   return retry.run(policy, function() return try_all(options, candidates, wanted) end, options.on_wait)
 end
 
----A session that gives back recorded replies.
----@see sba.inference.replay
-function inference.replay(record)
-  return require "sba.inference.replay" (record)
-end
-
 return inference

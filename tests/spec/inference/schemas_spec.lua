@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
 local json = require "sba.util.json"
-local replay = require "sba.inference".replay
 local schemas = require "sba.inference.schemas"
 
 describe("schemas.text", function()
@@ -31,21 +30,5 @@ describe("schemas.text", function()
       name = "a", description = "100% \"quoted\"", parameters = { type = "object", properties = {} },
     } }, tools[1])
     assert.are.equal(2, #tools)
-  end)
-end)
-
-describe("replay", function()
-  it("gives back what was recorded, and says where it ends", function()
-    local reply = { content = "a", tool_calls = {}, notes = {} }
-    local session = replay { model = "m", context_length = 100, exchanges = {
-      { reply = reply }, { failure = { code = "context_cut" }, context_length = 50 },
-    } }
-    local shown
-    assert.are.equal(reply, session:chat { messages = {}, on_text = function(piece) shown = piece end })
-    assert.are.same({ "a", "m", 100 }, { shown, session.model, session.context_length })
-    local none, failure = session:chat { messages = {} }
-    assert.are.same({ "context_cut", 50 }, { failure.code, session.context_length })
-    assert.is_nil(none)
-    assert.are.equal("replay_ended", (select(2, session:chat { messages = {} })).code)
   end)
 end)
