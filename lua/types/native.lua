@@ -100,6 +100,7 @@ local process = {}
 ---@field duration_ms integer
 ---@field cpu_time_ms integer of the command and its waited-for children
 ---@field max_rss_bytes integer as the kernel counts it: never less than the runner's own was when the command started
+---@field out_of_memory boolean it failed by itself, and meanwhile the kernel killed a process of the runner's cgroup for want of memory
 
 ---Runs one command to its end and collects its output. At timeout, deadline, cancel and output limit its whole tree gets SIGTERM, 2 s
 ---later SIGKILL; output until then is kept. What it left running when it exited by itself lives on until finish() or until a deadline

@@ -110,7 +110,7 @@ static void push_outcome(lua_State *L, struct process_outcome *outcome)
         [PROCESS_EXIT] = "exit",           [PROCESS_TIMEOUT] = "timeout",           [PROCESS_DEADLINE] = "deadline",
         [PROCESS_CANCELLED] = "cancelled", [PROCESS_OUTPUT_LIMIT] = "output_limit",
     };
-    lua_createtable(L, 0, 13);
+    lua_createtable(L, 0, 14);
     lua_pushstring(L, endings[outcome->ending]);
     lua_setfield(L, -2, "ended");
     if (outcome->exit_code >= 0)
@@ -133,6 +133,8 @@ static void push_outcome(lua_State *L, struct process_outcome *outcome)
     set_integer(L, "duration_ms", outcome->duration);
     set_integer(L, "cpu_time_ms", outcome->cpu_time);
     set_integer(L, "max_rss_bytes", (int64_t)outcome->max_rss);
+    lua_pushboolean(L, outcome->out_of_memory);
+    lua_setfield(L, -2, "out_of_memory");
 }
 
 static void check_options(lua_State *L)

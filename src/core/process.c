@@ -4,6 +4,7 @@
 
 #include "core/cleanup.h"
 #include "core/interrupt.h"
+#include "core/oom.h"
 #include "core/process_output.h"
 #include "core/process_spawn.h"
 #include "core/process_tree.h"
@@ -31,6 +32,7 @@ struct run {
     size_t written;
     struct pids spared; // what earlier commands left
     int64_t started;
+    uint64_t oom_kills; // until then
     int64_t next_tick;
     int64_t kill_at;
     enum process_ending ending;
@@ -248,6 +250,12 @@ static struct process_text take_text(struct process_stream *stream)
     return text;
 }
 
+// By itself: what we end is not asked about, nor what went well.
+static bool failed_for_memory(const struct run *run)
+{
+    return run->ending == PROCESS_EXIT && run->child.ended && run->child.status != 0 && oom_kills() > run->oom_kills;
+}
+
 static int fill_outcome(struct run *run, struct process_outcome *outcome, struct error *error)
 {
     const struct child *child = &run->child;
@@ -259,6 +267,7 @@ static int fill_outcome(struct run *run, struct process_outcome *outcome, struct
         .duration = interrupt_now() - run->started,
         .cpu_time = cpu_time_of(&child->usage),
         .max_rss = (uint64_t)child->usage.ru_maxrss * RSS_UNIT,
+        .out_of_memory = failed_for_memory(run),
     };
     if (output_repair(&run->output) < 0 || excerpt_text(&run->output.excerpt, &outcome->output) < 0) {
         process_outcome_free(outcome);
@@ -288,6 +297,7 @@ int process_run(const struct process_options *options, struct process_outcome *o
         children_reap(NULL);
         children_of(getpid(), 0, &run.spared);
     }
+    run.oom_kills = oom_kills();
     if (start(&run, error) < 0)
         return -1;
     if (!options->input || options->input_size == 0)

@@ -57,6 +57,8 @@ struct process_outcome {
     int64_t duration;
     int64_t cpu_time; // of the command and its waited-for children
     uint64_t max_rss; // as the kernel counts it: never less than our own was when the command started
+    // It failed by itself, and meanwhile the kernel killed a process for want of memory (oom.h).
+    bool out_of_memory;
 };
 
 // Runs a command to its end. *outcome, on success, is the caller's to free. Errors: those of spawn_command,

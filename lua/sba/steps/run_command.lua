@@ -81,6 +81,12 @@ local by_ending = {
   cancelled = function(_, command) return "cancelled", "the job was cancelled while " .. command .. " ran" end,
 }
 
+local function how_it_ended(outcome)
+  if outcome.exit_code then return ("ended with exit code %d"):format(outcome.exit_code) end
+  if outcome.signal then return "was ended by " .. outcome.signal end
+  return "could not be ended"
+end
+
 --- Why the step fails; nil where it does not.
 local function failure_of(arguments, job_context, outcome)
   local command, ending = named(arguments), by_ending[outcome.ended]
@@ -91,9 +97,12 @@ local function failure_of(arguments, job_context, outcome)
       "smaller max_output_bytes for the step, which only cuts"):format(command, job_context.max_output_bytes)
   end
   if outcome.exit_code == 0 then return nil end
-  if outcome.exit_code then return "step_failed", ("%s ended with exit code %d"):format(command, outcome.exit_code) end
-  if outcome.signal then return "step_failed", ("%s was ended by %s"):format(command, outcome.signal) end
-  return "step_failed", command .. " could not be ended"
+  local words = how_it_ended(outcome)
+  if outcome.out_of_memory then
+    return "out_of_memory", ("%s %s: memory ran out, and the kernel killed a process; let it use less, or give the container more")
+      :format(command, words)
+  end
+  return "step_failed", command .. " " .. words
 end
 
 local function result_of(outcome)

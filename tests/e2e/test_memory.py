@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A command that the kernel kills for want of memory is said to be so, and no other is."""
+import contextlib
+import os
+import pathlib
+import time
+import unittest
+
+import sba
+
+LIMIT = 192 << 20
+HOG = "tail /dev/zero"
+
+
+class Cgroup:
+    """A memory cgroup of our own below the one that the test is in, of either version."""
+
+    def __init__(self, parent, limits):
+        self.folder = parent / f"sba-test-{os.getpid()}"
+        self.folder.mkdir()
+        for name, needed in limits.items():
+            try:
+                (self.folder / name).write_text(str(LIMIT))
+            except OSError:
+                if needed:
+                    self.remove()
+                    raise
+
+    def remove(self):
+        """Its last process may still be on its way out."""
+        for _ in range(200):
+            with contextlib.suppress(OSError):
+                return self.folder.rmdir()
+            time.sleep(0.05)
+
+
+def own_path(controllers):
+    for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines():
+        _, names, path = line.split(":", 2)
+        if controllers in names.split(","):
+            return path.strip("/")
+    return None
+
+
+def new_cgroup():
+    """None where there is none to be had."""
+    for controllers, root, limits in (
+            ("memory", "/sys/fs/cgroup/memory", {"memory.limit_in_bytes": True, "memory.memsw.limit_in_bytes": False}),
+            ("", "/sys/fs/cgroup", {"memory.max": True, "memory.swap.max": False})):
+        path = own_path(controllers)
+        for folder in [] if path is None else [path, ""]:
+            with contextlib.suppress(OSError):
+                return Cgroup(pathlib.Path(root, folder), limits)
+    return None
+
+
+class OutOfMemory(sba.SandboxCase):
+    def setUp(self):
+        super().setUp()
+        self.cgroup = new_cgroup() if sba.UID else None
+        if not self.cgroup:
+            self.skipTest("no memory cgroup can be made here: it wants root, and the memory controller")
+        self.addCleanup(self.cgroup.remove)
+
+    def run_in_cgroup(self, *scripts):
+        """Runs a job of these shell scripts with the limit on it; returns its outcome."""
+        enter = ["sh", "-c", 'echo $$ >"$0" && exec "$@"', str(self.cgroup.folder / "cgroup.procs"),
+                 "setpriv", f"--reuid={sba.UID}", f"--regid={sba.GID}", "--clear-groups"]
+        return self.run_job(self.job(*(self.step("run_command", shell=script) for script in scripts)), wrapper=enter,
+                            user=None, group=None, extra_groups=None)
+
+    def assert_out_of_memory(self, done, ending):
+        step = done.result["steps"][-1]
+        self.assertEqual((done.exit, done.result["failure_code"], step["error_code"]), (1, "step_failed", "out_of_memory"),
+                         done.result)
+        self.assertRegex(step["error"], f"{ending}: memory ran out, and the kernel killed a process; .*more")
+
+    def test_the_command_itself(self):
+        done = self.run_in_cgroup("exec " + HOG)
+        self.assertEqual(done.result["steps"][0]["result"]["signal"], "SIGKILL")
+        self.assert_out_of_memory(done, "was ended by SIGKILL")
+
+    def test_a_process_of_the_command(self):
+        self.assert_out_of_memory(self.run_in_cgroup(HOG + "; exit 2"), "ended with exit code 2")
+
+    def test_a_command_that_ends_well_all_the_same(self):
+        self.assertEqual(self.run_in_cgroup(HOG + "; exit 0").exit, 0)
+
+    def test_an_earlier_kill_is_not_blamed_on_a_later_command(self):
+        done = self.run_in_cgroup(HOG + "; exit 0", "kill -KILL $$")
+        step = done.result["steps"][1]
+        self.assertEqual((step["error_code"], step["result"]["signal"]), ("step_failed", "SIGKILL"), done.result)
+        self.assertNotIn("memory", step["error"])
+
+
+class EnoughMemory(sba.SandboxCase):
+    def test_a_kill_by_somebody_else(self):
+        done = self.run_job(self.job(self.step("run_command", shell="kill -KILL $$")))
+        self.assertEqual(done.result["steps"][0]["error_code"], "step_failed", done.result)
+
+
+if __name__ == "__main__":
+    sba.main()
