@@ -114,6 +114,7 @@ local function new_run(settings, environment)
     },
   }
   run.log:identify(job_id, task_id)
+  run.outside = require "sba.run.outside".new(run)
   return run
 end
 

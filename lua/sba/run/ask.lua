@@ -1,9 +1,24 @@
 -- SPDX-License-Identifier: Apache-2.0
--- One question to a model, for the steps of a direct job: connects when it is first asked, and keeps count.
+-- A run's way to models: the connection, what the result says of it, and one question, for the steps of a direct job.
 
 local ask = {}
 
-local function connect(run, model)
+---Finds a model.
+---@param run table
+---@param allowed_models string[]
+---@return inference.session?, table? failure
+function ask.connect(run, allowed_models)
+  local http, failure = run.outside:client()
+  if not http then return nil, { code = "inference_unavailable", message = failure.message } end
+  return require "sba.inference".connect {
+    environment = run.environment, http = http, allowed_models = allowed_models, source = run.job.inference.source,
+    on_wait = function(problem, seconds)
+      run.log:event("warning", "model.retry", { error = problem.message, seconds = seconds })
+    end,
+  }
+end
+
+local function connect_for(run, model)
   local wanted = run.job.inference
   if not wanted then
     return nil, { code = "inference_unavailable", message = "the job asks a model, but has no inference.allowed_models" }
@@ -13,12 +28,7 @@ local function connect(run, model)
   if model and not allowed then
     return nil, { code = "invalid", message = ("the model %s is not among the job's allowed_models"):format(model) }
   end
-  return require "sba.inference".connect {
-    environment = run.environment, allowed_models = model and { model } or wanted.allowed_models, source = wanted.source,
-    on_wait = function(failure, seconds)
-      run.log:event("warning", "model.retry", { error = failure.message, seconds = seconds })
-    end,
-  }
+  return ask.connect(run, model and { model } or wanted.allowed_models)
 end
 
 ---Adds a reply to what the result says of inference, and logs it.
@@ -43,7 +53,7 @@ function ask.new(run)
   local sessions = {}
   return function(request)
     local key, failure = request.model or "", nil
-    if not sessions[key] then sessions[key], failure = connect(run, request.model) end
+    if not sessions[key] then sessions[key], failure = connect_for(run, request.model) end
     local session = sessions[key]
     if not session then return nil, failure end
     run.log:event("info", "model.request", { model = session.model, messages = #request.messages })

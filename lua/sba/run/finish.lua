@@ -91,6 +91,8 @@ local function finish_todo(run)
   if run.todo then run.todo:finish() end
 end
 
+local function leave_outside(run) run.outside:close() end
+
 local parts = { end_processes, skip_rest, list_artifacts, finish_todo }
 
 --- Ends the job and returns the exit status.
@@ -102,6 +104,7 @@ return function(run)
   local fields = final_fields(run)
   local written = write_result(run, fields)
   log_outcome(run, fields)
+  attempt(run, leave_outside)
   if not written then return exit.UNWRITABLE end
   return failures.exit_status(null_to_nil(fields.failure_code))
 end

@@ -2,9 +2,9 @@
 -- The agent: a model calls tools in the workspace until it says with evidence that the job is done, or cannot.
 
 local calls = require "sba.run.agent.calls"
-local counting = require "sba.run.ask"
 local exchange = require "sba.run.agent.exchange"
 local interrupt = require "native.interrupt"
+local models = require "sba.run.ask"
 local outputs = require "sba.run.agent.outputs"
 local prompt = require "sba.run.agent.prompt"
 local stuck = require "sba.run.agent.stuck"
@@ -157,7 +157,7 @@ local function turn(state)
   state.fresh = {}
   local reply, failure = state.exchange:next(fresh, function() return ask(state) end)
   if not reply then return failure end
-  counting.count(state.run, state.session.model, reply)
+  models.count(state.run, state.session.model, reply)
   table.insert(state.conversation.messages, {
     role = "assistant", content = reply.content, tool_calls = reply.tool_calls, thinking = reply.thinking,
   })
@@ -199,13 +199,7 @@ end
 local function connect(run)
   local recorded = run.recording and (run.recording.session or { model = "recorded", context_length = RECORDED_CONTEXT })
   if recorded then return recorded end
-  local inference = require "sba.inference"
-  return inference.connect {
-    environment = run.environment, allowed_models = run.job.inference.allowed_models, source = run.job.inference.source,
-    on_wait = function(failure, seconds)
-      run.log:event("warning", "model.retry", { error = failure.message, seconds = seconds })
-    end,
-  }
+  return models.connect(run, run.job.inference.allowed_models)
 end
 
 ---Works until the job is over; returns the job's failure, or nil when it ended well.

@@ -1,0 +1,53 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What a run uses of the outside: one HTTP client, so that requests to the same origin share a connection, and the gateway.
+-- Each is made when it is first asked for; a job that asks for neither loads nothing and opens no socket.
+
+local outside = {}
+outside.__index = outside
+
+---@class run.outside
+---@field run table
+---@field http? native.http.client
+---@field remote? gateway
+
+---@param run table
+---@return run.outside
+function outside.new(run)
+  return setmetatable({ run = run }, outside)
+end
+
+---The HTTP client, with the proxies and the trust that the environment names.
+---@return native.http.client?, native.failure?
+function outside:client()
+  if not self.http then
+    local failure
+    self.http, failure = require "sba.util.client".new(self.run.environment)
+    return self.http, failure
+  end
+  return self.http
+end
+
+local function connect(self)
+  local run = self.run
+  local http, failure = self:client()
+  if not http then return nil, failure end
+  return require "sba.orchestrator.gateway".connect {
+    environment = run.environment, http = http, job_id = run.job.job_id, task_id = run.job.task_id,
+    ext_net_allowed = run.job.constraints.ext_net_allowed,
+  }
+end
+
+---The gateway of a valid job; it is sought once, and a failure then is the answer from then on.
+---@return gateway?, mcp.failure? failure codes as in orchestrator/gateway.lua
+function outside:gateway()
+  if not self.remote and not self.failure then self.remote, self.failure = connect(self) end
+  return self.remote, self.failure
+end
+
+---Ends the session with the gateway, if there is one; at the end of the job.
+function outside:close()
+  if self.remote then self.remote:close() end
+  self.remote = nil
+end
+
+return outside
