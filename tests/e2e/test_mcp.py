@@ -452,7 +452,7 @@ class Rules(Gateway):
             calls = [*self.NEVER, " DB.task.get", *self.OUTSIDE]
             url = server.url if kind is mcp.Server else server.origin
             first, said = self.talk(url, *((name, {}) for name in calls))
-            self.assertEqual([one["failure"]["code"] for one in said], ["tool_denied"] * 7 + ["ext_net_required"] * 3)
+            self.assertEqual([one["failure"]["code"] for one in said], ["tool_forbidden"] * 7 + ["ext_net_required"] * 3)
             self.assertEqual([m for m in server.messages("tools/call")], [])
             names = {tool["tool"] for tool in first["tools"]}
             self.assertIn("skills.get", names)
@@ -512,10 +512,8 @@ class Results(Gateway):
             self.assertEqual((failure["code"], failure["rpc"]["code"]), ("tool_refused", -32603))
             self.assertIn("it broke badly", failure["message"])
 
-    def test_bounds(self):
-        answer = self.shown(mcp.text("ä" * 100_000), max_bytes=1001)
-        self.assertLess(len(answer["content"].encode()), 1100)
-        self.assertRegex(answer["content"], r"^ä{250}\n\[\d+ bytes left out\]\nä{250}$")
+    def test_a_long_answer_is_whole(self):
+        self.assertEqual(self.shown(mcp.text("ä" * 1_000_000))["content"], "ä" * 1_000_000)
 
     def test_an_answer_without_end(self):
         def tool(exchange):

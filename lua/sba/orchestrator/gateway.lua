@@ -3,10 +3,12 @@
 -- job's own identifiers.
 --
 -- Failures are {code, message, passing}; codes as in mcp/failure.lua, and "no_gateway", "invalid_token", "unknown_tool",
--- "tool_denied" and "ext_net_required" (rules.lua), "invalid_arguments".
+-- "tool_forbidden" and "ext_net_required" (rules.lua), "invalid_arguments". A call that the gateway itself forbids (403) fails
+-- with "tool_denied".
 
 local client = require "sba.util.client"
 local failures = require "sba.orchestrator.mcp.failure"
+local gateway_url = require "sba.orchestrator.gateway_url"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local mcp = require "sba.orchestrator.mcp"
@@ -18,8 +20,8 @@ local tool_result = require "sba.orchestrator.tool_result"
 
 local gateway = {}
 
-local MOST_SHOWN <const> = 1024 * 1024 -- bytes of a result as text, unless told
 local WAITS <const> = { 0.2, 0.8, 2 } -- seconds before what failed for a passing cause is tried again
+local LONGEST <const> = 30 -- seconds; after them nothing is tried again
 
 ---@class gateway.options
 ---@field environment table<string, string>
@@ -30,7 +32,6 @@ local WAITS <const> = { 0.2, 0.8, 2 } -- seconds before what failed for a passin
 ---@field token? string
 ---@field protocol? string as mcp.options has it
 ---@field patience? { connect: number?, answer: number? }
----@field max_bytes? integer of a result as text
 
 ---@class gateway.tool
 ---@field name string for the model
@@ -42,21 +43,12 @@ local WAITS <const> = { 0.2, 0.8, 2 } -- seconds before what failed for a passin
 local methods = {}
 methods.__index = methods
 
----The gateway's URL, and the variable that holds it.
----@param environment table<string, string>
----@return string? url, string? variable
-function gateway.url(environment)
-  for _, variable in ipairs { "SBA_MCP_GATEWAY_URL", "MCP_GATEWAY_PROXY_URL", "MCP_GATEWAY_URL" } do
-    local url = environment[variable]
-    if url and url ~= "" then return url, variable end
-  end
-end
-
 --- Tries again what failed for a passing cause and has no effect on the other side.
 local function patiently(try)
+  local until_when = interrupt.now() + LONGEST
   local value, failure = try()
   for _, wait in ipairs(WAITS) do
-    if value or not failure.passing then break end
+    if value or not failure.passing or interrupt.now() + wait > until_when then break end
     local slept, stopped = interrupt.sleep(wait)
     if not slept then return nil, failures.of_http(stopped) end
     value, failure = try()
@@ -86,7 +78,7 @@ end
 ---@param options gateway.options
 ---@return gateway?, mcp.failure?
 function gateway.connect(options)
-  local url, variable = gateway.url(options.environment)
+  local url, variable = gateway_url(options.environment)
   if not url then return nil, failures.new("no_gateway", "the environment names no MCP gateway (SBA_MCP_GATEWAY_URL)") end
   if not place.origin(url) then return nil, failures.new("invalid_url", variable .. " holds no URL: http://, https:// or http+unix://") end
   if options.token and not options.token:find "^[\x21-\x7E]+$" then
@@ -106,7 +98,7 @@ function gateway.connect(options)
   if not remote then return nil, failure end
   return setmetatable({
     remote = remote, form = form, place = place.shown(url), ext_net_allowed = options.ext_net_allowed == true,
-    ids = { task_id = options.task_id, job_id = options.job_id }, max_bytes = options.max_bytes or MOST_SHOWN,
+    ids = { task_id = options.task_id, job_id = options.job_id },
   }, methods)
 end
 
@@ -215,7 +207,7 @@ function methods:call(name, arguments)
   local answer, problem = self.remote:call(found.tool, arguments)
   if answer == nil then return nil, problem end
   local shown = self.form == "plain" and tool_result.of_plain or tool_result.of_mcp
-  return shown(answer, self.max_bytes)
+  return shown(answer)
 end
 
 ---Ends the session with the gateway.

@@ -13,14 +13,14 @@ local function fits(name, patterns)
   return false
 end
 
----Why a tool may not be called; nil where it may. Codes: tool_denied, ext_net_required.
+---Why a tool may not be called; nil where it may. Codes: tool_forbidden, ext_net_required.
 ---@param tool string the gateway's name of it
 ---@param ext_net_allowed boolean
 ---@return mcp.failure?
 function rules.refusal(tool, ext_net_allowed)
   local name = tool:lower():match "^%s*(.-)%s*$"
   if fits(name, never) then
-    return { code = "tool_denied", message = ("the tool %s is never open to a job"):format(name), passing = false }
+    return { code = "tool_forbidden", message = ("the tool %s is never open to a job"):format(name), passing = false }
   end
   if not ext_net_allowed and fits(name, outside) then
     return { code = "ext_net_required", message = ("the tool %s needs the outside, and the job's ext_net_allowed is false"):format(name),

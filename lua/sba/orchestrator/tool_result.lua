@@ -51,18 +51,6 @@ local function block_shown(block)
   return how and how(block) or ("[%s, not shown]"):format(named(block.type, "block without a type"))
 end
 
----Head and tail of a text that is longer than limit bytes, with the count left out.
----@param bytes string UTF-8
----@param limit integer
----@return string
-function tool_result.bounded(bytes, limit)
-  if #bytes <= limit then return bytes end
-  local head = native_text.cut(bytes, limit // 2)
-  local at = #bytes - (limit - limit // 2) + 1
-  while at <= #bytes and bytes:byte(at) & 0xC0 == 0x80 do at = at + 1 end
-  return ("%s\n[%d bytes left out]\n%s"):format(head, at - 1 - #head, bytes:sub(at))
-end
-
 ---@class gateway.answer
 ---@field content string for the model
 ---@field structured any as the server sent it; nil where there is none
@@ -70,9 +58,8 @@ end
 ---@field parts table[] the content's blocks, raw
 
 ---@param result table of tools/call
----@param limit integer bytes of content
 ---@return gateway.answer
-function tool_result.of_mcp(result, limit)
+function tool_result.of_mcp(result)
   local parts = json.is_array(result.content) and result.content or json.array {}
   local shown, has_text = {}, false
   for i, block in ipairs(parts) do
@@ -83,20 +70,19 @@ function tool_result.of_mcp(result, limit)
   if structured == json.null then structured = nil end
   if structured ~= nil and not has_text then shown[#shown + 1] = json.encode(structured) end
   return {
-    content = tool_result.bounded(table.concat(shown, "\n"), limit), structured = structured,
+    content = table.concat(shown, "\n"), structured = structured,
     is_error = result.isError == true, parts = parts,
   }
 end
 
 ---The answer of the plain form: any JSON. One in the form of MCP's results is read as such.
 ---@param value any decoded
----@param limit integer
 ---@return gateway.answer
-function tool_result.of_plain(value, limit)
-  if type(value) == "table" and json.is_array(value.content) then return tool_result.of_mcp(value, limit) end
+function tool_result.of_plain(value)
+  if type(value) == "table" and json.is_array(value.content) then return tool_result.of_mcp(value) end
   local content = type(value) == "string" and value or json.encode(value)
   return {
-    content = tool_result.bounded(content, limit), structured = value, parts = json.array {},
+    content = content, structured = value, parts = json.array {},
     is_error = type(value) == "table" and value.status == "error",
   }
 end

@@ -99,6 +99,7 @@ local function open_context(run)
       run.ask = run.ask or require "sba.run.ask".new(run)
       return run.ask(request)
     end,
+    call_tool = function(tool, arguments) return run.outside:call(tool, arguments) end,
     tick = function()
       run.log:tick()
       run.todo:tick()

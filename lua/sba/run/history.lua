@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Reads a journal: what an earlier run did, for --resume, and what a model said, for --replay. journal.lua writes it.
+-- Reads a journal: what an earlier run did, for --resume, and what a model and the gateway said, for --replay. journal.lua writes it.
 
 local file = require "native.file"
 local read_json = require "sba.util.json".decode
@@ -16,7 +16,7 @@ local ENTRY_PREFIX <const> = '{"event":"step.finished","entry":'
 ---@field begun table<integer, boolean> steps that had begun and not ended
 ---@field result? table the result's fields without steps; the job was over
 ---@field exchanges { messages?: table[], reply: table }[] with the model, in order
----@field session? { model: string, context_length: integer }
+---@field session? { model: string, context_length: integer, tools: agent.tool[] } tools: the gateway's
 
 local readers = {}
 
@@ -55,9 +55,22 @@ readers["step.finished"] = function(history, line, text, expected)
   history.entries[index] = { text = text:sub(#ENTRY_PREFIX + 1, -2), entry = entry }
 end
 
+local function is_tool(tool)
+  if type(tool) ~= "table" then return false end
+  for _, field in ipairs { "name", "tool", "description", "parameters" } do
+    if type(tool[field]) ~= "string" then return false end
+  end
+  return tool.kind == "gateway"
+end
+
 readers["model.session"] = function(history, line)
   if type(line.model) ~= "string" or math.type(line.context_length) ~= "integer" then return "the model is missing" end
-  history.session = { model = line.model, context_length = line.context_length }
+  local tools = line.tools or {}
+  if type(tools) ~= "table" then return "its tools cannot be read" end
+  for _, tool in ipairs(tools) do
+    if not is_tool(tool) then return "its tools cannot be read" end
+  end
+  history.session = { model = line.model, context_length = line.context_length, tools = tools }
 end
 
 readers["model.exchange"] = function(history, line)
@@ -101,22 +114,34 @@ function past.read(path, expected)
   return number > 0 and history or nil
 end
 
+--- Keeps what a call to the gateway came to: a replay calls nothing there.
+local function keep_call(recording, line)
+  local entry = line.entry
+  if type(entry) ~= "table" or math.type(entry.index) ~= "integer" then return "its entry is missing" end
+  if entry.type == "call_tool" then recording.entries[entry.index + 1] = entry end
+end
+
+local recorded_readers = {
+  ["model.session"] = readers["model.session"], ["model.exchange"] = readers["model.exchange"], ["step.finished"] = keep_call,
+}
+
 local function read_recorded(recording, text, job_sha256)
   local line, failure = read_json(text, { size = #text, depth = DEPTH })
   if type(line) ~= "table" then return failure and failure.message or "it is no event of a journal" end
   if line.event == "job" and line.job_sha256 ~= job_sha256 then return "it is of another job" end
-  local reader = (line.event == "model.session" or line.event == "model.exchange") and readers[line.event]
+  local reader = recorded_readers[line.event]
   return reader and reader(recording, line) or nil
 end
 
 --- Reads the conversation of a journal, or a script of one: lines of model.exchange, each with a reply at least.
 ---@param path string
 ---@param job_sha256 string
----@return { exchanges: table[], session?: table }? recording, native.failure? failure
+---@return { exchanges: table[], entries: table<integer, table>, session?: table }? recording entries: of calls to the gateway
+---@return native.failure? failure
 function past.recording(path, job_sha256)
   local bytes, failure = file.read(path, LIMIT)
   if not bytes then return nil, failure end
-  local recording, number = { exchanges = {} }, 0
+  local recording, number = { exchanges = {}, entries = {} }, 0
   for text in bytes:gmatch("[^\n]+") do
     number = number + 1
     local reason = read_recorded(recording, text, job_sha256)

@@ -77,9 +77,11 @@ end
 ---@param entry string JSON of its entry
 function journal:step_finished(entry) self:append(ENTRY_PREFIX, entry, "}") end
 
---- Which model works, and how much it holds.
-function journal:session(session)
-  self:event("model.session", { model = session.model, context_length = session.context_length })
+--- Which model works, how much it holds, and the gateway's tools that it is offered.
+function journal:session(session, offered)
+  self:event("model.session", {
+    model = session.model, context_length = session.context_length, tools = #offered > 0 and array(offered) or nil,
+  })
 end
 
 --- A reply of the model, and what was new in the request that it answers.

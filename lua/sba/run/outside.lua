@@ -27,6 +27,12 @@ function outside:client()
   return self.http
 end
 
+---Whether the environment names a gateway.
+---@return boolean
+function outside:has_gateway()
+  return require "sba.orchestrator.gateway_url" (self.run.environment) ~= nil
+end
+
 local function connect(self)
   local run = self.run
   local http, failure = self:client()
@@ -42,6 +48,17 @@ end
 function outside:gateway()
   if not self.remote and not self.failure then self.remote, self.failure = connect(self) end
   return self.remote, self.failure
+end
+
+---Calls a tool of the gateway for a step. A replay calls none: what such a call did is done.
+---@param tool string
+---@param arguments table
+---@return gateway.answer?, mcp.failure?
+function outside:call(tool, arguments)
+  if self.run.recording then return nil, { code = "internal_error", message = "a replay does not call the gateway" } end
+  local gateway, failure = self:gateway()
+  if not gateway then return nil, failure end
+  return gateway:call(tool, arguments)
 end
 
 ---Ends the session with the gateway, if there is one; at the end of the job.

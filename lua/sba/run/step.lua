@@ -68,16 +68,17 @@ local function encode(entry, module, failure)
   return entries.encode(entry), failure
 end
 
----Takes an entry that no run of a step gave (skipped, interrupted) into journal and record.
+---Takes an entry that no run of a step gave (skipped, interrupted, replayed) into journal and record.
 ---@param run table
 ---@param index integer
 ---@param step { id: string, type: string }
 ---@param entry { status: string, error?: string, error_code?: string }
+---@param module? sba.step where the entry has a result
 ---@return string text its JSON
-function steps.keep(run, index, step, entry)
+function steps.keep(run, index, step, entry, module)
   place(entry, index, step)
   entry.started_at, entry.duration_ms = entry.started_at or interrupt.timestamp(), entry.duration_ms or 0
-  local text = entries.encode(entry)
+  local text = entries.encode(entry, module)
   run.journal:step_finished(text)
   run.record:add_step(text, entry.status)
   return text

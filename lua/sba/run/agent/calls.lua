@@ -10,6 +10,8 @@ local steps = require "sba.run.step"
 
 local calls = {}
 
+local GATEWAY_STEP <const> = "call_tool" -- what a call to a tool of the gateway is among the job's steps
+
 -- Steps whose success changes the workspace: after one, the same call may well be tried again.
 local changes = { write_file = true, apply_unified_diff = true }
 
@@ -38,21 +40,42 @@ local function from_history(state, index)
   }
 end
 
-local function run_step(state, call, arguments)
-  local run, module = state.run, state.run.catalogue.get(call.name)
-  local index = #run.record.steps + 1
-  local step = { id = "step-" .. index, type = call.name, arguments = arguments }
+--- A call to the gateway in a replay: what the recording says came of it.
+local function replay(run, index, step, module)
+  local entry = run.recording.entries[index]
+  if not entry then
+    return nil, { code = "internal_error", message = ("the recording has no answer of the gateway for %s"):format(step.id) }
+  end
+  steps.begin(run, index, step)
+  steps.keep(run, index, step, entry, module)
+  return entry
+end
+
+local function perform(state, index, step, module)
+  local run = state.run
   local entry, encoded = from_history(state, index)
-  local failure
   if encoded then
     run.record:add_step(encoded, entry.status)
+    return entry
   elseif entry then
     steps.keep(run, index, step, entry)
-  else
-    steps.begin(run, index, step)
-    entry, failure, encoded = steps.perform(run, index, step, module)
-    run.checkpoint:changed(#encoded)
+    return entry
+  elseif run.recording and step.type == GATEWAY_STEP then
+    return replay(run, index, step, module)
   end
+  steps.begin(run, index, step)
+  local failure
+  entry, failure, encoded = steps.perform(run, index, step, module)
+  run.checkpoint:changed(#encoded)
+  return entry, failure
+end
+
+local function run_step(state, name, arguments)
+  local module = state.run.catalogue.get(name)
+  local index = #state.run.record.steps + 1
+  local step = { id = "step-" .. index, type = name, arguments = arguments }
+  local entry, failure = perform(state, index, step, module)
+  if not entry then return nil, failure end
   state.status_of[step.id] = entry.status
   if failure and final[failure.code] and (interrupt.reason() or failure.code == "internal_error") then
     return nil, failure
@@ -60,7 +83,7 @@ local function run_step(state, call, arguments)
   local answer = answer_of(entry, module)
   return {
     text = state.outputs:show(step.id, step.id .. ": " .. answer), answer = answer, step = step.id,
-    changed = changes[call.name] and entry.status == "success",
+    changed = changes[name] and entry.status == "success",
   }
 end
 
@@ -112,7 +135,15 @@ function calls.refuse_finish(state, why)
   return { text = "not finished: " .. why }
 end
 
-local kinds = { step = run_step, todo = change_todo, read_output = read_output, finish = finish }
+local kinds = { todo = change_todo, read_output = read_output, finish = finish }
+
+function kinds.step(state, call, arguments)
+  return run_step(state, call.name, arguments)
+end
+
+function kinds.gateway(state, call, arguments)
+  return run_step(state, GATEWAY_STEP, { tool = state.tools[call.name].tool, arguments = arguments })
+end
 
 ---Does what a call says.
 ---@param state table of the agent

@@ -5,6 +5,7 @@ local calls = require "sba.run.agent.calls"
 local exchange = require "sba.run.agent.exchange"
 local interrupt = require "native.interrupt"
 local models = require "sba.run.ask"
+local offered = require "sba.run.agent.offered"
 local outputs = require "sba.run.agent.outputs"
 local prompt = require "sba.run.agent.prompt"
 local stuck = require "sba.run.agent.stuck"
@@ -35,12 +36,6 @@ end
 local function message_budget(state)
   local room = state.session.context_length - reply_budget(state.session) - state.fixed_tokens - state.status_tokens
   return math.floor(room * state.share)
-end
-
---- What goes with every request beside the messages.
-local function measure_tools(list)
-  local json = require "native.json"
-  return window.estimate { content = json.encode(list) }
 end
 
 local function too_large(state)
@@ -179,11 +174,11 @@ local function shown_limit(state)
 end
 
 --- Everything the turns share.
-local function begin(run, session)
-  local list, by_name = tools.list(run.catalogue)
+local function begin(run, session, gateway_tools)
+  local list, by_name = tools.list(run.catalogue, gateway_tools)
   local state = {
     run = run, session = session, context = run.job.context, tools = by_name, tool_names = names(list), shown = list,
-    fixed_tokens = measure_tools(list), status_tokens = 0, share = 1, status_of = {}, stuck = stuck.new(), fresh = {},
+    fixed_tokens = tools.cost(list), status_tokens = 0, share = 1, status_of = {}, stuck = stuck.new(), fresh = {},
     conversation = { messages = {} },
     exchange = exchange.new {
       recorded = (run.recording or run.history or {}).exchanges, replay = run.recording ~= nil, journal = run.journal,
@@ -211,8 +206,9 @@ function agent.run(run)
   end
   local session, failure = connect(run)
   if not session then return failure end
-  run.journal:session(session)
-  local state = begin(run, session)
+  local gateway_tools = offered.tools(run, session.context_length - reply_budget(session))
+  run.journal:session(session, gateway_tools)
+  local state = begin(run, session, gateway_tools)
   repeat
     failure = interrupt.reason() or turn(state)
   until failure or state.finished

@@ -3,15 +3,18 @@
 -- gateway offers stands before finish.
 
 local array = require "sba.util.json".array
+local json = require "native.json"
 local schema = require "sba.util.schema"
+local window = require "sba.run.agent.window"
 
 local tools = {}
 
 ---@class agent.tool
 ---@field name string
 ---@field description string
----@field parameters table JSON Schema
+---@field parameters table|string JSON Schema; of a gateway's tool as JSON, to be passed on as it is
 ---@field kind "step"|"todo"|"read_output"|"gateway"|"finish"
+---@field tool? string of a gateway's: its own name of it
 
 local todo_add = {
   name = "todo_add", kind = "todo",
@@ -98,6 +101,13 @@ function tools.list(catalogue, gateway)
   list[#list + 1] = finish
   for _, tool in ipairs(list) do by_name[tool.name] = tool end
   return list, by_name
+end
+
+---What tools cost in every request, on the safe side.
+---@param list agent.tool|agent.tool[]
+---@return integer tokens
+function tools.cost(list)
+  return window.estimate { content = json.encode(list) }
 end
 
 ---Checks a call's arguments.

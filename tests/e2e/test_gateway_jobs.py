@@ -1,0 +1,442 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The gateway's tools in whole jobs: offered to a model and called by it, and called by direct jobs."""
+import json
+import pathlib
+import socket
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from servers import mcp  # noqa: E402
+
+import sba  # noqa: E402
+import test_agent  # noqa: E402
+from test_agent import call, calls, finish  # noqa: E402
+
+OWN = ["apply_unified_diff", "list_tree", "read_file", "run_command", "search_files", "write_file", "todo_add", "todo_update", "read_output"]
+NEVER = ["db.task.get", "node.list", "sandbox.exec", "skills.create", "skills.update", "skills.delete"]
+OUTSIDE = ["web.fetch", "web.search", "api.call"]
+
+
+def echo(exchange):
+    return mcp.text(json.dumps(exchange.message["params"]["arguments"], sort_keys=True))
+
+
+def tool(function=echo, **fields):
+    return fields, function
+
+
+def says(words, **more):
+    return tool(lambda _: mcp.text(words, **more))
+
+
+class GatewayCase(test_agent.AgentCase):
+    def gateway(self, kind=mcp.Server, **options):
+        server = kind(**options)
+        self.addCleanup(server.close)
+        return server
+
+    @staticmethod
+    def names(gateway):
+        """The environment that names a gateway."""
+        return {"SBA_MCP_GATEWAY_URL": gateway if isinstance(gateway, str) else gateway.origin + "/mcp"
+                if not isinstance(gateway, mcp.PlainForm) else gateway.origin}
+
+    def agent(self, gateway, *replies, job=None, more=(), **script):
+        """Runs an agent's job with a model of these replies. Returns outcome and model."""
+        server = self.server(*replies, {"content": "ok"}, **script)
+        return self.run_agent(server, *more, job=job, env=self.names(gateway)), server
+
+    def direct(self, gateway, *steps, **fields):
+        return self.run_job(self.job(*steps, **fields), env=self.names(gateway) if gateway else {})
+
+    @staticmethod
+    def called(gateway):
+        """Names and arguments of the tools that were called."""
+        plain = [(m["tool_name"], m["arguments"]) for _, _, _, m in gateway.requests if m and m.get("tool_name")]
+        return plain + [(m["params"]["name"], m["params"]["arguments"]) for m in gateway.messages("tools/call")]
+
+    def shown(self, model, number):
+        """The answer to the call of that number, from 1, as the model was shown it."""
+        return self.chats(model)[number]["messages"][-2]["content"]
+
+    def offered(self, model):
+        return [one["function"] for one in self.chats(model)[0]["tools"]]
+
+    def events(self, outcome, name):
+        return [line for line in outcome.log if line["event"] == name]
+
+
+def step(tool_name, **arguments):
+    return sba.SandboxCase.step("call_tool", tool=tool_name, arguments=arguments)
+
+
+class Offered(GatewayCase):
+    def test_order_names_and_schemas(self):
+        schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "x-own": [1.5, None, {}, []],
+                  "properties": {"task_id": {"type": "string"}, "job_id": {"type": "string"}, "a": {"$ref": "#/$defs/a"}},
+                  "required": ["task_id", "a"], "$defs": {"a": {"type": "integer", "x-mark": True}}}
+        gateway = self.gateway(tools={"artifact.list": tool(description="Lists.", inputSchema=schema), "help": tool()})
+        outcome, model = self.agent(gateway)
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        offered = self.offered(model)
+        self.assertEqual([one["name"] for one in offered], [*OWN, "artifact_list", "help", "finish"])
+        self.assertEqual(offered[-3]["description"], "Lists.")
+        self.assertEqual(offered[-3]["parameters"], {**schema, "properties": {"a": {"$ref": "#/$defs/a"}}, "required": ["a"]})
+
+    def test_a_call_is_a_step(self):
+        for era in ("legacy", "modern"):
+            with self.subTest(era):
+                schema = {"type": "object", "properties": {"task_id": {}, "job_id": {}, "path": {"type": "string"}}}
+                gateway = self.gateway(era=era, tools={"artifact.list": tool(inputSchema=schema)})
+                outcome, model = self.agent(gateway, calls(("artifact_list", {"path": "a", "task_id": "another"}), ("list_tree", {"path": "."})))
+                self.assertEqual(outcome.exit, 0, outcome.result)
+                arguments = {"job_id": "job-1", "path": "a", "task_id": "task-1"}
+                self.assertEqual(self.called(gateway), [("artifact.list", arguments)])
+                first, second = outcome.result["steps"]
+                self.assertEqual((first["id"], first["type"], first["status"], first["result"]),
+                                 ("step-1", "call_tool", "success", {"content": json.dumps(arguments), "is_error": False}))
+                self.assertEqual((second["id"], second["type"]), ("step-2", "list_tree"))
+                answers = [message["content"] for message in self.chats(model)[1]["messages"] if message["role"] == "tool"]
+                self.assertEqual(answers[0], "step-1: " + json.dumps(arguments))
+                self.assertEqual(self.events(outcome, "step.started")[0]["what"], "artifact.list")
+
+    def test_a_call_is_evidence(self):
+        gateway = self.gateway(tools={"check": says("all is well")})
+        job = self.agent_job(context={"acceptance_criteria": ["it is well"]})
+        outcome, _ = self.agent(gateway, call("check"), finish("done", ("it is well", True, "step-1")), job=job)
+        self.assertEqual((outcome.exit, outcome.result["acceptance"][0]["met"]), (0, True), outcome.result)
+
+    def test_answers_that_are_no_text(self):
+        blocks = {"content": [{"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"},
+                              {"type": "resource_link", "uri": "file:///a", "name": "A"}], "structuredContent": {"b": [1, None], "a": {}}}
+        gateway = self.gateway(tools={"look": tool(lambda _: blocks)})
+        outcome, model = self.agent(gateway, call("look"))
+        self.assertEqual(self.shown(model, 1), 'step-1: [image, image/png, 5 bytes]\n[resource file:///a: A]\n{"a":{},"b":[1,null]}')
+        self.assertEqual(outcome.result["steps"][0]["result"]["structured"], {"a": {}, "b": [1, None]})
+
+    def test_names_of_the_runner_stay_its_own(self):
+        gateway = self.gateway(tools={name: says("from the gateway") for name in ("read_file", "finish", "todo.add")})
+        self.put("a", "from the workspace")
+        outcome, model = self.agent(gateway, call("read_file", path="a"), call("read_file_2"), finish("really done"))
+        self.assertEqual([one["name"] for one in self.offered(model)], [*OWN, "read_file_2", "finish_2", "todo_add_2", "finish"])
+        self.assertEqual(self.shown(model, 1), "step-1: from the workspace")
+        self.assertEqual(self.shown(model, 2), "step-2: from the gateway")
+        self.assertEqual(outcome.result["final_answer"], "really done")
+
+    def test_a_model_without_tool_calling(self):
+        gateway = self.gateway(tools={"artifact.list": tool()})
+        outcome, model = self.agent(gateway, {"content": json.dumps({"tool": "artifact_list", "arguments": {"a": 1}})},
+                                    {"content": json.dumps({"tool": "finish", "arguments": {"answer": "done"}})},
+                                    models={"m": {"capabilities": ["completion"], "context_length": 32768}})
+        self.assertEqual((outcome.exit, self.called(gateway)), (0, [("artifact.list", {"a": 1})]), outcome.result)
+        self.assertIn("### artifact_list", self.chats(model)[0]["messages"][0]["content"])
+
+    def test_the_plain_form_offers_the_workers_tools(self):
+        gateway = self.gateway(mcp.PlainForm, tools={"help.get": tool(lambda e: {"got": e.message["arguments"]})})
+        outcome, model = self.agent(gateway, call("help_get", topic="x"), call("skills_list"))
+        self.assertEqual([one["name"] for one in self.offered(model)],
+                         [*OWN, "artifact_put", "artifact_get", "artifact_list", "skills_list", "skills_get", "help_get", "finish"])
+        self.assertEqual(self.shown(model, 1), 'step-1: {"got":{"task_id":"task-1","topic":"x"}}')
+        self.assertRegex(self.shown(model, 2), r"step-2: failed \(tool_unavailable\): .*501.*not implemented: skills\.list")
+        self.assertEqual(outcome.exit, 0)
+
+    def test_ten_thousand_tools(self):
+        gateway = self.gateway(tools={f"tool.{number}": tool(description="Does something of use.") for number in range(10000)})
+        for length, most in ((131072, 128), (8192, 60)):
+            outcome, model = self.agent(gateway, call("tool_0"), models={"m": {"context_length": length}})
+            self.assertEqual((outcome.exit, outcome.result["steps"][0]["status"]), (0, "success"), outcome.result)
+            offered = self.offered(model)
+            self.assertLessEqual(len(offered), most)
+            self.assertGreater(len(offered), 20)
+            self.assertEqual((offered[9]["name"], offered[-1]["name"]), ("tool_0", "finish"))
+            (said,) = self.events(outcome, "gateway.tools")
+            self.assertEqual((said["level"], said["tools"], said["left_out"]), ("warning", len(offered) - 10, 10000 - len(offered) + 10))
+
+    def test_a_tool_that_is_too_large_does_not_keep_out_the_others(self):
+        gateway = self.gateway(tools={"huge": tool(description="x" * 1000000), "small": tool()})
+        outcome, model = self.agent(gateway)
+        self.assertEqual([one["name"] for one in self.offered(model)][9:], ["small", "finish"])
+        self.assertIn("huge: there is no room", self.events(outcome, "gateway.tools")[0]["error"])
+
+
+class Trouble(GatewayCase):
+    """What goes wrong at the gateway is an answer to the model."""
+
+    def test_a_gateway_that_is_not_there(self):
+        with socket.create_server(("127.0.0.1", 0)) as unused:
+            port = unused.getsockname()[1]
+        outcome, model = self.agent(f"http://127.0.0.1:{port}/mcp")
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        (said,) = self.events(outcome, "gateway.failed")
+        self.assertEqual((said["level"], said["code"]), ("warning", "connection_refused"))
+        self.assertIn(f"127.0.0.1:{port}", said["error"])
+        self.assertEqual(len(self.offered(model)), len(OWN) + 1)
+
+    def test_a_job_that_names_none(self):
+        server = self.server({"content": "ok"})
+        outcome = self.run_agent(server)
+        self.assertEqual([line["event"] for line in outcome.log if line["event"].startswith("gateway")], [])
+
+    def test_tools_that_do_not_exist_refuse_or_fail(self):
+        gateway = self.gateway(tools={"strict": tool(lambda e: e.refuse(-32602, "a is missing", 200)),
+                                      "broken": says("no such\nartifact", isError=True), "long": says("x" * 2000, isError=True)})
+        outcome, model = self.agent(gateway, call("invented"), call("strict", b=1), call("broken"), call("long"))
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assertRegex(self.shown(model, 1), "failed: there is no tool invented; there are .*strict, broken, long, finish")
+        self.assertRegex(self.shown(model, 2), r"step-1: failed \(tool_refused\): .*-32602: a is missing")
+        self.assertEqual(self.shown(model, 3), "step-2: failed (step_failed): the tool broken failed: no such artifact")
+        self.assertTrue(self.shown(model, 4).endswith("\n" + "x" * 2000))
+        self.assertEqual([step["status"] for step in outcome.result["steps"]], ["failure"] * 3)
+        self.assertEqual(outcome.result["steps"][1]["result"], {"content": "no such\nartifact", "is_error": True})
+
+    def test_a_server_that_goes_in_the_middle(self):
+        def go(exchange):
+            owner.close()
+            exchange.close_connection = True
+            exchange.connection.shutdown(socket.SHUT_RDWR)
+        owner = mcp.Server(tools={"go": tool(go), "stay": tool()})
+        outcome, model = self.agent(owner, call("stay", a=1), call("go"), call("stay", a=2))
+        self.assertEqual((outcome.exit, [step["status"] for step in outcome.result["steps"]]), (0, ["success", "failure", "failure"]),
+                         outcome.result)
+        self.assertEqual(len(owner.messages("tools/call")), 2)
+        self.assertIn("failed (", self.shown(model, 2))
+        self.assertIn("connection_refused", self.shown(model, 3))
+
+    def test_five_megabytes(self):
+        lines = "".join(f"line {number}\n" for number in range(450000))
+        self.assertGreater(len(lines), 5000000)
+        gateway = self.gateway(tools={"big": says(lines)})
+        job = self.agent_job(max_output_bytes=8 << 20)
+        outcome, model = self.agent(gateway, call("big"), call("read_output", step="step-1", offset_bytes=3000000, max_bytes=1000), job=job)
+        self.assertEqual((outcome.exit, outcome.result["steps"][0]["result"]["content"]), (0, lines))
+        self.assertLess(len(self.shown(model, 1)), 17 * 1024)
+        self.assertRegex(self.shown(model, 1), r"\[\.\.\. \d+ of \d+ bytes left out; read_output")
+        self.assertEqual(self.shown(model, 2).split("\n[bytes")[0], ("step-1: " + lines)[3000000:3001000])
+
+    def test_more_than_a_step_may_return(self):
+        gateway = self.gateway(tools={"big": tool(lambda _: {**mcp.text("ä" * 100000), "structuredContent": {"a": 1}})})
+        outcome, _ = self.agent(gateway, call("big"), job=self.agent_job(max_output_bytes=2001))
+        self.assertEqual((outcome.exit, outcome.result["steps"][0]["status"]), (0, "success"), outcome.result)
+        result = outcome.result["steps"][0]["result"]
+        self.assertLessEqual(len(result["content"].encode()), 2001)
+        self.assertRegex(result["content"], r"^ä+\n\[\d+ bytes left out\]\nä+$")
+        self.assertNotIn("structured", result)
+
+    def test_the_deadline_in_a_call(self):
+        def wait(exchange):
+            exchange.begin_events()
+            exchange.rfile.read(1)
+        gateway = self.gateway(tools={"wait": tool(wait)})
+        begun = time.monotonic()
+        outcome, _ = self.agent(gateway, call("wait"), job=self.agent_job(max_runtime_seconds=3))
+        self.assertEqual((outcome.exit, outcome.result["status"]), (124, "timeout"), outcome.result)
+        self.assertLess(time.monotonic() - begun, 30)
+        self.assertTrue(gateway.wait_for(lambda m: m.get("method") == "notifications/cancelled"))
+        self.assertEqual(outcome.result["steps"][0]["status"], "timeout")
+
+
+class Denied(GatewayCase):
+    def forms(self, function=echo):
+        tools = {name: tool(function) for name in [*NEVER, *OUTSIDE, "skills.get"]}
+        return [self.gateway(tools=tools), self.gateway(era="modern", tools=tools), self.gateway(mcp.PlainForm, tools=tools)]
+
+    def test_a_model_neither_sees_nor_calls_them(self):
+        mapped = {name.replace(".", "_") for name in NEVER + OUTSIDE}
+        for gateway in self.forms():
+            replies = [call(name) for one in NEVER + OUTSIDE for name in (one, one.replace(".", "_"))]
+            # A reply that can be read after each two that cannot, so that the job is not stuck.
+            replies = [reply for number in range(0, len(replies), 2)
+                       for reply in (*replies[number:number + 2], call("run_command", shell=f"echo {number}"))]
+            outcome, model = self.agent(gateway, *replies)
+            self.assertFalse(mapped & {one["name"] for one in self.offered(model)})
+            self.assertEqual(len(self.chats(model)), len(replies) + 1, outcome.result)
+            self.assertFalse({name for name, _ in self.called(gateway)} & {*NEVER, *OUTSIDE})
+
+    def test_a_model_gets_the_outside_where_it_is_allowed(self):
+        for gateway in self.forms(lambda e: mcp.text("fetched")):
+            job = self.agent_job()
+            job["constraints"]["ext_net_allowed"] = True
+            outcome, model = self.agent(gateway, call("web_fetch", url="x"), job=job)
+            self.assertEqual((outcome.exit, self.shown(model, 1)), (0, "step-1: fetched"), outcome.result)
+            names = {one["name"] for one in self.offered(model)}
+            self.assertEqual(names & {name.replace(".", "_") for name in NEVER + OUTSIDE}, {"web_fetch", "web_search", "api_call"})
+
+    def test_a_direct_job_does_not_call_them(self):
+        for gateway in self.forms():
+            for name in [*NEVER, " DB.task.get", *OUTSIDE]:
+                outcome = self.direct(gateway, step(name), step("skills.get"))
+                codes = ("ext_net_required", "ext_net_required") if name in OUTSIDE else ("step_failed", "tool_forbidden")
+                self.assertEqual((outcome.exit, outcome.result["failure_code"], outcome.result["steps"][0]["error_code"]), (1, *codes))
+                self.assertIn(name.strip().lower(), outcome.result["failure_message"])
+            self.assertEqual(self.called(gateway), [])
+
+    def test_what_the_gateway_itself_forbids(self):
+        gateway = self.gateway(mcp.PlainForm, tools={"skills.get": tool(lambda e: e.whole({"error": "not for you"}, 403))})
+        outcome = self.direct(gateway, step("skills.get"))
+        self.assertEqual(outcome.result["steps"][0]["error_code"], "tool_denied")
+        self.assertIn("not for you", outcome.result["failure_message"])
+
+
+class Direct(GatewayCase):
+    def test_a_call(self):
+        schema = {"type": "object", "properties": {"task_id": {}, "path": {}}}
+        gateway = self.gateway(tools={"artifact.get": tool(lambda e: {**echo(e), "structuredContent": {"b": [1, None], "a": {}}},
+                                                           inputSchema=schema)})
+        outcome = self.direct(gateway, step("artifact.get", path="a"), sba.SandboxCase.step("call_tool", tool="artifact.get"))
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        words = '{"path": "a", "task_id": "task-1"}'
+        self.assertEqual(outcome.result["steps"][0]["result"], {"content": words, "structured": {"b": [1, None], "a": {}}, "is_error": False})
+        self.assertEqual(outcome.result["steps"][0]["output"], words)
+        self.assertEqual(self.called(gateway)[1], ("artifact.get", {"task_id": "task-1"}))
+        self.assertEqual(gateway.requests[-1][0], "DELETE")
+        self.assertFalse(outcome.result["inference_used"])
+
+    def test_a_tool_that_fails_ends_the_job(self):
+        gateway = self.gateway(tools={"broken": says("no such artifact", isError=True)})
+        outcome = self.direct(gateway, step("broken"), step("broken"))
+        self.assertEqual((outcome.exit, outcome.result["failure_code"]), (1, "step_failed"))
+        self.assertIn("step 1 (step-1, call_tool): the tool broken failed: no such artifact", outcome.result["failure_message"])
+        self.assertEqual([one["status"] for one in outcome.result["steps"]], ["failure", "skipped"])
+        self.assertEqual(outcome.result["steps"][0]["result"], {"content": "no such artifact", "is_error": True})
+        self.assertEqual(len(self.called(gateway)), 1)
+
+    def test_an_answer_that_is_too_long(self):
+        gateway = self.gateway(tools={"big": says("x" * 5000), "wide": tool(lambda _: {"structuredContent": ["y" * 3000]})})
+        for name in ("big", "wide"):
+            outcome = self.direct(gateway, step(name), max_output_bytes=4000)
+            self.assertEqual((outcome.exit, outcome.result["failure_code"]), (1, "constraint_violation"), outcome.result)
+            result = outcome.result["steps"][0]["result"]
+            self.assertLessEqual(len(result["content"]), 4000)
+            self.assertNotIn("structured", result)
+        self.assertEqual(self.direct(gateway, step("big"), max_output_bytes=5000).exit, 0)
+
+    def test_no_gateway(self):
+        outcome = self.direct(None, step("x"))
+        self.assertEqual((outcome.exit, outcome.result["failure_code"], outcome.result["steps"][0]["error_code"]),
+                         (1, "step_failed", "no_gateway"))
+        self.assertIn("SBA_MCP_GATEWAY_URL", outcome.result["failure_message"])
+
+    def test_answers_of_the_plain_form(self):
+        def refusing(status):
+            return tool(lambda e: e.whole({"error": "the reason"}, status))
+        gateway = self.gateway(mcp.PlainForm, tools={"help.get": tool(lambda e: {"got": 1}), "bad": refusing(400), "worse": refusing(501)})
+        outcome = self.direct(gateway, step("help.get"))
+        self.assertEqual(outcome.result["steps"][0]["result"], {"content": '{"got":1}', "structured": {"got": 1}, "is_error": False})
+        for name, code in (("bad", "tool_refused"), ("worse", "tool_unavailable")):
+            outcome = self.direct(gateway, step(name))
+            self.assertEqual((outcome.exit, outcome.result["steps"][0]["error_code"]), (1, code))
+            self.assertIn("the reason", outcome.result["failure_message"])
+
+    def test_a_hundred_calls_share_a_connection(self):
+        gateway = self.gateway(tools={"echo": tool()})
+        outcome = self.direct(gateway, *(step("echo", a=number) for number in range(100)))
+        self.assertEqual((outcome.exit, len(self.called(gateway)), gateway.connections), (0, 100, 1))
+
+    def test_the_deadline_and_sigterm_in_a_call(self):
+        def wait(exchange):
+            exchange.begin_events()
+            exchange.rfile.read(1)
+        gateway = self.gateway(tools={"wait": tool(wait)})
+        outcome = self.direct(gateway, step("wait"), max_runtime_seconds=2)
+        self.assertEqual((outcome.exit, outcome.result["status"], outcome.result["steps"][0]["status"]), (124, "timeout", "timeout"))
+        gateway = self.gateway(tools={"wait": tool(wait)})
+        process = self.start(self.job(step("wait")), env=self.names(gateway))
+        self.assertTrue(gateway.wait_for(lambda m: m.get("method") == "tools/call"))
+        process.terminate()
+        process.communicate(timeout=60)
+        self.assertEqual((process.returncode, json.loads(self.result_path.read_bytes())["failure_code"]), (143, "cancelled"))
+        self.assertTrue(gateway.wait_for(lambda m: m.get("method") == "notifications/cancelled"))
+
+    def test_arguments_are_checked_with_the_job(self):
+        gateway = self.gateway()
+        for arguments in ({}, {"tool": ""}, {"tool": "x", "arguments": []}, {"tool": "x", "more": 1}):
+            outcome = self.direct(gateway, sba.SandboxCase.step("call_tool", **arguments))
+            self.assertEqual((outcome.exit, outcome.result["failure_code"]), (2, "schema_validation"))
+        self.assertEqual(gateway.requests, [])
+
+
+class ResumeAndReplay(GatewayCase):
+    REPLIES = (call("count"), call("write_file", path="a", content="x"), call("broken"), call("count"))
+
+    def recorded(self):
+        """A run whose journal is a recording; returns its outcome, the recording and the gateway."""
+        numbers = iter(range(1, 100))
+        gateway = self.gateway(tools={"count": tool(lambda _: mcp.text(f"number {next(numbers)}", structuredContent={"z": [], "a": None})),
+                                      "broken": says("it broke", isError=True)})
+        outcome, _ = self.agent(gateway, *self.REPLIES)
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        recording = self.root / "recording.jsonl"
+        recording.write_bytes((self.job_folder / "journal.jsonl").read_bytes())
+        recording.chmod(0o644)
+        (self.workspace / "a").unlink()
+        return outcome, recording, gateway
+
+    def test_a_replay_calls_nothing_and_gives_the_same(self):
+        outcome, recording, gateway = self.recorded()
+        before = len(gateway.requests)
+        for environment in (self.names(gateway), {}):
+            again = self.run_job(self.agent_job(), "--replay", str(recording), env=environment)
+            self.assertEqual(again.exit, 0, again.result)
+            same = test_agent.ResumeAndReplay.timeless
+            self.assertEqual(same(again.result), same(outcome.result))
+            (self.workspace / "a").unlink()
+            # Its own journal is a recording as good as the first.
+            recording.write_bytes((self.job_folder / "journal.jsonl").read_bytes())
+        self.assertEqual(len(gateway.requests), before)
+
+    def test_a_recording_without_the_answer(self):
+        _, recording, _ = self.recorded()
+        lines = recording.read_bytes().splitlines(keepends=True)
+        recording.write_bytes(b"".join(line for line in lines if b'"step.finished"' not in line))
+        again = self.run_job(self.agent_job(), "--replay", str(recording))
+        self.assertEqual((again.exit, again.result["failure_code"]), (1, "internal_error"))
+        self.assertIn("no answer of the gateway for step-1", again.result["failure_message"])
+
+    def test_a_killed_run_does_not_call_again(self):
+        def wait(exchange):
+            exchange.begin_events()
+            exchange.rfile.read(1)
+        gateway = self.gateway(tools={"count": says("one"), "wait": tool(wait)})
+        model = self.server(call("count"), call("wait"))
+        process = self.start(self.agent_job(), env={"OLLAMA_BASE_URL": model.url, **self.names(gateway)})
+        self.wait_for(process, lambda: len(gateway.messages("tools/call")) == 2)
+        process.kill()
+        process.communicate()
+        gateway.tools = {"another": says("another"), "count": says("two")}
+        model = self.server(call("count"), {"content": "went on"})
+        outcome = self.run_agent(model, "--resume", env=self.names(gateway))
+        self.assertEqual((outcome.exit, outcome.result["final_answer"]), (0, "went on"), outcome.result)
+        self.assertEqual([(one["type"], one["status"]) for one in outcome.result["steps"]],
+                         [("call_tool", "success"), ("call_tool", "failure"), ("call_tool", "success")])
+        self.assertEqual(outcome.result["steps"][1]["error_code"], "interrupted")
+        self.assertEqual([name for name, _ in self.called(gateway)], ["count", "wait", "count"])
+        self.assertEqual([one["name"] for one in self.offered(model)], [*OWN, "count", "wait", "finish"])
+
+    def test_a_resume_without_the_gateway(self):
+        _, _, gateway = self.recorded()
+        journal = self.job_folder / "journal.jsonl"
+        lines = journal.read_bytes().splitlines(keepends=True)
+        last = max(number for number, line in enumerate(lines) if b'"step.finished"' in line)
+        journal.write_bytes(b"".join(lines[:last + 1]))
+        before = len(gateway.requests)
+        model = self.server(call("count"), {"content": "went on"})
+        outcome = self.run_agent(model, "--resume")
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assertEqual(outcome.result["steps"][3]["result"]["content"], "number 2")
+        self.assertEqual(outcome.result["steps"][4]["error_code"], "no_gateway")
+        self.assertEqual(len(gateway.requests), before)
+
+    def test_a_journal_with_tools_that_cannot_be_read(self):
+        _, recording, _ = self.recorded()
+        for wrong in (b'"tools":7', b'"tools":[7]', b'"tools":[{"name":"x"}]'):
+            lines = recording.read_bytes().splitlines(keepends=True)
+            broken = [json.dumps({**json.loads(line), "tools": json.loads(wrong.split(b":", 1)[1])}).encode() + b"\n"
+                      if b'"model.session"' in line else line for line in lines]
+            (self.root / "broken.jsonl").write_bytes(b"".join(broken))
+            again = self.run_job(self.agent_job(), "--replay", str(self.root / "broken.jsonl"))
+            self.assertEqual((again.exit, again.result["failure_code"]), (2, "schema_validation"))
+
+
+if __name__ == "__main__":
+    sba.main()
