@@ -118,13 +118,21 @@ local function new_run(settings, environment)
   return run
 end
 
-local function run_job(settings, environment)
+local function run_job(settings, environment, warnings)
   require "sba.util.strict".on()
   local failures = require "sba.result.failure"
   local run = new_run(settings, environment)
+  for _, warning in ipairs(warnings) do run.log:event("warning", "secret.warning", { error = warning }) end
   local ok, failure = xpcall(go_through, failures.traced, run)
   run.failure = ok and failure or not ok and failures.caught(failure) or nil
   return require "sba.run.finish" (run)
+end
+
+--- Most environments hold no secret, no token and no URL with a password: then the module is not even loaded.
+local function take_secrets(environment)
+  local found = environment.SBA_MCP_TOKEN or environment.SBA_MCP_TOKEN_FILE
+  for _, value in pairs(environment) do found = found or value:find("@", 1, true) end
+  return found and require "sba.util.secret".take(environment) or {}
 end
 
 local modes = {
@@ -141,11 +149,11 @@ local modes = {
 ---@return integer status
 return function(argv)
   local environment = file.environment(secrets)
-  for _, name in ipairs(secrets) do environment[name] = nil end
+  local warnings = take_secrets(environment)
   local settings, message = cli.parse(argv, environment)
   if not settings then
     io.stderr:write("cynode-sba: ", message, "\n")
     return exit.REFUSED
   end
-  return modes[settings.mode](settings, environment)
+  return modes[settings.mode](settings, environment, warnings)
 end

@@ -341,6 +341,25 @@ local regex = {}
 function regex:files(where, path, options) end
 
 ------------------------------------------------------------------------------------------------------------------------
+---@class native.secret takes secrets out of text, however they are written: src/core/secret.h
+---@field SHORTEST integer characters; a shorter secret cannot be told from ordinary words
+local secret = {}
+
+---Makes a secret known, for good.
+---@param bytes string
+---@return boolean added false where it is too short
+function secret.add(bytes) end
+
+---Whether any is known: where not, there is nothing to redact.
+---@return boolean
+function secret.is_known() end
+
+---Text with "[redacted]" for each secret.
+---@param text string
+---@return string
+function secret.redact(text) end
+
+------------------------------------------------------------------------------------------------------------------------
 ---@class native.text
 local text = {}
 
@@ -414,11 +433,12 @@ function json.decode(bytes, depth) end
 ---@class native.file files and streams of the runner itself, outside the workspace
 local file = {}
 
----Reads at most limit bytes. Errors: too_large, not_found, is_a_directory, cancelled, timeout, ...
----@param path string "-" is stdin
+---Reads at most limit bytes. Errors: too_large, not_found, is_a_directory, not_a_file, cancelled, timeout, ...
+---@param path string "-" is stdin, unless the file must be regular
 ---@param limit integer
+---@param options? { regular?: boolean } regular: a regular file or nothing, so that no writer is waited for
 ---@return string|nil, native.failure?
-function file.read(path, limit) end
+function file.read(path, limit, options) end
 
 ---@class native.file.replace_options
 ---@field durable? boolean default true: fsync of file and folder

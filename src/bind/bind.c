@@ -21,6 +21,7 @@ static const luaL_Reg modules[] = {
     {"native.patch", luaopen_native_patch},
     {"native.process", luaopen_native_process},
     {"native.search", luaopen_native_search},
+    {"native.secret", luaopen_native_secret},
     {"native.text", luaopen_native_text},
     {"native.workspace", luaopen_native_workspace},
     {NULL, NULL},

@@ -26,6 +26,7 @@ int luaopen_native_json(lua_State *L);
 int luaopen_native_patch(lua_State *L);
 int luaopen_native_process(lua_State *L);
 int luaopen_native_search(lua_State *L);
+int luaopen_native_secret(lua_State *L);
 int luaopen_native_text(lua_State *L);
 int luaopen_native_workspace(lua_State *L);
 

@@ -22,16 +22,19 @@ static const char *check_path(lua_State *L, int index)
     return path;
 }
 
-// read(path, limit) -> bytes | nil, failure
+// read(path, limit, options?) -> bytes | nil, failure
 static int f_read(lua_State *L)
 {
+    static const char *const names[] = {"regular", NULL};
     const char *path = check_path(L, 1);
     lua_Integer limit = luaL_checkinteger(L, 2);
     luaL_argcheck(L, limit >= 0, 2, "must not be negative");
+    bind_check_options(L, 3, names);
+    bool regular = bind_option_boolean(L, 3, "regular", false);
 
     struct buffer *buffer = bind_new_buffer(L);
     struct error error = {0};
-    if (file_read(path, (size_t)limit, buffer, &error) < 0)
+    if ((regular ? file_read_regular : file_read)(path, (size_t)limit, buffer, &error) < 0)
         return bind_fail(L, &error);
     lua_pushlstring(L, buffer->data, buffer->size);
     buffer_free(buffer);

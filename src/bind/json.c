@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// native.json: Lua values as JSON text, keys in the order of a schema.
+// native.json: Lua values as JSON text, keys in the order of a schema. Nothing that is written holds a secret: each
+// string is redacted before it is quoted.
 //
 // A schema's plan is what its objects need, worked out once: for each ordered key the triple key, its quoted
 // form with the colon, its schema or false; and plan[key] = true.
 #include "core/json.h"
 
 #include "bind/bind.h"
+#include "core/cleanup.h"
+#include "core/secret.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -40,6 +43,15 @@ static void put(struct encoder *encoder, const char *bytes, size_t size)
 static void put_byte(struct encoder *encoder, char byte)
 {
     need(encoder, buffer_append_byte(encoder->out, byte));
+}
+
+static int quote(const char *bytes, size_t size, struct buffer *out)
+{
+    cleanup_buffer struct buffer clean = {0};
+    int found = secret_redact(bytes, size, &clean);
+    if (found < 0)
+        return -1;
+    return found ? json_quote(clean.data, clean.size, out) : json_quote(bytes, size, out);
 }
 
 // Pushes table[name] where the value at index is a table that has a table there; else nil. Says which.
@@ -209,7 +221,7 @@ static void encode_rest(struct encoder *encoder, int schema, int object, int pla
         memcpy(&key, encoder->keys->data + at, sizeof key);
         if (written++)
             put_byte(encoder, ',');
-        need(encoder, json_quote(key.bytes, key.size, encoder->out));
+        need(encoder, quote(key.bytes, key.size, encoder->out));
         put_byte(encoder, ':');
         push_part(L, properties, key.bytes);
         lua_pushlstring(L, key.bytes, key.size);
@@ -303,7 +315,7 @@ static void encode_string(struct encoder *encoder)
 {
     size_t size;
     const char *bytes = lua_tolstring(encoder->L, -1, &size);
-    need(encoder, json_quote(bytes, size, encoder->out));
+    need(encoder, quote(bytes, size, encoder->out));
 }
 
 // Writes the value on top of the stack, which stays. schema is the index of its schema, no table where there is none.

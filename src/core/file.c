@@ -70,22 +70,35 @@ static int read_all(int fd, const char *path, size_t limit, struct buffer *out, 
     }
 }
 
-int file_read(const char *path, size_t limit, struct buffer *out, struct error *error)
+static int read_named(const char *path, size_t limit, bool regular, struct buffer *out, struct error *error)
 {
-    if (strcmp(path, "-") == 0)
-        return read_all(STDIN_FILENO, "standard input", limit, out, error);
     // Not blocking, so that a FIFO without a writer is waited for in poll, where a signal ends the wait.
     cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return error_system(error, errno, "cannot open %s", path);
     struct stat status;
-    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
+    bool is_regular = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+    if (regular && !is_regular)
+        return error_set(error, "not_a_file", 0, "cannot read %s: it is not a regular file", path);
+    if (is_regular) {
         if ((uintmax_t)status.st_size > limit)
             return fail_too_large(path, limit, error);
         if (buffer_reserve(out, (size_t)status.st_size + 1) < 0)
             return error_set(error, "out_of_memory", 0, "no memory is left to read %s", path);
     }
     return read_all(fd, path, limit, out, error);
+}
+
+int file_read(const char *path, size_t limit, struct buffer *out, struct error *error)
+{
+    if (strcmp(path, "-") == 0)
+        return read_all(STDIN_FILENO, "standard input", limit, out, error);
+    return read_named(path, limit, false, out, error);
+}
+
+int file_read_regular(const char *path, size_t limit, struct buffer *out, struct error *error)
+{
+    return read_named(path, limit, true, out, error);
 }
 
 // The length of the file up to and with its last newline.

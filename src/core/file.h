@@ -17,6 +17,9 @@
 // not past the deadline or a cancel. Errors: "too_large", "timeout", "cancelled", those of open(2) and read(2).
 int file_read(const char *path, size_t limit, struct buffer *out, struct error *error);
 
+// The same of a regular file, or a link to one, and of nothing else ("not_a_file"): never waits for a writer.
+int file_read_regular(const char *path, size_t limit, struct buffer *out, struct error *error);
+
 // Opens a regular file to append to, creating it (0644), and returns its descriptor. Never a link, FIFO or device
 // ("not_a_file"). Empties it first, or else cuts off what follows the last newline: a line that was torn.
 int file_open_log(const char *path, bool empty, struct error *error);

@@ -3,6 +3,7 @@
 
 local file = require "native.file"
 local read_json = require "sba.util.json".decode
+local redact = require "native.secret".redact
 
 local past = {}
 
@@ -35,7 +36,7 @@ local function next_step(history, about, expected)
   if index ~= #history.entries + 1 then return nil, "the step is not the next one" end
   if not expected.steps then return index end
   local step = expected.steps[index]
-  if not step or step.id ~= about.id or step.type ~= about.type then return nil, "the job has no such step" end
+  if not step or redact(step.id) ~= about.id or step.type ~= about.type then return nil, "the job has no such step" end
   return index
 end
 
