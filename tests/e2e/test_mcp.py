@@ -117,6 +117,12 @@ class Eras(Gateway):
         first, _ = self.talk(server.url)
         self.assertEqual(first["era"], "legacy")
 
+    def test_a_mute_server_is_waited_for_once(self):
+        server = self.server(hook=lambda e: e.rfile.read(1) or True)
+        first, _ = self.talk(server.url, patience={"answer": 1})
+        self.assertEqual(first["failure"]["code"], "slow_first_byte")
+        self.assertEqual(len(server.requests), 1)
+
     def test_no_url_no_socket(self):
         process = self.start({"SBA_MCP_GATEWAY_URL": ""}, wrapper=["env", "ASAN_OPTIONS=detect_leaks=0", "strace", "-f", "-qq", "-e", "trace=%network"])
         stdout, stderr = process.communicate(timeout=60)
@@ -250,6 +256,29 @@ class Sessions(Gateway):
         self.assertEqual([m["method"] for _, _, _, m in server.requests if m and m.get("method") in ("initialize", "tools/call")],
                          ["initialize", "tools/call", "initialize", "tools/call"])
         self.assertNotIn("Mcp-Session-Id", server.headers("initialize")[1])
+
+    def test_expiry_that_is_said_with_status_400(self):
+        def hook(exchange):
+            lost = (exchange.message or {}).get("method") == "tools/call" and exchange.headers["Mcp-Session-Id"] == "s-1"
+            if lost:
+                server.session = "s-2"
+                exchange.refuse(-32000, "Bad Request: Invalid or missing session ID")
+            return lost
+        server = self.server(tools={"echo": ECHO}, hook=hook)
+        self.assertEqual(self.call(server)["answer"]["content"], "{}")
+        self.assertEqual([headers["Mcp-Session-Id"] for headers in server.headers("tools/call")], ["s-1", "s-2"])
+
+    def test_expiry_between_two_pages(self):
+        def hook(exchange):
+            if (exchange.message or {}).get("method") != "tools/list" or exchange.headers.get("Mcp-Session-Id") != server.session:
+                return False
+            cursor = exchange.message["params"].get("cursor")
+            exchange.reply({"tools": [{"name": f"t{cursor}", "inputSchema": {"type": "object"}}], **({} if cursor else {"nextCursor": "x"})})
+            server.session = "s-2"
+            return True
+        server = self.server(hook=hook)
+        first, _ = self.talk(server.url)
+        self.assertEqual([tool["tool"] for tool in first["tools"]], ["tNone", "tx"])
 
     def test_a_session_that_is_always_gone(self):
         server = self.server(tools={"echo": ECHO}, hook=lambda e: (e.message or {}).get("method") == "tools/call" and

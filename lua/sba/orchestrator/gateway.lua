@@ -21,7 +21,8 @@ local tool_result = require "sba.orchestrator.tool_result"
 local gateway = {}
 
 local WAITS <const> = { 0.2, 0.8, 2 } -- seconds before what failed for a passing cause is tried again
-local LONGEST <const> = 30 -- seconds; after them nothing is tried again
+-- A server that was waited for in vain is not waited for again.
+local slow = { slow_connect = true, slow_first_byte = true, slow_answer = true }
 
 ---@class gateway.options
 ---@field environment table<string, string>
@@ -45,10 +46,9 @@ methods.__index = methods
 
 --- Tries again what failed for a passing cause and has no effect on the other side.
 local function patiently(try)
-  local until_when = interrupt.now() + LONGEST
   local value, failure = try()
   for _, wait in ipairs(WAITS) do
-    if value or not failure.passing or interrupt.now() + wait > until_when then break end
+    if value or not failure.passing or slow[failure.code] then break end
     local slept, stopped = interrupt.sleep(wait)
     if not slept then return nil, failures.of_http(stopped) end
     value, failure = try()
