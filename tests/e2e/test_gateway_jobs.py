@@ -317,6 +317,24 @@ class Direct(GatewayCase):
                          (1, "step_failed", "no_gateway"))
         self.assertIn("SBA_MCP_GATEWAY_URL", outcome.result["failure_message"])
 
+    def test_the_token(self):
+        path = self.put("../job/token", "secret-token-1\n", 0o600)
+        for given in ({"SBA_MCP_TOKEN": "secret-token-1"}, {"SBA_MCP_TOKEN_FILE": str(path)}):
+            tools = {"whoami": tool(lambda e: mcp.text(e.headers["Authorization"]))}
+            for gateway in (self.gateway(tools=tools), self.gateway(mcp.PlainForm, tools=tools)):
+                outcome = self.run_job(self.job(step("whoami")), env={**self.names(gateway), **given})
+                self.assertEqual(outcome.exit, 0, outcome.result)
+                self.assertEqual({headers["Authorization"] for _, _, headers, _ in gateway.requests}, {"Bearer secret-token-1"})
+                self.assertEqual(outcome.result["steps"][0]["result"]["content"], "Bearer [redacted]")
+                for text in (outcome.stdout, outcome.result_bytes, (self.job_folder / "journal.jsonl").read_bytes()):
+                    self.assertNotIn(b"secret-token", text)
+
+    def test_a_token_that_cannot_be_read(self):
+        gateway = self.gateway(tools={"x": tool()})
+        outcome = self.run_job(self.job(step("x")), env={**self.names(gateway), "SBA_MCP_TOKEN_FILE": "/nonexistent/token"})
+        self.assertEqual((outcome.exit, outcome.result["steps"][0]["error_code"]), (1, "invalid_token"))
+        self.assertEqual(gateway.requests, [])
+
     def test_answers_of_the_plain_form(self):
         def refusing(status):
             return tool(lambda e: e.whole({"error": "the reason"}, status))

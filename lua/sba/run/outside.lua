@@ -37,8 +37,10 @@ local function connect(self)
   local run = self.run
   local http, failure = self:client()
   if not http then return nil, failure end
+  local token, unreadable = require "sba.util.secret".token()
+  if unreadable then return nil, unreadable end
   return require "sba.orchestrator.gateway".connect {
-    environment = run.environment, http = http, job_id = run.job.job_id, task_id = run.job.task_id,
+    environment = run.environment, http = http, job_id = run.job.job_id, task_id = run.job.task_id, token = token,
     ext_net_allowed = run.job.constraints.ext_net_allowed,
   }
 end
