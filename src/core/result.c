@@ -71,15 +71,17 @@ static bool takes_no_file(int number)
     return number == EACCES || number == EPERM || number == EROFS;
 }
 
+// The folder took no new file for the reason `refused` (an errno), or the file is a mount point.
 static int write_in_place(int folder, const char *name, const char *path, const struct iovec *parts, size_t count,
-                          bool durable, struct error *error)
+                          bool durable, int refused, struct error *error)
 {
     off_t size = 0;
     for (size_t i = 0; i < count; i++)
         size += (off_t)parts[i].iov_len;
     cleanup_fd int fd = openat(folder, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
-        return error_system(error, errno, "cannot write %s, nor create a file beside it", path);
+        return error_system(error, errno == ENOENT ? refused : errno,
+                            "user %u cannot write %s, nor create a file beside it", geteuid(), path);
     // Room first: a full disk must be found before the old content is touched.
     if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, size ? size : 1) < 0 && errno != EOPNOTSUPP && errno != ENOSYS)
         return error_system(error, errno, "cannot write %s", path);
@@ -125,11 +127,12 @@ int result_replace(const char *path, const struct iovec *parts, size_t count, mo
         return -1;
     cleanup_free char *temporary = NULL;
     cleanup_fd int fd = open_temporary(folder, name, &temporary);
-    *way = fd < 0 && takes_no_file(errno) ? RESULT_IN_PLACE : RESULT_RENAMED;
+    int refused = fd < 0 ? errno : 0;
+    *way = takes_no_file(refused) ? RESULT_IN_PLACE : RESULT_RENAMED;
     if (*way == RESULT_IN_PLACE)
-        return write_in_place(folder, name, path, parts, count, durable, error);
+        return write_in_place(folder, name, path, parts, count, durable, refused, error);
     if (fd < 0)
-        return error_system(error, errno, "cannot create a file beside %s", path);
+        return error_system(error, refused, "cannot create a file beside %s", path);
 
     if (fill(fd, path, parts, count, mode, durable, error) < 0) {
         unlinkat(folder, temporary, 0);
@@ -141,7 +144,7 @@ int result_replace(const char *path, const struct iovec *parts, size_t count, mo
         if (number != EBUSY)
             return error_system(error, number, "cannot replace %s", path);
         *way = RESULT_IN_PLACE;
-        return write_in_place(folder, name, path, parts, count, durable, error);
+        return write_in_place(folder, name, path, parts, count, durable, number, error);
     }
     // A folder that may not be read cannot be fsynced; the rename stands all the same.
     if (durable && sync_file(folder) < 0 && errno != EBADF)

@@ -157,7 +157,7 @@ static void writes_in_place_where_the_folder_takes_no_file(void **state)
     assert_int_equal(way, RESULT_IN_PLACE);
     check_content(in_folder("closed/file"), "short");
     check_refused(in_folder("closed/link"), "path_escape");
-    check_refused(in_folder("closed/new"), "not_found");
+    check_refused(in_folder("closed/new"), "permission_denied");
     assert_int_equal(getuid() ? 0 : seteuid(0), 0);
     assert_int_equal(chmod(in_folder("closed"), 0755), 0);
 }

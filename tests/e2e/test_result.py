@@ -165,6 +165,15 @@ class PlaceTest(SandboxCase):
         for event in ("journal.failed", "todo.failed", "result.in_place"):
             self.assertIn(event, events)
 
+    @unittest.skipUnless(sba.UID, "wants root")
+    def test_a_job_folder_of_another_user(self):
+        """A node that forgot to give it to the container's user is told why nothing ran, and who the runner was."""
+        os.chown(self.job_folder, 0, 0)
+        outcome = self.run_job(self.ran())
+        self.assertEqual(outcome.exit, 3)
+        self.assertFalse((self.workspace / "ran").exists())
+        self.assertRegex(outcome.stderr.decode(), rf"user {sba.UID} cannot write \S+result.json, .*: Permission denied")
+
     def in_namespace(self, commands):
         """A wrapper that runs shell commands as root in a mount namespace of its own, then the runner as the ordinary user."""
         user = ["setpriv", f"--reuid={sba.UID}", f"--regid={sba.UID}", "--clear-groups", "--"]
