@@ -115,6 +115,12 @@ class Offered(GatewayCase):
         self.assertEqual(self.shown(model, 1), 'step-1: [image, image/png, 5 bytes]\n[resource file:///a: A]\n{"a":{},"b":[1,null]}')
         self.assertEqual(outcome.result["steps"][0]["result"]["structured"], {"a": {}, "b": [1, None]})
 
+    def test_only_its_own_names_mean_a_tool(self):
+        gateway = self.gateway(tools={"artifact.put": tool()})
+        outcome, model = self.agent(gateway, call("artifact_get"), call("artifact.put", a=1), call("ArtifactPuts"))
+        self.assertIn("there is no tool artifact_get", self.shown(model, 1))
+        self.assertEqual((outcome.exit, self.called(gateway)), (0, [("artifact.put", {"a": 1})]))
+
     def test_names_of_the_runner_stay_its_own(self):
         gateway = self.gateway(tools={name: says("from the gateway") for name in ("read_file", "finish", "todo.add")})
         self.put("a", "from the workspace")

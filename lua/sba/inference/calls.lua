@@ -50,14 +50,16 @@ end
 ---The tool that is meant by a name.
 ---@param name any
 ---@param names string[] of the tools there are
----@return string? name nil where none is near
-function calls.name(name, names)
+---@param guessed? string[] those that are meant by a name near to theirs; default: all
+---@return string? name nil where none is meant
+function calls.name(name, names, guessed)
   if type(name) ~= "string" or #name > LONGEST_NAME then return nil end
   local bare = fence.trim(name):gsub("^functions[.:]", ""):gsub("^default_api[.:]", ""):gsub("%(.*$", "")
+  local mapped = bare:gsub("[^%w_-]", "_") -- from the name that a gateway has for it
   for _, known in ipairs(names) do
-    if known == name or known == bare then return known end
+    if known == name or known == bare or known == mapped then return known end
   end
-  return words.near(bare, names)
+  return words.near(bare, guessed or names)
 end
 
 local function unused_id(session, id, used)
@@ -73,12 +75,13 @@ end
 ---@param raw inference.raw_call[]
 ---@param names string[] of the tools there are
 ---@param session { calls: integer, ids: table<string, boolean> } numbers the calls that have no id of their own
+---@param guessed? string[] see calls.name
 ---@return inference.call[] calls, string[] notes
-function calls.normal(raw, names, session)
+function calls.normal(raw, names, session, guessed)
   local list, notes = json.array {}, {}
   for i, given in ipairs(raw) do
     local arguments, mistake = calls.arguments(given.arguments)
-    local name = calls.name(given.name, names)
+    local name = calls.name(given.name, names, guessed)
     local shown = type(given.name) == "string" and given.name or "(no name)"
     if name and name ~= given.name then notes[#notes + 1] = ("the tool %s was taken for %s"):format(words.quoted(shown), name) end
     local id = unused_id(session, given.id, session.ids)

@@ -47,6 +47,15 @@ describe("calls.name", function()
     end
   end)
 
+  it("finds a gateway's tool by the gateway's name", function()
+    assert.are.equal("artifact_put", calls.name("artifact.put", { "artifact_put" }, {}))
+  end)
+
+  it("guesses only those that may be guessed", function()
+    assert.is_nil(calls.name("read_fil", names, { "finish" }))
+    assert.are.equal("finish", calls.name("finnish", names, { "finish" }))
+  end)
+
   it("guesses nothing else", function()
     for _, given in ipairs { "", "delete", "read", "x", ("read_file"):rep(100), (" "):rep(1000000), 1, {} } do
       assert.is_nil(calls.name(given, names))

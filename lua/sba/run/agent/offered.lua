@@ -22,8 +22,9 @@ end
 local function choose(listed, taken, room)
   local chosen, others, free = {}, {}, MOST_TOOLS - count(taken)
   for _, tool in ipairs(listed) do
+    -- What it does is done on another machine: no misspelled name may mean it.
     local one = {
-      kind = "gateway", name = tool_names.mapped(tool.tool, taken), tool = tool.tool, description = tool.description,
+      kind = "gateway", exact = true, name = tool_names.mapped(tool.tool, taken), tool = tool.tool, description = tool.description,
       parameters = json.encode(tool.parameters),
     }
     local tokens = tools.cost(one)

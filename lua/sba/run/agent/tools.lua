@@ -14,6 +14,7 @@ local tools = {}
 ---@field description string
 ---@field parameters table|string JSON Schema; of a gateway's tool as JSON, to be passed on as it is
 ---@field kind "step"|"todo"|"read_output"|"gateway"|"finish"
+---@field exact? boolean not called by a name that is only near to its own
 ---@field tool? string of a gateway's: its own name of it
 
 local todo_add = {
