@@ -519,6 +519,7 @@ local client = {}
 ---@field idle_patience? number seconds between two pieces of the answer, default 60
 ---@field header_limit? integer bytes, default 64 KiB
 ---@field body_limit? integer bytes, default 16 MiB
+---@field once? boolean never sent again by itself, where a connection that was kept ends before the answer; default false
 ---@field farewell? boolean said after the deadline or a cancel: its patiences alone end its waits; default false
 
 ---Starts a request; waits for nothing. The codes of failures are listed in src/core/http.h.

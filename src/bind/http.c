@@ -22,8 +22,19 @@ enum { KEPT_CLIENT = 1, KEPT_REQUEST, KEPT_ERROR, KEPT_COUNT = KEPT_ERROR };
 
 static const char *const setting_names[] = {"http_proxy", "https_proxy", "no_proxy", "ca_file", "ca_directory", NULL};
 static const char *const request_names[] = {
-    "method",         "url",           "headers",      "body",       "body_size", "connect_patience",
-    "first_patience", "idle_patience", "header_limit", "body_limit", "farewell",  NULL,
+    "method",
+    "url",
+    "headers",
+    "body",
+    "body_size",
+    "connect_patience",
+    "first_patience",
+    "idle_patience",
+    "header_limit",
+    "body_limit",
+    "once",
+    "farewell",
+    NULL,
 };
 
 // client(settings) -> client | nil, failure
@@ -148,6 +159,7 @@ static int m_open(lua_State *L)
         .idle_patience = milliseconds(L, "idle_patience", 60),
         .header_limit = (size_t)bind_option_integer(L, 2, "header_limit", 64 << 10, 0),
         .body_limit = (size_t)bind_option_integer(L, 2, "body_limit", 16 << 20, 0),
+        .once = bind_option_boolean(L, 2, "once", false),
         .farewell = bind_option_boolean(L, 2, "farewell", false),
     };
     read_body(L, &request, box);

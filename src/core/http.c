@@ -111,6 +111,19 @@ static int on_progress(void *context, curl_off_t total, curl_off_t received, cur
     return 0;
 }
 
+// Before each sending of the request: curl sends it again where a connection that was kept ends before the answer.
+static int on_ready(void *context, char *remote, char *local, int remote_port, int local_port)
+{
+    struct http_exchange *exchange = context;
+    (void)remote, (void)local, (void)remote_port, (void)local_port;
+    if (exchange->asked && exchange->once) {
+        exchange->stop = HTTP_STOP_AGAIN;
+        return CURL_PREREQFUNC_ABORT;
+    }
+    exchange->asked = true;
+    return CURL_PREREQFUNC_OK;
+}
+
 static void set_body(struct http_exchange *exchange, const struct http_request *request)
 {
     CURL *easy = exchange->easy;
@@ -156,6 +169,8 @@ static int prepare(struct http_exchange *exchange, const struct http_request *re
     curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, on_progress);
     curl_easy_setopt(easy, CURLOPT_XFERINFODATA, exchange);
     curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_ready);
+    curl_easy_setopt(easy, CURLOPT_PREREQDATA, exchange);
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, exchange->curl_message);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
@@ -181,6 +196,7 @@ struct http_exchange *http_open(struct http_client *client, const struct http_re
     exchange->idle_patience = request->idle_patience;
     exchange->header_limit = request->header_limit;
     exchange->body_limit = request->body_limit;
+    exchange->once = request->once;
     exchange->farewell = request->farewell;
     exchange->started = interrupt_now();
     if (prepare(exchange, request, error) < 0) {

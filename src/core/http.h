@@ -51,6 +51,7 @@ struct http_request {
     int64_t idle_patience;    // milliseconds between two pieces of the answer
     size_t header_limit;      // bytes of all header lines together
     size_t body_limit;        // bytes of the answer's body, as it comes in
+    bool once;                // never sent again by itself, where a connection that was kept ends before the answer
     bool farewell;            // said after the deadline or a cancel: patience alone ends its waits
 };
 

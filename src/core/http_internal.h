@@ -16,7 +16,14 @@ struct http_client {
 };
 
 // Why a callback of ours stopped a transfer; curl itself only knows that one did.
-enum http_stop { HTTP_STOP_NONE, HTTP_STOP_HEADERS, HTTP_STOP_BODY, HTTP_STOP_MEMORY, HTTP_STOP_SOURCE };
+enum http_stop {
+    HTTP_STOP_NONE,
+    HTTP_STOP_HEADERS,
+    HTTP_STOP_BODY,
+    HTTP_STOP_MEMORY,
+    HTTP_STOP_SOURCE,
+    HTTP_STOP_AGAIN
+};
 
 struct http_exchange {
     struct http_client *client;
@@ -32,7 +39,8 @@ struct http_exchange {
     struct buffer header_lines; // NUL-terminated "name: value" of the final answer, one after the other
     struct buffer body;         // what has come and was not read yet, from body_read on
     size_t body_read, scanned;  // scanned: bytes after body_read known to hold no line end
-    bool headers_done, done, after_cr, farewell;
+    bool headers_done, done, after_cr, once, farewell;
+    bool asked; // the request was sent, or begun to be
     enum http_stop stop;
     CURLcode outcome; // once done
     char curl_message[CURL_ERROR_SIZE];

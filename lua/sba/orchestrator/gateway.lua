@@ -194,6 +194,14 @@ local function find(self, name)
   return nil, failures.new("unknown_tool", ("%s has no tool %s that this job may call"):format(self.place, failures.shown(name)))
 end
 
+-- Ends of a call that say nothing of what became of it.
+local unknown_ends = { cut_off = true, slow_first_byte = true, slow_answer = true }
+
+local function told_of_risk(failure)
+  if unknown_ends[failure.code] then failure.message = failure.message .. "; the call may have been carried out all the same" end
+  return failure
+end
+
 ---Calls a tool, by either of its names. The job's identifiers are filled in where the tool takes them.
 ---@param name string
 ---@param arguments table an object
@@ -205,7 +213,7 @@ function methods:call(name, arguments)
   arguments = copy(arguments)
   for id in pairs(found.filled) do arguments[id] = self.ids[id] end
   local answer, problem = self.remote:call(found.tool, arguments)
-  if answer == nil then return nil, problem end
+  if answer == nil then return nil, told_of_risk(problem) end
   local shown = self.form == "plain" and tool_result.of_plain or tool_result.of_mcp
   return shown(answer)
 end

@@ -5,7 +5,7 @@
 --   {"event":"job","job_sha256",...}              first line: which job
 --   {"event":"step.started","index","id","type"}  before the step does anything
 --   {"event":"step.finished","entry":{...}}       the step's whole entry of the result
---   {"event":"model.session","model",...}         agent: which model works
+--   {"event":"model.session","model",...}         agent: which model works, with which tools of the gateway
 --   {"event":"model.exchange","messages","reply"} agent: what was new in the request, and the reply
 --   {"event":"job.resumed",...}                   another run goes on
 --   {"event":"job.finished","result":{...}}       the result's other fields

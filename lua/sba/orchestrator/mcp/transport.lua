@@ -42,6 +42,7 @@ local function open(peer, message, options)
   return peer.http:open {
     method = options.method or "POST", url = peer.url, headers = header_lines(peer, message, options),
     body = message and json.encode(message), body_limit = LARGEST_ANSWER, farewell = options.farewell,
+    once = message ~= nil, -- a call that may have been carried out is not made again
     connect_patience = patience.connect, first_patience = patience.answer, idle_patience = patience.answer,
   }
 end
