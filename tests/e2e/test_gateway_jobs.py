@@ -280,7 +280,7 @@ class Denied(GatewayCase):
     def test_what_the_gateway_itself_forbids(self):
         gateway = self.gateway(mcp.PlainForm, tools={"skills.get": tool(lambda e: e.whole({"error": "not for you"}, 403))})
         outcome = self.direct(gateway, step("skills.get"))
-        self.assertEqual(outcome.result["steps"][0]["error_code"], "tool_denied")
+        self.assertEqual((outcome.result["failure_code"], outcome.result["steps"][0]["error_code"]), ("ext_net_required", "tool_denied"))
         self.assertIn("not for you", outcome.result["failure_message"])
 
 
