@@ -29,11 +29,11 @@ struct http_exchange {
     struct http_client *client;
     CURL *easy;
     struct curl_slist *headers;
-    char *origin; // "https://host:port" or "unix socket /path", for messages
-    char *proxy;  // without its password, for messages; NULL: none
-    http_body_source *source;
-    void *source_context;
-    int64_t connect_patience, first_patience, idle_patience;
+    char *origin;             // "https://host:port" or "unix socket /path", for messages
+    char *proxy;              // without its password, for messages; NULL: none
+    struct http_body *parts;  // what is sent, where it is no single run of bytes
+    const char *body_problem; // why that could not be had; NULL: it could
+    int64_t connect_patience, first_patience, idle_patience, whole_patience;
     int64_t started, sent, last; // monotonic milliseconds; 0: not yet
     size_t header_limit, header_bytes, body_limit, body_bytes;
     struct buffer header_lines; // NUL-terminated "name: value" of the final answer, one after the other

@@ -142,7 +142,8 @@ static int explain_stop(const struct http_exchange *exchange, struct error *erro
     case HTTP_STOP_BODY:
         return error_set(error, "too_large", 0, "%s sent more than %zu bytes", exchange->origin, exchange->body_limit);
     case HTTP_STOP_SOURCE:
-        return error_set(error, "bad_body", 0, "what was to be sent to %s could not be read", exchange->origin);
+        return error_set(error, "bad_body", 0, "what was to be sent to %s could not be had: %s", exchange->origin,
+                         exchange->body_problem);
     case HTTP_STOP_AGAIN:
         return error_set(error, "cut_off", 0, "%s closed the connection before it answered", exchange->origin);
     default:
