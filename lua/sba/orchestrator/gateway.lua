@@ -204,15 +204,16 @@ end
 
 ---Calls a tool, by either of its names. The job's identifiers are filled in where the tool takes them.
 ---@param name string
----@param arguments table an object
+---@param arguments table an object; one of its values may be an opened file, which is sent as base64
+---@param patience? number seconds for the answer
 ---@return gateway.answer?, mcp.failure?
-function methods:call(name, arguments)
+function methods:call(name, arguments, patience)
   local found, failure = find(self, name)
   if not found then return nil, failure end
   if not is_object(arguments) then return nil, failures.new("invalid_arguments", "the arguments of a tool must be an object") end
   arguments = copy(arguments)
   for id in pairs(found.filled) do arguments[id] = self.ids[id] end
-  local answer, problem = self.remote:call(found.tool, arguments)
+  local answer, problem = self.remote:call(found.tool, arguments, patience)
   if answer == nil then return nil, told_of_risk(problem) end
   local shown = self.form == "plain" and tool_result.of_plain or tool_result.of_mcp
   return shown(answer)
