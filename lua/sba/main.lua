@@ -77,6 +77,19 @@ end
 
 local function accept(run) return require "sba.run.accept" (run) end
 
+--- Says that the job has begun, where the environment names somebody who wants to know.
+local function report(run)
+  if run.status_url and not (run.history and run.history.result) then require "sba.run.report".began(run) end
+  return true
+end
+
+--- Skills that the job names by id. Only a model that is prompted with the context has a use for them.
+local function learn(run)
+  local ids = not run.steps and run.job.context.skill_ids
+  if ids and #ids > 0 and not (run.history and run.history.result) then require "sba.run.skills" (run) end
+  return true
+end
+
 local function work(run)
   if run.history and run.history.result then return true end
   if run.steps and #run.steps == 0 then return true end
@@ -92,6 +105,8 @@ local pipeline = {
   { "validate", validate },
   { "gather", gather },
   { "accept", accept },
+  { "report", report },
+  { "learn", learn },
   { "work", work },
 }
 
@@ -100,6 +115,14 @@ local function go_through(run)
     run.stage = stage[1]
     local ok, failure = stage[2](run)
     if not ok then return failure end
+  end
+end
+
+--- Where to report; nil: nowhere. A replay is nobody's job.
+local function status_url(settings, environment)
+  for _, variable in ipairs { "SBA_JOB_STATUS_URL", "SBA_CALLBACK_URL" } do
+    local url = environment[variable]
+    if url and url ~= "" and not settings.replay then return url end
   end
 end
 
@@ -114,6 +137,7 @@ local function new_run(settings, environment)
     },
   }
   run.log:identify(job_id, task_id)
+  run.status_url = status_url(settings, environment)
   run.outside = require "sba.run.outside".new(run)
   return run
 end

@@ -71,6 +71,10 @@ function interrupt.sleep(seconds) end
 ---The work is over: from here on nothing is cut short, so that the result can be written.
 function interrupt.lift() end
 
+---After lift: what is done now has so long, whatever was before, and a signal that comes from now on cancels it. lift ends this.
+---@param seconds number
+function interrupt.grant(seconds) end
+
 ------------------------------------------------------------------------------------------------------------------------
 ---@class native.process
 local process = {}
@@ -213,6 +217,19 @@ function folder:directory(path) end
 ---@class native.directory
 local directory = {}
 function directory:close() end
+
+---Opens a regular file to be sent (native.http).
+---@param path string
+---@param sha256? string what it must be: sending it fails otherwise, before its last bytes
+---@return native.opened|nil, native.failure?
+function folder:open(path, sha256) end
+
+---@class native.opened to be declared <close>
+local opened = {}
+
+---@return integer bytes when it was opened
+function opened:size() end
+function opened:close() end
 
 ---Begins a change of several files that is all or nothing.
 ---@return native.transaction
@@ -512,13 +529,14 @@ local client = {}
 ---@field method string
 ---@field url string http://, https:// or http+unix://%2Fpath%2Fto.sock/request/path
 ---@field headers? string[] "Name: value"
----@field body? string|fun(room: integer): string? whole, or made piece by piece while it is sent
----@field body_size? integer wanted where body is a function
+---@field body? string|(string|native.opened)[] parts are sent one after the other, files in base64, read while they are sent
 ---@field connect_patience? number seconds, default 10
 ---@field first_patience? number seconds from the request to the first byte of the answer, default 60
 ---@field idle_patience? number seconds between two pieces of the answer, default 60
+---@field whole_patience? number seconds for all of it; default: as long as the others allow
 ---@field header_limit? integer bytes, default 64 KiB
 ---@field body_limit? integer bytes, default 16 MiB
+---@field once? boolean never sent again by itself, where a connection that was kept ends before the answer; default false
 ---@field farewell? boolean said after the deadline or a cancel: its patiences alone end its waits; default false
 
 ---Starts a request; waits for nothing. The codes of failures are listed in src/core/http.h.

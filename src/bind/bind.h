@@ -9,6 +9,7 @@
 #include "core/buffer.h"
 #include "core/error.h"
 #include "core/interrupt.h"
+#include "core/text.h"
 
 #include <lauxlib.h>
 #include <lua.h>
@@ -54,6 +55,10 @@ void bind_push_array_metatable(lua_State *L);
 // Handles of native.workspace; what is no open handle raises an error. Open as long as the value at index is alive.
 struct workspace *bind_check_folder(lua_State *L, int index);
 int bind_check_directory(lua_State *L, int index); // O_PATH descriptor
+
+// Descriptor of the opened file at index (native.opened), open as long as the value is alive; and what its SHA-256 must
+// be.
+int bind_check_opened(lua_State *L, int index, char sha256[TEXT_SHA256_HEX]);
 
 // Path at index as a C string, or NULL and *error filled ("invalid": it holds a NUL). No string raises an error.
 const char *bind_check_path(lua_State *L, int index, struct error *error);

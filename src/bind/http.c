@@ -14,16 +14,26 @@ struct client_box {
 
 struct exchange_box {
     struct http_exchange *exchange; // NULL: closed
-    lua_State *L;                   // who waits now: the body's function runs there
 };
 
 // User values of an exchange.
-enum { KEPT_CLIENT = 1, KEPT_REQUEST, KEPT_ERROR, KEPT_COUNT = KEPT_ERROR };
+enum { KEPT_CLIENT = 1, KEPT_BODY, KEPT_COUNT = KEPT_BODY };
 
 static const char *const setting_names[] = {"http_proxy", "https_proxy", "no_proxy", "ca_file", "ca_directory", NULL};
 static const char *const request_names[] = {
-    "method",         "url",           "headers",      "body",       "body_size", "connect_patience",
-    "first_patience", "idle_patience", "header_limit", "body_limit", "farewell",  NULL,
+    "method",
+    "url",
+    "headers",
+    "body",
+    "connect_patience",
+    "first_patience",
+    "idle_patience",
+    "whole_patience",
+    "header_limit",
+    "body_limit",
+    "once",
+    "farewell",
+    NULL,
 };
 
 // client(settings) -> client | nil, failure
@@ -51,28 +61,6 @@ static int client_gc(lua_State *L)
     http_client_free(box->client);
     box->client = NULL;
     return 0;
-}
-
-// Gives the next piece that the body's function returns; an error of it is kept, to be raised when core has come back.
-static ssize_t piece_of_body(void *context, char *to, size_t room)
-{
-    struct exchange_box *box = context;
-    lua_State *L = box->L;
-    int top = lua_gettop(L);
-    size_t size = 0;
-    lua_getiuservalue(L, 1, KEPT_REQUEST);
-    lua_getfield(L, -1, "body");
-    lua_pushinteger(L, (lua_Integer)room);
-    if (lua_pcall(L, 1, 1, 0) != LUA_OK) {
-        lua_setiuservalue(L, 1, KEPT_ERROR);
-        lua_settop(L, top);
-        return -1;
-    }
-    const char *bytes = lua_tolstring(L, -1, &size);
-    if (bytes && size <= room)
-        memcpy(to, bytes, size);
-    lua_settop(L, top);
-    return bytes && size > room ? -1 : (ssize_t)size;
 }
 
 static int64_t milliseconds(lua_State *L, const char *name, lua_Number otherwise)
@@ -111,18 +99,45 @@ static const char *const *header_list(lua_State *L)
     return list;
 }
 
-static void read_body(lua_State *L, struct http_request *request, struct exchange_box *box)
+// One part of a body: the string or opened file on top of the stack.
+static struct http_part check_part(lua_State *L)
+{
+    struct http_part part = {.fd = -1};
+    if (lua_type(L, -1) == LUA_TSTRING)
+        part.bytes = lua_tolstring(L, -1, &part.size);
+    else
+        part.fd = bind_check_opened(L, lua_gettop(L), part.sha256);
+    return part;
+}
+
+// The parts of the list on top of the stack, in memory that belongs to the Lua state. Pushes what keeps their bytes
+// alive, and that memory above it.
+static struct http_part *check_parts(lua_State *L, size_t *count)
+{
+    int list = lua_gettop(L);
+    *count = (size_t)luaL_len(L, list);
+    lua_createtable(L, (int)*count, 0);
+    struct http_part *parts = lua_newuserdatauv(L, (*count + 1) * sizeof *parts, 0);
+    for (size_t i = 0; i < *count; i++) {
+        lua_rawgeti(L, list, (lua_Integer)i + 1);
+        parts[i] = check_part(L);
+        lua_rawseti(L, list + 1, (lua_Integer)i + 1);
+    }
+    return parts;
+}
+
+// Fills the request's body from the option, and has the exchange at index keep it. What it pushes stays on the stack
+// until the request is on its way.
+static void read_body(lua_State *L, struct http_request *request, int exchange)
 {
     int type = lua_getfield(L, 2, "body");
-    if (type == LUA_TFUNCTION) {
-        request->source = piece_of_body;
-        request->source_context = box;
-        request->source_size = bind_option_integer(L, 2, "body_size", -1, 0);
-        luaL_argcheck(L, request->source_size >= 0, 2, "a body made by a function needs 'body_size'");
+    if (type == LUA_TTABLE) {
+        request->parts = check_parts(L, &request->part_count);
+        lua_pushvalue(L, -2);
     } else if (type != LUA_TNIL) {
         request->body = bind_option_string(L, 2, "body", &request->body_size);
     }
-    lua_pop(L, 1);
+    lua_setiuservalue(L, exchange, KEPT_BODY);
 }
 
 // client:open(request) -> exchange | nil, failure
@@ -138,20 +153,20 @@ static int m_open(lua_State *L)
     luaL_setmetatable(L, exchange_type);
     lua_pushvalue(L, 1);
     lua_setiuservalue(L, -2, KEPT_CLIENT);
-    lua_pushvalue(L, 2);
-    lua_setiuservalue(L, -2, KEPT_REQUEST);
     struct http_request request = {
         .method = required_string(L, "method"),
         .url = required_string(L, "url"),
         .connect_patience = milliseconds(L, "connect_patience", 10),
         .first_patience = milliseconds(L, "first_patience", 60),
         .idle_patience = milliseconds(L, "idle_patience", 60),
+        .whole_patience = milliseconds(L, "whole_patience", 0),
         .header_limit = (size_t)bind_option_integer(L, 2, "header_limit", 64 << 10, 0),
         .body_limit = (size_t)bind_option_integer(L, 2, "body_limit", 16 << 20, 0),
+        .once = bind_option_boolean(L, 2, "once", false),
         .farewell = bind_option_boolean(L, 2, "farewell", false),
     };
-    read_body(L, &request, box);
     int exchange = lua_gettop(L);
+    read_body(L, &request, exchange);
     request.headers = header_list(L);
     box->exchange = http_open(client->client, &request, &error);
     lua_settop(L, exchange);
@@ -162,18 +177,7 @@ static struct exchange_box *check_exchange(lua_State *L)
 {
     struct exchange_box *box = luaL_checkudata(L, 1, exchange_type);
     luaL_argcheck(L, box->exchange, 1, "the exchange is closed");
-    box->L = L;
     return box;
-}
-
-// A failure of core, or the error that the body's function raised meanwhile.
-static int fail(lua_State *L, struct error *error)
-{
-    if (lua_getiuservalue(L, 1, KEPT_ERROR) != LUA_TNIL) {
-        error_clear(error);
-        return lua_error(L);
-    }
-    return bind_fail(L, error);
 }
 
 // exchange:status() -> integer | nil, failure
@@ -182,7 +186,7 @@ static int m_status(lua_State *L)
     struct error error = {0};
     int status = http_status(check_exchange(L)->exchange, &error);
     if (status < 0)
-        return fail(L, &error);
+        return bind_fail(L, &error);
     lua_pushinteger(L, status);
     return 1;
 }
@@ -201,7 +205,7 @@ static int m_read(lua_State *L)
     const char *bytes = NULL;
     ssize_t size = http_read(check_exchange(L)->exchange, &bytes, &error);
     if (size < 0)
-        return fail(L, &error);
+        return bind_fail(L, &error);
     if (size == 0)
         lua_pushnil(L);
     else
@@ -221,7 +225,7 @@ static int m_line(lua_State *L)
     enum http_line_end end = values[luaL_checkoption(L, 2, "lf", ends)];
     ssize_t size = http_read_line(box->exchange, end, &line, &ended, &error);
     if (size < 0)
-        return fail(L, &error);
+        return bind_fail(L, &error);
     if (!line) {
         lua_pushnil(L);
         return 1;
@@ -241,7 +245,6 @@ static int m_reused(lua_State *L)
 static int m_close(lua_State *L)
 {
     struct exchange_box *box = luaL_checkudata(L, 1, exchange_type);
-    box->L = L;
     http_close(box->exchange);
     box->exchange = NULL;
     return 0;

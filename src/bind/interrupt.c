@@ -92,6 +92,15 @@ static int f_lift(lua_State *L)
     return 0;
 }
 
+// grant(seconds)
+static int f_grant(lua_State *L)
+{
+    lua_Number seconds = luaL_checknumber(L, 1);
+    luaL_argcheck(L, seconds >= 0 && seconds < 1e9, 1, "must be from 0 to 1e9 seconds");
+    interrupt_grant((int64_t)(seconds * 1000));
+    return 0;
+}
+
 static const luaL_Reg functions[] = {
     {"now", f_now},
     {"wall", f_wall},
@@ -102,6 +111,7 @@ static const luaL_Reg functions[] = {
     {"signal", f_signal},
     {"sleep", f_sleep},
     {"lift", f_lift},
+    {"grant", f_grant},
     {NULL, NULL},
 };
 

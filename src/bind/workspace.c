@@ -14,6 +14,13 @@ enum { SHARED_BUFFER_KEPT = 1 << 20 }; // bytes of the buffer for reading that a
 
 static const char folder_type[] = "native.folder";
 static const char directory_type[] = "native.directory";
+static const char opened_type[] = "native.opened";
+
+struct opened {
+    int fd; // -1: closed
+    uint64_t size;
+    char sha256[TEXT_SHA256_HEX];
+};
 
 struct workspace *bind_check_folder(lua_State *L, int index)
 {
@@ -27,6 +34,20 @@ int bind_check_directory(lua_State *L, int index)
     const int *fd = luaL_checkudata(L, index, directory_type);
     luaL_argcheck(L, *fd >= 0, index, "the directory is closed");
     return *fd;
+}
+
+static struct opened *check_opened(lua_State *L, int index)
+{
+    struct opened *opened = luaL_checkudata(L, index, opened_type);
+    luaL_argcheck(L, opened->fd >= 0, index, "the file is closed");
+    return opened;
+}
+
+int bind_check_opened(lua_State *L, int index, char sha256[TEXT_SHA256_HEX])
+{
+    const struct opened *opened = check_opened(L, index);
+    memcpy(sha256, opened->sha256, TEXT_SHA256_HEX);
+    return opened->fd;
 }
 
 // open(path) -> folder | nil, failure
@@ -235,6 +256,41 @@ static int directory_close(lua_State *L)
     return 0;
 }
 
+// folder:open(path, sha256?) -> opened | nil, failure
+static int folder_open(lua_State *L)
+{
+    size_t size;
+    struct error error = {0};
+    struct stat status;
+    const struct workspace *workspace = bind_check_folder(L, 1);
+    const char *path = bind_check_path(L, 2, &error), *sha256 = luaL_optlstring(L, 3, "", &size);
+    luaL_argcheck(L, size == 0 || size == TEXT_SHA256_HEX - 1, 3, "must be a SHA-256 in hex");
+    struct opened *opened = lua_newuserdatauv(L, sizeof *opened, 0);
+    *opened = (struct opened){.fd = -1};
+    memcpy(opened->sha256, sha256, size);
+    luaL_setmetatable(L, opened_type);
+    if (!path || (opened->fd = workspace_open_file(workspace, path, &status, &error)) < 0)
+        return bind_fail(L, &error);
+    opened->size = (uint64_t)status.st_size;
+    return 1;
+}
+
+// opened:size() -> bytes when it was opened
+static int opened_size(lua_State *L)
+{
+    lua_pushinteger(L, (lua_Integer)check_opened(L, 1)->size);
+    return 1;
+}
+
+static int opened_close(lua_State *L)
+{
+    struct opened *opened = luaL_checkudata(L, 1, opened_type);
+    if (opened->fd >= 0)
+        close(opened->fd);
+    opened->fd = -1;
+    return 0;
+}
+
 static const luaL_Reg folder_methods[] = {
     {"path", folder_path},
     {"relative", folder_relative},
@@ -244,18 +300,22 @@ static const luaL_Reg folder_methods[] = {
     {"tree", bind_folder_tree},
     {"files", bind_folder_files},
     {"directory", folder_directory},
+    {"open", folder_open},
     {"transaction", bind_folder_transaction},
     {NULL, NULL},
 };
 static const luaL_Reg folder_metamethods[] = {{"__gc", folder_close}, {"__close", folder_close}, {NULL, NULL}};
 static const luaL_Reg directory_methods[] = {{"close", directory_close}, {NULL, NULL}};
 static const luaL_Reg directory_metamethods[] = {{"__gc", directory_close}, {"__close", directory_close}, {NULL, NULL}};
+static const luaL_Reg opened_methods[] = {{"size", opened_size}, {"close", opened_close}, {NULL, NULL}};
+static const luaL_Reg opened_metamethods[] = {{"__gc", opened_close}, {"__close", opened_close}, {NULL, NULL}};
 static const luaL_Reg functions[] = {{"open", f_open}, {NULL, NULL}};
 
 int luaopen_native_workspace(lua_State *L)
 {
     bind_new_type(L, folder_type, folder_methods, folder_metamethods);
     bind_new_type(L, directory_type, directory_methods, directory_metamethods);
+    bind_new_type(L, opened_type, opened_methods, opened_metamethods);
     luaL_newlib(L, functions);
     return 1;
 }

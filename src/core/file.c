@@ -168,9 +168,9 @@ static ssize_t write_some(int fd, const char *bytes, size_t size)
     static int no_socket = -1; // what the log goes to stays what it is
     size_t some = size < PIPE_BUF ? size : PIPE_BUF;
     if (fd != no_socket) {
-        ssize_t done = send(fd, bytes, some, MSG_DONTWAIT | MSG_NOSIGNAL);
-        if (done >= 0 || errno != ENOTSOCK)
-            return done;
+        struct stat status;
+        if (fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode))
+            return send(fd, bytes, some, MSG_DONTWAIT | MSG_NOSIGNAL);
         no_socket = fd <= STDERR_FILENO ? fd : -1;
     }
     return write(fd, bytes, some);

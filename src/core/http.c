@@ -5,14 +5,24 @@
 #include "core/interrupt.h"
 
 #include <limits.h>
+#include <linux/close_range.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static char *copy(const char *text)
 {
     return text && *text ? strdup(text) : NULL;
+}
+
+// Debian's libcurl opens descriptors for itself that a command would inherit. All of ours are O_CLOEXEC anyway.
+static void close_on_exec(void)
+{
+    syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
 }
 
 struct http_client *http_client_new(const struct http_settings *settings, struct error *error)
@@ -23,6 +33,7 @@ struct http_client *http_client_new(const struct http_settings *settings, struct
         error_set(error, "out_of_memory", 0, "cannot start HTTP: out of memory");
         return NULL;
     }
+    close_on_exec();
     client->users = 1;
     client->http_proxy = copy(settings->http_proxy);
     client->https_proxy = copy(settings->https_proxy);
@@ -91,12 +102,22 @@ static size_t on_body(char *bytes, size_t unit, size_t count, void *context)
 static size_t on_send(char *to, size_t unit, size_t count, void *context)
 {
     struct http_exchange *exchange = context;
-    ssize_t given = exchange->source(exchange->source_context, to, unit * count);
+    ssize_t given = http_body_read(exchange->parts, to, unit * count, &exchange->body_problem);
     exchange->last = interrupt_now();
     if (given >= 0)
         return (size_t)given;
     exchange->stop = HTTP_STOP_SOURCE;
     return CURL_READFUNC_ABORT;
+}
+
+// A connection that was kept may turn out to be dead: what was sent on it is sent again on a new one.
+static int on_rewind(void *context, curl_off_t offset, int origin)
+{
+    struct http_exchange *exchange = context;
+    if (offset != 0 || origin != SEEK_SET)
+        return CURL_SEEKFUNC_CANTSEEK;
+    http_body_rewind(exchange->parts);
+    return CURL_SEEKFUNC_OK;
 }
 
 // The end of the connecting and of the sending, as far as curl says: its progress callback is told on every step.
@@ -111,14 +132,29 @@ static int on_progress(void *context, curl_off_t total, curl_off_t received, cur
     return 0;
 }
 
+// Before each sending of the request: curl sends it again where a connection that was kept ends before the answer.
+static int on_ready(void *context, char *remote, char *local, int remote_port, int local_port)
+{
+    struct http_exchange *exchange = context;
+    (void)remote, (void)local, (void)remote_port, (void)local_port;
+    if (exchange->asked && exchange->once) {
+        exchange->stop = HTTP_STOP_AGAIN;
+        return CURL_PREREQFUNC_ABORT;
+    }
+    exchange->asked = true;
+    return CURL_PREREQFUNC_OK;
+}
+
 static void set_body(struct http_exchange *exchange, const struct http_request *request)
 {
     CURL *easy = exchange->easy;
-    if (request->source) {
+    if (exchange->parts) {
         curl_easy_setopt(easy, CURLOPT_POST, 1L);
         curl_easy_setopt(easy, CURLOPT_READFUNCTION, on_send);
         curl_easy_setopt(easy, CURLOPT_READDATA, exchange);
-        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->source_size);
+        curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, on_rewind);
+        curl_easy_setopt(easy, CURLOPT_SEEKDATA, exchange);
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)http_body_size(exchange->parts));
     } else if (request->body) {
         curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request->body);
         curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_size);
@@ -140,12 +176,21 @@ static int set_headers(struct http_exchange *exchange, const char *const *header
     return exchange->headers ? 0 : -1;
 }
 
+// libcurl's own sockets would be inherited by commands.
+static curl_socket_t open_socket(void *unused, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    (void)unused, (void)purpose;
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
 static int prepare(struct http_exchange *exchange, const struct http_request *request, struct error *error)
 {
     CURL *easy = exchange->easy = curl_easy_init();
     if (!easy)
         return error_set(error, "out_of_memory", 0, "cannot start a request: out of memory");
     if (http_set_target(exchange, request->url, error) < 0)
+        return -1;
+    if (request->parts && !(exchange->parts = http_body_new(request->parts, request->part_count, error)))
         return -1;
     set_body(exchange, request);
     curl_easy_setopt(easy, CURLOPT_PRIVATE, exchange);
@@ -156,8 +201,12 @@ static int prepare(struct http_exchange *exchange, const struct http_request *re
     curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, on_progress);
     curl_easy_setopt(easy, CURLOPT_XFERINFODATA, exchange);
     curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_ready);
+    curl_easy_setopt(easy, CURLOPT_PREREQDATA, exchange);
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, exchange->curl_message);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); // no waiting for a resolver that nobody waits for any more
     curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     if (set_headers(exchange, request->headers) < 0 || curl_multi_add_handle(exchange->client->multi, easy) != CURLM_OK)
@@ -174,13 +223,13 @@ struct http_exchange *http_open(struct http_client *client, const struct http_re
     }
     exchange->client = client;
     client->users++;
-    exchange->source = request->source;
-    exchange->source_context = request->source_context;
     exchange->connect_patience = request->connect_patience;
     exchange->first_patience = request->first_patience;
     exchange->idle_patience = request->idle_patience;
+    exchange->whole_patience = request->whole_patience;
     exchange->header_limit = request->header_limit;
     exchange->body_limit = request->body_limit;
+    exchange->once = request->once;
     exchange->farewell = request->farewell;
     exchange->started = interrupt_now();
     if (prepare(exchange, request, error) < 0) {
@@ -199,6 +248,7 @@ void http_close(struct http_exchange *exchange)
         curl_easy_cleanup(exchange->easy);
     }
     http_client_free(exchange->client);
+    http_body_free(exchange->parts);
     curl_slist_free_all(exchange->headers);
     buffer_free(&exchange->header_lines);
     buffer_free(&exchange->body);
@@ -228,7 +278,7 @@ struct patience {
 };
 
 // The patience of the phase that the exchange is in.
-static struct patience patience_of(const struct http_exchange *exchange)
+static struct patience patience_of_phase(const struct http_exchange *exchange)
 {
     if (exchange->headers_done)
         return (struct patience){exchange->last, exchange->idle_patience, "slow_answer", "sent nothing more"};
@@ -237,6 +287,16 @@ static struct patience patience_of(const struct http_exchange *exchange)
     // A piece of our own body that could be sent counts as well.
     return (struct patience){exchange->last > exchange->sent ? exchange->last : exchange->sent,
                              exchange->first_patience, "slow_first_byte", "sent no answer"};
+}
+
+// The patience that ends first.
+static struct patience patience_of(const struct http_exchange *exchange)
+{
+    struct patience phase = patience_of_phase(exchange);
+    int64_t end = exchange->started + exchange->whole_patience;
+    if (exchange->whole_patience == 0 || phase.from + phase.milliseconds <= end)
+        return phase;
+    return (struct patience){exchange->started, exchange->whole_patience, phase.code, phase.what};
 }
 
 static int interrupted(const struct http_exchange *exchange, enum interrupt_reason reason, struct error *error)

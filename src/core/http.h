@@ -4,12 +4,14 @@
 //
 // Error contract as in error.h. Codes: "invalid_url", "name_not_resolved", "connection_refused", "network_unreachable",
 // "proxy_failed", "tls_failed", "slow_connect", "slow_first_byte", "slow_answer" (a wait of ours ran out), "cut_off"
-// (the answer ended before its end), "too_large", "bad_answer", "timeout", "cancelled" (interrupt.h), "out_of_memory",
-// "connection_failed". Messages name the origin or the proxy, never a password, a path or a query.
+// (the answer ended before its end), "too_large", "bad_answer", "bad_body" (a file of it changed, or cannot be read),
+// "timeout", "cancelled" (interrupt.h), "out_of_memory", "connection_failed". Messages name the origin or the proxy,
+// never a password, a path or a query.
 #ifndef SBA_CORE_HTTP_H
 #define SBA_CORE_HTTP_H
 
 #include "core/error.h"
+#include "core/http_body.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -33,24 +35,21 @@ struct http_client *http_client_new(const struct http_settings *settings, struct
 // Its exchanges may live on; the last one to be closed takes it along.
 void http_client_free(struct http_client *client);
 
-// Gives the next piece of a body that is made as it is sent: at most size bytes into to. Returns their number, 0 at the
-// end, -1 to give up (the exchange then fails with "bad_body").
-typedef ssize_t http_body_source(void *context, char *to, size_t size);
-
 struct http_request {
     const char *method;         // "GET", "POST", ...
     const char *url;            // http://, https://, http+unix://%2Fpath%2Fto.sock/request/path
     const char *const *headers; // "Name: value", NULL-terminated; may be NULL
     const char *body;           // borrowed until the exchange is closed; NULL: no body
     size_t body_size;
-    http_body_source *source; // instead of body
-    void *source_context;
-    int64_t source_size;      // bytes the source will give; sent as Content-Length
+    const struct http_part *parts; // instead of body; their bytes are borrowed until the exchange is closed
+    size_t part_count;
     int64_t connect_patience; // milliseconds for name, connection, proxy and TLS
     int64_t first_patience;   // milliseconds from the request sent to the answer's first byte
     int64_t idle_patience;    // milliseconds between two pieces of the answer
+    int64_t whole_patience;   // milliseconds for all of it; 0: as long as the other three allow
     size_t header_limit;      // bytes of all header lines together
     size_t body_limit;        // bytes of the answer's body, as it comes in
+    bool once;                // never sent again by itself, where a connection that was kept ends before the answer
     bool farewell;            // said after the deadline or a cancel: patience alone ends its waits
 };
 

@@ -16,23 +16,31 @@ struct http_client {
 };
 
 // Why a callback of ours stopped a transfer; curl itself only knows that one did.
-enum http_stop { HTTP_STOP_NONE, HTTP_STOP_HEADERS, HTTP_STOP_BODY, HTTP_STOP_MEMORY, HTTP_STOP_SOURCE };
+enum http_stop {
+    HTTP_STOP_NONE,
+    HTTP_STOP_HEADERS,
+    HTTP_STOP_BODY,
+    HTTP_STOP_MEMORY,
+    HTTP_STOP_SOURCE,
+    HTTP_STOP_AGAIN
+};
 
 struct http_exchange {
     struct http_client *client;
     CURL *easy;
     struct curl_slist *headers;
-    char *origin; // "https://host:port" or "unix socket /path", for messages
-    char *proxy;  // without its password, for messages; NULL: none
-    http_body_source *source;
-    void *source_context;
-    int64_t connect_patience, first_patience, idle_patience;
+    char *origin;             // "https://host:port" or "unix socket /path", for messages
+    char *proxy;              // without its password, for messages; NULL: none
+    struct http_body *parts;  // what is sent, where it is no single run of bytes
+    const char *body_problem; // why that could not be had; NULL: it could
+    int64_t connect_patience, first_patience, idle_patience, whole_patience;
     int64_t started, sent, last; // monotonic milliseconds; 0: not yet
     size_t header_limit, header_bytes, body_limit, body_bytes;
     struct buffer header_lines; // NUL-terminated "name: value" of the final answer, one after the other
     struct buffer body;         // what has come and was not read yet, from body_read on
     size_t body_read, scanned;  // scanned: bytes after body_read known to hold no line end
-    bool headers_done, done, after_cr, farewell;
+    bool headers_done, done, after_cr, once, farewell;
+    bool asked; // the request was sent, or begun to be
     enum http_stop stop;
     CURLcode outcome; // once done
     char curl_message[CURL_ERROR_SIZE];

@@ -142,7 +142,10 @@ static int explain_stop(const struct http_exchange *exchange, struct error *erro
     case HTTP_STOP_BODY:
         return error_set(error, "too_large", 0, "%s sent more than %zu bytes", exchange->origin, exchange->body_limit);
     case HTTP_STOP_SOURCE:
-        return error_set(error, "bad_body", 0, "what was to be sent to %s could not be read", exchange->origin);
+        return error_set(error, "bad_body", 0, "what was to be sent to %s could not be had: %s", exchange->origin,
+                         exchange->body_problem);
+    case HTTP_STOP_AGAIN:
+        return error_set(error, "cut_off", 0, "%s closed the connection before it answered", exchange->origin);
     default:
         return error_set(error, "out_of_memory", 0, "out of memory for the answer of %s", exchange->origin);
     }
@@ -167,6 +170,8 @@ static const char *code_of(const struct http_exchange *exchange)
     case CURLE_PROXY:
         return "proxy_failed";
     case CURLE_COULDNT_CONNECT:
+        if (exchange->asked) // on another connection, which ended before the answer
+            return "cut_off";
         return exchange->proxy ? "proxy_failed" : connect_code(exchange);
     case CURLE_SSL_CONNECT_ERROR:
     case CURLE_PEER_FAILED_VERIFICATION:

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t cancel_signal;
+static volatile sig_atomic_t cancel_signal, cancelled; // the first signal; whether one came that counts
 static int64_t deadline = INT64_MAX;
 static bool lifted;
 static int event_fd = -1;
@@ -25,6 +25,7 @@ static void on_signal(int number)
     uint64_t one = 1;
     if (!cancel_signal)
         cancel_signal = number;
+    cancelled = 1;
     ssize_t ignored = write(event_fd, &one, sizeof one);
     (void)ignored;
     errno = saved;
@@ -85,7 +86,7 @@ enum interrupt_reason interrupt_reason(void)
 {
     if (lifted)
         return INTERRUPT_NONE;
-    if (cancel_signal)
+    if (cancelled)
         return INTERRUPT_CANCELLED;
     return interrupt_remaining() == 0 ? INTERRUPT_TIMEOUT : INTERRUPT_NONE;
 }
@@ -142,4 +143,14 @@ int interrupt_sleep(int64_t milliseconds, struct error *error)
 void interrupt_lift(void)
 {
     lifted = true;
+}
+
+void interrupt_grant(int64_t milliseconds)
+{
+    uint64_t count;
+    cancelled = 0;
+    ssize_t ignored = read(event_fd, &count, sizeof count);
+    (void)ignored;
+    lifted = false;
+    interrupt_set_deadline(milliseconds);
 }

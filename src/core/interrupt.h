@@ -58,4 +58,8 @@ int interrupt_sleep(int64_t milliseconds, struct error *error);
 // The work is over, for whatever reason: from here on nothing is cut short, so that the result can be written.
 void interrupt_lift(void);
 
+// After interrupt_lift: what is done now has that many milliseconds, whatever was before, and a signal that comes from
+// now on cancels it. interrupt_lift ends this.
+void interrupt_grant(int64_t milliseconds);
+
 #endif

@@ -99,12 +99,10 @@ size_t text_cut(const char *utf8, size_t size, size_t limit)
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-int text_base64_encode(const char *bytes, size_t size, struct buffer *out)
+size_t text_base64_write(const char *bytes, size_t size, char *out)
 {
     const unsigned char *p = (const unsigned char *)bytes;
-    if (size > SIZE_MAX / 2 || buffer_reserve(out, (size + 2) / 3 * 4) < 0)
-        return -1;
-    char *to = out->data + out->size;
+    char *to = out;
     for (; size >= 3; size -= 3, p += 3) {
         uint32_t group = (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2];
         *to++ = digits[group >> 18];
@@ -119,7 +117,14 @@ int text_base64_encode(const char *bytes, size_t size, struct buffer *out)
         *to++ = size == 2 ? digits[group >> 6 & 63] : '=';
         *to++ = '=';
     }
-    out->size = (size_t)(to - out->data);
+    return (size_t)(to - out);
+}
+
+int text_base64_encode(const char *bytes, size_t size, struct buffer *out)
+{
+    if (size > SIZE_MAX / 2 || buffer_reserve(out, (size + 2) / 3 * 4) < 0)
+        return -1;
+    out->size += text_base64_write(bytes, size, out->data + out->size);
     return 0;
 }
 

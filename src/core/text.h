@@ -29,7 +29,10 @@ int text_repair(const char *bytes, size_t size, struct buffer *out);
 // Size of the longest prefix of at most limit bytes that does not split a character.
 size_t text_cut(const char *utf8, size_t size, size_t limit);
 
-// Appends RFC 4648 base64 with padding.
+// Writes RFC 4648 base64 with padding, (size + 2) / 3 * 4 bytes of it. Returns their number.
+size_t text_base64_write(const char *bytes, size_t size, char *out);
+
+// Appends the same.
 int text_base64_encode(const char *bytes, size_t size, struct buffer *out);
 
 // Appends what strict base64 says: padding required, nothing between, unused bits zero. Errors: invalid, out_of_memory.

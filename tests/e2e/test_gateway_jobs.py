@@ -206,7 +206,7 @@ class Trouble(GatewayCase):
         self.assertEqual((outcome.exit, [step["status"] for step in outcome.result["steps"]]), (0, ["success", "failure", "failure"]),
                          outcome.result)
         self.assertEqual(len(owner.messages("tools/call")), 2)
-        self.assertIn("failed (", self.shown(model, 2))
+        self.assertRegex(self.shown(model, 2), r"failed \(cut_off\): .*may have been carried out all the same")
         self.assertIn("connection_refused", self.shown(model, 3))
 
     def test_five_megabytes(self):
@@ -280,7 +280,7 @@ class Denied(GatewayCase):
     def test_what_the_gateway_itself_forbids(self):
         gateway = self.gateway(mcp.PlainForm, tools={"skills.get": tool(lambda e: e.whole({"error": "not for you"}, 403))})
         outcome = self.direct(gateway, step("skills.get"))
-        self.assertEqual(outcome.result["steps"][0]["error_code"], "tool_denied")
+        self.assertEqual((outcome.result["failure_code"], outcome.result["steps"][0]["error_code"]), ("ext_net_required", "tool_denied"))
         self.assertIn("not for you", outcome.result["failure_message"])
 
 
@@ -357,6 +357,17 @@ class Direct(GatewayCase):
         outcome = self.direct(gateway, *(step("echo", a=number) for number in range(100)))
         self.assertEqual((outcome.exit, len(self.called(gateway)), gateway.connections), (0, 100, 1))
 
+    def test_a_server_that_closes_idle_connections(self):
+        def close(exchange):
+            exchange.reply(mcp.text("bye"))
+            exchange.close_connection = True
+            exchange.connection.shutdown(socket.SHUT_RDWR)
+            self.put("closed")
+        gateway = self.gateway(tools={"x": tool(close)})
+        wait = sba.SandboxCase.step("run_command", shell="until [ -e closed ]; do sleep 0.02; done; rm -f closed")
+        outcome = self.direct(gateway, step("x"), wait, step("x"), wait, step("x"))
+        self.assertEqual((outcome.exit, len(self.called(gateway)), gateway.connections >= 3), (0, 3, True), outcome.result)
+
     def test_the_deadline_and_sigterm_in_a_call(self):
         def wait(exchange):
             exchange.begin_events()
@@ -407,6 +418,17 @@ class ResumeAndReplay(GatewayCase):
             (self.workspace / "a").unlink()
             # Its own journal is a recording as good as the first.
             recording.write_bytes((self.job_folder / "journal.jsonl").read_bytes())
+        self.assertEqual(len(gateway.requests), before)
+
+    def test_a_replay_of_steps_calls_nothing_either(self):
+        gateway = self.gateway(tools={"x": tool()})
+        self.assertEqual(self.direct(gateway, step("x")).exit, 0)
+        recording = self.root / "recording.jsonl"
+        recording.write_bytes((self.job_folder / "journal.jsonl").read_bytes())
+        recording.chmod(0o644)
+        before = len(gateway.requests)
+        again = self.run_job(self.job(step("x")), "--replay", str(recording), env=self.names(gateway))
+        self.assertEqual((again.exit, again.result["failure_code"]), (1, "internal_error"))
         self.assertEqual(len(gateway.requests), before)
 
     def test_a_recording_without_the_answer(self):

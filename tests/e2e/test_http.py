@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """native.http against servers that say exactly what a test wants, byte by byte. Real proxies come with the orchestrator's tests."""
+import base64
+import hashlib
+import os
 import pathlib
 import socket
 import ssl
@@ -77,8 +80,8 @@ class Server:
         head, body = data.split(b"\r\n\r\n", 1)
         for line in head.split(b"\r\n"):
             if line.lower().startswith(b"content-length:"):
-                while len(body) < int(line.split(b":")[1]):
-                    body += connection.recv(65536)
+                while len(body) < int(line.split(b":")[1]) and (piece := connection.recv(65536)):
+                    body += piece
         return head + b"\r\n\r\n" + body
 
     def close(self):
@@ -171,18 +174,60 @@ class Http(unittest.TestCase):
         self.assertIn(b"Content-Type: text/plain\r\n", server.requests[0])
         self.assertNotIn(b"Expect:", server.requests[0])
 
-    def test_a_body_made_while_it_is_sent(self):
-        server = self.server(says(OK))
-        maker = '(function() local left = 300000; return function(room) local n = math.min(left, room, 7777); left = left - n; ' \
-                'return n > 0 and ("y"):rep(n) or nil end end)()'
-        self.fetch(server.url, method='"POST"', body=maker, body_size="300000")
-        self.assertTrue(server.requests[0].endswith(b"\r\n\r\n" + b"y" * 300000))
+    def body_with_file(self, content, name="a b", sha256=""):
+        """A body of three parts, the second a file; and what it must come to."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        pathlib.Path(folder.name, name).write_bytes(content)
+        opened = f'assert(require("native.workspace").open("{folder.name}"):open("{name}", {sha256 or "nil"}))'
+        return f'{{"before:", {opened}, "", ":after"}}', b"before:" + base64.b64encode(content) + b":after", pathlib.Path(folder.name, name)
 
-    def test_an_error_while_a_body_is_made_is_raised(self):
+    def test_a_body_of_parts_with_a_file_in_base64(self):
+        for size in (0, 1, 2, 3, 12287, 12288, 12289, 3 << 20):
+            content = os.urandom(size)
+            server = self.server(says(OK))
+            body, wanted, _ = self.body_with_file(content, sha256=f'"{hashlib.sha256(content).hexdigest()}"')
+            self.fetch(server.url, method='"POST"', body=body)
+            head, _, sent = server.requests[0].partition(b"\r\n\r\n")
+            self.assertIn(f"Content-Length: {len(wanted)}\r\n".encode(), head + b"\r\n")
+            self.assertEqual(hashlib.sha256(sent).digest(), hashlib.sha256(wanted).digest(), size)
+
+    def test_a_file_that_is_not_what_it_was_is_never_sent_whole(self):
         server = self.server(says(OK))
-        run = self.lua(FETCH, "{}", f'{{method="POST", url="{server.url}", body=function() error("no more") end, body_size=9}}', "read")
-        self.assertNotEqual(run.returncode, 0)
-        self.assertIn(b"no more", run.stderr)
+        body, _, _ = self.body_with_file(b"x" * 100000, sha256=f'"{"0" * 64}"')
+        self.assertIn(b"bad_body\twhat was to be sent to http://127.0.0.1", self.fetch(server.url, method='"POST"', body=body))
+        self.assertNotIn(b":after", b"".join(server.requests))
+
+    def test_a_body_of_parts_is_sent_again_where_a_kept_connection_was_dead(self):
+        def dies(connection, _):
+            """The second request meets a connection that is closed without a word."""
+            if len(server.requests) == 2:
+                return None
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            return "keep"
+        server = self.server(dies)
+        script = '''local client, url = require("native.http").client {}, ...
+            local function post()
+              local exchange = assert(client:open { method = "POST", url = url, body = { "one ", "two" } })
+              print(exchange:status(), exchange:read())
+              exchange:read()
+              exchange:close()
+            end
+            post() post()'''
+        run = self.lua(script, server.url)
+        self.assertEqual(run.stderr, b"")
+        self.assertEqual([request.partition(b"\r\n\r\n")[2] for request in server.requests], [b"one two"] * 3)
+        self.assertEqual((run.stdout, server.connections), (b"200\tok\n" * 2, 2))
+
+    def test_a_patience_for_the_whole(self):
+        def drip(connection, _):
+            connection.sendall(b"HTTP/1.1 200 OK\r\n")
+            for number in range(200):
+                connection.sendall(b"X-Drip: %d\r\n" % number)
+                time.sleep(0.1)
+        begun = time.monotonic()
+        self.assertIn(b"slow_", self.fetch(self.server(drip).url, whole_patience="0.5"))
+        self.assertLess(time.monotonic() - begun, 10)
 
     def test_lines_whatever_pieces_they_come_in(self):
         text = "a\r\nb\rc\n\nd\u00e4\r\n".encode()

@@ -2,6 +2,7 @@
 """The MCP client and the gateway's tools, against servers of both eras that do what servers do, and worse."""
 import json
 import pathlib
+import socket
 import subprocess
 import sys
 import tempfile
@@ -155,6 +156,19 @@ class Eras(Gateway):
             _, said = self.talk(server.url, *(("echo", {"a": number}) for number in range(100)))
             self.assertEqual([one["answer"]["content"] for one in said], [f'{{"a": {number}}}' for number in range(100)])
             self.assertEqual(server.connections, 1)
+
+
+    def test_a_connection_that_dies_during_a_call(self):
+        """The call may have been carried out: it is not sent again on another connection."""
+        def die(exchange):
+            exchange.close_connection = True
+            exchange.connection.shutdown(socket.SHUT_RDWR)
+        for era in ("legacy", "modern"):
+            server = self.server(era=era, tools={"echo": ECHO, "die": ({}, die)})
+            _, said = self.talk(server.url, ("echo", {}), ("die", {}), ("echo", {"a": 1}))
+            self.assertEqual([m["params"]["name"] for m in server.messages("tools/call")], ["echo", "die", "echo"])
+            self.assertIn(said[1]["failure"]["code"], ("cut_off", "connection_failed", "request_lost"))
+            self.assertEqual(said[2]["answer"]["content"], '{"a": 1}')
 
 
 class Streams(Gateway):

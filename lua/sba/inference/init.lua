@@ -4,7 +4,7 @@
 
 local array = require "sba.util.json".array
 local endpoint = require "sba.inference.endpoint"
-local retry = require "sba.inference.retry"
+local retry = require "sba.util.retry"
 local session = require "sba.inference.session"
 local wire = require "sba.inference.wire"
 local words = require "sba.util.words"

@@ -5,7 +5,7 @@
 local cut = require "sba.inference.cut"
 local interrupt = require "native.interrupt"
 local reply = require "sba.inference.reply"
-local retry = require "sba.inference.retry"
+local retry = require "sba.util.retry"
 local schemas = require "sba.inference.schemas"
 local text_protocol = require "sba.inference.text_protocol"
 local wire = require "sba.inference.wire"

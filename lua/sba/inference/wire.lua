@@ -5,7 +5,7 @@
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local printable = require "sba.util.printable"
-local retry = require "sba.inference.retry"
+local retry = require "sba.util.retry"
 local stream = require "sba.inference.stream"
 local text = require "native.text"
 

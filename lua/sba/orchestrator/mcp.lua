@@ -154,10 +154,10 @@ function server:list()
   return tools, dropped
 end
 
-local function call(self, name, arguments)
+local function call(self, name, arguments, answer)
   local wanted, peer = self.wanted and self.wanted[name], self.peer
   local patience = peer.patience
-  peer.patience = { connect = patience.connect, answer = self.answer }
+  peer.patience = { connect = patience.connect, answer = answer or self.answer }
   local result, failure = self:request("tools/call", { name = name, arguments = arguments }, wanted and headers.lines(wanted, arguments))
   peer.patience = patience
   return result, failure
@@ -166,12 +166,13 @@ end
 ---Calls a tool.
 ---@param name string
 ---@param arguments table an object
+---@param answer? number seconds for the answer, default: the connection's
 ---@return table? result as the server sent it: content, structuredContent, isError
 ---@return mcp.failure?
-function server:call(name, arguments)
-  local result, failure = call(self, name, arguments)
+function server:call(name, arguments, answer)
+  local result, failure = call(self, name, arguments, answer)
   local mismatch = failure and failure.rpc and failure.rpc.code == modern.HEADER_MISMATCH
-  if mismatch and self.era == "modern" and self:list() then result, failure = call(self, name, arguments) end
+  if mismatch and self.era == "modern" and self:list() then result, failure = call(self, name, arguments, answer) end
   return result, failure
 end
 

@@ -44,6 +44,15 @@ local function post(peer, name, arguments)
   return status, exchange
 end
 
+--- The same with another patience for the answer, in seconds.
+local function post_within(peer, answer, name, arguments)
+  local patience = peer.patience
+  peer.patience = { connect = patience.connect, answer = answer or patience.answer }
+  local status, exchange = post(peer, name, arguments)
+  peer.patience = patience
+  return status, exchange
+end
+
 -- What a gateway of this form says to a call without a tool. 404 and 405 say that it is none.
 local understood = { [200] = true, [400] = true, [403] = true, [422] = true, [501] = true }
 
@@ -51,10 +60,7 @@ local understood = { [200] = true, [400] = true, [403] = true, [422] = true, [50
 ---@return boolean|nil
 ---@return mcp.failure? where it could not be found out
 function gateway:probe()
-  local patience = self.peer.patience
-  self.peer.patience = { connect = patience.connect, answer = math.min(PROBE, patience.answer) }
-  local status, exchange = post(self.peer, "", {})
-  self.peer.patience = patience
+  local status, exchange = post_within(self.peer, math.min(PROBE, self.peer.patience.answer), "", {})
   if not status then return nil, exchange end
   if status == 401 or (status >= 500 and status ~= 501) then return nil, transport.refusal(self.peer, exchange, status) end
   local body = transport.body(exchange, 1 << 16)
@@ -68,10 +74,11 @@ local codes = { [400] = "tool_refused", [404] = "tool_refused", [422] = "tool_re
 ---Calls a tool.
 ---@param name string
 ---@param arguments table
+---@param answer? number seconds for the answer, default: the connection's
 ---@return any value decoded, nil with a failure; a 2xx without a body is {}
 ---@return mcp.failure?
-function gateway:call(name, arguments)
-  local status, exchange = post(self.peer, name, arguments)
+function gateway:call(name, arguments, answer)
+  local status, exchange = post_within(self.peer, answer, name, arguments)
   if not status then return nil, exchange end
   if status >= 300 then
     local failure = transport.refusal(self.peer, exchange, status)

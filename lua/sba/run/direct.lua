@@ -30,6 +30,7 @@ local function take_over(run, index, old)
   run.todo:follow(index, entry.status == "success" and "done" or "dropped", entry.error)
   if entry.status == "success" or entry.status == "skipped" then return nil end
   local failure = failures.of_step(entry.error_code, entry.error)
+  steps.judge(run, run.job.steps[index], entry, failure)
   return { code = failure.code, message = steps.named(run.job.steps[index], index, failure.message) }
 end
 

@@ -32,6 +32,12 @@ local function list_artifacts(run)
   run.record.artifacts = array(files)
 end
 
+--- Where the environment names a gateway, and the job is over for the first time and not replayed.
+local function upload_artifacts(run)
+  if #run.record.artifacts == 0 or run.settings.replay or (run.history and run.history.result) then return end
+  if run.outside:has_gateway() then require "sba.run.upload" (run) end
+end
+
 --- The result's fields: an earlier run's where the job was over already.
 local function final_fields(run)
   local history = run.history
@@ -41,8 +47,8 @@ local function final_fields(run)
   return fields
 end
 
-local function write_result(run, fields)
-  local path, parts = run.settings.result, run.record:parts(fields)
+local function write_result(run, parts)
+  local path = run.settings.result
   local size, how = emit.write(path, parts)
   if not size then
     run.log:event("error", "result.failed", { error = how.message })
@@ -93,7 +99,7 @@ end
 
 local function leave_outside(run) run.outside:close() end
 
-local parts = { end_processes, skip_rest, list_artifacts, finish_todo }
+local parts = { end_processes, skip_rest, list_artifacts, finish_todo, upload_artifacts }
 
 --- Ends the job and returns the exit status.
 ---@param run table
@@ -102,7 +108,9 @@ return function(run)
   interrupt.lift()
   for _, part in ipairs(parts) do attempt(run, part) end
   local fields = final_fields(run)
-  local written = write_result(run, fields)
+  local result = run.record:parts(fields)
+  local written = write_result(run, result)
+  if written and run.status_url then attempt(run, function() require "sba.run.report".ended(run, result) end) end
   log_outcome(run, fields)
   attempt(run, leave_outside)
   if not written then return exit.UNWRITABLE end

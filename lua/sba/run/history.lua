@@ -2,6 +2,7 @@
 -- Reads a journal: what an earlier run did, for --resume, and what a model and the gateway said, for --replay. journal.lua writes it.
 
 local file = require "native.file"
+local is_array = require "sba.util.json".is_array
 local read_json = require "sba.util.json".decode
 local redact = require "native.secret".redact
 
@@ -18,6 +19,8 @@ local ENTRY_PREFIX <const> = '{"event":"step.finished","entry":'
 ---@field result? table the result's fields without steps; the job was over
 ---@field exchanges { messages?: table[], reply: table }[] with the model, in order
 ---@field session? { model: string, context_length: integer, tools: agent.tool[] } tools: the gateway's
+---@field skills? { found: table[], missing: string[] } of the orchestrator
+---@field reported? boolean it was told the result
 
 local readers = {}
 
@@ -79,6 +82,16 @@ readers["model.exchange"] = function(history, line)
   table.insert(history.exchanges, { messages = line.messages, reply = line.reply })
 end
 
+function readers.skills(history, line)
+  if not is_array(line.found) or not is_array(line.missing) then return "the skills are missing" end
+  history.skills = { found = line.found, missing = line.missing }
+end
+
+readers["job.reported"] = function(history)
+  if not history.result then return "the job was not over" end
+  history.reported = true
+end
+
 readers["job.finished"] = function(history, line, _, expected)
   if type(line.result) ~= "table" then return "its result is missing" end
   if expected.steps and #history.entries ~= #expected.steps then return "steps are missing" end
@@ -92,7 +105,7 @@ local function read_line(history, text, expected)
   local reader = type(line) == "table" and readers[line.event]
   if not reader then return "it is no event of a journal" end
   if not history.started_wall and line.event ~= "job" then return "the journal does not begin with its job" end
-  if history.result then return "the job was over" end
+  if history.result and line.event ~= "job.reported" then return "the job was over" end
   return reader(history, line, text, expected)
 end
 
@@ -124,6 +137,7 @@ end
 
 local recorded_readers = {
   ["model.session"] = readers["model.session"], ["model.exchange"] = readers["model.exchange"], ["step.finished"] = keep_call,
+  skills = readers.skills,
 }
 
 local function read_recorded(recording, text, job_sha256)
@@ -137,7 +151,8 @@ end
 --- Reads the conversation of a journal, or a script of one: lines of model.exchange, each with a reply at least.
 ---@param path string
 ---@param job_sha256 string
----@return { exchanges: table[], entries: table<integer, table>, session?: table }? recording entries: of calls to the gateway
+---@return { exchanges: table[], entries: table<integer, table>, session?: table, skills?: table }? recording
+---entries: of calls to the gateway
 ---@return native.failure? failure
 function past.recording(path, job_sha256)
   local bytes, failure = file.read(path, LIMIT)

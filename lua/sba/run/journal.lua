@@ -5,10 +5,12 @@
 --   {"event":"job","job_sha256",...}              first line: which job
 --   {"event":"step.started","index","id","type"}  before the step does anything
 --   {"event":"step.finished","entry":{...}}       the step's whole entry of the result
---   {"event":"model.session","model",...}         agent: which model works
+--   {"event":"model.session","model",...}         agent: which model works, with which tools of the gateway
 --   {"event":"model.exchange","messages","reply"} agent: what was new in the request, and the reply
 --   {"event":"job.resumed",...}                   another run goes on
+--   {"event":"skills","found","missing"}          agent: what the orchestrator gave of context.skill_ids
 --   {"event":"job.finished","result":{...}}       the result's other fields
+--   {"event":"job.reported","outcome"}            the orchestrator knows the result, or does not want it
 
 local file = require "native.file"
 local interrupt = require "native.interrupt"
@@ -96,6 +98,19 @@ end
 ---@param fields table of the result, without steps
 function journal:job_finished(fields)
   self:event("job.finished", { result = fields })
+end
+
+--- What was had of the skills that the job names, and what was not.
+---@param found { id: string, name: string, text: string }[]
+---@param missing string[] ids
+function journal:skills(found, missing)
+  self:event("skills", { found = array(found), missing = array(missing) })
+end
+
+--- The orchestrator was told how the job ended.
+---@param outcome "delivered"|"refused"
+function journal:reported(outcome)
+  self:event("job.reported", { outcome = outcome })
 end
 
 function journal:close()

@@ -40,6 +40,7 @@ end
 ---@param step { id: string, type: string, arguments: table }
 ---@param again? boolean it was interrupted before
 function steps.begin(run, index, step, again)
+  if run.reporter and index > 1 then run.reporter:began() end
   run.journal:step_started(index, step)
   local fields = log_fields(run, index, step)
   fields.again = again
@@ -50,9 +51,29 @@ local function place(entry, index, step)
   entry.index, entry.id, entry.type = index - 1, step.id, step.type
 end
 
+---Where the job may not have the outside, a step that failed for want of it is told so, and the job's failure with it.
+---@param run table
+---@param step { type: string, arguments: table }
+---@param entry table
+---@param failure failure the job's
+function steps.judge(run, step, entry, failure)
+  local denied, failed = entry.error_code == "tool_denied", entry.error_code == "step_failed" and step.type == "run_command"
+  if not (denied or failed) or run.job.constraints.ext_net_allowed then return end
+  if denied then
+    failure.code = "ext_net_required"
+    return
+  end
+  local wanted = require "sba.result.network".wanted(entry.result, step.arguments, run.context.environment)
+  if not wanted then return end
+  entry.error = ("%s; it wanted %s, and the job's ext_net_allowed is false"):format(entry.error, wanted)
+  entry.error_code = "ext_net_required"
+  failure.code, failure.message = entry.error_code, entry.error
+end
+
 local function execute(run, index, step, module)
   local wall, begun = interrupt.wall(), interrupt.now()
   local entry, failure = entries.make(xpcall(module.run, failures.traced, step.arguments, run.context))
+  if failure then steps.judge(run, step, entry, failure) end
   place(entry, index, step)
   entry.started_at = interrupt.timestamp(wall)
   entry.duration_ms = math.floor((interrupt.now() - begun) * 1000 + 0.5)

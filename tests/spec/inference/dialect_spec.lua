@@ -4,7 +4,7 @@ local chat_completions = require "sba.inference.chat_completions"
 local json = require "sba.util.json"
 local ollama = require "sba.inference.ollama"
 local reply = require "sba.inference.reply"
-local retry = require "sba.inference.retry"
+local retry = require "sba.util.retry"
 local wire = require "sba.inference.wire"
 
 local endpoint = { variable = "OLLAMA_BASE_URL", base = "http://host" }

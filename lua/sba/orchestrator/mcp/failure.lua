@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What goes wrong between the runner and the gateway, in one form.
 --
--- Codes: those of native.http; "timeout" and "cancelled" (of the job); "redirected", "unauthorized", "tool_denied" (401, 403),
+-- Codes: those of native.http; "timeout" and "cancelled" (of the job); "redirected", "unauthorized" (401), "tool_denied" (403),
 -- "refused" (another 4xx), "gateway_failed" (5xx), "tool_refused" (a JSON-RPC error or 400), "tool_unavailable" (501),
 -- "session_lost", "bad_session" (its name fits no header), "request_lost" (sent, and no answer to be had: it may have run),
 -- "not_mcp", "unsupported_version", "input_required" (the tool asks what nobody here can answer), "bad_answer", "slow_answer".

@@ -24,17 +24,19 @@ function place.origin(url)
   return ("%s://%s:%s"):format(scheme, host, port ~= "" and port or ports[scheme] or "")
 end
 
----The gateway for people: never a user name, a path or a query.
+---What is at a URL, for people: never a user name, a path or a query.
 ---@param url string
+---@param what? string default: the MCP gateway
 ---@return string
-function place.shown(url)
+function place.shown(url, what)
+  what = what or "the MCP gateway"
   local scheme, authority = split(url)
-  if not scheme then return "the MCP gateway" end
+  if not scheme then return what end
   if scheme == "http+unix" then
     local path = authority:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end)
-    return "the MCP gateway at the socket " .. printable.line(path)
+    return ("%s at the socket %s"):format(what, printable.line(path))
   end
-  return ("the MCP gateway %s://%s"):format(scheme, printable.line((authority:gsub("^.*@", ""))))
+  return ("%s %s://%s"):format(what, scheme, printable.line((authority:gsub("^.*@", ""))))
 end
 
 ---The URL that a Location names, where it has the same origin; nil where it has not.

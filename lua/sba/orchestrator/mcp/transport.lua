@@ -37,11 +37,27 @@ local function header_lines(peer, message, options)
   return table.move(options.headers or {}, 1, #(options.headers or {}), #lines + 1, lines)
 end
 
+--- A message as a body: its JSON; or, where an argument is an opened file, the JSON before it, the file, the JSON behind it.
+local function body_of(message)
+  local arguments = message.arguments or message.params and message.params.arguments
+  for name, value in pairs(arguments or {}) do
+    if type(value) == "userdata" and value ~= json.null then
+      arguments[name] = ""
+      local whole, place_of = json.encode(message), json.encode(name) .. ':""' -- which no string in JSON can hold
+      arguments[name] = value
+      local _, before = whole:find(place_of, 1, true)
+      return { whole:sub(1, before - 1), value, whole:sub(before) }
+    end
+  end
+  return json.encode(message)
+end
+
 local function open(peer, message, options)
   local patience = options.farewell and FAREWELL or peer.patience
   return peer.http:open {
     method = options.method or "POST", url = peer.url, headers = header_lines(peer, message, options),
-    body = message and json.encode(message), body_limit = LARGEST_ANSWER, farewell = options.farewell,
+    body = message and body_of(message), body_limit = LARGEST_ANSWER, farewell = options.farewell,
+    once = message ~= nil, -- a call that may have been carried out is not made again
     connect_patience = patience.connect, first_patience = patience.answer, idle_patience = patience.answer,
   }
 end

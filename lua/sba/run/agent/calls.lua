@@ -77,6 +77,7 @@ local function run_step(state, name, arguments)
   local entry, failure = perform(state, index, step, module)
   if not entry then return nil, failure end
   state.status_of[step.id] = entry.status
+  state.missed:note(step, entry)
   if failure and final[failure.code] and (interrupt.reason() or failure.code == "internal_error") then
     return nil, failure
   end
@@ -113,7 +114,7 @@ local function finish(state, _, arguments)
   state.answer = arguments.answer
   if unmet then
     state.acceptance = list
-    return nil, { code = "acceptance_unmet", message = ("the model says that a criterion is not met: %s"):format(unmet) }
+    return nil, { code = "acceptance_unmet", gave_up = true, message = ("the model says that a criterion is not met: %s"):format(unmet) }
   end
   if list then
     state.acceptance = #criteria > 0 and list or nil
@@ -130,7 +131,7 @@ end
 function calls.refuse_finish(state, why)
   state.refused = (state.refused or 0) + 1
   if state.refused > MOST_REFUSED then
-    return nil, { code = "acceptance_unmet", message = "the model ended the job without evidence: " .. why }
+    return nil, { code = "acceptance_unmet", gave_up = true, message = "the model ended the job without evidence: " .. why }
   end
   return { text = "not finished: " .. why }
 end

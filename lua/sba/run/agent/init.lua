@@ -4,6 +4,7 @@
 local calls = require "sba.run.agent.calls"
 local exchange = require "sba.run.agent.exchange"
 local interrupt = require "native.interrupt"
+local missed = require "sba.run.agent.missed"
 local models = require "sba.run.ask"
 local offered = require "sba.run.agent.offered"
 local outputs = require "sba.run.agent.outputs"
@@ -75,8 +76,8 @@ local function ask(state)
   return nil, too_large(state)
 end
 
-local function agent_stuck(why)
-  return { code = "agent_stuck", message = "the model goes round in circles: " .. why }
+local function agent_stuck(why, gave_up)
+  return { code = "agent_stuck", message = "the model goes round in circles: " .. why, gave_up = gave_up }
 end
 
 local function nudge(state, over, why, words)
@@ -121,7 +122,7 @@ local function answer_call(state, call)
   if verdict == "warn" then warn_of_repetition(answer) end
   say(state, { role = "tool", tool_call_id = call.id, tool_name = call.name, content = answer.text, step = answer.step })
   if verdict == "end" then
-    return agent_stuck(("the same call of %s gave the same result four times"):format(call.name))
+    return agent_stuck(("the same call of %s gave the same result four times"):format(call.name), true)
   end
   return nil, answer.unreadable
 end
@@ -179,6 +180,7 @@ local function begin(run, session, gateway_tools)
   local state = {
     run = run, session = session, context = run.job.context, tools = by_name, tool_names = names(list), shown = list,
     fixed_tokens = tools.cost(list), status_tokens = 0, share = 1, status_of = {}, stuck = stuck.new(), fresh = {},
+    missed = missed.new(run.job.constraints.ext_net_allowed),
     conversation = { messages = {} },
     exchange = exchange.new {
       recorded = (run.recording or run.history or {}).exchanges, replay = run.recording ~= nil, journal = run.journal,
@@ -213,7 +215,7 @@ function agent.run(run)
     failure = interrupt.reason() or turn(state)
   until failure or state.finished
   run.record.final_answer, run.record.acceptance = state.answer, state.acceptance
-  return failure
+  return failure and state.missed:rename(failure, state.acceptance)
 end
 
 return agent

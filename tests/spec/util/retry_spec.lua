@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
-local retry = require "sba.inference.retry"
+local retry = require "sba.util.retry"
 
 local NOW <const> = 784111777000 -- Sun, 06 Nov 1994 08:49:37 GMT
 

@@ -1,17 +1,18 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Trying again what failed for a passing cause: waits that grow and are jittered, what a server asks for with Retry-After,
--- never past the job's deadline. Chance comes from a seed, so that a run can be repeated exactly.
+-- never past the job's deadline, or another end. Chance comes from a seed, so that a run can be repeated exactly.
 
 local interrupt = require "native.interrupt"
 
 local retry = {}
 
----@class inference.retry.policy
----@field tries integer how often at most, the first time included
+---@class retry.policy
+---@field tries number how often at most, the first time included
 ---@field first number seconds of the first wait; each further one is twice as long
 ---@field longest number seconds no wait of our own exceeds
 ---@field longest_asked number seconds a server may ask for at most
 ---@field random fun(): number from 0 up to 1
+---@field until_when? number on the monotonic clock; default: the job's deadline
 
 local MULTIPLIER <const>, INCREMENT <const> = 6364136223846793005, 1442695040888963407
 
@@ -27,7 +28,7 @@ function retry.random(seed)
 end
 
 ---@param seed? integer default: of this process and moment
----@return inference.retry.policy
+---@return retry.policy
 function retry.policy(seed)
   seed = seed or interrupt.wall() ~ require "native.identity".pid() << 32
   return { tries = 8, first = 1, longest = 30, longest_asked = 300, random = retry.random(seed) }
@@ -58,7 +59,7 @@ function retry.after(value, now)
 end
 
 ---The wait after the try of that number. Shares of chance are small enough that each of our own waits is longer than the one before.
----@param policy inference.retry.policy
+---@param policy retry.policy
 ---@param number integer from 1
 ---@param asked? number seconds, of Retry-After
 ---@return number seconds
@@ -68,6 +69,11 @@ function retry.wait(policy, number, asked)
   return math.min(asked, policy.longest_asked) + math.min(own, 1) * policy.random()
 end
 
+local function time_left(policy)
+  if not policy.until_when then return interrupt.remaining() end
+  return math.max(0, policy.until_when - interrupt.now())
+end
+
 local function may_try_again(policy, number, failure)
   return failure.passing and number < policy.tries and not (failure.once and number > 1)
 end
@@ -75,7 +81,7 @@ end
 ---Does something until it succeeds, fails for good, or was tried often enough. A failure counts as passing where its field
 ---passing is true; with once it is tried once more only; retry_after is what the server asked for, in seconds.
 ---@generic T
----@param policy inference.retry.policy
+---@param policy retry.policy
 ---@param attempt fun(number: integer): T?, table?
 ---@param on_wait? fun(failure: table, seconds: number, number: integer) before each wait
 ---@return T?, table? failure with tries, how often it was tried
@@ -86,9 +92,9 @@ function retry.run(policy, attempt, on_wait)
     if not failure then return value end
     failure.tries = number
     if not may_try_again(policy, number, failure) then return nil, failure end
-    local wait, left = retry.wait(policy, number, failure.retry_after), interrupt.remaining()
+    local wait, left = retry.wait(policy, number, failure.retry_after), time_left(policy)
     if left and wait >= left then
-      failure.message = ("%s; the next try would be in %.0f s, and the job's time is up in %.0f s"):format(failure.message, wait, left)
+      failure.message = ("%s; the next try would be in %.0f s, and the time is up in %.0f s"):format(failure.message, wait, left)
       return nil, failure
     end
     if on_wait then on_wait(failure, wait, number) end

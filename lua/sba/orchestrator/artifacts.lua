@@ -1,0 +1,154 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Artifacts go to the orchestrator, by the gateway's tool artifact.put; the reference that it answers with becomes the artifact's
+-- `ref`. A file is read while it is sent, and what is not what was listed never arrives whole. What cannot be uploaded stays on disk.
+--
+-- The log: artifact.uploaded {path, size_bytes, ref, duration_ms}, artifact.failed {path, code, tries, error};
+-- with count it stands for that many from path on.
+
+local failures = require "sba.orchestrator.mcp.failure"
+local interrupt = require "native.interrupt"
+local json = require "sba.util.json"
+
+local artifacts = {}
+
+local TOOL <const> = "artifact.put"
+local LARGEST <const> = 256 * 1024 * 1024 -- bytes of one file
+local LARGEST_SUM <const> = 1024 * 1024 * 1024 -- bytes of all that are sent
+local MOST_FILES <const> = 1000
+local TRIES <const> = 2
+local ANSWER <const> = 60 -- seconds for the answer, from the last piece that was sent
+local PAUSE <const> = 0.5 -- seconds before what failed for a passing cause is tried again
+local LONGEST_REF <const> = 4096 -- bytes
+
+---@class artifacts.options
+---@field gateway gateway
+---@field folder native.folder where the files are
+---@field log fun(level: string, event: string, fields: table)
+
+local function failed(code, format, ...)
+  return { code = code, message = format:format(...) }
+end
+
+--- What a value says under the names that references go by.
+local function reference_in(value, depth)
+  if type(value) ~= "table" or json.is_array(value) then return nil end
+  for _, name in ipairs { "ref", "artifact_ref", "reference", "artifact_id", "uri", "url", "id" } do
+    local found = value[name]
+    if type(found) == "string" and found ~= "" then return found end
+  end
+  for _, name in ipairs { "artifact", "result", "data" } do
+    local found = depth > 0 and reference_in(value[name], depth - 1)
+    if found then return found end
+  end
+end
+
+--- A text that is a reference itself: one word.
+local function bare(content)
+  return content:match "^%s*(%S+)%s*$"
+end
+
+---The reference in an answer: a field of its structure, or of its text where that is JSON, a link to a resource, or a text of one word.
+---@param answer gateway.answer
+---@return string? ref
+function artifacts.reference(answer)
+  local ref = reference_in(answer.structured, 2)
+  for _, part in ipairs(answer.parts) do
+    if not ref and part.type == "resource_link" and type(part.uri) == "string" then ref = part.uri end
+  end
+  if not ref and answer.structured == nil then
+    local value = json.decode(answer.content)
+    if type(value) == "table" then ref = reference_in(value, 2) else ref = bare(answer.content) end
+  end
+  return ref and #ref <= LONGEST_REF and ref or nil
+end
+
+-- What a second try would not change.
+local lasting = {
+  bad_body = true, changed = true, unknown_tool = true, tool_denied = true, unauthorized = true, timeout = true, cancelled = true,
+}
+
+--- Sends one file, once.
+local function put(options, artifact)
+  local file <close>, failure = options.folder:open(artifact.path, artifact.sha256)
+  if not file then return nil, failure end
+  if file:size() ~= artifact.size_bytes then return nil, failed("changed", "the file changed meanwhile") end
+  local answer
+  answer, failure = options.gateway:call(TOOL, { path = artifact.path, content_bytes_base64 = file }, ANSWER)
+  if answer and answer.is_error then return nil, failed("tool_failed", "the gateway says: %s", failures.shown(answer.content)) end
+  return answer, failure
+end
+
+local function upload(options, artifact)
+  local began, failure = interrupt.now(), nil
+  for try = 1, TRIES do
+    local answer
+    answer, failure = put(options, artifact)
+    if answer then
+      artifact.ref = artifacts.reference(answer)
+      options.log("info", "artifact.uploaded", {
+        path = artifact.path, size_bytes = artifact.size_bytes, ref = artifact.ref,
+        duration_ms = math.floor((interrupt.now() - began) * 1000 + 0.5),
+      })
+      return nil
+    end
+    failure.tries = try
+    if lasting[failure.code] or (failure.passing and try < TRIES and not interrupt.sleep(PAUSE)) then break end
+  end
+  return failure
+end
+
+local function too_large(artifact, sum)
+  if artifact.size_bytes > LARGEST then return failed("too_large", "it is larger than %d bytes", LARGEST) end
+  if sum + artifact.size_bytes > LARGEST_SUM then
+    return failed("too_large", "with it, more than %d bytes would be uploaded", LARGEST_SUM)
+  end
+end
+
+-- Where a failure concerns not the file but the way there, so that the others need not be tried.
+local function is_the_end(failure)
+  return failure.passing or failure.code == "timeout" or failure.code == "cancelled" or failure.code == "unknown_tool"
+    or failure.code == "unauthorized"
+end
+
+local own_words = { timeout = "the time for uploading was up", cancelled = "a signal ended the uploading" }
+
+local function log_failed(options, artifact, failure)
+  options.log("warning", "artifact.failed", {
+    path = artifact.path, code = failure.code, tries = failure.tries or 0,
+    error = ("the artifact %s was not uploaded and stays on disk: %s"):format(artifact.path, own_words[failure.code] or failure.message),
+  })
+end
+
+---Says that the artifacts from one on were not tried.
+---@param options { log: function }
+---@param list table[]
+---@param from integer
+---@param failure native.failure why
+function artifacts.give_up(options, list, from, failure)
+  local count = #list - from + 1
+  if count < 1 then return end
+  options.log("warning", "artifact.failed", {
+    path = list[from].path, count = count, code = failure.code, tries = 0,
+    error = ("%d artifacts were not uploaded and stay on disk: %s"):format(count, own_words[failure.code] or failure.message),
+  })
+end
+
+---Uploads files one after the other; those that arrive get their `ref`. After a failure that is the gateway's own, or past a limit
+---that holds for all, the rest are not tried.
+---@param options artifacts.options
+---@param list { path: string, size_bytes: integer, sha256: string, ref: string? }[]
+function artifacts.upload(options, list)
+  local sum = 0
+  for i, artifact in ipairs(list) do
+    if i > MOST_FILES then return artifacts.give_up(options, list, i, failed("too_many", "%d at most are uploaded", MOST_FILES)) end
+    local failure = too_large(artifact, sum)
+    if not failure then
+      sum = sum + artifact.size_bytes
+      failure = upload(options, artifact)
+    end
+    if failure then log_failed(options, artifact, failure) end
+    if failure and is_the_end(failure) then return artifacts.give_up(options, list, i + 1, failure) end
+  end
+end
+
+return artifacts

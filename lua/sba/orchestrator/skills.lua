@@ -1,0 +1,77 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The skills that a job names by id, fetched with the gateway's tool skills.get.
+
+local failures = require "sba.orchestrator.mcp.failure"
+local json = require "sba.util.json"
+
+local skills = {}
+
+local TOOL <const> = "skills.get"
+local ANSWER <const> = 20 -- seconds for one
+local LARGEST <const> = 256 * 1024 -- bytes of one skill's text
+local LARGEST_SUM <const> = 1024 * 1024 -- bytes of all: they are part of every prompt
+local MOST <const> = 100
+
+---@class orchestrator.skill
+---@field id string
+---@field name string for people and the model
+---@field text string
+
+local function of_names(value, names)
+  if type(value) ~= "table" or json.is_array(value) then return nil end
+  for _, name in ipairs(names) do
+    if type(value[name]) == "string" and value[name] ~= "" then return value[name] end
+  end
+end
+
+local TEXTS <const>, NAMES <const> = { "content", "text", "body", "markdown", "instructions" }, { "name", "title" }
+
+--- Name and text in an answer: fields of its structure or of its JSON, or the text itself.
+local function read(answer)
+  local value = answer.structured
+  if value == nil then value = json.decode(answer.content) end
+  for _, inner in ipairs { "", "skill", "result", "data" } do
+    local holder = inner == "" and value or type(value) == "table" and value[inner]
+    local text = of_names(holder, TEXTS)
+    if text then return text, of_names(holder, NAMES) end
+  end
+  local text = type(value) == "string" and value or type(value) ~= "table" and answer.content or nil
+  return text and text:find "%S" and text or nil
+end
+
+--- One skill, or nil and a failure. room: bytes that its text may have.
+local function fetch(gateway, id, room)
+  local answer, failure = gateway:call(TOOL, { skill_id = id }, ANSWER)
+  if not answer then return nil, failure end
+  if answer.is_error then return nil, { code = "skill_refused", message = "the gateway says: " .. failures.shown(answer.content) } end
+  local text, name = read(answer)
+  if not text then return nil, { code = "bad_answer", message = "the gateway's answer holds no text of a skill" } end
+  if #text > room then return nil, { code = "too_large", message = ("its text has more than %d bytes"):format(room) } end
+  return { id = id, name = name or id, text = text }
+end
+
+---Fetches skills. After a failure that is the gateway's own the rest are not tried: a job waits for a dead one once.
+---@param gateway gateway? nil: none can be had
+---@param failure native.failure? why
+---@param ids string[]
+---@param on_missing fun(id: string, failure: native.failure)
+---@return orchestrator.skill[] found
+---@return string[] missing ids
+function skills.fetch(gateway, failure, ids, on_missing)
+  local found, missing, sum, over = {}, {}, 0, not gateway and failure or nil
+  for i, id in ipairs(ids) do
+    local skill, problem
+    if i > MOST then over = { code = "too_many", message = ("%d at most are fetched"):format(MOST) } end
+    if not over then skill, problem = fetch(gateway, id, math.min(LARGEST, LARGEST_SUM - sum)) end
+    if skill then
+      found[#found + 1], sum = skill, sum + #skill.text
+    else
+      missing[#missing + 1] = id
+      on_missing(id, over or problem)
+    end
+    if problem and (problem.passing or problem.code == "timeout" or problem.code == "cancelled") then over = problem end
+  end
+  return found, missing
+end
+
+return skills

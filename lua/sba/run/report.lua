@@ -1,0 +1,39 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- A run's reports to the orchestrator. run.status_url names where to; runs without it never come here.
+
+local status = require "sba.orchestrator.status"
+
+local report = {}
+
+local function reporter(run)
+  if run.reporter then return run.reporter end
+  local http, failure = run.outside:client()
+  if not http then
+    run.log:event("warning", "report.failed", { outcome = "undeliverable", error = failure.message })
+    return nil
+  end
+  run.reporter = status.new {
+    url = run.status_url, http = http, job_id = run.record.job_id, task_id = run.record.task_id,
+    log = function(level, event, fields) run.log:event(level, event, fields) end,
+  }
+  return run.reporter
+end
+
+---Says that the job is in progress, where that was not said yet.
+---@param run table
+function report.began(run)
+  local to = reporter(run)
+  if to then to:began() end
+end
+
+---Says how the job ended. What is known to have arrived, or to be unwanted, is not said again by a run that goes on with the job.
+---@param run table
+---@param result string[] as it was written
+function report.ended(run, result)
+  if run.history and run.history.reported then return end
+  local to = reporter(run)
+  local outcome = to and to:completed(result)
+  if outcome and outcome ~= "undeliverable" and run.journal then run.journal:reported(outcome) end
+end
+
+return report

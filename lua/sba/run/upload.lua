@@ -1,0 +1,36 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- A job's artifacts go to the orchestrator, when all of the job is dead and before its result is written.
+--
+-- They have the time that is left to the job, at most two minutes. Past its deadline, or after a signal, they have what is left of
+-- the seconds within which a job must have ended: small files still arrive, and nothing is late for them.
+
+local artifacts = require "sba.orchestrator.artifacts"
+local interrupt = require "native.interrupt"
+
+local MOST <const> = 120 -- seconds
+local OVERRUN <const> = 2.5 -- seconds past the deadline
+local AFTER_SIGNAL <const> = 2.5 -- seconds
+
+local function seconds(run)
+  local left = run.deadline + OVERRUN - interrupt.now()
+  return math.max(0, math.min(left, interrupt.signal() and AFTER_SIGNAL or MOST))
+end
+
+local function send(run)
+  local options = {
+    folder = run.artifacts, log = function(level, event, fields) run.log:event(level, event, fields) end,
+  }
+  local gateway, failure = run.outside:gateway()
+  if not gateway then return artifacts.give_up(options, run.record.artifacts, 1, failure) end
+  options.gateway = gateway
+  artifacts.upload(options, run.record.artifacts)
+end
+
+---@param run table its record lists them
+return function(run)
+  run.checkpoint:write() -- what the job did is on disk before this takes its time
+  interrupt.grant(seconds(run))
+  local ok, problem = pcall(send, run)
+  interrupt.lift()
+  if not ok then error(problem, 0) end
+end

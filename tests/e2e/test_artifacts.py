@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Artifacts go to the orchestrator before the end is reported, and get their references."""
+import base64
+import hashlib
+import json
+import os
+import pathlib
+import signal
+import sys
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from servers import mcp, status  # noqa: E402
+
+import sba  # noqa: E402
+
+GUARD = 60  # seconds after which something hangs
+MIB = 1 << 20
+PUT = {"inputSchema": {"type": "object", "properties": {name: {"type": "string"} for name in
+                                                       ("task_id", "job_id", "path", "content_bytes_base64")},
+                       "required": ["task_id", "path", "content_bytes_base64"]}}
+
+
+def arguments_of(exchange):
+    """What artifact.put was called with, in either form."""
+    return exchange.message.get("params", exchange.message)["arguments"]
+
+
+class Store:
+    """The tool artifact.put: keeps what comes, and answers with a reference, or as it is told."""
+
+    def __init__(self, answer=lambda path: {"ref": "art:" + path}, plain=False):
+        self.answer, self.plain, self.calls = answer, plain, []
+
+    def __call__(self, exchange):
+        given = arguments_of(exchange)
+        content = base64.b64decode(given.pop("content_bytes_base64"), validate=True)
+        self.calls.append({**given, "size": len(content), "sha256": hashlib.sha256(content).hexdigest()})
+        answer = self.answer(given["path"])
+        if self.plain or not isinstance(answer, dict) or "content" in answer:
+            return answer
+        return {"content": [], "structuredContent": answer}
+
+
+def command(script):
+    return sba.SandboxCase.step("run_command", shell=script)
+
+
+class ArtifactCase(sba.SandboxCase):
+    def gateway(self, store, kind=mcp.Server, **options):
+        server = kind(tools={"artifact.put": (PUT, store)}, **options)
+        self.addCleanup(server.close)
+        return server
+
+    def uploaded(self, server, *steps, env=None, **options):
+        return self.run_job(self.job(*steps, **options), env={"SBA_MCP_GATEWAY_URL": server.url, **(env or {})})
+
+    @staticmethod
+    def refs(outcome):
+        return {artifact["path"]: artifact.get("ref") for artifact in outcome.result["artifacts"]}
+
+    @staticmethod
+    def events(outcome, name):
+        return [line for line in outcome.log if line["event"] == name]
+
+
+class Uploaded(ArtifactCase):
+    FILES = command("cd $CYNODE_ARTIFACTS_DIR; printf hello > a; : > empty; mkdir 'd \"q\"'; head -c 100001 /dev/urandom > 'd \"q\"/\u00e4'")
+
+    def check(self, server, store):
+        outcome = self.uploaded(server, self.FILES)
+        self.assertEqual(outcome.exit, 0)
+        listed = [(artifact["path"], artifact["size_bytes"], artifact["sha256"]) for artifact in outcome.result["artifacts"]]
+        self.assertEqual([(call["path"], call["size"], call["sha256"]) for call in store.calls], listed)
+        self.assertEqual([path for path, _, _ in listed], ["a", 'd "q"/\u00e4', "empty"])
+        self.assertEqual({(call["task_id"], call["job_id"]) for call in store.calls}, {("task-1", "job-1")})
+        self.assertEqual(self.refs(outcome), {path: "art:" + path for path, _, _ in listed})
+        self.assertEqual([(line["path"], line["ref"]) for line in self.events(outcome, "artifact.uploaded")],
+                         [(path, "art:" + path) for path, _, _ in listed])
+        return outcome
+
+    def test_by_mcp_of_both_eras(self):
+        for era in ("legacy", "modern"):
+            store = Store()
+            self.check(self.gateway(store, era=era), store)
+
+    def test_by_the_plain_form(self):
+        store = Store(plain=True)
+        server = self.gateway(store, mcp.PlainForm)
+        server.url = server.origin
+        self.check(server, store)
+
+    def test_before_the_end_is_reported(self):
+        store, reports = Store(), status.Server(204)
+        self.addCleanup(reports.close)
+        store.answer = lambda path: {"ref": f"after {[body['status'] for body in reports.bodies]}"}
+        outcome = self.uploaded(self.gateway(store), command("echo > $CYNODE_ARTIFACTS_DIR/a"), env={"SBA_JOB_STATUS_URL": reports.url})
+        self.assertEqual(self.refs(outcome), {"a": "after ['in_progress']"})
+        self.assertEqual(reports.said("completed")[0]["result"], outcome.result)
+
+    def test_the_result_stands_as_interrupted_meanwhile_with_every_step(self):
+        seen = []
+
+        def look(path):
+            seen.append(json.loads(self.result_path.read_bytes()))
+            return {"ref": path}
+        self.uploaded(self.gateway(Store(look)), command("echo > $CYNODE_ARTIFACTS_DIR/a"), command("echo last"))
+        self.assertEqual(seen[0]["failure_code"], "interrupted")
+        self.assertEqual([step["status"] for step in seen[0]["steps"]], ["success"] * 2)
+
+    def test_of_a_failed_job_too(self):
+        store = Store()
+        outcome = self.uploaded(self.gateway(store), command("echo > $CYNODE_ARTIFACTS_DIR/a; exit 1"))
+        self.assertEqual((outcome.exit, self.refs(outcome)), (1, {"a": "art:a"}))
+
+    def test_references_in_every_form(self):
+        link = {"type": "resource_link", "uri": "art://5", "name": "x"}
+        forms = {
+            "art-1": {"ref": "art-1"}, "art-2": {"artifact": {"artifact_id": "art-2"}}, "art-3": mcp.text('{"status": "ok", "id": "art-3"}'),
+            "art-4": mcp.text(" art-4\n"), "art://5": {"content": [link]}, "art-6": {"status": "success", "result": {"artifact_ref": "art-6"}},
+        }
+        for wanted, answer in forms.items():
+            outcome = self.uploaded(self.gateway(Store(lambda _, answer=answer: answer)), command("echo > $CYNODE_ARTIFACTS_DIR/a"))
+            self.assertEqual(self.refs(outcome), {"a": wanted})
+
+    def test_an_answer_without_a_reference(self):
+        for answer in ({"ok": True}, mcp.text("it was stored"), {"ref": 7}, mcp.text("[1]")):
+            outcome = self.uploaded(self.gateway(Store(lambda _, answer=answer: answer)), command("echo > $CYNODE_ARTIFACTS_DIR/a"))
+            self.assertEqual(outcome.exit, 0)
+            self.assertEqual(self.refs(outcome), {"a": None})
+            self.assertEqual(len(self.events(outcome, "artifact.uploaded")), 1)
+
+    def test_64_mib_in_little_memory(self):
+        store = Store()
+        peak = []
+        store.answer = lambda path: peak.append(self.peak_of(process.pid)) or {"ref": path}
+        server = self.gateway(store)
+        process = self.start(self.job(command("head -c 67108864 /dev/zero > $CYNODE_ARTIFACTS_DIR/big")),
+                             env={"SBA_MCP_GATEWAY_URL": server.url})
+        stdout, stderr = process.communicate(timeout=GUARD)
+        outcome = sba.Outcome(process, stdout, stderr, self.result_path)
+        self.assertEqual(self.refs(outcome), {"big": "big"})
+        self.assertEqual(store.calls[0]["size"], 64 * MIB)
+        if not sba.IS_DEV:
+            self.assertLess(peak[0], 16 * 1024)
+
+    @staticmethod
+    def peak_of(pid):
+        """KiB of memory that a process has had at most."""
+        with open(f"/proc/{pid}/status", encoding="ascii") as file:
+            return next(int(line.split()[1]) for line in file if line.startswith("VmHWM:"))
+
+
+class NotUploaded(ArtifactCase):
+    """What cannot be uploaded stays on disk; the job ends as it would have."""
+    SMALL = command("echo a > $CYNODE_ARTIFACTS_DIR/a; echo b > $CYNODE_ARTIFACTS_DIR/b")
+
+    def failed(self, outcome, *paths):
+        self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"))
+        lines = self.events(outcome, "artifact.failed")
+        self.assertEqual([line["path"] for line in lines], list(paths))
+        self.assertTrue(all("stay" in line["error"] for line in lines))
+        self.assertTrue((self.job_folder / "artifacts" / "a").exists())
+        return lines
+
+    def test_tried_twice_then_left(self):
+        store = Store(lambda path: mcp.text("disk full", isError=True) if path == "a" else {"ref": path})
+        outcome = self.uploaded(self.gateway(store), self.SMALL)
+        (line,) = self.failed(outcome, "a")
+        self.assertEqual([call["path"] for call in store.calls], ["a", "a", "b"])
+        self.assertEqual((line["tries"], self.refs(outcome)), (2, {"a": None, "b": "b"}))
+        self.assertIn("disk full", line["error"])
+
+    def test_a_second_try_that_works(self):
+        store, answers = Store(), [(503,), None]
+
+        def busy(exchange):
+            if (exchange.message or {}).get("method") != "tools/call" or not answers or not (answer := answers.pop(0)):
+                return False
+            exchange.whole(b"later", *answer)
+            return True
+        outcome = self.uploaded(self.gateway(store, hook=busy), self.SMALL)
+        self.failed(outcome)
+        self.assertEqual(self.refs(outcome), {"a": "art:a", "b": "art:b"})
+
+    def test_a_gateway_without_the_tool(self):
+        server = mcp.Server(tools={"other": ({}, None)})
+        self.addCleanup(server.close)
+        lines = self.failed(self.uploaded(server, self.SMALL), "a", "b")
+        self.assertEqual(([line["code"] for line in lines], server.messages("tools/call")), (["unknown_tool"] * 2, []))
+
+    def test_a_dead_gateway(self):
+        dead = status.Server(begin=False)
+        self.addCleanup(dead.close)
+        (line,) = self.failed(self.uploaded(dead, self.SMALL), "a")
+        self.assertEqual((line["count"], line["code"]), (2, "connection_refused"))
+
+    def test_a_silent_gateway_costs_no_more_than_the_jobs_time(self):
+        silent = status.Server(status.hang)
+        self.addCleanup(silent.close)
+        begun = time.monotonic()
+        outcome = self.uploaded(silent, self.SMALL, max_runtime_seconds=3)
+        self.failed(outcome, "a")
+        self.assertLess(time.monotonic() - begun, 12)
+
+    def test_a_timed_out_job_ends_in_time(self):
+        silent = status.Server(status.hang)
+        self.addCleanup(silent.close)
+        begun = time.monotonic()
+        outcome = self.uploaded(silent, command("echo > $CYNODE_ARTIFACTS_DIR/a; sleep 60"), max_runtime_seconds=1)
+        self.assertLess(time.monotonic() - begun, 1 + 3 + 1)  # a second for a busy machine
+        self.assertEqual((outcome.exit, outcome.result["status"]), (124, "timeout"))
+        self.assertEqual(self.events(outcome, "artifact.failed")[0]["code"], "timeout")
+
+    def test_a_timed_out_job_still_uploads_what_is_small(self):
+        outcome = self.uploaded(self.gateway(Store()), command("echo > $CYNODE_ARTIFACTS_DIR/a; sleep 60"), max_runtime_seconds=1)
+        self.assertEqual((outcome.exit, self.refs(outcome)), (124, {"a": "art:a"}))
+
+    def test_a_cancelled_job_too(self):
+        process = self.start(self.job(command("echo > $CYNODE_ARTIFACTS_DIR/a; sleep 60")),
+                             env={"SBA_MCP_GATEWAY_URL": self.gateway(Store()).url})
+        self.wait_for(self.job_folder / "artifacts" / "a")
+        process.send_signal(signal.SIGTERM)
+        stdout, stderr = process.communicate(timeout=GUARD)
+        outcome = sba.Outcome(process, stdout, stderr, self.result_path)
+        self.assertEqual((outcome.exit, self.refs(outcome)), (143, {"a": "art:a"}))
+
+    def test_a_signal_ends_an_upload_that_hangs(self):
+        silent = status.Server(status.hang)
+        self.addCleanup(silent.close)
+        process = self.start(self.job(self.SMALL), env={"SBA_MCP_GATEWAY_URL": silent.url})
+        self.assertTrue(silent.wait(1))
+        process.send_signal(signal.SIGTERM)
+        begun = time.monotonic()
+        stdout, stderr = process.communicate(timeout=GUARD)
+        self.assertLess(time.monotonic() - begun, 10)
+        outcome = sba.Outcome(process, stdout, stderr, self.result_path)
+        # The work was done when the signal came.
+        self.assertEqual(self.failed(outcome, "a")[0]["code"], "cancelled")
+
+    @staticmethod
+    def wait_for(path):
+        end = time.monotonic() + GUARD
+        while not path.exists() and time.monotonic() < end:
+            time.sleep(0.01)
+
+    def test_a_file_that_is_too_large_is_not_sent(self):
+        store = Store()
+        outcome = self.uploaded(self.gateway(store), self.SMALL, command("truncate -s 257M $CYNODE_ARTIFACTS_DIR/aa"))
+        (line,) = self.failed(outcome, "aa")
+        self.assertEqual((line["code"], [call["path"] for call in store.calls]), ("too_large", ["a", "b"]))
+
+    @staticmethod
+    def overwrite(path):
+        with path.open("r+b") as file:
+            file.write(b"!" * 2 ** 23)
+
+    def test_what_changes_while_it_is_sent(self):
+        """The gateway, in the place of somebody outside, changes the file when the first piece has come."""
+        path = self.job_folder / "artifacts" / "a"
+        for change in (lambda: os.truncate(path, 1000), lambda: self.overwrite(path), path.unlink):
+            store, changed = Store(), []
+
+            class Meddler(mcp.Exchange):
+                def do_POST(self, change=change, changed=changed):
+                    size = int(self.headers.get("Content-Length", 0))
+                    if size < MIB:
+                        return super().do_POST()
+                    self.rfile.read(1000)
+                    if not changed:
+                        change()
+                    self.rfile.read(size - 1000)
+                    changed.append(size)
+                    self.close_connection = True
+            server = self.gateway(store)
+            server.listener.RequestHandlerClass = Meddler
+            outcome = self.uploaded(server, command("head -c 16777216 /dev/urandom > $CYNODE_ARTIFACTS_DIR/a"))
+            self.assertEqual((outcome.exit, store.calls), (0, []))
+            # What is open can be read to its end, wherever its name went; the second try finds nothing.
+            self.assertEqual([line["code"] for line in self.events(outcome, "artifact.failed")],
+                             ["not_found" if change == path.unlink else "bad_body"])
+
+
+class NotTried(ArtifactCase):
+    def test_without_artifacts_no_gateway_is_reached(self):
+        server = self.gateway(Store())
+        self.uploaded(server, command("true"))
+        self.assertEqual(server.connections, 0)
+
+    def test_a_finished_job_uploads_nothing_again(self):
+        store = Store()
+        server = self.gateway(store)
+        job = self.job(command("echo > $CYNODE_ARTIFACTS_DIR/a"))
+        first = self.run_job(job, env={"SBA_MCP_GATEWAY_URL": server.url})
+        again = self.run_job(job, "--resume", env={"SBA_MCP_GATEWAY_URL": server.url})
+        self.assertEqual((len(store.calls), again.result), (1, first.result))
+
+
+if __name__ == "__main__":
+    sba.main()

@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reports of a job's beginning and end: to servers that are there, late, dead, silent, and of another mind."""
+import json
+import os
+import pathlib
+import signal
+import sys
+import time
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from servers import status  # noqa: E402
+
+import sba  # noqa: E402
+
+GUARD = 60  # seconds after which something hangs
+
+
+class ReportCase(sba.SandboxCase):
+    def server(self, *answers, **options):
+        server = status.Server(*answers, **options)
+        self.addCleanup(server.close)
+        return server
+
+    def reported(self, server, *steps, env=None, **options):
+        return self.run_job(self.job(*steps, **options), env={"SBA_JOB_STATUS_URL": server.url, **(env or {})})
+
+    @staticmethod
+    def events(outcome, name):
+        return [line for line in outcome.log if line["event"] == name]
+
+    @staticmethod
+    def wait_for(path):
+        end = time.monotonic() + GUARD
+        while not path.exists() and time.monotonic() < end:
+            time.sleep(0.01)
+
+    @staticmethod
+    def ends(outcome):
+        """What became of each report, by the log."""
+        return {line["report"]: line.get("outcome", "delivered") for line in outcome.log
+                if line["event"] in ("report.sent", "report.failed")}
+
+
+def command(script):
+    return sba.SandboxCase.step("run_command", shell=script)
+
+
+class Delivered(ReportCase):
+    def test_beginning_and_end_by_one_connection(self):
+        server = self.server(204)
+        outcome = self.reported(server, command("echo done"))
+        self.assertEqual(outcome.exit, 0)
+        self.assertEqual(server.bodies[0], {"status": "in_progress", "job_id": "job-1", "task_id": "task-1"})
+        self.assertEqual(server.bodies[1], {"status": "completed", "job_id": "job-1", "task_id": "task-1", "result": outcome.result})
+        self.assertEqual((len(server.bodies), server.connections), (2, 1))
+        self.assertEqual(self.ends(outcome), {"in_progress": "delivered", "completed": "delivered"})
+        self.assertTrue(all(head.startswith("POST /status HTTP/1.1\r\n") and "\r\nContent-Type: application/json" in head
+                            for head in server.heads))
+        self.assertEqual(outcome.log[-1]["event"], "job.finished")
+
+    def test_the_variables_and_their_order(self):
+        first, second = self.server(204), self.server(204)
+        self.run_job(self.job(), env={"SBA_CALLBACK_URL": second.url, "SBA_JOB_STATUS_URL": first.url})
+        self.assertEqual((len(first.bodies), len(second.bodies)), (2, 0))
+        self.run_job(self.job(), env={"SBA_CALLBACK_URL": second.url, "SBA_JOB_STATUS_URL": ""})
+        self.assertEqual(len(second.bodies), 2)
+
+    def test_over_a_unix_socket(self):
+        os.chmod(self.root, 0o777)
+        server = self.server(200, path=str(self.root / "status.sock"))
+        os.chmod(self.root / "status.sock", 0o777)
+        outcome = self.reported(server, command("true"))
+        self.assertEqual(server.said("completed")[0]["result"], outcome.result)
+        self.assertTrue(server.heads[0].startswith("POST /status HTTP/1.1\r\n"))
+
+    def test_the_result_file_is_complete_before_its_end_is_reported(self):
+        seen = []
+
+        def look(connection):
+            seen.append(json.loads(self.result_path.read_bytes()))
+            connection.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
+        outcome = self.reported(self.server(look, look), command("true"))
+        self.assertEqual([result["failure_code"] for result in seen], ["interrupted", None])
+        self.assertEqual(seen[1], outcome.result)
+
+    def test_a_result_on_stdout_is_reported_too(self):
+        server = self.server(204)
+        process = self.start(self.job(command("echo x")), "--result", "-", env={"SBA_JOB_STATUS_URL": server.url})
+        stdout, stderr = process.communicate(timeout=GUARD)
+        self.assertEqual(server.said("completed")[0]["result"], json.loads(stdout))
+        self.assertIn(b'"event":"report.sent"', stderr)
+
+    def test_a_large_result_is_sent_as_it_stands(self):
+        server = self.server(204)
+        outcome = self.reported(server, command("head -c 20000000 /dev/zero | tr '\\0' 'x'; echo '\"\\'"), max_output_bytes=1 << 25)
+        self.assertEqual(outcome.exit, 0)
+        self.assertTrue(server.said("completed")[0]["result"] == outcome.result)
+
+    def test_ids_that_json_escapes(self):
+        server = self.server(204)
+        job = {**self.job(), "job_id": 'a"}\n\u00e4', "task_id": "}"}
+        outcome = self.run_job(job, env={"SBA_JOB_STATUS_URL": server.url})
+        self.assertEqual([body["job_id"] for body in server.bodies], ['a"}\n\u00e4'] * 2)
+        self.assertEqual(server.bodies[1]["result"], outcome.result)
+
+    def test_a_redirect_that_stays_at_its_origin(self):
+        server = self.server((307, {"Location": "/elsewhere"}), 204)
+        outcome = self.reported(server)
+        self.assertEqual(self.ends(outcome), {"in_progress": "delivered", "completed": "delivered"})
+        self.assertTrue(server.heads[1].startswith("POST /elsewhere HTTP/1.1"))
+        self.assertEqual(server.bodies[1]["status"], "in_progress")
+
+
+class HowJobsEnd(ReportCase):
+    """The end is reported of every job, the beginning of valid ones."""
+
+    def test_a_failed_job(self):
+        server = self.server(204)
+        outcome = self.reported(server, command("exit 3"))
+        self.assertEqual(outcome.exit, 1)
+        self.assertEqual(server.said("completed")[0]["result"]["failure_code"], "step_failed")
+
+    def test_a_refused_job_is_never_in_progress(self):
+        server = self.server(204)
+        for job in (b"{", {**self.job(), "surprise": 1}, self.job(context={"task_context": "/job/missing.md"})):
+            server.bodies.clear()
+            outcome = self.run_job(job, env={"SBA_JOB_STATUS_URL": server.url, "CYNODE_JOB_ID": "outer", "CYNODE_TASK_ID": "t"})
+            self.assertEqual((outcome.exit, server.said("in_progress")), (2, []))
+            (body,) = server.bodies
+            self.assertEqual(body["result"], outcome.result)
+            self.assertEqual(body["result"]["failure_code"], "schema_validation")
+            self.assertEqual(body["job_id"], outcome.result["job_id"])
+        self.assertNotEqual(outcome.result["job_id"], "outer")
+
+    def test_a_timed_out_job(self):
+        server = self.server(204)
+        outcome = self.reported(server, command("sleep 60"), max_runtime_seconds=1)
+        self.assertEqual((outcome.exit, outcome.result["status"]), (124, "timeout"))
+        self.assertEqual(server.said("completed")[0]["result"], outcome.result)
+
+    def test_a_cancelled_job(self):
+        server = self.server(204)
+        process = self.start(self.job(command("echo > started; sleep 60")), env={"SBA_JOB_STATUS_URL": server.url})
+        self.wait_for(self.workspace / "started")
+        process.send_signal(signal.SIGTERM)
+        stdout, stderr = process.communicate(timeout=GUARD)
+        outcome = sba.Outcome(process, stdout, stderr, self.result_path)
+        self.assertEqual((outcome.exit, outcome.result["failure_code"]), (143, "cancelled"))
+        self.assertEqual(server.said("completed")[0]["result"], outcome.result)
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root is refused as root")
+    def test_a_runner_that_refuses_root(self):
+        server = self.server(204)
+        outcome = self.run_job(self.job(), env={"SBA_JOB_STATUS_URL": server.url, "CYNODE_JOB_ID": "outer", "CYNODE_TASK_ID": "t"},
+                               user=0, group=0)
+        self.assertEqual((outcome.exit, server.said("in_progress")), (2, []))
+        self.assertEqual(server.bodies[0]["result"]["failure_code"], "runs_as_root")
+        self.assertEqual(server.bodies[0]["job_id"], "outer")
+
+    def test_no_end_is_reported_whose_result_does_not_stand(self):
+        server = self.server(204)
+        target = self.root / "no" / "such" / "result.json"
+        process = self.start(self.job(), "--result", str(target), env={"SBA_JOB_STATUS_URL": server.url})
+        process.communicate(timeout=GUARD)
+        self.assertEqual((process.returncode, server.bodies), (3, []))
+
+
+class Troubled(ReportCase):
+    def test_a_late_server(self):
+        server = self.server(204, begin=False)
+        job = self.job(command("echo > begun; until test -e go; do sleep 0.02; done"), command("true"))
+        process = self.start(job, env={"SBA_JOB_STATUS_URL": server.url})
+        self.wait_for(self.workspace / "begun")
+        server.start()
+        self.put("go")
+        stdout, stderr = process.communicate(timeout=GUARD)
+        outcome = sba.Outcome(process, stdout, stderr, self.result_path)
+        self.assertEqual(outcome.exit, 0)
+        self.assertEqual([body["status"] for body in server.bodies], ["in_progress", "completed"])
+        self.assertEqual(self.ends(outcome), {"in_progress": "delivered", "completed": "delivered"})
+        self.assertEqual(len(self.events(outcome, "report.retry")), 1)
+
+    def another(self):
+        """A sandbox of its own, for a job beside this test's."""
+        other = type(self)(self._testMethodName)
+        other.setUp()
+        self.addCleanup(other.doCleanups)
+        return other
+
+    def test_servers_that_never_answer_cost_what_is_promised_and_no_more(self):
+        servers = {"dead": self.server(begin=False), "silent": self.server(status.hang), "endless": self.server(status.drip)}
+        job = self.job(*[command("true")] * 20)
+        begun, runs = time.monotonic(), {}
+        for name, server in servers.items():
+            case = self.another()
+            runs[name] = case, case.start(job, env={"SBA_JOB_STATUS_URL": server.url})
+        for name, (case, process) in runs.items():
+            stdout, stderr = process.communicate(timeout=GUARD)
+            took = time.monotonic() - begun
+            outcome = sba.Outcome(process, stdout, stderr, case.result_path)
+            with self.subTest(name):
+                self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"))
+                self.assertEqual(self.ends(outcome), {"in_progress": "undeliverable", "completed": "undeliverable"})
+                if name != "endless":  # which is no answer either, but uses up the time
+                    self.assertTrue(all(line["tries"] > 1 for line in self.events(outcome, "report.failed")))
+                self.assertLess(outcome.result["duration_ms"], 8000)
+                self.assertLess(took, 50)
+
+    def test_busy_and_then_not(self):
+        server = self.server(503, 204, status.drop, (429, {"Retry-After": "1"}), 500, 408, 201)
+        outcome = self.reported(server, command("true"), command("true"))
+        self.assertEqual(self.ends(outcome), {"in_progress": "delivered", "completed": "delivered"})
+        self.assertEqual([body["status"] for body in server.bodies], ["in_progress"] * 2 + ["completed"] * 5)
+        (sent,) = [line for line in self.events(outcome, "report.sent") if line["report"] == "completed"]
+        # The connection that was kept and then dropped is no try of its own: the same one goes on with a new connection.
+        self.assertEqual((sent["tries"], sent["status"]), (4, 201))
+
+    def test_what_is_refused_is_not_tried_again(self):
+        for answer in (400, 404, 401, 422, (302, {"Location": "/x"}), 304):
+            server = self.server(answer)
+            outcome = self.reported(server, command("true"), command("true"))
+            self.assertEqual(outcome.exit, 0)
+            self.assertEqual([body["status"] for body in server.bodies], ["in_progress", "completed"])
+            self.assertEqual(self.ends(outcome), {"in_progress": "refused", "completed": "refused"})
+            code = answer[0] if isinstance(answer, tuple) else answer
+            self.assertEqual([line["status"] for line in self.events(outcome, "report.failed")], [code] * 2)
+
+    def test_a_redirect_to_another_origin_is_not_followed(self):
+        other = self.server(204)
+        for code in (307, 308, 302):
+            outcome = self.reported(self.server((code, {"Location": other.url})), env={"SBA_MCP_TOKEN": "s3cret-token"})
+            self.assertEqual(self.ends(outcome), {"in_progress": "refused", "completed": "refused"})
+        self.assertEqual(other.connections, 0)
+
+    def test_redirects_in_circles(self):
+        server = self.server((307, {"Location": "/status"}))
+        self.assertEqual(self.ends(self.reported(server)), {"in_progress": "refused", "completed": "refused"})
+
+    def test_a_wait_that_is_too_long_is_not_begun(self):
+        server = self.server((503, {"Retry-After": "100"}))
+        begun = time.monotonic()
+        outcome = self.reported(server)
+        self.assertLess(time.monotonic() - begun, 20)
+        self.assertEqual(len(server.said("completed")), 1)
+        self.assertEqual(self.ends(outcome)["completed"], "undeliverable")
+
+    def test_what_is_no_url(self):
+        for url in ("nonsense", "ftp://127.0.0.1/", "http://user:pass@127.0.0.1/"):
+            outcome = self.run_job(self.job(), env={"SBA_JOB_STATUS_URL": url})
+            self.assertEqual(outcome.exit, 0)
+            self.assertEqual(self.ends(outcome), {"in_progress": "undeliverable", "completed": "undeliverable"})
+            self.assertNotIn(b"pass@", outcome.stdout)
+
+    def test_the_token_stays_with_the_gateway(self):
+        server = self.server(204)
+        self.reported(server, env={"SBA_MCP_TOKEN": "s3cret-token"})
+        self.assertEqual(len(server.heads), 2)
+        self.assertNotIn("s3cret-token", "".join(server.heads))
+        self.assertNotIn("uthorization", "".join(server.heads))
+
+    def test_a_deadline_during_the_first_report(self):
+        server = self.server(status.hang, 204)
+        outcome = self.reported(server, command("true"), max_runtime_seconds=1)
+        self.assertEqual((outcome.exit, outcome.result["status"]), (124, "timeout"))
+        self.assertEqual(self.ends(outcome), {"in_progress": "undeliverable", "completed": "delivered"})
+
+
+class Resumed(ReportCase):
+    def test_an_end_that_did_not_arrive_is_reported_by_the_next_run(self):
+        server = self.server(503, 400, 204)
+        server.answers = [(503, {"Retry-After": "100"})]
+        first = self.reported(server, command("echo once >> count"))
+        self.assertEqual(self.ends(first)["completed"], "undeliverable")
+        server.answers = [204]
+        server.bodies.clear()
+        again = self.run_job(self.job(command("echo once >> count")), "--resume", env={"SBA_JOB_STATUS_URL": server.url})
+        self.assertEqual([body["status"] for body in server.bodies], ["completed"])
+        self.assertEqual(server.bodies[0]["result"], first.result)
+        self.assertEqual((again.exit, again.result), (0, first.result))
+        self.assertEqual((self.workspace / "count").read_text(), "once\n")
+
+    def test_an_end_that_arrived_is_not_reported_again(self):
+        for answer in (204, 400):
+            server = self.server(answer)
+            self.reported(server, command("true"))
+            server.bodies.clear()
+            again = self.run_job(self.job(command("true")), "--resume", env={"SBA_JOB_STATUS_URL": server.url})
+            self.assertEqual((again.exit, server.bodies), (0, []))
+
+    def test_a_job_that_was_killed_reports_when_it_goes_on(self):
+        server = self.server(204)
+        job = self.job(command("true"), command("test -e second || { echo > second; kill -9 $PPID; }"))
+        self.run_job(job, env={"SBA_JOB_STATUS_URL": server.url})
+        self.assertEqual(server.said("completed"), [])
+        outcome = self.run_job(job, "--resume", env={"SBA_JOB_STATUS_URL": server.url})
+        self.assertEqual(outcome.exit, 0)
+        self.assertEqual(server.said("completed")[0]["result"], outcome.result)
+
+
+class NotReported(ReportCase):
+    def test_validation_and_replay_report_to_nobody(self):
+        server = self.server(204)
+        self.run_job(self.job(), "--validate", str(self.job_folder / "job.json"), env={"SBA_JOB_STATUS_URL": server.url})
+        self.assertEqual(server.connections, 0)
+        recording = self.root / "recording.jsonl"
+        recording.write_text(json.dumps({"event": "model.exchange", "reply": {"content": "done", "done_reason": "stop"}}) + "\n")
+        job = self.job(execution_mode="agent_inference", inference={"allowed_models": ["m"]})
+        outcome = self.run_job(job, "--replay", str(recording), env={"SBA_JOB_STATUS_URL": server.url})
+        self.assertEqual((outcome.exit, server.connections), (0, 0))
+
+
+if __name__ == "__main__":
+    sba.main()
