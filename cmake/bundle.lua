@@ -49,7 +49,19 @@ for _, file in ipairs(files) do
 end
 table.sort(modules, function(a, b) return a.name < b.name end)
 
-local c = { '#include "bundle.h"\n' }
+-- Bytecode is of one version, word size and byte order of Lua. A build for another machine must have the same.
+local function same_lua()
+  local little = string.pack("=I2", 1) == "\1\0"
+  local major, minor = _VERSION:match "(%d+)%.(%d+)"
+  return ([[
+#include <lua.h>
+_Static_assert(LUA_VERSION_NUM == %d && sizeof(lua_Integer) == %d && sizeof(lua_Number) == %d
+    && __BYTE_ORDER__ == %s, "this Lua cannot load the bytecode of the lua5.4 that bundles");
+]]):format(major * 100 + minor, string.packsize "j", string.packsize "n",
+    little and "__ORDER_LITTLE_ENDIAN__" or "__ORDER_BIG_ENDIAN__")
+end
+
+local c = { '#include "bundle.h"\n', same_lua() }
 for i, module in ipairs(modules) do
   local bytes = module.code:gsub(".", function(byte) return byte:byte() .. "," end)
   c[#c + 1] = ("static const unsigned char code_%d[] = {%s};\n"):format(i, bytes)

@@ -46,7 +46,8 @@ void identity_harden(void)
     close_others_on_exec();
     must(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "closing the process to others (PR_SET_DUMPABLE)");
     must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "giving up new privileges (PR_SET_NO_NEW_PRIVS)");
-    must(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "adopting orphans (PR_SET_CHILD_SUBREAPER)");
+    if (getpid() != 1) // who adopts them anyway
+        must(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "adopting orphans (PR_SET_CHILD_SUBREAPER)");
     signal(SIGPIPE, SIG_IGN);
 }
 

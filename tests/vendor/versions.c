@@ -20,6 +20,7 @@ int main(void)
     char pcre2[64];
     pcre2_config(PCRE2_CONFIG_VERSION, pcre2);
 
+    printf("musl %s\n", __libc_version);
     printf("%.9s\n", lua_ident + sizeof "$LuaVersion:");
     luaL_requiref(L, "cjson", luaopen_cjson, 0);
     lua_getfield(L, -1, "_VERSION");
@@ -31,7 +32,6 @@ int main(void)
     printf("OpenSSL %s\n", OpenSSL_version(OPENSSL_VERSION_STRING));
     printf("libcurl %s\n", curl_version_info(CURLVERSION_NOW)->version);
     printf("PCRE2 %.*s\n", (int)strcspn(pcre2, " "), pcre2);
-    printf("musl %s\n", __libc_version);
     lua_close(L);
     return 0;
 }
