@@ -28,7 +28,9 @@ OPTIONS = [[], LIMITS, ["--cgroups=disabled", *LIMITS]]
 def podman(*arguments, check=True, **options):
     """Runs podman on the tests' store; returns the finished process with its output as text."""
     command = ["podman", "--root", str(CACHE / "storage"), "--runroot", str(CACHE / "run"), *arguments]
-    options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "timeout": 1200,
+    if "input" not in options:
+        options.setdefault("stdin", subprocess.DEVNULL)
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "timeout": 1200,
                **options}
     done = subprocess.run(command, **options)
     if check and done.returncode:
