@@ -22,8 +22,9 @@ static struct secret_form *forms;
 static size_t form_count;
 static struct buffer *literals; // the secrets as they are
 static size_t literal_count;
-static pair_set begins; // pairs with which a secret begins
-static pair_set within; // pairs with which the rest of a secret does
+static pair_set begins;            // pairs with which a secret begins
+static bool firsts[1 << CHAR_BIT]; // characters with which one does
+static pair_set within;            // pairs with which the rest of a secret does
 
 static inline bool has_pair(const pair_set set, const char *bytes)
 {
@@ -47,6 +48,7 @@ static int add_form(struct secret_form form)
     }
     forms = more;
     forms[form_count++] = form;
+    secret_form_firsts(&form, firsts);
     secret_form_pairs(&form, 0, add_pair, begins);
     for (size_t at = 1; at < form.size; at++)
         secret_form_pairs(&form, at, add_pair, within);
@@ -89,6 +91,7 @@ static int add_literal(const char *bytes, size_t size)
     if (buffer_append(&literals[literal_count], bytes, size) < 0)
         return -1;
     literal_count++;
+    firsts[(unsigned char)bytes[0]] = true;
     add_pair((unsigned char)bytes[0], (unsigned char)bytes[1], begins);
     return 0;
 }
@@ -169,12 +172,26 @@ static size_t end_of_first(const char *text, size_t size)
     return 0;
 }
 
-// Where the next secret begins from `from` on, and ends; size where there is none.
+// The first place after the run of backslashes at text[at], or at where there is none.
+static size_t after_backslashes(const char *text, size_t size, size_t at)
+{
+    while (at < size && text[at] == '\\')
+        at++;
+    return at;
+}
+
+// Where the next secret begins from `from` on, and ends; size where there is none. A run of backslashes is looked at
+// once.
 static size_t next_secret(const char *text, size_t size, size_t from, size_t *end)
 {
-    for (size_t at = from; at + 1 < size; at++)
-        if (has_pair(begins, text + at) && (*end = end_of_secret(text, size, at)) > at)
+    for (size_t at = from; at + 1 < size; at++) {
+        if (!has_pair(begins, text + at))
+            continue;
+        if (secret_may_begin(firsts, text + at, size - at) && (*end = end_of_secret(text, size, at)) > at)
             return at;
+        if (text[at] == '\\')
+            at = after_backslashes(text, size, at) - 1;
+    }
     return size;
 }
 

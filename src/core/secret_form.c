@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { MOST_TIMES_ENCODED = 4 };
+enum { MOST_TIMES_ENCODED = 4, MOST_BACKSLASHES = 64 };
 
 static int hex_digit(char digit)
 {
@@ -104,10 +104,12 @@ static enum step step_unicode(const struct secret_form *form, const char *text, 
 static enum step step(const struct secret_form *form, const char *text, size_t left, unsigned char wanted, size_t *used)
 {
     size_t backslashes = 0;
-    while (backslashes < left && text[backslashes] == '\\')
+    while (backslashes < left && backslashes < MOST_BACKSLASHES && text[backslashes] == '\\')
         backslashes++;
     if (backslashes == left)
         return STEP_ENDS;
+    if (backslashes == MOST_BACKSLASHES)
+        return STEP_MISS;
     const char *next = text + backslashes;
     enum step outcome;
     if (backslashes && *next == 'u') {
@@ -155,6 +157,30 @@ static const char *hex_digits(unsigned value)
 static unsigned char other(const struct secret_form *form, unsigned char byte)
 {
     return !form->base64 ? 0 : byte == '+' ? '-' : byte == '/' ? '_' : 0;
+}
+
+void secret_form_firsts(const struct secret_form *form, bool firsts[256])
+{
+    unsigned char first = form->bytes[0], second = other(form, first);
+    firsts[first] = true;
+    if (second)
+        firsts[second] = true;
+}
+
+bool secret_may_begin(const bool firsts[256], const char *text, size_t size)
+{
+    const char *at = text, *end = text + size;
+    int byte = -1;
+    if (*text == '%') {
+        for (at++; end - at >= 2 && at[0] == '2' && at[1] == '5'; at += 2)
+            ;
+        byte = end - at >= 2 ? hex_byte(at) : -1;
+    } else if (*text == '\\') {
+        while (at < end && *at == '\\')
+            at++;
+        byte = end - at >= 5 && memcmp(at, "u00", 3) == 0 ? hex_byte(at + 3) : -1;
+    }
+    return (at < end && firsts[(unsigned char)(*text == '%' ? '%' : *at)]) || (byte >= 0 && firsts[byte]);
 }
 
 static void mark_one(const struct secret_form *form, size_t at, unsigned char first, mark_pair *mark, void *context)

@@ -25,6 +25,12 @@ struct secret_match {
 bool secret_form_matches(const struct secret_form *form, size_t from, const char *text, size_t size, size_t start,
                          struct secret_match *match);
 
+// Adds the characters with which the form begins where they are not escaped.
+void secret_form_firsts(const struct secret_form *form, bool firsts[256]);
+
+// Whether text, of size > 0, can begin with one of firsts, escaped or not. Sorts out most of what is escaped.
+bool secret_may_begin(const bool firsts[256], const char *text, size_t size);
+
 // Calls mark for each pair of bytes with which the form's byte `at` can begin in a text.
 void secret_form_pairs(const struct secret_form *form, size_t at, void (*mark)(unsigned char, unsigned char, void *),
                        void *context);
