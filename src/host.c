@@ -5,12 +5,15 @@
 #include "bind/bind.h"
 #include "bundle.h"
 #include "core/allocator.h"
+#include "core/cleanup.h"
 #include "core/interrupt.h"
+#include "core/secret.h"
 
 #include <lauxlib.h>
 #include <lua.h>
 #include <lualib.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { INSTRUCTIONS_BETWEEN_CHECKS = 20000, CHECKS_OF_PATIENCE = 50, KIB_WITHOUT_COLLECTOR = 1024 };
 
@@ -86,6 +89,16 @@ static int prepare_and_run(lua_State *L)
     return 1;
 }
 
+static void print_error(const char *message)
+{
+    cleanup_buffer struct buffer clean = {0};
+    int found = secret_redact(message, strlen(message), &clean);
+    if (found < 0)
+        message = "out of memory";
+    fprintf(stderr, "cynode-sba: %.*s\n", found > 0 ? (int)clean.size : (int)strlen(message),
+            found > 0 ? clean.data : message);
+}
+
 // The sanitizers watch malloc only.
 static lua_State *new_state(void)
 {
@@ -112,7 +125,7 @@ int host_run(int argc, char **argv)
     if (lua_pcall(L, 2, 1, 1) == LUA_OK)
         status = (int)lua_tointeger(L, -1);
     else
-        fprintf(stderr, "cynode-sba: %s\n", lua_tostring(L, -1));
+        print_error(lua_tostring(L, -1));
 #ifndef NDEBUG
     lua_close(L); // for the leak checker; in a release the kernel takes it all at once
 #endif

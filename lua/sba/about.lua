@@ -2,6 +2,7 @@
 -- The modes that run no job: what this program is, what it accepts, whether a job is valid; and the idle one of sessions.
 
 local exit = require "sba.util.exit"
+local redact = require "native.secret".redact
 
 local about = {}
 
@@ -41,7 +42,7 @@ end
 
 local function print_errors(errors)
   local line = require "sba.util.schema".line
-  for _, problem in ipairs(errors) do print(line(problem)) end
+  for _, problem in ipairs(errors) do print(redact(line(problem))) end
   if errors.total > #errors then print(("and %d more"):format(errors.total - #errors)) end
 end
 
@@ -51,7 +52,7 @@ end
 function about.validate(path, environment)
   local bytes, unread = require "native.file".read(path, LARGEST_JOB)
   if not bytes then
-    io.stderr:write("cynode-sba: ", unread.message, "\n")
+    io.stderr:write("cynode-sba: ", redact(unread.message), "\n")
     return exit.signalled() or exit.REFUSED
   end
   local job, failure = require "sba.job".parse(bytes, require "sba.catalogue", environment)
@@ -59,7 +60,7 @@ function about.validate(path, environment)
     print_errors(failure.errors)
     return exit.REFUSED
   end
-  print((path == "-" and "the job" or path) .. ": valid")
+  print((path == "-" and "the job" or redact(path)) .. ": valid")
   return exit.OK
 end
 

@@ -176,7 +176,7 @@ return function(argv)
   local warnings = take_secrets(environment)
   local settings, message = cli.parse(argv, environment)
   if not settings then
-    io.stderr:write("cynode-sba: ", message, "\n")
+    io.stderr:write("cynode-sba: ", require "native.secret".redact(message), "\n")
     return exit.REFUSED
   end
   return modes[settings.mode](settings, environment, warnings)

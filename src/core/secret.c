@@ -93,6 +93,8 @@ static int add_literal(const char *bytes, size_t size)
     literal_count++;
     firsts[(unsigned char)bytes[0]] = true;
     add_pair((unsigned char)bytes[0], (unsigned char)bytes[1], begins);
+    add_pair('.', '.', begins);
+    add_pair(0xE2, 0x80, begins);
     return 0;
 }
 
@@ -180,6 +182,18 @@ static size_t after_backslashes(const char *text, size_t size, size_t at)
     return at;
 }
 
+// Where the secret at text[at] ends, which begins there or, after an ellipsis, goes on; at where there is none.
+static size_t end_of_any(const char *text, size_t size, size_t at)
+{
+    size_t dots = secret_ellipsis(text + at, size - at), rest = at + dots;
+    if (dots && rest + 1 < size && has_pair(within, text + rest)) {
+        size_t end = end_of_rest(text, size, rest);
+        if (end > rest)
+            return end;
+    }
+    return secret_may_begin(firsts, text + at, size - at) ? end_of_secret(text, size, at) : at;
+}
+
 // Where the next secret begins from `from` on, and ends; size where there is none. A run of backslashes is looked at
 // once.
 static size_t next_secret(const char *text, size_t size, size_t from, size_t *end)
@@ -187,7 +201,7 @@ static size_t next_secret(const char *text, size_t size, size_t from, size_t *en
     for (size_t at = from; at + 1 < size; at++) {
         if (!has_pair(begins, text + at))
             continue;
-        if (secret_may_begin(firsts, text + at, size - at) && (*end = end_of_secret(text, size, at)) > at)
+        if ((*end = end_of_any(text, size, at)) > at)
             return at;
         if (text[at] == '\\')
             at = after_backslashes(text, size, at) - 1;

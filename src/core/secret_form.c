@@ -124,6 +124,11 @@ static enum step step(const struct secret_form *form, const char *text, size_t l
     return outcome;
 }
 
+size_t secret_ellipsis(const char *text, size_t size)
+{
+    return size >= 3 && (memcmp(text, "...", 3) == 0 || memcmp(text, "\xE2\x80\xA6", 3) == 0) ? 3 : 0;
+}
+
 bool secret_form_matches(const struct secret_form *form, size_t from, const char *text, size_t size, size_t start,
                          struct secret_match *match)
 {
@@ -131,8 +136,8 @@ bool secret_form_matches(const struct secret_form *form, size_t from, const char
     while (from + count < form->size) {
         size_t used;
         enum step outcome = at < size ? step(form, text + at, size - at, form->bytes[from + count], &used) : STEP_ENDS;
-        if (outcome == STEP_ENDS) {
-            *match = (struct secret_match){.end = size, .count = count};
+        if (outcome == STEP_ENDS || (outcome == STEP_MISS && secret_ellipsis(text + at, size - at))) {
+            *match = (struct secret_match){.end = outcome == STEP_ENDS ? size : at, .count = count};
             return true;
         }
         if (outcome == STEP_MISS || (outcome == STEP_SKIP && count == 0))

@@ -18,10 +18,14 @@ struct secret_form {
 struct secret_match {
     size_t end;   // where it ends
     size_t count; // of the form's bytes
-    bool whole;   // up to the form's last; else the text ended
+    bool whole;   // up to the form's last; else the text ended, or an ellipsis says that it was cut
 };
 
-// Whether the form from its byte `from` on stands at text[start], up to the end of the form or of the text.
+// The length of the ellipsis at text: three dots, or the character; 0: there is none.
+size_t secret_ellipsis(const char *text, size_t size);
+
+// Whether the form from its byte `from` on stands at text[start], up to the end of the form or of the text, or to an
+// ellipsis.
 bool secret_form_matches(const struct secret_form *form, size_t from, const char *text, size_t size, size_t start,
                          struct secret_match *match);
 

@@ -136,6 +136,8 @@ describe("native.secret", function()
           local head, tail = "text " .. encode(value:sub(1, size)), encode(value:sub(-size)) .. " text"
           assert.are.equal("text " .. MARK, secret.redact(head), way)
           assert.are.equal(MARK .. " text", secret.redact(tail), way)
+          assert.are.equal("text " .. MARK .. "... text", secret.redact(head .. "... text"), way)
+          assert.are.equal("text " .. MARK .. " text", secret.redact("text …" .. tail), way)
         end
         assert.are.equal(MARK, secret.redact(value:sub(2, size + 1)))
       end

@@ -7,6 +7,7 @@ local interrupt = require "native.interrupt"
 local reply = require "sba.inference.reply"
 local retry = require "sba.util.retry"
 local schemas = require "sba.inference.schemas"
+local secret = require "sba.util.secret"
 local text_protocol = require "sba.inference.text_protocol"
 local wire = require "sba.inference.wire"
 
@@ -139,7 +140,8 @@ local function context_cut(self, result)
   }
 end
 
----Asks the model. Passing failures are tried again, within the job's deadline. A context_cut is for the caller to answer with a shorter
+---Asks the model. Its reply is without secrets, so that what is done is what is recorded.
+---Passing failures are tried again, within the job's deadline. A context_cut is for the caller to answer with a shorter
 ---conversation: the prompt did not fit, whether the server said so or not; session.context_length then is what is known of its window.
 ---Failures: inference_unavailable (with what it was in `cause`), context_cut, timeout, cancelled.
 ---@param request inference.request
@@ -158,7 +160,7 @@ function session:chat(request)
   if not self.looked then learn_window(self) end
   local is_cut = self.cut:judge(sent.messages, self.window, result.prompt_tokens)
   if is_cut then return nil, context_cut(self, result) end
-  return result
+  return secret.clean(result)
 end
 
 return session

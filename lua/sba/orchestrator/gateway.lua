@@ -15,6 +15,7 @@ local mcp = require "sba.orchestrator.mcp"
 local place = require "sba.orchestrator.mcp.place"
 local post_form = require "sba.orchestrator.post_form"
 local rules = require "sba.orchestrator.rules"
+local secret = require "sba.util.secret"
 local tool_names = require "sba.orchestrator.tool_names"
 local tool_result = require "sba.orchestrator.tool_result"
 
@@ -202,7 +203,8 @@ local function told_of_risk(failure)
   return failure
 end
 
----Calls a tool, by either of its names. The job's identifiers are filled in where the tool takes them.
+---Calls a tool, by either of its names. The job's identifiers are filled in where the tool takes them. The answer is without
+---secrets.
 ---@param name string
 ---@param arguments table an object; one of its values may be an opened file, which is sent as base64
 ---@param patience? number seconds for the answer
@@ -216,7 +218,7 @@ function methods:call(name, arguments, patience)
   local answer, problem = self.remote:call(found.tool, arguments, patience)
   if answer == nil then return nil, told_of_risk(problem) end
   local shown = self.form == "plain" and tool_result.of_plain or tool_result.of_mcp
-  return shown(answer)
+  return secret.clean(shown(answer))
 end
 
 ---Ends the session with the gateway.

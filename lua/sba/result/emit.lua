@@ -2,6 +2,7 @@
 -- The result leaves the runner: into its file, onto stdout, or, where neither takes it, onto stderr.
 
 local file = require "native.file"
+local redact = require "native.secret".redact
 
 local emit = {}
 
@@ -45,7 +46,7 @@ end
 ---@param parts string[]
 ---@param failure failure
 function emit.to_stderr(parts, failure)
-  file.write(2, ("cynode-sba: the result follows here: %s\n"):format(failure.message), PATIENCE)
+  file.write(2, ("cynode-sba: the result follows here: %s\n"):format(redact(failure.message)), PATIENCE)
   to_stream(2, parts)
 end
 

@@ -5,6 +5,7 @@
 local file = require "native.file"
 local interrupt = require "native.interrupt"
 local json = require "native.json"
+local redact = require "native.secret".redact
 
 local log = {}
 log.__index = log
@@ -51,12 +52,22 @@ function log:line(level, event, fields)
   return self:write(json.encode(line, line_schema) .. "\n")
 end
 
+--- What the live view shows: JSON is redacted where it is made.
+local function redacted(fields)
+  local shown = {}
+  for name, value in pairs(fields) do
+    if type(value) == "table" then value = redacted(value) end
+    shown[name] = type(value) == "string" and redact(value) or value
+  end
+  return shown
+end
+
 --- Logs an event.
 ---@param level "debug"|"info"|"warning"|"error"
 ---@param event string "step.started"
 ---@param fields? table of the event's own
 function log:event(level, event, fields)
-  if self.view then return self.view:event(level, event, fields or {}, self.job_id) end
+  if self.view then return self.view:event(level, event, redacted(fields or {}), redact(self.job_id)) end
   local dropped = self.dropped
   if self:line(level, event, fields or {}) and dropped > 0 then
     self.dropped = 0

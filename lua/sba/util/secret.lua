@@ -91,6 +91,23 @@ function secret.token()
   return token, failure
 end
 
+---Redacts every string of a value, in place: names too.
+---@generic T
+---@param value T
+---@return T
+function secret.clean(value)
+  if not native.is_known() then return value end
+  if type(value) == "string" then return native.redact(value) end
+  if type(value) ~= "table" then return value end
+  local names = {}
+  for name, item in pairs(value) do
+    value[name] = secret.clean(item)
+    if type(name) == "string" and native.redact(name) ~= name then names[#names + 1] = name end
+  end
+  for _, name in ipairs(names) do value[native.redact(name)], value[name] = value[name], nil end
+  return value
+end
+
 ---Text without secrets: each is replaced by "[redacted]", however it is written, whole or cut at an end of the text. See
 ---src/core/secret.h. Costs nothing where no secret is known.
 secret.redact = native.redact

@@ -2,6 +2,8 @@
 -- One request to the model and its reply: live and written to the journal, or taken from a recording. A replay holds each
 -- request against the recorded one and stops at the first difference; a resume takes the journal as far as it goes.
 
+local redact = require "native.secret".redact
+
 local exchange = {}
 exchange.__index = exchange
 
@@ -35,12 +37,17 @@ local function first_difference(expected, actual)
   end
 end
 
+--- As a journal has it.
+local function recorded_words(message)
+  return timeless(redact(message.content or ""))
+end
+
 local function compare_message(number, index, expected, actual)
   if not actual or expected.role ~= actual.role then
     return ("exchange %d, message %d: the recording has a message of %s, this run has %s"):format(
       number, index, expected.role, actual and "one of " .. actual.role or "none")
   end
-  local a, b = timeless(expected.content or ""), timeless(actual.content or "")
+  local a, b = recorded_words(expected), recorded_words(actual)
   if a == b then return nil end
   local line, was, is = first_difference(a, b)
   return ("exchange %d, message %d (%s), line %d: the recording has \"%s\", this run has \"%s\""):format(
