@@ -182,16 +182,26 @@ static size_t after_backslashes(const char *text, size_t size, size_t at)
     return at;
 }
 
+// Where the secret ends whose rest stands after the ellipsis at text[at], or after the note "[... ...]\n" that it ends;
+// at where there is none.
+static size_t end_after_ellipsis(const char *text, size_t size, size_t at)
+{
+    size_t rest = at + secret_ellipsis(text + at, size - at);
+    for (const char *closing = "]\n"; rest > at && rest + 1 < size; rest++) {
+        size_t end = has_pair(within, text + rest) ? end_of_rest(text, size, rest) : rest;
+        if (end > rest)
+            return end;
+        if (!*closing || text[rest] != *closing++)
+            break;
+    }
+    return at;
+}
+
 // Where the secret at text[at] ends, which begins there or, after an ellipsis, goes on; at where there is none.
 static size_t end_of_any(const char *text, size_t size, size_t at)
 {
-    size_t dots = secret_ellipsis(text + at, size - at), rest = at + dots;
-    if (dots && rest + 1 < size && has_pair(within, text + rest)) {
-        size_t end = end_of_rest(text, size, rest);
-        if (end > rest)
-            return end;
-    }
-    return secret_may_begin(firsts, text + at, size - at) ? end_of_secret(text, size, at) : at;
+    size_t end = end_after_ellipsis(text, size, at);
+    return end > at || !secret_may_begin(firsts, text + at, size - at) ? end : end_of_secret(text, size, at);
 }
 
 // Where the next secret begins from `from` on, and ends; size where there is none. A run of backslashes is looked at

@@ -2,9 +2,10 @@
 // Takes secrets out of text: of everything that leaves the runner.
 //
 // A secret is found however it is written: as it is; percent-encoded or with \u00XX, whole or in part, also when that
-// was encoded again; with backslashes before its characters; as base64 of a text that it is anywhere in, in the
-// standard or the URL alphabet, padded, wrapped or not. One that is cut at an end of the text is found by what is left
-// of it: 8 characters, or half of a short secret but never fewer than 6, backslashes not counted.
+// was encoded again; with backslashes before its characters, or as in a JSON Pointer; as base64 of a text that it is
+// anywhere in, in the standard or the URL alphabet, padded, wrapped or not. One that is cut, at an end of the text, at
+// an ellipsis or at a note like "[... 5 bytes left out ...]", is found by what is left of it: 8 characters, or half of
+// a short secret but never fewer than 6, backslashes not counted.
 //
 // Process-wide, for one thread, like the environment that the secrets come from. Nothing is ever forgotten.
 #ifndef SBA_CORE_SECRET_H

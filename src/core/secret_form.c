@@ -67,33 +67,45 @@ static enum step skip_percent(const struct secret_form *form, const char *text, 
     return STEP_MISS;
 }
 
+// Whether ~0 or ~1 of a JSON Pointer stands for wanted, and is not itself in the secret.
+static bool is_pointer_escape(const struct secret_form *form, const char *text, size_t left,
+                              const unsigned char *wanted)
+{
+    if (left < 2 || *text != '~')
+        return false;
+    bool literal = wanted + 1 < form->bytes + form->size && wanted[1] == '0' && (left == 2 || text[2] != '0');
+    return (*wanted == '/' && text[1] == '1') || (*wanted == '~' && text[1] == '0' && !literal);
+}
+
 // What a character that is not escaped, or percent-encoded, is for the form.
-static enum step step_plain(const struct secret_form *form, const char *text, size_t left, unsigned char wanted,
+static enum step step_plain(const struct secret_form *form, const char *text, size_t left, const unsigned char *wanted,
                             size_t *used)
 {
     *used = 1;
     if (*text == '%' && !form->verbatim) {
-        int length = percent_length(form, text, left, wanted);
+        int length = percent_length(form, text, left, *wanted);
         if (length > 0)
             *used = (size_t)length;
-        if (length > 0 || wanted == '%')
+        if (length > 0 || *wanted == '%')
             return STEP_ON;
         return length < 0 ? STEP_ENDS : skip_percent(form, text, left, used);
     }
-    if (is_same(form, (unsigned char)*text, wanted))
-        return STEP_ON;
-    return form->base64 && is_blank(*text) ? STEP_SKIP : STEP_MISS;
+    if (is_pointer_escape(form, text, left, wanted))
+        *used = 2;
+    else if (!is_same(form, (unsigned char)*text, *wanted))
+        return form->base64 && is_blank(*text) ? STEP_SKIP : STEP_MISS;
+    return STEP_ON;
 }
 
 // What \uXXXX is, given from its u on.
-static enum step step_unicode(const struct secret_form *form, const char *text, size_t left, unsigned char wanted,
-                              size_t *used)
+static enum step step_unicode(const struct secret_form *form, const char *text, size_t left,
+                              const unsigned char *wanted, size_t *used)
 {
     if (left < 5)
-        return wanted == 'u' ? step_plain(form, text, left, wanted, used) : STEP_ENDS;
+        return *wanted == 'u' ? step_plain(form, text, left, wanted, used) : STEP_ENDS;
     int byte = text[1] == '0' && text[2] == '0' ? hex_byte(text + 3) : -1;
     *used = 5;
-    if (byte >= 0 && is_same(form, byte, wanted))
+    if (byte >= 0 && is_same(form, byte, *wanted))
         return STEP_ON;
     if (byte == '\\' || (form->base64 && is_blank(byte)))
         return STEP_SKIP;
@@ -101,7 +113,8 @@ static enum step step_unicode(const struct secret_form *form, const char *text, 
 }
 
 // Compares what stands at text with one byte of the form. *used: how much of the text that takes.
-static enum step step(const struct secret_form *form, const char *text, size_t left, unsigned char wanted, size_t *used)
+static enum step step(const struct secret_form *form, const char *text, size_t left, const unsigned char *wanted,
+                      size_t *used)
 {
     size_t backslashes = 0;
     while (backslashes < left && backslashes < MOST_BACKSLASHES && text[backslashes] == '\\')
@@ -129,18 +142,40 @@ size_t secret_ellipsis(const char *text, size_t size)
     return size >= 3 && (memcmp(text, "...", 3) == 0 || memcmp(text, "\xE2\x80\xA6", 3) == 0) ? 3 : 0;
 }
 
+// Whether the text goes on with "..." or "\n[... 5 bytes left out ...]".
+static bool is_cut(const char *text, size_t size)
+{
+    size_t at = 0;
+    at += at < size && text[at] == '\n';
+    at += at < size && text[at] == '[';
+    return secret_ellipsis(text + at, size - at) > 0;
+}
+
+// Where the text was cut before a character that does not fit: there, or just before, where a dot seemed to fit.
+static bool find_cut(const char *text, size_t size, size_t at, size_t count, struct secret_match *match)
+{
+    for (size_t back = 0; back < 4 && back <= count; back++)
+        if (is_cut(text + at - back, size - (at - back))) {
+            *match = (struct secret_match){.end = at - back, .count = count - back};
+            return true;
+        }
+    return false;
+}
+
 bool secret_form_matches(const struct secret_form *form, size_t from, const char *text, size_t size, size_t start,
                          struct secret_match *match)
 {
     size_t at = start, count = 0;
     while (from + count < form->size) {
         size_t used;
-        enum step outcome = at < size ? step(form, text + at, size - at, form->bytes[from + count], &used) : STEP_ENDS;
-        if (outcome == STEP_ENDS || (outcome == STEP_MISS && secret_ellipsis(text + at, size - at))) {
-            *match = (struct secret_match){.end = outcome == STEP_ENDS ? size : at, .count = count};
+        enum step outcome = at < size ? step(form, text + at, size - at, &form->bytes[from + count], &used) : STEP_ENDS;
+        if (outcome == STEP_ENDS) {
+            *match = (struct secret_match){.end = size, .count = count};
             return true;
         }
-        if (outcome == STEP_MISS || (outcome == STEP_SKIP && count == 0))
+        if (outcome == STEP_MISS)
+            return count >= form->telling && find_cut(text, size, at, count, match);
+        if (outcome == STEP_SKIP && count == 0)
             return false;
         at += used;
         count += outcome == STEP_ON;
@@ -185,6 +220,8 @@ bool secret_may_begin(const bool firsts[256], const char *text, size_t size)
             at++;
         byte = end - at >= 5 && memcmp(at, "u00", 3) == 0 ? hex_byte(at + 3) : -1;
     }
+    if (*text == '~')
+        return firsts['~'] || firsts['/'];
     return (at < end && firsts[(unsigned char)(*text == '%' ? '%' : *at)]) || (byte >= 0 && firsts[byte]);
 }
 
@@ -201,6 +238,7 @@ static void mark_one(const struct secret_form *form, size_t at, unsigned char fi
         mark(first, next_other, context);
     mark(first, '%', context);
     mark(first, '\\', context);
+    mark(first, '~', context);
     for (const char *blank = "\n\r \t"; form->base64 && *blank; blank++)
         mark(first, (unsigned char)*blank, context);
 }
@@ -209,6 +247,8 @@ void secret_form_pairs(const struct secret_form *form, size_t at, mark_pair *mar
 {
     unsigned char first = form->bytes[at], second = other(form, first);
     mark('%', '2', context);
+    mark('~', '0', context);
+    mark('~', '1', context);
     mark('\\', '\\', context);
     mark('\\', 'u', context);
     mark_one(form, at, first, mark, context);

@@ -21,7 +21,7 @@ struct secret_match {
     bool whole;   // up to the form's last; else the text ended, or an ellipsis says that it was cut
 };
 
-// The length of the ellipsis at text: three dots, or the character; 0: there is none.
+// The length of the ellipsis at text, three dots or the character; 0: there is none.
 size_t secret_ellipsis(const char *text, size_t size);
 
 // Whether the form from its byte `from` on stands at text[start], up to the end of the form or of the text, or to an

@@ -37,6 +37,7 @@ local ways = {
   unicode = percent "\\u%04X", lower_unicode = percent "\\u%04x", partly_unicode = partly(percent "\\u%04x"),
   unicode_in_json = function(bytes) return quoted(percent "\\u%04x" (bytes)) end,
   json = quoted, json_in_json = function(bytes) return quoted(quoted(bytes)) end,
+  pointer = function(bytes) return (bytes:gsub("~", "~0"):gsub("/", "~1")) end,
   slashes = function(bytes) return (quoted(bytes):gsub("/", "\\/")) end,
 }
 
@@ -58,7 +59,8 @@ math.randomseed(20261121)
 local PRINTABLE <const> = {}
 for byte = 0x21, 0x7E do
   local character = string.char(byte)
-  if character ~= "\\" then PRINTABLE[#PRINTABLE + 1] = character end -- the one that is not counted has a secret of its own
+  -- Backslashes are not counted, and dots are taken for an ellipsis: they have secrets of their own below.
+  if character ~= "\\" and character ~= "." then PRINTABLE[#PRINTABLE + 1] = character end
 end
 
 local function random_secret(size)
@@ -138,6 +140,8 @@ describe("native.secret", function()
           assert.are.equal(MARK .. " text", secret.redact(tail), way)
           assert.are.equal("text " .. MARK .. "... text", secret.redact(head .. "... text"), way)
           assert.are.equal("text " .. MARK .. " text", secret.redact("text …" .. tail), way)
+          assert.are.equal("text " .. MARK .. "\n[... 5 bytes left out " .. MARK .. " text",
+            secret.redact(head .. "\n[... 5 bytes left out ...]\n" .. tail), way)
         end
         assert.are.equal(MARK, secret.redact(value:sub(2, size + 1)))
       end

@@ -3,6 +3,7 @@
 
 local failures = require "sba.result.failure"
 local json = require "native.json"
+local native_secret = require "native.secret"
 local output = require "sba.result.output"
 local schema = require "sba.result.schema"
 
@@ -24,10 +25,13 @@ local function schema_of(module)
   return own
 end
 
+--- Without secrets from here on: where parts of it are put together or cut later, none would be found. They go from the text
+--- before it is bounded, for the mark may be longer than a secret.
 local function fill(entry, result, text)
   entry.result = result
   entry.exit_code = type(result) == "table" and result.exit_code or nil
-  entry.output = text and output(text) or nil
+  entry.output = text and output(native_secret.redact(text)) or nil
+  if native_secret.is_known() then require "sba.util.secret".clean(entry) end
 end
 
 --- Makes an entry, but for its place, name and times, of what xpcall(run, failures.traced) gave.

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The plain text of a step as the result carries it: at most 16 KiB, head and tail with the count left out between them.
 
-local redact = require "native.secret".redact
 local text = require "native.text"
 
 local LIMIT <const> = 16 * 1024
@@ -14,16 +13,16 @@ local function tail(utf8_text, size)
   return utf8_text:sub(start)
 end
 
---- Shortens text to what a result carries. Secrets go first, so that no cut leaves a part of one.
+--- Shortens text to what a result carries.
 ---@param bytes string
 ---@return string utf8
 return function(bytes)
   if #bytes <= LIMIT then
-    local repaired = text.repair(redact(bytes))
+    local repaired = text.repair(bytes)
     if #repaired <= LIMIT then return repaired end
     bytes = repaired
   end
-  local head = text.cut(text.repair(redact(bytes:sub(1, LIMIT))), HALF)
-  local rest = tail(text.repair(redact(bytes:sub(-LIMIT))), HALF)
+  local head = text.cut(text.repair(bytes:sub(1, LIMIT)), HALF)
+  local rest = tail(text.repair(bytes:sub(-LIMIT)), HALF)
   return ("%s\n[... %d bytes left out ...]\n%s"):format(head, #bytes - #head - #rest, rest)
 end

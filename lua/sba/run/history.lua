@@ -77,8 +77,37 @@ readers["model.session"] = function(history, line)
   history.session = { model = line.model, context_length = line.context_length, tools = tools }
 end
 
+local words <const>, count <const> = { type = "string" }, { type = "integer", minimum = 0 }
+
+-- What of an exchange is relied on: people write and edit recordings.
+local exchange_schema = {
+  type = "object", required = { "reply" },
+  properties = {
+    messages = {
+      type = "array", items = { type = "object", required = { "role" }, properties = { role = words, content = words } },
+    },
+    reply = {
+      type = "object",
+      properties = {
+        content = words, thinking = words, unreadable = words, done_reason = words,
+        prompt_tokens = count, completion_tokens = count, duration_ms = count,
+        tool_calls = {
+          type = "array",
+          items = {
+            type = "object", required = { "name", "arguments" },
+            properties = { id = words, name = words, arguments = { type = "object" }, mistake = words },
+          },
+        },
+      },
+    },
+  },
+}
+
 readers["model.exchange"] = function(history, line)
-  if type(line.reply) ~= "table" then return "its reply is missing" end
+  local schema = require "sba.util.schema"
+  local errors = schema.errors()
+  schema.validate(line, exchange_schema, errors)
+  if errors[1] then return schema.line(errors[1]) end
   table.insert(history.exchanges, { messages = line.messages, reply = line.reply })
 end
 

@@ -3,7 +3,6 @@
 -- result so that read_output gives the rest.
 
 local file = require "native.file"
-local redact = require "native.secret".redact
 local text = require "native.text"
 local workspace = require "native.workspace"
 
@@ -45,12 +44,11 @@ local function tail_of(whole, size)
   return whole:sub(from)
 end
 
----What the model is shown of an answer, without secrets; the whole is kept where that is not all of it.
+---What the model is shown of an answer; the whole is kept where that is not all of it.
 ---@param id string of the step
----@param whole string UTF-8
+---@param whole string UTF-8, without secrets
 ---@return string
 function outputs:show(id, whole)
-  whole = redact(whole)
   if #whole <= self.limit then return whole end
   local head = text.cut(whole, math.floor(self.limit * HEAD_SHARE))
   local tail = tail_of(whole, self.limit - math.floor(self.limit * HEAD_SHARE))

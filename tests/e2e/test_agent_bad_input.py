@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Agent jobs that get nonsense: from servers, from models, from files. Each has a clear error, or goes on, and a complete result."""
+import json
+import os
+import resource
+import unittest
+
+import sba
+import test_agent
+from test_agent import FORMATS, call, calls
+
+KEYS = {"protocol_version", "job_id", "task_id", "status", "started_at", "finished_at", "duration_ms", "steps", "artifacts", "todo",
+        "resource_usage", "inference_used", "failure_code", "failure_message"}
+MEMORY = 512 << 20  # bytes of address space that the runner must do with; sanitizers need more
+
+
+def limited():
+    if not sba.IS_DEV:
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+
+class BadInputCase(test_agent.AgentCase):
+    def assert_complete(self, outcome, code=None):
+        """A whole result with this failure code, one line that says why, and nothing raw of a bug in it."""
+        self.assertTrue(KEYS <= set(outcome.result), outcome.result)
+        self.assertEqual(outcome.result["failure_code"], code, outcome.result["failure_message"])
+        self.assertEqual(outcome.exit, {None: 0, "schema_validation": 2, "timeout": 124}.get(code, 1))
+        self.assertEqual(outcome.result["status"], "failure" if code else "success")
+        if code:
+            message = outcome.result["failure_message"]
+            self.assertNotRegex(message, r"[\x00-\x1f\x7f]|\.lua:|attempt to|traceback")
+            self.assertLess(len(message), 2000)
+        self.assertEqual(outcome.log[-1]["event"], "job.finished")
+
+    def tool_answers(self, server, request):
+        """What the model was told of its calls before that request, oldest first."""
+        return [message["content"] for message in self.chats(server)[request]["messages"] if message["role"] == "tool"]
+
+
+class Servers(BadInputCase):
+    FAULTS = {"html": "JSON|HTML", "empty": "empty|ended", "invalid_json": "JSON|ended", "huge": "bytes", "nothing": "reply|closed|ended",
+              "cut_midline": "ended|closed|outstanding", "no_done": "ended"}
+
+    def test_that_answer_nonsense_when_they_are_looked_for(self):
+        for form in FORMATS:
+            for fault in ("html", "empty", "invalid_json", "huge", "nothing"):
+                with self.subTest(form=form, fault=fault):
+                    server = self.server({"content": "x"}, probe_fault=fault, formats=[form])
+                    job = self.agent_job(max_runtime_seconds=60)
+                    outcome = self.run_agent(server, form=form, job=job, preexec_fn=limited)
+                    if outcome.result["failure_code"] is not None:  # where nobody lists models, the first is asked for
+                        self.assert_complete(outcome, "inference_unavailable")
+                        self.assertIn("127.0.0.1", outcome.result["failure_message"])
+                    self.assertEqual(outcome.result["steps"], [])
+
+    def test_that_answer_nonsense_in_the_middle_of_a_job(self):
+        for form in FORMATS:
+            for fault, words in self.FAULTS.items():
+                with self.subTest(form=form, fault=fault):
+                    server = self.server(call("write_file", path="a", content="x"), *[{"content": "x" * 100, "fault": fault}] * 20)
+                    outcome = self.run_agent(server, form=form, preexec_fn=limited, job=self.agent_job(max_runtime_seconds=3))
+                    code = outcome.result["failure_code"]
+                    self.assertIn(code, ("inference_unavailable", "timeout"), outcome.result)
+                    if code == "inference_unavailable":
+                        self.assert_complete(outcome, code)
+                        self.assertRegex(outcome.result["failure_message"], words)
+                        self.assertIn("127.0.0.1", outcome.result["failure_message"])
+                    self.assertEqual([step["status"] for step in outcome.result["steps"]], ["success"])
+
+    def test_without_any_of_the_allowed_models(self):
+        for form in FORMATS:
+            server = self.server({"content": "x"}, models={"other": {}, "another:7b": {}})
+            outcome = self.run_agent(server, form=form, job=self.agent_job(allowed=("m", "n")))
+            self.assert_complete(outcome, "inference_unavailable")
+            for name in ("m", "n"):
+                self.assertRegex(outcome.result["failure_message"], rf"\b{name}\b")
+            self.assertEqual(self.chats(server), [])
+
+
+class Models(BadInputCase):
+    def test_that_call_what_is_not_there(self):
+        server = self.server(calls(("no_such_tool", {"a": 1}), ("../read_file", {}), ("", {}), ("x" * 10000, {}), ("list_tree", {"path": "."})),
+                             {"content": "ok"})
+        outcome = self.run_agent(server)
+        self.assert_complete(outcome)
+        told = self.tool_answers(server, 1)
+        self.assertEqual(len(told), 5)
+        for answer in told[:4]:
+            self.assertIn("there is no tool", answer)
+            self.assertIn("write_file", answer)
+            self.assertLess(len(answer), 1000)
+
+    def test_that_want_out_of_the_workspace(self):
+        outside = self.root / "outside"
+        outside.write_text("kept")
+        self.give(outside)
+        (self.workspace / "link").symlink_to(self.root)
+        paths = ["../outside", str(outside), "link/outside", "a/../../outside", "/etc/passwd", "/proc/self/environ"]
+        wanted = [("read_file", {"path": path}) for path in paths] + [("write_file", {"path": path, "content": "x"}) for path in paths]
+        diff = "--- a/../outside\n+++ b/../outside\n@@ -1 +1 @@\n-kept\n+changed\n"
+        wanted += [("list_tree", {"path": ".."}), ("search_files", {"path": "..", "pattern": "kept"}),
+                   ("apply_unified_diff", {"diff": diff}), ("run_command", {"argv": ["true"], "working_dir": ".."})]
+        server = self.server(calls(*wanted), {"content": "ok"})
+        outcome = self.run_agent(server)
+        self.assert_complete(outcome)
+        told = self.tool_answers(server, 1)
+        self.assertEqual(len(told), len(wanted))
+        for answer in told:
+            self.assertRegex(answer, "path escapes workspace|failed")
+            self.assertNotIn("kept", answer.replace(diff, ""))
+        self.assertEqual({step["status"] for step in outcome.result["steps"]}, {"failure"})
+        self.assertEqual(outside.read_text(), "kept")
+
+    def test_whose_arguments_have_the_wrong_types(self):
+        bad = [("read_file", {"path": 1}), ("read_file", {"path": None}), ("read_file", {}), ("run_command", {"argv": "ls"}),
+               ("run_command", {"argv": [1, 2]}), ("run_command", {"argv": []}), ("write_file", {"path": "a", "content": {"a": 1}}),
+               ("write_file", {"path": ["a"], "content": "x"}), ("list_tree", {"path": ".", "max_depth": "deep"}),
+               ("read_file", {"path": "a", "nope": True}), ("todo_add", {"title": 7}), ("todo_update", {"id": {}}),
+               ("read_output", {"step": 1}), ("finish", {"answer": ["x"], "acceptance": "all"})]
+        for form in FORMATS:
+            server = self.server(calls(*bad), {"content": "ok"})
+            outcome = self.run_agent(server, form=form)
+            self.assert_complete(outcome)
+            self.assertEqual(outcome.result["steps"], [])
+            told = self.tool_answers(server, 1)
+            self.assertEqual(len(told), len(bad))
+            for (name, arguments), answer in zip(bad, told):
+                self.assertTrue(answer.startswith("failed"), (name, arguments, answer))
+
+    def test_with_ten_thousand_parallel_calls(self):
+        for form in FORMATS:
+            server = self.server({"content": "", "tool_calls": [{"name": "list_tree", "arguments": {"path": "."}}] * 10000},
+                                 {"content": "ok"}, {"content": "ok"})
+            outcome = self.run_agent(server, form=form, preexec_fn=limited)
+            self.assertTrue(KEYS <= set(outcome.result))
+            self.assertIn(outcome.result["failure_code"], (None, "agent_stuck", "inference_unavailable"), outcome.result["failure_message"])
+            self.assertLessEqual(len(outcome.result["steps"]), 64)
+
+    def test_with_ten_thousand_different_calls(self):
+        server = self.server({"content": "", "tool_calls": [
+            {"name": "write_file", "arguments": {"path": f"f{number}", "content": "x"}} for number in range(10000)]}, {"content": "ok"})
+        outcome = self.run_agent(server, preexec_fn=limited)
+        self.assertTrue(KEYS <= set(outcome.result))
+        self.assertIn(outcome.result["failure_code"], (None, "inference_unavailable", "agent_stuck"))
+        self.assertLessEqual(len(outcome.result["steps"]), 64)
+        self.assertLessEqual(len(list(self.workspace.iterdir())), 64)
+
+    def test_with_fifty_megabytes_of_content(self):
+        for form in FORMATS:
+            server = self.server({"content": "x" * (50 << 20), "piece": 1 << 20})
+            outcome = self.run_agent(server, form=form, preexec_fn=limited)
+            self.assert_complete(outcome, "inference_unavailable")
+            self.assertIn("bytes", outcome.result["failure_message"])
+
+    def test_with_megabytes_in_one_argument(self):
+        for form, size in (("ollama", 3 << 20), ("openai", 1 << 18)):  # in fragments of five characters, each an event
+            content = "x" * size
+            server = self.server(call("write_file", path="a", content=content), {"content": "ok"})
+            job = self.agent_job()
+            outcome = self.run_agent(server, form=form, job=job, preexec_fn=limited)
+            self.assertTrue(KEYS <= set(outcome.result))
+            self.assertIn(outcome.result["failure_code"], (None, "agent_stuck"), outcome.result["failure_message"])
+            self.assertEqual((self.workspace / "a").read_text(), content)
+
+    def test_that_never_stop_talking(self):
+        server = self.server({"content": "x", "fault": "endless"})
+        outcome = self.run_agent(server, job=self.agent_job(max_runtime_seconds=20), preexec_fn=limited)
+        self.assertIn(outcome.result["failure_code"], ("inference_unavailable", "timeout"))
+        self.assertTrue(KEYS <= set(outcome.result))
+
+    def test_that_write_what_is_no_text(self):
+        server = self.server({"content": "\u0000\u001b[2J\ud83d\ude00\u202e", "tool_calls": [
+            {"name": "write_file", "arguments": {"path": "a\u0000b", "content": "x"}},
+            {"name": "run_command", "arguments": {"argv": ["echo", "a\u0000b"]}},
+            {"name": "write_file", "arguments": {"path": "p" * 5000, "content": "x"}}]}, {"content": "ok\u0000\u001b[2J"})
+        outcome = self.run_agent(server)
+        self.assert_complete(outcome)
+        self.assertEqual(list(self.workspace.iterdir()), [])
+
+
+class Files(BadInputCase):
+    def refused(self, prepare, words):
+        context = self.job_folder / "context"
+        context.mkdir()
+        prepare(context)
+        server = self.server({"content": "never"})
+        outcome = self.run_agent(server)
+        self.assert_complete(outcome, "schema_validation")
+        self.assertRegex(outcome.result["failure_message"], words)
+        self.assertEqual(server.requests, [])
+
+    def test_context_that_is_a_fifo(self):
+        self.refused(lambda context: os.mkfifo(context / "task.md"), "task.md")
+
+    def test_context_that_is_a_fifo_among_the_skills(self):
+        def prepare(context):
+            (context / "skills").mkdir()
+            os.mkfifo(context / "skills" / "s.md")
+        self.refused(prepare, r"s\.md")
+
+    def test_context_that_is_a_link_out_of_the_job_folder(self):
+        secret = self.root / "secret"
+        secret.write_text("outside")
+        self.refused(lambda context: (context / "baseline.md").symlink_to(secret), r"baseline\.md")
+
+    def test_context_folder_that_is_a_link(self):
+        elsewhere = self.root / "elsewhere"
+        elsewhere.mkdir()
+        (elsewhere / "task.md").write_text("outside")
+        (self.job_folder / "context").symlink_to(elsewhere)
+        server = self.server({"content": "ok"})
+        outcome = self.run_agent(server)
+        self.assertNotIn("outside", json.dumps([request["body"] for request in server.requests]))
+        self.assertTrue(KEYS <= set(outcome.result))
+
+    def test_context_that_is_not_utf8(self):
+        self.refused(lambda context: (context / "project.md").write_bytes(b"ok \xff\xfe"), r"project\.md")
+
+    def test_context_that_is_no_json(self):
+        self.refused(lambda context: (context / "preferences.json").write_bytes(b"{oops"), r"preferences\.json")
+
+    def test_context_that_is_a_folder(self):
+        self.refused(lambda context: (context / "requirements.md").mkdir(), r"requirements\.md")
+
+    def record(self):
+        outcome = self.run_agent(self.server(call("write_file", path="a", content="one"), {"content": "done"}))
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        return self.job_folder / "journal.jsonl"
+
+    def resumed(self, change, code, words):
+        path = self.record()
+        path.write_bytes(change(path.read_bytes()))
+        before = path.read_bytes()
+        outcome = self.run_agent(self.server({"content": "x"}), "--resume")
+        self.assert_complete(outcome, code)
+        self.assertRegex(outcome.result["failure_message"], words)
+        self.assertEqual(path.read_bytes()[:len(before)], before)  # kept for whoever looks into it
+
+    def test_journal_of_another_job(self):
+        self.record()
+        outcome = self.run_agent(self.server({"content": "x"}), "--resume", job=self.agent_job(persona={"title": "other"}))
+        self.assert_complete(outcome, "schema_validation")
+        self.assertIn("another job", outcome.result["failure_message"])
+
+    def test_journal_that_was_edited(self):
+        for change, words in ((lambda data: data.replace(b'"reply":{', b'"reply":[{', 1), "journal.jsonl.*line"),
+                              (lambda data: data.replace(b'"index":0', b'"index":5'), "line"),
+                              (lambda data: b"\n".join(data.split(b"\n")[1:]), "line 1"),
+                              (lambda data: b"\xff\xfe\n" + data, "line 1"), (lambda data: b"[" * 5000 + b"\n" + data, "line 1")):
+            self.resumed(change, "schema_validation", words)
+
+    def test_recording_that_is_none(self):
+        for content in (b"", b"{}\n", b"[1]\n", b"\xff\n", b'{"event":"model.exchange"}\n', b'{"event":"model.exchange","reply":3}\n', b"{" * 1000):
+            recording = self.root / "recording"
+            recording.write_bytes(content)
+            outcome = self.run_job(self.agent_job(), "--replay", str(recording))
+            self.assertIn(outcome.result["failure_code"], ("schema_validation", "internal_error"), content)
+            self.assert_complete(outcome, outcome.result["failure_code"])
+        os.mkfifo(self.root / "fifo")
+        self.give(self.root / "fifo")
+        outcome = self.run_job(self.agent_job(), "--replay", str(self.root / "none"))
+        self.assert_complete(outcome, "schema_validation")
+
+    def test_recording_whose_reply_is_nonsense(self):
+        for reply in ({"tool_calls": 1}, {"content": 7}, {"tool_calls": [1, None]}, {"tool_calls": [{"name": 3}]},
+                      {"tool_calls": [{"name": "read_file", "arguments": "x"}]}, {"content": None, "tool_calls": {}}):
+            recording = self.root / "recording"
+            recording.write_text(json.dumps({"event": "model.exchange", "reply": reply}) + "\n")
+            outcome = self.run_job(self.agent_job(), "--replay", str(recording))
+            self.assert_complete(outcome, outcome.result["failure_code"])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

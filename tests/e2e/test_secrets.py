@@ -1,0 +1,435 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The token and the passwords of proxies: whatever a job does with them, nothing that leaves the runner holds them.
+
+The jobs here are hostile and have the secret, as if it had leaked: it lies in the workspace. Then every byte of every sink is
+searched for it, by means that share nothing with the runner's own.
+"""
+import base64
+import http.server
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import threading
+import urllib.parse
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from servers import mcp  # noqa: E402
+
+import leak  # noqa: E402
+import sba  # noqa: E402
+import test_agent  # noqa: E402
+from test_agent import call, calls  # noqa: E402
+
+PYTHON = "/usr/bin/python3"  # Debian's: any user may run it
+HERE = pathlib.Path(__file__).parent
+TOKEN = "sba-Zq83+Lm/0pWx=_7rTgB~hy2K"
+TELLING = 9  # so many characters of it are too many
+WAYS = sorted(set(leak.ways(TOKEN)) - {"environment"})
+
+
+def unescaped(data):
+    """Without JSON's escapes, once."""
+    data = re.sub(rb"\\u00([0-9a-fA-F]{2})", lambda found: bytes([int(found[1], 16)]), data)
+    return re.sub(rb"\\([^nrt])", rb"\1", data)
+
+
+def decoded(data):
+    """What the base64 in it stands for, at any of the four places where a group may begin."""
+    for run in re.findall(rb"(?:[A-Za-z0-9+/_-]|\\*[nr]|\s|%2[BFbf]|\\/)+", data):
+        run = re.sub(rb"\\*[nr](?=[A-Za-z0-9+/_-]{40})|\s|\\", b"", urllib.parse.unquote_to_bytes(run))
+        run = run.replace(b"-", b"+").replace(b"_", b"/")
+        for start in range(4):
+            part = run[start:]
+            yield base64.b64decode(part[:len(part) // 4 * 4])
+
+
+def views(data):
+    """The bytes, and what they are once one or two encodings are taken off."""
+    seen = {data}
+    for _ in range(3):
+        for one in list(seen):
+            seen.add(urllib.parse.unquote_to_bytes(one))
+            seen.add(unescaped(one))
+    for one in seen:
+        yield one
+        yield one.replace(b"\\", b"")
+        yield from decoded(one)
+
+
+def leaks(data, secret=TOKEN):
+    """The parts of the secret that the bytes give away."""
+    parts = [secret[i:i + TELLING].encode() for i in range(len(secret) - TELLING + 1)]
+    return sorted({part for view in views(data) for part in parts if part in view})
+
+
+class StatusServer:
+    """Takes every report and keeps it."""
+
+    def __init__(self):
+        owner, self.received = self, []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self):
+                owner.received.append(self.rfile.read(int(self.headers.get("Content-Length", 0))))
+                self.send_response(204)
+                self.end_headers()
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/status"
+        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class SecretCase(test_agent.AgentCase):
+    def setUp(self):
+        super().setUp()
+        self.put("leak.py", (HERE / "leak.py").read_bytes())
+        self.put("loot", TOKEN)
+
+    def status_server(self):
+        server = StatusServer()
+        self.addCleanup(server.close)
+        return server
+
+    def gateway(self, **tools):
+        server = mcp.Server(tools={name: ({}, function) for name, function in tools.items()})
+        self.addCleanup(server.close)
+        return server
+
+    def leak(self, way):
+        return self.step("run_command", command=PYTHON, args=["leak.py", way])
+
+    def left(self, outcome, secret=TOKEN, servers=()):
+        """Every sink of a run, by name. What lies in the artifacts folder is the job's own."""
+        sinks = {"stdout": outcome.stdout, "stderr": outcome.stderr}
+        for path in self.job_folder.rglob("*"):
+            if path.is_file() and path.name != "job.json" and "artifacts" not in path.parts:
+                sinks[str(path.relative_to(self.job_folder))] = path.read_bytes()
+                sinks["name of " + path.name] = path.name.encode()
+        for number, sent in enumerate(servers):
+            sinks[f"server {number}"] = sent
+        return sinks
+
+    def assert_clean(self, outcome, secret=TOKEN, servers=()):
+        for name, data in self.left(outcome, secret, servers).items():
+            found = leaks(data, secret)
+            if found:
+                where = next((view.find(found[0]), view) for view in views(data) if found[0] in view)
+                self.fail(f"{name} gives away {found[0]}: {where[1][max(0, where[0] - 200):where[0] + 100]}")
+
+    def run_secret(self, job, *more, env=None, **options):
+        return self.run_job(job, *more, env={"SBA_MCP_TOKEN": TOKEN, **(env or {})}, **options)
+
+
+class TheSearch(sba.unittest.TestCase):
+    """The tests' own search finds what it must find."""
+
+    def test_finds_the_secret_in_all_forms(self):
+        for way in set(WAYS) - {"two_streams", "at_cut"}:
+            text = b"".join(piece for _, piece in leak.ways(TOKEN)[way])
+            self.assertTrue(leaks(text), way)
+            self.assertTrue(leaks(json.dumps({"stdout": text.decode()}).encode()), way)
+        self.assertFalse(leaks(b"sba-Zq83 ordinary text, [redacted] and c2JhLVpxODM"))
+
+
+class Commands(SecretCase):
+    def test_no_way_to_print_it_gets_through(self):
+        outcome = self.run_secret(self.job(*[self.leak(way) for way in WAYS]))
+        self.assertEqual((outcome.exit, len(outcome.result["steps"])), (0, len(WAYS)), outcome.result["failure_message"])
+        self.assert_clean(outcome)
+        for way, step in zip(WAYS, outcome.result["steps"]):
+            self.assertIn("[redacted]", step["output"], way)
+
+    def test_at_the_cut_of_the_output(self):
+        for form in ("raw", "percent", "unicode", "base64", "base64_1"):
+            text = leak.ways(TOKEN)[form][0][1]
+            for left in range(1, len(text), max(1, len(text) // 6)):
+                self.put("text", b"x" * 50 + text)
+                for step in (self.step("run_command", command="cat", args=["text"]), self.step("read_file", path="text")):
+                    outcome = self.run_secret(self.job(step, max_output_bytes=50 + left))
+                    self.assertEqual(outcome.result["failure_code"], "constraint_violation")
+                    self.assert_clean(outcome)
+
+    def test_half_of_it_from_two_steps(self):
+        self.put("text", TOKEN * 3)
+        steps = [self.step("read_file", path="text", offset_bytes=offset, max_bytes=20) for offset in range(0, 60, 4)]
+        self.assert_clean(self.run_secret(self.job(*steps)))
+
+    def test_other_steps(self):
+        name = TOKEN.replace("/", "-")
+        secret_name = "sba-" + "y" * 30
+        self.put(f"folder/{secret_name}", "text")
+        self.put("long", "x" * 490 + TOKEN + "x" * 500 + "\n" + "y" * 300 + TOKEN + "z" * 300)
+        self.put("binary", b"\xff\xfe" + TOKEN.encode())
+        diff = f"--- a/loot\n+++ b/loot\n@@ -1 +1 @@\n-{'p' * 60}{TOKEN} other\n+x\n"
+        job = self.job(
+            self.step("list_tree", path="."), self.step("search_files", pattern="sba-Z|zz"), self.step("read_file", path="loot"),
+            self.step("read_file", path="binary"), self.step("search_files", pattern="ppp|y{100}"),
+            self.step("write_file", path=f"out/{secret_name}", content=TOKEN), self.step("apply_unified_diff", diff=diff),
+            context={"requirements": [f"use {TOKEN}"]})
+        outcome = self.run_secret(job, env={"HTTP_PROXY": f"http://{secret_name}:{name}@127.0.0.1:9"})
+        self.assertEqual(outcome.result["failure_code"], "step_failed")
+        self.assert_clean(outcome)
+        self.assert_clean(outcome, name)
+        self.assertIn("does not fit", outcome.result["failure_message"])
+        self.assertEqual((self.workspace / "out" / secret_name).read_text(), TOKEN)  # a workspace is no sink
+
+    def test_an_output_stays_within_its_bound(self):
+        outcome = self.run_job(self.job(self.step("run_command", shell="yes s3cr3t | head -c 16000")),
+                               env={"SBA_MCP_TOKEN": "s3cr3t"})
+        output = outcome.result["steps"][0]["output"]
+        self.assertLessEqual(len(output), 16 << 10)
+        self.assertNotIn("s3cr3t", output)
+
+    def test_artifacts_and_file_names(self):
+        secret = "sba-Zq83.Lm.0pWx_7rTgB"
+        self.put("loot", secret)
+        script = 'mkdir "$CYNODE_ARTIFACTS_DIR/$(cat loot)"; touch "$CYNODE_ARTIFACTS_DIR/$(cat loot)/a" "$(cat loot).txt"; cat "$(cat loot)"'
+        outcome = self.run_job(self.job(self.step("run_command", shell=script + " || true"), self.step("list_tree", path=".")),
+                               env={"SBA_MCP_TOKEN": secret})
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assert_clean(outcome, secret)
+        self.assertEqual([artifact["path"] for artifact in outcome.result["artifacts"]], ["[redacted]/a"])
+
+    def test_ordinary_text_is_untouched(self):
+        text = (HERE / "test_secrets.py").read_text().replace(TOKEN, "").encode() + bytes(range(256)) + b"sba-Zq8 %73%62 \\u0073 c2Jh"
+        self.put("text", text)
+        steps = [self.step("run_command", command="cat", args=["text"]), self.step("read_file", path="text"),
+                 self.step("search_files", pattern="e")]
+        with_secret, without = self.run_secret(self.job(*steps)), self.run_job(self.job(*steps))
+        for one, other in zip(with_secret.result["steps"], without.result["steps"]):
+            for field in ("stdout", "content", "encoding", "sha256", "matches"):
+                self.assertEqual(one["result"].get(field), other["result"].get(field))
+            self.assertEqual(one.get("output"), other.get("output"))
+
+
+class Sinks(SecretCase):
+    def test_result_on_stdout_and_on_stderr(self):
+        outcome = self.run_secret(self.job(self.leak("raw"), self.step("run_command", command=TOKEN)), "--result", "-")
+        self.assertIn(b"[redacted]", outcome.stdout)
+        self.assert_clean(outcome)
+        with open("/dev/full", "w") as full:
+            outcome = self.run_secret(self.job(self.leak("raw")), "--result", "-", stdout=full)
+        outcome.stdout = b""
+        self.assertIn(b"[redacted]", outcome.stderr)
+        self.assert_clean(outcome)
+
+    def test_live_view(self):
+        job = self.job(self.step("run_command", shell=f"echo {TOKEN}; echo {TOKEN} >&2; false"), job_id=TOKEN)
+        job["job_id"] = f"job {TOKEN}"
+        outcome = self.run_secret(job, "--log-format", "text")
+        self.assertIn(b"[redacted]", outcome.stdout)
+        self.assert_clean(outcome)
+
+    def test_mistakes_of_a_job_and_of_the_command_line(self):
+        job = self.job(self.step("run_command", **{TOKEN: 1}), **{f"x{TOKEN}": TOKEN})
+        outcome = self.run_secret(job)
+        self.assertEqual(outcome.exit, 2)
+        self.assert_clean(outcome)
+        self.assertIn("[redacted]", outcome.result["failure_message"])
+        path = str(self.job_folder / "job.json")
+        for arguments in (["--validate", path], ["--validate", "/" + TOKEN], ["--" + TOKEN], [TOKEN], ["--log-format", TOKEN]):
+            done = subprocess.run([sba.BINARY, *arguments], env={"SBA_MCP_TOKEN": TOKEN}, capture_output=True, timeout=60)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(b"[redacted]", done.stdout + done.stderr, arguments)
+            self.assertFalse(leaks(done.stdout + done.stderr), arguments)
+
+    def test_a_job_that_is_killed_and_resumed(self):
+        os.mkfifo(self.workspace / "turn")
+        self.give(self.workspace / "turn")
+        job = self.job({**self.leak("raw"), "id": "one " + TOKEN}, self.step("run_command", shell="echo on > turn; cat turn"),
+                       self.leak("two_writes"))
+        process = self.start(job, env={"SBA_MCP_TOKEN": TOKEN})
+        with open(self.workspace / "turn") as turn:
+            turn.readline()
+        process.send_signal(signal.SIGKILL)
+        outcome = sba.Outcome(process, *process.communicate(), self.result_path)
+        self.assertEqual(outcome.result["failure_code"], "interrupted")
+        self.assert_clean(outcome)
+        subprocess.run(["pkill", "-KILL", "-x", "-f", "cat turn"], check=False)
+        (self.workspace / "turn").unlink()
+        self.put("turn", "")
+        outcome = self.run_secret(job, "--resume")
+        self.assertEqual((outcome.exit, len(outcome.result["steps"])), (0, 3), outcome.result)
+        self.assert_clean(outcome)
+
+
+class TheAgent(SecretCase):
+    def replies(self):
+        return [
+            {"content": "", "thinking": f"I know {TOKEN}", "tool_calls": [
+                {"name": "run_command", "arguments": {"argv": [PYTHON, "leak.py", way]}} for way in WAYS]},
+            calls(("read_output", {"step": "step-1", "offset_bytes": 0}), ("run_command", {"shell": f"echo {TOKEN} | wc -c"}),
+                  ("todo_add", {"title": f"hide {TOKEN}"}), ("leak", {"where": TOKEN}), ("nothing " + TOKEN, {}),
+                  ("read_file", {"path": TOKEN}), ("write_file", {"path": "a", "content": TOKEN})),
+            call("run_command", argv=[PYTHON, "leak.py", "at_cut"]),
+            *[call("read_output", step=f"step-{4 + len(WAYS)}", offset_bytes=offset) for offset in (10000, 10010, 10020)],
+            {"content": f"It is {TOKEN}, or {base64.b64encode(TOKEN.encode()).decode()}."},
+        ]
+
+    def run_secret_agent(self, *more, replies=None, **options):
+        job = self.agent_job(context={"task_context": f"The token is {TOKEN}"}, max_output_bytes=1 << 20)
+        model = self.server(*(self.replies() if replies is None else replies),
+                            models={"m": {"capabilities": ["completion", "tools"], "context_length": 262144}})
+        gateway = self.gateway(leak=lambda exchange: mcp.text(f"{TOKEN} {json.dumps(TOKEN)}", structuredContent={TOKEN: [TOKEN]}))
+        status = self.status_server()
+        outcome = self.run_agent(model, *more, job=job, env={
+            "SBA_MCP_TOKEN": TOKEN, "SBA_MCP_GATEWAY_URL": gateway.url, "SBA_JOB_STATUS_URL": status.url}, **options)
+        sent = [json.dumps(request).encode() for request in model.requests] + status.received
+        sent += [json.dumps(message).encode() for _, _, _, message in gateway.requests]
+        return outcome, model, gateway, sent
+
+    def test_neither_model_nor_journal_nor_outputs_get_it(self):
+        outcome, model, gateway, sent = self.run_secret_agent()
+        self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"), outcome.result["failure_message"])
+        self.assert_clean(outcome, servers=sent)
+        self.assertRegex(outcome.result["final_answer"], r"^It is \[redacted\], or \[redacted\].==\.$")
+        self.assertEqual((self.workspace / "a").read_text(), "[redacted]")  # what was done is what was recorded
+        self.assertTrue((self.job_folder / "outputs").is_dir())
+        self.assertEqual({headers.get("Authorization") for headers in gateway.headers("tools/call")}, {f"Bearer {TOKEN}"})
+        self.assertEqual([m["params"]["arguments"]["where"] for m in gateway.messages("tools/call")], ["[redacted]"])
+
+    def test_a_replay_of_it_is_exact(self):
+        replies = [self.replies()[0], call("run_command", shell=f"echo {TOKEN} {TOKEN[:12]}"), {"content": f"{TOKEN}!"}]
+        outcome, *_ = self.run_secret_agent(replies=replies)
+        self.assertEqual(outcome.exit, 0, outcome.result["failure_message"])
+        recording = self.root / "recording.jsonl"
+        recording.write_bytes((self.job_folder / "journal.jsonl").read_bytes())
+        again, model, _, _ = self.run_secret_agent("--replay", str(recording), replies=[])
+        self.assertEqual((again.exit, again.result["final_answer"]), (0, "[redacted]!"), again.result["failure_message"])
+        self.assertEqual(model.requests, [])
+        self.assert_clean(again)
+
+    def test_errors_of_a_model_server(self):
+        for body in (TOKEN, "x" * 290 + TOKEN, "x" * 80 + TOKEN, json.dumps({"error": {"message": "y" * 285 + TOKEN}})):
+            for status in (200, 401):
+                server = self.server({"content": "x"}, probe_fault={"name": "status", "status": status, "body": body})
+                outcome = self.run_agent(server, env={"SBA_MCP_TOKEN": TOKEN})
+                self.assertEqual(outcome.result["failure_code"], "inference_unavailable", body)
+                self.assert_clean(outcome)
+
+    def test_answers_of_the_gateway_that_are_cut(self):
+        gateway = self.gateway(long=lambda _: mcp.text("".join(f"{number} {TOKEN}\n" for number in range(400))),
+                               bad=lambda _: mcp.text("x" * 490 + TOKEN, isError=True))
+        for limit in range(500, 540, 5):
+            for tool in ("long", "bad"):
+                outcome = self.run_secret(self.job(self.step("call_tool", tool=tool), max_output_bytes=limit),
+                                          env={"SBA_MCP_GATEWAY_URL": gateway.url})
+                self.assertEqual(outcome.exit, 1)
+                self.assert_clean(outcome)
+
+
+class Passwords(SecretCase):
+    SECRET = "p4ss/w:rd+(x)"
+
+    def proxy(self, user="alice", password=None):
+        password = urllib.parse.quote(self.SECRET if password is None else password, safe="")
+        return f"http://{user}:{password}@127.0.0.1:9"
+
+    def test_of_proxies_are_for_commands_only(self):
+        self.put("loot", self.SECRET)
+        for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
+            job = self.job(self.step("run_command", shell=f'test "${name}" = "{self.proxy()}"'), self.leak("environment"),
+                           *[self.leak(way) for way in ("raw", "basic", "url", "base64_2", "unicode", "two_writes")])
+            outcome = self.run_job(job, env={name: self.proxy()})
+            self.assertEqual(outcome.exit, 0, outcome.result)
+            self.assert_clean(outcome, self.SECRET)
+            self.assertIn(f"{name}=http://alice:[redacted]@127.0.0.1:9", outcome.result["steps"][1]["output"].replace(
+                "http://[redacted]@", "http://alice:[redacted]@"))
+
+    def test_of_a_proxy_that_fails(self):
+        env = {"HTTP_PROXY": self.proxy(), "OLLAMA_BASE_URL": "http://192.0.2.1:11434"}
+        outcome = self.run_job(self.agent_job(), env=env)
+        self.assertEqual(outcome.result["failure_code"], "inference_unavailable")
+        self.assertIn("127.0.0.1:9", outcome.result["failure_message"])
+        self.assert_clean(outcome, self.SECRET)
+
+    def test_in_the_runners_own_urls(self):
+        for name in ("SBA_JOB_STATUS_URL", "SBA_CALLBACK_URL", "INFERENCE_PROXY_URL", "OLLAMA_BASE_URL", "SBA_API_EGRESS_URL",
+                     "OPENAI_BASE_URL", "SBA_MCP_GATEWAY_URL", "MCP_GATEWAY_PROXY_URL", "MCP_GATEWAY_URL"):
+            outcome = self.run_job(self.agent_job(), env={name: self.proxy() + "/v1"})
+            self.assertEqual(outcome.exit, 1, name)
+            self.assert_clean(outcome, self.SECRET)
+
+    def test_short_ones_are_masked_with_their_user_and_said(self):
+        self.put("loot", "pw1")
+        outcome = self.run_job(self.job(self.leak("environment"), self.leak("basic")), env={"HTTP_PROXY": self.proxy(password="pw1")})
+        self.assertNotIn(":pw1", outcome.stdout.decode() + outcome.result_bytes.decode())
+        self.assertNotIn(base64.b64encode(b"alice:pw1"), outcome.stdout + outcome.result_bytes)
+        warnings = [line["error"] for line in outcome.log if line["event"] == "secret.warning"]
+        self.assertEqual(len(warnings), 1)
+        self.assertIn("HTTP_PROXY", warnings[0])
+
+
+class TheToken(SecretCase):
+    def with_file(self, path, *steps, gateway=None, env=None):
+        names = {"SBA_MCP_GATEWAY_URL": gateway.url} if gateway else {}
+        return self.run_job(self.job(*steps), env={"SBA_MCP_TOKEN_FILE": str(path), **names, **(env or {})})
+
+    def test_of_a_file(self):
+        gateway = self.gateway(hello=lambda _: mcp.text("hi"))
+        path = self.root / "token"
+        for content, wanted in ((TOKEN, TOKEN), (TOKEN + "\n", TOKEN), (TOKEN + "\r\n", TOKEN)):
+            path.write_text(content, newline="")
+            gateway.requests.clear()
+            link = self.root / "link"
+            link.unlink(missing_ok=True)
+            link.symlink_to(path)
+            outcome = self.with_file(link, self.leak("raw"), self.step("call_tool", tool="hello"), gateway=gateway,
+                                     env={"SBA_MCP_TOKEN": "another-token"})
+            self.assertEqual(outcome.exit, 0, outcome.result)
+            self.assertEqual({headers["Authorization"] for headers in gateway.headers("tools/call")}, {f"Bearer {wanted}"})
+            self.assert_clean(outcome)
+
+    def test_that_cannot_be_read_ends_only_what_needs_it(self):
+        fifo, folder, empty, large, secret = (self.root / name for name in ("fifo", "folder", "empty", "large", "secret"))
+        os.mkfifo(fifo)
+        folder.mkdir()
+        empty.write_text("\n")
+        large.write_text("x" * 70000)
+        secret.write_text(TOKEN)
+        secret.chmod(0)
+        gateway = self.gateway(hello=lambda _: mcp.text("hi"))
+        for path in (fifo, folder, empty, large, secret, self.root / "none"):
+            outcome = self.with_file(path, self.step("list_tree", path="."), gateway=gateway)
+            self.assertEqual(outcome.exit, 0, path)
+            self.assertEqual(len([line for line in outcome.log if line["event"] == "secret.warning"]), 1, path)
+            outcome = self.with_file(path, self.step("call_tool", tool="hello"), gateway=gateway)
+            self.assertEqual(outcome.exit, 1, path)
+            self.assertIn("token", outcome.result["failure_message"])
+            self.assertIn(str(path), outcome.result["failure_message"])
+        self.assertEqual(gateway.requests, [])
+
+    def test_is_in_no_environment_and_on_no_command_line(self):
+        os.mkfifo(self.workspace / "turn")
+        self.give(self.workspace / "turn")
+        script = 'cat /proc/self/environ; tr "\\0" "\\n" < /proc/$PPID/environ; tr "\\0" "\\n" < /proc/$PPID/cmdline; echo on > turn; cat turn'
+        process = self.start(self.job(self.step("run_command", shell=script)), env={"SBA_MCP_TOKEN": TOKEN, "KEPT": "kept"})
+        try:
+            with open(self.workspace / "turn") as turn:
+                turn.readline()
+            if os.geteuid() == 0:
+                runner = pathlib.Path(f"/proc/{process.pid}")
+                environment = (runner / "environ").read_bytes()
+                self.assertIn(b"KEPT=kept", environment)
+                self.assertFalse(leaks(environment + (runner / "cmdline").read_bytes()))
+            with open(self.workspace / "turn", "w"):
+                pass
+        finally:
+            outcome = sba.Outcome(process, *process.communicate(timeout=60), self.result_path)
+        self.assert_clean(outcome)
+        self.assertIn("KEPT=kept", outcome.result["steps"][0]["output"])
+
+
+if __name__ == "__main__":
+    sba.main()
