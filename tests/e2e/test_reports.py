@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import signal
+import subprocess
 import sys
 import time
 import unittest
@@ -97,6 +98,30 @@ class Delivered(ReportCase):
         self.assertEqual(outcome.exit, 0)
         self.assertTrue(server.said("completed")[0]["result"] == outcome.result)
 
+    def test_a_large_result_is_not_copied_to_be_sent(self):
+        job = self.job(command("head -c 33554432 /dev/zero | tr '\\0' 'x'"), max_output_bytes=1 << 26)
+
+        def peak(env):
+            """KiB of memory that a run of the job has at most."""
+            process = self.start(job, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            _, code, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(code)
+            self.assertEqual(process.returncode, 0)
+            return usage.ru_maxrss
+        server = self.server(204)
+        with_report, without = peak({"SBA_JOB_STATUS_URL": server.url}), peak({})
+        self.assertEqual(len(server.said("completed")), 1)
+        if not sba.IS_DEV:
+            self.assertLess(with_report - without, 4096)
+
+    def test_through_a_proxy(self):
+        proxy = self.server(204)
+        address = proxy.url.rpartition("/")[0].replace("http://", "http://user:proxy-password@")
+        outcome = self.run_job(self.job(), env={"SBA_JOB_STATUS_URL": "http://status.example/s", "http_proxy": address})
+        self.assertEqual(self.ends(outcome), {"in_progress": "delivered", "completed": "delivered"})
+        self.assertTrue(proxy.heads[1].startswith("POST http://status.example/s HTTP/1.1"), proxy.heads[1])
+        self.assertNotIn(b"proxy-password", outcome.stdout + outcome.result_bytes)
+
     def test_ids_that_json_escapes(self):
         server = self.server(204)
         job = {**self.job(), "job_id": 'a"}\n\u00e4', "task_id": "}"}
@@ -188,24 +213,43 @@ class Troubled(ReportCase):
         self.addCleanup(other.doCleanups)
         return other
 
-    def test_servers_that_never_answer_cost_what_is_promised_and_no_more(self):
-        servers = {"dead": self.server(begin=False), "silent": self.server(status.hang), "endless": self.server(status.drip)}
-        job = self.job(*[command("true")] * 20)
-        begun, runs = time.monotonic(), {}
-        for name, server in servers.items():
+    # Begins the runner where a nameserver is named that never answers.
+    NAMELESS = """ip link set lo up && echo "nameserver 127.0.0.1" > "$0/resolv.conf" && mount --bind "$0/resolv.conf" /etc/resolv.conf &&
+        { python3 -c "import socket, time; s = socket.socket(type=socket.SOCK_DGRAM); s.bind(('127.0.0.1', 53)); time.sleep(60)" & } &&
+        setpriv --reuid=54321 --regid=54321 --clear-groups "$@"; code=$?; kill $!; exit $code"""
+
+    def start_silenced(self, job):
+        """The same job where nothing that could answer does, each in its own way."""
+        servers = {"dead": self.server(begin=False).url, "silent": self.server(status.hang).url, "endless": self.server(status.drip).url,
+                   "signalled": self.server(status.hang).url}
+        runs = {}
+        for name, url in servers.items():
             case = self.another()
-            runs[name] = case, case.start(job, env={"SBA_JOB_STATUS_URL": server.url})
+            runs[name] = case, case.start(job, env={"SBA_JOB_STATUS_URL": url})
+        if sba.UID:
+            case = self.another()
+            wrapper = ["unshare", "-mn", "sh", "-c", self.NAMELESS, str(case.root)]
+            runs["nameless"] = case, case.start(job, wrapper=wrapper, env={"SBA_JOB_STATUS_URL": "http://status.example/"},
+                                                user=None, group=None, extra_groups=None)
+        return runs
+
+    def test_what_never_answers_costs_what_is_promised_and_no_more(self):
+        begun = time.monotonic()
+        runs = self.start_silenced(self.job(*[command("true")] * 20, command("echo > last; sleep 1")))
+        case, process = runs["signalled"]
+        self.wait_for(case.workspace / "last")
+        process.send_signal(signal.SIGTERM)
         for name, (case, process) in runs.items():
             stdout, stderr = process.communicate(timeout=GUARD)
             took = time.monotonic() - begun
             outcome = sba.Outcome(process, stdout, stderr, case.result_path)
             with self.subTest(name):
-                self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"))
+                self.assertEqual((outcome.exit, outcome.result["failure_code"]), (143, "cancelled") if name == "signalled" else (0, None))
                 self.assertEqual(self.ends(outcome), {"in_progress": "undeliverable", "completed": "undeliverable"})
                 if name != "endless":  # which is no answer either, but uses up the time
                     self.assertTrue(all(line["tries"] > 1 for line in self.events(outcome, "report.failed")))
-                self.assertLess(outcome.result["duration_ms"], 8000)
-                self.assertLess(took, 50)
+                self.assertLess(outcome.result["duration_ms"], 9000)
+                self.assertLess(took, 55)
 
     def test_busy_and_then_not(self):
         server = self.server(503, 204, status.drop, (429, {"Retry-After": "1"}), 500, 408, 201)
