@@ -128,6 +128,23 @@ class Skills(sba.SandboxCase):
         self.assertEqual((outcome.exit, gateway.connections), (0, 0))
 
 
+class LateStatus(sba.SandboxCase):
+    def test_the_beginning_is_reported_before_a_later_step_of_an_agent(self):
+        shell = {"content": "", "tool_calls": [{"name": "run_command", "arguments": {"shell": "true"}}]}
+        for answers in ([503, 204], [503, 503, 204]):
+            reports = status.Server(*answers)
+            self.addCleanup(reports.close)
+            server = model.Server({"models": {"m": {"capabilities": ["completion", "tools"], "context_length": 32768}},
+                                   "replies": [shell, shell, shell, DONE]})
+            self.addCleanup(server.__exit__)
+            job = self.job(execution_mode="agent_inference", inference={"allowed_models": ["m"]})
+            outcome = self.run_job(job, env={"OLLAMA_BASE_URL": server.url, "SBA_JOB_STATUS_URL": reports.url})
+            self.assertEqual(outcome.exit, 0)
+            self.assertEqual([body["status"] for body in reports.bodies], ["in_progress"] * len(answers) + ["completed"])
+            events = [line["event"] for line in outcome.log if line["event"].startswith(("report", "step"))]
+            self.assertEqual(events.index("report.sent"), {2: 3, 3: 5}[len(answers)])
+
+
 class OneOrigin(sba.SandboxCase):
     """Status, gateway and model at one origin."""
     CHAT = [{"message": {"role": "assistant", "content": "", "tool_calls": [
