@@ -564,6 +564,9 @@ function exchange:read() end
 ---@return string|nil, boolean|native.failure? ended false where the last line had no end
 function exchange:line(ends) end
 
+---@return string? "the proxy http://host:port" that the answer came through and may come from
+function exchange:proxy() end
+
 ---@return boolean whether an open connection was used again
 function exchange:reused() end
 

@@ -235,6 +235,13 @@ static int m_line(lua_State *L)
     return 2;
 }
 
+// exchange:proxy() -> string or nil
+static int m_proxy(lua_State *L)
+{
+    lua_pushstring(L, http_proxy(check_exchange(L)->exchange));
+    return 1;
+}
+
 // exchange:reused() -> boolean
 static int m_reused(lua_State *L)
 {
@@ -252,8 +259,8 @@ static int m_close(lua_State *L)
 
 static const luaL_Reg client_methods[] = {{"open", m_open}, {NULL, NULL}};
 static const luaL_Reg exchange_methods[] = {
-    {"status", m_status}, {"header", m_header}, {"read", m_read}, {"line", m_line},
-    {"reused", m_reused}, {"close", m_close},   {NULL, NULL},
+    {"status", m_status}, {"header", m_header}, {"read", m_read},   {"line", m_line},
+    {"proxy", m_proxy},   {"reused", m_reused}, {"close", m_close}, {NULL, NULL},
 };
 static const luaL_Reg client_metamethods[] = {{"__gc", client_gc}, {"__close", client_gc}, {NULL, NULL}};
 static const luaL_Reg exchange_metamethods[] = {{"__gc", m_close}, {"__close", m_close}, {NULL, NULL}};

@@ -345,7 +345,14 @@ int http_status(struct http_exchange *exchange, struct error *error)
     if (!exchange->headers_done)
         return http_explain(exchange, error);
     curl_easy_getinfo(exchange->easy, CURLINFO_RESPONSE_CODE, &status);
-    return (int)status;
+    return http_check_proxy(exchange, (int)status, error);
+}
+
+const char *http_proxy(const struct http_exchange *exchange)
+{
+    const char *scheme = NULL;
+    curl_easy_getinfo(exchange->easy, CURLINFO_SCHEME, &scheme);
+    return scheme && strcasecmp(scheme, "http") == 0 ? exchange->proxy : NULL;
 }
 
 const char *http_header(const struct http_exchange *exchange, const char *name)
@@ -376,7 +383,7 @@ int http_more_body(struct http_exchange *exchange, struct error *error)
 
 ssize_t http_read(struct http_exchange *exchange, const char **bytes, struct error *error)
 {
-    if (http_status(exchange, error) < 0)
+    if (http_status(exchange, error) < 0 || http_check_coding(exchange, error) < 0)
         return -1;
     int more = exchange->body.size > exchange->body_read ? 1 : http_more_body(exchange, error);
     if (more <= 0)

@@ -3,10 +3,10 @@
 // as they come. Every wait obeys interrupt.h, save those of a farewell; redirects are never followed.
 //
 // Error contract as in error.h. Codes: "invalid_url", "name_not_resolved", "connection_refused", "network_unreachable",
-// "proxy_failed", "tls_failed", "slow_connect", "slow_first_byte", "slow_answer" (a wait of ours ran out), "cut_off"
-// (the answer ended before its end), "too_large", "bad_answer", "bad_body" (a file of it changed, or cannot be read),
-// "timeout", "cancelled" (interrupt.h), "out_of_memory", "connection_failed". Messages name the origin or the proxy,
-// never a password, a path or a query.
+// "proxy_failed", "proxy_refused" (another try would not help), "tls_failed", "slow_connect", "slow_first_byte",
+// "slow_answer" (a wait of ours ran out), "cut_off" (the answer ended before its end), "too_large", "bad_answer",
+// "bad_body" (a file of it changed, or cannot be read), "timeout", "cancelled" (interrupt.h), "out_of_memory",
+// "connection_failed". Messages name the origin or the proxy, never a password, a path or a query.
 #ifndef SBA_CORE_HTTP_H
 #define SBA_CORE_HTTP_H
 
@@ -80,6 +80,10 @@ enum http_line_end {
 // call.
 ssize_t http_read_line(struct http_exchange *exchange, enum http_line_end end, const char **line, bool *ended,
                        struct error *error);
+
+// The proxy that an answer came through and may come from, "the proxy http://host:port"; NULL where there is none, or
+// it could only hand bytes on. Lives until the exchange is closed.
+const char *http_proxy(const struct http_exchange *exchange);
 
 // Whether an existing connection was used again. Meaningful once the status is there.
 bool http_reused(const struct http_exchange *exchange);

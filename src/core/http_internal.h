@@ -46,6 +46,12 @@ struct http_exchange {
     char curl_message[CURL_ERROR_SIZE];
 };
 
+// The status of an answer, or -1 where it is the proxy that wants something.
+int http_check_proxy(const struct http_exchange *exchange, int status, struct error *error);
+
+// -1 where the body is compressed: nobody asked for that, and a small one may hide a large one.
+int http_check_coding(const struct http_exchange *exchange, struct error *error);
+
 // Splits and checks the URL, and sets url, socket, proxy and trust of the easy handle. Fills origin and proxy.
 int http_set_target(struct http_exchange *exchange, const char *url, struct error *error);
 

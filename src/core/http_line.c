@@ -45,7 +45,7 @@ ssize_t http_read_line(struct http_exchange *exchange, enum http_line_end end, c
 {
     *line = NULL;
     *ended = false;
-    if (http_status(exchange, error) < 0)
+    if (http_status(exchange, error) < 0 || http_check_coding(exchange, error) < 0)
         return -1;
     for (;;) {
         skip_late_lf(exchange);

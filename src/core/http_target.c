@@ -195,6 +195,27 @@ static const char *code_of(const struct http_exchange *exchange)
     }
 }
 
+// What a proxy means by refusing: a password, a place it does not go to; or a failure of its own that may pass.
+static int explain_refusal(const struct http_exchange *exchange, long status, struct error *error)
+{
+    bool passing = status == 408 || status == 429 || status >= 500;
+    return error_set(error, passing ? "proxy_failed" : "proxy_refused", 0, "%s refused to connect to %s (status %ld%s)",
+                     exchange->proxy, exchange->origin, status,
+                     status == 407   ? ": it wants a user name and a password"
+                     : status == 401 ? ": it does not take the user name and password"
+                                     : "");
+}
+
+// What would help against a failure of TLS; most users see one because an authority of their own is not known.
+static const char *tls_advice(const struct http_exchange *exchange)
+{
+    if (exchange->outcome == CURLE_PEER_FAILED_VERIFICATION && strstr(exchange->curl_message, "issuer"))
+        return "; SSL_CERT_FILE or SSL_CERT_DIR names the authorities that are trusted";
+    if (exchange->outcome == CURLE_SSL_CONNECT_ERROR && strstr(exchange->curl_message, "wrong version number"))
+        return "; it may not speak TLS, then the URL begins with http://";
+    return "";
+}
+
 int http_explain(const struct http_exchange *exchange, struct error *error)
 {
     if (exchange->stop != HTTP_STOP_NONE)
@@ -202,10 +223,23 @@ int http_explain(const struct http_exchange *exchange, struct error *error)
     long connect_status = 0;
     curl_easy_getinfo(exchange->easy, CURLINFO_HTTP_CONNECTCODE, &connect_status);
     if (exchange->proxy && connect_status >= 300)
-        return error_set(error, "proxy_failed", 0, "%s refused to connect to %s (status %ld)", exchange->proxy,
-                         exchange->origin, connect_status);
+        return explain_refusal(exchange, connect_status, error);
     const char *code = code_of(exchange), *says = exchange->curl_message;
-    return error_set(error, code, 0, "the request to %s%s%s failed: %s", exchange->origin,
+    return error_set(error, code, 0, "the request to %s%s%s failed: %s%s", exchange->origin,
                      exchange->proxy ? " through " : "", exchange->proxy ? exchange->proxy : "",
-                     *says ? says : curl_easy_strerror(exchange->outcome));
+                     *says ? says : curl_easy_strerror(exchange->outcome), tls_advice(exchange));
+}
+
+int http_check_proxy(const struct http_exchange *exchange, int status, struct error *error)
+{
+    return status == 407 && exchange->proxy ? explain_refusal(exchange, status, error) : status;
+}
+
+int http_check_coding(const struct http_exchange *exchange, struct error *error)
+{
+    const char *coding = http_header(exchange, "Content-Encoding");
+    if (!coding || !*coding || strcasecmp(coding, "identity") == 0)
+        return 0;
+    return error_set(error, "bad_answer", 0, "%s sent its answer compressed (%.20s), which was not asked for",
+                     exchange->origin, coding);
 }

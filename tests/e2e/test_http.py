@@ -314,12 +314,12 @@ class Http(unittest.TestCase):
         proxy = self.server(says())
         proxy.close()
         refusing = self.server(says(b"HTTP/1.1 403 Filtered\r\nContent-Length: 0\r\n\r\n"))
-        for server, url in ((proxy, "http://example.invalid/"), (refusing, "https://example.invalid/")):
+        for server, url, code in ((proxy, "http://example.invalid/", "proxy_failed"), (refusing, "https://example.invalid/", "proxy_refused")):
             with self.subTest(url):
                 address = server.url[7:]
                 settings = f'{{http_proxy = "http://user:secret@{address}", https_proxy = "http://user:secret@{address}"}}'
                 output = self.fetch(url, settings=settings)
-                self.assert_failure(output, "proxy_failed", address)
+                self.assert_failure(output, code, address)
                 self.assertNotIn(b"secret", output)
 
     def test_a_connection_is_used_again(self):

@@ -4,6 +4,7 @@
 
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
+local page = require "sba.util.page"
 local printable = require "sba.util.printable"
 local retry = require "sba.util.retry"
 local stream = require "sba.inference.stream"
@@ -84,8 +85,7 @@ function wire.words(body)
   if type(body) == "string" then
     local inner = body:find("^%s*{") and stream.decode(body)
     if type(inner) == "table" then return wire.words(inner) end
-    if body:find("^%s*<") then return "an HTML page", {} end
-    return body:find("%S") and body or "an empty answer", {}
+    return page(body) or body:find("%S") and body or "an empty answer", {}
   end
   if type(body) ~= "table" then return tostring(body), {} end
   local details = of_kind(body.error, "table") or body
@@ -167,6 +167,13 @@ local function read_whole(exchange, limit)
   end
 end
 
+--- What else is to be known of an answer that is an error: where it would lead, who else may have given it.
+local function whence(exchange, status)
+  local location, proxy = status >= 300 and status < 400 and exchange:header "Location", exchange:proxy()
+  local redirect = location and ("; it redirects to %s, which is not followed"):format(shown(wire.place(location))) or ""
+  return redirect .. (proxy and ("; %s may have answered in its place"):format(proxy) or "")
+end
+
 --- Sends a request; returns the exchange where its status is 200.
 local function send(endpoint, request)
   request.body_limit = LARGEST_ANSWER
@@ -178,6 +185,7 @@ local function send(endpoint, request)
   if status == 200 then return exchange end
   local body = read_whole(exchange, LARGEST_ERROR)
   failure = wire.refusal(endpoint, status, body or "", exchange:header("Retry-After"))
+  failure.message = failure.message .. whence(exchange, status)
   exchange:close()
   return nil, failure
 end
@@ -208,7 +216,8 @@ function wire.object(endpoint, exchange)
   if not bytes then return nil, wire.failure(endpoint, failure) end
   local value = stream.decode(bytes)
   if type(value) == "table" and not json.is_array(value) then return value end
-  local what = not bytes:find("%S") and "sent an empty answer" or bytes:find("^%s*<") and "sent an HTML page, not JSON"
+  local html = page(bytes)
+  local what = not bytes:find("%S") and "sent an empty answer" or html and ("sent %s, not JSON"):format(html)
     or "sent what is not JSON: " .. shown(bytes:sub(1, 100))
   return nil, wire.failure(endpoint, { code = "bad_answer", message = what })
 end

@@ -8,6 +8,7 @@
 local failures = require "sba.orchestrator.mcp.failure"
 local interrupt = require "native.interrupt"
 local json = require "native.json"
+local page = require "sba.util.page"
 local place = require "sba.orchestrator.mcp.place"
 local retry = require "sba.util.retry"
 local transport = require "sba.orchestrator.mcp.transport"
@@ -59,7 +60,9 @@ end
 --- What a status says that is neither 2xx nor a redirect that is followed.
 local function refusal(self, exchange, code)
   local words = transport.body(exchange, LARGEST_ANSWER) or ""
-  local said = words:find "%S" and ": " .. failures.shown(words) or ""
+  local said = words:find "%S" and ": " .. failures.shown(page(words) or words) or ""
+  local proxy = exchange:proxy()
+  if proxy then said = ("%s; %s may have answered in its place"):format(said, proxy) end
   local passing = code == 408 or code == 429 or code >= 500
   return failures.new("refused", ("%s answered with status %d%s"):format(place.shown(self.url, WHO), code, said), {
     status = code, passing = passing, refused = not passing, retry_after = retry.after(exchange:header "Retry-After"),

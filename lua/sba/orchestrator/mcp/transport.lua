@@ -3,6 +3,7 @@
 
 local failures = require "sba.orchestrator.mcp.failure"
 local json = require "sba.util.json"
+local page = require "sba.util.page"
 local place = require "sba.orchestrator.mcp.place"
 local sse = require "sba.orchestrator.mcp.sse"
 
@@ -128,12 +129,14 @@ end
 ---@return mcp.failure
 function transport.refusal(peer, exchange, status)
   local body = transport.body(exchange, LARGEST_ERROR) or ""
+  local proxy = exchange:proxy()
   exchange:close()
   local value = json.decode(body)
   local shown = place.shown(peer.url)
   if is_object(value) and is_object(value.error) then return failures.of_rpc(shown, rpc_error(value.error), status) end
   local words = is_object(value) and (value.error or value.message or value.detail)
-  local failure = failures.of_status(shown, status, type(words) == "string" and words or body:find "^%s*<" and "an HTML page" or body)
+  local failure = failures.of_status(shown, status, type(words) == "string" and words or page(body) or body)
+  if proxy then failure.message = ("%s; %s may have answered in its place"):format(failure.message, proxy) end
   failure.plain = is_object(value) and type(value.error) == "string"
   return failure
 end
@@ -147,7 +150,7 @@ local function decoded(peer, bytes)
   local value = json.decode(bytes)
   if is_object(value) then return { value } end
   if json.is_array(value) then return value end
-  local what = not bytes:find "%S" and "an empty answer" or bytes:find "^%s*<" and "an HTML page"
+  local what = not bytes:find "%S" and "an empty answer" or page(bytes)
     or "what is not JSON: " .. bytes:sub(1, 100)
   return nil, failures.new("bad_answer", ("%s sent %s"):format(place.shown(peer.url), failures.shown(what)))
 end

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What nginx.py and tinyproxy.py share: a real server as an ordinary user, in a folder of its own, until close()."""
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+
+PATIENCE = 20  # seconds until a server must listen
+USER = 54321 if os.geteuid() == 0 else None
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def is_there(program):
+    return shutil.which(program, path="/usr/sbin:/usr/bin:/sbin:/bin") is not None
+
+
+def listens(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+class RealServer:
+    """A server that configure() writes the settings of; command() starts it in the foreground."""
+
+    def __init__(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="sba-server-"))
+        os.chmod(self.folder, 0o755)
+        self.process = None
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.write_text(text)
+        path.chmod(0o644)
+        return path
+
+    def start(self, command, *ports):
+        """Starts it and waits until it listens on every port."""
+        for path in (self.folder, *self.folder.rglob("*")):
+            os.chown(path, USER or -1, USER or -1)
+        user = {"user": USER, "group": USER, "extra_groups": []} if USER else {}
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}, cwd=self.folder, **user)
+        end = time.monotonic() + PATIENCE
+        while not all(listens(port) for port in ports):
+            if self.process.poll() is not None or time.monotonic() > end:
+                self.process.kill()
+                words = self.process.stderr.read().decode()
+                self.close()
+                raise RuntimeError(f"{command[0]} does not listen: {words}")
+            time.sleep(0.01)
+
+    def log(self, name="log"):
+        path = self.folder / name
+        return path.read_text() if path.exists() else ""
+
+    def close(self):
+        if self.process and self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(PATIENCE)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        if self.process:
+            self.process.stderr.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
