@@ -187,8 +187,9 @@ class HowJobsEnd(ReportCase):
         server = self.server(204)
         target = self.root / "no" / "such" / "result.json"
         process = self.start(self.job(), "--result", str(target), env={"SBA_JOB_STATUS_URL": server.url})
-        process.communicate(timeout=GUARD)
+        stdout, _ = process.communicate(timeout=GUARD)
         self.assertEqual((process.returncode, server.bodies), (3, []))
+        self.assertIn(b'"event":"report.failed"', stdout)
 
 
 class Troubled(ReportCase):

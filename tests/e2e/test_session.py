@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job among those it talks to: skills by id, one connection where all is at one origin, no socket where nothing is named."""
 import json
+import os
 import pathlib
 import shutil
 import sys
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
@@ -128,7 +130,31 @@ class Skills(sba.SandboxCase):
         self.assertEqual((outcome.exit, gateway.connections), (0, 0))
 
 
-class LateStatus(sba.SandboxCase):
+class Late(sba.SandboxCase):
+    """What was not there when the job began."""
+
+    def test_a_gateway_takes_artifacts_although_it_had_no_skills(self):
+        os.chmod(self.root, 0o777)
+        path = self.root / "gateway.sock"
+        wait = {"content": "", "tool_calls": [{"name": "run_command", "arguments": {
+            "shell": "echo > $CYNODE_ARTIFACTS_DIR/a; echo > begun; until test -e go; do sleep 0.02; done"}}]}
+        server = model.Server({"models": {"m": {"capabilities": ["completion", "tools"], "context_length": 32768}}, "replies": [wait, DONE]})
+        self.addCleanup(server.__exit__)
+        job = self.job(execution_mode="agent_inference", inference={"allowed_models": ["m"]}, context={"skill_ids": ["gap"]})
+        process = self.start(job, env={"OLLAMA_BASE_URL": server.url,
+                                       "SBA_MCP_GATEWAY_URL": "http+unix://" + str(path).replace("/", "%2F") + "/mcp"})
+        end = time.monotonic() + 60
+        while not (self.workspace / "begun").exists() and time.monotonic() < end:
+            time.sleep(0.02)
+        gateway = mcp.Server(tools={"artifact.put": ({}, lambda _: mcp.text("art-1"))}, socket=str(path))
+        self.addCleanup(gateway.close)
+        path.chmod(0o777)
+        self.put("go")
+        stdout, stderr = process.communicate(timeout=60)
+        outcome = sba.Outcome(process, stdout, stderr, self.result_path)
+        self.assertEqual((outcome.exit, outcome.result["artifacts"][0].get("ref")), (0, "art-1"))
+        self.assertEqual([line["skill_id"] for line in outcome.log if line["event"] == "skill.missing"], ["gap"])
+
     def test_the_beginning_is_reported_before_a_later_step_of_an_agent(self):
         shell = {"content": "", "tool_calls": [{"name": "run_command", "arguments": {"shell": "true"}}]}
         for answers in ([503, 204], [503, 503, 204]):

@@ -110,7 +110,7 @@ return function(run)
   local fields = final_fields(run)
   local result = run.record:parts(fields)
   local written = write_result(run, result)
-  if written and run.status_url then attempt(run, function() require "sba.run.report".ended(run, result) end) end
+  if run.status_url then attempt(run, function() require "sba.run.report".ended(run, written and result) end) end
   log_outcome(run, fields)
   attempt(run, leave_outside)
   if not written then return exit.UNWRITABLE end

@@ -46,8 +46,10 @@ local function connect(self)
 end
 
 ---The gateway of a valid job; it is sought once, and a failure then is the answer from then on.
+---@param again? boolean seek once more what was not found
 ---@return gateway?, mcp.failure? failure codes as in orchestrator/gateway.lua
-function outside:gateway()
+function outside:gateway(again)
+  if again then self.failure = nil end
   if not self.remote and not self.failure then self.remote, self.failure = connect(self) end
   return self.remote, self.failure
 end

@@ -28,9 +28,14 @@ end
 
 ---Says how the job ended. What is known to have arrived, or to be unwanted, is not said again by a run that goes on with the job.
 ---@param run table
----@param result string[] as it was written
+---@param result string[]|false as it was written; false: it could not be, and who is told of it would look for it in vain
 function report.ended(run, result)
   if run.history and run.history.reported then return end
+  if not result then
+    return run.log:event("warning", "report.failed", {
+      report = "completed", outcome = "undeliverable", tries = 0, error = "the end is not reported, for its result does not stand",
+    })
+  end
   local to = reporter(run)
   local outcome = to and to:completed(result)
   if outcome and outcome ~= "undeliverable" and run.journal then run.journal:reported(outcome) end

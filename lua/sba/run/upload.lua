@@ -20,7 +20,7 @@ local function send(run)
   local options = {
     folder = run.artifacts, log = function(level, event, fields) run.log:event(level, event, fields) end,
   }
-  local gateway, failure = run.outside:gateway()
+  local gateway, failure = run.outside:gateway(true)
   if not gateway then return artifacts.give_up(options, run.record.artifacts, 1, failure) end
   options.gateway = gateway
   artifacts.upload(options, run.record.artifacts)
