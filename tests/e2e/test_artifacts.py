@@ -172,6 +172,24 @@ class NotUploaded(ArtifactCase):
         self.assertEqual((line["tries"], self.refs(outcome)), (2, {"a": None, "b": "b"}))
         self.assertIn("disk full", line["error"])
 
+    def test_a_gateway_that_fails_at_one_file_gets_the_others(self):
+        def fail(exchange):
+            exchange.whole(b"no", 500)
+
+        def cut(exchange):
+            exchange.close_connection = True
+            exchange.connection.shutdown(2)
+        for trouble in (fail, cut):
+            def hook(exchange, trouble=trouble):
+                message = exchange.message or {}
+                if message.get("method") != "tools/call" or message["params"]["arguments"]["path"] != "a":
+                    return False
+                trouble(exchange)
+                return True
+            outcome = self.uploaded(self.gateway(Store(), hook=hook), self.SMALL)
+            self.assertEqual(self.failed(outcome, "a")[0]["tries"], 2)
+            self.assertEqual(self.refs(outcome), {"a": None, "b": "art:b"})
+
     def test_a_second_try_that_works(self):
         store, answers = Store(), [(503,), None]
 
@@ -187,7 +205,7 @@ class NotUploaded(ArtifactCase):
     def test_a_gateway_without_the_tool(self):
         server = mcp.Server(tools={"other": ({}, None)})
         self.addCleanup(server.close)
-        lines = self.failed(self.uploaded(server, self.SMALL), "a", "b")
+        lines = self.failed(self.uploaded(server, self.SMALL), "a", "b")  # the second line stands for the rest
         self.assertEqual(([line["code"] for line in lines], server.messages("tools/call")), (["unknown_tool"] * 2, []))
 
     def test_a_dead_gateway(self):

@@ -282,6 +282,12 @@ class Troubled(ReportCase):
         server = self.server((307, {"Location": "/status"}))
         self.assertEqual(self.ends(self.reported(server)), {"in_progress": "refused", "completed": "refused"})
 
+    def test_the_beginning_is_not_tried_again_before_the_server_wants_it(self):
+        server = self.server((503, {"Retry-After": "100"}), 204)
+        outcome = self.reported(server, *[command("true")] * 3)
+        self.assertEqual([body["status"] for body in server.bodies], ["in_progress", "completed"])
+        self.assertEqual(self.ends(outcome), {"in_progress": "undeliverable", "completed": "delivered"})
+
     def test_a_wait_that_is_too_long_is_not_begun(self):
         server = self.server((503, {"Retry-After": "100"}))
         begun = time.monotonic()

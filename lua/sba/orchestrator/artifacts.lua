@@ -104,12 +104,6 @@ local function too_large(artifact, sum)
   end
 end
 
--- Where a failure concerns not the file but the way there, so that the others need not be tried.
-local function is_the_end(failure)
-  return failure.passing or failure.code == "timeout" or failure.code == "cancelled" or failure.code == "unknown_tool"
-    or failure.code == "unauthorized"
-end
-
 local own_words = { timeout = "the time for uploading was up", cancelled = "a signal ended the uploading" }
 
 local function log_failed(options, artifact, failure)
@@ -147,7 +141,9 @@ function artifacts.upload(options, list)
       failure = upload(options, artifact)
     end
     if failure then log_failed(options, artifact, failure) end
-    if failure and is_the_end(failure) then return artifacts.give_up(options, list, i + 1, failure) end
+    if failure and (failures.is_of_the_way(failure) or failure.code == "unknown_tool") then
+      return artifacts.give_up(options, list, i + 1, failure)
+    end
   end
 end
 

@@ -69,7 +69,7 @@ function skills.fetch(gateway, failure, ids, on_missing)
       missing[#missing + 1] = id
       on_missing(id, over or problem)
     end
-    if problem and (problem.passing or problem.code == "timeout" or problem.code == "cancelled") then over = problem end
+    if problem and failures.is_of_the_way(problem) then over = problem end
   end
   return found, missing
 end

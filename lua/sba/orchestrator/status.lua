@@ -46,7 +46,7 @@ reporter.__index = reporter
 function status.new(options)
   return setmetatable({
     url = options.url, http = options.http, log = options.log, job_id = options.job_id, task_id = options.task_id,
-    left = BEGINNING, tries = 0, spent = 0,
+    left = BEGINNING, tries = 0, spent = 0, not_before = 0,
   }, reporter)
 end
 
@@ -136,12 +136,13 @@ end
 ---Says that the job is in progress. To be called when it begins and before its later steps: what was not delivered is tried again,
 ---until that has taken 3 s in all.
 function reporter:began()
-  if self.over then return end
   local at = interrupt.now()
+  if self.over or at < self.not_before then return end
   local code, failure = post(self, body_of(self, "in_progress"), at + self.left * SHARE)
   local took = interrupt.now() - at
   self.tries, self.spent, self.left, self.failure = self.tries + 1, self.spent + took, self.left - took, failure
   if code or failure.refused or not failure.passing or self.left * SHARE < LEAST then return close_beginning(self, code) end
+  self.not_before = at + took + (failure.retry_after or 0)
   if self.tries == 1 then
     self.log("warning", "report.retry", { report = "in_progress", error = failure.message .. "; it is tried again before later steps" })
   end

@@ -50,6 +50,19 @@ function failures.shown(words)
   return #line > MOST_SHOWN and text.cut(line, MOST_SHOWN) .. "..." or line
 end
 
+-- Failures of the way to the gateway, or of all that is said there, whatever it is.
+local of_the_way = {
+  connection_refused = true, connection_failed = true, network_unreachable = true, name_not_resolved = true, proxy_failed = true,
+  tls_failed = true, slow_connect = true, slow_first_byte = true, slow_answer = true, timeout = true, cancelled = true, unauthorized = true,
+}
+
+---Whether anything else that is asked of the gateway now would most likely fail as well.
+---@param failure mcp.failure
+---@return boolean
+function failures.is_of_the_way(failure)
+  return of_the_way[failure.code] == true
+end
+
 local codes_of_status = { [401] = "unauthorized", [403] = "tool_denied", [429] = "gateway_failed", [501] = "tool_unavailable" }
 
 local means = {
