@@ -19,6 +19,7 @@ local valued = {
 -- Options that say what to do instead of running a job; `rest`: all that follows is the script's.
 local modes = {
   validate = { optional = "file" },
+  report = { optional = "file" },
   schema = { optional = "what", choices = { job = true, result = true, steps = true } },
   idle = {},
   version = {},
@@ -36,6 +37,7 @@ cynode-sba, the sandbox agent runner: runs a job and leaves a result.
   cynode-sba --resume             go on with an interrupted job from its journal
   cynode-sba --replay FILE        run an agent's job with recorded replies
   cynode-sba --validate [FILE]    check a job; all errors, with JSON Pointers
+  cynode-sba --report [FILE]      a result as a page of HTML, on stdout
   cynode-sba --schema [job|result|steps]   print a JSON Schema (draft 2020-12)
   cynode-sba --idle               reap as PID 1 until SIGTERM
   cynode-sba --lua [FILE [ARG...]] | --lua -e CODE   Lua; without FILE, a prompt
@@ -159,7 +161,7 @@ local function stdin_stdout(given, environment)
 end
 
 ---@class cli.settings
----@field mode "run"|"validate"|"schema"|"idle"|"version"|"help"|"lua"
+---@field mode "run"|"validate"|"report"|"schema"|"idle"|"version"|"help"|"lua"
 ---@field job string "-" is stdin
 ---@field result string "-" is stdout
 ---@field workspace string
@@ -167,7 +169,7 @@ end
 ---@field log_format "json"|"text"|"auto"
 ---@field resume boolean
 ---@field replay? string the recording
----@field file? string what to validate
+---@field file? string what to validate or report
 ---@field what? "job"|"result"|"steps"
 ---@field script? string[] the arguments after --lua
 

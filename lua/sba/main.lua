@@ -165,6 +165,7 @@ local modes = {
   idle = function() return require "sba.about".idle() end,
   version = function() return require "sba.about".version() end,
   help = function() return require "sba.about".help() end,
+  report = function(settings) return require "sba.report" (settings.file or settings.result, settings.job) end,
   schema = function(settings) return require "sba.about".schema(settings.what or "job") end,
   validate = function(settings, environment) return require "sba.about".validate(settings.file or settings.job, environment) end,
 }

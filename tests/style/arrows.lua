@@ -16,10 +16,11 @@ local c_layers = {
   { "^lua%.h$", "lua" }, { "^lauxlib%.h$", "lua" }, { "^lualib%.h$", "lua" },
 }
 local lua_layers = {
-  { "^sba%.main$", "main", "cli", "catalogue", "job", "run", "result", "repl", "about", "util", "native" },
+  { "^sba%.main$", "main", "cli", "catalogue", "job", "run", "result", "repl", "report", "about", "util", "native" },
   { "^sba%.cli$", "cli", "util", "native" },
   { "^sba%.repl$", "repl", "inspect", "util", "native" },
   { "^sba%.inspect$", "inspect", "catalogue", "job", "run", "util", "native" },
+  { "^sba%.report%f[%.\0]", "report", "run", "result", "util", "native" },
   { "^sba%.about$", "about", "cli", "catalogue", "job", "result", "util", "native" },
   { "^sba%.catalogue$", "catalogue", "steps", "util", "native" },
   { "^sba%.job%f[%.\0]", "job", "util", "native" },

@@ -15,7 +15,8 @@ local wide = {
 --- Whether a character does something to a terminal instead of standing there.
 local function acts(code)
   return code < 0x20 or (code >= 0x7f and code < 0xa0) or (code >= 0x200b and code <= 0x200f)
-    or (code >= 0x2028 and code <= 0x202e) or (code >= 0x2060 and code <= 0x206f) or code == 0xfeff
+    or (code >= 0x2028 and code <= 0x202e) or (code >= 0x2060 and code <= 0x206f) or code == 0xfeff or code == 0x61c
+    or (code >= 0xe0000 and code <= 0xe007f)
 end
 
 local function shown(character)
@@ -30,6 +31,19 @@ end
 function printable.line(bytes)
   local line = text.repair(bytes):gsub("[\r\n\t]+", " ")
   return (line:gsub(utf8.charpattern, shown))
+end
+
+--- Text of several lines with what acts named instead; line ends and tabs stay.
+---@param utf8_text string
+---@param form string of a name, for string.format: "<%s>"
+---@return string
+function printable.replace(utf8_text, form)
+  local function named(character)
+    local name = shown(character)
+    return name and form:format(name)
+  end
+  -- ASCII that acts, then all else: most text is plain, and calls nothing.
+  return (utf8_text:gsub("[\0-\8\11-\31\127]", named):gsub("[\xc2-\xf4][\x80-\xbf]+", named))
 end
 
 local function is_wide(code)

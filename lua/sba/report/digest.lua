@@ -1,0 +1,123 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What a report takes from a journal: which job it is of, and the model's turns with the steps that each led to.
+-- A journal that is damaged counts as far as it can be read.
+
+local read_json = require "sba.util.json".decode
+
+local digest = {}
+
+local DEPTH <const> = 90 -- of JSON; a job's own depth and what a result adds
+local STEP_FINISHED <const> = '{"event":"step.finished",' -- the result holds these entries; they are not read again
+
+---@class report.turn
+---@field at? string when the reply was there, RFC 3339
+---@field content string
+---@field thinking string
+---@field calls { name: string, arguments: table, id?: string, step?: integer }[] step: index from 1 of what it became
+---@field prompt_tokens? integer
+---@field completion_tokens? integer
+---@field duration_ms? integer
+
+---@class report.digest
+---@field job_id? string
+---@field task_id? string
+---@field job_sha256? string
+---@field model? string
+---@field turns report.turn[]
+---@field calls table<integer, { type: string, arguments: table }> by index of the step, from 1
+---@field problem? string why its end is missing
+
+local function words(value) return type(value) == "string" and value or "" end
+
+local function list(value) return type(value) == "table" and value or {} end
+
+local function read_calls(value)
+  local calls = {}
+  for _, call in ipairs(list(value)) do
+    if type(call) == "table" and type(call.name) == "string" then
+      calls[#calls + 1] = { name = call.name, arguments = list(call.arguments), id = call.id }
+    end
+  end
+  return calls
+end
+
+--- A call has become a step.
+local function became(self, call, index)
+  call.step = index
+  self.calls[index] = { type = self.types[index] or call.name, arguments = call.arguments }
+end
+
+--- The answers in a request say which step each call of the turn before was.
+local function link_answers(self, messages)
+  local turn, by_id = self.turns[#self.turns], {}
+  for _, call in ipairs(turn and turn.calls or {}) do by_id[call.id or 0] = call end
+  for _, message in ipairs(list(messages)) do
+    local step = type(message) == "table" and message.step
+    local call, index = step and by_id[message.tool_call_id or 0], self.index_of[step or 0]
+    if call and index then became(self, call, index) end
+  end
+end
+
+--- The last turn's calls were never answered to the model: they are its steps in their order, as far as the names agree.
+local function link_last(self)
+  local turn = self.turns[#self.turns]
+  local index = turn and turn.first_step
+  for _, call in ipairs(turn and turn.calls or {}) do
+    if not call.step and self.types[index] and (self.types[index] == call.name or self.types[index] == "call_tool") then
+      became(self, call, index)
+      index = index + 1
+    end
+  end
+end
+
+local readers = {}
+
+function readers.job(self, line)
+  self.job_id, self.task_id, self.job_sha256 = line.job_id, line.task_id, line.job_sha256
+end
+
+readers["model.session"] = function(self, line) self.model = words(line.model) end
+
+readers["step.started"] = function(self, line)
+  if math.type(line.index) ~= "integer" or type(line.id) ~= "string" then return end
+  self.types[line.index + 1], self.index_of[line.id] = line.type, line.index + 1
+end
+
+readers["model.exchange"] = function(self, line)
+  local reply = list(line.reply)
+  link_answers(self, line.messages)
+  self.turns[#self.turns + 1] = {
+    at = line.at, content = words(reply.content), thinking = words(reply.thinking), calls = read_calls(reply.tool_calls),
+    prompt_tokens = math.tointeger(reply.prompt_tokens), completion_tokens = math.tointeger(reply.completion_tokens),
+    duration_ms = math.tointeger(reply.duration_ms), first_step = #self.types + 1,
+  }
+end
+
+local function read_line(self, text)
+  if text:sub(1, #STEP_FINISHED) == STEP_FINISHED then return end
+  local line, failure = read_json(text, { size = #text, depth = DEPTH })
+  if type(line) ~= "table" then return failure and failure.message or "it is no event" end
+  local reader = readers[line.event]
+  if reader then reader(self, line) end
+end
+
+---@param bytes string
+---@return report.digest
+function digest.read(bytes)
+  local self = { turns = {}, calls = {}, types = {}, index_of = {} }
+  local number, read = 0, 0
+  for text, after in bytes:gmatch("([^\n]*)\n()") do
+    number = number + 1
+    local reason = read_line(self, text)
+    if reason then
+      self.problem = ("line %d, %s; what follows is left out"):format(number, reason)
+      break
+    end
+    read = after - 1
+  end
+  if not self.problem and read < #bytes then self.problem = "it ends within a line, as it does when the runner is killed" end
+  link_last(self)
+  return self
+end
+
+return digest

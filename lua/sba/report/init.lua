@@ -1,0 +1,32 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- --report: a result, and the journal and the job beside it, as one page of HTML on stdout.
+
+local exit = require "sba.util.exit"
+local file = require "native.file"
+local html = require "sba.report.html"
+local page = require "sba.report.page"
+local source = require "sba.report.source"
+local style = require "sba.report.style"
+
+local PATIENCE <const> = 3600 -- seconds that a reader of stdout may take
+
+local function complain(message)
+  io.stderr:write("cynode-sba: ", message, "\n")
+end
+
+---Writes the page, whole or not at all. Returns the exit status.
+---@param path string of the result; "-" is stdin
+---@param job_path string where the job may be besides the result's folder
+---@return integer
+return function(path, job_path)
+  local found, message = source.read(path, job_path)
+  if not found then
+    complain(message)
+    return exit.signalled() or exit.REFUSED
+  end
+  local title = ("%s: %s"):format(found.result.status, found.result.job_id)
+  local bytes = table.concat(html.document(title, style, page(found)))
+  if file.write(1, bytes, PATIENCE) then return exit.OK end
+  complain("the report could not be written to stdout: its reader stopped reading")
+  return exit.signalled() or exit.UNWRITABLE
+end

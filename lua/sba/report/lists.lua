@@ -1,0 +1,123 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The short lists of a report: acceptance criteria, todo list, artifacts, and what the job used.
+
+local h = require "sba.report.html".elements
+local version = require "native.bundle".version
+local words = require "sba.report.words"
+
+local lists = {}
+
+local MOST_ROWS <const> = 2000
+local MOST_OPEN <const> = 30 -- items of a todo list that is open at once
+
+local function rows_of(items, view)
+  local rows = {}
+  for i = 1, math.min(#items, MOST_ROWS) do rows[i] = view(items[i]) end
+  return rows
+end
+
+local function rest(items)
+  return #items > MOST_ROWS and h.p { class = "quiet", ("and %d more"):format(#items - MOST_ROWS) }
+end
+
+local function section(title, ...)
+  return h.section { ["aria-label"] = title, h.h2 { title }, ... }
+end
+
+--- Evidence with the names of steps made links.
+local function linked(evidence, index_of)
+  local parts, from = {}, 1
+  for at, id, after in evidence:gmatch("()([%w_.-]+)()") do
+    local index = index_of[id] or index_of[id:gsub("[.-]+$", "")]
+    if index then
+      parts[#parts + 1] = evidence:sub(from, at - 1)
+      parts[#parts + 1] = h.a { href = "#s" .. index, id }
+      from = after
+    end
+  end
+  parts[#parts + 1] = evidence:sub(from)
+  return parts
+end
+
+---@param result table
+---@return html.element|false
+function lists.acceptance(result)
+  local criteria, index_of = result.acceptance or {}, {}
+  if #criteria == 0 then return false end
+  for i, entry in ipairs(result.steps) do index_of[entry.id] = i end
+  return section("Acceptance", h.ul { class = "plain", rows_of(criteria, function(item)
+    return h.li {
+      h.span { class = item.met and "sign success" or "sign failure", ["aria-hidden"] = "true", item.met and "✓" or "✗" }, " ",
+      h.span { h.strong { item.criterion }, h.span { class = "unseen", item.met and " (met)" or " (not met)" },
+        h.br {}, h.span { class = "quiet", linked(item.evidence, index_of) } },
+    }
+  end) }, rest(criteria))
+end
+
+local todo_signs <const> = {
+  done = { "✓", "success" }, in_progress = { "▸", "model" }, dropped = { "–", "skipped" }, pending = { "○", "skipped" },
+}
+
+local sources <const> = {
+  requirement = "requirement", acceptance_criterion = "acceptance criterion", step = "step", agent = "the model's own",
+}
+
+local function todo_item(item)
+  local sign = todo_signs[item.status]
+  return h.li { class = type(item.parent) == "string" and "part" or false,
+    h.span { class = "sign " .. sign[2], ["aria-hidden"] = "true", sign[1] }, " ",
+    h.span { item.title, h.span { class = "quiet", " ", sources[item.source], ", ", (item.status:gsub("_", " ")) },
+      type(item.note) == "string" and { h.br {}, h.span { class = "quiet", item.note } } },
+  }
+end
+
+--- Whether the list says more than the steps do.
+local function says_more(items)
+  for _, item in ipairs(items) do
+    if item.source ~= "step" then return #items <= MOST_OPEN end
+  end
+  return false
+end
+
+---@param result table
+---@return html.element|false
+function lists.todo(result)
+  local todo = result.todo
+  if #todo.items == 0 then return false end
+  return section("Todo", h.details { open = says_more(todo.items),
+    h.summary { h.span { class = "what", ("%d of %d done"):format(todo.done, todo.total) } },
+    h.ul { class = "plain inside", rows_of(todo.items, todo_item) }, rest(todo.items),
+  })
+end
+
+---@param result table
+---@return html.element|false
+function lists.artifacts(result)
+  if #result.artifacts == 0 then return false end
+  local uploaded = false
+  for _, file in ipairs(result.artifacts) do uploaded = uploaded or file.ref ~= nil end
+  return section("Artifacts", h.div { class = "wide", tabindex = 0, role = "region", ["aria-label"] = "Artifacts", h.table {
+    h.tr { h.th { "Path" }, h.th { "Size" }, h.th { "SHA-256" }, uploaded and h.th { "Reference" } },
+    rows_of(result.artifacts, function(file)
+      return h.tr { h.td { file.path }, h.td { class = "nowrap", words.size(file.size_bytes) }, h.td { h.code { file.sha256 } },
+        uploaded and h.td { file.ref or "" } }
+    end),
+  } }, rest(result.artifacts))
+end
+
+---@param source report.source
+---@return html.element
+function lists.about(source)
+  local result = source.result
+  local used = result.resource_usage
+  return section("Resources and origin",
+    h.dl {
+      h.dt { "Time" }, h.dd { words.duration(result.duration_ms), ", from ", result.started_at, " to ", result.finished_at },
+      h.dt { "CPU" }, h.dd { words.duration(used.cpu_time_ms) },
+      h.dt { "Largest process" }, h.dd { words.size(used.max_rss_bytes) },
+      h.dt { "Protocol" }, h.dd { result.protocol_version },
+      h.dt { "Report" }, h.dd { "by cynode-sba ", version, ". ", table.concat(source.notes, " ") },
+    })
+end
+
+return lists

@@ -1,0 +1,103 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What a report is made of: a result, and beside it the journal and the job, where they are of the same job.
+
+local digest = require "sba.report.digest"
+local file = require "native.file"
+local read_json = require "sba.util.json".decode
+local result_schema = require "sba.result.schema"
+local schema = require "sba.util.schema"
+local sha256 = require "native.text".sha256
+
+local source = {}
+
+local LARGEST <const> = 512 * 1024 * 1024 -- bytes of a result or a journal: read whole
+local LARGEST_JOB <const> = 64 * 1024 * 1024 -- bytes
+local DEPTH <const> = 90 -- of JSON; a job's own depth and what a result adds
+
+---@class report.source
+---@field result table a valid result
+---@field journal? report.digest
+---@field calls table<integer, { type: string, arguments: table }> what is known of the steps' arguments, by index from 1
+---@field notes string[] what the report is made of and what was missing, in sentences
+
+local function read_result(path)
+  local bytes, failure = file.read(path, LARGEST)
+  if not bytes then return nil, "cannot read the result: " .. failure.message end
+  local result
+  result, failure = read_json(bytes, { size = LARGEST, depth = DEPTH })
+  if failure then return nil, ("%s is not a result: %s"):format(path, failure.message) end
+  local errors = schema.errors()
+  schema.validate(result, result_schema, errors)
+  if #errors > 0 then return nil, ("%s is not a result of cynode-sba: %s"):format(path, schema.line(errors[1])) end
+  return result
+end
+
+--- The journal of the result's own job, or why there is none.
+local function read_journal(path, result)
+  local bytes, failure = file.read(path, LARGEST, { regular = true })
+  if not bytes then
+    if failure.code == "not_found" then return nil, "There is no journal beside the result." end
+    return nil, "The journal beside the result cannot be read: " .. failure.message .. "."
+  end
+  local journal = digest.read(bytes)
+  if journal.job_id ~= result.job_id or journal.task_id ~= result.task_id then
+    return nil, "The journal beside the result is of another job, and was left alone."
+  end
+  if journal.problem then return journal, "The journal beside the result is damaged: " .. journal.problem .. "." end
+  return journal, "Made with the journal beside the result."
+end
+
+local function is_of(job, bytes, result, journal)
+  if type(job) ~= "table" or type(job.steps) ~= "table" or job.job_id ~= result.job_id then return false end
+  return not journal or journal.job_sha256 == sha256(bytes)
+end
+
+--- The steps as the job gives them. Whether it is the very job, its digest in the journal says.
+local function read_job(paths, result, journal)
+  for _, path in ipairs(paths) do
+    local bytes = file.read(path, LARGEST_JOB, { regular = true })
+    local job = bytes and read_json(bytes)
+    if is_of(job, bytes, result, journal) then return job end
+  end
+end
+
+local function arguments_of(step)
+  local arguments = step.arguments or step.args
+  return type(arguments) == "table" and arguments or {}
+end
+
+--- Adds the arguments of a direct job's steps.
+local function add_job_calls(calls, job, result)
+  for i, entry in ipairs(result.steps) do
+    local step = job.steps[i]
+    if type(step) ~= "table" or step.type ~= entry.type or (step.id or "step-" .. i) ~= entry.id then return end
+    calls[i] = calls[i] or { type = step.type, arguments = arguments_of(step) }
+  end
+end
+
+---Reads a result and what belongs to it.
+---@param path string of the result; "-" is stdin, which has nothing beside it
+---@param job_path string where a job may be besides the result's folder
+---@return report.source?, string? message one line
+function source.read(path, job_path)
+  local result, message = read_result(path)
+  if not result then return nil, message end
+  local notes, journal = {}, nil
+  local paths = { job_path ~= "-" and job_path or nil }
+  if path ~= "-" then
+    local folder = path:match("^.*/") or ""
+    journal, notes[1] = read_journal(folder .. "journal.jsonl", result)
+    table.insert(paths, 1, folder .. "job.json")
+  end
+  local calls = journal and journal.calls or {}
+  local is_agent = journal and (journal.model or #journal.turns > 0) or result.inference and result.final_answer
+  if not is_agent and #result.steps > 0 then
+    local job = read_job(paths, result, journal)
+    if job then add_job_calls(calls, job, result) end
+    notes[#notes + 1] = job and "Commands and diffs are from the job file."
+      or "The job file is not beside the result: what is known of commands is short, and diffs are missing."
+  end
+  return { result = result, journal = journal, calls = calls, notes = notes }
+end
+
+return source

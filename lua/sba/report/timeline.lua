@@ -1,0 +1,144 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Time, to scale: the strip of the whole job, and the small bar that each step has of its own.
+
+local h = require "sba.report.html".elements
+local words = require "sba.report.words"
+
+local timeline = {}
+
+local WIDTH <const> = 1000 -- units of the drawing for the whole job
+local NARROW <const> = 3 -- units; bars that are within so much of each other are drawn as one
+local rank <const> = { success = 1, model = 1, timeout = 2, failure = 3 } -- what a bar for several shows
+local MOST_TICKS <const> = 6
+local STEPS_LANE <const>, MODEL_LANE <const> = 0, 18 -- y
+local LANE <const> = 14 -- height
+
+---@class report.scale
+---@field start integer milliseconds since 1970
+---@field length integer milliseconds, at least 1
+
+--- The scale of a job: from its start to its end.
+---@param result table
+---@return report.scale
+function timeline.scale(result)
+  local start = words.instant(result.started_at) or 0
+  local length = math.max((words.instant(result.finished_at) or start) - start, result.duration_ms, 1)
+  return { start = start, length = length }
+end
+
+local function place(scale, at, duration)
+  local x = math.min(math.max((at - scale.start) / scale.length, 0), 1) * WIDTH
+  local width = math.min(duration / scale.length * WIDTH, WIDTH - x)
+  return x, width
+end
+
+local function place_of(scale, entry)
+  return place(scale, words.instant(entry.started_at) or scale.start, entry.duration_ms)
+end
+
+local function bar(x, width, y, class)
+  width = math.max(width, 2)
+  return h.rect { x = ("%.1f"):format(math.min(x, WIDTH - width)), y = y, width = ("%.1f"):format(width), height = LANE, class = class }
+end
+
+--- A step's own bar.
+---@param scale report.scale
+---@param entry table
+---@return html.element
+function timeline.bar(scale, entry)
+  local x, width = place_of(scale, entry)
+  return h.svg { class = "bar", viewBox = "0 0 1000 14", preserveAspectRatio = "none", ["aria-hidden"] = "true",
+    h.rect { class = "track", width = WIDTH, height = LANE },
+    entry.status ~= "skipped" and bar(x, math.max(width, 6), 0, entry.status),
+  }
+end
+
+--- Bars of a lane, those too narrow to be told apart drawn as one: there are never more than WIDTH.
+local function lane(marks, y)
+  table.sort(marks, function(a, b) return a.x < b.x end)
+  local bars, last = {}, nil
+  local function draw()
+    if last then
+      bars[#bars + 1] = h.a { href = last.href, tabindex = -1, h.title { last.title }, bar(last.x, last.stop - last.x, y, last.class) }
+    end
+  end
+  for _, mark in ipairs(marks) do
+    local stop = mark.x + mark.width
+    if last and math.max(stop, last.stop) - last.x <= NARROW then
+      last.stop = math.max(last.stop, stop)
+      if rank[mark.class] > rank[last.class] then last.class, last.href, last.title = mark.class, mark.href, mark.title end
+    else
+      draw()
+      last = { x = mark.x, stop = stop, class = mark.class, href = mark.href, title = mark.title }
+    end
+  end
+  draw()
+  return bars
+end
+
+local function step_marks(scale, steps)
+  local marks = {}
+  for i, entry in ipairs(steps) do
+    if entry.status ~= "skipped" then
+      local x, width = place_of(scale, entry)
+      marks[#marks + 1] = { x = x, width = width, class = entry.status, href = "#s" .. i,
+        title = ("step %d, %s, %s"):format(i, entry.type, words.duration(entry.duration_ms)) }
+    end
+  end
+  return marks
+end
+
+local function turn_marks(scale, turns)
+  local marks = {}
+  for i, turn in ipairs(turns) do
+    local at, duration = words.instant(turn.at), turn.duration_ms or 0
+    if at then
+      local x, width = place(scale, at - duration, duration)
+      marks[#marks + 1] = { x = x, width = width, class = "model", href = "#t" .. i,
+        title = ("turn %d of the model, %s"):format(i, words.duration(duration)) }
+    end
+  end
+  return marks
+end
+
+--- The distance of ticks: 1, 2 or 5 of a power of ten, so that there are few.
+local function tick_of(length)
+  local power = 1
+  while true do
+    for _, factor in ipairs { 1, 2, 5 } do
+      if length / (factor * power) <= MOST_TICKS then return factor * power end
+    end
+    power = power * 10
+  end
+end
+
+local function ticks(scale)
+  local marks, distance = {}, tick_of(scale.length)
+  for at = 0, scale.length * 0.97 // 1, distance do
+    marks[#marks + 1] = h.span { style = ("left:%.2f%%"):format(at / scale.length * 100), at == 0 and "0" or words.duration(at) }
+  end
+  return h.div { class = "ticks", ["aria-hidden"] = "true", marks }
+end
+
+---@param source report.source
+---@param scale report.scale
+---@return html.element|false
+function timeline.view(source, scale)
+  local steps = step_marks(scale, source.result.steps)
+  local turns = source.journal and turn_marks(scale, source.journal.turns) or {}
+  if #steps + #turns == 0 then return false end
+  local height = #turns > 0 and MODEL_LANE + LANE or LANE
+  return h.section { ["aria-label"] = "Timeline",
+    h.h2 { "Timeline" },
+    h.svg { class = #turns > 0 and "strip two" or "strip", viewBox = ("0 0 %d %d"):format(WIDTH, height),
+      preserveAspectRatio = "none", ["aria-hidden"] = "true",
+      h.rect { class = "track", width = WIDTH, y = STEPS_LANE, height = LANE },
+      lane(steps, STEPS_LANE),
+      #turns > 0 and { h.rect { class = "track", width = WIDTH, y = MODEL_LANE, height = LANE }, lane(turns, MODEL_LANE) },
+    },
+    ticks(scale),
+    h.p { class = "quiet", #turns > 0 and "Above the steps, below the model. ", "A bar leads to what it stands for." },
+  }
+end
+
+return timeline

@@ -1,0 +1,86 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The model's turns, from the journal: what it said, what it called, what it cost.
+
+local block = require "sba.report.block"
+local describe = require "sba.run.describe"
+local h = require "sba.report.html".elements
+local json = require "sba.util.json"
+local words = require "sba.report.words"
+
+local turns = {}
+
+local MOST_TEXT <const> = 1024 * 1024 -- bytes of all turns together, about
+local LARGEST_BLOCK <const> = 8 * 1024 -- bytes
+local SMALLEST_BLOCK <const> = 200 -- bytes
+local LONGEST_CALL <const> = 120 -- bytes
+
+local function cost(used)
+  local said = {}
+  if (used.prompt_tokens or 0) > 0 then said[#said + 1] = words.count(used.prompt_tokens, "token") .. " read" end
+  if (used.completion_tokens or 0) > 0 then said[#said + 1] = words.count(used.completion_tokens, "token") .. " written" end
+  if (used.duration_ms or 0) > 0 then said[#said + 1] = words.duration(used.duration_ms) end
+  return table.concat(said, " · ")
+end
+
+--- What a call is about: as a step would say it, else its arguments, unless its step shows them.
+local function about(call)
+  local ok, what = pcall(describe, call)
+  if not ok or type(what) ~= "string" or what == "" then
+    if call.step then return "" end
+    ok, what = pcall(json.encode, call.arguments)
+  end
+  what = ok and what or ""
+  return #what > LONGEST_CALL and what:sub(1, (utf8.offset(what, 0, LONGEST_CALL) or LONGEST_CALL) - 1) .. "…" or what
+end
+
+local function call_view(call)
+  return h.li { h.code { call.name }, " ", h.span { class = "what", about(call) },
+    call.step and { " → ", h.a { href = "#s" .. call.step, "step " .. call.step } } }
+end
+
+local function calls_view(calls)
+  local items = {}
+  for i, call in ipairs(calls) do items[i] = call_view(call) end
+  return #items > 0 and h.ul { class = "calls", items }
+end
+
+local function first_line(turn)
+  local said = turn.content:match("[^\n]+")
+  if said then return said end
+  local names = {}
+  for i, call in ipairs(turn.calls) do names[i] = call.name end
+  return #names > 0 and table.concat(names, ", ") or "nothing said"
+end
+
+local function view(turn, number, limit)
+  return h.details { class = "turn",
+    h.summary {
+      h.span { class = "number", number }, h.span { class = "what", first_line(turn) },
+      h.span { class = "time", cost(turn) },
+    },
+    h.div { class = "inside", id = "t" .. number,
+      turn.thinking ~= "" and block("Thinking", turn.thinking, limit),
+      turn.content ~= "" and block("Said", turn.content, limit),
+      #turn.calls > 0 and h.p { class = "label", "Called" },
+      calls_view(turn.calls),
+    },
+  }
+end
+
+---@param source report.source
+---@return html.element|false
+function turns.view(source)
+  local used, journal = source.result.inference, source.journal
+  local list = journal and journal.turns or {}
+  if not used and #list == 0 then return false end
+  local limit = math.max(SMALLEST_BLOCK, math.min(LARGEST_BLOCK, MOST_TEXT // math.max(1, 2 * #list)))
+  local views = {}
+  for i, turn in ipairs(list) do views[i] = view(turn, i, limit) end
+  return h.section { ["aria-label"] = "Model",
+    h.h2 { "Model" },
+    used and h.p { h.code { used.model }, " · ", words.count(used.requests, "request"), cost(used) ~= "" and " · ", cost(used) },
+    views,
+  }
+end
+
+return turns

@@ -1,0 +1,59 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Sizes, times and statuses as a report says them.
+
+local words = {}
+
+local MINUTE <const>, HOUR <const> = 60000, 3600000 -- milliseconds
+
+---@param ms integer
+---@return string "< 1 ms", "12 ms", "3.4 s", "2 min 05 s", "1 h 02 min"
+function words.duration(ms)
+  if ms < 1 then return "< 1 ms" end
+  if ms < 1000 then return ("%d ms"):format(ms) end
+  if ms < MINUTE then return ("%.1f s"):format(ms / 1000) end
+  if ms < HOUR then return ("%d min %02d s"):format(ms // MINUTE, ms % MINUTE // 1000) end
+  return ("%d h %02d min"):format(ms // HOUR, ms % HOUR // MINUTE)
+end
+
+---@param bytes integer
+---@return string "12 bytes", "3.4 KiB"
+function words.size(bytes)
+  local unit, units = 0, { "KiB", "MiB", "GiB", "TiB" }
+  local value = bytes
+  while value >= 1024 and unit < #units do
+    value, unit = value / 1024, unit + 1
+  end
+  return unit == 0 and words.count(bytes, "byte") or ("%.1f %s"):format(value, units[unit])
+end
+
+---@param number integer
+---@param thing string in the singular
+---@return string "1 step", "5 000 steps", with narrow no-break spaces
+function words.count(number, thing)
+  local digits = tostring(number):reverse():gsub("(%d%d%d)", "%1 "):reverse():gsub("^ ", "")
+  return ("%s %s%s"):format(digits:gsub(" ", "\u{202f}"), thing, number == 1 and "" or "s")
+end
+
+--- Milliseconds since 1970-01-01 UTC of a time as results have it, or nil.
+---@param time any RFC 3339 in UTC
+---@return integer?
+function words.instant(time)
+  local year, month, day, hour, minute, second = tostring(time):match("^(%d%d%d%d)%-(%d%d)%-(%d%d)T(%d%d):(%d%d):(%d%d%.?%d*)Z$")
+  if not year then return nil end
+  -- Days of the civil calendar; the year begins in March, so that a leap day is its last.
+  year, month = math.tointeger(year), math.tointeger(month)
+  if month <= 2 then year = year - 1 end
+  local of_year = (153 * ((month + 9) % 12) + 2) // 5 + math.tointeger(day) - 1
+  local days = 365 * year + year // 4 - year // 100 + year // 400 + of_year - 719468
+  return ((days * 24 + math.tointeger(hour)) * 60 + math.tointeger(minute)) * 60000 + math.floor(tonumber(second) * 1000 + 0.5)
+end
+
+-- What stands for a status, and how it is said; the sign is never all there is.
+words.status = {
+  success = { sign = "✓", name = "succeeded" },
+  failure = { sign = "✗", name = "failed" },
+  timeout = { sign = "◷", name = "timed out" },
+  skipped = { sign = "–", name = "skipped" },
+}
+
+return words

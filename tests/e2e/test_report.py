@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--report: a result as a page that people read, whatever a hostile job has put into it."""
+import http.server
+import json
+import os
+import re
+import resource
+import subprocess
+import threading
+import time
+import unittest
+
+import report_page
+import sba
+from report_page import Page
+from sba import SandboxCase
+
+EVIL = ("<script>document.title='run'</script></pre></details></style>--><img src=x onerror=alert(1)>\" onmouseover=\"alert(1)' "
+        "&lt;b&gt; \x00\x07\x1b[31m\x7f \u202eevil\u2066 \u200b\U000e0041 end")
+
+
+def evil_result(**changes):
+    """A result with every string that a job decides on being hostile."""
+    step = {"index": 0, "id": EVIL, "type": EVIL, "status": "failure", "started_at": EVIL, "duration_ms": 3, "exit_code": 1,
+            "output": EVIL, "error": EVIL, "error_code": EVIL, "result": {"path": EVIL, "model": EVIL, "files": [{"path": EVIL}]}}
+    diff = {**step, "index": 1, "id": "two", "type": "apply_unified_diff", "output": "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-" + EVIL + "\n+" + EVIL}
+    return {"protocol_version": EVIL, "job_id": EVIL, "task_id": EVIL, "status": "failure", "started_at": "2026-01-31T12:00:00.000Z",
+            "finished_at": "2026-01-31T12:00:01.000Z", "duration_ms": 1000, "steps": [step, diff],
+            "artifacts": [{"path": EVIL, "size_bytes": 1, "sha256": "<" * 64, "ref": EVIL}],
+            "todo": {"total": 1, "done": 0, "items": [{"id": EVIL, "title": EVIL, "source": "requirement", "parent": EVIL,
+                                                       "status": "in_progress", "note": EVIL}]},
+            "resource_usage": {"cpu_time_ms": 1, "max_rss_bytes": 1}, "final_answer": EVIL, "inference_used": True,
+            "inference": {"model": EVIL, "requests": 1, "prompt_tokens": 5, "completion_tokens": 6, "duration_ms": 7},
+            "acceptance": [{"criterion": EVIL, "met": False, "evidence": "two: " + EVIL}],
+            "failure_code": "acceptance_unmet", "failure_message": EVIL, **changes}
+
+
+def evil_journal(result):
+    ids = {"job_id": result["job_id"], "task_id": result["task_id"]}
+    call = {"id": "call-1", "name": EVIL, "arguments": {"argv": [EVIL, {"x": EVIL}], EVIL: EVIL}}
+    lines = [{"event": "job", "job_sha256": "0", **ids}, {"event": "model.session", "model": EVIL, "context_length": 4096},
+             {"event": "model.exchange", "at": "2026-01-31T12:00:00.500Z", "messages": [],
+              "reply": {"content": EVIL, "thinking": EVIL, "tool_calls": [call], "prompt_tokens": 5, "duration_ms": 100}},
+             {"event": "step.started", "index": 0, "id": EVIL, "type": EVIL},
+             {"event": "model.exchange", "at": EVIL, "messages": [{"role": "tool", "step": EVIL, "tool_call_id": "call-1"}],
+              "reply": {"content": "", "tool_calls": [{"name": "finish", "arguments": EVIL}, EVIL, 7]}}]
+    return "".join(json.dumps(line) + "\n" for line in lines)
+
+
+class ReportCase(SandboxCase):
+    def report(self, *arguments, stdin=b"", expected=0, timeout=120, **options):
+        done = subprocess.run([sba.BINARY, "--report", *map(str, arguments)], input=stdin, capture_output=True, timeout=timeout,
+                              env={"PATH": "/usr/bin:/bin"}, cwd=self.root, **sba.ordinary_user(), **options)
+        self.assertEqual(done.returncode, expected, done.stderr)
+        return done
+
+    def page(self, *arguments, **options):
+        source = self.report(*arguments, **options).stdout.decode()
+        self.assertNotIn("\x00", source)
+        return Page(source), source
+
+    def write(self, result, journal=None):
+        """A result in the job's folder, with a journal beside it."""
+        self.result_path.write_text(result if isinstance(result, str) else json.dumps(result))
+        if journal is not None:
+            (self.job_folder / "journal.jsonl").write_text(journal)
+        return self.result_path
+
+
+class ReportTest(ReportCase):
+    def test_a_direct_job_with_its_commands_and_diffs(self):
+        self.put("a.txt", "one\n")
+        diff = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n"
+        self.run_job(self.job(self.step("apply_unified_diff", diff=diff),
+                              self.step("run_command", command="sh", args=["-c", "echo printed; exit 3"]),
+                              self.step("run_command", command="true")))
+        page, source = self.page(self.result_path)
+        self.assertEqual(page.headings, ["Job job-1", "Timeline", "Todo", "Steps", "Resources and origin"])
+        self.assertIn('<span class="removed">-one\n</span><span class="added">+two\n</span>', source)
+        self.assertIn("$ sh -c 'echo printed; exit 3'", page.text)
+        self.assertIn("step_failed", page.text)
+        self.assertIn("A step failed, and the steps after it did not run.", page.text)
+        self.assertIn("exit code 3", page.text)
+        self.assertEqual(page.elements.count("details"), 4)
+        self.assertEqual(page.open_details, 1, "the failed step is open, and nothing else")
+
+    def test_the_job_must_be_the_very_one(self):
+        self.run_job(self.job(self.step("run_command", command="true")))
+        other = self.job(self.step("run_command", command="false"))
+        (self.job_folder / "job.json").write_text(json.dumps(other))
+        page, _ = self.page(self.result_path)
+        self.assertNotIn("false", page.text)
+        self.assertIn("The job file is not beside the result", page.text)
+        self.assertIn("run_command true", page.text, "the todo list still says what it was")
+
+    def test_a_result_on_stdin(self):
+        page, _ = self.page("-", stdin=json.dumps(evil_result()).encode())
+        self.assertIn("Steps", page.headings)
+
+    def test_the_journal_of_another_job_is_left_alone(self):
+        self.write(evil_result(job_id="mine"), evil_journal(evil_result(job_id="other")))
+        page, _ = self.page(self.result_path)
+        self.assertIn("is of another job", page.text)
+        self.assertEqual([i for i in page.ids if i.startswith("t")], [])
+
+    def test_half_a_journal_counts_as_far_as_it_goes(self):
+        whole = evil_journal(evil_result())
+        for cut, said in ((len(whole) - 5, "it ends within a line"), (None, "line 6")):
+            journal = whole[:cut] if cut else whole + "{]\n" + whole
+            self.write(evil_result(), journal)
+            page, _ = self.page(self.result_path)
+            self.assertIn(said, page.text)
+            self.assertIn("t1", page.ids)
+
+    def test_turns_lead_to_their_steps(self):
+        self.write(evil_result(), evil_journal(evil_result()))
+        page, _ = self.page(self.result_path)
+        self.assertIn("→ step 1", page.text)
+        self.assertIn("Model", page.headings)
+        self.assertIn("s2", page.links, "evidence names the step two")
+        self.assertLessEqual(set(page.links), set(page.ids))
+
+
+class HostileTest(ReportCase):
+    def test_every_byte_of_a_job_is_text(self):
+        self.write(evil_result(), evil_journal(evil_result()))
+        page, source = self.page(self.result_path)
+        for character in "\x00\x07\x1b\x7f\u202e\u2066\u200b\U000e0041":
+            self.assertNotIn(character, source)
+        shown = EVIL.replace("\x00", "\\x00").replace("\x07", "\\x07").replace("\x1b", "\\x1b").replace("\x7f", "\\x7f")
+        for character in "\u202e\u2066\u200b\U000e0041":
+            shown = shown.replace(character, "\\u{%x}" % ord(character))
+        self.assertGreater(page.text.count(shown), 20)
+        self.assertIn("default-src 'none'; style-src 'unsafe-inline'", source.replace("&#39;", "'"))
+
+    def test_a_command_that_prints_markup(self):
+        self.run_job(self.job(self.step("run_command", shell="printf '%s' \"$EVIL\"; exit 1", env={"EVIL": EVIL.replace("\x00", "")})))
+        page, _ = self.page(self.result_path)
+        self.assertIn("<script>document.title='run'</script></pre></details>", page.text)
+
+    def test_results_of_any_shape(self):
+        for value in (None, 7, "x", [], {}, {"path": {}, "files": 7, "exit_code": [], "size_bytes": "x"}, {"files": [None, 7]}):
+            result = evil_result()
+            result["steps"][0]["result"] = value
+            del result["steps"][0]["output"]
+            self.page(self.write(result))
+
+
+class BadInputTest(ReportCase):
+    def refused(self, *arguments, **options):
+        done = self.report(*arguments, expected=2, **options)
+        self.assertEqual(done.stdout, b"")
+        self.assertRegex(done.stderr.decode(), r"^cynode-sba: [^\n]+\n$")
+        return done.stderr.decode()
+
+    def test_what_is_no_result_is_refused(self):
+        self.assertIn("cannot read the result", self.refused(self.root / "missing"))
+        self.assertIn("cannot read the result", self.refused(self.root))
+        self.assertIn("is not a result: line 1, column 1", self.refused(self.write("")))
+        self.assertIn("line 1", self.refused(self.write('{"steps":')))
+        self.assertIn("not a result of cynode-sba", self.refused(self.write("[]")))
+        self.assertIn("/steps/0", self.refused(self.write(evil_result(steps=[7]))))
+        self.refused(self.write(evil_result(unknown=1)))
+        self.refused("-", stdin=b"\xff\xfe")
+        self.refused("a", "b")
+
+    def test_a_reader_that_goes(self):
+        self.write(evil_result(steps=[LargeTest.entry(i) for i in range(200)]))
+        process = subprocess.Popen([sba.BINARY, "--report", str(self.result_path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   **sba.ordinary_user())
+        process.stdout.read(1)
+        process.stdout.close()
+        self.assertIn(b"could not be written", process.stderr.read())
+        process.stderr.close()
+        self.assertEqual(process.wait(timeout=60), 3)
+
+
+class LargeTest(ReportCase):
+    """Bounds are generous: they tell a page that grows with its input from one that does not."""
+
+    def measured(self, result):
+        self.write(result)
+        begun = time.monotonic()
+        page, source = self.page(self.result_path)
+        self.assertLess(time.monotonic() - begun, 60)
+        self.assertLess(len(source), 20 << 20)
+        return page, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+
+    @staticmethod
+    def entry(index, **changes):
+        return {"index": index, "id": f"step-{index + 1}", "type": "run_command", "status": "success",
+                "started_at": "2026-01-31T12:00:00.%03dZ" % (index % 1000), "duration_ms": 1, "output": "o" * 16000, **changes}
+
+    def test_five_thousand_steps(self):
+        status = ("success", "failure")
+        page, _ = self.measured(evil_result(steps=[self.entry(i, status=status[i % 2]) for i in range(5000)]))
+        self.assertEqual(sum(i.startswith("s") for i in page.ids), 5000)
+        self.assertLess(page.elements.count("rect"), 5000 * 2 + 2500)
+        self.assertLessEqual(page.open_details, 21)
+
+    def test_a_result_of_128_mebibytes(self):
+        text = "line of output\n" * (64 * 1024 * 1024 // 15)
+        page, memory = self.measured(evil_result(steps=[self.entry(0, output="x", result={"stdout": text}), self.entry(1, output=text)]))
+        self.assertIn("bytes left out", page.text)
+        if not sba.IS_DEV:
+            self.assertLess(memory, 700 << 20)
+
+
+def luminance(colour):
+    channels = [int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+class LooksTest(ReportCase):
+    def test_contrast_of_text_in_light_and_dark(self):
+        self.write(evil_result())
+        _, source = self.page(self.result_path)
+        themes = [dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", block)) for block in re.findall(r":root \{(.*?)\}", source, re.S)[:2]]
+        pairs = [(ink, on) for on in ("page", "card") for ink in
+                 ("ink", "quiet", "link", "success", "failure", "timeout", "skipped", "model", "hunk")]
+        pairs += [(kind, kind + "-wash") for kind in ("success", "failure", "timeout")]
+        pairs += [("ink", "failure-wash"), ("ink", "timeout-wash"), ("quiet", "failure-wash"), ("quiet", "timeout-wash"),
+                  ("quiet", "track"), ("ink", "track"), ("model", "track")]
+        for theme in themes:
+            for ink, on in pairs:
+                light, dark = sorted((luminance(theme[ink]), luminance(theme[on])), reverse=True)
+                self.assertGreaterEqual((light + 0.05) / (dark + 0.05), 4.5, (ink, on, theme["page"]))
+
+
+@unittest.skipIf(sba.IS_DEV, "the release build writes the same page")
+@unittest.skipUnless(report_page.chromium(), "no Chromium here")
+class BrowserTest(ReportCase):
+    """The page in headless Chromium. Screenshots are kept in SBA_SCREENSHOTS, where it names a folder."""
+
+    def setUp(self):
+        super().setUp()
+        self.give(self.root)
+        self.asked = []
+        self.server = http.server.HTTPServer(("127.0.0.1", 0), self.handler())
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.addCleanup(self.server.server_close)
+        self.addCleanup(self.server.shutdown)
+        self.fetch = f"http://127.0.0.1:{self.server.server_port}/"
+
+    def handler(self):
+        asked = self.asked
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                asked.append(self.path)
+                self.send_error(404)
+
+            def log_message(self, *_):
+                pass
+
+        return Handler
+
+    def browse(self, url, *flags):
+        return report_page.browse(self.root, url, *flags, **sba.ordinary_user())
+
+    def save(self, name, source):
+        path = self.root / name
+        path.write_text(source)
+        return f"file://{path}"
+
+    def hostile(self):
+        """A page of a job that tries to have something fetched and run."""
+        evil = f"<img src='{self.fetch}'><link rel=stylesheet href='{self.fetch}'><script src='{self.fetch}'></script>" + EVIL
+        text = json.dumps(evil_result()).replace(json.dumps(EVIL)[1:-1], json.dumps(evil)[1:-1])
+        journal = evil_journal(evil_result()).replace(json.dumps(EVIL)[1:-1], json.dumps(evil)[1:-1])
+        self.write(text, journal)
+        return self.page(self.result_path)[1]
+
+    def test_nothing_runs_and_nothing_is_fetched(self):
+        dom = self.browse(self.save("page.html", self.hostile()), "--dump-dom")
+        self.assertNotRegex(dom, r"<(script|img|link|iframe|object)[\s>]")
+        self.assertNotIn("<title>run</title>", dom)
+        for heading in ("Timeline", "Acceptance", "Todo", "Steps", "Model", "Artifacts", "Resources and origin"):
+            self.assertIn(f"<h2>{heading}</h2>", dom)
+        self.assertEqual(self.asked, [])
+
+    def test_this_test_would_notice(self):
+        self.browse(self.save("page.html", f"<!doctype html><img src='{self.fetch}'>"), "--dump-dom")
+        self.assertIn("/", self.asked)
+
+    def framed(self, url, width):
+        """Has a page in a frame of a phone's width say how wide it is, and whether the link in its URL opened what is folded."""
+        wrapper = f"""<!doctype html><body style="margin:0"><iframe style="border:0" width={width} height=1800 src="{url}"></iframe><script>
+            onload = () => {{ const page = document.querySelector("iframe").contentDocument, target = page.querySelector("#s1");
+            document.body.dataset.wide = page.documentElement.scrollWidth;
+            document.body.dataset.opened = target && target.closest("details").open }}</script>"""
+        return self.save(f"frame-{width}.html", wrapper)
+
+    def test_a_phone_scrolls_in_one_direction_only_and_links_unfold(self):
+        result = evil_result(failure_message="w" * 500, job_id="j" * 200)
+        result["steps"][0]["status"] = "success"
+        self.write(result, evil_journal(result))
+        url = self.save("page.html", self.page(self.result_path)[1])
+        dom = self.browse(self.framed(url + "#s1", 360), "--dump-dom")
+        self.assertEqual(re.search(r'data-wide="(\d+)"', dom)[1], "360")
+        self.assertIn('data-opened="true"', dom)
+        self.assertIn('data-opened="false"', self.browse(self.framed(url, 360), "--dump-dom"))
+
+    def test_screenshots(self):
+        url, kept = self.save("page.html", self.hostile()), os.environ.get("SBA_SCREENSHOTS")
+        sizes, shots = {"desk": (url, "--window-size=1200,1800"), "phone": (self.framed(url, 360), "--window-size=500,1800")}, {}
+        for name, (target, size) in sizes.items():
+            for theme, flag in (("light", "1"), ("dark", "0")):
+                shot = self.root / f"{name}-{theme}.png"
+                self.browse(target, size, f"--blink-settings=preferredColorScheme={flag}", f"--screenshot={shot}")
+                shots[name, theme] = shot.read_bytes()
+                self.assertTrue(shots[name, theme].startswith(b"\x89PNG"))
+                self.assertGreater(len(shots[name, theme]), 20000, "more than an empty page")
+                if kept:
+                    with open(os.path.join(kept, shot.name), "wb") as copy:
+                        copy.write(shots[name, theme])
+        self.assertEqual(len(set(shots.values())), 4)
+
+
+if __name__ == "__main__":
+    sba.main()
