@@ -29,36 +29,46 @@ local function failed(code, format, ...)
   return { code = code, message = format:format(...) }
 end
 
---- What a value says under the names that references go by.
-local function reference_in(value, depth)
+-- Names that references go by: those that mean nothing else first, wherever they stand.
+local SURE <const>, LIKELY <const> = { "ref", "artifact_ref", "reference", "artifact_id" }, { "uri", "url", "id" }
+local INNER <const> = { "artifact", "result", "data" }
+
+--- What a value says under one of the names, itself or further in.
+local function named(value, names, depth)
   if type(value) ~= "table" or json.is_array(value) then return nil end
-  for _, name in ipairs { "ref", "artifact_ref", "reference", "artifact_id", "uri", "url", "id" } do
+  for _, name in ipairs(names) do
     local found = value[name]
     if type(found) == "string" and found ~= "" then return found end
   end
-  for _, name in ipairs { "artifact", "result", "data" } do
-    local found = depth > 0 and reference_in(value[name], depth - 1)
+  for _, name in ipairs(depth > 0 and INNER or {}) do
+    local found = named(value[name], names, depth - 1)
     if found then return found end
   end
 end
 
---- A text that is a reference itself: one word.
-local function bare(content)
-  return content:match "^%s*(%S+)%s*$"
+local function in_structure(value)
+  return named(value, SURE, 2) or named(value, LIKELY, 2)
 end
 
----The reference in an answer: a field of its structure, or of its text where that is JSON, a link to a resource, or a text of one word.
+local function in_links(parts)
+  for _, part in ipairs(parts) do
+    if type(part) == "table" and part.type == "resource_link" and type(part.uri) == "string" then return part.uri end
+  end
+end
+
+--- A text may be JSON, or a reference itself: one word.
+local function in_text(content)
+  local value = json.decode(content)
+  if type(value) == "table" then return in_structure(value) end
+  return type(value) == "string" and value or content:match "^%s*(%S+)%s*$"
+end
+
+---The reference in an answer: a field of its structure, a link to a resource, or what its text says.
 ---@param answer gateway.answer
 ---@return string? ref
 function artifacts.reference(answer)
-  local ref = reference_in(answer.structured, 2)
-  for _, part in ipairs(answer.parts) do
-    if not ref and part.type == "resource_link" and type(part.uri) == "string" then ref = part.uri end
-  end
-  if not ref and answer.structured == nil then
-    local value = json.decode(answer.content)
-    if type(value) == "table" then ref = reference_in(value, 2) else ref = bare(answer.content) end
-  end
+  local ref = in_structure(answer.structured) or in_links(answer.parts)
+  if not ref and type(answer.structured) ~= "table" then ref = in_text(answer.content) end
   return ref and #ref <= LONGEST_REF and ref or nil
 end
 
