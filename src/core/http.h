@@ -22,7 +22,7 @@
 struct http_settings {
     const char *http_proxy;   // of http:// requests; NULL: none
     const char *https_proxy;  // of https:// requests; NULL: none
-    const char *no_proxy;     // comma-separated, as curl reads it; NULL: none
+    const char *no_proxy;     // as no_proxy.h has it; NULL: none
     const char *ca_file;      // SSL_CERT_FILE; NULL: where the image keeps its bundle
     const char *ca_directory; // SSL_CERT_DIR; NULL: none
 };

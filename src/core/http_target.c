@@ -3,6 +3,7 @@
 #include "core/http_internal.h"
 
 #include "core/cleanup.h"
+#include "core/no_proxy.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,15 +52,15 @@ static int set_proxy(struct http_exchange *exchange, const char *scheme, const c
 {
     const struct http_client *client = exchange->client;
     const char *proxy = strcmp(scheme, "https") == 0 ? client->https_proxy : client->http_proxy;
-    // An empty proxy keeps curl from looking into the environment by itself.
-    if (!proxy || is_loopback(host)) {
+    // We look into the list, not curl, to know who failed. An empty proxy or list keeps curl from the environment's.
+    if (!proxy || is_loopback(host) || no_proxy_names(client->no_proxy, host)) {
         curl_easy_setopt(exchange->easy, CURLOPT_PROXY, "");
         return 0;
     }
     if (!(exchange->proxy = proxy_name(proxy)))
         return error_set(error, "out_of_memory", 0, "cannot start a request: out of memory");
     curl_easy_setopt(exchange->easy, CURLOPT_PROXY, proxy);
-    curl_easy_setopt(exchange->easy, CURLOPT_NOPROXY, client->no_proxy ? client->no_proxy : "");
+    curl_easy_setopt(exchange->easy, CURLOPT_NOPROXY, "");
     return 0;
 }
 

@@ -307,7 +307,9 @@ class Http(unittest.TestCase):
     def test_no_proxy_is_obeyed(self):
         proxy = self.server(says(OK))
         settings = f'{{http_proxy = "{proxy.url}", no_proxy = ".invalid"}}'
-        self.assert_failure(self.fetch("http://example.invalid/", settings=settings), "name_not_resolved")
+        output = self.fetch("http://example.invalid/", settings=settings)
+        self.assert_failure(output, "name_not_resolved")
+        self.assertNotIn(b"proxy", output)
         self.assertEqual(proxy.connections, 0)
 
     def test_a_dead_or_refusing_proxy_is_named_without_its_password(self):
