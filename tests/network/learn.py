@@ -3,7 +3,7 @@
 
     learn.py [TOOL...]    runs them and rewrites their rows of learned.jsonl; tools that are not installed keep theirs
 
-Root is needed. A row is what one tool did in one or more situations: `tool`, `situations`, `arguments` of run_command, `exit`, and the last
+Root is needed. Tools may be in the folders of SBA_TOOLS_PATH too. A row is what one tool did in one or more situations: `tool`, `situations`, `arguments` of run_command, `exit`, and the last
 lines of `stdout` and `stderr`, stack traces shortened. spec/result/network_spec.lua holds the rule to these rows, e2e/test_ext_net.py to
 the tools themselves.
 """

@@ -5,7 +5,7 @@ import os
 import shutil
 import subprocess
 
-PATH = "/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+PATH = os.environ.get("SBA_TOOLS_PATH", "/usr/local/bin") + ":/usr/local/go/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 HOST, ADDRESS = "files.example.org", "198.51.100.7"
 URL = f"https://{HOST}/data.tar.gz"
 PLAIN_URL = f"http://{HOST}/data.tar.gz"
@@ -61,6 +61,9 @@ TOOLS = {
     "pip-git": ([PYTHON, "-m", "pip", "install", "--break-system-packages", f"git+https://{HOST}/a.git"], {}),
     "npm": (["npm", "install"], NPM_FILES),
     "npx": (["npx", "--yes", "cowsay@1.5.0", "hi"], {".npmrc": NPMRC}),
+    "yarn": (["yarn", "install"], {**NPM_FILES, ".yarnrc": f'registry "https://{HOST}"\n'}),
+    "pnpm": (["pnpm", "install"], NPM_FILES),
+    "uv": (["uv", "pip", "install", "--system", "--break-system-packages", "--prefix", "here", "--default-index", f"https://{HOST}/simple", "leftpad"], {}),
     "apt-get-update": ([*APT, "update"], APT_FILES),
     "apt-get-install": ([*APT, "install", "-y", "left-pad"], {**APT_FILES, **APT_LISTS}),
     "apt-get-update-install": (["sh", "-c", " ".join(APT) + " update && " + " ".join(APT) + " install -y left-pad"], APT_FILES),

@@ -153,7 +153,7 @@ local function outer(host)
   return host and not is_loopback(host) and host or nil
 end
 
-local fetched <const> = { "failed to fetch ", "could not be downloaded" }
+local fetched <const> = { "[Ff]ailed to fetch", "could not be downloaded" }
 
 --- The host in the line with the reason, or in the tool's line above it that says what it wanted.
 local function host_of(tool, lines, at)

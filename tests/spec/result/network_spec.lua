@@ -121,6 +121,10 @@ describe("the outside was missing", function()
     missing { argv = { "./bin/fetcher", "x" }, exit_code = 3, stderr = "starting\nfetcher: files.example.org: Name or service not known\n" }
   end)
 
+  it("for a tool that is the command, whatever it has written to stdout", function()
+    missing { command = "curl", exit_code = 6, stdout = "3 tests failed\n", stderr = UNRESOLVED }
+  end)
+
   it("after progress bars and colours", function()
     missing { command = "curl", exit_code = 6, stderr = "  0     0    0     0\r  0     0    0     0 --:--:-- --:--:--     0" .. UNRESOLVED }
     missing { command = "curl", exit_code = 6, stderr = "\27[1;31m" .. UNRESOLVED .. "\27[0m" }
@@ -200,6 +204,12 @@ describe("the outside was not missing", function()
       stdout = '--- FAIL: TestDial (0.00s)\n    a_test.go:9: dial tcp: lookup mock.example.org: no such host\nFAIL\nFAIL\ta\t0.002s\n' }
     nobody { argv = { "cargo", "test" }, exit_code = 101,
       stderr = "error: test failed, to rerun pass `--lib`\n", stdout = "failed to resolve address for mock: Name or service not known\n" }
+  end)
+
+  it("for what only tools that are not named would say on stdout, or an uncaught error of node", function()
+    nobody { argv = { "./run" }, exit_code = 1, stdout = "Host mock.example.org not found: 3(NXDOMAIN)\n" }
+    nobody { argv = { "make", "docs" }, exit_code = 1, stdout = "[ERROR] Could not render: Unknown host mock\n" }
+    nobody { argv = { "./run" }, exit_code = 1, stderr = "Error: getaddrinfo ENOTFOUND mock.example.org\n    at mock (t.js:3:1)\n" }
   end)
 
   it("for a service on the loopback that does not run", function()

@@ -15,6 +15,10 @@ local spellings = {
   { "refused", "Proxy tunneling failed: " },
   { "refused", "Cannot connect to HTTPS server through proxy" },
   { "refused", "Proxy connection failed" },
+  { "refused", "tunnel error: unsuccessful" },
+  { "refused", "tunneling socket could not be established, statusCode=%d" },
+  { "dead", "tunneling socket could not be established, cause=" },
+  { "forbidden", " GET https?://%S+: [%a ]+ %- 403$" },
   { "refused", 'Get "https://[^"]+": %u[%a ]*$' }, -- the reason phrase of the proxy's answer
   { "forbidden", "The requested URL returned error: 40[37]$" },
   { "forbidden", "ERROR 403: " },

@@ -26,10 +26,10 @@ return {
   { names = { "wget" }, exits = codes(4, 8), says = wget_says, after = { "^Giving up", "^Retrying" } },
   { names = { "debootstrap" }, exits = codes(1), named = true, says = wget_says, after = { "^[IEW]: ", "^https?://%S+:$" } },
   {
-    names = { "git" }, exits = codes(1, 128),
+    names = { "git" }, exits = codes(128),
     says = { "^fatal: unable to access '", "^fatal: unable to look up ", "^fatal: unable to connect to ", "^ssh: " },
     after = {
-      "^fatal: ", "^error: Could not fetch ", "^Please make sure you have", "^and the repository exists%.", "^Failed to clone '",
+      "^fatal: ", "^Please make sure you have", "^and the repository exists%.", "^Failed to clone '",
     },
   },
   {
@@ -48,9 +48,13 @@ return {
     subject = { "^ERROR: No matching distribution found for (%S+)", "the package %s" },
   },
   { names = { "npm", "npx" }, says = { "^npm [Ee][Rr][Rr]" }, after = { "^npm [Ee][Rr][Rr]" } },
+  { names = { "yarn", "yarnpkg" }, exits = codes(1), says = { "^error Error: " }, after = { "^    at " } },
   {
-    names = { "apt-get", "apt" }, exits = codes(100), says = { "^[EW]: Failed to fetch " }, after = { "^[EW]: " },
+    names = { "pnpm", "pnpx" }, exits = codes(1), stdout = true, says = { "^%W*ERR_PNPM_" },
+    after = { "^This error happened ", "^No authorization ", "^Try to log in ", "^or add the auth " },
   },
+  { names = { "uv", "uvx" }, exits = codes(1, 2), says = { "^  cause: " }, after = { "^  cause: " } },
+  { names = { "apt-get", "apt" }, exits = codes(100), says = { "^[EW]: Failed to fetch " }, after = { "^[EW]: " } },
   {
     names = { "go" }, exits = codes(1), says = { '^go: .-: Get "https?://', '^%S+%.go:%d+:%d+: .-: Get "https?://' },
     after = { "^go: ", "^%S+%.go:%d+:%d+: .-@v" },
