@@ -137,3 +137,9 @@ def is_installed(name):
     if shutil.which(TOOLS[name][0][0], path=PATH) is None:
         return False
     return name not in MODULES or subprocess.run(MODULES[name], capture_output=True, check=False).returncode == 0
+
+
+def is_debians(name):
+    """Whether the tool is installed as Debian has it, so that what it says is known."""
+    path = shutil.which(TOOLS[name][0][0], path=PATH)
+    return is_installed(name) and subprocess.run(["dpkg-query", "-S", os.path.realpath(path)], capture_output=True, check=False).returncode == 0
