@@ -1,8 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Build tool: lua5.4 bundle.lua OUT VERSION... -- ROOT... -- FILE...
--- Writes a C file with the bytecode of every module and the versions of the libraries that are linked in.
+-- Build tool: lua5.4 bundle.lua OUT VERSION... -- ROOT... -- FILE... -- DEFINITIONS...
+-- Writes a C file with the bytecode of every module and the versions of the libraries that are linked in. One module more,
+-- sba.repl.manual, is made of the words in those files and the definitions.
 
-local strip_names = dofile((arg[0]:gsub("bundle%.lua$", "strip_names.lua")))
+local function beside(name) return dofile((arg[0]:gsub("bundle%.lua$", name))) end
+local manual, strip_names = beside "manual.lua", beside "strip_names.lua"
 
 local function fail(...)
   io.stderr:write("bundle: ", string.format(...), "\n")
@@ -17,7 +19,7 @@ for i = 2, #arg do
     table.insert(groups[#groups], arg[i])
   end
 end
-local versions, roots, files = groups[1], groups[2], groups[3]
+local versions, roots, files, definitions = table.unpack(groups)
 
 --- The module name and chunk name of a file: "sba.steps.read_file", "@lua/sba/steps/read_file.lua".
 local function name_of(file)
@@ -31,10 +33,14 @@ local function name_of(file)
   fail("%s lies in none of the folders %s", file, table.concat(roots, ", "))
 end
 
-local function compile(file, chunk_name)
+local function read(file)
   local handle = assert(io.open(file, "rb"))
   local source = handle:read("a")
   handle:close()
+  return source
+end
+
+local function compile(source, file, chunk_name)
   local chunk, message = load(source, chunk_name, "t")
   if not chunk then fail("%s: %s", file, message) end
   return strip_names(string.dump(chunk))
@@ -45,8 +51,11 @@ for _, file in ipairs(files) do
   local name, chunk_name = name_of(file)
   if seen[name] then fail("module %s is in both %s and %s: rename one", name, seen[name], file) end
   seen[name] = file
-  modules[#modules + 1] = { name = name, path = chunk_name:sub(6), code = compile(file, chunk_name) }
+  modules[#modules + 1] = { name = name, path = chunk_name:sub(6), file = file, code = compile(read(file), file, chunk_name) }
 end
+modules[#modules + 1] = {
+  name = "sba.repl.manual", path = "sba/repl/manual.lua", code = compile(manual.source(modules, definitions), "the manual", "@manual"),
+}
 table.sort(modules, function(a, b) return a.name < b.name end)
 
 -- Bytecode is of one version, word size and byte order of Lua. A build for another machine must have the same.

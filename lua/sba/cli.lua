@@ -52,6 +52,7 @@ option               environment              default
 --log-format FORMAT  SBA_LOG_FORMAT           auto; json, text
                      CYNODE_ARTIFACTS_DIR     artifacts/ beside the result
                      SBA_EXECUTION_MODE       from the job
+                     SBA_LUA_HISTORY          none; file of the prompt's history
 
 exit: 0 success, 1 the job failed, 2 job or command line refused, 3 the result
 could not be written, 124 timeout, 143 SIGTERM, 130 SIGINT

@@ -1,19 +1,37 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What --lua offers beside the modules: a look at what the runner would make of a job file. Failures are raised in their words.
+-- What --lua offers beside the modules: a look at what the runner would make of a job file, and one step alone. Failures are
+-- raised, their messages with each mistake on a line.
 
 local catalogue = require "sba.catalogue"
 local context = require "sba.job.context"
+local entries = require "sba.result.entry"
+local failures = require "sba.result.failure"
 local file = require "native.file"
 local job = require "sba.job"
+local json = require "sba.util.json"
 local prompt = require "sba.run.agent.prompt"
+local schema = require "sba.util.schema"
 local todo = require "sba.run.todo"
+local workspace = require "native.workspace"
 
 local inspect = {}
 
 local LARGEST_JOB <const> = 64 * 1024 * 1024 -- bytes
+local MOST_OUTPUT <const> = 1024 * 1024 -- bytes, of a step that is tried
+
+--- The failure with each mistake on a line of its own.
+local function spread(failure)
+  if not failure.errors then return failure end
+  local lines = { "not valid:" }
+  for i, mistake in ipairs(failure.errors) do lines[i + 1] = "  " .. schema.line(mistake) end
+  if failure.errors.total > #failure.errors then
+    lines[#lines + 1] = ("  and %d more"):format(failure.errors.total - #failure.errors)
+  end
+  return { code = failure.code, message = table.concat(lines, "\n") }
+end
 
 local function must(value, failure)
-  if value == nil then error(failure.message, 0) end
+  if value == nil then error(spread(failure)) end
   return value
 end
 
@@ -36,6 +54,46 @@ function inspect.prompt(path)
   return table.concat({
     prompt.system(read, read.context), prompt.opening(read.context), prompt.status(read.constraints.max_runtime_seconds, list.items),
   }, "\n")
+end
+
+local function variables(environment)
+  local list = {}
+  for name, value in pairs(environment) do list[#list + 1] = name .. "=" .. value end
+  return list
+end
+
+--- The step as a job would have it: checked, aliases resolved, defaults filled; in a job of its own.
+local function job_of_step(type, arguments)
+  local given = {
+    protocol_version = "1.0", job_id = "prompt", task_id = "prompt", execution_mode = "direct_steps",
+    constraints = { max_runtime_seconds = 86400, max_output_bytes = MOST_OUTPUT },
+    steps = json.array { { type = type, arguments = arguments } },
+  }
+  local model = _G.type(arguments) == "table" and arguments.model
+  if model then given.inference = { allowed_models = json.array { model } } end
+  return must(job.parse(json.encode(given), catalogue, {}))
+end
+
+---Runs one step in the current folder, without a deadline.
+---@param type string
+---@param arguments? table as in a job
+---@param environment table<string, string>
+---@return table? result, table? entry nil and the whole entry of a step that failed; wrong arguments are raised
+function inspect.step(type, arguments, environment)
+  local read = job_of_step(type, arguments)
+  local step, module = read.steps[1], catalogue.get(type)
+  local run = { job = read, environment = environment, record = {}, log = { event = function() end } }
+  run.outside = require "sba.run.outside".new(run)
+  run.context = {
+    workspace = must(workspace.open(".")), max_output_bytes = MOST_OUTPUT, environment = variables(environment), agent = false,
+    ask = function(request) return require "sba.run.ask".new(run)(request) end,
+    call_tool = function(tool, values) return run.outside:call(tool, values) end,
+    tick = function() end,
+  }
+  local entry = entries.make(xpcall(module.run, failures.traced, step.arguments, run.context))
+  run.outside:close()
+  if entry.status == "success" then return entry.result end
+  return nil, entry
 end
 
 return inspect

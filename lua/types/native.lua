@@ -11,7 +11,7 @@
 ---@field errno? integer
 
 ------------------------------------------------------------------------------------------------------------------------
----@class native.bundle
+---@class native.bundle what is inside this program
 ---@field version string of cynode-sba
 ---@field libraries string "Lua 5.4.4, lua-cjson 2.1.0, ..."
 ---@field source "disk"|"embedded"
@@ -23,7 +23,7 @@ local bundle = {}
 function bundle.list(prefix) end
 
 ------------------------------------------------------------------------------------------------------------------------
----@class native.identity
+---@class native.identity who the runner is, and whom it becomes
 local identity = {}
 
 ---@return integer effective user id
@@ -38,7 +38,7 @@ function identity.pid() end
 function identity.become(user) end
 
 ------------------------------------------------------------------------------------------------------------------------
----@class native.interrupt
+---@class native.interrupt the deadline, the cancel flag and the clocks
 local interrupt = {}
 
 ---@return number seconds on the monotonic clock
@@ -68,6 +68,14 @@ function interrupt.signal() end
 ---@return true|nil, native.failure?
 function interrupt.sleep(seconds) end
 
+---From here on a person gives the orders one by one: SIGINT stops what is being done, not the program, and code that catches
+---its error gets no further.
+function interrupt.begin_session() end
+
+---Takes a SIGINT as answered, so that the session goes on. SIGTERM is not forgiven.
+---@return boolean whether there was one
+function interrupt.forgive() end
+
 ---The work is over: from here on nothing is cut short, so that the result can be written.
 function interrupt.lift() end
 
@@ -76,7 +84,7 @@ function interrupt.lift() end
 function interrupt.grant(seconds) end
 
 ------------------------------------------------------------------------------------------------------------------------
----@class native.process
+---@class native.process commands, and whatever they leave running
 local process = {}
 
 ---@class native.process.options
@@ -128,7 +136,7 @@ function process.usage() end
 function process.idle() end
 
 ------------------------------------------------------------------------------------------------------------------------
----@class native.workspace
+---@class native.workspace files of a folder that nothing leads out of
 local workspace = {}
 
 ---Opens a confined folder. Every path given to its methods is relative to it, or absolute below the path it was opened with; what
@@ -267,7 +275,7 @@ function transaction:chmod(path, mode) end
 function transaction:commit() end
 
 ------------------------------------------------------------------------------------------------------------------------
----@class native.patch
+---@class native.patch unified diffs, parsed and applied to bytes
 local patch = {}
 
 ---@class native.patch.file
@@ -325,7 +333,7 @@ function parsed:files() end
 function parsed:apply(index, bytes, into) end
 
 ------------------------------------------------------------------------------------------------------------------------
----@class native.search
+---@class native.search regular expressions over files
 local search = {}
 
 ---@param pattern string PCRE2, UTF-8
@@ -377,7 +385,7 @@ function secret.is_known() end
 function secret.redact(text) end
 
 ------------------------------------------------------------------------------------------------------------------------
----@class native.text
+---@class native.text bytes as UTF-8, base64, SHA-256
 local text = {}
 
 ---@class native.buffer bytes in memory that is used again and again; what fills it empties it first
@@ -414,7 +422,7 @@ function text.base64_encode(bytes) end
 function text.base64_decode(base64) end
 
 ------------------------------------------------------------------------------------------------------------------------
----@class native.json
+---@class native.json JSON as RFC 8259 has it; util.json is what to use
 ---@field null lightuserdata the same value as cjson.null
 ---@field array_metatable table marks a table as a JSON array, empty or not
 local json = {}
@@ -445,6 +453,29 @@ function json.count(bytes) end
 ---@param depth integer how many levels there may be, at most 200
 ---@return any value, native.json.mistake? mistake value is nil then
 function json.decode(bytes, depth) end
+
+------------------------------------------------------------------------------------------------------------------------
+---@class native.line_editor lines of a person at a terminal
+local line_editor = {}
+
+---Errors: not_a_terminal (stdin or stdout is none, or one that cannot move its cursor).
+---@param complete fun(line: string, cursor: integer): string?, string? gets a line and how many of its bytes are before the cursor; returns
+---what to insert there, or lines to show below
+---@return native.editor|nil, native.failure?
+function line_editor.open(complete) end
+
+---@class native.editor to be declared <close> or closed
+local editor = {}
+
+---Reads a line. nil alone is the end of the input (Ctrl-D). Errors: cancelled (Ctrl-C; see interrupt.forgive), timeout.
+---@param prompt string
+---@return string|nil, native.failure?
+function editor:read(prompt) end
+
+---Puts an entry at the end of the history, which holds the last 1000.
+---@param entry string
+function editor:remember(entry) end
+function editor:close() end
 
 ------------------------------------------------------------------------------------------------------------------------
 ---@class native.file files and streams of the runner itself, outside the workspace
@@ -507,7 +538,7 @@ function file.terminal_columns(fd) end
 function file.environment(secrets) end
 
 ------------------------------------------------------------------------------------------------------------------------
----@class native.http
+---@class native.http an HTTP/1.1 client
 local http = {}
 
 ---@class native.http.settings

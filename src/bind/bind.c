@@ -18,6 +18,7 @@ static const luaL_Reg modules[] = {
     {"native.identity", luaopen_native_identity},
     {"native.interrupt", luaopen_native_interrupt},
     {"native.json", luaopen_native_json},
+    {"native.line_editor", luaopen_native_line_editor},
     {"native.patch", luaopen_native_patch},
     {"native.process", luaopen_native_process},
     {"native.search", luaopen_native_search},

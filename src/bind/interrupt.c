@@ -85,6 +85,21 @@ static int f_sleep(lua_State *L)
     return 1;
 }
 
+// begin_session()
+static int f_begin_session(lua_State *L)
+{
+    (void)L;
+    interrupt_begin_session();
+    return 0;
+}
+
+// forgive() -> whether there was a SIGINT
+static int f_forgive(lua_State *L)
+{
+    lua_pushboolean(L, interrupt_forgive());
+    return 1;
+}
+
 static int f_lift(lua_State *L)
 {
     (void)L;
@@ -110,6 +125,8 @@ static const luaL_Reg functions[] = {
     {"reason", f_reason},
     {"signal", f_signal},
     {"sleep", f_sleep},
+    {"begin_session", f_begin_session},
+    {"forgive", f_forgive},
     {"lift", f_lift},
     {"grant", f_grant},
     {NULL, NULL},

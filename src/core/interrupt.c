@@ -14,16 +14,18 @@
 #include <time.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t cancel_signal, cancelled; // the first signal; whether one came that counts
+static volatile sig_atomic_t cancel_signal; // the first one, but SIGTERM goes before SIGINT
+static volatile sig_atomic_t cancelled;     // whether one came that counts
 static int64_t deadline = INT64_MAX;
 static bool lifted;
+static bool in_session;
 static int event_fd = -1;
 
 static void on_signal(int number)
 {
     int saved = errno;
     uint64_t one = 1;
-    if (!cancel_signal)
+    if (!cancel_signal || number == SIGTERM)
         cancel_signal = number;
     cancelled = 1;
     ssize_t ignored = write(event_fd, &one, sizeof one);
@@ -138,6 +140,34 @@ int interrupt_sleep(int64_t milliseconds, struct error *error)
         poll(&cancel, 1, interrupt_poll_timeout(left));
     }
     return interrupt_check(error);
+}
+
+void interrupt_begin_session(void)
+{
+    in_session = true;
+}
+
+bool interrupt_in_session(void)
+{
+    return in_session;
+}
+
+bool interrupt_forgive(void)
+{
+    sigset_t cancels, before;
+    sigemptyset(&cancels);
+    sigaddset(&cancels, SIGINT);
+    sigaddset(&cancels, SIGTERM);
+    sigprocmask(SIG_BLOCK, &cancels, &before);
+    bool forgiven = cancel_signal == SIGINT;
+    if (forgiven) {
+        uint64_t count;
+        ssize_t ignored = read(event_fd, &count, sizeof count);
+        (void)ignored;
+        cancel_signal = cancelled = 0;
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return forgiven;
 }
 
 void interrupt_lift(void)

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum interrupt_reason { INTERRUPT_NONE, INTERRUPT_TIMEOUT, INTERRUPT_CANCELLED };
@@ -41,11 +42,11 @@ int interrupt_check(struct error *error);
 const char *interrupt_code(enum interrupt_reason reason);
 const char *interrupt_message(enum interrupt_reason reason);
 
-// The signal that cancelled, or 0.
+// The signal that cancelled, or 0; SIGTERM where both came.
 int interrupt_signal(void);
 
-// A descriptor that polls readable from the first cancel on (not drained, so every waiter sees it). Never close it.
-// -1 after interrupt_lift, which poll(2) ignores.
+// A descriptor that polls readable from the first cancel on (drained by interrupt_forgive only, so every waiter sees
+// it). Never close it. -1 after interrupt_lift, which poll(2) ignores.
 int interrupt_fd(void);
 
 // What to give poll(2) as timeout: the wished milliseconds (negative: no wish) or what is left to the deadline,
@@ -54,6 +55,13 @@ int interrupt_poll_timeout(int64_t wished);
 
 // Waits that many milliseconds. 0, or -1 and *error filled as by interrupt_check where work must stop before.
 int interrupt_sleep(int64_t milliseconds, struct error *error);
+
+// From here on a person gives the orders one by one: SIGINT stops what is being done, not the program.
+void interrupt_begin_session(void);
+bool interrupt_in_session(void);
+
+// Takes a SIGINT as answered, so that the session goes on. Whether there was one; SIGTERM is not forgiven.
+bool interrupt_forgive(void);
 
 // The work is over, for whatever reason: from here on nothing is cut short, so that the result can be written.
 void interrupt_lift(void);

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line from outside: modes, usage errors, environment, scripts and the prompt."""
+"""The command line from outside: modes, usage errors, environment, and scripts."""
 import json
 import os
 import signal
 import subprocess
 import time
+import unittest
 
 import jsonschema
 
@@ -140,15 +141,71 @@ class LuaTest(SandboxCase):
         process.communicate(timeout=30)
         self.assertEqual(process.returncode, 143)
 
-    def test_the_prompt(self):
-        lines = ["1 + 1", "= 'a', nil", "x = 5", "for i = 1, 2 do", "print(i * x)", "end", "error 'oh no'", "x +", "1", "]]", "x"]
-        done = self.run_sba("--lua", stdin="\n".join(lines).encode())
+    def test_a_script_on_stdin(self):
+        lines = b"local function twice(x)\n  return 2 * x\nend\nprint(twice(21), arg[0], ...)\n"
+        for arguments, more in (((), b"-"), (("-", "one"), b"-\tone")):
+            done = self.run_sba("--lua", *arguments, stdin=lines)
+            self.assertEqual((done.returncode, done.stdout), (0, b"42\t" + more + b"\n"))
+        done = self.run_sba("--lua", stdin=b"print 'begun'\nerror 'oh no'")
+        self.assertEqual((done.returncode, done.stdout), (1, b"begun\n"))
+        self.assertIn(b"stdin:2: oh no\nstack traceback:", done.stderr)
+        done = self.run_sba("--lua", stdin=b"x +")
+        self.assertEqual((done.returncode, done.stdout), (1, b""))
+        self.assertIn(b"stdin:1: syntax error", done.stderr)
+
+    def test_a_script_that_names_its_interpreter(self):
+        path = self.put("script.lua", f"#!{sba.BINARY} --lua\nprint(arg[0], ...)", mode=0o755)
+        done = subprocess.run([path, "a b"], stdout=subprocess.PIPE, timeout=60)
+        self.assertEqual((done.returncode, done.stdout.decode()), (0, f"{path}\ta b\n"))
+
+    def test_what_is_no_script_is_said(self):
+        for arguments, words in ((("-e",), b"-e wants code"), (("-x", "1"), b"does not know -x"), (("none.lua",), b"none.lua")):
+            done = self.run_sba("--lua", *arguments)
+            self.assertEqual((done.returncode, done.stdout), (1, b""))
+            self.assertIn(words, done.stderr)
+        self.put("code", b"\x1bLua")
+        done = self.run_sba("--lua", str(self.workspace / "code"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"attempt to load a binary chunk", done.stderr)
+
+    def test_modules_are_the_programs_own_alone(self):
+        self.put("mine.lua", "print 'from the folder'")
+        self.put("cjson.lua", "print 'from the folder'")
+        self.put("sba/job/init.lua", "print 'from the folder'")
+        variables = {name: "./?.lua;./?/init.lua" for name in ("LUA_PATH", "LUA_PATH_5_4", "LUA_CPATH")}
+        code = "require 'cjson' require 'sba.job' print(pcall(require, 'mine'))"
+        done = subprocess.run([sba.BINARY, "--lua", "-e", code], cwd=self.workspace, stdout=subprocess.PIPE, timeout=60,
+                              env={**variables, "LUA_INIT": "print 'from the environment'"})
         self.assertEqual(done.returncode, 0)
-        out = done.stdout.decode()
-        for words in ("> 2\n", "> a\tnil\n", ">> 5\n10\n", "> 5\n"):
-            self.assertIn(words, out)
-        self.assertIn(b"oh no", done.stderr)
-        self.assertIn(b"syntax error", done.stderr)
+        self.assertIn(b"no bundled module 'mine'", done.stdout)
+        self.assertNotIn(b"from the", done.stdout)
+
+    def test_everything_is_at_hand(self):
+        self.put("a.txt", "alpha")
+        code = """
+          local read = step('read_file', { path = 'a.txt' })
+          print(read.content, native.text.sha256 '', sba.util.json.encode(sba.util.json.array {}))
+          print(pcall(step, 'read_file', {}))
+          io.stdout:write(help and '' or 'no help')"""
+        done = subprocess.run([sba.BINARY, "--lua", "-e", code], cwd=self.workspace, stdout=subprocess.PIPE, timeout=60)
+        self.assertEqual(done.returncode, 0)
+        self.assertTrue(done.stdout.startswith(b"alpha\te3b0c442"), done.stdout)
+        self.assertIn(b"\t[]\nfalse\ttable", done.stdout)
+
+    def test_what_a_step_left_running_ends_with_the_script(self):
+        code = "local s = step('run_command', { shell = 'sleep 3600 >/dev/null & echo $!' }) print(s.stdout)"
+        done = subprocess.run([sba.BINARY, "--lua", "-e", code], cwd=self.workspace, stdout=subprocess.PIPE, timeout=60)
+        self.assertRaises(ProcessLookupError, os.kill, int(done.stdout), 0)
+
+    @unittest.skipIf(os.geteuid() != 0, "wants root")
+    def test_the_user_that_was_named(self):
+        done = subprocess.run([sba.BINARY, "--user", "54321", "--lua", "-e", "print(native.identity.uid())"], stdout=subprocess.PIPE,
+                              timeout=60)
+        self.assertEqual(done.stdout, b"54321\n")
+        done = subprocess.run([sba.BINARY, "--user", "no-such-user", "--lua", "-e", "print(1)"], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=60)
+        self.assertEqual((done.returncode, done.stdout), (2, b""))
+        self.assertIn(b"no-such-user", done.stderr)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Asks each library in the prefix of vendor/build who it is, and prints it in the form of its file versions.
 #include <curl/curl.h>
+#include <curses.h>
+#include <histedit.h>
 #include <lauxlib.h>
 #include <lua.h>
 #include <openssl/crypto.h>
@@ -32,6 +34,9 @@ int main(void)
     printf("OpenSSL %s\n", OpenSSL_version(OPENSSL_VERSION_STRING));
     printf("libcurl %s\n", curl_version_info(CURLVERSION_NOW)->version);
     printf("PCRE2 %.*s\n", (int)strcspn(pcre2, " "), pcre2);
+    printf("%.11s\n", curses_version());    // "ncurses 6.4.20221231"
+    if (el_init("", stdin, stdout, stderr)) // which cannot be asked: the version is that of the source it was made from
+        printf("libedit 3.1\n");
     lua_close(L);
     return 0;
 }

@@ -46,6 +46,30 @@ function printable.replace(utf8_text, form)
   return (utf8_text:gsub("[\0-\8\11-\31\127]", named):gsub("[\xc2-\xf4][\x80-\xbf]+", named))
 end
 
+local escapes = { ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t", ['"'] = '\\"', ["\\"] = "\\\\" }
+
+local function escaped(character)
+  return escapes[character] or shown(character)
+end
+
+--- A string as Lua's source has it, in quotes; UTF-8 stands as it is. Past limit bytes it is cut, and says so.
+---@param bytes string
+---@param limit integer
+---@return string
+function printable.quoted(bytes, limit)
+  local kept = #bytes > limit and text.cut(bytes, limit) or bytes
+  local parts, at = {}, 1
+  while at <= #kept do
+    local _, bad = utf8.len(kept, at)
+    local good = kept:sub(at, bad and bad - 1 or #kept)
+    parts[#parts + 1] = good:gsub(utf8.charpattern, escaped)
+    if bad then parts[#parts + 1] = ("\\x%02x"):format(kept:byte(bad)) end
+    at = at + #good + (bad and 1 or 0)
+  end
+  local more = #bytes > #kept and (" ... %d bytes more"):format(#bytes - #kept) or ""
+  return '"' .. table.concat(parts) .. '"' .. more
+end
+
 local function is_wide(code)
   if code < wide[1][1] then return false end
   for _, range in ipairs(wide) do

@@ -1,0 +1,134 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What may follow at the prompt: globals, fields, methods, and names of modules in require "". Nothing of a value is run.
+
+local file = require "native.file"
+local names = require "sba.repl.names"
+local namespace = require "sba.repl.namespace"
+
+local MOST_SHOWN <const> = 200
+
+local keywords = {
+  "and", "break", "do", "else", "elseif", "end", "false", "for", "function", "goto", "if", "in", "local", "nil", "not", "or", "repeat",
+  "return", "then", "true", "until", "while",
+}
+
+--- The table that a value's missing fields are looked up in, or nil.
+local function fallback(value)
+  local metatable = debug.getmetatable(value)
+  local index = type(metatable) == "table" and rawget(metatable, "__index")
+  return type(index) == "table" and index or nil
+end
+
+local function field(value, key)
+  for _ = 1, 10 do
+    if namespace.prefix(value) then return value[key] end
+    local found = type(value) == "table" and rawget(value, key)
+    if found then return found end
+    value = fallback(value)
+    if not value then return nil end
+  end
+end
+
+--- The value that a path names from the globals on: "native.workspace", "w". Nil where a part of it does not exist.
+local function value_at(globals, path)
+  local value = globals
+  for key in path:gmatch("[^.:]+") do
+    value = field(value, key)
+    if value == nil then return nil end
+  end
+  return value
+end
+
+--- Calls add(name, value) for all fields of a value, inherited ones too.
+local function each_field(value, add)
+  if namespace.prefix(value) then
+    for _, name in ipairs(namespace.names(value)) do add(name) end
+    return
+  end
+  for _ = 1, 10 do
+    for key, content in next, type(value) == "table" and value or {} do
+      if type(key) == "string" and key:find("^[%a_][%w_]*$") then add(key, content) end
+    end
+    value = fallback(value)
+    if not value then return end
+  end
+end
+
+--- Names that begin so, in byte order, each once.
+local function matching(partial, offer)
+  local list, seen = {}, {}
+  offer(function(name)
+    if name:sub(1, #partial) ~= partial or seen[name] then return end
+    if partial == "" and name:sub(1, 2) == "__" then return end
+    seen[name] = true
+    list[#list + 1] = name
+  end)
+  table.sort(list)
+  return list
+end
+
+local function of_path(globals, path)
+  local owner, separator, partial = path:match("^(.-)([.:]?)([%w_]*)$")
+  if separator == "" then
+    return partial, matching(partial, function(add)
+      each_field(globals, add)
+      for _, word in ipairs(keywords) do add(word) end
+    end)
+  end
+  local value = value_at(globals, owner)
+  return partial, matching(partial, function(add)
+    if value == nil then return end
+    each_field(value, function(name, content)
+      if separator == "." or content == nil or type(content) == "function" then add(name) end
+    end)
+  end)
+end
+
+local function of_module(partial)
+  return partial, matching(partial, function(add)
+    for _, name in ipairs(names.modules()) do add(name) end
+  end)
+end
+
+local function common_beginning(list)
+  local first, last = list[1], list[#list] -- in byte order these two differ the earliest
+  local size = 0
+  while size < #first and first:byte(size + 1) == last:byte(size + 1) do size = size + 1 end
+  return first:sub(1, size)
+end
+
+--- The list in columns as ls has it, down and then across.
+local function in_columns(list)
+  local widest, shown = 0, math.min(#list, MOST_SHOWN)
+  for i = 1, shown do widest = math.max(widest, #list[i]) end
+  local columns = math.max(1, (file.terminal_columns(1) or 80) // (widest + 2))
+  local rows, lines = (shown + columns - 1) // columns, {}
+  for row = 1, rows do
+    local line = {}
+    for i = row, shown, rows do line[#line + 1] = ("%-" .. widest .. "s"):format(list[i]) end
+    lines[row] = table.concat(line, "  "):gsub(" +$", "")
+  end
+  if shown < #list then lines[#lines + 1] = ("and %d more"):format(#list - shown) end
+  return table.concat(lines, "\n")
+end
+
+local function complete(globals, line, cursor)
+  local before = line:sub(1, cursor)
+  if not before:find("%S") then return "  " end
+  local quoted = before:match("%f[%w_]require%s*%(?%s*[\"']([%w_.]*)$") or before:match("%f[%w_]help%s*%(?%s*[\"']([%w_.]*)$")
+  local path = before:match("[%a_][%w_.:]*$")
+  if not quoted and not path then return nil end
+  local partial, list
+  if quoted then partial, list = of_module(quoted) else partial, list = of_path(globals, path) end
+  if #list == 0 then return nil end
+  local beginning = common_beginning(list):sub(#partial + 1)
+  if beginning ~= "" then return beginning end
+  return nil, #list > 1 and in_columns(list) or nil
+end
+
+---What fits at the cursor of a line, as native.line_editor asks.
+---@param globals table
+---@return fun(line: string, cursor: integer): string?, string?
+return function(globals)
+  return function(line, cursor) return complete(globals, line, cursor) end
+end

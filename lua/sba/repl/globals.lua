@@ -1,0 +1,54 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What scripts and the prompt of --lua find beside Lua's own globals.
+
+local namespace = require "sba.repl.namespace"
+
+local globals = {}
+
+local GRACE <const> = 2 -- seconds
+local environment
+local tried = false -- whether a step was run
+
+---A job file, checked, with its context. Its mistakes are raised, each on a line.
+---@param file string
+---@return sba.job
+function globals.job(file)
+  return require "sba.inspect".job(file)
+end
+
+---What a model is told at the beginning of a job: the system text, the task, and what comes last in every request.
+---@param file string of the job
+---@return string
+function globals.prompt(file)
+  return require "sba.inspect".prompt(file)
+end
+
+---Runs one step in the current folder: step("write_file", { path = "a", content = "b" }). help "steps" lists the types.
+---@param type string
+---@param arguments? table as in a job
+---@return table? result, table? entry nil and the whole entry of a step that failed; wrong arguments are raised
+function globals.step(type, arguments)
+  tried = true
+  return require "sba.inspect".step(type, arguments, environment)
+end
+
+---Says what is known of a module, function, handle or step type, by itself or by its name; of nothing: what there is.
+---@param thing? any
+function globals.help(...)
+  return require "sba.repl.help".print(...)
+end
+
+---Ends what steps have left running, as the end of a job does.
+function globals.finish()
+  if tried then require "native.process".finish(GRACE) end
+end
+
+---Sets job, prompt, step, help, native and sba.
+---@param variables table<string, string> the environment, for steps
+function globals.install(variables)
+  environment = variables
+  for _, name in ipairs { "job", "prompt", "step", "help" } do _G[name] = globals[name] end
+  _G.native, _G.sba = namespace.new "native", namespace.new "sba"
+end
+
+return globals

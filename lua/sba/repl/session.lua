@@ -1,0 +1,101 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The prompt of --lua: reads a chunk, runs it, shows what it returns or why it failed, and goes on until Ctrl-D.
+
+local bundle = require "native.bundle"
+local chunk = require "sba.repl.chunk"
+local exit = require "sba.util.exit"
+local file = require "native.file"
+local interrupt = require "native.interrupt"
+local show = require "sba.repl.show"
+
+local session = {}
+
+local stdout, stderr = io.stdout, io.stderr
+
+-- The globals of what is typed: Lua's own, and those that it sets. So `type = 1` breaks nothing but what is typed.
+local globals = setmetatable({}, { __index = _G })
+globals._G = globals
+
+local FIRST <const>, MORE <const> = "> ", ">> "
+
+local function complain(message)
+  stdout:flush()
+  stderr:write(message, "\n")
+end
+
+local function columns()
+  return file.terminal_columns(1) or 80
+end
+
+--- A traceback without the frames of the prompt itself.
+local function traceback()
+  local text = debug.traceback("", 3):gsub("\n\t%[C%]: in function 'xpcall'.*", "")
+  return text
+end
+
+--- The message handler of what is run. After Ctrl-C the rest of the session must find nothing of it. A failure of the world is
+--- no mistake in the code, and needs no traceback.
+local function explain(problem)
+  if interrupt.forgive() then return "interrupted" .. traceback() end
+  if type(problem) == "table" and type(problem.message) == "string" then
+    return ("%s: %s"):format(problem.code or "error", problem.message)
+  end
+  return (type(problem) == "string" and problem or show.value(problem, columns())) .. traceback()
+end
+
+local function show_results(results)
+  if results.n == 1 then return end
+  globals._ = results[2]
+  results.n = results.n - 1
+  table.move(results, 2, results.n + 1, 1)
+  stdout:write(show.values(results, columns()), "\n")
+end
+
+local function evaluate(made)
+  local results = table.pack(xpcall(made, explain))
+  if not results[1] then return complain(results[2]) end
+  local ok, problem = xpcall(show_results, explain, results)
+  if not ok then complain(problem) end
+end
+
+--- Reads lines until they are a chunk, or cannot become one. Nil where the session ends.
+---@return function|false|nil
+local function read_chunk(reader)
+  local source
+  while true do
+    stdout:flush()
+    local line, failure = reader:read(source and MORE or FIRST)
+    if not line then
+      if failure and interrupt.forgive() then return false end
+      if failure and failure.code ~= "cancelled" then complain(failure.message) end
+      return nil
+    end
+    source = source and source .. "\n" .. line or line
+    local made, message, unfinished = chunk.compile(source, globals)
+    if made or not unfinished then
+      if source:find("%S") then reader:remember(source) end
+      if not made then complain(message) end
+      return made or false
+    end
+  end
+end
+
+---The prompt.
+---@param environment table<string, string> SBA_LUA_HISTORY names the file of its history
+---@return integer status
+function session.run(environment)
+  interrupt.begin_session()
+  stdout:write(("cynode-sba %s, %s; help() says what is at hand, Ctrl-D ends\n"):format(bundle.version, _VERSION))
+  local complete = require "sba.repl.complete" (globals)
+  local reader = require "sba.repl.input".open(complete, environment.SBA_LUA_HISTORY, complain)
+  while true do
+    local made = read_chunk(reader)
+    if made == nil then break end
+    if made then evaluate(made) end
+    interrupt.forgive()
+  end
+  stdout:write("\n")
+  return exit.signalled() or exit.OK
+end
+
+return session

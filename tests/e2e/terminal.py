@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program on a terminal (tmux): keys go in, and a test waits for what the screen shows."""
+import itertools
+import os
+import shlex
+import subprocess
+import time
+
+PATIENCE = 60  # seconds; only what hangs meets it
+_numbers = itertools.count()
+
+
+class Terminal:
+    """Runs argv with nothing but these variables; the shell prints "status N" when it has ended."""
+
+    def __init__(self, argv, env=None, columns=80, rows=24, directory="/"):
+        self.socket = f"sba-{os.getpid()}-{next(_numbers)}"
+        variables = {"PATH": os.environ["PATH"], **(env or {})}
+        words = ["env", "-i", *(f"{name}={value}" for name, value in variables.items()), *argv]
+        script = f"trap : INT; {shlex.join(words)}; echo status $?; exec sleep {PATIENCE * 5}"
+        self.tmux("-f", "/dev/null", "new-session", "-d", "-c", directory, "-x", str(columns), "-y", str(rows), "sh", "-c", script)
+
+    def tmux(self, *arguments):
+        return subprocess.run(["tmux", "-u", "-L", self.socket, *arguments], check=True, timeout=PATIENCE, text=True,
+                              env={"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8"}, stdout=subprocess.PIPE).stdout
+
+    def close(self):
+        self.tmux("kill-server")
+
+    def type(self, text):
+        self.tmux("send-keys", "-l", "--", text)
+
+    def press(self, *keys):
+        """Keys by tmux's names: Enter, Left, C-c, ..."""
+        self.tmux("send-keys", *keys)
+
+    def resize(self, columns, rows):
+        self.tmux("resize-window", "-x", str(columns), "-y", str(rows))
+
+    def screen(self):
+        """The lines that are shown, without blanks at their ends and without empty ones below."""
+        return "\n".join(line.rstrip() for line in self.tmux("capture-pane", "-p").split("\n")).rstrip("\n")
+
+    def wait(self, fits, what):
+        """Waits until fits(screen); returns the screen. what: for the message of a test that waited in vain."""
+        end = time.monotonic() + PATIENCE
+        while not fits(screen := self.screen()):
+            if time.monotonic() > end:
+                raise AssertionError(f"the screen never showed {what}:\n{screen}")
+            time.sleep(0.02)
+        return screen
+
+    def wait_for(self, text):
+        return self.wait(lambda screen: text in screen, repr(text))
+
+    def wait_for_end(self, *lines):
+        """Waits until these are the last lines on the screen, the last one without the blanks at its end."""
+        text = "\n".join(lines)
+        return self.wait(lambda screen: ("\n" + screen).endswith("\n" + text), f"{text!r} at its end")
+
+    def children(self):
+        """The ids of the processes that the shell runs."""
+        shell = self.tmux("display-message", "-p", "#{pane_pid}").strip()
+        return [int(word) for word in subprocess.run(["pgrep", "-P", shell], text=True, stdout=subprocess.PIPE).stdout.split()]

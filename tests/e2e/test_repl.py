@@ -1,0 +1,364 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The prompt of --lua, as a person at a terminal has it."""
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import unittest
+
+import sba
+from terminal import Terminal
+
+
+class PromptCase(sba.SandboxCase):
+    def start(self, *, term="xterm-256color", argv=None, env=None, **options):
+        variables = {**({} if term is None else {"TERM": term}), **(env or {})}
+        terminal = Terminal(argv or [sba.BINARY, "--lua"], variables, directory=str(self.workspace), **options)
+        self.addCleanup(terminal.close)
+        terminal.wait_for("help() says what is at hand")
+        terminal.wait_for_end(">")
+        return terminal
+
+    @staticmethod
+    def run_line(terminal, line, *shown):
+        """Types a line at an empty prompt, and waits for what it prints, up to the next prompt."""
+        terminal.type(line)
+        terminal.wait_for_end("> " + line)
+        terminal.press("Enter")
+        return terminal.wait_for_end("> " + line, *shown, ">")
+
+
+class EditingTest(PromptCase):
+    def test_a_line_can_be_edited(self):
+        terminal = self.start()
+        terminal.type("x = 'ac'")
+        terminal.press("Left", "Left")
+        terminal.type("b")
+        terminal.press("Home", "DC")
+        terminal.type("y")
+        terminal.press("End")
+        terminal.type(" .. 'dez'")
+        terminal.press("Left", "BSpace", "End")
+        terminal.wait_for_end("> y = 'abc' .. 'de'")
+        terminal.press("Enter")
+        self.run_line(terminal, "y", '"abcde"')
+
+    def test_words_can_be_deleted_and_jumped_over(self):
+        terminal = self.start()
+        terminal.type("one two three")
+        terminal.press("C-w")
+        terminal.wait_for_end("> one two")
+        terminal.press("C-Left", "C-k")
+        terminal.wait_for_end("> one")
+
+    def test_history_goes_up_and_down_and_can_be_searched(self):
+        terminal = self.start()
+        for number in (11, 22, 33):
+            self.run_line(terminal, str(number), str(number))
+        terminal.press("Up", "Up", "Up", "Down")
+        terminal.wait_for_end("> 22")
+        terminal.press("Enter")
+        terminal.wait_for_end("> 22", "22", ">")
+        terminal.press("C-r")
+        terminal.type("11")
+        terminal.press("Enter")
+        terminal.wait_for_end("11", ">")
+
+    def test_a_chunk_of_several_lines_is_one_entry_of_the_history(self):
+        terminal = self.start()
+        for line, prompt in (("for i = 1, 2 do", ">"), ("print(i * 10)", ">>"), ("end", ">>")):
+            terminal.type(line)
+            terminal.wait_for_end(f"{prompt} {line}")
+            terminal.press("Enter")
+        terminal.wait_for_end(">> end", "10", "20", ">")
+        terminal.press("Up")
+        terminal.wait_for_end("> for i = 1, 2 do", "print(i * 10)", "end")
+        terminal.press("Enter")
+        terminal.wait_for_end("end", "10", "20", ">")
+
+    def test_unfinished_expressions_and_strings_go_on(self):
+        terminal = self.start()
+        for lines, shown in ((("{ 1,", "2 }"), "{ 1, 2 }"), (("[[a", "b]]"), '"a\\nb"'), (("1 +", "2"), "3")):
+            terminal.type(lines[0])
+            terminal.press("Enter")
+            terminal.wait_for_end("> " + lines[0], ">>")
+            terminal.type(lines[1])
+            terminal.press("Enter")
+            terminal.wait_for_end(">> " + lines[1], shown, ">")
+
+    def test_wide_characters(self):
+        terminal = self.start()
+        terminal.type("s = '日本語é✓'")
+        terminal.press("Left", "BSpace", "BSpace", "Left")
+        terminal.wait_for_end("> s = '日本語'")
+        terminal.type("x")
+        terminal.press("Enter")
+        terminal.wait_for_end("> s = '日本x語'", ">")
+        self.run_line(terminal, "s, #s", '"日本x語", 10')
+
+    def test_a_line_longer_than_the_terminal(self):
+        terminal = self.start(columns=70)
+        text = "s = '" + "abcdefghij" * 17 + "'"
+        terminal.type(text)
+        terminal.press("Home")
+        terminal.type("t, ")
+        terminal.press("End", "BSpace", "BSpace")
+        terminal.type("'")
+        whole = "> t, " + text[:-2] + "'"
+        terminal.wait_for_end(*[whole[at:at + 70] for at in range(0, len(whole), 70)])
+        terminal.press("Home", "DC", "DC", "DC", "Enter")
+        terminal.wait_for_end(">")
+        self.run_line(terminal, "#s", "169")
+
+    def test_resize(self):
+        terminal = self.start(columns=100)
+        text = "s = '" + "abcdefghij" * 5
+        terminal.type(text)
+        terminal.wait_for_end("> " + text)
+        terminal.resize(30, 24)
+        whole = "> " + text
+        terminal.wait_for_end(*[whole[at:at + 30] for at in range(0, len(whole), 30)])
+        self.assertEqual(terminal.screen().count("s = '"), 1)
+        terminal.type("'")
+        terminal.press("Home", "Right", "End")
+        whole += "'"
+        terminal.wait_for_end(*[whole[at:at + 30] for at in range(0, len(whole), 30)])
+        terminal.resize(100, 24)
+        terminal.wait_for_end(whole)
+        terminal.press("Enter")
+        terminal.wait_for_end(whole, ">")
+        self.run_line(terminal, "#s", "50")
+
+    @unittest.skipUnless(shutil.which("bash"), "no bash")
+    def test_stopped_and_continued(self):
+        terminal = self.start(argv=["bash", "--norc", "-i", "-c", f"set -m; {sba.BINARY} --lua; fg"])
+        terminal.type("20 +")
+        terminal.wait_for_end("> 20 +")
+        terminal.press("C-z")  # the next command of the shell continues it
+        terminal.wait(lambda screen: screen.count("> 20 +") == 2, "the line again")
+        terminal.type(" 3")
+        terminal.press("Enter")
+        terminal.wait_for_end("> 20 + 3", "23", ">")
+
+
+class CompletionTest(PromptCase):
+    def complete(self, terminal, typed, completed, *shown):
+        terminal.type(typed)
+        terminal.wait_for_end("> " + typed)
+        terminal.press("Tab")
+        terminal.wait_for_end(*shown, "> " + completed)
+        terminal.press("C-c")
+        terminal.wait_for_end(f"> {completed}^C", ">")
+
+    def test_names_of_all_kinds(self):
+        terminal = self.start()
+        self.run_line(terminal, "folder = native.workspace.open '.'")
+        self.run_line(terminal, "thing = { first_field = { nested_one = 1 } }")
+        for typed, completed in (("fold", "folder"), ("x = thing.fi", "x = thing.first_field"),
+                                 ("thing.first_field.ne", "thing.first_field.nested_one"),
+                                 ("native.pro", "native.process"), ("sba.util.js", "sba.util.json"),
+                                 ("native.process.ru", "native.process.run"), ("folder:transa", "folder:transaction"),
+                                 ("string.form", "string.format"), ("s:nothing", "s:nothing"), ("retu", "return"),
+                                 ('require "native.wor', 'require "native.workspace'), ("require('sba.util.js", "require('sba.util.json")):
+            self.complete(terminal, typed, completed)
+
+    def test_several_are_shown(self):
+        terminal = self.start()
+        self.run_line(terminal, "folder = native.workspace.open '.'")
+        self.complete(terminal, "folder:re", "folder:re", "> folder:re", "read      relative")
+
+    def test_nothing_is_run(self):
+        terminal = self.start()
+        self.run_line(terminal, "t = setmetatable({}, { __index = function() ran = true end })")
+        self.complete(terminal, "t.field.x", "t.field.x")
+        self.run_line(terminal, "ran", "nil")
+
+    def test_tab_at_the_beginning_indents(self):
+        terminal = self.start()
+        terminal.press("Tab")
+        terminal.type("7")
+        terminal.wait_for_end(">   7")
+
+
+class SessionTest(PromptCase):
+    def test_control_c_stops_what_runs_and_no_more(self):
+        terminal = self.start()
+        for code in ("while true do end", "while true do pcall(function() while true do end end) end",
+                     "coroutine.wrap(function() while true do end end)()", "repeat until select(2, native.interrupt.sleep(3600)) and false",
+                     "native.process.run{argv={'sleep','3600'},env={'PATH=/bin'},directory=native.workspace.open('.'):directory('.'),"
+                     "output_limit=9,on_output_limit='kill'} while true do end"):
+            terminal.type(f"io.write('on\\n') {code}")
+            terminal.press("Enter")
+            terminal.wait(lambda screen: "\non" in screen, "that it runs")
+            terminal.press("C-c")
+            terminal.wait(lambda screen: "interrupted" in screen and screen.endswith("\n>"), "that it was stopped")
+            terminal.type("x = io.write('\\27[H\\27[2J')")  # an empty screen for the next
+            terminal.press("Enter")
+            terminal.wait(lambda screen: screen == ">", "an empty screen")
+        self.run_line(terminal, "1 + 1", "2")
+
+    def test_control_c_drops_a_line_and_a_half_typed_chunk(self):
+        terminal = self.start()
+        terminal.type("abc")
+        terminal.press("Left", "C-c")
+        terminal.wait_for_end("> abc^C", ">")
+        terminal.type("for i = 1, 2 do")
+        terminal.press("Enter")
+        terminal.wait_for_end(">>")
+        terminal.press("C-c")
+        terminal.wait_for_end(">> ^C", ">")
+        self.run_line(terminal, "2 + 2", "4")
+
+    def test_control_d_ends_it(self):
+        terminal = self.start()
+        terminal.press("C-d")
+        terminal.wait_for_end("status 0")
+
+    def test_exit_status_is_that_of_os_exit(self):
+        terminal = self.start()
+        terminal.type("os.exit(7)")
+        terminal.press("Enter")
+        terminal.wait_for_end("status 7")
+
+    def test_sigterm_ends_it_and_leaves_the_terminal_in_order(self):
+        terminal = self.start(argv=["sh", "-c", f"{sba.BINARY} --lua; echo status $?; stty -a"])
+        terminal.type("half a line")
+        terminal.wait_for_end("> half a line")
+        shell = terminal.children()[0]
+        program = int(subprocess.run(["pgrep", "-P", str(shell)], text=True, stdout=subprocess.PIPE).stdout.split()[0])
+        os.kill(program, signal.SIGTERM)
+        screen = terminal.wait(lambda screen: "status 143" in screen and "icrnl" in screen, "the state of the terminal")
+        for flag in (" icanon", " echo ", " icrnl", " opost", " isig"):
+            self.assertIn(flag, screen.replace("\n", " "))
+
+    def test_errors_are_told_and_do_not_end_it(self):
+        terminal = self.start()
+        terminal.type("local function f() error('oh no') end f()")
+        terminal.press("Enter")
+        screen = terminal.wait(lambda screen: screen.endswith("in main chunk\n>"), "a traceback")
+        self.assertIn("\nstdin:1: oh no\nstack traceback:\n", screen)
+        self.assertNotIn("sba/repl", screen)
+        self.assertNotIn("xpcall", screen)
+        self.run_line(terminal, "x x", "stdin:1: syntax error near 'x'")
+        self.run_line(terminal, "error { code = 'not_found', message = 'no such thing' }", "not_found: no such thing")
+        self.run_line(terminal, "1", "1")
+
+    def test_what_is_set_breaks_nothing(self):
+        terminal = self.start()
+        self.run_line(terminal, "type, next, print, io, string, table, debug = 1, 2, 3, 4, 5, 6, 7")
+        self.run_line(terminal, "_G.load, pairs, tostring, select = 10, 8, 9, 0")
+        self.run_line(terminal, "stepper = function() return type end")
+        self.run_line(terminal, "stepper(), { _G.type, load }", "1, { 1, 10 }")
+        terminal.type("stepp")
+        terminal.press("Tab")
+        terminal.wait_for_end("> stepper")
+        terminal.press("C-c")
+        terminal.wait_for_end("> stepper^C", ">")
+        self.run_line(terminal, "error { code = 'not_found', message = 'no such thing' }", "not_found: no such thing")
+
+    def test_results_are_shown_safely(self):
+        terminal = self.start()
+        self.run_line(terminal, "'\\27[2J\\7', nil, native.text.buffer()", '"\\x1b[2J\\x07", nil, <native.buffer>')
+        self.run_line(terminal, "_", '"\\x1b[2J\\x07"')
+
+    def test_help(self):
+        terminal = self.start(rows=60)
+        terminal.type("help()")
+        terminal.press("Enter")
+        terminal.wait_for("native.workspace  files of a folder that nothing leads out of\n>")
+        terminal.type("help(native.process.run)")
+        terminal.press("Enter")
+        terminal.wait_for("native.process.run(options)\nRuns one command")
+        self.run_line(terminal, 'help "native.proces"', 'nothing is known of "native.proces"; did you mean native.process?')
+
+    def test_a_job_its_prompt_and_a_step(self):
+        self.put("good.json", json.dumps(self.job(self.step("read_file", path="a"), context={"task_context": "Count the mills."})))
+        self.put("bad.json", json.dumps(self.job(self.step("read_file", path="a", colour=1), max_runtime_seconds=0)))
+        terminal = self.start()
+        self.run_line(terminal, "job 'good.json'.steps[1].type", '"read_file"')
+        self.run_line(terminal, "prompt 'good.json':find('Count the mills.', 1, true) > 0", "true")
+        self.run_line(terminal, "job 'bad.json'", "schema_validation: not valid:",
+                      "  /constraints/max_runtime_seconds: expected an integer from 1, got the number 0",
+                      '  /steps/0/arguments/colour: unknown field "colour"')
+        self.run_line(terminal, "step('write_file', { path = 'made', content = 'x' }).created", "true")
+        self.assertEqual((self.workspace / "made").read_bytes(), b"x")
+        self.run_line(terminal, "select(2, step('run_command', { command = 'false' })).error_code", '"step_failed"')
+
+
+class HistoryTest(PromptCase):
+    def test_it_is_kept_where_the_variable_says(self):
+        path = self.workspace / "history"
+        first = self.start(env={"SBA_LUA_HISTORY": str(path)})
+        self.run_line(first, "1 + 1", "2")
+        for line in ("for i = 1, 0 do", "s = '\\\\n'", "end"):
+            first.type(line)
+            first.press("Enter")
+        first.wait_for_end(">> end", ">")
+        first.press("C-d")
+        first.wait_for("status 0")
+        self.assertEqual(path.read_text(), "1 + 1\nfor i = 1, 0 do\\ns = '\\\\\\\\n'\\nend\n")
+        self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o600)
+        second = self.start(env={"SBA_LUA_HISTORY": str(path)})
+        second.press("Up")
+        second.wait_for_end("> for i = 1, 0 do", "s = '\\\\n'", "end")
+        second.press("C-c")
+        second.wait_for_end("end^C", ">")
+        second.press("Up", "Up")
+        second.wait_for_end("> 1 + 1")
+
+    def test_it_is_not_kept_otherwise(self):
+        home = self.workspace / "home"
+        home.mkdir()
+        terminal = self.start(env={"HOME": str(home)})
+        self.run_line(terminal, "1 + 1", "2")
+        terminal.press("C-d")
+        terminal.wait_for("status 0")
+        self.assertEqual([path.name for path in self.workspace.rglob("*")], ["home"])
+
+    def test_what_cannot_be_kept_is_said(self):
+        terminal = self.start(env={"SBA_LUA_HISTORY": "/nonexistent/history"})
+        self.assertIn("the history is not kept: ", terminal.screen())
+        self.run_line(terminal, "1 + 1", "2")
+
+
+class TerminalTest(PromptCase):
+    def test_a_terminal_that_cannot_move_its_cursor(self):
+        for term in ("dumb", "", "emacs", None):
+            terminal = self.start(term=term)
+            self.run_line(terminal, "40 + 2", "42")
+            terminal.type("for i = 1, 1 do")
+            terminal.press("Enter")
+            terminal.wait_for_end(">>")
+            terminal.press("C-c")
+            terminal.wait(lambda screen: screen.endswith("\n>") or screen.endswith("^C>"), "the prompt")
+            terminal.press("C-d")
+            terminal.wait_for("status 0")
+
+    def test_terminals_that_are_known_and_one_that_is_not(self):
+        for term in ("xterm", "screen", "tmux-256color", "linux", "vt100", "never-heard-of-it", "../../etc/passwd"):
+            terminal = self.start(term=term)
+            terminal.type("4 + 2")
+            terminal.press("Left", "Left", "Left", "Left")
+            terminal.type("0")
+            terminal.press("Enter")
+            terminal.wait_for_end("> 40 + 2", "42", ">")
+
+    @unittest.skipIf(sba.IS_DEV, "the dev build reads the machine's terminfo")
+    @unittest.skipUnless(shutil.which("strace"), "no strace")
+    def test_no_file_says_what_a_terminal_is(self):
+        trace = self.root / "trace"
+        terminal = self.start(argv=["strace", "-f", "-o", str(trace), "-e", "trace=file", sba.BINARY, "--lua"],
+                              env={"HOME": str(self.workspace), "TERMINFO": str(self.workspace)})
+        self.run_line(terminal, "1 + 1", "2")
+        opened = [line for line in trace.read_text().splitlines() if "open" in line or "stat" in line or "access" in line]
+        self.assertEqual([line for line in opened if "/dev/null" not in line], [])
+
+
+if __name__ == "__main__":
+    if not shutil.which("tmux"):
+        print("skipped: no tmux here")
+        sys.exit(77)
+    sba.main()

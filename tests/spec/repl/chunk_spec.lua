@@ -1,0 +1,39 @@
+-- SPDX-License-Identifier: Apache-2.0
+local compile = require "sba.repl.chunk".compile
+
+describe("a chunk at the prompt", function()
+  it("is an expression or a statement", function()
+    assert.are.equal(3, compile "1 + 2" ())
+    assert.are.equal(3, compile "= 1 + 2" ())
+    assert.are.same({ 1, 2 }, { compile "1, 2" () })
+    assert.are.equal(0, select("#", compile "local x = 1" ()))
+    assert.are.equal(0, select("#", compile "" ()))
+    assert.are.equal(0, select("#", compile "-- nothing" ()))
+    assert.are.equal(7, compile "return 7" ())
+  end)
+
+  it("is unfinished where more lines can make it whole", function()
+    local sources = {
+      "for i = 1, 2 do", "f(", "{ 1,", "x =", "[[a", "--[[ a", "function f()", "1 +", "= {", "if x then y()", "'a\\",
+    }
+    for _, source in ipairs(sources) do
+      local made, message, unfinished = compile(source)
+      assert.is_nil(made)
+      assert.is_string(message)
+      assert.is_true(unfinished, source)
+    end
+  end)
+
+  it("is wrong where they cannot", function()
+    for _, source in ipairs { "x x", "end", "'a", "for for", ")", "= 1 1", "1 = 2" } do
+      local made, message, unfinished = compile(source)
+      assert.is_nil(made)
+      assert.truthy(message:find("^stdin:1: "))
+      assert.is_falsy(unfinished, source)
+    end
+  end)
+
+  it("is never bytecode", function()
+    assert.is_nil((compile(string.dump(function() end))))
+  end)
+end)

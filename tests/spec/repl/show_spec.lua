@@ -1,0 +1,73 @@
+-- SPDX-License-Identifier: Apache-2.0
+local json = require "sba.util.json"
+local show = require "sba.repl.show"
+
+describe("a value at the prompt", function()
+  local function shows(expected, value, columns)
+    assert.are.equal(expected, show.value(value, columns))
+  end
+
+  it("is shown as Lua would write it", function()
+    shows("nil", nil)
+    shows("42", 42)
+    shows("1.0", 1.0)
+    shows("inf", math.huge)
+    shows([["a\"b\\c\n"]], 'a"b\\c\n')
+    shows('{ 1, 2, a = "x", ["b c"] = {}, [true] = 1.5 }', { 1, 2, a = "x", ["b c"] = {}, [true] = 1.5 })
+    shows("{ 1, [3] = 3 }", setmetatable({ 1, [3] = 3 }, {}))
+  end)
+
+  it("tells JSON's arrays and null", function()
+    shows('["a", null, []]', json.array { "a", json.null, json.array {} })
+    shows("{}", {})
+  end)
+
+  it("is spread over lines where one is too short", function()
+    shows('{\n  list = { 1, 2 },\n  name = "abcdefgh"\n}', { name = "abcdefgh", list = { 1, 2 } }, 22)
+  end)
+
+  it("ends, whatever is in it", function()
+    local circle = { name = "c" }
+    circle.self = circle
+    shows('{ name = "c", self = <the same again> }', circle)
+    local deep = {}
+    for _ = 1, 1000 do deep = { deep } end
+    shows("{ { { { { { { { {...} } } } } } } } }", deep)
+    local long = {}
+    for i = 1, 100000 do long[i] = i end
+    assert.truthy(show.value(long):find("... 99800 more", 1, true))
+    local wide = {}
+    for i = 1, 200 do
+      wide[i] = {}
+      for j = 1, 200 do wide[i][j] = { j } end
+    end
+    assert.is_true(#show.value(wide) < 100000)
+    assert.are.equal('"' .. ("x"):rep(4096) .. '" ... 904 bytes more', show.value(("x"):rep(5000)))
+  end)
+
+  it("does nothing to a terminal", function()
+    shows([["\x1b[2J\x07\xff\u{202e}é日"]], "\27[2J\7\xff\u{202e}é日")
+    shows("<a\\x1b>", setmetatable({}, { __tostring = function() return "a\27" end }))
+  end)
+
+  it("runs nothing of it but __tostring, whose failure is none", function()
+    local ran = false
+    local function run() ran = true end
+    shows("{ a = 1 }", setmetatable({ a = 1 }, { __index = run, __len = run, __pairs = run, __name = 1 }))
+    assert.is_false(ran)
+    shows("<its __tostring fails>", setmetatable({}, { __tostring = error }))
+  end)
+
+  it("has a name where it is known", function()
+    shows("<function string.format>", string.format)
+    shows("<function sba.util.json.decode>", json.decode)
+    shows("<native.buffer>", require "native.text".buffer())
+    assert.truthy(show.value(function() end):find("^<function .*show_spec.lua:%d+>$"))
+    shows("<coroutine, suspended>", coroutine.create(print))
+  end)
+
+  it("stands beside others on one line where they fit", function()
+    assert.are.equal('1, nil, "a"', show.values(table.pack(1, nil, "a")))
+    assert.are.equal('"aaaa"\n"bbbb"', show.values(table.pack("aaaa", "bbbb"), 10))
+  end)
+end)
