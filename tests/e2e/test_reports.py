@@ -14,7 +14,7 @@ from servers import status  # noqa: E402
 
 import sba  # noqa: E402
 
-GUARD = 60  # seconds after which something hangs
+GUARD = 120  # seconds after which something hangs
 
 
 class ReportCase(sba.SandboxCase):
@@ -249,8 +249,9 @@ class Troubled(ReportCase):
                 self.assertEqual(self.ends(outcome), {"in_progress": "undeliverable", "completed": "undeliverable"})
                 if name != "endless":  # which is no answer either, but uses up the time
                     self.assertTrue(all(line["tries"] > 1 for line in self.events(outcome, "report.failed")))
-                self.assertLess(outcome.result["duration_ms"], 9000)
-                self.assertLess(took, 55)
+                # Four seconds and half a minute, but for a busy machine.
+                self.assertLess(outcome.result["duration_ms"], 20000)
+                self.assertLess(took, 80)
 
     def test_busy_and_then_not(self):
         server = self.server(503, 204, status.drop, (429, {"Retry-After": "1"}), 500, 408, 201)
