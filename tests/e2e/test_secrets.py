@@ -39,8 +39,8 @@ def unescaped(data):
 
 def decoded(data):
     """What the base64 in it stands for, at any of the four places where a group may begin."""
-    for run in re.findall(rb"(?:[A-Za-z0-9+/_-]|\\*[nr]|\s|%2[BFbf]|\\/)+", data):
-        run = re.sub(rb"\\*[nr](?=[A-Za-z0-9+/_-]{40})|\s|\\", b"", urllib.parse.unquote_to_bytes(run))
+    for run in re.findall(rb"(?:[A-Za-z0-9+/_-]|\\+[nr/]|\s|%2[BFbf])+", data):
+        run = re.sub(rb"\\+[nr]|\s|\\", b"", urllib.parse.unquote_to_bytes(run))
         run = run.replace(b"-", b"+").replace(b"_", b"/")
         for start in range(4):
             part = run[start:]
@@ -223,6 +223,13 @@ class Sinks(SecretCase):
         outcome.stdout = b""
         self.assertIn(b"[redacted]", outcome.stderr)
         self.assert_clean(outcome)
+        path = self.root / "job" / urllib.parse.quote(TOKEN, safe="") / "result.json"
+        path.parent.mkdir()
+        path.parent.chmod(0o555)
+        outcome = self.run_secret(self.job(self.leak("raw")), "--result", str(path))
+        self.assertEqual(outcome.exit, 3)
+        self.assertIn(b"[redacted]/result.json", outcome.stderr)
+        self.assert_clean(outcome)
 
     def test_live_view(self):
         job = self.job(self.step("run_command", shell=f"echo {TOKEN}; echo {TOKEN} >&2; false"), job_id=TOKEN)
@@ -292,6 +299,7 @@ class TheAgent(SecretCase):
     def test_neither_model_nor_journal_nor_outputs_get_it(self):
         outcome, model, gateway, sent = self.run_secret_agent()
         self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"), outcome.result["failure_message"])
+        self.assertEqual(len([data for data in sent if b'"status":"completed"' in data or b'"status": "completed"' in data]), 1)
         self.assert_clean(outcome, servers=sent)
         self.assertRegex(outcome.result["final_answer"], r"^It is \[redacted\], or \[redacted\].==\.$")
         self.assertEqual((self.workspace / "a").read_text(), "[redacted]")  # what was done is what was recorded
@@ -354,6 +362,16 @@ class Passwords(SecretCase):
         self.assertIn("127.0.0.1:9", outcome.result["failure_message"])
         self.assert_clean(outcome, self.SECRET)
 
+    def test_of_proxies_that_make_no_sense(self):
+        password = urllib.parse.quote(self.SECRET, safe="")
+        for proxy in (f"alice:{password}@127.0.0.1:9", f"nonsense://alice:{password}@127.0.0.1:9", f"http://alice:{password}@",
+                      f"http://alice:{password}@[::1", f"socks5h://alice:{password}@127.0.0.1:9", f"http://alice:{password}@127.0.0.1:port",
+                      f"http://{password}@127.0.0.1:9", f"http://alice:{password}@127.0.0.1:9/path?a=b@c", f"http://al@ice:{password}@127.0.0.1:9"):
+            job = self.agent_job(max_runtime_seconds=1)  # it would try for longer
+            outcome = self.run_job(job, env={"HTTP_PROXY": proxy, "OLLAMA_BASE_URL": "http://192.0.2.1:11434"})
+            self.assertNotEqual(outcome.exit, 0, proxy)
+            self.assert_clean(outcome, self.SECRET)
+
     def test_in_the_runners_own_urls(self):
         for name in ("SBA_JOB_STATUS_URL", "SBA_CALLBACK_URL", "INFERENCE_PROXY_URL", "OLLAMA_BASE_URL", "SBA_API_EGRESS_URL",
                      "OPENAI_BASE_URL", "SBA_MCP_GATEWAY_URL", "MCP_GATEWAY_PROXY_URL", "MCP_GATEWAY_URL"):
@@ -362,10 +380,11 @@ class Passwords(SecretCase):
             self.assert_clean(outcome, self.SECRET)
 
     def test_short_ones_are_masked_with_their_user_and_said(self):
-        self.put("loot", "pw1")
-        outcome = self.run_job(self.job(self.leak("environment"), self.leak("basic")), env={"HTTP_PROXY": self.proxy(password="pw1")})
-        self.assertNotIn(":pw1", outcome.stdout.decode() + outcome.result_bytes.decode())
-        self.assertNotIn(base64.b64encode(b"alice:pw1"), outcome.stdout + outcome.result_bytes)
+        job = self.job(self.leak("environment"), self.step("run_command", shell="printf alice:p/1 | base64; printf %s $HTTP_PROXY | base64"))
+        outcome = self.run_job(job, env={"HTTP_PROXY": self.proxy(password="p/1")})
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assert_clean(outcome, "alice:p/1")
+        self.assert_clean(outcome, "alice:p%2F1")
         warnings = [line["error"] for line in outcome.log if line["event"] == "secret.warning"]
         self.assertEqual(len(warnings), 1)
         self.assertIn("HTTP_PROXY", warnings[0])
