@@ -17,10 +17,12 @@ import tools  # noqa: E402
 NOWHERE = "no-such-host.invalid"
 TOOLS = ("curl", "curl-address", "wget", "git-https", "git-ssh", "git-git", "pip", "npm", "apt-get-install", "rsync", "ssh", "nc",
          "openssl", "perl-lwp", "python-urllib", "node-fetch")
-# All others, in one situation; but for those that do not say what was missing, or want a right that no command of a job has.
-OTHERS = set(tools.TOOLS) - set(TOOLS) - {"cpanm", "rscript", "ping", "ping-address", "busybox-ping", "apt-get-update"}
+# One of each other program, in one situation; but for those that do not say what was missing, or want a right that no command of a
+# job has.
+PROGRAMS = {tools.command(name)[0] for name in TOOLS} | {"sh", "cpanm", "Rscript", "ping", "busybox", "mvn"}
+OTHERS = {tools.command(name)[0]: name for name in tools.COMMANDS if tools.command(name)[0] not in PROGRAMS}.values()
 # The dev build takes its time to start, and the rule is the same.
-TOOLS, OTHERS = (TOOLS[:3], set()) if sba.IS_DEV else (TOOLS, OTHERS)
+TOOLS, OTHERS = (TOOLS[:3], ()) if sba.IS_DEV else (TOOLS, OTHERS)
 SITUATIONS = ("no_network", "no_such_name", "proxy_refuses", "proxy_dead")
 FETCH = sba.SandboxCase.step("run_command", shell=f"curl -sS https://{NOWHERE}/x")
 
@@ -31,11 +33,10 @@ class Tools(sba.SandboxCase):
         case = sba.SandboxCase()
         case.setUp()
         try:
-            command, files = tools.TOOLS[name]
-            tools.lay_out(case.workspace, files, sba.UID)
+            tools.lay_out(name, case.workspace, sba.UID)
             user = {"user": None, "group": None, "extra_groups": None} if sba.UID else {}
             outcome = case.run_job(
-                case.job(case.step("run_command", argv=command)), wrapper=(sys.executable, "-B", str(NETWORK / "situation.py"), where),
+                case.job(case.step("run_command", argv=tools.command(name))), wrapper=(sys.executable, "-B", str(NETWORK / "situation.py"), where),
                 env={**tools.environment(str(case.workspace)), **({"SITUATION_USER": str(sba.UID)} if sba.UID else {})}, **user)
             if outcome.exit == 77:
                 return None
@@ -55,7 +56,7 @@ class Tools(sba.SandboxCase):
                 if name in ("curl-address", "python-urllib") and where == "proxy_refuses" and not code:
                     continue  # the proxy's page, taken for the answer
                 self.assertEqual((code, steps[0]["error_code"]), ("ext_net_required", "ext_net_required"), (message, steps[0]["result"]))
-                self.assertRegex(message, "it wanted .*(files.example.org|198.51.100.7|leftpad|the outside).*, and the job's ext_net_allowed is false")
+                self.assertRegex(message, f"it wanted .*({tools.HOST}|{tools.ADDRESS}|leftpad|the outside).*, and the job's ext_net_allowed")
         for name in (*TOOLS, *sorted(OTHERS)):
             with self.subTest(name):
                 if not (tools.is_installed if name in TOOLS else tools.is_debians)(name):

@@ -176,7 +176,8 @@ class Nginx(OutsideCase):
         got = []
         receiver = toxic.Receiver(got)
         self.addCleanup(receiver.close)
-        before = self.nginx(self.tls({"/": f"proxy_pass {receiver.url};"}), {"listen": "unix", "locations": {"/": f"proxy_pass {receiver.url};"}})
+        locations = {"/": f"proxy_pass {receiver.url};"}
+        before = self.nginx(self.tls(locations), {"listen": "unix", "locations": locations})
         for url in before.urls:
             got.clear()
             outcome = self.report(url, self.trust)

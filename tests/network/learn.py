@@ -3,9 +3,9 @@
 
     learn.py [TOOL...]    runs them and rewrites their rows of learned.jsonl; tools that are not installed keep theirs
 
-Root is needed. Tools may be in the folders of SBA_TOOLS_PATH too. A row is what one tool did in one or more situations: `tool`, `situations`, `arguments` of run_command, `exit`, and the last
-lines of `stdout` and `stderr`, stack traces shortened. spec/result/network_spec.lua holds the rule to these rows, e2e/test_ext_net.py to
-the tools themselves.
+Root is needed. Tools may be in the folders of SBA_TOOLS_PATH too. A row is what one tool did in one or more situations: `tool`,
+`situations`, `arguments` of run_command, `exit`, and the last lines of `stdout` and `stderr`, stack traces shortened.
+spec/result/network_spec.lua holds the rule to these rows, e2e/test_ext_net.py to the tools themselves.
 """
 import concurrent.futures
 import json
@@ -37,11 +37,10 @@ def telling(text, home):
 
 
 def run(name, where):
-    command, files = tools.TOOLS[name]
     home = tempfile.mkdtemp(prefix="sba-learn-")
     try:
-        tools.lay_out(pathlib.Path(home), files, USER)
-        done = subprocess.run([sys.executable, "-B", HERE / "situation.py", where, "timeout", "60", *command], cwd=home,
+        tools.lay_out(name, pathlib.Path(home), USER)
+        done = subprocess.run([sys.executable, "-B", HERE / "situation.py", where, "timeout", "60", *tools.command(name)], cwd=home,
                               env={**tools.environment(home), "SITUATION_USER": str(USER)}, stdin=subprocess.DEVNULL,
                               capture_output=True, timeout=100)
         return done.returncode, telling(done.stdout.decode(errors="replace"), home), telling(done.stderr.decode(errors="replace"), home)
@@ -55,21 +54,21 @@ def learn(name):
     for where in situation.NAMES:
         code, stdout, stderr = run(name, where)
         key = re.sub(r"\d+", "0", f"{code == 0} {stdout} {stderr}")
-        row = rows.setdefault(key, {"tool": name, "situations": [], "arguments": {"argv": tools.TOOLS[name][0]}, "exit": code,
+        row = rows.setdefault(key, {"tool": name, "situations": [], "arguments": {"argv": tools.command(name)}, "exit": code,
                                     "stdout": stdout, "stderr": stderr})
         row["situations"].append(where)
     return list(rows.values())
 
 
 def main():
-    names = [name for name in sys.argv[1:] or tools.TOOLS if tools.is_installed(name)]
+    names = [name for name in sys.argv[1:] or tools.COMMANDS if tools.is_installed(name)]
     kept = [json.loads(line) for line in TABLE.read_text().splitlines()] if TABLE.exists() else []
-    rows = {name: [row for row in kept if row["tool"] == name] for name in tools.TOOLS}
+    rows = {name: [row for row in kept if row["tool"] == name] for name in tools.COMMANDS}
     with concurrent.futures.ThreadPoolExecutor(4) as several:
         rows.update(zip(names, several.map(learn, names)))
-    TABLE.write_text("".join(json.dumps(row) + "\n" for name in tools.TOOLS for row in rows[name]))
-    print(f"learned {len(names)} of {len(tools.TOOLS)} tools; not installed: "
-          f"{', '.join(name for name in tools.TOOLS if not tools.is_installed(name)) or 'none'}")
+    TABLE.write_text("".join(json.dumps(row) + "\n" for name in tools.COMMANDS for row in rows[name]))
+    print(f"learned {len(names)} of {len(tools.COMMANDS)} tools; not installed: "
+          f"{', '.join(name for name in tools.COMMANDS if not tools.is_installed(name)) or 'none'}")
 
 
 if __name__ == "__main__":

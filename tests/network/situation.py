@@ -10,9 +10,9 @@
     proxy_refuses    a tinyproxy that forbids every host
     proxy_dead       a proxy whose port is closed
 
-The last four have the loopback too. Root makes the namespaces, and the command runs as SITUATION_USER (a uid) where that is set; an ordinary
-user makes them in a user namespace of its own, and the command runs as that user. Exit status: the command's, or 77 where
-namespaces cannot be had.
+The last four have the loopback too. Root makes the namespaces, and the command runs as SITUATION_USER (a uid) where that is set;
+an ordinary user makes them in a user namespace of its own, and the command runs as that user. Exit status: the command's, or 77
+where namespaces cannot be had.
 """
 import ctypes
 import fcntl
