@@ -1,0 +1,140 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- cynode-sba --lua words.lua: holds README.md and the manual page to the program. Every option, environment variable, failure
+-- code, exit status and step type that the code knows must be in both, and every path that a README names must be there.
+-- Prints what is missing; exits 1 if there is something, and 2 if it would not have noticed.
+package.cpath = "/usr/lib/x86_64-linux-gnu/lua/5.4/?.so;/usr/lib/aarch64-linux-gnu/lua/5.4/?.so"
+
+local cli = require "sba.cli"
+local lfs = require "lfs"
+
+local root = arg[0]:match("^(.*)/tests/style/")
+
+local function read(path)
+  local file <close> = assert(io.open(root .. "/" .. path))
+  return file:read("a")
+end
+
+local function files_below(folder, found)
+  for name in lfs.dir(root .. "/" .. folder) do
+    local path = folder .. "/" .. name
+    local mode = lfs.attributes(root .. "/" .. path, "mode")
+    if mode == "directory" and not name:find("^%.") then files_below(path, found) end
+    if mode == "file" then found[#found + 1] = path end
+  end
+  return found
+end
+
+local function sorted(set)
+  local list = {}
+  for name in pairs(set) do list[#list + 1] = name end
+  table.sort(list)
+  return list
+end
+
+--- Variables are read as environment.NAME, or named in a string to be looked up.
+local function variables()
+  local found = {}
+  for _, path in ipairs(files_below("lua/sba", {})) do
+    local text = read(path):gsub("%-%-[^\n]*", "")
+    for name in text:gmatch("environment%.(%u[%u_]+)") do found[name] = true end
+    for name in text:gmatch("\"(%u+_[%u_]*%u)\"") do found[name] = true end
+  end
+  return sorted(found)
+end
+
+local function options()
+  local found = {}
+  for name in cli.help:gmatch("%-%-([%l-]+)") do found["--" .. name] = true end
+  return sorted(found)
+end
+
+local function failure_codes()
+  local list = {}
+  for _, code in ipairs(require "sba.result.schema".properties.failure_code.enum) do
+    if type(code) == "string" then list[#list + 1] = code end
+  end
+  return list
+end
+
+local function exit_statuses()
+  local exit, found = require "sba.util.exit", { ["130"] = true, ["143"] = true }
+  for _, status in pairs(exit) do
+    if math.type(status) == "integer" then found[tostring(status)] = true end
+  end
+  return sorted(found)
+end
+
+--- Those of this checkout; another's, bundled with SBA_EXTRA_LUA, say their own words.
+local function step_types()
+  local list = {}
+  for _, path in ipairs(files_below("lua/sba/steps", {})) do list[#list + 1] = path:match("([%l_]+)%.lua$") end
+  return list
+end
+
+local function needed()
+  local all = {}
+  for _, part in ipairs { variables(), options(), failure_codes(), exit_statuses(), step_types() } do
+    assert(#part > 3, "a list of words is too short to be true")
+    table.move(part, 1, #part, #all + 1, all)
+  end
+  return all
+end
+
+--- Whether a text has the word, not as a part of another.
+local function has(text, word)
+  local pattern = word:gsub("%p", "%%%0")
+  return (" " .. text .. " "):find("[^%w_-]" .. pattern .. "[^%w_-]") ~= nil
+end
+
+local function missing_in(text, words)
+  local list = {}
+  for _, word in ipairs(words) do
+    if not has(text, word) then list[#list + 1] = word end
+  end
+  return list
+end
+
+--- The manual's dashes are macros.
+local function manual_text()
+  return (read("man/cynode-sba.1"):gsub("Fl Fl ", "--"):gsub("%.\\\"[^\n]*", ""))
+end
+
+local function exists(path)
+  return lfs.attributes(root .. "/" .. path) ~= nil
+end
+
+local tops <const> = { src = true, lua = true, tests = true, examples = true, scripts = true, vendor = true, container = true,
+  cmake = true, man = true }
+
+--- Paths between backquotes that begin in a folder of the checkout, and stand for nothing else.
+local function lost_paths(text)
+  local list = {}
+  for quoted in text:gmatch("`([%w%._/-]+)`") do
+    local top = quoted:match("^([%l]+)/")
+    if top and tops[top] and not quoted:find("%u%u") and not exists(quoted) then list[#list + 1] = quoted end
+  end
+  return list
+end
+
+local failed = false
+local function complain(path, what, list)
+  if #list == 0 then return end
+  failed = true
+  print(("%s: %s: %s"):format(path, what, table.concat(list, ", ")))
+end
+
+local words = needed()
+for path, text in pairs { ["README.md"] = read("README.md"), ["man/cynode-sba.1"] = manual_text() } do
+  complain(path, "does not say", missing_in(text, words))
+  for _, word in ipairs(words) do
+    local without = text:gsub(word:gsub("%p", "%%%0"), "")
+    if #missing_in(without, { word }) ~= 1 then
+      print(("this test would not notice that %s lacks %s"):format(path, word))
+      os.exit(2)
+    end
+  end
+end
+for _, path in ipairs { "README.md", "src/README.md", "lua/README.md", "tests/README.md", "vendor/README.md", "examples/README.md" } do
+  complain(path, "names what is not there", lost_paths(read(path)))
+end
+os.exit(not failed)
