@@ -33,14 +33,15 @@ static void stop_when_interrupted(lua_State *L, lua_Debug *unused)
     (void)unused;
     collect_when_grown(L);
     static int checks;
+    static unsigned forgiven;
     enum interrupt_reason reason = interrupt_reason();
-    if (reason == INTERRUPT_NONE) {
+    if (reason == INTERRUPT_NONE || forgiven != interrupt_forgiven()) {
         if (lua_gethookcount(L) != INSTRUCTIONS_BETWEEN_CHECKS)
             lua_sethook(L, stop_when_interrupted, LUA_MASKCOUNT, INSTRUCTIONS_BETWEEN_CHECKS);
+        forgiven = interrupt_forgiven();
         checks = 0;
-        return;
     }
-    if (++checks < CHECKS_OF_PATIENCE)
+    if (reason == INTERRUPT_NONE || ++checks < CHECKS_OF_PATIENCE)
         return;
     if (interrupt_in_session()) // what catches the error gets to its next instruction, and no further
         lua_sethook(L, stop_when_interrupted, LUA_MASKCOUNT, 1);

@@ -19,6 +19,7 @@ static volatile sig_atomic_t cancelled;     // whether one came that counts
 static int64_t deadline = INT64_MAX;
 static bool lifted;
 static bool in_session;
+static unsigned forgiven_count;
 static int event_fd = -1;
 
 static void on_signal(int number)
@@ -165,9 +166,15 @@ bool interrupt_forgive(void)
         ssize_t ignored = read(event_fd, &count, sizeof count);
         (void)ignored;
         cancel_signal = cancelled = 0;
+        forgiven_count++;
     }
     sigprocmask(SIG_SETMASK, &before, NULL);
     return forgiven;
+}
+
+unsigned interrupt_forgiven(void)
+{
+    return forgiven_count;
 }
 
 void interrupt_lift(void)

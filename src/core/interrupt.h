@@ -63,6 +63,9 @@ bool interrupt_in_session(void);
 // Takes a SIGINT as answered, so that the session goes on. Whether there was one; SIGTERM is not forgiven.
 bool interrupt_forgive(void);
 
+// How many were forgiven so far: what was done about one does not count for the next.
+unsigned interrupt_forgiven(void);
+
 // The work is over, for whatever reason: from here on nothing is cut short, so that the result can be written.
 void interrupt_lift(void);
 

@@ -291,8 +291,8 @@ int line_editor_read(struct line_editor *editor, const char *prompt_text, const 
     int count = 0;
     editor->prompt = prompt_text;
     editor->leaving = false;
-    el_resize(editor->edit); // it may have changed while other things went on
     watch_terminal(editor, before);
+    el_set(editor->edit, EL_PREP_TERM, 1); // before the prompt is seen: what is typed at it shall not be echoed twice
     errno = 0;
     *line = el_gets(editor->edit, &count);
     int number = errno;

@@ -200,6 +200,18 @@ class SessionTest(PromptCase):
             terminal.wait(lambda screen: screen == ">", "an empty screen")
         self.run_line(terminal, "1 + 1", "2")
 
+    def test_control_c_again_and_again(self):
+        terminal = self.start()
+        terminal.type("io.write('on\\n') while true do pcall(string.rep, 'x', 1000) end")
+        terminal.press("Enter")
+        terminal.wait(lambda screen: "\non" in screen, "that it runs")
+        for _ in range(20):
+            terminal.press("C-c", "C-c", "C-c", "C-c", "C-c")
+        terminal.wait(lambda screen: screen.endswith("\n>"), "the prompt")
+        terminal.type("6 * 7")
+        terminal.press("Enter")
+        terminal.wait(lambda screen: screen.endswith("\n42\n>"), "42")
+
     def test_control_c_drops_a_line_and_a_half_typed_chunk(self):
         terminal = self.start()
         terminal.type("abc")

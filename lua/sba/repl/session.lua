@@ -6,7 +6,9 @@ local chunk = require "sba.repl.chunk"
 local exit = require "sba.util.exit"
 local file = require "native.file"
 local interrupt = require "native.interrupt"
+local printable = require "sba.util.printable"
 local show = require "sba.repl.show"
+local text = require "native.text"
 
 local session = {}
 
@@ -20,7 +22,7 @@ local FIRST <const>, MORE <const> = "> ", ">> "
 
 local function complain(message)
   stdout:flush()
-  stderr:write(message, "\n")
+  stderr:write(printable.replace(text.repair(message), "%s"), "\n")
 end
 
 local function columns()
@@ -29,8 +31,7 @@ end
 
 --- A traceback without the frames of the prompt itself.
 local function traceback()
-  local text = debug.traceback("", 3):gsub("\n\t%[C%]: in function 'xpcall'.*", "")
-  return text
+  return (debug.traceback("", 3):gsub("\n\t%[C%]: in function 'xpcall'.*", ""))
 end
 
 --- The message handler of what is run. After Ctrl-C the rest of the session must find nothing of it. A failure of the world is
