@@ -48,9 +48,9 @@ def evil_journal(result):
 
 
 class ReportCase(SandboxCase):
-    def report(self, *arguments, stdin=b"", expected=0, timeout=120, **options):
+    def report(self, *arguments, stdin=b"", expected=0, timeout=120, env=None, **options):
         done = subprocess.run([sba.BINARY, "--report", *map(str, arguments)], input=stdin, capture_output=True, timeout=timeout,
-                              env={"PATH": "/usr/bin:/bin"}, cwd=self.root, **sba.ordinary_user(), **options)
+                              env={"PATH": "/usr/bin:/bin", **(env or {})}, cwd=self.root, **sba.ordinary_user(), **options)
         self.assertEqual(done.returncode, expected, done.stderr)
         return done
 
@@ -137,6 +137,11 @@ class HostileTest(ReportCase):
         self.run_job(self.job(self.step("run_command", shell="printf '%s' \"$EVIL\"; exit 1", env={"EVIL": EVIL.replace("\x00", "")})))
         page, _ = self.page(self.result_path)
         self.assertIn("<script>document.title='run'</script></pre></details>", page.text)
+
+    def test_a_secret_is_redacted_here_too(self):
+        self.write(evil_result(final_answer="the token is correct-horse-battery, he said"))
+        page, _ = self.page(self.result_path, env={"SBA_MCP_TOKEN": "correct-horse-battery"})
+        self.assertIn("the token is [redacted], he said", page.text)
 
     def test_results_of_any_shape(self):
         for value in (None, 7, "x", [], {}, {"path": {}, "files": 7, "exit_code": [], "size_bytes": "x"}, {"files": [None, 7]}):

@@ -47,6 +47,7 @@ code, pre, .what { font-family: ui-monospace, "SF Mono", Menlo, Consolas, "DejaV
 }
 .why.timeout { border-color: var(--timeout-bar); background: var(--timeout-wash); }
 .message { font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: .9rem; white-space: pre-wrap; }
+.message code { font-weight: 700; }
 .answer { padding: .8rem 1rem; border: 1px solid var(--line); border-radius: .5rem; background: var(--card); white-space: pre-wrap; }
 svg { display: block; }
 .strip { width: 100%; height: 1.6rem; border-radius: .3rem; } .strip.two { height: 3.2rem; }

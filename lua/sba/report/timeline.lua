@@ -127,17 +127,20 @@ function timeline.view(source, scale)
   local steps = step_marks(scale, source.result.steps)
   local turns = source.journal and turn_marks(scale, source.journal.turns) or {}
   if #steps + #turns == 0 then return false end
+  local step_bars, turn_bars = lane(steps, STEPS_LANE), lane(turns, MODEL_LANE)
+  local close = #step_bars + #turn_bars < #steps + #turns
   local height = #turns > 0 and MODEL_LANE + LANE or LANE
   return h.section { ["aria-label"] = "Timeline",
     h.h2 { "Timeline" },
     h.svg { class = #turns > 0 and "strip two" or "strip", viewBox = ("0 0 %d %d"):format(WIDTH, height),
       preserveAspectRatio = "none", ["aria-hidden"] = "true",
       h.rect { class = "track", width = WIDTH, y = STEPS_LANE, height = LANE },
-      lane(steps, STEPS_LANE),
-      #turns > 0 and { h.rect { class = "track", width = WIDTH, y = MODEL_LANE, height = LANE }, lane(turns, MODEL_LANE) },
+      step_bars,
+      #turns > 0 and { h.rect { class = "track", width = WIDTH, y = MODEL_LANE, height = LANE }, turn_bars },
     },
     ticks(scale),
-    h.p { class = "quiet", #turns > 0 and "Above the steps, below the model. ", "A bar leads to what it stands for." },
+    h.p { class = "quiet", #turns > 0 and "Above the steps, below the model. ", "A bar leads to what it stands for.",
+      close and " What is too close to be told apart is one bar, of the colour of the worst." },
   }
 end
 

@@ -48,7 +48,10 @@ local function first_line(turn)
   local said = turn.content:match("[^\n]+")
   if said then return said end
   local names = {}
-  for i, call in ipairs(turn.calls) do names[i] = call.name end
+  for i, call in ipairs(turn.calls) do
+    local what = #turn.calls == 1 and about(call) or ""
+    names[i] = what ~= "" and call.name .. " " .. what or call.name
+  end
   return #names > 0 and table.concat(names, ", ") or "nothing said"
 end
 
