@@ -94,7 +94,7 @@ ul.calls { margin: .2rem 0; padding-left: 1.2rem; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: .9rem; }
 th, td { padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
-td:first-child { min-width: 9rem; }
+th { white-space: nowrap; } td { min-width: 5rem; } td:first-child { min-width: 9rem; }
 td code { font-size: .75rem; color: var(--quiet); }
 dl { display: grid; grid-template-columns: max-content minmax(0, 1fr); gap: .2rem 1.2rem; margin: 0; }
 dt { color: var(--quiet); } dd { margin: 0; }
