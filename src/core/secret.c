@@ -130,6 +130,14 @@ bool secret_is_known(void)
     return literal_count > 0;
 }
 
+// Whether the form's first character is the text's, where that is no escape.
+static inline bool may_begin_with(const struct secret_form *form, char first)
+{
+    if ((unsigned char)first == form->bytes[0] || first == '%' || first == '\\' || first == '~')
+        return true;
+    return form->base64 && (first == '-' || first == '_');
+}
+
 // Where the longest secret ends that begins at text[start]; start where there is none.
 static size_t end_of_secret(const char *text, size_t size, size_t start)
 {
@@ -140,7 +148,7 @@ static size_t end_of_secret(const char *text, size_t size, size_t start)
             end = start + literals[i].size;
     for (size_t i = 0; i < form_count; i++) {
         struct secret_match match;
-        if (secret_form_matches(&forms[i], 0, text, size, start, &match) &&
+        if (may_begin_with(&forms[i], text[start]) && secret_form_matches(&forms[i], 0, text, size, start, &match) &&
             (match.whole || match.count >= forms[i].telling) && match.end > end)
             end = match.end;
     }

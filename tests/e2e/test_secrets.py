@@ -231,6 +231,16 @@ class Sinks(SecretCase):
         self.assertIn(b"[redacted]/result.json", outcome.stderr)
         self.assert_clean(outcome)
 
+    def test_a_report_as_html(self):
+        outcome = self.run_secret(self.job(self.step("run_command", shell=f"echo {TOKEN}"), self.step("write_file", path="a", content=TOKEN + "\n"),
+                                           self.step("apply_unified_diff", diff=f"--- a/a\n+++ b/a\n@@ -1 +1 @@\n-{TOKEN}\n+{TOKEN * 2}\n")))
+        self.assertEqual(outcome.exit, 0)
+        for arguments, status in (([str(self.result_path)], 0), (["/" + TOKEN], 2)):
+            done = subprocess.run([sba.BINARY, "--report", *arguments], env={"SBA_MCP_TOKEN": TOKEN}, capture_output=True, timeout=60)
+            self.assertEqual(done.returncode != 0, status != 0, done.stderr)
+            self.assertIn(b"[redacted]", done.stdout + done.stderr)
+            self.assertFalse(leaks(done.stdout + done.stderr))
+
     def test_live_view(self):
         job = self.job(self.step("run_command", shell=f"echo {TOKEN}; echo {TOKEN} >&2; false"), job_id=TOKEN)
         job["job_id"] = f"job {TOKEN}"

@@ -5,13 +5,14 @@ local exit = require "sba.util.exit"
 local file = require "native.file"
 local html = require "sba.report.html"
 local page = require "sba.report.page"
+local redact = require "native.secret".redact
 local source = require "sba.report.source"
 local style = require "sba.report.style"
 
 local PATIENCE <const> = 3600 -- seconds that a reader of stdout may take
 
 local function complain(message)
-  io.stderr:write("cynode-sba: ", message, "\n")
+  io.stderr:write("cynode-sba: ", redact(message), "\n")
 end
 
 ---Writes the page, whole or not at all. Returns the exit status.
