@@ -1,11 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- cynode-sba --lua words.lua: holds README.md and the manual page to the program. Every option, environment variable, failure
--- code, exit status and step type that the code knows must be in both, and every path that a README names must be there.
+-- code, exit status and step type that the code knows must be in both, every path that a README names must be there, and the
+-- README's jobs and results must be valid.
 -- Prints what is missing; exits 1 if there is something, and 2 if it would not have noticed.
 package.cpath = "/usr/lib/x86_64-linux-gnu/lua/5.4/?.so;/usr/lib/aarch64-linux-gnu/lua/5.4/?.so"
 
 local cli = require "sba.cli"
 local lfs = require "lfs"
+local schema = require "sba.util.schema"
 
 local root = arg[0]:match("^(.*)/tests/style/")
 
@@ -123,7 +125,30 @@ local function complain(path, what, list)
   print(("%s: %s: %s"):format(path, what, table.concat(list, ", ")))
 end
 
+--- What is wrong with the JSON of a README.
+local function mistakes_in_json(text)
+  local list, jobs, results = {}, 0, 0
+  for block in text:gmatch("```json\n(.-)```") do
+    local value, failure = require "sba.util.json".decode(block)
+    if type(value) == "table" and value.constraints then
+      jobs = jobs + 1
+      value, failure = require "sba.job".parse(block, require "sba.catalogue", {})
+      list[#list + 1] = not value and failure.message or nil
+    elseif type(value) == "table" and value.status then
+      results = results + 1
+      local errors = schema.errors()
+      schema.validate(value, require "sba.result.schema", errors)
+      list[#list + 1] = errors[1] and schema.line(errors[1])
+    else
+      list[#list + 1] = failure and failure.message or "JSON that is neither job nor result"
+    end
+  end
+  assert(jobs >= 2 and results >= 1, "README.md: its jobs and results were not found")
+  return list
+end
+
 local words = needed()
+complain("README.md", "has JSON with mistakes", mistakes_in_json(read("README.md")))
 for path, text in pairs { ["README.md"] = read("README.md"), ["man/cynode-sba.1"] = manual_text() } do
   complain(path, "does not say", missing_in(text, words))
   for _, word in ipairs(words) do
