@@ -62,7 +62,7 @@ class NodeCase(unittest.TestCase):
         return name
 
 
-def main():
+def main(with_image=True):
     """Runs the test cases of the calling module, or says why none can be."""
-    NodeCase.base, NodeCase.options, NodeCase.image = podman.require()
+    NodeCase.base, NodeCase.options, NodeCase.image = podman.require(with_image)
     unittest.main(verbosity=2)

@@ -61,8 +61,9 @@ def enter_namespace():
         os.execvp(command[0], command)
 
 
-def require():
-    """Ends the program as skipped where no container can run. Returns what the tests share."""
+def require(with_image=True):
+    """Ends the program as skipped where no container can run. Returns the base image, the options of every run, and the
+    runner's image where it is wanted."""
     if os.geteuid() != 0:
         skip("the base image is made by debootstrap, which wants root")
     for tool in ("podman", "debootstrap", "unshare"):
@@ -72,7 +73,7 @@ def require():
     CACHE.mkdir(parents=True, exist_ok=True)
     with open(CACHE / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        return base(), run_options(), image()
+        return base(), run_options(), image() if with_image else None
 
 
 @functools.cache

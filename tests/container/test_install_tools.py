@@ -51,4 +51,4 @@ class InstallTest(node.NodeCase):
 
 
 if __name__ == "__main__":
-    node.main()
+    node.main(with_image=False)
