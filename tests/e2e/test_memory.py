@@ -93,6 +93,21 @@ class OutOfMemory(sba.SandboxCase):
         self.assertNotIn("memory", step["error"])
 
 
+@unittest.skipUnless(sba.UID, "wants root")
+class SecondVersion(sba.SandboxCase):
+    """cgroup 2 keeps the count elsewhere. Here a file stands in for the kernel's, as a container sees it, and the command counts."""
+    COUNTER = "/sys/fs/cgroup/memory.events"
+
+    def test_its_count_is_found(self):
+        fake = rf"mount -t tmpfs none /sys/fs/cgroup; printf 'low 0\nmax 0\noom 0\noom_kill 0\noom_group_kill 0\n' >{self.COUNTER}"
+        wrapper = ["unshare", "--mount", "sh", "-ec", f'{fake}; chmod 666 {self.COUNTER}; exec "$@"', "sh", "setpriv",
+                   f"--reuid={sba.UID}", f"--regid={sba.GID}", "--clear-groups"]
+        count = rf"printf 'low 0\nmax 9\noom 1\noom_kill 1\noom_group_kill 7\n' >{self.COUNTER}"
+        for script, code in (("exit 137", "step_failed"), (f"{count}; exit 137", "out_of_memory")):
+            done = self.run_job(self.job(self.step("run_command", shell=script)), wrapper=wrapper, user=None, group=None, extra_groups=None)
+            self.assertEqual(done.result["steps"][0]["error_code"], code, done.result)
+
+
 class EnoughMemory(sba.SandboxCase):
     def test_a_kill_by_somebody_else(self):
         done = self.run_job(self.job(self.step("run_command", shell="kill -KILL $$")))
