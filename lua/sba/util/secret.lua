@@ -91,6 +91,23 @@ function secret.token()
   return token, failure
 end
 
+local function clean_table(value)
+  local names
+  for name, item in pairs(value) do
+    local kind = type(item)
+    if kind == "table" then
+      clean_table(item)
+    elseif kind == "string" and #item >= native.SHORTEST then
+      value[name] = native.redact(item)
+    end
+    if type(name) == "string" and #name >= native.SHORTEST and native.redact(name) ~= name then
+      names = names or {}
+      names[#names + 1] = name
+    end
+  end
+  for _, name in ipairs(names or {}) do value[native.redact(name)], value[name] = value[name], nil end
+end
+
 ---Redacts every string of a value, in place: names too.
 ---@generic T
 ---@param value T
@@ -98,13 +115,7 @@ end
 function secret.clean(value)
   if not native.is_known() then return value end
   if type(value) == "string" then return native.redact(value) end
-  if type(value) ~= "table" then return value end
-  local names = {}
-  for name, item in pairs(value) do
-    value[name] = secret.clean(item)
-    if type(name) == "string" and native.redact(name) ~= name then names[#names + 1] = name end
-  end
-  for _, name in ipairs(names) do value[native.redact(name)], value[name] = value[name], nil end
+  if type(value) == "table" then clean_table(value) end
   return value
 end
 
