@@ -33,8 +33,8 @@ local function last_lines(stream)
   local tail = stream:sub(-LOOKED_AT):gsub("\27%[[%d;]*m", "")
   local lines = {}
   for line in tail:gmatch "[^\r\n]+" do
-    line = line:gsub("%s+$", "", 1)
-    if line ~= "" then lines[#lines + 1] = line:sub(1, LONGEST_LINE) end
+    line = line:sub(1, LONGEST_LINE):gsub("%s+$", "", 1)
+    if line ~= "" then lines[#lines + 1] = line end
   end
   return table.move(lines, math.max(1, #lines - MOST_LINES + 1), #lines, 1, {})
 end
@@ -182,7 +182,7 @@ end
 local phrases <const> = {
   name = "%s, whose name does not resolve", unreachable = "%s, which cannot be reached", silent = "%s, which does not answer",
   refused = "%s, which the proxy refuses", forbidden = "%s, which the proxy or the host itself forbids",
-  dead = "%s, and the proxy does not answer",
+  dead = "%s through a proxy that does not answer",
 }
 
 local function in_words(found)

@@ -77,9 +77,9 @@ describe("what was wanted", function()
   it("is what a dead proxy kept away", function()
     local did = { argv = { "curl", "https://b.example.org/" }, exit_code = 7,
       stderr = "curl: (7) Failed to connect to 127.0.0.1 port 3129 after 0 ms: Couldn't connect to server\n" }
-    assert.are.equal("the host b.example.org, and the proxy does not answer", of(did, PROXIES.proxy_dead))
+    assert.are.equal("the host b.example.org through a proxy that does not answer", of(did, PROXIES.proxy_dead))
     did.env = { ALL_PROXY = "http://127.0.0.1:3129" }
-    assert.are.equal("the host b.example.org, and the proxy does not answer", of(did))
+    assert.are.equal("the host b.example.org through a proxy that does not answer", of(did))
   end)
 end)
 
@@ -239,10 +239,18 @@ describe("the outside was not missing", function()
   it("for bytes without end or sense, in no time", function()
     for _, piece in ipairs { "curl: (6) ", "a", " ", "\r\n", "^[%d%s:-]+",
       "npm error ", "    ", "1:", "fatal: unable to access '", "\27[0", "at " } do
-      local stream = piece:rep(2000000 // #piece)
+      local stream = piece:rep(2000000 // #piece) .. "x"
       local before = os.clock()
       nobody { shell = "curl x | npm y; exit 1", exit_code = 1, stderr = stream, stdout = stream }
       assert.is_true(os.clock() - before < 5, piece)
     end
+  end)
+
+  it("for commands and proxies without end, in no time", function()
+    local long, before = ("a"):rep(100000), os.clock()
+    for _, shell in ipairs { long, ("a | curl "):rep(10000) } do
+      nobody({ shell = shell, exit_code = 1, env = { a_proxy = long .. "/x" } }, { "HTTP_PROXY=" .. long })
+    end
+    assert.is_true(os.clock() - before < 5)
   end)
 end)

@@ -91,7 +91,7 @@ end
 
 -- Where else a text names a host, the first that fits.
 local places = {
-  "%a[%w+.-]*://[^/%s'\"@]*@([%w._-]+)", "%a[%w+.-]*://([%w._-]+)", "host='([%w._-]+)'", "to host ([%w._-]+) port", "to ([%w._-]+) port %d",
+  "%f[%a]%a+://[^/%s'\"@]*@([%w._-]+)", "%f[%a]%a+://([%w._-]+)", "host='([%w._-]+)'", "to host ([%w._-]+) port", "to ([%w._-]+) port %d",
   " at ([%w._-]+):%d+: ", "lookup failure: +([%w._-]+):%d", "^%l+: ([%l%d_-]+%.[%l%d._-]+): ", "Can't connect to ([%w._-]+):%d",
   "%-connect ([%w._-]+):%d", "%f[%w]%w[%w._-]*@([%w_-]+%.[%w._-]+)",
 }
