@@ -214,9 +214,11 @@ class SessionTest(PromptCase):
 
     def test_control_c_drops_a_line_and_a_half_typed_chunk(self):
         terminal = self.start()
-        terminal.type("abc")
-        terminal.press("Left", "C-c")
-        terminal.wait_for_end("> abc^C", ">")
+        terminal.type("abcd")
+        terminal.press("Left", "Left", "BSpace")
+        terminal.wait_for_end("> acd")
+        terminal.press("C-c")  # which leaves what was typed to be read
+        terminal.wait_for_end("> acd^C", ">")
         terminal.type("for i = 1, 2 do")
         terminal.press("Enter")
         terminal.wait_for_end(">>")
