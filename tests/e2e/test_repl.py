@@ -89,6 +89,11 @@ class EditingTest(PromptCase):
             terminal.press("Enter")
             terminal.wait_for_end(">> " + lines[1], shown, ">")
 
+    def test_lines_that_come_all_at_once(self):
+        terminal = self.start()
+        terminal.type("x = 0\nfor i = 1, 3 do\n\tx = x + i\nend\nx * 7\n")
+        terminal.wait(lambda screen: screen.endswith("\n42\n>"), "42")
+
     def test_wide_characters(self):
         terminal = self.start()
         terminal.type("s = '日本語é✓'")
