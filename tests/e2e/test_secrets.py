@@ -5,6 +5,7 @@ The jobs here are hostile and have the secret, as if it had leaked: it lies in t
 searched for it, by means that share nothing with the runner's own.
 """
 import base64
+import contextlib
 import http.server
 import json
 import os
@@ -264,16 +265,17 @@ class Sinks(SecretCase):
     def test_a_job_that_is_killed_and_resumed(self):
         os.mkfifo(self.workspace / "turn")
         self.give(self.workspace / "turn")
-        job = self.job({**self.leak("raw"), "id": "one " + TOKEN}, self.step("run_command", shell="echo on > turn; cat turn"),
+        job = self.job({**self.leak("raw"), "id": "one " + TOKEN}, self.step("run_command", shell="echo $$ > turn; exec cat turn"),
                        self.leak("two_writes"))
         process = self.start(job, env={"SBA_MCP_TOKEN": TOKEN})
         with open(self.workspace / "turn") as turn:
-            turn.readline()
+            command = int(turn.readline())
         process.send_signal(signal.SIGKILL)
         outcome = sba.Outcome(process, *process.communicate(), self.result_path)
         self.assertEqual(outcome.result["failure_code"], "interrupted")
         self.assert_clean(outcome)
-        subprocess.run(["pkill", "-KILL", "-x", "-f", "cat turn"], check=False)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(command, signal.SIGKILL)
         (self.workspace / "turn").unlink()
         self.put("turn", "")
         outcome = self.run_secret(job, "--resume")
