@@ -6,8 +6,8 @@
 #include "bundle.h"
 #include "core/allocator.h"
 #include "core/cleanup.h"
-#include "core/interrupt.h"
 #include "core/secret.h"
+#include "stop.h"
 
 #include <lauxlib.h>
 #include <lua.h>
@@ -15,39 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { INSTRUCTIONS_BETWEEN_CHECKS = 20000, CHECKS_OF_PATIENCE = 50, KIB_WITHOUT_COLLECTOR = 1024 };
-
-// Most jobs end before there is garbage worth the while: the collector rests until the state has grown.
-static void collect_when_grown(lua_State *L)
-{
-    if (!lua_gc(L, LUA_GCISRUNNING) && lua_gc(L, LUA_GCCOUNT) > KIB_WITHOUT_COLLECTOR) {
-        lua_gc(L, LUA_GCRESTART);
-        lua_gc(L, LUA_GCGEN, 0, 0);
-    }
-}
-
-// Runaway Lua is stopped as a wait in core would be: with an error that carries the reason as its code. Not at once:
-// what a wait in core has cut short comes back as a failure, and Lua gets about ten milliseconds to keep what was done.
-static void stop_when_interrupted(lua_State *L, lua_Debug *unused)
-{
-    (void)unused;
-    collect_when_grown(L);
-    static int checks;
-    static unsigned forgiven;
-    enum interrupt_reason reason = interrupt_reason();
-    if (reason == INTERRUPT_NONE || forgiven != interrupt_forgiven()) {
-        if (lua_gethookcount(L) != INSTRUCTIONS_BETWEEN_CHECKS)
-            lua_sethook(L, stop_when_interrupted, LUA_MASKCOUNT, INSTRUCTIONS_BETWEEN_CHECKS);
-        forgiven = interrupt_forgiven();
-        checks = 0;
-    }
-    if (reason == INTERRUPT_NONE || ++checks < CHECKS_OF_PATIENCE)
-        return;
-    if (interrupt_in_session()) // what catches the error gets to its next instruction, and no further
-        lua_sethook(L, stop_when_interrupted, LUA_MASKCOUNT, 1);
-    bind_push_interrupt(L, reason);
-    lua_error(L);
-}
+enum { KIB_WITHOUT_COLLECTOR = 1024 };
 
 // The two searchers that a sealed state has: preload and the bundle. The path and cpath of the other two are empty, so
 // they find nothing; they stay for `--lua`, where a script may set them.
@@ -84,7 +52,7 @@ static int prepare_and_run(lua_State *L)
     luaL_openlibs(L);
     seal_loader(L);
     bind_open_all(L);
-    lua_sethook(L, stop_when_interrupted, LUA_MASKCOUNT, INSTRUCTIONS_BETWEEN_CHECKS);
+    stop_watch(L);
 
     lua_getglobal(L, "require");
     lua_pushliteral(L, "sba.main");
@@ -126,7 +94,7 @@ int host_run(int argc, char **argv)
         fputs("cynode-sba: cannot start: out of memory\n", stderr);
         return -1;
     }
-    lua_gc(L, LUA_GCSTOP);
+    lua_gc(L, LUA_GCSTEP, -KIB_WITHOUT_COLLECTOR); // most jobs end before there is garbage worth the while
     lua_pushcfunction(L, with_traceback);
     lua_pushcfunction(L, prepare_and_run);
     lua_pushinteger(L, argc);

@@ -440,6 +440,11 @@ function json.encode(value, schema) end
 ---@return integer
 function json.count(bytes) end
 
+---The JSON type of a decoded value; the Lua type of what no JSON text gives.
+---@param value any
+---@return string kind "null", "boolean", "number", "string", "array" or "object"
+function json.kind(value) end
+
 ---What is wrong with a text, at an offset in bytes from 0: what was expected there, or a message.
 ---@class native.json.mistake
 ---@field offset integer

@@ -398,7 +398,22 @@ static int f_count(lua_State *L)
     return 1;
 }
 
-static const luaL_Reg functions[] = {{"count", f_count}, {"decode", bind_json_decode}, {NULL, NULL}};
+// kind(value) -> the JSON type of a decoded value
+static int f_kind(lua_State *L)
+{
+    luaL_checkany(L, 1);
+    lua_settop(L, 1);
+    if (lua_istable(L, 1))
+        lua_pushstring(L, is_array(L, 1) ? "array" : "object");
+    else if (lua_islightuserdata(L, 1) && !lua_touserdata(L, 1))
+        lua_pushliteral(L, "null");
+    else
+        lua_pushstring(L, luaL_typename(L, 1));
+    return 1;
+}
+
+static const luaL_Reg functions[] = {
+    {"count", f_count}, {"decode", bind_json_decode}, {"kind", f_kind}, {NULL, NULL}};
 
 // A table that keeps none of its keys alive.
 static void push_weak_table(lua_State *L)

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,16 +23,33 @@ static bool lifted;
 static bool in_session;
 static unsigned forgiven_count;
 static int event_fd = -1;
+static void (*on_stop)(void);
 
+// The main thread's id is the process's. A thread of a library passes on what it was given.
+static bool is_main_thread(int number)
+{
+    if (syscall(SYS_gettid) == getpid())
+        return true;
+    syscall(SYS_tgkill, getpid(), getpid(), number);
+    return false;
+}
+
+// SIGALRM is the deadline's.
 static void on_signal(int number)
 {
     int saved = errno;
     uint64_t one = 1;
-    if (!cancel_signal || number == SIGTERM)
-        cancel_signal = number;
-    cancelled = 1;
-    ssize_t ignored = write(event_fd, &one, sizeof one);
-    (void)ignored;
+    if (is_main_thread(number)) {
+        if (number != SIGALRM) {
+            if (!cancel_signal || number == SIGTERM)
+                cancel_signal = number;
+            cancelled = 1;
+            ssize_t ignored = write(event_fd, &one, sizeof one);
+            (void)ignored;
+        }
+        if (on_stop)
+            on_stop();
+    }
     errno = saved;
 }
 
@@ -46,6 +65,7 @@ void interrupt_install(void)
     sigemptyset(&action.sa_mask);
     sigaction(SIGTERM, &action, NULL);
     sigaction(SIGINT, &action, NULL);
+    sigaction(SIGALRM, &action, NULL);
 }
 
 int64_t interrupt_now(void)
@@ -71,10 +91,23 @@ void interrupt_timestamp(int64_t wall, char text[INTERRUPT_TIMESTAMP_SIZE])
     snprintf(text + size, INTERRUPT_TIMESTAMP_SIZE - size, ".%03dZ", (int)(wall % 1000));
 }
 
+// Waits look at the clock themselves; the alarm is for what does not wait.
+static void set_alarm(int64_t milliseconds)
+{
+    const int64_t longest = 100000000000; // three years; what is longer than that needs no alarm
+    if (milliseconds > longest)
+        milliseconds = 0;
+    else
+        milliseconds++; // for it must not come before the deadline, and 0 would be no alarm
+    struct itimerval alarm = {.it_value = {.tv_sec = milliseconds / 1000, .tv_usec = milliseconds % 1000 * 1000}};
+    setitimer(ITIMER_REAL, &alarm, NULL);
+}
+
 void interrupt_set_deadline(int64_t milliseconds)
 {
     int64_t now = interrupt_now();
     deadline = milliseconds > INT64_MAX - now ? INT64_MAX : now + milliseconds;
+    set_alarm(milliseconds);
 }
 
 int64_t interrupt_remaining(void)
@@ -175,6 +208,11 @@ bool interrupt_forgive(void)
 unsigned interrupt_forgiven(void)
 {
     return forgiven_count;
+}
+
+void interrupt_on_stop(void (*call)(void))
+{
+    on_stop = call;
 }
 
 void interrupt_lift(void)

@@ -66,6 +66,9 @@ bool interrupt_forgive(void);
 // How many were forgiven so far: what was done about one does not count for the next.
 unsigned interrupt_forgiven(void);
 
+// Has a function called when a cancel comes or the deadline is reached, in a signal handler on the main thread. One.
+void interrupt_on_stop(void (*call)(void));
+
 // The work is over, for whatever reason: from here on nothing is cut short, so that the result can be written.
 void interrupt_lift(void);
 

@@ -28,7 +28,8 @@ struct run {
     const struct process_options *options;
     struct child child;
     struct process_output output;
-    int input; // writing end, non-blocking; -1: all written, or not wanted
+    int ends[PROCESS_STREAMS]; // the writing ends of stdout and stderr; -1: closed
+    int input;                 // writing end, non-blocking; -1: all written, or not wanted
     size_t written;
     struct pids spared; // what earlier commands left
     int64_t started;
@@ -63,13 +64,12 @@ static void not_blocking(int fd)
     fcntl(fd, F_SETFL, O_NONBLOCK);
 }
 
-// The command's stdin: what it is to read or /dev/null; where that is missing, a pipe without a writer.
+// The command's stdin: a pipe with what it is to read. *theirs stays -1 where it reads /dev/null; where that is
+// missing, it gets a pipe without a writer.
 static int open_input(struct run *run, int *theirs, struct error *error)
 {
-    if (!run->options->input && null_device() >= 0) {
-        *theirs = fcntl(null_device(), F_DUPFD_CLOEXEC, 3);
-        return *theirs >= 0 ? 0 : error_system(error, errno, "cannot start a command");
-    }
+    if (!run->options->input && null_device() >= 0)
+        return 0;
     if (open_pipe(theirs, &run->input, error) < 0)
         return -1;
     not_blocking(run->input);
@@ -82,20 +82,36 @@ static void close_input(struct run *run)
     run->input = -1;
 }
 
+// Our copies of the writing ends stay open until the command has ended, so that its end wakes us once and not also for
+// each end of file before it.
+static int open_outputs(struct run *run, struct error *error)
+{
+    for (int i = 0; i < PROCESS_STREAMS; i++) {
+        if (open_pipe(&run->output.streams[i].fd, &run->ends[i], error) < 0)
+            return -1;
+        not_blocking(run->output.streams[i].fd);
+    }
+    return 0;
+}
+
+static void close_ends(struct run *run)
+{
+    for (int i = 0; i < PROCESS_STREAMS; i++) {
+        cleanup_close(&run->ends[i]);
+        run->ends[i] = -1;
+    }
+}
+
 static int start(struct run *run, struct error *error)
 {
-    cleanup_fd int in = -1, out = -1, err = -1;
-    struct process_stream *streams = run->output.streams;
-    if (open_input(run, &in, error) < 0 || open_pipe(&streams[PROCESS_STDOUT].fd, &out, error) < 0 ||
-        open_pipe(&streams[PROCESS_STDERR].fd, &err, error) < 0)
+    cleanup_fd int in = -1;
+    if (open_input(run, &in, error) < 0 || open_outputs(run, error) < 0)
         return -1;
-    not_blocking(streams[PROCESS_STDOUT].fd);
-    not_blocking(streams[PROCESS_STDERR].fd);
     const struct spawn spawn = {
         .argv = run->options->argv,
         .env = run->options->env,
         .directory = run->options->directory,
-        .standard = {in, out, err},
+        .standard = {in >= 0 ? in : null_device(), run->ends[PROCESS_STDOUT], run->ends[PROCESS_STDERR]},
     };
     run->child.pid = spawn_command(&spawn, error);
     return run->child.pid < 0 ? -1 : 0;
@@ -146,8 +162,9 @@ static size_t wait_and_move(struct run *run)
         [CHILDREN] = {.fd = children_fd(), .events = POLLIN},
         [INTERRUPT] = {.fd = run->terminated ? -1 : interrupt_fd(), .events = POLLIN},
     };
-    if (poll(events, ALL, poll_timeout(run)) <= 0)
-        return 0;
+    int ready = poll(events, ALL, poll_timeout(run));
+    if (ready <= 0)
+        return ready < 0 ? children_reap(&run->child) : 0; // most likely it was SIGCHLD that cut it short
     if (events[OUT].revents)
         output_read(&run->output, PROCESS_STDOUT);
     if (events[ERR].revents)
@@ -196,13 +213,18 @@ static enum process_ending reason_to_end(struct run *run)
     return tick(run, now) ? PROCESS_EXIT : PROCESS_TICK;
 }
 
+// Takes what the command wrote, and waits so many milliseconds for what it left behind to close the pipes too.
+static void end(struct run *run, int linger)
+{
+    close_ends(run);
+    output_drain(&run->output, linger);
+    run->over = true;
+}
+
 static void go_on(struct run *run)
 {
-    if (run->child.ended) {
-        output_drain(&run->output, LINGER);
-        run->over = true;
-        return;
-    }
+    if (run->child.ended)
+        return end(run, LINGER);
     enum process_ending reason = reason_to_end(run);
     if (reason != PROCESS_EXIT)
         terminate(run, reason);
@@ -216,8 +238,7 @@ static void see_to_end(struct run *run, bool changed)
         return;
     if (late)
         tree_kill(&tree);
-    output_drain(&run->output, 0);
-    run->over = true;
+    end(run, 0);
 }
 
 static void follow(struct run *run)
@@ -281,13 +302,15 @@ static int fill_outcome(struct run *run, struct process_outcome *outcome, struct
 static void release(struct run *run)
 {
     close_input(run);
+    close_ends(run);
     output_free(&run->output);
     pids_free(&run->spared);
 }
 
 int process_run(const struct process_options *options, struct process_outcome *outcome, struct error *error)
 {
-    __attribute__((cleanup(release))) struct run run = {.options = options, .input = -1, .started = interrupt_now()};
+    __attribute__((cleanup(release))) struct run run = {
+        .options = options, .ends = {-1, -1}, .input = -1, .started = interrupt_now()};
     run.output.limit = options->output_limit;
     run.output.streams[PROCESS_STDOUT].fd = run.output.streams[PROCESS_STDERR].fd = -1;
     run.next_tick = run.started + options->tick_interval;

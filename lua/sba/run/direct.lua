@@ -15,10 +15,13 @@ end
 
 --- Runs one step with all that goes with it; returns its failure as the job's.
 local function perform(run, index, step, again)
+  run.log:hold()
   follow(run, index, "in_progress", again and "interrupted, run again" or nil)
   steps.begin(run, index, step, again)
-  local entry, failure, text = steps.perform(run, index, step, run.catalogue.get(step.type))
-  follow(run, index, failure and "dropped" or "done", entry.error)
+  run.log:release()
+  local _, failure, text = steps.perform(run, index, step, run.catalogue.get(step.type), function(entry, failed)
+    follow(run, index, failed and "dropped" or "done", entry.error)
+  end)
   if index < #run.job.steps and not failure then run.checkpoint:changed(#text) end
   return failure and { code = failure.code, message = steps.named(step, index, failure.message), traceback = failure.traceback }
 end

@@ -110,14 +110,18 @@ end
 ---@param index integer
 ---@param step { id: string, type: string, arguments: table }
 ---@param module sba.step
+---@param concluded? fun(entry: table, failure: table?) called once the entry is in the journal; what it logs goes with the step's end
 ---@return table entry, table? failure of the step, string text the entry's JSON
-function steps.perform(run, index, step, module)
+function steps.perform(run, index, step, module, concluded)
   local entry, failure = execute(run, index, step, module)
   local text
   text, failure = encode(entry, module, failure)
   run.journal:step_finished(text)
   run.record:add_step(text, entry.status)
+  run.log:hold()
   log_finished(run, index, step, entry)
+  if concluded then concluded(entry, failure) end
+  run.log:release()
   return entry, failure, text
 end
 

@@ -26,11 +26,14 @@ local function name_of(variable)
   return variable:match("^([^=]*)")
 end
 
+-- The job's environment with a PATH, for the steps that add nothing to it: inherited -> list.
+local with_path = setmetatable({}, { __mode = "k" })
+
 --- The environment of the job's commands with the step's own variables in it, and a PATH.
 ---@param inherited string[] "NAME=value"
 ---@param own table<string, string>
 ---@return string[]
-local function environment(inherited, own)
+local function merged(inherited, own)
   local list, has_path = {}, own.PATH ~= nil
   for _, variable in ipairs(inherited) do
     local name = name_of(variable)
@@ -40,6 +43,12 @@ local function environment(inherited, own)
   for name, value in pairs(own) do list[#list + 1] = name .. "=" .. value end
   if not has_path then list[#list + 1] = DEFAULT_PATH end
   return list
+end
+
+local function environment(inherited, own)
+  if own then return merged(inherited, own) end
+  with_path[inherited] = with_path[inherited] or merged(inherited, {})
+  return with_path[inherited]
 end
 
 local function holds_nul(value)
@@ -122,7 +131,7 @@ local function run(arguments, job_context)
   end
   local limit = math.min(arguments.max_output_bytes or math.huge, job_context.max_output_bytes)
   local outcome, failure = process.run {
-    argv = argv_of(arguments), env = environment(job_context.environment, arguments.env or {}), directory = folder,
+    argv = argv_of(arguments), env = environment(job_context.environment, arguments.env), directory = folder,
     stdin = arguments.stdin, timeout = arguments.timeout_seconds,
     output_limit = limit,
     on_output_limit = (limit < job_context.max_output_bytes or job_context.agent) and "discard" or "kill",

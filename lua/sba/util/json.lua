@@ -7,7 +7,7 @@
 local native = require "native.json"
 local text = require "native.text"
 
-local json = { null = native.null, encode = native.encode }
+local json = { null = native.null, encode = native.encode, kind = native.kind }
 
 local MAX_VALUES = 8 * 1024 * 1024 -- about 700 MB of memory
 local LIMITS = { size = 64 * 1024 * 1024, depth = 64 }
@@ -25,15 +25,6 @@ end
 ---@return boolean
 function json.is_array(value)
   return type(value) == "table" and getmetatable(value) == native.array_metatable
-end
-
----The JSON type of a decoded value.
----@param value any
----@return "null"|"boolean"|"number"|"string"|"array"|"object"
-function json.kind(value)
-  if value == json.null then return "null" end
-  if type(value) == "table" then return json.is_array(value) and "array" or "object" end
-  return type(value)
 end
 
 -- What stands at a place, for people.

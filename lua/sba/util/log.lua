@@ -38,18 +38,27 @@ function log:identify(job_id, task_id)
 end
 
 --- Writes bytes that are whole lines (or, on a terminal, part of one), or drops them.
-function log:write(bytes)
+function log:write(bytes, lines)
   local all, written = file.write(self.fd, (self.torn and "\n" or "") .. bytes, self.patience)
   self.torn = not all and written > 0 and not self.view
   self.patience = all and PATIENCE or 0
-  if not all then self.dropped = self.dropped + 1 end
+  if not all then self.dropped = self.dropped + (lines or 1) end
   return all
 end
 
-function log:line(level, event, fields)
+local function line_of(self, level, event, fields)
   local line = { ts = interrupt.timestamp(), level = level, event = event, job_id = self.job_id, task_id = self.task_id }
   for name, value in pairs(fields) do line[name] = value end
-  return self:write(json.encode(line, line_schema) .. "\n")
+  return json.encode(line, line_schema) .. "\n"
+end
+
+--- Writes lines; and, once the reader takes them again, how many it did not take.
+local function write_lines(self, text, lines)
+  local dropped = self.dropped
+  if self:write(text, lines) and dropped > 0 then
+    self.dropped = 0
+    self:write(line_of(self, "warning", "log.dropped", { lines = dropped }))
+  end
 end
 
 --- What the live view shows: JSON is redacted where it is made.
@@ -68,11 +77,21 @@ end
 ---@param fields? table of the event's own
 function log:event(level, event, fields)
   if self.view then return self.view:event(level, event, redacted(fields or {}), redact(self.job_id)) end
-  local dropped = self.dropped
-  if self:line(level, event, fields or {}) and dropped > 0 then
-    self.dropped = 0
-    self:line("warning", "log.dropped", { lines = dropped })
+  local text = line_of(self, level, event, fields or {})
+  if self.held then
+    self.held[#self.held + 1] = text
+  else
+    write_lines(self, text, 1)
   end
+end
+
+--- Keeps back what is logged until the release, for one write of what belongs to one moment. Nothing in between may wait.
+function log:hold() self.held = {} end
+
+function log:release()
+  local held = self.held
+  self.held = nil
+  if #held > 0 then write_lines(self, table.concat(held), #held) end
 end
 
 --- To be called now and then while a step runs: keeps the live view alive.
