@@ -7,6 +7,7 @@
 #include "core/interrupt.h"
 
 #include <lauxlib.h>
+#include <lualib.h>
 #include <signal.h>
 
 enum { INSTRUCTIONS_BETWEEN_CHECKS = 20000, CHECKS_OF_PATIENCE = 50 };
@@ -21,7 +22,12 @@ static void stop_when_interrupted(lua_State *L, lua_Debug *unused)
     (void)unused;
     static int checks;
     enum interrupt_reason reason = interrupt_reason();
-    if (reason == INTERRUPT_NONE || ++checks < CHECKS_OF_PATIENCE)
+    if (reason == INTERRUPT_NONE) { // no longer: what is left to do has its time
+        stopping = checks = 0;
+        lua_sethook(L, NULL, 0, 0);
+        return;
+    }
+    if (++checks < CHECKS_OF_PATIENCE)
         return;
     bind_push_interrupt(L, reason);
     lua_error(L);

@@ -82,13 +82,28 @@ int64_t interrupt_wall(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+// Writes a number with so many digits and the character after it; returns where the next begins. printf takes ten times
+// as long, and every line of a log has a time.
+static char *put_number(char *to, int number, int digits, char after)
+{
+    for (int i = digits - 1; i >= 0; i--, number /= 10)
+        to[i] = (char)('0' + number % 10);
+    to[digits] = after;
+    return to + digits + 1;
+}
+
 void interrupt_timestamp(int64_t wall, char text[INTERRUPT_TIMESTAMP_SIZE])
 {
     time_t seconds = (time_t)(wall / 1000);
-    struct tm parts;
-    gmtime_r(&seconds, &parts);
-    size_t size = strftime(text, INTERRUPT_TIMESTAMP_SIZE, "%Y-%m-%dT%H:%M:%S", &parts);
-    snprintf(text + size, INTERRUPT_TIMESTAMP_SIZE - size, ".%03dZ", (int)(wall % 1000));
+    struct tm time;
+    gmtime_r(&seconds, &time);
+    text = put_number(text, time.tm_year + 1900, 4, '-');
+    text = put_number(text, time.tm_mon + 1, 2, '-');
+    text = put_number(text, time.tm_mday, 2, 'T');
+    text = put_number(text, time.tm_hour, 2, ':');
+    text = put_number(text, time.tm_min, 2, ':');
+    text = put_number(text, time.tm_sec, 2, '.');
+    *put_number(text, (int)(wall % 1000), 3, 'Z') = '\0';
 }
 
 // Waits look at the clock themselves; the alarm is for what does not wait.

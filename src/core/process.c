@@ -223,8 +223,10 @@ static void end(struct run *run, int linger)
 
 static void go_on(struct run *run)
 {
-    if (run->child.ended)
-        return end(run, LINGER);
+    if (run->child.ended) {
+        end(run, LINGER);
+        return;
+    }
     enum process_ending reason = reason_to_end(run);
     if (reason != PROCESS_EXIT)
         terminate(run, reason);

@@ -135,6 +135,8 @@ static void read_waiting(struct process_output *output, int which)
 {
     const struct process_stream *stream = &output->streams[which];
     int waiting = 0;
+    if (stream->fd >= 0)
+        output_read(output, which); // most often all there is, and its end
     if (stream->fd < 0 || ioctl(stream->fd, FIONREAD, &waiting) < 0)
         return;
     uint64_t until = stream->printed + (uint64_t)waiting, before;

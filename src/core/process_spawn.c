@@ -95,11 +95,6 @@ static char *locate(const struct spawn *spawn, struct error *error)
     }
     if (!strchr(name, '/'))
         return search(spawn, path_of(spawn->env), error);
-    enum kind kind = kind_of(spawn->directory, name);
-    if (kind == FOLDER || kind == NO_PROGRAM) {
-        not_runnable(name, name, kind, error);
-        return NULL;
-    }
     char *path = strdup(name);
     if (!path)
         out_of_memory(error);
@@ -175,6 +170,7 @@ static int explain(const struct spawn *spawn, const char *path, int number, stru
     const char *name = spawn->argv[0];
     if ((number == EACCES || number == ENOENT) && faccessat(spawn->directory, ".", X_OK, 0) < 0)
         return error_system(error, errno, "cannot run %s: the working directory cannot be entered", name);
+    enum kind kind = number == EACCES ? kind_of(spawn->directory, path) : PROGRAM;
     switch (number) {
     case ENOENT:
         return explain_missing(spawn, path, error);
@@ -183,6 +179,8 @@ static int explain(const struct spawn *spawn, const char *path, int number, stru
     case E2BIG:
         return explain_too_large(spawn, error);
     case EACCES:
+        if (kind == FOLDER || kind == NO_PROGRAM)
+            return not_runnable(name, path, kind, error);
         return error_set(
             error, "permission_denied", number,
             "cannot run %s, though it is marked executable: it, its folder or its interpreter is not open to "

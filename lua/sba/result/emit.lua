@@ -2,17 +2,12 @@
 -- The result leaves the runner: into its file, onto stdout, or, where neither takes it, onto stderr.
 
 local file = require "native.file"
+local pieces = require "sba.util.pieces"
 local redact = require "native.secret".redact
 
 local emit = {}
 
 local PATIENCE <const> = 30 -- seconds without progress until a reader of stdout counts as gone
-
-local function size_of(parts)
-  local size = 0
-  for _, part in ipairs(parts) do size = size + #part end
-  return size
-end
 
 local function to_stream(fd, parts)
   for _, part in ipairs(parts) do
@@ -20,7 +15,7 @@ local function to_stream(fd, parts)
       return nil, { code = "io_error", message = "whoever reads the result stopped reading" }
     end
   end
-  return size_of(parts)
+  return pieces.size(parts)
 end
 
 --- Replaces the result file.
@@ -30,7 +25,7 @@ end
 function emit.replace(path, parts)
   local how, failure = file.replace(path, parts)
   if not how then return nil, failure end
-  return size_of(parts), how
+  return pieces.size(parts), how
 end
 
 --- Writes the result to where it belongs.

@@ -5,6 +5,7 @@
 local array = require "sba.util.json".array
 local interrupt = require "native.interrupt"
 local json = require "native.json"
+local pieces = require "sba.util.pieces"
 local process = require "native.process"
 local schema = require "sba.result.schema"
 
@@ -79,26 +80,39 @@ function record:fields(failure)
   }
 end
 
-local function before_steps(name)
-  for _, other in ipairs(schema.order) do
-    if other == "steps" then return false end
-    if other == name then return true end
-  end
+-- The lists that are kept as the JSON of each element.
+local function add_steps(parts, self)
+  parts[#parts + 1] = "["
+  pieces.add_list(parts, self.steps)
+  parts[#parts + 1] = "]"
+end
+
+local function add_todo(parts, self, summary)
+  parts[#parts + 1] = ('{"total":%d,"done":%d,"items":['):format(summary.total, summary.done)
+  pieces.add_list(parts, self.todo:encoded())
+  parts[#parts + 1] = "]}"
+end
+
+local function add_field(parts, self, name, value)
+  if name == "steps" then return add_steps(parts, self) end
+  if name == "todo" and self.todo and value.items == self.todo.items then return add_todo(parts, self, value) end
+  parts[#parts + 1] = json.encode(value, schema.properties[name])
 end
 
 --- The result as strings to be written one after the other.
 ---@param fields table as record:fields gives
 ---@return string[]
 function record:parts(fields)
-  local head, tail = {}, {}
-  for name, value in pairs(fields) do (before_steps(name) and head or tail)[name] = value end
-  local parts = { (json.encode(head, schema):gsub("}$", ',"steps":[')) }
-  for i, entry in ipairs(self.steps) do
-    if i > 1 then parts[#parts + 1] = "," end
-    parts[#parts + 1] = entry
+  local parts, before = {}, "{"
+  for _, name in ipairs(schema.order) do
+    local value = fields[name]
+    if value ~= nil or name == "steps" then
+      parts[#parts + 1] = ('%s"%s":'):format(before, name)
+      add_field(parts, self, name, value)
+      before = ","
+    end
   end
-  parts[#parts + 1] = "]," .. json.encode(tail, schema):sub(2)
-  parts[#parts + 1] = "\n"
+  parts[#parts + 1] = "}\n"
   return parts
 end
 

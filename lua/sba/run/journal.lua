@@ -21,7 +21,9 @@ local journal = {}
 journal.__index = journal
 
 local ENTRY_PREFIX <const> = '{"event":"step.finished","entry":'
-local line_schema = { order = { "event", "at", "job_sha256", "protocol_version", "job_id", "task_id", "started_wall" } }
+local line_schema = {
+  order = { "event", "at", "index", "id", "type", "job_sha256", "protocol_version", "job_id", "task_id", "started_wall" },
+}
 
 --- Opens the journal of a job.
 ---@param path string

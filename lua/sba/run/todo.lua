@@ -6,6 +6,7 @@ local array = require "sba.util.json".array
 local checkpoint = require "sba.result.checkpoint"
 local file = require "native.file"
 local json = require "native.json"
+local pieces = require "sba.util.pieces"
 local schema = require "sba.result.schema"
 
 local todo = {}
@@ -15,7 +16,7 @@ local LONGEST_TITLE <const> = 200 -- characters
 local MOST_ITEMS <const> = 10000
 local ITEM_OVERHEAD <const> = 100 -- bytes of an item in JSON, its title aside
 
-local file_schema = { order = { "items" }, properties = { items = schema.properties.todo.properties.items } }
+local item_schema <const> = schema.properties.todo.properties.items.items
 
 local function shortened(words, limit)
   local past = utf8.offset(words, limit + 1)
@@ -35,7 +36,7 @@ end
 --- An empty list.
 ---@return todo
 function todo.new()
-  return setmetatable({ items = array {}, steps = {}, count = 0, done = 0 }, todo)
+  return setmetatable({ items = array {}, texts = {}, steps = {}, count = 0, done = 0 }, todo)
 end
 
 --- Fills the list from a job.
@@ -51,14 +52,31 @@ function todo:fill(job, describe)
   end
 end
 
+--- Each item as JSON. The list is written at every change of one of them, so the others' texts are kept.
+---@return string[]
+function todo:encoded()
+  local list, texts = {}, self.texts
+  for i, item in ipairs(self.items) do
+    local text = texts[item]
+    if not text then
+      text = json.encode(item, item_schema)
+      texts[item] = text
+    end
+    list[i] = text
+  end
+  return list
+end
+
 --- Keeps the list in a file from now on.
 ---@param path string
 ---@param failed fun(failure: native.failure) called once, when it cannot be written; the job goes on
 function todo:keep(path, failed)
   self.checkpoint = checkpoint.new(function()
-    local text = json.encode({ items = self.items }, file_schema) .. "\n"
-    local ok, failure = file.replace(path, { text }, { durable = false })
-    if ok then return #text end
+    local parts = { '{"items":[' }
+    pieces.add_list(parts, self:encoded())
+    parts[#parts + 1] = "]}\n"
+    local ok, failure = file.replace(path, parts, { durable = false })
+    if ok then return pieces.size(parts) end
     if failed then failed(failure) end
     failed = nil
   end)
@@ -66,6 +84,7 @@ function todo:keep(path, failed)
 end
 
 local function changed(self, item)
+  self.texts[item] = nil
   if self.checkpoint then self.checkpoint:changed(#item.title + ITEM_OVERHEAD) end
   return item
 end

@@ -6,6 +6,7 @@ local text = require "native.text"
 
 local DEFAULT_PATH <const> = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 local LONGEST_NAME <const> = 100 -- bytes of a command in a message
+local TEXTS <const> = { "command", "args", "argv", "shell", "working_dir" } -- arguments that the kernel takes as C strings
 local FIELDS <const> = {
   "exit_code", "signal", "stdout", "stderr", "stdout_truncated", "stderr_truncated", "duration_ms", "cpu_time_ms", "max_rss_bytes",
 }
@@ -67,7 +68,7 @@ end
 ---@param arguments table
 ---@return string? message, string? argument
 local function check(arguments)
-  for _, name in ipairs { "command", "args", "argv", "shell", "working_dir" } do
+  for _, name in ipairs(TEXTS) do
     if arguments[name] and holds_nul(arguments[name]) then
       return "a NUL character cannot be handed to a command; write it to a file, or give it on stdin", name
     end

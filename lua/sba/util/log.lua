@@ -12,7 +12,12 @@ log.__index = log
 
 local PATIENCE <const> = 1 -- seconds without progress until a line is dropped; then none until something is read
 
-local line_schema = { order = { "ts", "level", "event", "job_id", "task_id" } }
+-- What most lines hold comes first; the rest follows in byte order.
+local line_schema = {
+  order = {
+    "ts", "level", "event", "job_id", "task_id", "step", "steps", "id", "type", "what", "status", "duration_ms", "exit_code",
+  },
+}
 
 ---@class log.options
 ---@field fd integer 1 or 2
@@ -47,9 +52,9 @@ function log:write(bytes, lines)
 end
 
 local function line_of(self, level, event, fields)
-  local line = { ts = interrupt.timestamp(), level = level, event = event, job_id = self.job_id, task_id = self.task_id }
-  for name, value in pairs(fields) do line[name] = value end
-  return json.encode(line, line_schema) .. "\n"
+  fields.ts, fields.level, fields.event = interrupt.timestamp(), level, event
+  fields.job_id, fields.task_id = self.job_id, self.task_id
+  return json.encode(fields, line_schema) .. "\n"
 end
 
 --- Writes lines; and, once the reader takes them again, how many it did not take.
@@ -74,7 +79,7 @@ end
 --- Logs an event.
 ---@param level "debug"|"info"|"warning"|"error"
 ---@param event string "step.started"
----@param fields? table of the event's own
+---@param fields? table of the event's own, which becomes the log's
 function log:event(level, event, fields)
   if self.view then return self.view:event(level, event, redacted(fields or {}), redact(self.job_id)) end
   local text = line_of(self, level, event, fields or {})

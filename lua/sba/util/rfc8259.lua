@@ -7,23 +7,23 @@ local lpeg = require "lpeg"
 
 local DEEPEST <const> = 1000 -- entries of LPeg's stack; 64 levels take about 200
 
+-- Every start builds it, so what stands more than once is made once.
 local function build()
   local P, R, S, V = lpeg.P, lpeg.R, lpeg.S, lpeg.V
-  local digit, hex = R "09", R("09", "af", "AF")
-  local four = hex * hex * hex * hex
-  local pair = S "dD" * S "89abAB" * hex * hex * "\\u" * S "dD" * R("cf", "CF") * hex * hex
-  local escape = "\\" * (S '"\\/bfnrt' + "u" * (pair + (four - S "dD" * R("89", "af", "AF"))))
+  local digit, hex, ws, value, text = R "09", R("09", "af", "AF"), V "ws", V "value", V "string"
+  local comma, digits = ws * "," * ws, digit ^ 1
+  local low, high = S "dD" * R("cf", "CF") * hex * hex, S "dD" * S "89abAB" * hex * hex
+  local code = high * "\\u" * low + (hex * hex * hex * hex - S "dD" * R("89", "af", "AF"))
+  local member = text * ws * ":" * ws * value
   lpeg.setmaxstack(DEEPEST)
   return P {
-    V "ws" * V "value" * V "ws" * -P(1),
+    ws * value * ws * -1,
     ws = S " \t\n\r" ^ 0,
-    value = V "string" + V "object" + V "array" + V "number" + "true" + "false" + "null",
-    object = "{" * V "ws" * (V "member" * (V "separator" * V "member") ^ 0) ^ -1 * V "ws" * "}",
-    member = V "string" * V "ws" * ":" * V "ws" * V "value",
-    array = "[" * V "ws" * (V "value" * (V "separator" * V "value") ^ 0) ^ -1 * V "ws" * "]",
-    separator = V "ws" * "," * V "ws",
-    number = P "-" ^ -1 * ("0" + R "19" * digit ^ 0) * ("." * digit ^ 1) ^ -1 * (S "eE" * S "+-" ^ -1 * digit ^ 1) ^ -1,
-    string = '"' * (R(" !", "#[", "]\255") ^ 1 + escape) ^ 0 * '"',
+    value = text + V "object" + V "array" + V "number" + "true" + "false" + "null",
+    object = "{" * ws * (member * (comma * member) ^ 0) ^ -1 * ws * "}",
+    array = "[" * ws * (value * (comma * value) ^ 0) ^ -1 * ws * "]",
+    number = P "-" ^ -1 * ("0" + R "19" * digit ^ 0) * ("." * digits) ^ -1 * (S "eE" * S "+-" ^ -1 * digits) ^ -1,
+    string = '"' * (R(" !", "#[", "]\255") ^ 1 + "\\" * (S '"\\/bfnrt' + "u" * code)) ^ 0 * '"',
   }
 end
 

@@ -113,6 +113,10 @@ local function make_plan(wanted)
   table.sort(rest)
   table.move(rest, 1, #rest, #plan.names + 1, plan.names)
   for alias in pairs(wanted.aliases or none) do plan.known[alias] = true end
+  plan.defaults = {}
+  for name, property in pairs(wanted.properties or none) do
+    if property.default ~= nil then plan.defaults[#plan.defaults + 1] = name end
+  end
   return plan
 end
 
@@ -172,7 +176,8 @@ end
 -- The aliases that an object uses: name -> alias. An alias beside its name is an error.
 local function aliases_used(walk, depth, value, plan)
   local used = none
-  for alias, name in pairs(plan.aliases or none) do
+  if not plan.aliases then return used end
+  for alias, name in pairs(plan.aliases) do
     if value[alias] ~= nil then
       if used == none then used = {} end
       used[name] = alias
@@ -188,8 +193,9 @@ end
 
 local function validate_object(walk, depth, value, wanted)
   local plan, properties = plan_of(wanted), wanted.properties or none
-  local used = aliases_used(walk, depth, value, plan)
-  for _, name in ipairs(plan.names) do
+  local used, names = aliases_used(walk, depth, value, plan), plan.names
+  for i = 1, #names do
+    local name = names[i]
     local key = used[name] or name
     local member, property = value[key], properties[name]
     if member ~= nil and property then
@@ -287,7 +293,7 @@ local by_kind = { object = validate_object, array = validate_array, string = val
 
 function validate(walk, depth, value, wanted)
   local kind = json.kind(value)
-  if wanted.type and not fits_type(value, kind, wanted.type) or wanted.const ~= nil and value ~= wanted.const
+  if wanted.type and kind ~= wanted.type and not fits_type(value, kind, wanted.type) or wanted.const ~= nil and value ~= wanted.const
     or wanted.enum and not among(value, wanted.enum) then
     local expected = words().schema(wanted)
     local near = wanted.enum and kind == "string" and words().near(value, wanted.enum)
@@ -316,15 +322,15 @@ local function copy(value)
 end
 
 local function resolve_object(value, wanted)
-  for alias, name in pairs(wanted.aliases or {}) do
+  local plan, properties = plan_of(wanted), wanted.properties or none
+  for alias, name in pairs(plan.aliases or none) do
     if value[alias] ~= nil then value[name], value[alias] = value[alias], nil end
   end
-  for name, property in pairs(wanted.properties or {}) do
-    if value[name] ~= nil then
-      value[name] = schema.resolve(value[name], property)
-    elseif property.default ~= nil then
-      value[name] = copy(property.default)
-    end
+  for name, member in pairs(value) do
+    if properties[name] then value[name] = schema.resolve(member, properties[name]) end
+  end
+  for _, name in ipairs(plan.defaults) do
+    if value[name] == nil then value[name] = copy(properties[name].default) end
   end
 end
 
