@@ -23,7 +23,7 @@ The script (all but models and replies may be left out):
     FAULT = "NAME" or {"name": "NAME", ...}, see faults.py beside this file.
 
 Where prompt_tokens is not given, it is a quarter of the request's bytes. Every request is kept: in server.requests and, with
---record, as a line of JSON in FILE, each {"method", "path", "headers", "body"}; body is decoded.
+--record, as a line of JSON in FILE, each {"at", "method", "path", "headers", "body"}; at is when it was whole, in seconds; body is decoded.
 """
 import argparse
 import json
@@ -271,8 +271,9 @@ class Server:
         headers = {name.lower(): value.strip() for name, value in (line.split(":", 1) for line in lines)}
         while len(body) < int(headers.get("content-length", 0)):
             body += connection.recv(65536)
+        at = time.perf_counter()  # before the body is looked at
         method, path, _ = first.split(" ")
-        request = {"method": method, "path": path, "headers": headers, "body": json.loads(body) if body else None,
+        request = {"at": at, "method": method, "path": path, "headers": headers, "body": json.loads(body) if body else None,
                    "size": len(body)}
         with self.lock:
             self.requests.append(request)

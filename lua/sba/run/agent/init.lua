@@ -23,6 +23,7 @@ local MOST_CALLS <const> = 64 -- of one reply
 local MOST_CUTS <const> = 5 -- times that a prompt is made smaller because its server cut it
 local CUT_SHARE <const> = 0.7 -- of the room, each time
 local RECORDED_CONTEXT <const> = 32768 -- tokens; of a recording that does not say
+local GARBAGE <const> = 120 -- per cent of what is in use, beyond which memory is collected again
 
 --- Adds a message to the conversation; it is new to the model until the next exchange.
 local function say(state, message)
@@ -206,6 +207,7 @@ function agent.run(run)
   if not run.job.inference and not run.recording then
     return { code = "inference_unavailable", message = "the job wants an agent, but has no inference.allowed_models" }
   end
+  collectgarbage("incremental", GARBAGE) -- a turn makes large strings and few objects: going over them often costs little
   local session, failure = connect(run)
   if not session then return failure end
   local gateway_tools = offered.tools(run, session.context_length - reply_budget(session))

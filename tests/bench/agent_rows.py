@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of agent jobs: what a turn costs beside the model, what a long conversation holds in memory, the journal and its replay. The
+model is the scripted server of the tests, in this process; a turn is timed from the last byte of its reply to the last byte of the
+next request."""
+import json
+import pathlib
+import statistics
+import sys
+import time
+
+from measure import duration, verdict
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "servers"))
+import model  # noqa: E402  (tests/servers)
+
+OUTPUT = 64 << 10
+CONTEXT = 131072  # tokens
+APPENDS = """
+local journal = require "sba.run.journal".open(arg[1], true, function(failure) error(failure.message) end)
+local entry = '{"output":"' .. ("x"):rep(64 << 10) .. '"}'
+local taken = {}
+for i = 1, 1000 do
+  local begun = os.clock()
+  journal:step_finished(entry)
+  taken[i] = os.clock() - begun
+end
+table.sort(taken)
+print(taken[500])
+"""
+
+
+class TimedServer(model.Server):
+    """Knows when each request had come and each answer gone, and how large the requests were."""
+
+    def __init__(self, script):
+        self.arrived, self.answered, self.sizes = [], [], []
+        super().__init__(script)
+
+    def read(self, connection):
+        request = super().read(connection)
+        if request and request["path"] == "/api/chat":
+            self.arrived.append(request["at"])
+            self.sizes.append(request["size"])
+            request["body"].pop("messages")  # nobody here looks at them, and 200 of them are many
+        return request
+
+    def chat(self, connection, request, form):
+        keep = super().chat(connection, request, form)
+        self.answered.append(time.perf_counter())
+        return keep
+
+
+def script(turns):
+    """A conversation that looks at one file after the other."""
+    replies = [{"content": "", "tool_calls": [{"name": "run_command", "arguments": {"argv": ["cat", f"{turn}.txt"]}}]}
+               for turn in range(turns)]
+    return {"models": {"m": {"capabilities": ["completion", "tools"], "context_length": CONTEXT}},
+            "replies": [*replies, {"content": "done"}]}
+
+
+def prepare(bench, turns):
+    for turn in range(turns):
+        line = f"{turn}: " + "words of an output that a tool prints, a line of them, and then the next one\n"
+        (bench.workspace / f"{turn}.txt").write_text((line * (OUTPUT // len(line) + 1))[:OUTPUT], encoding="utf-8")
+    bench.give_tree(bench.workspace)
+    job = {"protocol_version": "1.0", "job_id": "bench", "task_id": "bench", "execution_mode": "agent_inference",
+           "constraints": {"max_runtime_seconds": 3600, "max_output_bytes": 1 << 20}, "inference": {"allowed_models": ["m"]}}
+    path = bench.job_folder / "job.json"
+    path.write_text(json.dumps(job), encoding="utf-8")
+    bench.give(path)
+
+
+def converse(bench, turns):
+    """Runs a job of so many turns: (its server, KiB)."""
+    with TimedServer(script(turns)) as server:
+        _, kib = bench.run(["env", f"OLLAMA_BASE_URL={server.url}", *bench.command()])
+    result = bench.result()
+    bench.check(result["status"] == "success" and len(result["steps"]) == turns, result["failure_message"])
+    return server, kib
+
+
+def quarter(values, which):
+    size = max(1, len(values) // 4)
+    return statistics.median(values[:size] if which == 0 else values[-size:])
+
+
+def turns(bench):
+    count = bench.size(200, 8)
+    prepare(bench, count)
+    server, kib = converse(bench, count)
+    taken = [after - before for before, after in zip(server.answered, server.arrived[1:])]
+    median = statistics.median(taken)
+    growth = quarter(taken, 1) / quarter(taken, 0)
+    transcript = quarter(server.sizes, 1) / quarter(server.sizes, 0)
+    what = f"a turn of {count} with outputs of 64 KiB, beside the model"
+    return [f"| {what} | {duration(median)} | | | | ≤ 5 ms | {verdict(median, 0.005)} |",
+            f"| the same, last quarter against first | | the requests' size | | {growth:.2f} of {transcript:.2f} | ≤ 1 × | "
+            f"{verdict(growth, transcript)} |",
+            f"| the same, peak memory | {kib / 1024:.1f} MiB | | | | ≤ 32 MiB | {verdict(kib, 32768)} |"]
+
+
+def journal(bench):
+    source = bench.folder / "tools" / "appends.lua"
+    source.write_text(APPENDS, encoding="utf-8")
+    with open(bench.rival / "median", "w+", encoding="utf-8") as out:
+        bench.run([bench.binary, "--lua", source, bench.job_folder / "journal.jsonl"], stdout=out)
+        out.seek(0)
+        median = float(out.read())
+    return [f"| append of 64 KiB to the journal | {duration(median)} | | | | ≤ 0.2 ms | {verdict(median, 0.0002)} |"]
+
+
+def replay(bench):
+    count = bench.size(500, 8)
+    prepare(bench, count)
+    converse(bench, count)
+    recording = bench.rival / "recording.jsonl"
+    (bench.job_folder / "journal.jsonl").rename(recording)
+    runs = []
+    for _ in range(bench.size(5, 1)):
+        runs.append(bench.run([*bench.command(), "--replay", recording])[0] / 1e9)
+        result = bench.result()
+        bench.check(result["status"] == "success" and len(result["steps"]) == count, result["failure_message"])
+    median = statistics.median(runs)
+    return [f"| replay of a journal of {count} turns | {duration(median)} | | | | ≤ 2 s | {verdict(median, 2)} |"]
+
+
+ALL = {"turns": turns, "journal": journal, "replay": replay}
