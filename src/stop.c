@@ -29,6 +29,8 @@ static void stop_when_interrupted(lua_State *L, lua_Debug *unused)
     }
     if (++checks < CHECKS_OF_PATIENCE)
         return;
+    if (interrupt_in_session()) // what catches the error gets to its next instruction, and no further
+        lua_sethook(L, stop_when_interrupted, LUA_MASKCOUNT, 1);
     bind_push_interrupt(L, reason);
     lua_error(L);
 }

@@ -412,8 +412,7 @@ static int f_kind(lua_State *L)
     return 1;
 }
 
-static const luaL_Reg functions[] = {
-    {"count", f_count}, {"decode", bind_json_decode}, {"kind", f_kind}, {NULL, NULL}};
+static const luaL_Reg functions[] = {{"count", f_count}, {"decode", bind_json_decode}, {"kind", f_kind}, {NULL, NULL}};
 
 // A table that keeps none of its keys alive.
 static void push_weak_table(lua_State *L)

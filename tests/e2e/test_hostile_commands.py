@@ -112,7 +112,7 @@ class Ends(HostileCase):
         self.assertEqual(self.run_hostile(self.hostile("chain", 1000), max_runtime_seconds=60).exit, 0)
 
     def test_a_deep_tree(self):
-        self.assertEqual(self.run_hostile(self.hostile("ladder", 300), max_runtime_seconds=5).exit, 124)
+        self.assertEqual(self.run_hostile(self.hostile("ladder", 300), max_runtime_seconds=15).exit, 124)
         self.assertTrue((self.workspace / "reached").exists())
 
     def test_a_zombie_factory_leaves_none_while_commands_run(self):

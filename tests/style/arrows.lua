@@ -8,7 +8,8 @@ local root = arg[1] or arg[0]:match("^(.*)/tests/style/") or "."
 -- What a layer may use besides itself; "!" means: not even itself. A file's layer is the first pattern that fits its name.
 local c_layers = {
   { "^main%.c$", "main", "host", "core" },
-  { "^host%.", "host", "bind", "bundle", "core", "lua" },
+  { "^host%.", "host", "stop", "bind", "bundle", "core", "lua" },
+  { "^stop%.", "stop", "bind", "core", "lua" },
   { "^bundle%.", "bundle", "lua" },
   { "^bind/bind%.", "bind", "bundle", "core", "lua" },
   { "^bind/", "binding", "!", "bind", "core", "lua" },

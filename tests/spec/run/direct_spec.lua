@@ -14,7 +14,9 @@ local function prepare(types, ...)
     checkpoint = { changed = function() end }, context = {},
     catalogue = { get = function(name) return { run = types[name] } end },
   }
-  run.log = { event = function(_, _, event, fields) table.insert(run.events, { event, fields }) end }
+  run.log = {
+    event = function(_, _, event, fields) table.insert(run.events, { event, fields }) end, hold = function() end, release = function() end,
+  }
   run.todo:fill(run.job, function() return "" end)
   return run
 end
