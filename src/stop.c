@@ -15,25 +15,7 @@ enum { INSTRUCTIONS_BETWEEN_CHECKS = 20000, CHECKS_OF_PATIENCE = 50 };
 static lua_State *volatile running;
 static volatile sig_atomic_t stopping;
 
-// Runaway Lua is stopped as a wait in core would be: with an error that carries the reason as its code. Not at once:
-// what a wait in core has cut short comes back as a failure, and Lua gets about ten milliseconds to keep what was done.
-static void stop_when_interrupted(lua_State *L, lua_Debug *unused)
-{
-    (void)unused;
-    static int checks;
-    enum interrupt_reason reason = interrupt_reason();
-    if (reason == INTERRUPT_NONE) { // no longer: what is left to do has its time
-        stopping = checks = 0;
-        lua_sethook(L, NULL, 0, 0);
-        return;
-    }
-    if (++checks < CHECKS_OF_PATIENCE)
-        return;
-    if (interrupt_in_session()) // what catches the error gets to its next instruction, and no further
-        lua_sethook(L, stop_when_interrupted, LUA_MASKCOUNT, 1);
-    bind_push_interrupt(L, reason);
-    lua_error(L);
-}
+static void stop_when_interrupted(lua_State *L, lua_Debug *unused);
 
 static void set_hook(lua_State *L)
 {
@@ -45,6 +27,38 @@ static void stop(void)
 {
     stopping = 1;
     set_hook(running);
+}
+
+// What is left to do has its time. A signal that came meanwhile counts.
+static void go_on(lua_State *L)
+{
+    stopping = 0;
+    lua_sethook(L, NULL, 0, 0);
+    if (interrupt_reason() != INTERRUPT_NONE)
+        stop();
+}
+
+// Runaway Lua is stopped as a wait in core would be: with an error that carries the reason as its code. Not at once:
+// what a wait in core has cut short comes back as a failure, and Lua gets about ten milliseconds to keep what was done.
+static void stop_when_interrupted(lua_State *L, lua_Debug *unused)
+{
+    (void)unused;
+    static int checks;
+    static unsigned forgiven;
+    enum interrupt_reason reason = interrupt_reason();
+    if (reason == INTERRUPT_NONE || forgiven != interrupt_forgiven())
+        checks = 0;
+    forgiven = interrupt_forgiven();
+    if (reason == INTERRUPT_NONE) {
+        go_on(L);
+        return;
+    }
+    if (++checks < CHECKS_OF_PATIENCE)
+        return;
+    if (interrupt_in_session()) // what catches the error gets to its next instruction, and no further
+        lua_sethook(L, stop_when_interrupted, LUA_MASKCOUNT, 1);
+    bind_push_interrupt(L, reason);
+    lua_error(L);
 }
 
 static void enter(lua_State *L)
