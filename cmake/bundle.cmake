@@ -1,17 +1,20 @@
 # Bundled Lua: every file below lua/ (and SBA_EXTRA_LUA), compiled to bytecode with its line numbers and put into the
-# binary by name, so that a traceback still says lua/sba/..., and a start costs no parsing. A mistake in a file, or a
-# module name used twice, is a build error that names the file.
+# binary by name, so that a traceback still says lua/sba/..., and a start costs no parsing. A syntax error in a file, or a
+# module name used twice, is a build error that names the file; a mistake in a step type is one too (check_steps.lua).
 find_program(LUA_INTERPRETER lua5.4 REQUIRED)
 
 set(SBA_BUNDLE_SOURCE ${CMAKE_BINARY_DIR}/bundled_modules.c)
 file(GLOB_RECURSE lua_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lua/sba/*.lua)
-set(lua_definitions ${CMAKE_SOURCE_DIR}/lua/types/native.lua)
+set(lua_definitions ${CMAKE_SOURCE_DIR}/lua/types/native.lua ${CMAKE_SOURCE_DIR}/lua/types/step.lua)
 set(lua_roots ${CMAKE_SOURCE_DIR}/lua)
 if(SBA_EXTRA_LUA)
   if(NOT IS_DIRECTORY ${SBA_EXTRA_LUA})
     message(FATAL_ERROR "SBA_EXTRA_LUA: ${SBA_EXTRA_LUA} is not a folder.")
   endif()
   file(GLOB_RECURSE extra_lua_files CONFIGURE_DEPENDS ${SBA_EXTRA_LUA}/*.lua)
+  if(NOT extra_lua_files)
+    message(FATAL_ERROR "SBA_EXTRA_LUA: ${SBA_EXTRA_LUA} holds no Lua file. A step type is sba/steps/NAME.lua in it.")
+  endif()
   list(APPEND lua_roots ${SBA_EXTRA_LUA})
 endif()
 add_custom_command(OUTPUT ${SBA_BUNDLE_SOURCE}

@@ -6,4 +6,8 @@ if(NOT EXISTS ${SBA_VENDOR_PREFIX}/versions)
 endif()
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
-set(CMAKE_C_COMPILER ${SBA_VENDOR_PREFIX}/bin/musl-gcc-arm64)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY) # it has no C library until the specs name one
+# Not a compiler of the prefix: when that moves, CMake would begin the folder anew and lose its way.
+add_compile_options(-specs=${SBA_VENDOR_PREFIX}/musl/lib/musl-gcc.specs)
+add_link_options(-specs=${SBA_VENDOR_PREFIX}/musl/lib/musl-gcc.specs)

@@ -8,31 +8,47 @@ local bundle = require "native.bundle"
 
 local catalogue = {}
 
----@class sba.step
----@field name string the file's name
----@field summary string one sentence, for people and for the model
----@field arguments table JSON Schema of an object
----@field result? table JSON Schema
----@field check? fun(arguments: table): string?, string? what the schema cannot say: one line, and the argument it is about
----@field show? fun(result: table): string the whole of a result as a model reads it; default: its text
----@field for_model? boolean false: not offered to models
----@field run fun(arguments: table, job_context: table): table?, string|table|nil
+local FIELDS <const> = {
+  name = "string", summary = "string", arguments = "table", run = "function",
+  result = "table", check = "function", show = "function", for_model = "boolean",
+}
+local NEEDED <const> = { "name", "summary", "arguments", "run" }
+
+-- What the model calls already: the agent's own tools (run/agent/tools.lua).
+local OF_THE_AGENT <const> = { todo_add = true, todo_update = true, read_output = true, finish = true }
+
+local function misnamed(name)
+  if name:find(".", 1, true) then return "lies in a folder of its own: a step type is a file in sba/steps, its helpers lie elsewhere" end
+  if not name:find("^%l[%l%d_]*$") or #name > 64 then return "is no name for a step type: lower-case letters, digits and _, at most 64" end
+  if OF_THE_AGENT[name] then return "has a name that is taken by a tool of the agent" end
+end
+
+local function mistyped(step)
+  for _, field in ipairs(NEEDED) do
+    if step[field] == nil then return ("has no %s"):format(field) end
+  end
+  for field, value in pairs(step) do
+    local wanted = FIELDS[field]
+    if not wanted then return ("has the unknown field '%s'"):format(tostring(field)) end
+    if type(value) ~= wanted then return ("has a %s that is no %s"):format(field, wanted) end
+  end
+end
 
 local function mistake_in(step, name)
   if type(step) ~= "table" then return "returns no table" end
-  if step.name ~= name then return ("calls itself '%s'"):format(tostring(step.name)) end
-  if type(step.summary) ~= "string" or step.summary == "" then return "has no summary" end
-  if type(step.run) ~= "function" then return "has no function run" end
-  if type(step.arguments) ~= "table" or step.arguments.type ~= "object" then return "has no arguments schema of type object" end
-  if step.check ~= nil and type(step.check) ~= "function" then return "has a check that is no function" end
+  local mistake = misnamed(name) or mistyped(step)
+  if mistake then return mistake end
+  if step.name ~= name then return ("calls itself '%s': name and file must be the same"):format(step.name) end
+  if step.summary == "" then return "has an empty summary" end
+  if step.arguments.type ~= "object" then return "has arguments that are no schema of type object" end
 end
 
 local function schema_mistake_in(step)
   local metaschema = require "sba.util.metaschema"
   local mistake = metaschema(step.arguments)
-  if mistake then return "arguments: " .. mistake end
+  if mistake then return "has a mistake in its schema of arguments: " .. mistake end
   mistake = step.result and metaschema(step.result)
-  return mistake and "result: " .. mistake
+  return mistake and "has a mistake in its schema of result: " .. mistake
 end
 
 local function raise(name, mistake)
@@ -63,6 +79,15 @@ function catalogue.get(name)
     checked[name] = step
   end
   return checked[name]
+end
+
+---What is wrong with a step type, its schemas and its loading included. For builds.
+---@param name string
+---@return string? mistake one line without the file's name; nil: nothing
+function catalogue.mistake(name)
+  local loaded, step = pcall(require, "sba.steps." .. name)
+  if not loaded then return "cannot be loaded: " .. tostring(step):match("^[^\n]*") end
+  return mistake_in(step, name) or schema_mistake_in(step)
 end
 
 ---@return sba.step[] all of them, in byte order of name

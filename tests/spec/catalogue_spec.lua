@@ -20,6 +20,12 @@ local function module(changes)
   return step
 end
 
+local function without(field)
+  local step = module {}
+  step[field] = nil
+  return step
+end
+
 describe("the catalogue", function()
   after_each(function() loaded["sba.steps.test_step"] = nil end)
 
@@ -34,17 +40,51 @@ describe("the catalogue", function()
   it("names the file of one that is not", function()
     for said, wrong in pairs {
       ["returns no table"] = "text",
-      ["calls itself 'other'"] = module { name = "other" },
-      ["has no summary"] = module { summary = "" },
-      ["has no function run"] = module { run = 1 },
-      ["has no arguments schema of type object"] = module { arguments = {} },
+      ["has no name"] = without "name",
+      ["has no summary"] = without "summary",
+      ["has no arguments"] = without "arguments",
+      ["has no run"] = without "run",
+      ["calls itself 'other': name and file must be the same"] = module { name = "other" },
+      ["has an empty summary"] = module { summary = "" },
+      ["has a run that is no function"] = module { run = 1 },
+      ["has arguments that are no schema of type object"] = module { arguments = {} },
       ["has a check that is no function"] = module { check = "x" },
-      ["arguments: schema.additionalProps: is no known keyword"] = module { arguments = { type = "object", additionalProps = false } },
-      ["result: schema.type: has the unknown type 'map'"] = module { result = { type = "map" } },
+      ["has the unknown field 'for_models'"] = module { for_models = false },
+      ["has a mistake in its schema of arguments: schema.additionalProps: is no known keyword"] =
+        module { arguments = { type = "object", additionalProps = false } },
+      ["has a mistake in its schema of result: schema.type: has the unknown type 'map'"] = module { result = { type = "map" } },
     } do
       local ok, message = pcall(catalogue_of({ test_step = wrong }).all)
       assert.is_false(ok)
       assert.are.equal("lua/sba/steps/test_step.lua " .. said, message)
+    end
+  end)
+
+  it("says of a module what is wrong before it is used", function()
+    assert.are.equal("has no summary", catalogue_of({ test_step = without "summary" }).mistake "test_step")
+    assert.is_nil(catalogue_of({ test_step = module {} }).mistake "test_step")
+    assert.matches("^cannot be loaded: module 'sba.steps.nowhere' not found", catalogue_of({}).mistake "nowhere")
+  end)
+
+  it("keeps the names of the agent's own tools", function()
+    local list = require "sba.run.agent.tools".list { all = function() return {} end }
+    assert.is_true(#list >= 4)
+    for _, tool in ipairs(list) do
+      loaded["sba.steps." .. tool.name] = module { name = tool.name }
+      assert.are.equal("has a name that is taken by a tool of the agent", catalogue_of({}).mistake(tool.name))
+      loaded["sba.steps." .. tool.name] = nil
+    end
+  end)
+
+  it("knows the fields that lua/types/step.lua tells authors of", function()
+    local class
+    for line in io.lines(arg[0]:match("^(.*)tests/") .. "lua/types/step.lua") do
+      class = line:match("^%-%-%-@class (%S+)") or class
+      local field = class == "sba.step" and line:match("^%-%-%-@field ([%w_]+)")
+      if field then -- of no field's type: a known one is told so
+        local mistake = catalogue_of({ test_step = module { [field] = io.stdout } }).mistake "test_step"
+        assert.matches(("^has a %s that is no"):format(field), mistake)
+      end
     end
   end)
 end)

@@ -1,0 +1,31 @@
+---@meta
+-- SPDX-License-Identifier: Apache-2.0
+-- What the author of a step type meets: LuaLS definitions of the table that a file in sba/steps returns, of what its `run` is given
+-- and of what it returns. Never loaded; tests hold it to the catalogue and to what `run` really gets.
+
+---@class sba.step
+---@field name string the file's name without .lua: lower-case letters, digits and _
+---@field summary string one sentence, for people and for the model
+---@field arguments table JSON Schema of an object; what it refuses never reaches run
+---@field result? table JSON Schema of what run returns
+---@field check? fun(arguments: table): string?, string? what the schema cannot say: one line, and the argument it is about
+---@field show? fun(result: table): string the whole of a result as a model reads it; default: its text
+---@field for_model? boolean false: not offered to models
+---@field run fun(arguments: table, job_context: sba.job_context): table?, string|sba.step_failure|nil
+
+---What `run` is given beside its arguments, which are those of the job with the schema's defaults filled in.
+---@class sba.job_context
+---@field workspace native.folder every path goes through it, and none leaves it
+---@field max_output_bytes integer a direct step whose result is larger fails with constraint_violation
+---@field environment string[] "NAME=value": what a command gets
+---@field agent boolean a model asked for the step: cut and say so, rather than fail
+---@field ask fun(request: table): table?, sba.step_failure? asks the job's model, see steps/ask_model.lua
+---@field call_tool fun(tool: string, arguments: table): table?, sba.step_failure? asks the gateway, see steps/call_tool.lua
+---@field tick fun() call it from time to time while you wait or work for long: logs and reports go out
+
+---What `run` returns after nil. native.failure is one.
+---@class sba.step_failure
+---@field code string stable: a native.failure's own; "constraint_violation", "timeout", "ext_net_required" are the job's too
+---@field message string one line for people: what was being done, to what, why it failed, what would help
+---@field result? table what there is nevertheless
+---@field text? string the same as plain text
