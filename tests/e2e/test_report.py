@@ -3,6 +3,7 @@
 import http.server
 import json
 import os
+import random
 import re
 import resource
 import subprocess
@@ -149,6 +150,31 @@ class HostileTest(ReportCase):
             result["steps"][0]["result"] = value
             del result["steps"][0]["output"]
             self.page(self.write(result))
+
+
+    def mutated(self, value):
+        """The value with some of its parts replaced by others of any type."""
+        if self.random.random() < 0.08:
+            return self.random.choice([None, -1, 1.5, 1 << 62, "", "x", [], {}, [[]], {"a": 1}, True, "2026-13-99T99:99:99.999Z"])
+        if isinstance(value, dict):
+            return {key: self.mutated(part) for key, part in value.items()}
+        return [self.mutated(part) for part in value] if isinstance(value, list) else value
+
+    def test_journals_and_jobs_of_any_shape(self):
+        self.random = random.Random(5)
+        result = evil_result()
+        lines = [json.loads(line) for line in evil_journal(result).splitlines()]
+        direct = evil_result()
+        del direct["inference"], direct["final_answer"]
+        job = {"job_id": EVIL, "steps": [{"type": step["type"], "id": step["id"], "arguments": {"argv": ["a"], "path": "b", "diff": "c"}}
+                                         for step in direct["steps"]]}
+        for _ in range(60):
+            journal = [lines[0]] + [self.mutated(line) for line in lines[1:]]
+            self.page(self.write(result, "".join(json.dumps(line) + "\n" for line in journal)))
+            (self.job_folder / "journal.jsonl").unlink()
+            (self.job_folder / "job.json").write_text(json.dumps(self.mutated(job)))
+            self.page(self.write(direct))
+            (self.job_folder / "job.json").unlink()
 
 
 class BadInputTest(ReportCase):
