@@ -4,11 +4,14 @@
 
 #include "core/memory.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-enum { UNIT = 16, SMALL = 512, CLASSES = SMALL / UNIT, CHUNK = 256 << 10 };
+// Sizes up to FINE have a list for each UNIT, those up to SMALL four for each power of two.
+enum { UNIT = 16, FINE_BITS = 9, FINE = 1 << FINE_BITS, SMALL_BITS = 13, SMALL = 1 << SMALL_BITS };
+enum { FINE_CLASSES = FINE / UNIT, CLASSES = FINE_CLASSES + 4 * (SMALL_BITS - FINE_BITS), CHUNK = 320 << 10 };
 
 struct block {
     struct block *next;
@@ -17,9 +20,18 @@ struct block {
 static struct block *free_blocks[CLASSES];
 static char *chunk, *chunk_end; // what is left of the last chunk
 
-static size_t class_of(size_t size)
+// The class of a size, and how much its blocks hold.
+static size_t class_of(size_t *size)
 {
-    return (size - 1) / UNIT;
+    if (*size <= FINE) {
+        size_t class = (*size - 1) / UNIT;
+        *size = (class + 1) * UNIT;
+        return class;
+    }
+    int bits = 63 - __builtin_clzll(*size - 1);
+    size_t quarter = (*size - 1) >> (bits - 2); // 4 to 7
+    *size = (quarter + 1) << (bits - 2);
+    return FINE_CLASSES + (size_t)(bits - FINE_BITS) * 4 + quarter - 4;
 }
 
 // Every start fills the first one: its pages come at once, not each by a fault.
@@ -32,13 +44,12 @@ static char *new_chunk(void)
 
 static void *take_small(size_t size)
 {
-    size_t class = class_of(size);
+    size_t class = class_of(&size);
     struct block *block = free_blocks[class];
     if (block) {
         free_blocks[class] = block->next;
         return block;
     }
-    size = (class + 1) * UNIT;
     if ((size_t)(chunk_end - chunk) < size) { // what is left of the old one is lost: less than SMALL
         char *fresh = new_chunk();
         if (!fresh)
@@ -57,9 +68,15 @@ static void give(void *memory, size_t size)
     if (size > SMALL) {
         memory_resize(memory, size, 0);
     } else if (size > 0) {
-        block->next = free_blocks[class_of(size)];
-        free_blocks[class_of(size)] = block;
+        size_t class = class_of(&size);
+        block->next = free_blocks[class];
+        free_blocks[class] = block;
     }
+}
+
+static bool is_same_class(size_t a, size_t b)
+{
+    return class_of(&a) == class_of(&b);
 }
 
 void *allocator(void *unused, void *block, size_t old_size, size_t size)
@@ -73,7 +90,7 @@ void *allocator(void *unused, void *block, size_t old_size, size_t size)
     }
     if (old_size > SMALL && size > SMALL)
         return memory_resize(block, old_size, size);
-    if (old_size > 0 && old_size <= SMALL && size <= SMALL && class_of(old_size) == class_of(size))
+    if (old_size > 0 && old_size <= SMALL && size <= SMALL && is_same_class(old_size, size))
         return block;
     void *fresh = size > SMALL ? memory_resize(NULL, 0, size) : take_small(size);
     if (fresh && old_size > 0) {

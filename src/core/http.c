@@ -2,6 +2,7 @@
 // Exchanges over libcurl's multi interface, see http.h: curl works only while one of our waits drives it.
 #include "core/http_internal.h"
 
+#include "core/crypto.h"
 #include "core/interrupt.h"
 
 #include <limits.h>
@@ -28,6 +29,7 @@ static void close_on_exec(void)
 struct http_client *http_client_new(const struct http_settings *settings, struct error *error)
 {
     struct http_client *client = calloc(1, sizeof *client);
+    crypto_ask_processor();
     if (!client || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || !(client->multi = curl_multi_init())) {
         free(client);
         error_set(error, "out_of_memory", 0, "cannot start HTTP: out of memory");

@@ -7,12 +7,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -209,43 +209,65 @@ static void find_ignored(sigset_t *set)
     }
 }
 
-static int fill_actions(posix_spawn_file_actions_t *actions, const struct spawn *spawn)
+static void to_default(const sigset_t *set)
 {
-    int number = posix_spawn_file_actions_addfchdir_np(actions, spawn->directory);
-    for (int fd = 0; fd < 3 && number == 0; fd++)
-        number = posix_spawn_file_actions_adddup2(actions, spawn->standard[fd], fd);
-    return number;
+    const struct sigaction standard = {.sa_handler = SIG_DFL};
+    for (int number = 1; number <= SIGRTMAX; number++)
+        if (sigismember(set, number) == 1)
+            sigaction(number, &standard, NULL);
 }
 
-static void fill_attributes(posix_spawnattr_t *attributes)
+// What the child does between vfork and its program. It works in our memory, so it makes system calls and nothing else.
+// Returns only with the number of an error.
+static int become(const struct spawn *spawn, const char *path, const sigset_t *ignored)
 {
-    static sigset_t none, ignored;
+    sigset_t none;
+    sigemptyset(&none);
+    setsid();
+    to_default(ignored);
+    if (fchdir(spawn->directory) < 0)
+        return errno;
+    for (int fd = 0; fd < 3; fd++)
+        if (dup2(spawn->standard[fd], fd) < 0)
+            return errno;
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    execve(path, (char *const *)spawn->argv, (char *const *)spawn->env);
+    return errno;
+}
+
+// Not posix_spawn: musl's waits on a pipe for the end of exec, which is one sleep more for each command. No handler of
+// ours runs meanwhile: in the child it would run in our memory.
+static pid_t start(const struct spawn *spawn, const char *path, int *failure)
+{
+    static sigset_t ignored;
     static bool known;
-    if (!known) {
+    volatile int number = 0;
+    sigset_t all, before;
+    if (!known)
         find_ignored(&ignored);
-        sigemptyset(&none);
-        known = true;
+    known = true;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    pid_t pid = vfork();
+    if (pid == 0) {
+        number = become(spawn, path, &ignored);
+        _exit(127);
     }
-    posix_spawnattr_setsigmask(attributes, &none);
-    posix_spawnattr_setsigdefault(attributes, &ignored);
-    posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    *failure = pid < 0 ? errno : number;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (pid < 0 || *failure == 0)
+        return pid;
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    return -1;
 }
 
 pid_t spawn_command(const struct spawn *spawn, struct error *error)
 {
-    pid_t pid;
-    posix_spawn_file_actions_t actions;
-    posix_spawnattr_t attributes;
     cleanup_free char *path = locate(spawn, error);
     if (!path)
         return -1;
-    posix_spawnattr_init(&attributes);
-    fill_attributes(&attributes);
-    posix_spawn_file_actions_init(&actions);
-    int number = fill_actions(&actions, spawn);
-    if (number == 0)
-        number = posix_spawn(&pid, path, &actions, &attributes, (char *const *)spawn->argv, (char *const *)spawn->env);
-    posix_spawn_file_actions_destroy(&actions);
-    posix_spawnattr_destroy(&attributes);
-    return number == 0 ? pid : explain(spawn, path, number, error);
+    int number;
+    pid_t pid = start(spawn, path, &number);
+    return pid < 0 ? explain(spawn, path, number, error) : pid;
 }

@@ -31,7 +31,7 @@ static void test_blocks_keep_their_bytes(void **state)
     srand(3);
     for (int round = 0; round < ROUNDS; round++) {
         size_t i = (size_t)rand() % BLOCKS, before = held[i].size;
-        size_t size = rand() % 4 ? (size_t)rand() % 600 : rand() % 2 ? 0 : (size_t)rand() % 3000;
+        size_t size = rand() % 4 ? (size_t)rand() % 600 : rand() % 2 ? 0 : (size_t)rand() % 12000;
         unsigned char value = (unsigned char)rand();
         // While there is no block, the old size tells its kind, as Lua has it.
         unsigned char *block = allocator(NULL, held[i].block, held[i].block ? before : 5, size);

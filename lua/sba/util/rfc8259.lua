@@ -7,22 +7,21 @@ local lpeg = require "lpeg"
 
 local DEEPEST <const> = 1000 -- entries of LPeg's stack; 64 levels take about 200
 
--- Every start builds it, so what stands more than once is made once.
+-- Every start builds it, so it has as few rules as it can, and white space goes with what it follows.
 local function build()
   local P, R, S, V = lpeg.P, lpeg.R, lpeg.S, lpeg.V
-  local digit, hex, ws, value, text = R "09", R("09", "af", "AF"), V "ws", V "value", V "string"
-  local comma, digits = ws * "," * ws, digit ^ 1
-  local low, high = S "dD" * R("cf", "CF") * hex * hex, S "dD" * S "89abAB" * hex * hex
-  local code = high * "\\u" * low + (hex * hex * hex * hex - S "dD" * R("89", "af", "AF"))
-  local member = text * ws * ":" * ws * value
+  local ws, digit, hex, d = S " \t\n\r" ^ 0, R "09", R("09", "af", "AF"), S "dD"
+  local comma, value, member = "," * ws, V "value", V "member"
+  -- After \\u: the two halves of a surrogate pair, or a code unit that is no surrogate.
+  local code = d * (S "89abAB" * hex * hex * "\\u" * d * R("cf", "CF") + R "07") * hex * hex + (hex - d) * hex * hex * hex
+  local number = P "-" ^ -1 * ("0" + R "19" * digit ^ 0) * ("." * digit ^ 1) ^ -1 * (S "eE" * S "+-" ^ -1 * digit ^ 1) ^ -1
+  local object = "{" * ws * (member * (comma * member) ^ 0) ^ -1 * "}"
+  local array = "[" * ws * (value * (comma * value) ^ 0) ^ -1 * "]"
   lpeg.setmaxstack(DEEPEST)
   return P {
-    ws * value * ws * -1,
-    ws = S " \t\n\r" ^ 0,
-    value = text + V "object" + V "array" + V "number" + "true" + "false" + "null",
-    object = "{" * ws * (member * (comma * member) ^ 0) ^ -1 * ws * "}",
-    array = "[" * ws * (value * (comma * value) ^ 0) ^ -1 * ws * "]",
-    number = P "-" ^ -1 * ("0" + R "19" * digit ^ 0) * ("." * digits) ^ -1 * (S "eE" * S "+-" ^ -1 * digits) ^ -1,
+    ws * value * -1,
+    value = (V "string" + object + array + number + "true" + "false" + "null") * ws,
+    member = V "string" * ws * ":" * ws * value,
     string = '"' * (R(" !", "#[", "]\255") ^ 1 + "\\" * (S '"\\/bfnrt' + "u" * code)) ^ 0 * '"',
   }
 end
