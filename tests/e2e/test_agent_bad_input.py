@@ -256,10 +256,16 @@ class Files(BadInputCase):
             outcome = self.run_job(self.agent_job(), "--replay", str(recording))
             self.assertIn(outcome.result["failure_code"], ("schema_validation", "internal_error"), content)
             self.assert_complete(outcome, outcome.result["failure_code"])
-        os.mkfifo(self.root / "fifo")
-        self.give(self.root / "fifo")
         outcome = self.run_job(self.agent_job(), "--replay", str(self.root / "none"))
         self.assert_complete(outcome, "schema_validation")
+
+    def test_recording_that_nobody_writes(self):
+        """It may come through a pipe, which is waited for as long as the job has time."""
+        os.mkfifo(self.root / "fifo")
+        self.give(self.root / "fifo")
+        outcome = self.run_job(self.agent_job(max_runtime_seconds=1), "--replay", str(self.root / "fifo"))
+        self.assertIn("fifo", outcome.result["failure_message"])
+        self.assert_complete(outcome, outcome.result["failure_code"])
 
     def test_recording_whose_reply_is_nonsense(self):
         for reply in ({"tool_calls": 1}, {"content": 7}, {"tool_calls": [1, None]}, {"tool_calls": [{"name": 3}]},
