@@ -26,6 +26,7 @@ enum {
 // A command that runs.
 struct run {
     const struct process_options *options;
+    struct spawn spawn;
     struct child child;
     struct process_output output;
     int ends[PROCESS_STREAMS]; // the writing ends of stdout and stderr; -1: closed
@@ -107,13 +108,13 @@ static int start(struct run *run, struct error *error)
     cleanup_fd int in = -1;
     if (open_input(run, &in, error) < 0 || open_outputs(run, error) < 0)
         return -1;
-    const struct spawn spawn = {
+    run->spawn = (struct spawn){
         .argv = run->options->argv,
         .env = run->options->env,
         .directory = run->options->directory,
         .standard = {in >= 0 ? in : null_device(), run->ends[PROCESS_STDOUT], run->ends[PROCESS_STDERR]},
     };
-    run->child.pid = spawn_command(&spawn, error);
+    run->child.pid = spawn_command(&run->spawn, error);
     return run->child.pid < 0 ? -1 : 0;
 }
 
@@ -328,6 +329,9 @@ int process_run(const struct process_options *options, struct process_outcome *o
     if (!options->input || options->input_size == 0)
         close_input(&run);
     follow(&run);
+    if (run.child.ended && WIFEXITED(run.child.status) && WEXITSTATUS(run.child.status) == SPAWN_FAILED &&
+        spawn_check(&run.spawn, error) < 0)
+        return -1;
     return fill_outcome(&run, outcome, error);
 }
 

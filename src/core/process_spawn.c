@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -235,25 +236,40 @@ static int become(const struct spawn *spawn, const char *path, const sigset_t *i
     return errno;
 }
 
+// Why the last command could not be started; 0: it could. Shared also with a child that a vfork without shared memory
+// made.
+static volatile int *failure;
+
+static int prepare(sigset_t *ignored)
+{
+    if (failure)
+        return 0;
+    void *page = mmap(NULL, sizeof *failure, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED)
+        return -1;
+    failure = page;
+    find_ignored(ignored);
+    return 0;
+}
+
 // Not posix_spawn: musl's waits on a pipe for the end of exec, which is one sleep more for each command. No handler of
 // ours runs meanwhile: in the child it would run in our memory.
-static pid_t start(const struct spawn *spawn, const char *path, int *failure)
+static pid_t start(const struct spawn *spawn, const char *path)
 {
     static sigset_t ignored;
-    static bool known;
-    volatile int number = 0;
     sigset_t all, before;
-    if (!known)
-        find_ignored(&ignored);
-    known = true;
+    if (prepare(&ignored) < 0)
+        return -1;
+    *failure = 0;
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
     pid_t pid = vfork();
     if (pid == 0) {
-        number = become(spawn, path, &ignored);
-        _exit(127);
+        *failure = become(spawn, path, &ignored);
+        _exit(SPAWN_FAILED);
     }
-    *failure = pid < 0 ? errno : number;
+    if (pid < 0)
+        *failure = errno;
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (pid < 0 || *failure == 0)
         return pid;
@@ -267,7 +283,15 @@ pid_t spawn_command(const struct spawn *spawn, struct error *error)
     cleanup_free char *path = locate(spawn, error);
     if (!path)
         return -1;
-    int number;
-    pid_t pid = start(spawn, path, &number);
-    return pid < 0 ? explain(spawn, path, number, error) : pid;
+    pid_t pid = start(spawn, path);
+    return pid < 0 ? explain(spawn, path, failure ? *failure : ENOMEM, error) : pid;
+}
+
+int spawn_check(const struct spawn *spawn, struct error *error)
+{
+    if (*failure == 0)
+        return 0;
+    int number = *failure;
+    cleanup_free char *path = locate(spawn, error);
+    return path ? explain(spawn, path, number, error) : -1;
 }

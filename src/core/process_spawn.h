@@ -20,4 +20,9 @@ struct spawn {
 // "not_executable", "permission_denied", "too_large" (arguments and environment), "out_of_processes", "invalid", ...
 pid_t spawn_command(const struct spawn *spawn, struct error *error);
 
+// Where vfork is made of fork, as qemu's emulation of a process has it, a failure is known only once the command has
+// ended with SPAWN_FAILED. 0: it ran. -1: it could not be started, errors as above.
+enum { SPAWN_FAILED = 127 };
+int spawn_check(const struct spawn *spawn, struct error *error);
+
 #endif
