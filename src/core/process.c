@@ -166,7 +166,9 @@ static size_t wait_and_move(struct run *run)
     int ready = poll(events, ALL, poll_timeout(run));
     if (ready <= 0)
         return ready < 0 ? children_reap(&run->child) : 0; // most likely it was SIGCHLD that cut it short
-    if (events[OUT].revents)
+    if (events[OUT].revents && events[ERR].revents)
+        output_read_waiting(&run->output, PROCESS_STDOUT); // what is said on stderr last stands last
+    else if (events[OUT].revents)
         output_read(&run->output, PROCESS_STDOUT);
     if (events[ERR].revents)
         output_read(&run->output, PROCESS_STDERR);

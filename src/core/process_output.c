@@ -130,8 +130,7 @@ bool output_past_limit(const struct process_output *output)
     return output->streams[PROCESS_STDOUT].truncated || output->streams[PROCESS_STDERR].truncated;
 }
 
-// Reads what lies in the pipe at this moment, however much is added meanwhile.
-static void read_waiting(struct process_output *output, int which)
+void output_read_waiting(struct process_output *output, int which)
 {
     const struct process_stream *stream = &output->streams[which];
     int waiting = 0;
@@ -150,7 +149,7 @@ void output_drain(struct process_output *output, int milliseconds)
 {
     struct process_stream *streams = output->streams;
     for (int i = 0; i < PROCESS_STREAMS; i++)
-        read_waiting(output, i);
+        output_read_waiting(output, i);
     int64_t until = interrupt_now() + milliseconds, left;
     while ((streams[0].fd >= 0 || streams[1].fd >= 0) && (left = until - interrupt_now()) > 0) {
         struct pollfd ends[PROCESS_STREAMS] = {{streams[0].fd, POLLIN, 0}, {streams[1].fd, POLLIN, 0}};

@@ -37,6 +37,9 @@ struct process_output {
 // Reads what a stream has to give now, at most about a MiB; closes it at its end. Where memory is out it keeps no more.
 void output_read(struct process_output *output, int stream);
 
+// Reads what lies in a stream's pipe at this moment, however much is added meanwhile.
+void output_read_waiting(struct process_output *output, int stream);
+
 // Whether more was printed than the limit.
 bool output_past_limit(const struct process_output *output);
 
