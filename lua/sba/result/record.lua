@@ -22,7 +22,7 @@ local PROTOCOL_VERSION <const> = "1.0"
 ---@field steps string[] JSON of the entries
 ---@field succeeded integer steps that did
 ---@field artifacts table[]
----@field todo? { summary: fun(self): table }
+---@field todo? { items: table[], summary: (fun(self): table), encoded: (fun(self): string[]) }
 
 --- The record of a job that starts now.
 ---@param job_id string

@@ -43,6 +43,8 @@ function log:identify(job_id, task_id)
 end
 
 --- Writes bytes that are whole lines (or, on a terminal, part of one), or drops them.
+---@param bytes string
+---@param lines? integer how many, default 1
 function log:write(bytes, lines)
   local all, written = file.write(self.fd, (self.torn and "\n" or "") .. bytes, self.patience)
   self.torn = not all and written > 0 and not self.view
