@@ -243,6 +243,30 @@ function opened:close() end
 ---@return native.transaction
 function folder:transaction() end
 
+---Undoes what a run that was ended in the middle of a commit did, as far as what stands under the plan's names is what it says;
+---or, where its commit was complete, removes what it had set aside. Raises where the plan is no native.plan.
+---@param plan native.plan
+---@param committed boolean
+---@return true|nil, native.failure? failure incomplete: its message names what was left where
+function folder:recover(plan, committed) end
+
+---@class native.plan
+---@field changes native.plan.change[]
+---@field folders { path: string, mode: integer }[] that go because a file comes in their place, each before those in it
+
+---@class native.plan.change
+---@field kind "put"|"remove"|"mode"
+---@field path string
+---@field other? string put: where the new waits, then the old; remove: where the old waits
+---@field kept? integer bytes of path that name folders that were there before
+---@field old_mode? integer
+---@field old_inode? integer 0: nothing was there
+---@field old_size? integer
+---@field old_mtime? integer ns
+---@field new_inode? integer
+---@field new_size? integer
+---@field new_mtime? integer ns
+
 ---@class native.transaction to be declared <close>: what was not committed is undone
 local transaction = {}
 
@@ -270,9 +294,17 @@ function transaction:remove(path) end
 ---@return true|nil, native.failure?
 function transaction:chmod(path, mode) end
 
+---Looks at what there is and says what commit will do. Nothing can be staged afterwards.
+---@return native.plan|nil, native.failure?
+function transaction:plan() end
+
 ---Makes everything staged real, or, when any part fails, nothing: originals are put back.
+---@param keep? boolean what was there before stays set aside until close; else this is the transaction's end
 ---@return true|nil, native.failure?
-function transaction:commit() end
+function transaction:commit(keep) end
+
+---Ends it: removes what was set aside, or undoes what was not committed.
+function transaction:close() end
 
 ------------------------------------------------------------------------------------------------------------------------
 ---@class native.patch unified diffs, parsed and applied to bytes

@@ -6,6 +6,7 @@
 #include "core/workspace_replace.h"
 
 static const char transaction_type[] = "native.transaction";
+static const char *const kinds[] = {"nothing", "put", "remove", "mode", NULL}; // enum change_kind
 
 static struct transaction *check_transaction(lua_State *L)
 {
@@ -78,18 +79,79 @@ static int transaction_close(lua_State *L)
     return 0;
 }
 
-// transaction:commit() -> true | nil, failure
+static void set_integer(lua_State *L, const char *name, lua_Integer value)
+{
+    lua_pushinteger(L, value);
+    lua_setfield(L, -2, name);
+}
+
+static void set_string(lua_State *L, const char *name, const char *value)
+{
+    lua_pushstring(L, value);
+    lua_setfield(L, -2, name);
+}
+
+// As in native.plan.change. What is 0 or NULL is left out by those who read it.
+static void push_change(lua_State *L, const struct change *change)
+{
+    lua_createtable(L, 0, 11);
+    set_string(L, "kind", kinds[change->kind]);
+    set_string(L, "path", change->path);
+    set_string(L, "other", change->other);
+    set_integer(L, "kept", (lua_Integer)change->kept);
+    set_integer(L, "old_mode", change->old_mode);
+    set_integer(L, "old_inode", (lua_Integer)change->before.inode);
+    set_integer(L, "old_size", change->before.size);
+    set_integer(L, "old_mtime", change->before.mtime);
+    set_integer(L, "new_inode", (lua_Integer)change->put.inode);
+    set_integer(L, "new_size", change->put.size);
+    set_integer(L, "new_mtime", change->put.mtime);
+}
+
+// transaction:plan() -> {changes=, folders=} | nil, failure
+static int transaction_plan_method(lua_State *L)
+{
+    struct plan plan;
+    struct error error = {0};
+    lua_Integer count = 0;
+    if (transaction_plan(check_transaction(L), &plan, &error) < 0)
+        return bind_fail(L, &error);
+    lua_createtable(L, 0, 2);
+    lua_createtable(L, (int)plan.count, 0);
+    for (size_t i = 0; i < plan.count; i++) {
+        if (plan.changes[i].kind == CHANGE_NOTHING)
+            continue;
+        push_change(L, &plan.changes[i]);
+        lua_rawseti(L, -2, ++count);
+    }
+    lua_setfield(L, -2, "changes");
+    lua_createtable(L, (int)plan.folder_count, 0);
+    for (size_t i = 0; i < plan.folder_count; i++) {
+        lua_createtable(L, 0, 2);
+        set_string(L, "path", plan.folders[i].path);
+        set_integer(L, "mode", plan.folders[i].mode);
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+    lua_setfield(L, -2, "folders");
+    return 1;
+}
+
+// transaction:commit(keep) -> true | nil, failure
 static int transaction_commit_method(lua_State *L)
 {
     struct error error = {0};
+    bool keep = lua_toboolean(L, 2);
     int outcome = transaction_commit(check_transaction(L), &error);
-    transaction_close(L);
+    if (!keep)
+        transaction_close(L);
     return answer(L, outcome, &error);
 }
 
 static const luaL_Reg methods[] = {
-    {"write", transaction_write_method}, {"symlink", transaction_symlink_method}, {"remove", transaction_remove_method},
-    {"chmod", transaction_chmod_method}, {"commit", transaction_commit_method},   {NULL, NULL},
+    {"write", transaction_write_method},   {"symlink", transaction_symlink_method},
+    {"remove", transaction_remove_method}, {"chmod", transaction_chmod_method},
+    {"plan", transaction_plan_method},     {"commit", transaction_commit_method},
+    {"close", transaction_close},          {NULL, NULL},
 };
 static const luaL_Reg metamethods[] = {{"__gc", transaction_close}, {"__close", transaction_close}, {NULL, NULL}};
 
@@ -103,8 +165,8 @@ static void set_type(lua_State *L)
     lua_setmetatable(L, -2);
 }
 
-// folder:transaction() -> transaction, to be declared <close>
-int bind_folder_transaction(lua_State *L)
+// Pushes a transaction of the folder at index 1.
+static struct transaction *push_transaction(lua_State *L)
 {
     const struct workspace *workspace = bind_check_folder(L, 1);
     struct transaction **transaction = lua_newuserdatauv(L, sizeof *transaction, 1);
@@ -114,6 +176,80 @@ int bind_folder_transaction(lua_State *L)
     lua_setiuservalue(L, -2, 1);
     *transaction = transaction_begin(workspace);
     if (!*transaction)
-        return luaL_error(L, "not enough memory");
+        luaL_error(L, "not enough memory");
+    return *transaction;
+}
+
+// folder:transaction() -> transaction, to be declared <close>
+int bind_folder_transaction(lua_State *L)
+{
+    push_transaction(L);
     return 1;
+}
+
+static const char *field_string(lua_State *L, const char *name)
+{
+    return bind_option_string(L, -1, name, NULL);
+}
+
+static struct identity check_identity(lua_State *L, const char *inode, const char *size, const char *mtime)
+{
+    return (struct identity){
+        .inode = (uint64_t)bind_option_integer(L, -1, inode, 0, LUA_MININTEGER),
+        .size = bind_option_integer(L, -1, size, 0, 0),
+        .mtime = bind_option_integer(L, -1, mtime, 0, LUA_MININTEGER),
+    };
+}
+
+// The change at the top of the stack; its strings live as long as the table.
+static struct change check_change(lua_State *L)
+{
+    lua_getfield(L, -1, "kind");
+    enum change_kind kind = (enum change_kind)luaL_checkoption(L, -1, NULL, kinds);
+    lua_pop(L, 1);
+    luaL_argcheck(L, field_string(L, "path"), 2, "a change has no path");
+    return (struct change){
+        .path = (char *)field_string(L, "path"),
+        .other = (char *)field_string(L, "other"),
+        .kind = kind,
+        .kept = (size_t)bind_option_integer(L, -1, "kept", 0, 0),
+        .old_mode = (mode_t)bind_option_integer(L, -1, "old_mode", 0, 0) & 07777,
+        .before = check_identity(L, "old_inode", "old_size", "old_mtime"),
+        .put = check_identity(L, "new_inode", "new_size", "new_mtime"),
+    };
+}
+
+static int recall(lua_State *L, struct transaction *transaction, struct error *error)
+{
+    lua_getfield(L, 2, "changes");
+    for (lua_Integer i = 1; lua_rawgeti(L, -1, i) == LUA_TTABLE; i++) {
+        struct change change = check_change(L);
+        if (transaction_recall(transaction, &change, error) < 0)
+            return -1;
+        lua_pop(L, 1);
+    }
+    lua_getfield(L, 2, "folders");
+    for (lua_Integer i = 1; lua_rawgeti(L, -1, i) == LUA_TTABLE; i++) {
+        luaL_argcheck(L, field_string(L, "path"), 2, "a folder has no path");
+        struct cleared folder = {
+            .path = (char *)field_string(L, "path"),
+            .mode = (mode_t)bind_option_integer(L, -1, "mode", 0, 0) & 07777,
+        };
+        if (transaction_recall_folder(transaction, &folder, error) < 0)
+            return -1;
+        lua_pop(L, 1);
+    }
+    return 0;
+}
+
+// folder:recover(plan, committed) -> true | nil, failure
+int bind_folder_recover(lua_State *L)
+{
+    struct error error = {0};
+    luaL_checktype(L, 2, LUA_TTABLE);
+    bool committed = lua_toboolean(L, 3);
+    lua_settop(L, 3);
+    struct transaction *transaction = push_transaction(L); // its end removes nothing
+    int outcome = recall(L, transaction, &error);
+    return answer(L, outcome < 0 ? -1 : transaction_recover(transaction, committed, &error), &error);
 }

@@ -302,6 +302,7 @@ static const luaL_Reg folder_methods[] = {
     {"directory", folder_directory},
     {"open", folder_open},
     {"transaction", bind_folder_transaction},
+    {"recover", bind_folder_recover},
     {NULL, NULL},
 };
 static const luaL_Reg folder_metamethods[] = {{"__gc", folder_close}, {"__close", folder_close}, {NULL, NULL}};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Committing a change of several files, and taking it back where a part fails, see workspace_transaction.h.
+// Planning and committing a change of several files, see workspace_transaction.h. How it is taken back:
+// workspace_undo.c.
 #include "core/cleanup.h"
 #include "core/interrupt.h"
 #include "core/workspace_transaction_internal.h"
@@ -11,45 +12,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-// Room for one more undo, made before the thing is done so that nothing is done that cannot be undone. NULL and errno.
-static struct undo *next_undo(struct transaction *transaction, const char *path, const char *other)
-{
-    if (transaction->undo_count == transaction->undo_capacity) {
-        size_t capacity = transaction->undo_capacity ? transaction->undo_capacity * 2 : 16;
-        struct undo *undos = realloc(transaction->undos, capacity * sizeof *undos);
-        if (!undos)
-            return NULL;
-        transaction->undos = undos;
-        transaction->undo_capacity = capacity;
-    }
-    struct undo *undo = &transaction->undos[transaction->undo_count];
-    *undo = (struct undo){.path = strdup(path), .other = other ? strdup(other) : NULL};
-    if (undo->path && (!other || undo->other))
-        return undo;
-    free(undo->path);
-    free(undo->other);
-    errno = ENOMEM;
-    return NULL;
-}
-
-// Keeps the undo where the thing was done, drops it where it was not. Returns outcome.
-static int done(struct transaction *transaction, struct undo *undo, int outcome)
-{
-    if (outcome == 0) {
-        transaction->undo_count++;
-        return 0;
-    }
-    int saved = errno;
-    free(undo->path);
-    free(undo->other);
-    errno = saved;
-    return -1;
-}
-
-enum how { EXCHANGE, MOVE, RENAME, LINK };
-
-// One call on two names, each found anew from the root.
-static int two_names(const struct transaction *transaction, enum how how, const char *from, const char *to)
+int transaction_two_names(const struct transaction *transaction, enum how how, const char *from, const char *to)
 {
     const char *from_name, *to_name;
     cleanup_fd int from_folder = transaction_parent(transaction, from, &from_name);
@@ -68,241 +31,214 @@ static int two_names(const struct transaction *transaction, enum how how, const 
     }
 }
 
-// aside: what is moved was there before, and is to go in the end.
-static int move(struct transaction *transaction, const char *from, const char *to, bool aside)
+char *transaction_second_aside(const struct change *change)
 {
-    struct undo *undo = next_undo(transaction, to, from);
-    if (!undo)
-        return -1;
-    undo->what = UNDO_MOVE;
-    undo->aside = aside ? undo->path : NULL;
-    return done(transaction, undo, two_names(transaction, MOVE, from, to));
+    char *aside = NULL;
+    return asprintf(&aside, "%s~", change->other) < 0 ? NULL : aside;
 }
 
-// Puts the staged name where something is, without RENAME_EXCHANGE: a second link keeps the old, or, where there are no
-// links, it is moved aside.
-static int replace_by_rename(struct transaction *transaction, const char *staged, const char *path)
+// Where a file or link that is removed waits: in the folder it is in; or, where a file is to come in place of a folder
+// above it, in the folder that this one is in. Owned by the caller; NULL: out of memory.
+static char *aside_of_removed(const struct transaction *transaction, const char *path)
 {
-    cleanup_free char *aside = transaction_aside(path);
-    struct undo *undo = aside ? next_undo(transaction, path, aside) : NULL;
-    if (!undo)
-        return -1;
-    undo->what = UNDO_RENAME;
-    undo->aside = undo->other;
-    if (done(transaction, undo, two_names(transaction, LINK, path, aside)) == 0)
-        return two_names(transaction, RENAME, staged, path);
-    if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS && errno != EMLINK)
-        return -1;
-    return move(transaction, path, aside, true) < 0 ? -1 : move(transaction, staged, path, false);
-}
-
-static int replace(struct transaction *transaction, const char *staged, const char *path)
-{
-    struct undo *undo = next_undo(transaction, path, staged);
-    if (!undo)
-        return -1;
-    undo->what = UNDO_EXCHANGE;
-    undo->aside = undo->other;
-    if (done(transaction, undo, two_names(transaction, EXCHANGE, staged, path)) == 0)
-        return 0;
-    if (errno != EINVAL && errno != ENOSYS)
-        return -1;
-    return replace_by_rename(transaction, staged, path);
-}
-
-static int make_folders(struct transaction *transaction, const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    if (!slash)
-        return 0;
-    cleanup_free char *folder = strndup(path, (size_t)(slash - path));
-    struct undo *undo = folder ? next_undo(transaction, folder, NULL) : NULL;
-    if (!undo)
-        return -1;
-    undo->what = UNDO_FOLDERS;
-    cleanup_fd int fd = workspace_make_folders(transaction->workspace, folder, &undo->kept);
-    return done(transaction, undo, fd < 0 ? -1 : 0);
-}
-
-static int remove_folder(struct transaction *transaction, const char *path)
-{
-    struct stat status;
-    const char *name;
-    cleanup_fd int folder = transaction_parent(transaction, path, &name);
-    struct undo *undo = folder < 0 ? NULL : next_undo(transaction, path, NULL);
-    if (!undo)
-        return -1;
-    undo->what = UNDO_RMDIR;
-    int outcome = fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW);
-    undo->mode = status.st_mode & 07777;
-    return done(transaction, undo, outcome < 0 ? -1 : unlinkat(folder, name, AT_REMOVEDIR));
-}
-
-// A file comes where a folder is: removes the folders that the removals below it have emptied.
-static int clear_folder(struct transaction *transaction, const char *path)
-{
+    char name[TEMPORARY_NAME_SIZE], *aside = NULL;
+    cleanup_free char *above = strdup(path);
     size_t length = strlen(path);
-    for (size_t i = 0; i < transaction->count; i++) {
-        const struct change *change = &transaction->changes[i];
-        if (change->kind != CHANGE_REMOVE || strncmp(change->path, path, length) != 0 || change->path[length] != '/')
-            continue;
-        cleanup_free char *folder = strdup(change->path);
-        if (!folder)
-            return -1;
-        for (char *slash; (slash = strrchr(folder, '/')) && (size_t)(slash - folder) > length;) {
-            *slash = '\0';
-            if (remove_folder(transaction, folder) < 0)
-                break;
-        }
-    }
-    return remove_folder(transaction, path);
-}
-
-static int set_mode(struct transaction *transaction, const char *path, mode_t mode)
-{
-    struct stat status;
-    cleanup_fd int fd = transaction_open_for_mode(transaction, path);
-    struct undo *undo = fd < 0 || fstat(fd, &status) < 0 ? NULL : next_undo(transaction, path, NULL);
-    if (!undo)
-        return -1;
-    undo->what = UNDO_MODE;
-    undo->mode = status.st_mode & 07777;
-    return done(transaction, undo, fchmod(fd, mode));
-}
-
-// Takes a file or link away, into the folder it is in; or, where a file is to come in place of a folder above it, into
-// the folder that this one is in.
-static int take_away(struct transaction *transaction, const char *path)
-{
-    cleanup_free char *near = strdup(path), *above = strdup(path);
-    if (!near || !above)
-        return -1;
+    if (!above)
+        return NULL;
     for (char *slash; (slash = strrchr(above, '/'));) {
         bool found;
         *slash = '\0';
         size_t at = transaction_find(transaction, above, &found);
         if (found && transaction->changes[at].kind == CHANGE_PUT)
-            strcpy(near, above);
+            length = strlen(above);
     }
-    cleanup_free char *aside = transaction_aside(near);
-    return aside ? move(transaction, path, aside, true) : -1;
+    while (length > 0 && path[length - 1] != '/')
+        length--;
+    workspace_temporary_name(name);
+    return asprintf(&aside, "%.*s%s", (int)length, path, name) < 0 ? NULL : aside;
 }
 
-static int put_in_place(struct transaction *transaction, struct change *change, struct error *error)
+static int plan_folder(struct transaction *transaction, const char *path)
 {
     struct stat status;
-    if (make_folders(transaction, change->path) < 0)
-        return workspace_fail(error, errno, "make the folder of", change->path);
-    int outcome;
-    if (transaction_look(transaction, change->path, &status) < 0) {
-        outcome = errno == ENOENT ? move(transaction, change->staged, change->path, false) : -1;
-    } else if (S_ISDIR(status.st_mode)) {
-        if (clear_folder(transaction, change->path) < 0)
-            return error_set(error, "not_a_file", errno, "cannot put a file where the folder %s is", change->path);
-        outcome = move(transaction, change->staged, change->path, false);
-    } else if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode)) {
-        return workspace_not_a_file(error, status.st_mode, change->path);
-    } else {
-        outcome = replace(transaction, change->staged, change->path);
+    for (size_t i = 0; i < transaction->folder_count; i++)
+        if (strcmp(transaction->folders[i].path, path) == 0)
+            return 0;
+    if (transaction_look(transaction, path, &status) < 0)
+        return -1;
+    char *copy = strdup(path);
+    return copy ? transaction_clear(transaction, copy, status.st_mode & 07777) : -1;
+}
+
+// A file comes where a folder is: the folders that the removals below it empty have to go.
+static int plan_folders(struct transaction *transaction, const char *path)
+{
+    size_t length = strlen(path);
+    if (plan_folder(transaction, path) < 0)
+        return -1;
+    for (size_t i = 0; i < transaction->count; i++) {
+        const struct change *change = &transaction->changes[i];
+        if (change->kind != CHANGE_REMOVE || strncmp(change->path, path, length) != 0 || change->path[length] != '/')
+            continue;
+        cleanup_free char *folder = strdup(change->path);
+        for (char *slash = folder ? folder + length : NULL; slash; slash = strchr(slash + 1, '/')) {
+            *slash = '\0';
+            int outcome = plan_folder(transaction, folder);
+            *slash = '/';
+            if (outcome < 0)
+                return -1;
+        }
+        if (!folder)
+            return -1;
     }
-    return outcome < 0 ? workspace_fail(error, errno, "write", change->path) : 0;
-}
-
-static int undo_rmdir(const struct transaction *transaction, const struct undo *undo)
-{
-    const char *name;
-    cleanup_fd int parent = transaction_parent(transaction, undo->path, &name);
-    if (parent < 0 || mkdirat(parent, name, 0700) < 0)
-        return -1;
-    cleanup_fd int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return folder < 0 ? -1 : fchmod(folder, undo->mode);
-}
-
-static int undo_mode(const struct transaction *transaction, const struct undo *undo)
-{
-    cleanup_fd int fd = transaction_open_for_mode(transaction, undo->path);
-    return fd < 0 ? -1 : fchmod(fd, undo->mode);
-}
-
-static void remove_aside(const struct transaction *transaction, const struct undo *undo)
-{
-    const char *name;
-    cleanup_fd int folder = undo->aside ? transaction_parent(transaction, undo->aside, &name) : -1;
-    if (folder >= 0)
-        unlinkat(folder, name, 0);
-}
-
-// The two names may be links of one file, which rename leaves both.
-static int undo_rename(const struct transaction *transaction, const struct undo *undo)
-{
-    if (two_names(transaction, RENAME, undo->other, undo->path) < 0)
-        return -1;
-    remove_aside(transaction, undo);
     return 0;
 }
 
-static int undo_one(const struct transaction *transaction, const struct undo *undo)
+static int plan_put(struct transaction *transaction, struct change *change, struct error *error)
 {
-    switch (undo->what) {
-    case UNDO_EXCHANGE:
-        return two_names(transaction, EXCHANGE, undo->other, undo->path);
-    case UNDO_MOVE:
-        return two_names(transaction, MOVE, undo->path, undo->other);
-    case UNDO_RENAME:
-        return undo_rename(transaction, undo);
-    case UNDO_RMDIR:
-        return undo_rmdir(transaction, undo);
-    case UNDO_MODE:
-        return undo_mode(transaction, undo);
+    struct stat status;
+    if (transaction_look(transaction, change->path, &status) < 0)
+        return errno == ENOENT || errno == ENOTDIR ? 0 : workspace_fail(error, errno, "write", change->path);
+    if (S_ISDIR(status.st_mode))
+        return plan_folders(transaction, change->path) < 0 ? workspace_fail(error, errno, "write", change->path) : 0;
+    if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
+        return workspace_not_a_file(error, status.st_mode, change->path);
+    change->before = transaction_identity(&status);
+    return 0;
+}
+
+static int plan_removal(const struct transaction *transaction, struct change *change, struct error *error)
+{
+    struct stat status;
+    if (transaction_look(transaction, change->path, &status) < 0)
+        return workspace_fail(error, errno, "remove", change->path);
+    if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
+        return workspace_not_a_file(error, status.st_mode, change->path);
+    change->before = transaction_identity(&status);
+    free(change->other);
+    change->other = aside_of_removed(transaction, change->path);
+    return change->other ? 0 : error_system(error, ENOMEM, "cannot remove %s", change->path);
+}
+
+static int plan_mode(const struct transaction *transaction, struct change *change, struct error *error)
+{
+    struct stat status;
+    if (transaction_look(transaction, change->path, &status) < 0)
+        return workspace_fail(error, errno, "change the mode of", change->path);
+    if (!S_ISREG(status.st_mode))
+        return workspace_not_a_file(error, status.st_mode, change->path);
+    change->before = transaction_identity(&status);
+    change->old_mode = status.st_mode & 07777;
+    return 0;
+}
+
+static int plan_change(struct transaction *transaction, struct change *change, struct error *error)
+{
+    switch (change->kind) {
+    case CHANGE_PUT:
+        return plan_put(transaction, change, error);
+    case CHANGE_REMOVE:
+        return plan_removal(transaction, change, error);
+    case CHANGE_MODE:
+        return plan_mode(transaction, change, error);
     default:
-        workspace_remove_folders(transaction->workspace, undo->path, undo->kept);
         return 0;
     }
 }
 
-// Puts everything back, the last first. What cannot be put back is said in the error.
-static void roll_back(struct transaction *transaction, struct error *error)
+int transaction_plan(struct transaction *transaction, struct plan *plan, struct error *error)
 {
-    const struct undo *failed = NULL;
-    for (size_t i = transaction->undo_count; i-- > 0;)
-        if (undo_one(transaction, &transaction->undos[i]) < 0)
-            failed = &transaction->undos[i];
-    if (!failed)
-        return;
-    struct error whole;
-    error_set(&whole, error->code, 0, "%s; and %s could not be put back%s%s", error->message ? error->message : "",
-              failed->path, failed->other ? ", it is kept as " : "", failed->other ? failed->other : "");
-    whole.number = error->number;
-    error_clear(error);
-    *error = whole;
+    for (size_t i = 0; transaction->state == STAGING && i < transaction->count; i++)
+        if (plan_change(transaction, &transaction->changes[i], error) < 0)
+            return -1;
+    transaction->state = PLANNED;
+    *plan = (struct plan){transaction->changes, transaction->count, transaction->folders, transaction->folder_count};
+    return 0;
 }
 
-// The change stands: what was set aside goes. What cannot be removed stays under its temporary name, and harms nothing.
-static void sweep(struct transaction *transaction)
+// Puts the new where something is, without RENAME_EXCHANGE: a second link keeps the old, or, where there are no links,
+// it is moved aside.
+static int replace_by_rename(const struct transaction *transaction, const struct change *change)
 {
-    for (size_t i = 0; i < transaction->undo_count; i++)
-        remove_aside(transaction, &transaction->undos[i]);
-    for (size_t i = 0; i < transaction->count; i++) {
-        struct change *change = &transaction->changes[i];
-        char *slash = change->kind == CHANGE_REMOVE ? strrchr(change->path, '/') : NULL;
-        if (!slash)
-            continue;
-        *slash = '\0';
-        workspace_remove_folders(transaction->workspace, change->path, 0);
-        *slash = '/';
+    cleanup_free char *aside = transaction_second_aside(change);
+    if (!aside)
+        return -1;
+    if (transaction_two_names(transaction, LINK, change->path, aside) == 0)
+        return transaction_two_names(transaction, RENAME, change->other, change->path);
+    if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS && errno != EMLINK)
+        return -1;
+    if (transaction_two_names(transaction, MOVE, change->path, aside) < 0)
+        return -1;
+    return transaction_two_names(transaction, MOVE, change->other, change->path);
+}
+
+static int replace(const struct transaction *transaction, const struct change *change)
+{
+    if (transaction_two_names(transaction, EXCHANGE, change->other, change->path) == 0)
+        return 0;
+    return errno == EINVAL || errno == ENOSYS ? replace_by_rename(transaction, change) : -1;
+}
+
+static int make_folders(const struct transaction *transaction, const char *path)
+{
+    size_t kept;
+    const char *slash = strrchr(path, '/');
+    if (!slash)
+        return 0;
+    cleanup_free char *folder = strndup(path, (size_t)(slash - path));
+    cleanup_fd int fd = folder ? workspace_make_folders(transaction->workspace, folder, &kept) : -1;
+    return fd < 0 ? -1 : 0;
+}
+
+static int remove_folder(const struct transaction *transaction, const char *path)
+{
+    const char *name;
+    cleanup_fd int folder = transaction_parent(transaction, path, &name);
+    return folder < 0 ? -1 : unlinkat(folder, name, AT_REMOVEDIR);
+}
+
+// Removes the folders, emptied by then, in whose place a file comes.
+static int clear_folder(const struct transaction *transaction, const char *path)
+{
+    size_t length = strlen(path);
+    for (size_t i = transaction->folder_count; i-- > 0;) {
+        const char *folder = transaction->folders[i].path;
+        bool within = strncmp(folder, path, length) == 0 && (!folder[length] || folder[length] == '/');
+        if (within && remove_folder(transaction, folder) < 0)
+            return -1;
     }
+    return 0;
 }
 
-static int make_real(struct transaction *transaction, struct error *error)
+static int put_in_place(const struct transaction *transaction, const struct change *change, struct error *error)
 {
-    struct change *changes = transaction->changes;
+    if (make_folders(transaction, change->path) < 0)
+        return workspace_fail(error, errno, "make the folder of", change->path);
+    if (clear_folder(transaction, change->path) < 0)
+        return error_set(error, "not_a_file", errno, "cannot put a file where the folder %s is", change->path);
+    int outcome = change->before.inode ? replace(transaction, change)
+                                       : transaction_two_names(transaction, MOVE, change->other, change->path);
+    return outcome < 0 ? workspace_fail(error, errno, "write", change->path) : 0;
+}
+
+static int set_mode(const struct transaction *transaction, const struct change *change)
+{
+    cleanup_fd int fd = transaction_open_for_mode(transaction, change->path);
+    return fd < 0 ? -1 : fchmod(fd, change->mode);
+}
+
+static int make_real(const struct transaction *transaction, struct error *error)
+{
+    const struct change *changes = transaction->changes;
     for (size_t i = 0; i < transaction->count; i++)
-        if (changes[i].kind == CHANGE_REMOVE && take_away(transaction, changes[i].path) < 0)
+        if (changes[i].kind == CHANGE_REMOVE &&
+            transaction_two_names(transaction, MOVE, changes[i].path, changes[i].other) < 0)
             return workspace_fail(error, errno, "remove", changes[i].path);
     for (size_t i = 0; i < transaction->count; i++) {
         if (changes[i].kind == CHANGE_PUT && put_in_place(transaction, &changes[i], error) < 0)
             return -1;
-        if (changes[i].kind == CHANGE_MODE && set_mode(transaction, changes[i].path, changes[i].mode) < 0)
+        if (changes[i].kind == CHANGE_MODE && set_mode(transaction, &changes[i]) < 0)
             return workspace_fail(error, errno, "change the mode of", changes[i].path);
     }
     return 0;
@@ -310,16 +246,14 @@ static int make_real(struct transaction *transaction, struct error *error)
 
 int transaction_commit(struct transaction *transaction, struct error *error)
 {
-    if (interrupt_check(error) < 0)
+    struct plan unused;
+    if (interrupt_check(error) < 0 || transaction_plan(transaction, &unused, error) < 0)
         return -1;
+    transaction->state = UNDONE;
     if (make_real(transaction, error) < 0) {
-        roll_back(transaction, error);
+        transaction_undo(transaction, error);
         return -1;
     }
-    sweep(transaction);
-    for (size_t i = 0; i < transaction->count; i++) {
-        free(transaction->changes[i].staged);
-        transaction->changes[i].staged = NULL;
-    }
+    transaction->state = DONE;
     return 0;
 }

@@ -34,16 +34,6 @@ int transaction_look(const struct transaction *transaction, const char *path, st
     return folder < 0 ? -1 : fstatat(folder, name, status, AT_SYMLINK_NOFOLLOW);
 }
 
-char *transaction_aside(const char *path)
-{
-    char name[TEMPORARY_NAME_SIZE], *aside = NULL;
-    const char *slash = strrchr(path, '/');
-    workspace_temporary_name(name);
-    if (asprintf(&aside, "%.*s%s", slash ? (int)(slash + 1 - path) : 0, path, name) < 0)
-        return NULL;
-    return aside;
-}
-
 int transaction_open_for_mode(const struct transaction *transaction, const char *path)
 {
     enum { FLAGS = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
@@ -60,36 +50,54 @@ static int out_of_memory(struct error *error, const char *path)
     return error_system(error, ENOMEM, "cannot change %s", path);
 }
 
-static void unlink_path(const struct transaction *transaction, const char *path)
+int transaction_unlink(const struct transaction *transaction, const char *path)
 {
     const char *name;
     cleanup_fd int folder = transaction_parent(transaction, path, &name);
-    if (folder >= 0)
-        unlinkat(folder, name, 0);
+    return folder < 0 ? -1 : unlinkat(folder, name, 0);
+}
+
+struct identity transaction_identity(const struct stat *status)
+{
+    return (struct identity){
+        .inode = status->st_ino,
+        .size = status->st_size,
+        .mtime = (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec,
+    };
 }
 
 static void drop_staged(const struct transaction *transaction, struct change *change)
 {
-    if (change->staged)
-        unlink_path(transaction, change->staged);
-    free(change->staged);
-    change->staged = NULL;
+    if (change->other)
+        transaction_unlink(transaction, change->other);
+    free(change->other);
+    change->other = NULL;
+}
+
+// Nothing of it is in place: what waits goes.
+static void drop_all(const struct transaction *transaction)
+{
+    for (size_t i = 0; i < transaction->count; i++)
+        if (transaction->changes[i].kind == CHANGE_PUT)
+            drop_staged(transaction, &transaction->changes[i]);
 }
 
 void transaction_end(struct transaction *transaction)
 {
     if (!transaction)
         return;
+    if (transaction->state == DONE)
+        transaction_sweep(transaction);
+    else if (transaction->state != UNDONE)
+        drop_all(transaction);
     for (size_t i = 0; i < transaction->count; i++) {
-        drop_staged(transaction, &transaction->changes[i]);
         free(transaction->changes[i].path);
+        free(transaction->changes[i].other);
     }
-    for (size_t i = 0; i < transaction->undo_count; i++) {
-        free(transaction->undos[i].path);
-        free(transaction->undos[i].other);
-    }
+    for (size_t i = 0; i < transaction->folder_count; i++)
+        free(transaction->folders[i].path);
     free(transaction->changes);
-    free(transaction->undos);
+    free(transaction->folders);
     free(transaction);
 }
 
@@ -109,8 +117,7 @@ size_t transaction_find(const struct transaction *transaction, const char *path,
     return high;
 }
 
-// The change of a path; a new one is CHANGE_NOTHING. Takes path, also where it fails. NULL: out of memory.
-static struct change *change_of(struct transaction *transaction, char *path)
+struct change *transaction_change(struct transaction *transaction, char *path)
 {
     bool found;
     size_t at = transaction_find(transaction, path, &found);
@@ -135,9 +142,29 @@ static struct change *change_of(struct transaction *transaction, char *path)
     return change;
 }
 
+int transaction_clear(struct transaction *transaction, char *path, mode_t mode)
+{
+    if (transaction->folder_count == transaction->folder_capacity) {
+        size_t capacity = transaction->folder_capacity ? transaction->folder_capacity * 2 : 16;
+        struct cleared *folders = realloc(transaction->folders, capacity * sizeof *folders);
+        if (!folders) {
+            free(path);
+            return -1;
+        }
+        transaction->folders = folders;
+        transaction->folder_capacity = capacity;
+    }
+    transaction->folders[transaction->folder_count++] = (struct cleared){path, mode};
+    return 0;
+}
+
 // The path as changes know it, which must name something below the workspace by its last name.
 static char *path_of_file(const struct transaction *transaction, const char *path, struct error *error)
 {
+    if (transaction->state != STAGING) {
+        error_set(error, "invalid", 0, "cannot change %s: all changes have been made", path);
+        return NULL;
+    }
     char *relative = workspace_relative(transaction->workspace, path, error);
     if (!relative)
         return NULL;
@@ -176,10 +203,10 @@ static char *staged_path(const char *path, size_t folder_size, const char *name)
 
 // Makes the change a PUT of what waits in the folder under that name. On failure the name is removed.
 static int put(struct transaction *transaction, char **path, int folder, size_t folder_size, const char *name,
-               mode_t mode, struct error *error)
+               const struct stat *status, struct error *error)
 {
     char *staged = staged_path(*path, folder_size, name);
-    struct change *change = staged ? change_of(transaction, steal_pointer(path)) : NULL;
+    struct change *change = staged ? transaction_change(transaction, steal_pointer(path)) : NULL;
     if (!change) {
         free(staged);
         unlinkat(folder, name, 0);
@@ -187,8 +214,10 @@ static int put(struct transaction *transaction, char **path, int folder, size_t 
     }
     drop_staged(transaction, change);
     change->kind = CHANGE_PUT;
-    change->staged = staged;
-    change->mode = mode;
+    change->other = staged;
+    change->kept = folder_size;
+    change->mode = S_ISREG(status->st_mode) ? status->st_mode & 0777 : 0644;
+    change->put = transaction_identity(status);
     return 0;
 }
 
@@ -230,7 +259,7 @@ int transaction_write(struct transaction *transaction, const char *path, const c
         unlinkat(folder, name, 0);
         return -1;
     }
-    return put(transaction, &relative, folder, folder_size, name, status.st_mode & 0777, error);
+    return put(transaction, &relative, folder, folder_size, name, &status, error);
 }
 
 // Whether a link's target stays inside as it is written: links on its way are seen to when it is followed.
@@ -252,6 +281,7 @@ static int check_target(const struct transaction *transaction, const char *path,
 int transaction_symlink(struct transaction *transaction, const char *path, const char *target, struct error *error)
 {
     size_t folder_size;
+    struct stat status;
     char name[TEMPORARY_NAME_SIZE];
     cleanup_free char *relative = path_of_file(transaction, path, error);
     if (!relative || check_target(transaction, relative, target, error) < 0)
@@ -264,9 +294,11 @@ int transaction_symlink(struct transaction *transaction, const char *path, const
         workspace_temporary_name(name);
         made = symlinkat(target, folder, name);
     } while (made < 0 && errno == EEXIST);
+    if (made == 0)
+        made = fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW); // gone at once: somebody else took it
     if (made < 0)
         return error_system(error, errno, "cannot make the link %s", path);
-    return put(transaction, &relative, folder, folder_size, name, 0644, error);
+    return put(transaction, &relative, folder, folder_size, name, &status, error);
 }
 
 int transaction_remove(struct transaction *transaction, const char *path, struct error *error)
@@ -287,7 +319,7 @@ int transaction_remove(struct transaction *transaction, const char *path, struct
         free(relative);
         return workspace_not_a_file(error, status.st_mode, path);
     }
-    struct change *change = change_of(transaction, relative);
+    struct change *change = transaction_change(transaction, relative);
     if (!change)
         return out_of_memory(error, path);
     drop_staged(transaction, change);
@@ -304,7 +336,7 @@ int transaction_chmod(struct transaction *transaction, const char *path, int mod
         return -1;
     size_t at = transaction_find(transaction, relative, &found);
     struct change *change = found ? &transaction->changes[at] : NULL;
-    const char *there = change && change->staged ? change->staged : relative;
+    const char *there = change && change->other ? change->other : relative;
     if ((change && change->kind == CHANGE_REMOVE) || transaction_look(transaction, there, &status) < 0)
         return workspace_fail(error, change && change->kind == CHANGE_REMOVE ? ENOENT : errno, "change the mode of",
                               path);
@@ -314,11 +346,11 @@ int transaction_chmod(struct transaction *transaction, const char *path, int mod
     if (there != relative && (fd < 0 || fchmod(fd, (mode_t)mode) < 0))
         return error_system(error, errno, "cannot change the mode of %s", path);
     if (!change)
-        change = change_of(transaction, steal_pointer(&relative));
+        change = transaction_change(transaction, steal_pointer(&relative));
     if (!change)
         return out_of_memory(error, path);
     change->mode = (mode_t)mode;
-    if (!change->staged)
+    if (change->kind != CHANGE_PUT)
         change->kind = CHANGE_MODE;
     return 0;
 }

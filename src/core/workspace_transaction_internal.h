@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What staging (workspace_transaction.c) and committing (workspace_commit.c) share.
+// What staging (workspace_transaction.c), committing (workspace_commit.c) and taking back (workspace_undo.c) share.
 //
 // Nothing here holds a descriptor: a patch may have more files than a process may have open. Paths are resolved anew,
 // confined, each time.
@@ -9,31 +9,16 @@
 #include "core/workspace_internal.h"
 #include "core/workspace_transaction.h"
 
-enum change_kind { CHANGE_NOTHING, CHANGE_PUT, CHANGE_REMOVE, CHANGE_MODE };
-
-struct change {
-    char *path;   // relative, owned
-    char *staged; // PUT: path of the temporary file or link, owned; NULL once it is in place
-    enum change_kind kind;
-    mode_t mode; // MODE, and PUT of a regular file
-};
-
-// How to undo one thing that commit did.
-struct undo {
-    enum { UNDO_EXCHANGE, UNDO_MOVE, UNDO_RENAME, UNDO_FOLDERS, UNDO_RMDIR, UNDO_MODE } what;
-    char *path;        // what was changed, owned
-    char *other;       // EXCHANGE, MOVE, RENAME: the other name, owned
-    const char *aside; // path or other, where what was there waits under it; NULL: nothing waits
-    size_t kept;       // FOLDERS
-    mode_t mode;       // RMDIR, MODE: as it was
-};
+#include <sys/stat.h>
 
 struct transaction {
     const struct workspace *workspace;
     struct change *changes; // in byte order of path
     size_t count, capacity;
-    struct undo *undos;
-    size_t undo_count, undo_capacity;
+    struct cleared *folders; // each before those in it
+    size_t folder_count, folder_capacity;
+    enum { STAGING, PLANNED, DONE, UNDONE } state;
+    bool recalled; // its changes come from a record: each name must still stand for what it did
 };
 
 // The folder that holds what path names, open (O_PATH), and the name in it, which points into path. -1 and errno.
@@ -42,13 +27,37 @@ int transaction_parent(const struct transaction *transaction, const char *path, 
 // lstat of a path: 0, or -1 and errno.
 int transaction_look(const struct transaction *transaction, const char *path, struct stat *status);
 
-// The path of a new temporary name in the folder that holds path. Owned by the caller; NULL: out of memory.
-char *transaction_aside(const char *path);
+// Removes a file or link. 0, or -1 and errno.
+int transaction_unlink(const struct transaction *transaction, const char *path);
 
 // Where among the changes that of a path is, or is to be inserted.
 size_t transaction_find(const struct transaction *transaction, const char *path, bool *found);
 
+// The change of a path; a new one is CHANGE_NOTHING. Takes path, also where it fails. NULL: out of memory.
+struct change *transaction_change(struct transaction *transaction, char *path);
+
+// Adds a folder that is to go. Takes path, also where it fails. -1 and errno.
+int transaction_clear(struct transaction *transaction, char *path, mode_t mode);
+
 // Opens a file to change its mode: it need be only readable or only writable. -1 and errno; ELOOP: a link.
 int transaction_open_for_mode(const struct transaction *transaction, const char *path);
+
+struct identity transaction_identity(const struct stat *status);
+
+enum how { EXCHANGE, MOVE, RENAME, LINK };
+
+// One call on two names, each found anew from the root. 0, or -1 and errno.
+int transaction_two_names(const struct transaction *transaction, enum how how, const char *from, const char *to);
+
+// Where what was there is set aside on a file system that cannot exchange two names. Owned by the caller; NULL: out of
+// memory.
+char *transaction_second_aside(const struct change *change);
+
+// Puts everything back, the last first; what was staged goes. Goes by what stands under the names now, so that it may
+// be done twice. What could not be put back is added to the message of *error, which holds one already. 0, or -1.
+int transaction_undo(struct transaction *transaction, struct error *error);
+
+// The change stands: what was set aside goes. What cannot be removed stays under its temporary name, and harms nothing.
+void transaction_sweep(struct transaction *transaction);
 
 #endif

@@ -3,10 +3,12 @@
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
 import time
+import unittest
 
 import sba
 
@@ -363,6 +365,20 @@ class ResumeAndReplay(AgentCase):
         self.assertEqual(outcome.result["steps"][1]["error_code"], "interrupted")
         self.assertEqual(len(self.chats(second)), 1)
         self.assertIn("it may have done its work", json.dumps(self.chats(second)[0]))
+
+    @unittest.skipUnless(shutil.which("strace"), "wants strace")
+    def test_a_model_is_told_that_a_patch_was_undone(self):
+        self.put("a", "1\n"), self.put("b", "1\n")
+        diff = "".join(f"--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-1\n+2\n" for name in "ab")
+        kill = ["strace", "-o", "/dev/null", "-e", "trace=renameat2", "-e", "inject=renameat2:signal=SIGKILL:when=2"]
+        first = self.server(call("apply_unified_diff", diff=diff))
+        self.start(self.agent_job(), wrapper=kill, env={"OLLAMA_BASE_URL": first.url, "ASAN_OPTIONS": "detect_leaks=0"}).communicate(timeout=60)
+        self.assertEqual([(self.workspace / name).read_text() for name in "ab"], ["2\n", "1\n"])
+        second = self.server({"content": "went on"})
+        outcome = self.run_agent(second, "--resume")
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assertEqual({path.name: path.read_text() for path in self.workspace.iterdir()}, {"a": "1\n", "b": "1\n"})
+        self.assertIn("the files that it was changing are as they were before", json.dumps(self.chats(second)[0]))
 
     def test_a_journal_cut_in_the_middle_of_a_line_is_resumed(self):
         self.recorded()

@@ -90,6 +90,7 @@ local function open_context(run)
   if not folder then
     return nil, { code = "internal_error", message = ("cannot use the workspace: %s"):format(failure.message) }
   end
+  if run.history and run.history.changes then require "sba.run.changes".recover(run, folder) end
   run.context = {
     workspace = folder,
     max_output_bytes = run.job.constraints.max_output_bytes,
@@ -99,6 +100,7 @@ local function open_context(run)
       run.ask = run.ask or require "sba.run.ask".new(run)
       return run.ask(request)
     end,
+    commit = function(transaction) return require "sba.run.changes".commit(run, transaction) end,
     call_tool = function(tool, arguments) return run.outside:call(tool, arguments) end,
     tick = function()
       run.log:tick()

@@ -93,13 +93,17 @@ local function skip_rest(run)
   if run.accepted and run.steps and #run.steps > 0 then require "sba.run.direct".skip_rest(run) end
 end
 
+local function settle(run)
+  if run.kept then require "sba.run.step".settle(run) end
+end
+
 local function finish_todo(run)
   if run.todo then run.todo:finish() end
 end
 
 local function leave_outside(run) run.outside:close() end
 
-local parts = { end_processes, skip_rest, list_artifacts, finish_todo, upload_artifacts }
+local parts = { end_processes, settle, skip_rest, list_artifacts, finish_todo, upload_artifacts }
 
 --- Ends the job and returns the exit status.
 ---@param run table

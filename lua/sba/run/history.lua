@@ -16,6 +16,9 @@ local ENTRY_PREFIX <const> = '{"event":"step.finished","entry":'
 ---@field started_wall integer
 ---@field entries table<integer, { text: string, entry: table }> of finished steps, by index from 1
 ---@field begun table<integer, boolean> steps that had begun and not ended
+---@field changes? { index: integer, plan: native.plan, committed?: boolean } of the last step; committed: it has ended well
+---@field undone? string what came of undoing them, for the model
+---@field left? { index: integer, message: string } what could not be undone, for the step that is run again
 ---@field result? table the result's fields without steps; the job was over
 ---@field exchanges { messages?: table[], reply: table }[] with the model, in order
 ---@field session? { model: string, context_length: integer, tools: agent.tool[] } tools: the gateway's
@@ -46,7 +49,17 @@ end
 readers["step.started"] = function(history, line, _, expected)
   local index, reason = next_step(history, line, expected)
   if not index then return reason end
-  history.begun[index] = true
+  history.begun[index], history.changes = true, nil
+end
+
+readers["step.changes"] = function(history, line)
+  local schema, wanted = require "sba.util.schema", require "sba.run.changes".schema
+  local errors = schema.errors()
+  schema.validate(line, wanted, errors)
+  if errors[1] then return schema.line(errors[1]) end
+  local index = #history.entries + 1
+  if line.index ~= index - 1 or not history.begun[index] then return "the step had not begun" end
+  history.changes = { index = index, plan = line }
 end
 
 readers["step.finished"] = function(history, line, text, expected)
@@ -56,6 +69,7 @@ readers["step.finished"] = function(history, line, text, expected)
   if not index then return reason end
   if not history.begun[index] and entry.status ~= "skipped" then return "the step had not begun" end
   history.begun[index] = nil
+  if history.changes and entry.status == "success" then history.changes.committed = true else history.changes = nil end
   history.entries[index] = { text = text:sub(#ENTRY_PREFIX + 1, -2), entry = entry }
 end
 

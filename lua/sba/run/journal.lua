@@ -4,6 +4,7 @@
 --
 --   {"event":"job","job_sha256",...}              first line: which job
 --   {"event":"step.started","index","id","type"}  before the step does anything
+--   {"event":"step.changes","index","changes",...} before the step changes several files at once: how to undo it
 --   {"event":"step.finished","entry":{...}}       the step's whole entry of the result
 --   {"event":"model.session","model",...}         agent: which model works, with which tools of the gateway
 --   {"event":"model.exchange","messages","reply"} agent: what was new in the request, and the reply
@@ -75,6 +76,14 @@ function journal:resumed() self:event("job.resumed", {}) end
 --- A step is about to begin.
 function journal:step_started(index, step)
   self:event("step.started", { index = index - 1, id = step.id, type = step.type })
+end
+
+--- A step is about to change files.
+---@param index integer from 1
+---@param changes table[] of a native.plan, names as JSON can hold them
+---@param folders table[]
+function journal:step_changes(index, changes, folders)
+  self:event("step.changes", { index = index - 1, changes = changes, folders = folders })
 end
 
 --- A step is over.

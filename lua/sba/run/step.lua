@@ -74,6 +74,11 @@ local function execute(run, index, step, module)
   local wall, begun = interrupt.wall(), interrupt.now()
   local entry, failure = entries.make(xpcall(module.run, failures.traced, step.arguments, run.context))
   if failure then steps.judge(run, step, entry, failure) end
+  local left = run.history and run.history.left
+  if failure and left and left.index == index then
+    entry.error = ("%s; an earlier run was ended during this step: %s"):format(entry.error, left.message)
+    failure.message = entry.error
+  end
   place(entry, index, step)
   entry.started_at = interrupt.timestamp(wall)
   entry.duration_ms = math.floor((interrupt.now() - begun) * 1000 + 0.5)
@@ -87,6 +92,13 @@ local function encode(entry, module, failure)
   failure = failures.caught(text)
   entry.result, entry.status, entry.error, entry.error_code = nil, "failure", failure.message, failure.code
   return entries.encode(entry), failure
+end
+
+---Lets go of what the step has kept to be undone.
+---@param run table
+function steps.settle(run)
+  if run.kept then run.kept:close() end
+  run.kept = nil
 end
 
 ---Takes an entry that no run of a step gave (skipped, interrupted, replayed) into journal and record.
@@ -117,6 +129,7 @@ function steps.perform(run, index, step, module, concluded)
   local text
   text, failure = encode(entry, module, failure)
   run.journal:step_finished(text)
+  steps.settle(run)
   run.record:add_step(text, entry.status)
   run.log:hold()
   log_finished(run, index, step, entry)

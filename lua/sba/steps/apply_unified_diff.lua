@@ -270,7 +270,7 @@ local function apply_all(changes, files, strip)
 end
 
 ---@param arguments { diff: string, strip?: integer, dry_run?: boolean }
----@param job_context { workspace: native.folder }
+---@param job_context { workspace: native.folder, commit?: fun(transaction: native.transaction): true?, native.failure? }
 ---@return table? result
 ---@return string|native.failure text or failure
 local function run(arguments, job_context)
@@ -283,7 +283,7 @@ local function run(arguments, job_context)
   if not results then return nil, failure end
   if not arguments.dry_run then
     local good
-    good, failure = files:commit()
+    good, failure = files:commit(job_context.commit)
     if not good then return nil, failure end
   end
   local lines = {}

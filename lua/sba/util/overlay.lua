@@ -260,13 +260,17 @@ local function stage(transaction, path, old, new)
 end
 
 ---Makes all changes, or none.
+---@param commit? fun(transaction: native.transaction): true?, native.failure? does it, and ends the transaction that it did
 ---@return true|nil, native.failure?
-function overlay:commit()
+function overlay:commit(commit)
   for _, path in ipairs(self.touched) do
     local good, failure = stage(opened(self), path, self.original[path], self.current[path])
     if not good then return nil, failure end
   end
-  return opened(self):commit()
+  if not commit then return opened(self):commit() end
+  local good, failure = commit(opened(self))
+  if good then self.transaction = nil end
+  return good, failure
 end
 
 ---Undoes what was not committed.

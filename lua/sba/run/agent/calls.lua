@@ -36,7 +36,7 @@ local function from_history(state, index)
   history.begun[index] = nil
   return {
     status = "failure", error_code = "interrupted",
-    error = "the runner was ended while this step ran; it may have done its work, in part or whole",
+    error = "the runner was ended while this step ran; " .. (history.undone or "it may have done its work, in part or whole"),
   }
 end
 

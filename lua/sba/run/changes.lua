@@ -1,0 +1,92 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Changes of several files that a kill cannot leave half done: the journal has their plan before the first file is touched, and what
+-- was there before stays set aside until the journal has the step's end. Between the two, --resume puts everything back.
+
+local array = require "sba.util.json".array
+local redact = require "native.secret".redact
+
+local changes = {}
+
+local text <const>, count <const> = { type = "string" }, { type = "integer", minimum = 0 }
+local number <const> = { type = "integer" }
+
+local folders_schema = { type = "object", required = { "path", "mode" }, properties = { path = text, mode = count } }
+local change_schema = {
+  type = "object", required = { "kind", "path" },
+  properties = {
+    kind = { type = "string", enum = { "put", "remove", "mode" } }, path = text, other = text, kept = count, old_mode = count,
+    old_inode = number, old_size = count, old_mtime = number, new_inode = number, new_size = count, new_mtime = number,
+  },
+}
+
+--- What a line of the journal must hold.
+changes.schema = {
+  type = "object", required = { "changes", "folders" },
+  properties = {
+    changes = { type = "array", items = change_schema },
+    folders = { type = "array", items = folders_schema },
+  },
+}
+
+--- A name may hold bytes that JSON cannot.
+local function written(name)
+  name = name:gsub("%%", "%%25")
+  if utf8.len(name) then return name end
+  return (name:gsub("[\x80-\xff]", function(byte) return ("%%%02X"):format(byte:byte()) end))
+end
+
+local function read(name)
+  return (name:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end))
+end
+
+local function with_names(plan, convert)
+  for _, list in ipairs { plan.changes, plan.folders } do
+    for _, entry in ipairs(list) do
+      entry.path, entry.other = convert(entry.path), entry.other and convert(entry.other)
+    end
+  end
+  return plan
+end
+
+--- Whether the journal takes every name as it is.
+local function can_be_kept(plan)
+  for _, list in ipairs { plan.changes, plan.folders } do
+    for _, entry in ipairs(list) do
+      if redact(entry.path) ~= entry.path then return false end
+    end
+  end
+  return true
+end
+
+--- Commits a step's changes.
+---@param run table run.kept: the transaction, to be closed once the step's end is in the journal
+---@param transaction native.transaction
+---@return true?, native.failure?
+function changes.commit(run, transaction)
+  if not run.result_folder then return transaction:commit() end -- no journal: nobody can resume
+  local plan, failure = transaction:plan()
+  if not plan then return nil, failure end
+  if can_be_kept(plan) then
+    with_names(plan, written)
+    run.journal:step_changes(#run.record.steps + 1, array(plan.changes), array(plan.folders))
+  end
+  local done
+  done, failure = transaction:commit(true)
+  if not done then return nil, failure end
+  run.kept = transaction
+  return true
+end
+
+--- Puts back what a run that was ended had begun to change; or clears up, where it had changed all of it.
+---@param run table run.history: what the step or the model is to know of it
+---@param folder native.folder
+function changes.recover(run, folder)
+  local history, found = run.history, run.history.changes
+  local done, failure = folder:recover(with_names(found.plan, read), found.committed)
+  if found.committed then return end
+  history.undone = done and "the files that it was changing are as they were before" or failure.message
+  history.left = failure and { index = found.index, message = failure.message }
+  run.log:event("warning", done and "step.undone" or "step.not_undone", { step = found.index, error = history.undone })
+end
+
+return changes

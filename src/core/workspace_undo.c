@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+// Taking back a change of several files, at once or after a crash, and clearing up after one that stands; see
+// workspace_transaction.h. What was done is seen from what stands under the names of the plan.
+#include "core/buffer.h"
+#include "core/cleanup.h"
+#include "core/workspace_transaction_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_NAMED = 20, MADE_ANEW = 0700 };
+
+// What stands under a name. inode 0: nothing, or it cannot be seen.
+static struct identity stands(const struct transaction *transaction, const char *path)
+{
+    struct stat status;
+    if (transaction_look(transaction, path, &status) < 0)
+        return (struct identity){0};
+    return transaction_identity(&status);
+}
+
+static bool is_same(struct identity a, struct identity b)
+{
+    return a.inode && a.inode == b.inode;
+}
+
+// After a crash others may have written to it, or its inode may be another file's by now.
+static bool is_still(const struct transaction *transaction, struct identity found, struct identity known)
+{
+    bool untouched = found.size == known.size && found.mtime == known.mtime;
+    return is_same(found, known) && (untouched || !transaction->recalled);
+}
+
+static bool is_put(const struct transaction *transaction, const struct change *change, struct identity found)
+{
+    return change->kind == CHANGE_PUT && is_still(transaction, found, change->put);
+}
+
+// Whether what stands under a temporary name is what was under the path before.
+static bool is_before(const struct transaction *transaction, const struct change *change, struct identity found)
+{
+    if (!found.inode || (change->kind == CHANGE_PUT && is_same(found, change->put)))
+        return false;
+    return !transaction->recalled || is_still(transaction, found, change->before);
+}
+
+// The temporary name under which the old waits. Owned by the caller; NULL: it does not, or memory is out.
+static char *waiting(const struct transaction *transaction, const struct change *change)
+{
+    if (!change->other || is_before(transaction, change, stands(transaction, change->other)))
+        return change->other ? strdup(change->other) : NULL;
+    cleanup_free char *second = transaction_second_aside(change);
+    if (!second || !is_before(transaction, change, stands(transaction, second)))
+        return NULL;
+    return steal_pointer(&second);
+}
+
+// Brings back what was at the path, unless it is there, or something that is neither of the two.
+static int bring_back(const struct transaction *transaction, const struct change *change)
+{
+    struct identity found = stands(transaction, change->path);
+    cleanup_free char *aside = waiting(transaction, change);
+    if (is_put(transaction, change, found))
+        return aside ? transaction_two_names(transaction, RENAME, aside, change->path) : -1;
+    if (!aside)
+        return found.inode ? 0 : -1;
+    if (!found.inode)
+        return transaction_two_names(transaction, MOVE, aside, change->path);
+    // Two links of one file: it was only about to be set aside.
+    return is_same(found, stands(transaction, aside)) ? transaction_unlink(transaction, aside) : -1;
+}
+
+static void remove_made_folders(const struct transaction *transaction, const struct change *change)
+{
+    const char *slash = strrchr(change->path, '/');
+    cleanup_free char *folder = slash ? strndup(change->path, (size_t)(slash - change->path)) : NULL;
+    if (folder && strlen(folder) > change->kept)
+        workspace_remove_folders(transaction->workspace, folder, change->kept);
+}
+
+static int undo_put(const struct transaction *transaction, const struct change *change)
+{
+    int outcome = 0;
+    if (change->before.inode)
+        outcome = bring_back(transaction, change);
+    else if (is_put(transaction, change, stands(transaction, change->path)))
+        outcome = transaction_unlink(transaction, change->path);
+    if (is_put(transaction, change, stands(transaction, change->other)))
+        transaction_unlink(transaction, change->other);
+    remove_made_folders(transaction, change);
+    return outcome;
+}
+
+static int undo_mode(const struct transaction *transaction, const struct change *change)
+{
+    struct stat status;
+    if (transaction_look(transaction, change->path, &status) < 0 || !S_ISREG(status.st_mode))
+        return -1;
+    if ((status.st_mode & 07777) == change->old_mode ||
+        !is_still(transaction, transaction_identity(&status), change->before))
+        return 0;
+    cleanup_fd int fd = transaction_open_for_mode(transaction, change->path);
+    return fd < 0 ? -1 : fchmod(fd, change->old_mode);
+}
+
+static int undo_cleared(const struct transaction *transaction, const struct cleared *cleared)
+{
+    const char *name;
+    struct stat status;
+    cleanup_fd int parent = transaction_parent(transaction, cleared->path, &name);
+    if (parent < 0 || (mkdirat(parent, name, MADE_ANEW) < 0 && errno != EEXIST))
+        return -1;
+    cleanup_fd int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder < 0 || fstat(folder, &status) < 0)
+        return fstatat(parent, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode) ? 0 : -1;
+    return (status.st_mode & 07777) == MADE_ANEW ? fchmod(folder, cleared->mode) : 0;
+}
+
+// What could not be put back, as words.
+struct losses {
+    struct buffer words;
+    size_t count;
+};
+
+static void lose(struct losses *losses, const char *path, const char *kept)
+{
+    cleanup_free char *words = NULL;
+    if (losses->count++ >= MOST_NAMED)
+        return;
+    int length =
+        asprintf(&words, "%s%s%s%s", losses->count > 1 ? "; " : "", path, kept ? " is kept as " : "", kept ? kept : "");
+    if (length < 0 || buffer_append(&losses->words, words, (size_t)length) < 0)
+        return;
+}
+
+static void say(const struct losses *losses, struct error *error)
+{
+    struct error whole = {0};
+    size_t more = losses->count > MOST_NAMED ? losses->count - MOST_NAMED : 0;
+    error_set(&whole, error->code, 0, "%s; could not be put back: %.*s%s%.*zu%s", error->message ? error->message : "",
+              (int)losses->words.size, losses->words.data ? losses->words.data : "", more ? "; and " : "", more ? 1 : 0,
+              more, more ? " more" : "");
+    whole.number = error->number;
+    error_clear(error);
+    *error = whole;
+}
+
+static void undo_change(const struct transaction *transaction, const struct change *change, struct losses *losses)
+{
+    int outcome = 0;
+    if (change->kind == CHANGE_PUT)
+        outcome = undo_put(transaction, change);
+    else if (change->kind == CHANGE_MODE)
+        outcome = undo_mode(transaction, change);
+    else if (change->kind == CHANGE_REMOVE)
+        outcome = bring_back(transaction, change);
+    if (outcome == 0)
+        return;
+    cleanup_free char *kept = waiting(transaction, change);
+    lose(losses, change->path, kept);
+}
+
+// Removals were the first, and want the folders that went after them.
+int transaction_undo(struct transaction *transaction, struct error *error)
+{
+    struct losses losses = {0};
+    for (size_t i = transaction->count; i-- > 0;)
+        if (transaction->changes[i].kind != CHANGE_REMOVE)
+            undo_change(transaction, &transaction->changes[i], &losses);
+    for (size_t i = 0; i < transaction->folder_count; i++)
+        if (undo_cleared(transaction, &transaction->folders[i]) < 0)
+            lose(&losses, transaction->folders[i].path, NULL);
+    for (size_t i = transaction->count; i-- > 0;)
+        if (transaction->changes[i].kind == CHANGE_REMOVE)
+            undo_change(transaction, &transaction->changes[i], &losses);
+    if (losses.count > 0)
+        say(&losses, error);
+    buffer_free(&losses.words);
+    return losses.count > 0 ? -1 : 0;
+}
+
+// In a transaction of this run the name holds what was at the path, whatever that was; of another run's, only what it
+// names.
+static void remove_aside(const struct transaction *transaction, const struct change *change)
+{
+    if (transaction->recalled) {
+        cleanup_free char *aside = waiting(transaction, change);
+        if (aside)
+            transaction_unlink(transaction, aside);
+    } else if (transaction_unlink(transaction, change->other) < 0 && errno == ENOENT && change->kind == CHANGE_PUT) {
+        cleanup_free char *second = transaction_second_aside(change);
+        if (second)
+            transaction_unlink(transaction, second);
+    }
+}
+
+void transaction_sweep(struct transaction *transaction)
+{
+    for (size_t i = 0; i < transaction->count; i++)
+        if (transaction->changes[i].kind != CHANGE_MODE && transaction->changes[i].before.inode)
+            remove_aside(transaction, &transaction->changes[i]);
+    for (size_t i = 0; i < transaction->count; i++) {
+        struct change *change = &transaction->changes[i];
+        char *slash = change->kind == CHANGE_REMOVE ? strrchr(change->path, '/') : NULL;
+        if (!slash)
+            continue;
+        *slash = '\0';
+        workspace_remove_folders(transaction->workspace, change->path, 0);
+        *slash = '/';
+    }
+}
+
+static bool is_temporary_name(const char *name)
+{
+    enum { PREFIX = sizeof ".sba-" - 1 };
+    return strlen(name) == TEMPORARY_NAME_SIZE - 1 && strncmp(name, ".sba-", PREFIX) == 0 &&
+           strspn(name + PREFIX, "0123456789abcdef") == TEMPORARY_NAME_SIZE - 1 - PREFIX;
+}
+
+// Whether it is a temporary name in the folder of path, or in one above.
+static bool is_beside(const char *other, const char *path)
+{
+    const char *slash = strrchr(other, '/');
+    size_t folder = slash ? (size_t)(slash + 1 - other) : 0;
+    return is_temporary_name(other + folder) && strncmp(other, path, folder) == 0;
+}
+
+static int no_plan(const char *path, struct error *error)
+{
+    return error_set(error, "invalid", 0, "what is said of %s is no part of a change", path);
+}
+
+int transaction_recall(struct transaction *transaction, const struct change *change, struct error *error)
+{
+    transaction->recalled = true;
+    transaction->state = UNDONE; // so that its end removes nothing
+    bool moves = change->kind == CHANGE_PUT || change->kind == CHANGE_REMOVE;
+    if (change->kind == CHANGE_NOTHING || !*change->path || moves != (change->other != NULL) ||
+        (moves && !is_beside(change->other, change->path)))
+        return no_plan(change->path, error);
+    cleanup_free char *path = strdup(change->path), *other = moves ? strdup(change->other) : NULL;
+    struct change *copy = path && (other || !moves) ? transaction_change(transaction, steal_pointer(&path)) : NULL;
+    if (!copy)
+        return error_system(error, ENOMEM, "cannot undo the change of %s", change->path);
+    if (copy->kind != CHANGE_NOTHING)
+        return no_plan(change->path, error);
+    char *own = copy->path;
+    *copy = *change;
+    copy->path = own;
+    copy->other = steal_pointer(&other);
+    return 0;
+}
+
+int transaction_recall_folder(struct transaction *transaction, const struct cleared *folder, struct error *error)
+{
+    transaction->recalled = true;
+    transaction->state = UNDONE;
+    char *path = strdup(folder->path);
+    if (!path || transaction_clear(transaction, path, folder->mode) < 0)
+        return error_system(error, ENOMEM, "cannot undo the change of %s", folder->path);
+    return 0;
+}
+
+int transaction_recover(struct transaction *transaction, bool committed, struct error *error)
+{
+    if (committed) {
+        transaction_sweep(transaction);
+        return 0;
+    }
+    struct error undone = {0};
+    error_set(&undone, "incomplete", 0, "a change that was cut off could not be undone whole");
+    if (transaction_undo(transaction, &undone) < 0) {
+        *error = undone;
+        return -1;
+    }
+    error_clear(&undone);
+    return 0;
+}

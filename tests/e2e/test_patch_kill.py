@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SIGKILL of the runner at every call with which a patch changes the workspace: --resume brings the job to the result and the files
+that it would have had, whatever of the patch was done. What a hostile workspace or journal makes of that leads nowhere."""
+import json
+import os
+import shutil
+import unittest
+
+import sba
+from sba import SandboxCase
+from test_resume import without_times
+
+STRACE = shutil.which("strace")
+DIFF = """\
+diff --git a/x b/x
+--- a/x
++++ b/x
+@@ -1 +1 @@
+-old x
++new x
+diff --git a/d/y b/d/y
+old mode 100644
+new mode 100755
+--- a/d/y
++++ b/d/y
+@@ -1 +1 @@
+-old y
++new y
+diff --git a/s/t/z b/s/t/z
+new file mode 100644
+--- /dev/null
++++ b/s/t/z
+@@ -0,0 +1 @@
++made
+diff --git a/gone/deep/only b/gone/deep/only
+deleted file mode 100644
+--- a/gone/deep/only
++++ /dev/null
+@@ -1 +0,0 @@
+-old only
+diff --git a/o b/p/o
+similarity index 100%
+rename from o
+rename to p/o
+diff --git a/mode b/mode
+old mode 100644
+new mode 100755
+diff --git a/file b/file
+deleted file mode 100644
+--- a/file
++++ /dev/null
+@@ -1 +0,0 @@
+-old file
+diff --git a/file/below b/file/below
+new file mode 100644
+--- /dev/null
++++ b/file/below
+@@ -0,0 +1 @@
++a folder now
+diff --git a/tree/b/c b/tree/b/c
+deleted file mode 100644
+--- a/tree/b/c
++++ /dev/null
+@@ -1 +0,0 @@
+-old c
+diff --git a/tree b/tree
+new file mode 100644
+--- /dev/null
++++ b/tree
+@@ -0,0 +1 @@
++a file now
+diff --git "a/odd\\377%41" "b/odd\\377%41"
+--- "a/odd\\377%41"
++++ "b/odd\\377%41"
+@@ -1 +1 @@
+-old odd
++new odd
+diff --git a/link b/link
+deleted file mode 120000
+--- a/link
++++ /dev/null
+@@ -1 +0,0 @@
+-x
+\\ No newline at end of file
+"""
+OLD = {"x": "old x\n", "d/y": "old y\n", "gone/deep/only": "old only\n", "o": "old o\n", "mode": "old mode\n", "file": "old file\n",
+       "tree/b/c": "old c\n", os.fsdecode(b"odd\xff%41"): "old odd\n"}
+CALLS = ["renameat2", "mkdirat", "fchmod", "unlinkat", "write", "writev"]
+STRIDE = 3 if sba.IS_DEV else 1  # with sanitizers each moment takes long
+UNDOING = ["renameat2", "renameat", "unlinkat", "mkdirat", "fchmod"]
+
+
+class PatchKillCase(SandboxCase):
+    def setUp(self):
+        super().setUp()
+        if not STRACE:
+            self.skipTest("strace is not installed")
+        self.the_job = self.job(self.step("apply_unified_diff", diff=DIFF), self.step("run_command", shell="cat x"))
+
+    def originals(self):
+        for entry in [*self.workspace.iterdir(), *self.job_folder.iterdir()]:
+            shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
+        for path, content in OLD.items():
+            self.put(path, content)
+        (self.workspace / "tree/b").chmod(0o750)
+        os.symlink("x", self.workspace / "link")
+        self.give(self.workspace / "link")
+
+    def state(self):
+        """What there is: kinds, modes and contents."""
+        found = {}
+        for folder, folders, files in os.walk(self.workspace):
+            for name in folders + files:
+                path = os.path.join(folder, name)
+                status = os.lstat(path)
+                content = os.readlink(path) if os.path.islink(path) else None
+                if content is None and os.path.isfile(path):
+                    with open(path, encoding="utf-8") as file:
+                        content = file.read()
+                found[os.path.relpath(path, self.workspace)] = (oct(status.st_mode), content)
+        return found
+
+    def journal(self):
+        path = self.job_folder / "journal.jsonl"
+        return [json.loads(line) for line in path.read_text().split("\n")[:-1]] if path.exists() else []
+
+    def killed_at(self, call, count, faults=()):
+        """Runs the job and kills the runner at its call number count of that kind; False where it had fewer."""
+        self.originals()
+        names = {call, *(fault.split(":")[0] for fault in faults)}
+        inject = [argument for fault in (*faults, f"{call}:signal=SIGKILL:when={count}") for argument in ("-e", "inject=" + fault)]
+        process = self.start(self.the_job, wrapper=[STRACE, "-o", "/dev/null", "-e", "trace=" + ",".join(names), *inject],
+                             env={"ASAN_OPTIONS": "detect_leaks=0"})
+        process.communicate(timeout=60)
+        self.assertIn(process.returncode, (0, -9, 137), (call, count))
+        return process.returncode != 0
+
+    def resumed(self, fault=None):
+        wrapper = [STRACE, "-o", "/dev/null", "-e", "trace=" + fault.split(":")[0], "-e", "inject=" + fault] if fault else []
+        return self.run_job(self.the_job, "--resume", wrapper=wrapper, env={"ASAN_OPTIONS": "detect_leaks=0"})
+
+
+class EveryMoment(PatchKillCase):
+    def check(self, moment):
+        """After the kill: the resumed job ends as if nothing had been."""
+        events = [line["event"] for line in self.journal()]
+        begun = len(events) - 1 - events[::-1].index("step.started") if "step.started" in events else len(events)
+        planned = "step.changes" in events[begun:]
+        outcome = self.resumed()
+        self.assertEqual(outcome.exit, 0, (moment, outcome.result, outcome.stderr))
+        self.assertEqual(without_times(outcome.result), self.result, moment)
+        state = self.state()
+        if not planned:  # it was killed while it wrote temporary files, or has not begun to
+            state = {name: entry for name, entry in state.items() if ".sba-" not in name}
+        self.assertEqual(state, self.new, moment)
+        return planned
+
+    def learn(self):
+        """What comes of the job without a kill."""
+        self.originals()
+        outcome = self.run_job(self.the_job)
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.result, self.new = without_times(outcome.result), self.state()
+
+    def kill_everywhere(self, calls, *faults):
+        self.learn()
+        planned = 0
+        for call in calls:
+            count = 1
+            while self.killed_at(call, count, faults):
+                planned += self.check((call, count, faults))
+                count += STRIDE
+        return planned
+
+    def test_with_exchange(self):
+        self.assertGreater(self.kill_everywhere(CALLS), 30 // STRIDE)
+
+    def test_with_links(self):
+        self.assertGreater(self.kill_everywhere(["linkat", "renameat", "unlinkat"], "renameat2:error=EINVAL"), 20 // STRIDE)
+
+    def test_with_neither(self):
+        """The rename of the result is left alone; that of the patch is the only way."""
+        faults = ["renameat2:error=EINVAL", "linkat:error=EPERM"]
+        self.assertGreater(self.kill_everywhere(["renameat"], *faults), 8 // STRIDE)
+
+
+    def test_again_while_it_is_undone(self):
+        """The patch is all but done when the first kill comes; the second comes at each call of the resumed run."""
+        self.learn()
+        last = 1
+        while self.killed_at("renameat2", last + 1):
+            last += 1
+        moments = 0
+        for call in UNDOING:
+            count = 1
+            while self.killed_at("renameat2", last) and self.resumed(f"{call}:signal=SIGKILL:when={count}").exit != 0:
+                self.check(("renameat2", last, call, count))
+                count += STRIDE
+            moments += count // STRIDE
+        self.assertGreater(moments, 25 // STRIDE)
+
+
+class Hostile(PatchKillCase):
+    """Between the kill and the next run somebody has been at the workspace, or the journal."""
+
+    def setUp(self):
+        super().setUp()
+        self.outside = self.root / "outside"
+        self.outside.mkdir()
+        self.give(self.outside)
+        for name in ("x", "y", "secret"):
+            (self.outside / name).write_text("outside\n")
+            self.give(self.outside / name)
+        self.assertTrue(self.killed_at("renameat2", 9))
+        self.plan = next(line for line in self.journal() if line["event"] == "step.changes")
+        self.others = {change["path"]: change.get("other") for change in self.plan["changes"]}
+
+    def tearDown(self):
+        self.assertEqual({path.name: path.read_text() for path in self.outside.iterdir()},
+                         {"x": "outside\n", "y": "outside\n", "secret": "outside\n"})
+
+    def assert_told(self, outcome, *names):
+        self.assertEqual((outcome.exit, outcome.result["failure_code"]), (1, "step_failed"), outcome.result)
+        for place in (outcome.result["failure_message"], outcome.result["steps"][0]["error"]):
+            for name in names:
+                self.assertIn(name, place)
+        self.assertIn("step.not_undone", [line["event"] for line in outcome.log])
+
+    def replace(self, path, target):
+        os.unlink(path)
+        os.symlink(target, path)
+
+    def test_an_original_that_was_removed(self):
+        os.unlink(self.workspace / self.others["d/y"])
+        self.assert_told(self.resumed(), "could not be put back: d/y")
+        self.assertEqual((self.workspace / "o").read_text(), "old o\n")
+
+    def test_a_file_that_somebody_wrote_since(self):
+        (self.workspace / "d/y").write_text("precious\n")
+        self.assert_told(self.resumed(), f"d/y is kept as {self.others['d/y']}")
+        self.assertEqual((self.workspace / "d/y").read_text(), "precious\n")
+        self.assertEqual((self.workspace / self.others["d/y"]).read_text(), "old y\n")
+
+    def test_links_in_the_place_of_files(self):
+        self.replace(self.workspace / "d/y", self.outside / "y")
+        self.replace(self.workspace / self.others["o"], self.outside / "secret")
+        self.assert_told(self.resumed(), f"d/y is kept as {self.others['d/y']}", "; o")
+
+    def test_a_link_in_the_place_of_a_folder(self):
+        os.rename(self.workspace / "d", self.workspace / "real")
+        os.symlink(self.outside, self.workspace / "d")
+        self.assert_told(self.resumed(), "d/y")
+
+    def test_a_forged_plan(self):
+        """The worst that a journal can do is what a command can do: within the workspace."""
+        secret = os.lstat(self.outside / "secret")
+        fresh = {"new_inode": secret.st_ino, "new_size": secret.st_size, "new_mtime": secret.st_mtime_ns}
+        os.link(self.outside / "secret", self.workspace / ".sba-00000000")
+        os.symlink(self.outside, self.workspace / "way")
+        for path, other in (("../outside/secret", ".sba-00000000"), ("way/secret", ".sba-00000000"), ("way/x", "way/.sba-00000000"),
+                            (str(self.outside / "secret"), ".sba-00000000"), ("../outside/x", "../outside/.sba-00000000"), ("x", "../x"),
+                            ("x", "way/x"), ("x", "d/y"), ("", ".sba-00000000"), (".", ".sba-00000000"), ("x/../../outside/x", ".sba-00000000")):
+            for kind in ("put", "remove", "mode"):
+                for inode in (secret.st_ino, 0):
+                    change = {"kind": kind, "path": path, "old_inode": inode, "old_mode": 0o777, **fresh}
+                    if kind != "mode":
+                        change["other"] = other
+                    self.forge([change], [])
+        self.forge([], [{"path": "../outside/made", "mode": 0o777}, {"path": "way/made", "mode": 0o777}])
+        self.assertEqual(os.lstat(self.outside / "secret").st_mode, secret.st_mode)
+
+    def forge(self, changes, folders):
+        journal = self.job_folder / "journal.jsonl"
+        lines = [line for line in self.journal()[:2] if line["event"] in ("job", "step.started")]
+        lines.append({**self.plan, "changes": changes, "folders": folders})
+        journal.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        self.assertIn(self.resumed().exit, (0, 1))
+
+    def test_a_plan_that_is_none(self):
+        lines = [json.dumps(line) for line in self.journal()]
+        for plan in ({"changes": 1}, {"changes": [{}], "folders": []}, {"changes": [{"kind": "put", "path": 5}], "folders": []},
+                     {"changes": [], "folders": [], "index": 3}, {"changes": [{"kind": "nothing", "path": "x"}], "folders": []}):
+            kept = lines[:2] + [json.dumps({"event": "step.changes", "index": 0, **plan})]
+            (self.job_folder / "journal.jsonl").write_text("\n".join(kept) + "\n")
+            outcome = self.resumed()
+            self.assertEqual((outcome.exit, outcome.result["failure_code"]), (2, "schema_validation"), plan)
+            self.assertIn("line 3", outcome.result["failure_message"])
+
+
+if __name__ == "__main__":
+    sba.main()
