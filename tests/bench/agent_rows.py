@@ -3,15 +3,11 @@
 model is the scripted server of the tests, in this process; a turn is timed from the last byte of its reply to the last byte of the
 next request."""
 import json
-import pathlib
 import statistics
-import sys
 import time
 
 from measure import duration, verdict
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "servers"))
-import model  # noqa: E402  (tests/servers)
+from servers import model
 
 OUTPUT = 64 << 10
 CONTEXT = 131072  # tokens

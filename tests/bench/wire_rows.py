@@ -2,42 +2,30 @@
 """Rows of what goes over the wire: calls of the gateway's tools, and an artifact's upload. The server is a thread of the benchmark
 that says how long it took itself, from a request's first byte to its answer's last."""
 import json
-import socket
 import statistics
-import threading
 import time
 
 from measure import duration, verdict
+from servers import listener
 
 MIB = 1 << 20
 
 
-class Gateway:
+class Gateway(listener.Listener):
     """An MCP server of revision 2026-07-28 that answers every call with a word. seconds: its own time."""
 
     def __init__(self):
-        self.socket = socket.create_server(("127.0.0.1", 0))
-        self.environment = f"SBA_MCP_GATEWAY_URL=http://127.0.0.1:{self.socket.getsockname()[1]}/mcp"
         self.seconds, self.calls, self.received = 0.0, 0, 0
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            try:
-                connection, _ = self.socket.accept()
-            except OSError:
-                return
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+        super().__init__()
+        self.environment = f"SBA_MCP_GATEWAY_URL={self.url}/mcp"
 
     def serve(self, connection):
-        with connection:
-            while data := connection.recv(65536):
-                begun = time.perf_counter()
-                while b"\r\n\r\n" not in data:
-                    data += connection.recv(65536)
-                self.answer(connection, *data.split(b"\r\n\r\n", 1))
-                self.seconds += time.perf_counter() - begun
+        while data := connection.recv(65536):
+            begun = time.perf_counter()
+            while b"\r\n\r\n" not in data:
+                data += connection.recv(65536)
+            self.answer(connection, *data.split(b"\r\n\r\n", 1))
+            self.seconds += time.perf_counter() - begun
 
     def answer(self, connection, head, body):
         size = int(head.lower().split(b"content-length:")[1].split(b"\r\n")[0])
@@ -60,10 +48,6 @@ class Gateway:
         result = known.get(message["method"], {"content": [{"type": "text", "text": "word"}]})
         body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode()
         return b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
-
-    def close(self):
-        self.socket.shutdown(socket.SHUT_RDWR)
-        self.socket.close()
 
 
 def run(bench, gateway):

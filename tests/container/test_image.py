@@ -3,9 +3,7 @@
 import json
 import os
 import shutil
-import stat
 import subprocess
-import unittest
 
 import node
 import podman

@@ -10,8 +10,11 @@ import pathlib
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # where the tests find servers and network
 
 BINARY = os.environ["SBA_BINARY"]
 IS_DEV = os.environ.get("SBA_BUILD", "dev") == "dev"

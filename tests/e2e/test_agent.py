@@ -2,18 +2,14 @@
 """Agent jobs: the binary, a scripted model server that speaks the real wire formats, and real tools in a real workspace."""
 import json
 import os
-import pathlib
 import shutil
 import signal
 import subprocess
-import sys
 import time
 import unittest
 
 import sba
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "servers"))
-import model  # noqa: E402  (tests/servers)
+from servers import model
 
 FORMATS = {"ollama": ("OLLAMA_BASE_URL", ""), "openai": ("OPENAI_BASE_URL", "/v1")}
 

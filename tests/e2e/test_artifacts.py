@@ -4,16 +4,11 @@ import base64
 import hashlib
 import json
 import os
-import pathlib
 import signal
-import sys
 import time
-import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from servers import mcp, status  # noqa: E402
-
-import sba  # noqa: E402
+import sba
+from servers import mcp, status
 
 GUARD = 120  # seconds after which something hangs
 MIB = 1 << 20

@@ -2,7 +2,6 @@
 """Every way out of the workspace, tried with every step that takes a path, with openat2 and without it."""
 import os
 import stat
-import unittest
 
 import sba
 

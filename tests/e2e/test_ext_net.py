@@ -7,12 +7,10 @@ import pathlib
 import sys
 
 import sba
+from network import tools
 from test_agent import AgentCase, call, finish
 
 NETWORK = pathlib.Path(__file__).resolve().parent.parent / "network"
-sys.path.insert(0, str(NETWORK))
-import situation  # noqa: E402  (tests/network)
-import tools  # noqa: E402
 
 NOWHERE = "no-such-host.invalid"
 TOOLS = ("curl", "curl-address", "wget", "git-https", "git-ssh", "git-git", "pip", "npm", "apt-get-install", "rsync", "ssh", "nc",

@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The gateway's tools in whole jobs: offered to a model and called by it, and called by direct jobs."""
 import json
-import pathlib
 import socket
-import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from servers import mcp  # noqa: E402
-
-import sba  # noqa: E402
-import test_agent  # noqa: E402
-from test_agent import call, calls, finish  # noqa: E402
+import sba
+import test_agent
+from servers import mcp
+from test_agent import call, calls, finish
 
 OWN = ["apply_unified_diff", "list_tree", "read_file", "run_command", "search_files", "write_file", "todo_add", "todo_update", "read_output"]
 NEVER = ["db.task.get", "node.list", "sandbox.exec", "skills.create", "skills.update", "skills.delete"]

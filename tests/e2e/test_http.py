@@ -4,7 +4,6 @@ import base64
 import hashlib
 import os
 import pathlib
-import socket
 import ssl
 import subprocess
 import tempfile
@@ -13,6 +12,7 @@ import time
 import unittest
 
 import sba
+from servers import listener
 
 # Opens one request, prints "status", then the body or its lines, or "failure CODE MESSAGE".
 FETCH = r"""
@@ -38,59 +38,18 @@ exchange:close()
 """
 
 
-class Server:
-    """Accepts connections one after the other on TCP or a unix socket, and hands each to a function in a thread."""
+class Server(listener.Listener):
+    """Hands each request to a function, and the connection with it; goes on with the connection where that returns "keep"."""
 
-    def __init__(self, answer, path=None):
-        self.socket = socket.socket(socket.AF_UNIX if path else socket.AF_INET)
-        self.socket.bind(path or ("127.0.0.1", 0))
-        self.socket.listen()
-        self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}" if not path else \
-            "http+unix://" + path.replace("/", "%2F")
-        self.answer, self.requests, self.connections = answer, [], 0
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            try:
-                connection, _ = self.socket.accept()
-            except OSError:
-                return
-            self.connections += 1
-            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+    def __init__(self, answer, address):
+        self.answer, self.requests = answer, []
+        super().__init__(address)
 
     def serve(self, connection):
-        with connection:
-            try:
-                while request := self.read(connection):
-                    self.requests.append(request)
-                    if self.answer(connection, request) != "keep":
-                        return
-            except OSError:
-                pass
-
-    @staticmethod
-    def read(connection):
-        data = b""
-        while b"\r\n\r\n" not in data:
-            piece = connection.recv(65536)
-            if not piece:
-                return data
-            data += piece
-        head, body = data.split(b"\r\n\r\n", 1)
-        for line in head.split(b"\r\n"):
-            if line.lower().startswith(b"content-length:"):
-                while len(body) < int(line.split(b":")[1]) and (piece := connection.recv(65536)):
-                    body += piece
-        return head + b"\r\n\r\n" + body
-
-    def close(self):
-        # close alone would leave the accepting thread with its own hold on the socket.
-        try:
-            self.socket.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
-        self.socket.close()
+        while request := listener.read_request(connection):
+            self.requests.append(b"\r\n\r\n".join(request))
+            if self.answer(connection, request) != "keep":
+                return
 
 
 def says(*pieces, pause=0):
@@ -119,8 +78,8 @@ OK = b"HTTP/1.1 200 OK\r\nX-Test: yes\r\nConnection: close\r\n\r\n"
 
 
 class Http(unittest.TestCase):
-    def server(self, answer, path=None):
-        server = Server(answer, path)
+    def server(self, answer, address=("127.0.0.1", 0)):
+        server = Server(answer, address)
         self.addCleanup(server.close)
         return server
 
@@ -164,7 +123,7 @@ class Http(unittest.TestCase):
     def test_a_unix_socket_and_its_path(self):
         with tempfile.TemporaryDirectory() as folder:
             server = self.server(says(OK + b"by socket"), f"{folder}/a b.sock")
-            self.assertEqual(self.fetch(server.url.replace(" ", "%20") + "/v1/x?y=1"), b"status\t200\tyes\nby socket")
+            self.assertEqual(self.fetch(server.url + "/v1/x?y=1"), b"status\t200\tyes\nby socket")
             self.assertTrue(server.requests[0].startswith(b"GET /v1/x?y=1 HTTP/1.1\r\n"))
 
     def test_a_body_is_sent_whole(self):
@@ -356,7 +315,11 @@ class Http(unittest.TestCase):
                 connection.sendall(OK + b"sealed")
             server = self.server(answer)
             plain = server.serve
-            server.serve = lambda connection: plain(context.wrap_socket(connection, server_side=True))
+
+            def serve(connection):
+                with context.wrap_socket(connection, server_side=True) as sealed:
+                    plain(sealed)
+            server.serve = serve
             url = server.url.replace("http://127.0.0.1", "https://localhost")
             trusting = f'{{ca_file = "{certificate}"}}'
             self.assertEqual(self.fetch(url, settings=trusting), b"status\t200\tyes\nsealed")

@@ -2,7 +2,6 @@
 """The runner's model client against a scripted server that says exactly what a test wants, each fault of the wire among it. Every
 request goes through the binary; chat.lua beside this file connects, asks and prints."""
 import json
-import os
 import pathlib
 import signal
 import socket
@@ -13,11 +12,9 @@ import time
 import unittest
 
 import sba
+from servers import model
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "servers"))
-import model  # noqa: E402  (tests/servers)
-
 TOOLS = [{"name": "read_file", "description": "Read a file.",
           "parameters": {"type": "object", "required": ["path"], "properties": {"path": {"type": "string"}}}},
          {"name": "finish", "description": "End the job.", "parameters": {"type": "object", "properties": {}}}]

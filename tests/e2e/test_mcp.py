@@ -4,16 +4,13 @@ import json
 import pathlib
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
 import urllib.parse
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from servers import mcp  # noqa: E402
-
-import sba  # noqa: E402
+import sba
+from servers import mcp
 
 DRIVER = str(pathlib.Path(__file__).with_name("gateway.lua"))
 ECHO = ({"description": "Says it again."}, lambda exchange: mcp.text(json.dumps(exchange.message["params"]["arguments"], sort_keys=True)))

@@ -3,15 +3,11 @@
 the gateway's tools, and reports. What the wire alone can do is in test_http.py, test_inference.py and test_mcp.py."""
 import concurrent.futures
 import json
-import pathlib
-import sys
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from servers import mcp, model, nginx, real, tinyproxy, toxic  # noqa: E402
-
-import sba  # noqa: E402
-from test_agent import AgentCase, call, finish  # noqa: E402
+import sba
+from servers import mcp, model, nginx, real, tinyproxy, toxic
+from test_agent import AgentCase, call, finish
 
 TOKEN = "tok-5f1c1f4e8e1c4b8e9a52"
 PASSWORD = "sesame-1b9c2d3e4f"
@@ -86,7 +82,8 @@ class OutsideCase(AgentCase):
         return [line for line in outcome.log if line["event"] == name]
 
     def assert_works(self, outcome):
-        self.assertEqual((outcome.exit, outcome.result["steps"][0]["result"]["content"]), (0, "hello"), outcome.result)
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assertEqual(outcome.result["steps"][0]["result"]["content"], "hello")
 
     def assert_fails(self, outcome, *words, codes=("inference_unavailable", "step_failed")):
         self.assertIn(outcome.result["failure_code"], codes, outcome.result)
@@ -210,7 +207,7 @@ class Late(OutsideCase):
 
         def start():
             late = model.Server({"models": {"m": {}}, "replies": [{"content": "hello"}]}, f"127.0.0.1:{port}")
-            self.addCleanup(late.__exit__)
+            self.addCleanup(late.close)
         lines = self.start_late(process, "model.retry", start)
         self.assertEqual((process.returncode, lines[-1]["status"]), (0, "success"), lines)
 

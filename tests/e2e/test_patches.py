@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """apply_unified_diff through real jobs: hostile diffs, full and failing disks, and that nothing is half done."""
 import os
-import pathlib
 import shutil
 import subprocess
 import unittest

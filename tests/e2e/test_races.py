@@ -4,7 +4,6 @@ searches and transactions run: nothing of the outside is seen, nothing there is 
 import os
 import pathlib
 import subprocess
-import unittest
 
 import sba
 

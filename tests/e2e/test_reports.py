@@ -2,17 +2,13 @@
 """Reports of a job's beginning and end: to servers that are there, late, dead, silent, and of another mind."""
 import json
 import os
-import pathlib
 import signal
 import subprocess
-import sys
 import time
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from servers import status  # noqa: E402
-
-import sba  # noqa: E402
+import sba
+from servers import status
 
 GUARD = 120  # seconds after which something hangs
 
@@ -69,8 +65,7 @@ class Delivered(ReportCase):
 
     def test_over_a_unix_socket(self):
         os.chmod(self.root, 0o777)
-        server = self.server(200, path=str(self.root / "status.sock"))
-        os.chmod(self.root / "status.sock", 0o777)
+        server = self.server(200, address=str(self.root / "status.sock"))
         outcome = self.reported(server, command("true"))
         self.assertEqual(server.said("completed")[0]["result"], outcome.result)
         self.assertTrue(server.heads[0].startswith("POST /status HTTP/1.1\r\n"))

@@ -13,17 +13,14 @@ import pathlib
 import re
 import signal
 import subprocess
-import sys
 import threading
 import urllib.parse
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from servers import mcp  # noqa: E402
-
-import leak  # noqa: E402
-import sba  # noqa: E402
-import test_agent  # noqa: E402
-from test_agent import call, calls  # noqa: E402
+import leak
+import sba
+import test_agent
+from servers import mcp
+from test_agent import call, calls
 
 PYTHON = "/usr/bin/python3"  # Debian's: any user may run it
 HERE = pathlib.Path(__file__).parent

@@ -2,16 +2,12 @@
 """A job among those it talks to: skills by id, one connection where all is at one origin, no socket where nothing is named."""
 import json
 import os
-import pathlib
 import shutil
-import sys
 import time
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from servers import mcp, model, status  # noqa: E402
-
-import sba  # noqa: E402
+import sba
+from servers import mcp, model, status
 
 GET = {"inputSchema": {"type": "object", "properties": {"task_id": {"type": "string"}, "skill_id": {"type": "string"}},
                        "required": ["task_id", "skill_id"]}}

@@ -9,7 +9,6 @@ spec/result/network_spec.lua holds the rule to these rows, e2e/test_ext_net.py t
 """
 import concurrent.futures
 import json
-import os
 import pathlib
 import re
 import shutil

@@ -27,15 +27,13 @@ Where prompt_tokens is not given, it is a quarter of the request's bytes. Every 
 """
 import argparse
 import json
-import os
 import pathlib
-import socket
 import sys
 import threading
 import time
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import faults  # noqa: E402  (beside this file)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # for where this file is the program
+from servers import faults, listener  # noqa: E402
 
 CREATED = "2026-01-31T09:05:00.123Z"
 
@@ -205,72 +203,32 @@ class OpenAI:
                            "choices": [{"index": 0, "finish_reason": self.finish(), "message": message}]}).encode()
 
 
-class Server:
-    """Serves a script in threads, one a connection. A context manager."""
+class Server(listener.Listener):
+    """Serves a script."""
 
     def __init__(self, script, listen="127.0.0.1:0", record=None):
         self.models, self.replies = script["models"], list(script["replies"])
         self.formats = script.get("formats", ["ollama", "openai"])
         self.probe_fault = faults.Fault(script.get("probe_fault"))
         self.requests, self.record, self.lock, self.windows = [], record, threading.Lock(), {}
-        self.stopping = threading.Event()
-        if listen.startswith("unix:"):
-            self.socket = socket.socket(socket.AF_UNIX)
-            self.socket.bind(listen[5:])
-            os.chmod(listen[5:], 0o666)
-            self.url = "http+unix://" + listen[5:].replace("%", "%25").replace("/", "%2F")
-        else:
-            host, port = listen.rsplit(":", 1)
-            self.socket = socket.create_server((host, int(port)))
-            self.url = f"http://{host}:{self.socket.getsockname()[1]}"
-        self.socket.listen(64)
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.stopping.set()
-        try:
-            self.socket.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
-        self.socket.close()
+        host, _, port = listen.rpartition(":")
+        super().__init__(listen.removeprefix("unix:") if listen.startswith("unix:") else (host, int(port)))
 
     def chats(self):
         """The bodies of the chat requests, in order."""
         return [request["body"] for request in self.requests if "/chat" in request["path"]]
 
-    def accept(self):
-        while True:
-            try:
-                connection, _ = self.socket.accept()
-            except OSError:
-                return
-            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
-
     def serve(self, connection):
-        with connection:
-            try:
-                if connection.family == socket.AF_INET:
-                    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                while (request := self.read(connection)) and self.answer(connection, request):
-                    pass
-            except OSError:
-                pass
+        while (request := self.read(connection)) and self.answer(connection, request):
+            pass
 
     def read(self, connection):
-        data = b""
-        while b"\r\n\r\n" not in data:
-            more = connection.recv(65536)
-            if not more:
-                return None
-            data += more
-        head, body = data.split(b"\r\n\r\n", 1)
+        request = listener.read_request(connection)
+        if not request:
+            return None
+        head, body = request
         first, *lines = head.decode("latin-1").split("\r\n")
         headers = {name.lower(): value.strip() for name, value in (line.split(":", 1) for line in lines)}
-        while len(body) < int(headers.get("content-length", 0)):
-            body += connection.recv(65536)
         at = time.perf_counter()  # before the body is looked at
         method, path, _ = first.split(" ")
         request = {"at": at, "method": method, "path": path, "headers": headers, "body": json.loads(body) if body else None,

@@ -5,8 +5,9 @@ Server(answers) takes one answer a request, the last for all that follow: a stat
 which is handed over as it is. The body that came is in .bodies, decoded where it is JSON. With begin=False nothing listens before start().
 """
 import json
-import socket
 import threading
+
+from . import listener
 
 
 def hang(connection):
@@ -34,43 +35,29 @@ def drip(connection):
             pass
 
 
-class Server:
-    def __init__(self, *answers, begin=True, path=None):
+def decoded(body):
+    try:
+        return json.loads(body)
+    except ValueError:
+        return body
+
+
+class Server(listener.Listener):
+    def __init__(self, *answers, address=("127.0.0.1", 0), begin=True):
         self.answers = list(answers) or [204]
-        self.bodies, self.heads, self.connections, self.arrived = [], [], 0, threading.Condition()
-        self.socket = socket.socket(socket.AF_UNIX if path else socket.AF_INET)
-        self.socket.bind(path or ("127.0.0.1", 0))
-        self.url = "http+unix://" + path.replace("/", "%2F") + "/status" if path else \
-            f"http://127.0.0.1:{self.socket.getsockname()[1]}/status"
-        if begin:
-            self.start()
-
-    def start(self):
-        self.socket.listen(16)
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            try:
-                connection, _ = self.socket.accept()
-            except OSError:
-                return
-            self.connections += 1
-            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+        self.bodies, self.heads, self.arrived = [], [], threading.Condition()
+        super().__init__(address, begin)
+        self.url += "/status"
 
     def serve(self, connection):
-        with connection:
-            try:
-                while (request := self.read(connection)) and self.answer(connection, *request):
-                    pass
-            except OSError:
-                pass
+        while (request := listener.read_request(connection)) and self.answer(connection, *request):
+            pass
 
     def answer(self, connection, head, body):
         """Returns whether the connection goes on."""
         with self.arrived:
             self.heads.append(head.decode())
-            self.bodies.append(body)
+            self.bodies.append(decoded(body))
             answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
             self.arrived.notify_all()
         if callable(answer):
@@ -83,24 +70,6 @@ class Server:
         connection.sendall(f"HTTP/1.1 {status} Said\r\n{lines}{length}\r\n".encode() + text)
         return True
 
-    @staticmethod
-    def read(connection):
-        data = b""
-        while b"\r\n\r\n" not in data:
-            piece = connection.recv(65536)
-            if not piece:
-                return None
-            data += piece
-        head, _, body = data.partition(b"\r\n\r\n")
-        size = next((int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")), 0)
-        pieces = [body]
-        while size > sum(map(len, pieces)) and (piece := connection.recv(1 << 20)):
-            pieces = [b"".join(pieces) + piece] if len(pieces) > 100 else pieces + [piece]
-        try:
-            return head, json.loads(b"".join(pieces))
-        except ValueError:
-            return head, b"".join(pieces)
-
     def said(self, report):
         """The bodies of one report."""
         return [body for body in self.bodies if isinstance(body, dict) and body.get("status") == report]
@@ -109,10 +78,3 @@ class Server:
         """Waits until so many requests came; returns whether they did."""
         with self.arrived:
             return self.arrived.wait_for(lambda: len(self.bodies) >= count, seconds)
-
-    def close(self):
-        try:
-            self.socket.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
-        self.socket.close()

@@ -17,8 +17,9 @@ import functools
 import json
 import socket
 import struct
-import threading
 import zlib
+
+from . import listener
 
 BODY = b'{"jsonrpc": "2.0", "id": 1, "result": {}}'
 HEAD = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
@@ -32,51 +33,18 @@ def packed_spaces():
     return b"".join(packer.compress(piece) for _ in range(BOMB_SIZE >> 20)) + packer.flush()
 
 
-class Toxic:
+class Toxic(listener.Listener):
     def __init__(self, kind, redirect_to=None, port=0):
-        self.answer, self.redirect_to, self.body = getattr(self, kind), redirect_to, b""
-        self.requests, self.stopping = [], threading.Event()
+        self.answer, self.redirect_to, self.body, self.requests = getattr(self, kind), redirect_to, b"", []
         if kind == "bomb":
             packed_spaces()  # now, not while somebody waits for it
-        self.socket = socket.create_server(("127.0.0.1", port))
-        self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}"
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            try:
-                connection, _ = self.socket.accept()
-            except OSError:
-                return
-            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+        super().__init__(("127.0.0.1", port))
 
     def serve(self, connection):
-        with connection:
-            try:
-                head, body = self.read(connection)
-                if head:
-                    self.requests.append(head.decode("latin-1"))
-                    self.body = body
-                    self.answer(connection)
-            except OSError:
-                pass
-
-    @staticmethod
-    def read(connection):
-        """Head and body of a request."""
-        data = b""
-        while b"\r\n\r\n" not in data:
-            piece = connection.recv(65536)
-            if not piece:
-                return b"", b""
-            data += piece
-        head, body = data.split(b"\r\n\r\n", 1)
-        for line in head.split(b"\r\n"):
-            if line.lower().startswith(b"content-length:"):
-                size = int(line.split(b":")[1])
-                while len(body) < size and (piece := connection.recv(65536)):
-                    body += piece
-        return head, body
+        if request := listener.read_request(connection):
+            head, self.body = request
+            self.requests.append(head.decode("latin-1"))
+            self.answer(connection)
 
     def say(self, connection, body, *lines, length=None):
         head = HEAD + "".join(line + "\r\n" for line in lines)
@@ -115,14 +83,6 @@ class Toxic:
 
     def mute(self, _):
         self.stopping.wait(60)
-
-    def close(self):
-        self.stopping.set()
-        try:
-            self.socket.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
-        self.socket.close()
 
 
 class Receiver(Toxic):
