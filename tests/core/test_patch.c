@@ -1,63 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // core/patch: what is parsed, what is refused, where hunks go, and what is said when they go nowhere.
-#include "core/patch.h"
+#include "check_patch.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define X "--- a/x\n+++ b/x\n"
 #define BASE "a\nb\nc\nd\ne\nf\ng\nh\n"
-
-static struct patch_report report;
-static char message[1024];
-
-// The bytes that the only file of diff makes of bytes, owned; NULL: refused, the code and message are in message.
-static char *apply_sized(const char *diff, size_t diff_size, const char *bytes, size_t size)
-{
-    struct patch patch;
-    struct error error = {0};
-    struct buffer out = {0};
-    char *exact = malloc(diff_size + !diff_size); // so that AddressSanitizer sees a read past the end
-    memcpy(exact, diff, diff_size);
-    int status = patch_parse(exact, diff_size, &patch, &error);
-    if (status == 0)
-        status = patch_apply(&patch, 0, bytes, size, &out, &report, &error);
-    if (status == 0)
-        assert_int_equal(buffer_append(&out, "", 1), 0);
-    else
-        snprintf(message, sizeof message, "%s: %s", error.code, error.message);
-    error_clear(&error);
-    patch_free(&patch);
-    free(exact);
-    if (status < 0)
-        buffer_free(&out);
-    return out.data;
-}
-
-static void gives(const char *diff, const char *bytes, const char *wanted)
-{
-    char *made = apply_sized(diff, strlen(diff), bytes, strlen(bytes));
-    if (!made)
-        fail_msg("%s", message);
-    assert_string_equal(made, wanted);
-    free(made);
-}
-
-static void refuses(const char *diff, const char *bytes, const char *wanted)
-{
-    char *made = apply_sized(diff, strlen(diff), bytes, strlen(bytes));
-    if (made)
-        fail_msg("accepted, and made:\n%s", made);
-    if (!strstr(message, wanted))
-        fail_msg("%s\nwas wanted to hold\n%s", message, wanted);
-    assert_null(strchr(message, '\n'));
-}
 
 static void finds_the_place(void **state)
 {
@@ -268,7 +213,7 @@ static void reads_names(void **state)
     refuses("--- \t\n+++ b/x\n" HUNK, "", "no file name can be read here");
     refuses("--- \"\"\n+++ b/x\n" HUNK, "", "no file name can be read here");
     static const char nul[] = "--- a/x\0y\n+++ b/x\n" HUNK;
-    assert_null(apply_sized(nul, sizeof nul - 1, "a\n", 2));
+    assert_null(apply(nul, sizeof nul - 1, "a\n", 2));
     assert_non_null(strstr(message, "no file name can be read here"));
 }
 
@@ -298,7 +243,7 @@ static void takes_bytes(void **state)
 {
     (void)state;
     static const char diff[] = X "@@ -1,2 +1,2 @@\n a\0b\n-\xff\n+\0\n";
-    char *made = apply_sized(diff, sizeof diff - 1, "a\0b\n\xff\n", 6);
+    char *made = apply(diff, sizeof diff - 1, "a\0b\n\xff\n", 6);
     assert_non_null(made);
     assert_memory_equal(made, "a\0b\n\0\n", 7);
     free(made);
@@ -319,7 +264,7 @@ static void is_fast_where_hunks_are_far(void **state)
         size = snprintf(text, sizeof text, "}\n%d\n}\n}\n", i);
         buffer_append(&bytes, text, (size_t)size);
     }
-    char *made = apply_sized(diff.data, diff.size, bytes.data, bytes.size);
+    char *made = apply(diff.data, diff.size, bytes.data, bytes.size);
     if (!made)
         fail_msg("%s", message);
     assert_int_equal(report.added, HUNKS);

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the tests of core/patch share: the bytes of one file, the first of a diff, and what the diff makes of them.
+#ifndef SBA_TESTS_CHECK_PATCH_H
+#define SBA_TESTS_CHECK_PATCH_H
+
+#include "core/patch.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define X "--- a/x\n+++ b/x\n"
+
+// Of the last diff: its report, the leniencies of the whole diff, and where it was refused "code: message".
+extern struct patch_report report;
+extern unsigned whole_leniencies;
+extern char message[1024];
+
+// What diff makes of bytes, NUL-terminated and owned; NULL where it was refused.
+char *apply(const char *diff, size_t diff_size, const char *bytes, size_t size);
+
+// Fails the test unless diff makes wanted of bytes.
+void gives(const char *diff, const char *bytes, const char *wanted);
+
+// Fails the test unless diff is refused with words in the one line of its message.
+void refuses(const char *diff, const char *bytes, const char *words);
+
+#endif
