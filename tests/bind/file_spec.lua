@@ -1,17 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
 local file = require "native.file"
 local interrupt = require "native.interrupt"
+local temporary_folder = require "temporary_folder"
 
 describe("native.file", function()
   local folder
 
-  before_each(function()
-    folder = os.tmpname()
-    os.remove(folder)
-    assert(file.make_directory(folder))
-  end)
-
-  after_each(function() os.execute("rm -r " .. folder) end)
+  before_each(function() folder = temporary_folder.make() end)
+  after_each(function() temporary_folder.remove(folder) end)
 
   local function failure_code(value, failure)
     assert.is_nil(value)
@@ -25,6 +21,13 @@ describe("native.file", function()
     assert.are.equal("renamed", file.replace(folder .. "/a", {}, { durable = false, mode = 384 }))
     assert.are.equal("", file.read(folder .. "/a", 0))
     assert.are.equal("not_found", failure_code(file.replace(folder .. "/b/c", { "" })))
+  end)
+
+  it("makes a folder and those above it", function()
+    assert.is_true(file.make_directory(folder .. "/a/b"))
+    assert.is_true(file.make_directory(folder .. "/a/b"))
+    assert.are.equal("renamed", file.replace(folder .. "/a/b/c", { "" }))
+    assert.are.equal("not_a_directory", failure_code(file.make_directory(folder .. "/a/b/c/d")))
   end)
 
   it("raises for misuse", function()

@@ -1,17 +1,18 @@
 -- SPDX-License-Identifier: Apache-2.0
 local json = require "native.json"
 local search = require "native.search"
+local temporary_folder = require "temporary_folder"
 local workspace = require "native.workspace"
 
 describe("native.search", function()
   local folder, root
 
   before_each(function()
-    root = assert(io.popen("mktemp -d"):read("l"))
+    root = temporary_folder.make()
     folder = assert(workspace.open(root))
   end)
 
-  after_each(function() assert(os.execute("rm -rf " .. root)) end)
+  after_each(function() temporary_folder.remove(root) end)
 
   local function put(path, content) assert(folder:write(path, content)) end
 

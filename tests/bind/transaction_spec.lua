@@ -1,4 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
+local temporary_folder = require "temporary_folder"
 local workspace = require "native.workspace"
 
 describe("native.transaction", function()
@@ -12,13 +13,13 @@ describe("native.transaction", function()
   end
 
   before_each(function()
-    outside = assert(io.popen("mktemp -d"):read("l"))
+    outside = temporary_folder.make()
     root = outside .. "/work"
     assert(os.execute("mkdir '" .. root .. "' && echo secret > '" .. outside .. "/secret'"))
     folder = assert(workspace.open(root))
   end)
 
-  after_each(function() os.execute("rm -rf '" .. outside .. "'") end)
+  after_each(function() temporary_folder.remove(outside) end)
 
   -- Everything there is: names, types, modes, targets and contents, outside included.
   local function state()

@@ -1,4 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
+local temporary_folder = require "temporary_folder"
 local workspace = require "native.workspace"
 
 local function shell(command) assert(os.execute(command), command) end
@@ -17,13 +18,13 @@ describe("native.workspace", function()
   local outside, root, folder
 
   before_each(function()
-    outside = assert(io.popen("mktemp -d"):read("l"))
+    outside = temporary_folder.make()
     root = outside .. "/work"
     shell("mkdir " .. quoted(root) .. " && echo secret > " .. quoted(outside .. "/secret"))
     folder = assert(workspace.open(root))
   end)
 
-  after_each(function() shell("chmod -R u+rwx " .. quoted(outside) .. " && rm -rf " .. quoted(outside)) end)
+  after_each(function() temporary_folder.remove(outside) end)
 
   local function in_root(command) shell("cd " .. quoted(root) .. " && " .. command) end
 

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 local context = require "sba.job.context"
 local json = require "sba.util.json"
+local temporary_folder = require "temporary_folder"
 
 local folder
 
@@ -20,11 +21,9 @@ end
 
 describe("context", function()
   before_each(function()
-    folder = os.tmpname()
-    os.remove(folder)
-    assert(require "native.file".make_directory(folder))
+    folder = temporary_folder.make()
   end)
-  after_each(function() os.execute("rm -rf " .. folder) end)
+  after_each(function() temporary_folder.remove(folder) end)
 
   it("is empty where nothing is given", function()
     local loaded = context.load(nil, folder)

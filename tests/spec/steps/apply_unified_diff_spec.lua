@@ -1,17 +1,18 @@
 -- SPDX-License-Identifier: Apache-2.0
 local json = require "native.json"
 local step = require "sba.steps.apply_unified_diff"
+local temporary_folder = require "temporary_folder"
 local workspace = require "native.workspace"
 
 describe("the step apply_unified_diff", function()
   local folder, root
 
   before_each(function()
-    root = assert(io.popen("mktemp -d"):read("l"))
+    root = temporary_folder.make()
     folder = assert(workspace.open(root))
   end)
 
-  after_each(function() assert(os.execute("rm -rf " .. root)) end)
+  after_each(function() temporary_folder.remove(root) end)
 
   local function run(diff, arguments)
     arguments = arguments or {}

@@ -4,6 +4,7 @@ local json = require "sba.util.json"
 local list_tree = require "sba.steps.list_tree"
 local read_file = require "sba.steps.read_file"
 local schema = require "sba.util.schema"
+local temporary_folder = require "temporary_folder"
 local text = require "native.text"
 local workspace = require "native.workspace"
 local write_file = require "sba.steps.write_file"
@@ -24,11 +25,11 @@ local function run(step, arguments, bound)
 end
 
 before_each(function()
-  root = assert(io.popen("mktemp -d"):read("l"))
+  root = temporary_folder.make()
   folder = assert(workspace.open(root))
 end)
 
-after_each(function() assert(os.execute("rm -rf " .. root)) end)
+after_each(function() temporary_folder.remove(root) end)
 
 describe("the step read_file", function()
   it("reads text", function()

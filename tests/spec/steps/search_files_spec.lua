@@ -1,19 +1,20 @@
 -- SPDX-License-Identifier: Apache-2.0
 local json = require "native.json"
 local step = require "sba.steps.search_files"
+local temporary_folder = require "temporary_folder"
 local workspace = require "native.workspace"
 
 describe("the step search_files", function()
   local folder, root
 
   before_each(function()
-    root = assert(io.popen("mktemp -d"):read("l"))
+    root = temporary_folder.make()
     folder = assert(workspace.open(root))
     assert(folder:write("a.c", "int main(void)\n{\n  return 0;\n}\n"))
     assert(folder:write("src/b.h", "int b;\nINT c;\n"))
   end)
 
-  after_each(function() assert(os.execute("rm -rf " .. root)) end)
+  after_each(function() temporary_folder.remove(root) end)
 
   local function run(arguments, max_output_bytes)
     return step.run(arguments, { workspace = folder, max_output_bytes = max_output_bytes or 1 << 20 })
