@@ -11,9 +11,11 @@ import pathlib
 import shutil
 import subprocess
 import sys
-import time
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "tests"))
+from waiting import wait_for  # noqa: E402, F401  (for the tests)
+
 BINARY = pathlib.Path(os.environ.get("SBA_BINARY", TOP / "build/release/cynode-sba"))
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path(os.environ.get("HOME", "/tmp"), ".cache"), "cynode-sba/containers")
 SKIPPED = 77
@@ -36,15 +38,6 @@ def podman(*arguments, check=True, **options):
     if check and done.returncode:
         raise AssertionError(f"{' '.join(command)}: exit status {done.returncode}\n{done.stdout}\n{done.stderr}")
     return done
-
-
-def wait_for(condition, what):
-    """Waits until the condition holds; for a minute at most."""
-    deadline = time.monotonic() + 60
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"waited in vain for {what}")
-        time.sleep(0.02)
 
 
 def skip(reason):

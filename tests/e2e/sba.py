@@ -8,13 +8,13 @@ import json
 import os
 import pathlib
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # where the tests find servers and network
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # where the tests find servers, network and waiting
+from waiting import wait_for  # noqa: E402, F401  (for the tests)
 
 BINARY = os.environ["SBA_BINARY"]
 IS_DEV = os.environ.get("SBA_BUILD", "dev") == "dev"
@@ -100,12 +100,15 @@ class SandboxCase(unittest.TestCase):
         return subprocess.Popen([*wrapper, BINARY, *self.arguments(), *more], env=environment, **options)
 
     def run_job(self, job, *more, timeout=120, **options):
-        """Runs a job to its end. A run that hangs past timeout (seconds) is killed and fails the test."""
-        process = self.start(job, *more, **options)
+        """Runs a job to its end."""
+        return self.end(self.start(job, *more, **options), timeout)
+
+    def end(self, process, timeout=120):
+        """The outcome of a started run. One that hangs past timeout (seconds) is killed and fails the test."""
         try:
             stdout, stderr = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
+            process.kill()
             process.communicate()
             self.fail(f"the runner did not end within {timeout} s")
         return Outcome(process, stdout, stderr, self.result_path)

@@ -133,8 +133,7 @@ class Uploaded(ArtifactCase):
         server = self.gateway(store)
         process = self.start(self.job(command("head -c 67108864 /dev/zero > $CYNODE_ARTIFACTS_DIR/big")),
                              env={"SBA_MCP_GATEWAY_URL": server.url})
-        stdout, stderr = process.communicate(timeout=GUARD)
-        outcome = sba.Outcome(process, stdout, stderr, self.result_path)
+        outcome = self.end(process)
         self.assertEqual(self.refs(outcome), {"big": "big"})
         self.assertEqual(store.calls[0]["size"], 64 * MIB)
         if not sba.IS_DEV:
@@ -233,10 +232,9 @@ class NotUploaded(ArtifactCase):
     def test_a_cancelled_job_too(self):
         process = self.start(self.job(command("echo > $CYNODE_ARTIFACTS_DIR/a; sleep 60")),
                              env={"SBA_MCP_GATEWAY_URL": self.gateway(Store()).url})
-        self.wait_for(self.job_folder / "artifacts" / "a")
+        sba.wait_for((self.job_folder / "artifacts" / "a").exists, "the artifact")
         process.send_signal(signal.SIGTERM)
-        stdout, stderr = process.communicate(timeout=GUARD)
-        outcome = sba.Outcome(process, stdout, stderr, self.result_path)
+        outcome = self.end(process)
         self.assertEqual((outcome.exit, self.refs(outcome)), (143, {"a": "art:a"}))
 
     def test_a_signal_ends_an_upload_that_hangs(self):
@@ -246,17 +244,10 @@ class NotUploaded(ArtifactCase):
         self.assertTrue(silent.wait(1))
         process.send_signal(signal.SIGTERM)
         begun = time.monotonic()
-        stdout, stderr = process.communicate(timeout=GUARD)
+        outcome = self.end(process)
         self.assertLess(time.monotonic() - begun, 30)
-        outcome = sba.Outcome(process, stdout, stderr, self.result_path)
         # The work was done when the signal came.
         self.assertEqual(self.failed(outcome, "a")[0]["code"], "cancelled")
-
-    @staticmethod
-    def wait_for(path):
-        end = time.monotonic() + GUARD
-        while not path.exists() and time.monotonic() < end:
-            time.sleep(0.01)
 
     def test_a_file_that_is_too_large_is_not_sent(self):
         store = Store()

@@ -22,7 +22,7 @@ class SessionTest(sba.SandboxCase):
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.first = None
         self.addCleanup(self.end)
-        pid1.wait_for(self.is_waiting, "the runner to wait")
+        sba.wait_for(self.is_waiting, "the runner to wait")
 
     def end(self):
         """The first process must be killed itself: becoming another user, it forgot that it was to die with its parent."""
@@ -83,7 +83,7 @@ class SessionTest(sba.SandboxCase):
         process.stdin.write(json.dumps(job).encode())
         process.stdin.close()
         process.stdin = None
-        pid1.wait_for((self.workspace / "begun").exists, "the round to begin")
+        sba.wait_for((self.workspace / "begun").exists, "the round to begin")
         # In here the first process cannot be killed, so this means the round's.
         self.shell(f"pkill -KILL -x {pathlib.Path(sba.BINARY).name}")
         stdout, _ = process.communicate(timeout=60)
@@ -94,7 +94,7 @@ class SessionTest(sba.SandboxCase):
     def test_waiting_takes_no_time(self):
         def awake():
             return self.status("voluntary_ctxt_switches"), self.status("nonvoluntary_ctxt_switches")
-        pid1.wait_for(self.sleeps, "the runner to sleep")
+        sba.wait_for(self.sleeps, "the runner to sleep")
         before = awake()
         time.sleep(1)  # the longer, the sooner a runner that polls is found out; one that sleeps passes in any case
         self.assertEqual(awake(), before)

@@ -606,8 +606,7 @@ class Interrupts(InferenceCase):
                           {"name": "rate_limited", "retry_after": 60}):
                 server = self.server({"content": "half of it", "fault": fault})
                 process = self.start({variable: server.url + suffix}, {})
-                while not server.chats():
-                    time.sleep(0.01)
+                sba.wait_for(server.chats, "a request to the model")
                 time.sleep(0.1)
                 started = time.monotonic()
                 process.send_signal(signal.SIGTERM)

@@ -54,13 +54,9 @@ class EndTest(SandboxCase):
 
     def cancel(self, number):
         process = self.start(self.job(shell("echo before; touch begun; sleep 60"), shell("true")))
-        for _ in range(1000):
-            if (self.workspace / "begun").exists():
-                break
-            time.sleep(0.01)
+        sba.wait_for((self.workspace / "begun").exists, "the command to begin")
         process.send_signal(number)
-        stdout, stderr = process.communicate(timeout=60)
-        return sba.Outcome(process, stdout, stderr, self.result_path)
+        return self.end(process)
 
     def test_sigterm_cancels(self):
         outcome = self.cancel(signal.SIGTERM)

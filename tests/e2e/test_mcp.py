@@ -354,10 +354,7 @@ class Ends(Gateway):
         said = self.call(server, patience={"answer": 1})
         self.assertEqual(said["failure"]["code"], "slow_answer")
         self.assertEqual(server.messages("notifications/cancelled"), [])
-        for _ in range(100):
-            if closed:
-                break
-            time.sleep(0.05)
+        sba.wait_for(lambda: closed, "the end of the connection")
         self.assertEqual(closed, [b""])
 
     def test_nothing_but_notifications(self):

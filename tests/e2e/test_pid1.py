@@ -4,7 +4,6 @@ import os
 import pathlib
 import signal
 import subprocess
-import time
 import unittest
 
 import sba
@@ -30,14 +29,6 @@ def has_namespaces():
     return subprocess.run([*NAMESPACE, "--pid", "--fork", "--mount-proc", "true"], stderr=subprocess.DEVNULL).returncode == 0
 
 
-def wait_for(condition, what):
-    deadline = time.monotonic() + 60
-    while not condition():
-        if time.monotonic() > deadline:
-            raise AssertionError(f"waited in vain for {what}")
-        time.sleep(0.02)
-
-
 @unittest.skipUnless(has_namespaces(), "no PID namespace is to be had here")
 class AsPid1(sba.SandboxCase):
     wrapper = [*NAMESPACE, "--pid", "--fork", "--mount-proc", *USER]
@@ -60,7 +51,7 @@ class AsPid1(sba.SandboxCase):
                         yield pid
                 except OSError:
                     pass
-        wait_for(lambda: not list(holders()), "the job's processes to end")
+        sba.wait_for(lambda: not list(holders()), "the job's processes to end")
 
     def test_success(self):
         done = self.run_as_pid1(self.step("run_command", shell="exit 0"))
@@ -97,10 +88,9 @@ class AsPid1(sba.SandboxCase):
                 begun.unlink(missing_ok=True)
                 job = self.job(self.step("run_command", shell=ORPHANS + "; echo said; touch begun; sleep 600"))
                 process = self.start(job, wrapper=self.wrapper, **AS_STARTED)
-                wait_for(begun.exists, "the command to begin")
+                sba.wait_for(begun.exists, "the command to begin")
                 os.kill(self.child_of(process.pid), number)
-                stdout, stderr = process.communicate(timeout=60)
-                done = sba.Outcome(process, stdout, stderr, self.result_path)
+                done = self.end(process)
                 self.assertEqual((done.exit, done.result["failure_code"]), (status, "cancelled"), done.result)
                 self.assertEqual(self.output(done, 0), "said\n")
                 self.assert_gone()

@@ -27,12 +27,6 @@ class ReportCase(sba.SandboxCase):
         return [line for line in outcome.log if line["event"] == name]
 
     @staticmethod
-    def wait_for(path):
-        end = time.monotonic() + GUARD
-        while not path.exists() and time.monotonic() < end:
-            time.sleep(0.01)
-
-    @staticmethod
     def ends(outcome):
         """What became of each report, by the log."""
         return {line["report"]: line.get("outcome", "delivered") for line in outcome.log
@@ -162,10 +156,9 @@ class HowJobsEnd(ReportCase):
     def test_a_cancelled_job(self):
         server = self.server(204)
         process = self.start(self.job(command("echo > started; sleep 60")), env={"SBA_JOB_STATUS_URL": server.url})
-        self.wait_for(self.workspace / "started")
+        sba.wait_for((self.workspace / "started").exists, "the command to begin")
         process.send_signal(signal.SIGTERM)
-        stdout, stderr = process.communicate(timeout=GUARD)
-        outcome = sba.Outcome(process, stdout, stderr, self.result_path)
+        outcome = self.end(process)
         self.assertEqual((outcome.exit, outcome.result["failure_code"]), (143, "cancelled"))
         self.assertEqual(server.said("completed")[0]["result"], outcome.result)
 
@@ -192,11 +185,10 @@ class Troubled(ReportCase):
         server = self.server(204, begin=False)
         job = self.job(command("echo > begun; until test -e go; do sleep 0.02; done"), command("true"))
         process = self.start(job, env={"SBA_JOB_STATUS_URL": server.url})
-        self.wait_for(self.workspace / "begun")
+        sba.wait_for((self.workspace / "begun").exists, "the command to begin")
         server.start()
         self.put("go")
-        stdout, stderr = process.communicate(timeout=GUARD)
-        outcome = sba.Outcome(process, stdout, stderr, self.result_path)
+        outcome = self.end(process)
         self.assertEqual(outcome.exit, 0)
         self.assertEqual([body["status"] for body in server.bodies], ["in_progress", "completed"])
         self.assertEqual(self.ends(outcome), {"in_progress": "delivered", "completed": "delivered"})
@@ -233,12 +225,11 @@ class Troubled(ReportCase):
         begun = time.monotonic()
         runs = self.start_silenced(self.job(*[command("true")] * 20, command("echo > last; sleep 1")))
         case, process = runs["signalled"]
-        self.wait_for(case.workspace / "last")
+        sba.wait_for((case.workspace / "last").exists, "the last step")
         process.send_signal(signal.SIGTERM)
         for name, (case, process) in runs.items():
-            stdout, stderr = process.communicate(timeout=GUARD)
+            outcome = case.end(process)
             took = time.monotonic() - begun
-            outcome = sba.Outcome(process, stdout, stderr, case.result_path)
             with self.subTest(name):
                 self.assertEqual((outcome.exit, outcome.result["failure_code"]), (143, "cancelled") if name == "signalled" else (0, None))
                 self.assertEqual(self.ends(outcome), {"in_progress": "undeliverable", "completed": "undeliverable"})

@@ -97,8 +97,7 @@ class Search(sba.SandboxCase):
         outcome = self.search(**slow, max_runtime_seconds=1)
         self.assertEqual((outcome.exit, outcome.result["failure_code"]), (124, "timeout"))
         process = self.start(self.job(self.step("search_files", **slow)))
-        while not self.result_path.is_file():
-            time.sleep(0.01)
+        sba.wait_for(self.result_path.is_file, "the job to be accepted")
         time.sleep(0.3)
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=60)

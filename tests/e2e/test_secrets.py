@@ -268,7 +268,7 @@ class Sinks(SecretCase):
         with open(self.workspace / "turn") as turn:
             command = int(turn.readline())
         process.send_signal(signal.SIGKILL)
-        outcome = sba.Outcome(process, *process.communicate(), self.result_path)
+        outcome = self.end(process)
         self.assertEqual(outcome.result["failure_code"], "interrupted")
         self.assert_clean(outcome)
         with contextlib.suppress(ProcessLookupError):
@@ -454,7 +454,7 @@ class TheToken(SecretCase):
             with open(self.workspace / "turn", "w"):
                 pass
         finally:
-            outcome = sba.Outcome(process, *process.communicate(timeout=60), self.result_path)
+            outcome = self.end(process)
         self.assert_clean(outcome)
         self.assertIn("KEPT=kept", outcome.result["steps"][0]["output"])
 

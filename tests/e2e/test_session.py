@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import time
 import unittest
 
 import sba
@@ -139,15 +138,12 @@ class Late(sba.SandboxCase):
         job = self.job(execution_mode="agent_inference", inference={"allowed_models": ["m"]}, context={"skill_ids": ["gap"]})
         process = self.start(job, env={"OLLAMA_BASE_URL": server.url,
                                        "SBA_MCP_GATEWAY_URL": "http+unix://" + str(path).replace("/", "%2F") + "/mcp"})
-        end = time.monotonic() + 60
-        while not (self.workspace / "begun").exists() and time.monotonic() < end:
-            time.sleep(0.02)
+        sba.wait_for((self.workspace / "begun").exists, "the command to begin")
         gateway = mcp.Server(tools={"artifact.put": ({}, lambda _: mcp.text("art-1"))}, socket=str(path))
         self.addCleanup(gateway.close)
         path.chmod(0o777)
         self.put("go")
-        stdout, stderr = process.communicate(timeout=60)
-        outcome = sba.Outcome(process, stdout, stderr, self.result_path)
+        outcome = self.end(process)
         self.assertEqual((outcome.exit, outcome.result["artifacts"][0].get("ref")), (0, "art-1"))
         self.assertEqual([line["skill_id"] for line in outcome.log if line["event"] == "skill.missing"], ["gap"])
 
