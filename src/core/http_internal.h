@@ -29,7 +29,7 @@ struct http_exchange {
     struct http_client *client;
     CURL *easy;
     struct curl_slist *headers;
-    char *origin;             // "https://host:port" or "unix socket /path", for messages
+    char *origin;             // "https://host:port" or "the socket /path", for messages
     char *proxy;              // without its password, for messages; NULL: none
     struct http_body *parts;  // what is sent, where it is no single run of bytes
     const char *body_problem; // why that could not be had; NULL: it could
@@ -45,6 +45,12 @@ struct http_exchange {
     CURLcode outcome; // once done
     char curl_message[CURL_ERROR_SIZE];
 };
+
+// Gives curl the request, without waiting for anything. Fills what of the exchange curl works on.
+int http_prepare(struct http_exchange *exchange, const struct http_request *request, struct error *error);
+
+// Lets curl work once and waits until something happens. -1 where a patience, the deadline or a cancel ended the wait.
+int http_drive(struct http_exchange *exchange, struct error *error);
 
 // The status of an answer, or -1 where it is the proxy that wants something.
 int http_check_proxy(const struct http_exchange *exchange, int status, struct error *error);

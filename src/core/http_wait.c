@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The waits of exchanges, see http.h: curl works only while one of them drives it.
+#include "core/http_internal.h"
+
+#include "core/interrupt.h"
+
+#include <limits.h>
+
+// Marks the exchanges of the client that curl has finished.
+static void collect(struct http_client *client)
+{
+    int left;
+    for (CURLMsg *message; (message = curl_multi_info_read(client->multi, &left));) {
+        struct http_exchange *finished = NULL;
+        if (message->msg != CURLMSG_DONE)
+            continue;
+        curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &finished);
+        finished->outcome = message->data.result;
+        finished->done = true;
+        finished->headers_done = finished->headers_done || finished->outcome == CURLE_OK;
+    }
+}
+
+struct patience {
+    int64_t from, milliseconds; // from when, on the monotonic clock, and how long
+    const char *code, *what;
+};
+
+// The patience of the phase that the exchange is in.
+static struct patience patience_of_phase(const struct http_exchange *exchange)
+{
+    if (exchange->headers_done)
+        return (struct patience){exchange->last, exchange->idle_patience, "slow_answer", "sent nothing more"};
+    if (exchange->sent == 0)
+        return (struct patience){exchange->started, exchange->connect_patience, "slow_connect", "was not reached"};
+    // A piece of our own body that could be sent counts as well.
+    return (struct patience){exchange->last > exchange->sent ? exchange->last : exchange->sent,
+                             exchange->first_patience, "slow_first_byte", "sent no answer"};
+}
+
+// The patience that ends first.
+static struct patience patience_of(const struct http_exchange *exchange)
+{
+    struct patience phase = patience_of_phase(exchange);
+    int64_t end = exchange->started + exchange->whole_patience;
+    if (exchange->whole_patience == 0 || phase.from + phase.milliseconds <= end)
+        return phase;
+    return (struct patience){exchange->started, exchange->whole_patience, phase.code, phase.what};
+}
+
+static int interrupted(const struct http_exchange *exchange, enum interrupt_reason reason, struct error *error)
+{
+    bool cancelled = reason == INTERRUPT_CANCELLED;
+    return error_set(error, cancelled ? "cancelled" : "timeout", 0, "%s while waiting for %s",
+                     cancelled ? "the job was cancelled" : "the job's time was up", exchange->origin);
+}
+
+int http_drive(struct http_exchange *exchange, struct error *error)
+{
+    CURLM *multi = exchange->client->multi;
+    size_t bytes = exchange->body_bytes;
+    bool headers = exchange->headers_done;
+    int running;
+    if (curl_multi_perform(multi, &running) != CURLM_OK)
+        return error_set(error, "connection_failed", 0, "the request to %s failed inside curl", exchange->origin);
+    collect(exchange->client);
+    if (exchange->done || exchange->body_bytes > bytes || exchange->headers_done != headers)
+        return 0;
+
+    enum interrupt_reason reason = exchange->farewell ? INTERRUPT_NONE : interrupt_reason();
+    if (reason != INTERRUPT_NONE)
+        return interrupted(exchange, reason, error);
+    struct patience patience = patience_of(exchange);
+    int64_t left = patience.from + patience.milliseconds - interrupt_now();
+    if (left <= 0)
+        return error_set(error, patience.code, 0, "%s %s within %.1f s",
+                         exchange->proxy && !exchange->sent ? exchange->proxy : exchange->origin, patience.what,
+                         (double)patience.milliseconds / 1000);
+    struct curl_waitfd cancel = {.fd = interrupt_fd(), .events = CURL_WAIT_POLLIN};
+    if (exchange->farewell)
+        curl_multi_poll(multi, NULL, 0, left > INT_MAX ? INT_MAX : (int)left, NULL);
+    else
+        curl_multi_poll(multi, &cancel, cancel.fd >= 0, interrupt_poll_timeout(left), NULL);
+    return 0;
+}
