@@ -99,6 +99,21 @@ void bind_push_array_metatable(lua_State *L)
     lua_rawsetp(L, LUA_REGISTRYINDEX, &key);
 }
 
+bool bind_is_array(lua_State *L, int table)
+{
+    bool marked = false;
+    if (lua_getmetatable(L, table)) {
+        bind_push_array_metatable(L);
+        marked = lua_rawequal(L, -1, -2);
+        lua_pop(L, 2);
+    }
+    if (marked)
+        return true;
+    bool has_first = lua_rawgeti(L, table, 1) != LUA_TNIL;
+    lua_pop(L, 1);
+    return has_first;
+}
+
 const char *bind_check_path(lua_State *L, int index, struct error *error)
 {
     size_t size;
