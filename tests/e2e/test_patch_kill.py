@@ -4,7 +4,6 @@ that it would have had, whatever of the patch was done. What a hostile workspace
 import json
 import os
 import shutil
-import unittest
 
 import sba
 from sba import SandboxCase
