@@ -4,6 +4,7 @@
 
 #include "core/cleanup.h"
 #include "core/file.h"
+#include "core/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { TEMPORARY_NAMES = 8 };
+enum { TEMPORARY_NAMES = 8, MOST_BLANKS = 64 << 20 };
 
 static int sync_file(int fd)
 {
@@ -71,23 +72,51 @@ static bool takes_no_file(int number)
     return number == EACCES || number == EPERM || number == EROFS;
 }
 
+// All parts as one run of bytes, with blanks after them up to whole bytes. NULL: memory is out.
+static char *join(const struct iovec *parts, size_t count, size_t whole)
+{
+    char *bytes = memory_resize(NULL, 0, whole ? whole : 1), *end = bytes;
+    for (size_t i = 0; bytes && i < count; i++)
+        end = (char *)mempcpy(end, parts[i].iov_base, parts[i].iov_len);
+    if (bytes)
+        memset(end, ' ', whole - (size_t)(end - bytes));
+    return bytes;
+}
+
+// Writes the parts over the old content: in one call, and with nothing of the old after them that a kill could leave.
+static int write_over(int fd, const struct iovec *parts, size_t count, size_t whole, struct error *error)
+{
+    char *bytes = join(parts, count, whole);
+    if (!bytes)
+        return file_write_parts(fd, parts, count, error);
+    struct iovec all = {.iov_base = bytes, .iov_len = whole};
+    int outcome = file_write_parts(fd, &all, 1, error);
+    memory_resize(bytes, whole ? whole : 1, 0);
+    return outcome;
+}
+
 // The folder took no new file for the reason `refused` (an errno), or the file is a mount point.
 static int write_in_place(int folder, const char *name, const char *path, const struct iovec *parts, size_t count,
                           bool durable, int refused, struct error *error)
 {
-    off_t size = 0;
+    size_t size = 0;
+    struct stat old;
     for (size_t i = 0; i < count; i++)
-        size += (off_t)parts[i].iov_len;
+        size += parts[i].iov_len;
     cleanup_fd int fd = openat(folder, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return error_system(error, errno == ENOENT ? refused : errno,
                             "user %u cannot write %s, nor create a file beside it", geteuid(), path);
+    if (fstat(fd, &old) < 0)
+        return error_system(error, errno, "cannot look at %s", path);
     // Room first: a full disk must be found before the old content is touched.
-    if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, size ? size : 1) < 0 && errno != EOPNOTSUPP && errno != ENOSYS)
+    if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, size ? (off_t)size : 1) < 0 && errno != EOPNOTSUPP && errno != ENOSYS)
         return error_system(error, errno, "cannot write %s", path);
-    if (file_write_parts(fd, parts, count, error) < 0)
+    size_t end = (size_t)old.st_size;
+    bool hides_old = end > size && end - size <= MOST_BLANKS;
+    if (write_over(fd, parts, count, hides_old ? end : size, error) < 0)
         return fail_write(path, error);
-    if (ftruncate(fd, size) < 0 || (durable && sync_file(fd) < 0))
+    if (ftruncate(fd, (off_t)size) < 0 || (durable && sync_file(fd) < 0))
         return error_system(error, errno, "cannot write %s", path);
     return 0;
 }

@@ -20,8 +20,10 @@ enum result_way { RESULT_RENAMED, RESULT_IN_PLACE };
 // "not_a_file".
 //
 // Where path is a mount point or the folder takes no new file, an existing regular file is written in place: space is
-// reserved, all bytes are written, then the file is cut to its new size. That is not atomic: a reader, or a kill, in
-// between sees a mixture.
+// reserved, one call writes all parts and blanks up to the old end (at most 64 MiB of them), then the file is cut to
+// its new size. A kill between the calls leaves the whole old or the whole new, with blanks at its end at most. Not so
+// within that one call, where the content is larger than a page: then the file begins with some of the new and ends
+// with the rest of the old, or nothing. Where memory for all parts together is out, several calls write them.
 int result_replace(const char *path, const struct iovec *parts, size_t count, mode_t mode, bool durable,
                    enum result_way *way, struct error *error);
 

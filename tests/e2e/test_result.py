@@ -4,6 +4,7 @@ import datetime
 import hashlib
 import json
 import os
+import shutil
 import socket
 import unittest
 
@@ -189,6 +190,49 @@ class PlaceTest(SandboxCase):
         self.assertEqual(outcome.exit, 0, outcome.stderr)
         self.assertEqual(json.loads((self.root / "outside").read_text())["status"], "success")
         self.assertIn("result.in_place", [line["event"] for line in outcome.log])
+
+    def killed_in_place(self, job, wrapper, call, count):
+        """What a kill at the call number count of that kind leaves of a result that is written in place. None: there were fewer."""
+        older = json.dumps({"job_id": "older", "padding": "x" * 5000})
+        self.place.write_text(older)
+        strace = ["strace", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:signal=SIGKILL:when={count}"]
+        process = self.start(job, wrapper=[*wrapper, *strace], env={"ASAN_OPTIONS": "detect_leaks=0"}, **(AS_ROOT if wrapper else {}))
+        process.communicate(timeout=60)
+        return json.loads(self.place.read_text()) if process.returncode in (-9, 137) else None
+
+    def check_kills_in_place(self, wrapper):
+        job = self.job(*[self.step("run_command", shell=f"head -c {size} /dev/zero | tr '\\0' {size % 10}") for size in (9, 9000, 31, 70002)])
+        found = set()
+        for call in ("writev", "ftruncate", "fsync", "fallocate"):
+            count = 1
+            while result := self.killed_in_place(job, wrapper, call, count):
+                if result["job_id"] != "older":
+                    self.assertEqual((result["job_id"], list(result)), ("job-1", KEYS), (call, count))
+                    self.assertEqual([step["result"]["stdout"] for step in result["steps"]],
+                                     [str(size % 10) * size for size in (9, 9000, 31, 70002)][:len(result["steps"])])
+                found.add((len(result.get("steps", "")), result.get("failure_code")))
+                count += 1
+            self.assertGreater(count, 4, call)
+        self.assertLessEqual({(0, None), (0, "interrupted"), (1, "interrupted"), (4, None)}, found)
+
+    @unittest.skipUnless(shutil.which("strace"), "wants strace")
+    def test_a_kill_while_it_is_written_in_place(self):
+        """Between any two calls the file is the whole old or the whole new result."""
+        self.place = self.result_path
+        self.start(self.ran()).communicate()  # leaves job.json and result.json
+        for name in ("journal.jsonl", "todo.json"):
+            (self.job_folder / name).unlink()
+        self.job_folder.chmod(0o555)
+        self.addCleanup(self.job_folder.chmod, 0o755)
+        self.check_kills_in_place([])
+
+    @unittest.skipUnless(sba.UID and shutil.which("strace"), "wants root and strace")
+    def test_a_kill_while_a_bind_mounted_file_is_written(self):
+        self.place = self.root / "outside"
+        self.place.touch()
+        self.result_path.touch()
+        self.give(self.place, self.result_path)
+        self.check_kills_in_place(self.in_namespace(f"mount --bind {self.place} {self.result_path}"))
 
     @unittest.skipUnless(sba.UID, "wants root")
     def test_a_full_disk_at_the_end_leaves_the_last_checkpoint(self):
