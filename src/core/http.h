@@ -49,7 +49,8 @@ struct http_request {
     int64_t whole_patience;   // milliseconds for all of it; 0: as long as the other three allow
     size_t header_limit;      // bytes of all header lines together
     size_t body_limit;        // bytes of the answer's body, as it comes in
-    bool once;                // never sent again by itself, where a connection that was kept ends before the answer
+    bool once;                // never sent again by itself, where a connection that was kept ends before the answer;
+                              // through a proxy that reads it, on a connection of its own
     bool farewell;            // said after the deadline or a cancel: patience alone ends its waits
 };
 

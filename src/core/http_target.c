@@ -62,6 +62,8 @@ static int set_proxy(struct http_exchange *exchange, const char *scheme, const c
         return error_set(error, "out_of_memory", 0, "cannot start a request: out of memory");
     curl_easy_setopt(exchange->easy, CURLOPT_PROXY, proxy);
     curl_easy_setopt(exchange->easy, CURLOPT_NOPROXY, "");
+    // Some proxies end a connection after each answer without saying so; what is sent but once would be lost on it.
+    curl_easy_setopt(exchange->easy, CURLOPT_FRESH_CONNECT, exchange->once && strcmp(scheme, "http") == 0 ? 1L : 0L);
     return 0;
 }
 

@@ -263,6 +263,25 @@ class Http(unittest.TestCase):
         self.assertEqual(self.fetch(self.server(says(OK + b"direct")).url, settings=settings), b"status\t200\tyes\ndirect")
         self.assertEqual(proxy.connections, 1)
 
+    def test_what_is_sent_once_is_not_lost_where_a_proxy_ends_each_connection_after_an_answer(self):
+        def answer(connection, _):
+            """A second request finds the connection closed, of which the first answer says nothing."""
+            if connection in served:
+                return None
+            served.append(connection)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            return "keep"
+        served = []
+        proxy = self.server(answer)
+        run = self.lua("""
+            local client = require("native.http").client { http_proxy = arg[1] }
+            for i = 1, 2 do
+              local exchange <close> = client:open { method = "POST", url = "http://example.invalid/", body = "x", once = true }
+              print(exchange:status())
+              repeat local piece = exchange:read() until not piece
+            end""", proxy.url)
+        self.assertEqual((run.stdout, run.stderr), (b"200\n200\n", b""))
+
     def test_no_proxy_is_obeyed(self):
         proxy = self.server(says(OK))
         settings = f'{{http_proxy = "{proxy.url}", no_proxy = ".invalid"}}'
