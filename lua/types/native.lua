@@ -635,7 +635,4 @@ function exchange:line(ends) end
 ---@return string? "the proxy http://host:port" that the answer came through and may come from
 function exchange:proxy() end
 
----@return boolean whether an open connection was used again
-function exchange:reused() end
-
 function exchange:close() end

@@ -242,13 +242,6 @@ static int m_proxy(lua_State *L)
     return 1;
 }
 
-// exchange:reused() -> boolean
-static int m_reused(lua_State *L)
-{
-    lua_pushboolean(L, http_reused(check_exchange(L)->exchange));
-    return 1;
-}
-
 static int m_close(lua_State *L)
 {
     struct exchange_box *box = luaL_checkudata(L, 1, exchange_type);
@@ -259,8 +252,8 @@ static int m_close(lua_State *L)
 
 static const luaL_Reg client_methods[] = {{"open", m_open}, {NULL, NULL}};
 static const luaL_Reg exchange_methods[] = {
-    {"status", m_status}, {"header", m_header}, {"read", m_read},   {"line", m_line},
-    {"proxy", m_proxy},   {"reused", m_reused}, {"close", m_close}, {NULL, NULL},
+    {"status", m_status}, {"header", m_header}, {"read", m_read}, {"line", m_line},
+    {"proxy", m_proxy},   {"close", m_close},   {NULL, NULL},
 };
 static const luaL_Reg client_metamethods[] = {{"__gc", client_gc}, {"__close", client_gc}, {NULL, NULL}};
 static const luaL_Reg exchange_metamethods[] = {{"__gc", m_close}, {"__close", m_close}, {NULL, NULL}};

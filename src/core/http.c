@@ -156,10 +156,3 @@ ssize_t http_read(struct http_exchange *exchange, const char **bytes, struct err
     exchange->body_read = exchange->body.size;
     return (ssize_t)size;
 }
-
-bool http_reused(const struct http_exchange *exchange)
-{
-    long connects = 0;
-    curl_easy_getinfo(exchange->easy, CURLINFO_NUM_CONNECTS, &connects);
-    return connects == 0;
-}

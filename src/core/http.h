@@ -86,9 +86,6 @@ ssize_t http_read_line(struct http_exchange *exchange, enum http_line_end end, c
 // it could only hand bytes on. Lives until the exchange is closed.
 const char *http_proxy(const struct http_exchange *exchange);
 
-// Whether an existing connection was used again. Meaningful once the status is there.
-bool http_reused(const struct http_exchange *exchange);
-
 // Ends the exchange; an unfinished one is cut off by closing its connection. NULL is fine.
 void http_close(struct http_exchange *exchange);
 

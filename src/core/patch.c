@@ -137,6 +137,14 @@ static bool is_command(struct patch_line line, char *operation)
     return at == line.size;
 }
 
+// "Binary files a/x and b/x differ", as diff and git say it.
+static bool says_binary(struct patch_line line)
+{
+    static const char end[] = " differ";
+    size_t size = sizeof end - 1;
+    return patch_starts(line, "Binary files ") && memcmp(line.text + line.size - size, end, size) == 0;
+}
+
 enum kind { KIND_PROSE, KIND_ED };
 
 // Looks at a line outside any file. -1 for what is meant to change files but is no unified diff.
@@ -152,7 +160,7 @@ static int look_at_prose(const struct patch_reader *reader, enum kind *kind, str
         return patch_invalid(reader, error, "a context diff is not a unified diff; use diff -u");
     if (patch_starts(line, "diff --cc ") || patch_starts(line, "diff --combined "))
         return patch_invalid(reader, error, "a combined diff (of a merge) is not a unified diff");
-    if (patch_starts(line, "GIT binary patch") || (patch_starts(line, "Binary files ") && line.size > 21))
+    if (patch_starts(line, "GIT binary patch") || says_binary(line))
         return patch_refuse_binary(reader, error);
     if (!is_command(line, &operation))
         return 0;

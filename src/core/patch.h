@@ -92,7 +92,7 @@ struct patch_report {
     unsigned leniencies;     // of the file
 };
 
-// Parses diff into *patch, which must be zeroed; patch_free it in either case.
+// Parses diff into *patch, which is patch_free's in either case.
 int patch_parse(const char *diff, size_t size, struct patch *patch, struct error *error);
 
 void patch_free(struct patch *patch);

@@ -28,7 +28,8 @@ static int unescape(const char *text, size_t size, size_t *used)
     return letter ? bytes[letter - letters] : octal_escape(text, size);
 }
 
-char *patch_name_quoted(const char *text, size_t size, size_t *used)
+// The C-quoted string at the start of text; *used says how far it goes. NULs in it make it no name.
+static char *quoted(const char *text, size_t size, size_t *used)
 {
     char *name = malloc(size + 1);
     size_t length = 0, at = 1;
@@ -56,7 +57,7 @@ char *patch_name_whole(const char *text, size_t size)
     size_t used;
     if (!size || text[0] != '"')
         return copy_name(text, size);
-    char *name = patch_name_quoted(text, size, &used);
+    char *name = quoted(text, size, &used);
     if (name && used == size)
         return name;
     free(name);
@@ -129,7 +130,7 @@ char *patch_name_dated(const char *text, size_t size)
     size_t used;
     struct date date;
     if (size && text[0] == '"')
-        return patch_name_quoted(text, size, &used);
+        return quoted(text, size, &used);
     size_t length = before_date(text, size, &date);
     const char *tab = length == size ? memchr(text, '\t', size) : NULL;
     return copy_name(text, tab ? (size_t)(tab - text) : length);
@@ -188,7 +189,7 @@ static size_t split_at_quote(const char *text, size_t size)
 {
     size_t used = 0;
     if (text[0] == '"') {
-        free(patch_name_quoted(text, size, &used));
+        free(quoted(text, size, &used));
         return used && used + 1 < size && text[used] == ' ' ? used : 0;
     }
     for (size_t i = 1; i + 1 < size; i++)

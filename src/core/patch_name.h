@@ -8,9 +8,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// The C-quoted string at the start of text; *used says how far it goes. NULs in it make it no name.
-char *patch_name_quoted(const char *text, size_t size, size_t *used);
-
 // The name after "rename from " and the like: quoted, or all of the line.
 char *patch_name_whole(const char *text, size_t size);
 

@@ -53,7 +53,8 @@ size_t text_character(const char *bytes, size_t size, bool *good)
     return i;
 }
 
-size_t text_utf8_span(const char *bytes, size_t size)
+// Length of the longest prefix that is well-formed UTF-8.
+static size_t utf8_span(const char *bytes, size_t size)
 {
     bool good = true;
     for (size_t i = 0;;) {
@@ -69,7 +70,7 @@ size_t text_utf8_span(const char *bytes, size_t size)
 
 bool text_is_utf8(const char *bytes, size_t size)
 {
-    return text_utf8_span(bytes, size) == size;
+    return utf8_span(bytes, size) == size;
 }
 
 int text_repair(const char *bytes, size_t size, struct buffer *out)
@@ -77,7 +78,7 @@ int text_repair(const char *bytes, size_t size, struct buffer *out)
     if (buffer_reserve(out, size) < 0)
         return -1;
     for (size_t i = 0;;) {
-        size_t good = text_utf8_span(bytes + i, size - i);
+        size_t good = utf8_span(bytes + i, size - i);
         if (buffer_append(out, bytes + i, good) < 0)
             return -1;
         i += good;

@@ -16,9 +16,6 @@ enum { TEXT_SHA256_HEX = 65 }; // 64 hex digits and the NUL
 // Whether the bytes are well-formed UTF-8 (no surrogates, no overlong forms, nothing above U+10FFFF).
 bool text_is_utf8(const char *bytes, size_t size);
 
-// Length of the longest prefix that is well-formed UTF-8.
-size_t text_utf8_span(const char *bytes, size_t size);
-
 // Length of the character at the start of bytes (size > 0), *good says it is well-formed; else of the ill-formed part
 // that one U+FFFD stands for: a maximal subpart (Unicode 15, section 3.9), at least one byte.
 size_t text_character(const char *bytes, size_t size, bool *good);

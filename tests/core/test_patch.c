@@ -104,6 +104,7 @@ static void loses_no_line(void **state)
     refuses(X "@@ -1 +1 @@\n-a\n+A\n\nwords\n\n-b\n", BASE, "line 9 of the diff: this looks like");
     refuses(X "@@ -1 +1 @@\n a\n", BASE, "changes nothing");
     gives(X "@@ -1 +1 @@\n-a\n+A\n-- \n2.39.2\n", BASE, "A\nb\nc\nd\ne\nf\ng\nh\n");
+    gives("Binary files are left out.\n\n" X "@@ -1 +1 @@\n-a\n+A\n", BASE, "A\nb\nc\nd\ne\nf\ng\nh\n");
     gives(X "@@ -1 +1 @@\n-a\n+A\n```\n- that was it\n", BASE, "A\nb\nc\nd\ne\nf\ng\nh\n");
 }
 

@@ -58,7 +58,6 @@ end
 ---@class inference.description what is known of a model before the first request
 ---@field context_length integer tokens
 ---@field supports_tools? boolean nil: not known
----@field thinks? boolean nil: not known
 
 ---What the server says about a model. One that does not answer is described by what is assumed of any.
 ---@param endpoint inference.endpoint
@@ -72,7 +71,7 @@ function ollama.describe(endpoint, served)
   local window = modelfile_window(shown) or trained and WINDOW or UNKNOWN_WINDOW
   local description = { context_length = math.min(window, trained or window) }
   if json.is_array(shown.capabilities) then
-    description.supports_tools, description.thinks = has(shown.capabilities, "tools"), has(shown.capabilities, "thinking")
+    description.supports_tools = has(shown.capabilities, "tools")
   end
   return description
 end

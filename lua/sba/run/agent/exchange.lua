@@ -77,12 +77,6 @@ local function from_recording(self, recorded, fresh)
   return recorded.reply
 end
 
----Whether the next reply comes from the recording.
----@return boolean
-function exchange:is_recorded()
-  return self.recorded[self.number + 1] ~= nil
-end
-
 ---Gives the reply to a request.
 ---@param fresh table[] the messages that are new since the last exchange
 ---@param ask fun(): table?, table? asks the model: reply, or nil and a failure
