@@ -206,22 +206,22 @@ static const char *piece_end(const char *pattern, const char *whole, struct erro
     return end;
 }
 
-// Finds the first group: open at its '{' (at the end where there is none), close at its '}'. The same error for every
-// kind of nonsense.
+// Finds the first group: open at its '{' (NULL where there is none), close at its '}'. Reads on to there, or to the
+// end, and so finds what is malformed.
 static int find_group(const char *pattern, const char *whole, const char **open, const char **close,
                       struct error *error)
 {
     int depth = 0;
-    for (*open = *close = NULL; *pattern; pattern = piece_end(pattern, whole, error)) {
+    *open = NULL;
+    while (*pattern) {
         if (*pattern == '{' && depth++ == 0)
             *open = pattern;
         if (*pattern == '}' && depth == 0)
             return malformed(error, whole, "a } has no { before it");
         if (*pattern == '}' && --depth == 0)
             break;
-        if (*pattern == '\\' || *pattern == '[')
-            if (!piece_end(pattern, whole, error))
-                return -1;
+        if (!(pattern = piece_end(pattern, whole, error)))
+            return -1;
     }
     if (depth > 0)
         return malformed(error, whole, "a { has no } after it");

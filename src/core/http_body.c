@@ -35,7 +35,7 @@ static int add_part(struct http_body *body, const struct http_part *given, struc
         body->size += (int64_t)given->size;
     } else {
         if (fstat(given->fd, &status) < 0 || (part->given.fd = fcntl(given->fd, F_DUPFD_CLOEXEC, 0)) < 0)
-            return error_system(error, errno, "cannot send a file: %s", strerror(errno));
+            return error_system(error, errno, "cannot send a file");
         part->file_size = (uint64_t)status.st_size;
         body->size += (int64_t)((part->file_size + 2) / 3 * 4);
     }

@@ -26,26 +26,23 @@ static int no_memory(struct error *error)
     return error_set(error, "out_of_memory", 0, "not enough memory for the file");
 }
 
-static int end_line(struct buffer *out, const struct application *application)
+static int end_line(const struct application *application, struct error *error)
 {
     bool crlf = application->image.ends == PATCH_ENDS_CRLF;
-    return buffer_append(out, crlf ? "\r\n" : "\n", crlf ? 2 : 1);
+    return buffer_append(application->out, crlf ? "\r\n" : "\n", crlf ? 2 : 1) < 0 ? no_memory(error) : 0;
 }
 
-// Lines after one that has no newline would be glued to it.
-static int append(struct application *application, const char *bytes, size_t size, struct error *error)
+// A line after one that has no newline would be glued to it.
+static int begin_line(const struct application *application, struct error *error)
 {
-    struct buffer *out = application->out;
-    if (!size)
+    const struct buffer *out = application->out;
+    if (!out->size || out->data[out->size - 1] == '\n')
         return 0;
-    bool open = out->size && out->data[out->size - 1] != '\n';
-    if (open && application->report->leniencies & PATCH_FINAL_NEWLINE)
-        return end_line(out, application) < 0 || buffer_append(out, bytes, size) < 0 ? no_memory(error) : 0;
-    if (open)
-        return error_set(
-            error, "patch_mismatch", 0,
-            "a line would follow one without a newline: '\\ No newline at end of file' is missing or misplaced");
-    return buffer_append(out, bytes, size) < 0 ? no_memory(error) : 0;
+    if (application->report->leniencies & PATCH_FINAL_NEWLINE)
+        return end_line(application, error);
+    return error_set(
+        error, "patch_mismatch", 0,
+        "a line would follow one without a newline: '\\ No newline at end of file' is missing or misplaced");
 }
 
 static int copy_until(struct application *application, uint32_t line, struct error *error)
@@ -53,26 +50,26 @@ static int copy_until(struct application *application, uint32_t line, struct err
     const struct patch_image *image = &application->image;
     uint32_t from = image->starts[application->done], to = image->starts[line];
     application->done = line;
-    application->ends_added &= to == from;
-    return append(application, image->bytes + from, to - from, error);
+    if (to == from)
+        return 0;
+    application->ends_added = false;
+    if (begin_line(application, error) < 0)
+        return -1;
+    return buffer_append(application->out, image->bytes + from, to - from) < 0 ? no_memory(error) : 0;
 }
 
 // The added line and the line end that goes with it.
 static int add_line(struct application *application, struct patch_text text, struct error *error)
 {
-    struct buffer *out = application->out;
     application->report->added++;
     application->ends_added = true;
     if (!text.size && !text.newline)
         return 0;
-    if (text.size && append(application, text.text, text.size, error) < 0)
+    if (begin_line(application, error) < 0)
         return -1;
-    if (!text.newline)
-        return 0;
-    bool crlf = application->image.ends == PATCH_ENDS_CRLF;
-    if (!text.size)
-        return append(application, crlf ? "\r\n" : "\n", crlf ? 2 : 1, error);
-    return end_line(out, application) < 0 ? no_memory(error) : 0;
+    if (buffer_append(application->out, text.text, text.size) < 0)
+        return no_memory(error);
+    return text.newline ? end_line(application, error) : 0;
 }
 
 // Writes the hunk at its place. Context is the file's own.

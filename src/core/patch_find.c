@@ -34,6 +34,16 @@ static bool fits(const struct patch_search *search, int64_t place)
     return true;
 }
 
+// Counts lines that were compared; looks at the clock now and then. -1 and *error where time is up.
+static int spend(uint32_t *work, uint32_t lines, struct error *error)
+{
+    *work += lines;
+    if (*work <= CHECK_EVERY)
+        return 0;
+    *work = 0;
+    return interrupt_check(error);
+}
+
 static int index_both(struct patch_search *search, struct error *error)
 {
     struct patch_body *body = search->body;
@@ -107,10 +117,8 @@ static int find_anywhere(struct patch_search *search, struct error *error)
         search->place = (int64_t)take_nearest(places, count, search->guess + line, &down, &up) - line;
         if (fits(search, search->place))
             return 1;
-        work += search->side->count;
-        if (work > CHECK_EVERY && interrupt_check(error) < 0)
+        if (spend(&work, search->side->count, error) < 0)
             return -1;
-        work = work > CHECK_EVERY ? 0 : work;
     }
     return 0;
 }
@@ -164,18 +172,14 @@ int patch_find_only(struct patch_search *search, int64_t first, int64_t last, in
     uint32_t line = rarest_line(search);
     const uint32_t *places = places_of(search, line, &count);
     search->floor = 0;
-    for (uint32_t i = lower_bound(places, count, first + line); found < 2 && i < count; i++) {
+    for (uint32_t i = lower_bound(places, count, first + line); found >= 0 && found < 2 && i < count; i++) {
         int64_t place = (int64_t)places[i] - line;
         if (place > last)
             break;
         if (fits(search, place))
             *(found++ ? other : &search->place) = place;
-        work += search->side->count;
-        if (work > CHECK_EVERY && interrupt_check(error) < 0) {
+        if (spend(&work, search->side->count, error) < 0)
             found = -1;
-            break;
-        }
-        work = work > CHECK_EVERY ? 0 : work;
     }
     search->floor = floor;
     return found;

@@ -10,7 +10,9 @@ int patch_image_split(struct patch_image *image, const char *bytes, size_t size)
     uint32_t capacity = (uint32_t)(size / 24) + 16;
     const char *at = bytes, *end = bytes + size;
     *image = (struct patch_image){.bytes = bytes, .starts = malloc((capacity + 1) * sizeof *image->starts)};
-    while (image->starts && at < end) {
+    if (!image->starts)
+        return -1;
+    while (at < end) {
         if (image->count == capacity) {
             capacity *= 2;
             uint32_t *starts = realloc(image->starts, ((size_t)capacity + 1) * sizeof *starts);
@@ -26,8 +28,6 @@ int patch_image_split(struct patch_image *image, const char *bytes, size_t size)
             image->lf++;
         at = newline ? newline + 1 : end;
     }
-    if (!image->starts)
-        return -1;
     image->starts[image->count] = (uint32_t)size;
     return 0;
 }

@@ -77,26 +77,39 @@ static bool prepare_to_match(struct search_regex *regex)
     return true;
 }
 
+// Fills a new regex. 0, or -1 and what PCRE2 says of the pattern at offset.
+static int prepare(struct search_regex *regex, const char *pattern, size_t size, uint32_t options, int *number,
+                   size_t *offset)
+{
+    regex->line = compile(pattern, size, options, number, offset);
+    if (!regex->line)
+        return -1;
+    compile_to_machine_code(regex->line);
+    prepare_pieces(regex, pattern, size, options);
+    *number = PCRE2_ERROR_NOMEMORY;
+    return prepare_to_match(regex) ? 0 : -1;
+}
+
+static int explain(int number, size_t offset, struct error *error)
+{
+    char reason[256];
+    if (number == PCRE2_ERROR_NOMEMORY)
+        return search_out_of_memory(error);
+    pcre2_get_error_message(number, (PCRE2_UCHAR *)reason, sizeof reason);
+    return error_set(error, "invalid_pattern", 0,
+                     "the pattern is no regular expression that PCRE2 takes: %s, at byte %zu", reason, offset + 1);
+}
+
 struct search_regex *search_compile(const char *pattern, size_t size, bool ignore_case, struct error *error)
 {
     struct search_regex *regex = calloc(1, sizeof *regex);
     uint32_t options = PCRE2_NEVER_BACKSLASH_C | (ignore_case ? PCRE2_CASELESS : 0);
     int number = PCRE2_ERROR_NOMEMORY;
     size_t offset = 0;
-    if (regex)
-        regex->line = compile(pattern, size, options, &number, &offset);
-    if (regex && regex->line) {
-        compile_to_machine_code(regex->line);
-        prepare_pieces(regex, pattern, size, options);
-        if (prepare_to_match(regex))
-            return regex;
-        number = PCRE2_ERROR_NOMEMORY;
-    }
+    if (regex && prepare(regex, pattern, size, options, &number, &offset) == 0)
+        return regex;
     search_regex_free(regex);
-    char reason[256];
-    pcre2_get_error_message(number, (PCRE2_UCHAR *)reason, sizeof reason);
-    error_set(error, "invalid_pattern", 0, "the pattern is no regular expression that PCRE2 takes: %s, at byte %zu",
-              reason, offset + 1);
+    explain(number, offset, error);
     return NULL;
 }
 

@@ -14,7 +14,7 @@ enum {
 
 int search_out_of_memory(struct error *error)
 {
-    return error_set(error, "search_out_of_memory", 0, "out of memory while searching");
+    return error_set(error, "out_of_memory", 0, "out of memory while searching");
 }
 
 void search_results_free(struct search_results *results)

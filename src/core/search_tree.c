@@ -4,7 +4,7 @@
 #include "core/cleanup.h"
 #include "core/glob.h"
 #include "core/interrupt.h"
-#include "core/search.h"
+#include "core/search_internal.h"
 #include "core/workspace.h"
 
 #include <dirent.h>
@@ -38,11 +38,6 @@ static void listing_free(struct listing *listing)
     for (size_t i = 0; i < listing->count; i++)
         free(listing->entries[i]);
     free(listing->entries);
-}
-
-static int out_of_memory(struct walk *walk)
-{
-    return error_set(walk->error, "out_of_memory", 0, "out of memory while searching");
 }
 
 static int listing_add(struct listing *listing, const char *name, bool is_folder)
@@ -93,7 +88,7 @@ static int enter(struct walk *walk, const char *name)
     if ((size > 0 && buffer_append(&walk->path, "/", 1) < 0) ||
         buffer_append(&walk->path, name, strlen(name) + 1) < 0) {
         walk->path.size = size;
-        return out_of_memory(walk);
+        return search_out_of_memory(walk->error);
     }
     walk->path.size--;
     return 0;
@@ -139,7 +134,7 @@ static int list_entries(struct walk *walk, int folder, DIR *directory, struct li
         if (wanted < 0)
             return -1;
         if (wanted && listing_add(listing, entry->d_name, type == DT_DIR) < 0)
-            return out_of_memory(walk);
+            return search_out_of_memory(walk->error);
     }
     if (listing->count)
         qsort(listing->entries, listing->count, sizeof *listing->entries, compare);
@@ -251,7 +246,7 @@ static int search_folder(struct walk *walk)
     return result;
 }
 
-// The path's file, where it is none of a folder.
+// Searches the single file that the path names.
 static int search_one_file(struct walk *walk, const char *path)
 {
     struct stat status;

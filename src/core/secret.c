@@ -93,7 +93,7 @@ static int add_literal(const char *bytes, size_t size)
     literal_count++;
     firsts[(unsigned char)bytes[0]] = true;
     add_pair((unsigned char)bytes[0], (unsigned char)bytes[1], begins);
-    add_pair('.', '.', begins);
+    add_pair('.', '.', begins); // ellipses, after which the rest of a secret may stand
     add_pair(0xE2, 0x80, begins);
     return 0;
 }

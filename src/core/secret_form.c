@@ -184,8 +184,6 @@ bool secret_form_matches(const struct secret_form *form, size_t from, const char
     return true;
 }
 
-typedef void mark_pair(unsigned char, unsigned char, void *);
-
 static const char *hex_digits(unsigned value)
 {
     static const char digits[16][3] = {"0", "1", "2",  "3",  "4",  "5",  "6",  "7",
@@ -225,7 +223,8 @@ bool secret_may_begin(const bool firsts[256], const char *text, size_t size)
     return (at < end && firsts[(unsigned char)(*text == '%' ? '%' : *at)]) || (byte >= 0 && firsts[byte]);
 }
 
-static void mark_one(const struct secret_form *form, size_t at, unsigned char first, mark_pair *mark, void *context)
+static void mark_one(const struct secret_form *form, size_t at, unsigned char first, secret_mark_pair *mark,
+                     void *context)
 {
     for (const char *digit = hex_digits(first >> 4); *digit; digit++)
         mark('%', (unsigned char)*digit, context);
@@ -243,7 +242,7 @@ static void mark_one(const struct secret_form *form, size_t at, unsigned char fi
         mark(first, (unsigned char)*blank, context);
 }
 
-void secret_form_pairs(const struct secret_form *form, size_t at, mark_pair *mark, void *context)
+void secret_form_pairs(const struct secret_form *form, size_t at, secret_mark_pair *mark, void *context)
 {
     unsigned char first = form->bytes[at], second = other(form, first);
     mark('%', '2', context);

@@ -35,8 +35,9 @@ void secret_form_firsts(const struct secret_form *form, bool firsts[256]);
 // Whether text, of size > 0, can begin with one of firsts, escaped or not. Sorts out most of what is escaped.
 bool secret_may_begin(const bool firsts[256], const char *text, size_t size);
 
+typedef void secret_mark_pair(unsigned char first, unsigned char second, void *context);
+
 // Calls mark for each pair of bytes with which the form's byte `at` can begin in a text.
-void secret_form_pairs(const struct secret_form *form, size_t at, void (*mark)(unsigned char, unsigned char, void *),
-                       void *context);
+void secret_form_pairs(const struct secret_form *form, size_t at, secret_mark_pair *mark, void *context);
 
 #endif

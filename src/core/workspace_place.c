@@ -31,46 +31,55 @@ char *workspace_read_link(int folder, const char *name)
     return NULL;
 }
 
-// Each longer beginning of the path is resolved anew from the root: confined at every name.
-int workspace_make_folders(const struct workspace *workspace, const char *relative, size_t *kept)
+// Opens the folder that path names, by its last name in a folder above it, and makes it where it is missing.
+static int open_or_make(const struct workspace *workspace, int above, const char *path, const char *name, bool *made)
 {
-    int whole = workspace_resolve(workspace, relative, O_PATH | O_DIRECTORY);
-    *kept = strlen(relative);
-    if (whole >= 0 || errno != ENOENT)
-        return whole;
-    *kept = 0;
-    cleanup_free char *path = strdup(relative);
-    cleanup_fd int folder = workspace_resolve(workspace, ".", O_PATH | O_DIRECTORY);
-    if (!path || folder < 0)
+    int folder = workspace_resolve(workspace, path, O_PATH | O_DIRECTORY);
+    if (folder >= 0 || errno != ENOENT)
+        return folder;
+    if (mkdirat(above, name, 0777) == 0)
+        *made = true;
+    else if (errno != EEXIST)
         return -1;
-    bool made = false;
-    for (size_t start = 0, end; relative[start]; start = end + (relative[end] == '/')) {
+    return workspace_resolve(workspace, path, O_PATH | O_DIRECTORY);
+}
+
+// Each longer beginning of the path is resolved anew from the root: confined at every name. path is a copy of relative;
+// on failure it ends with the name that failed.
+static int make_each(const struct workspace *workspace, const char *relative, char *path, size_t *kept, bool *made)
+{
+    cleanup_fd int folder = workspace_resolve(workspace, ".", O_PATH | O_DIRECTORY);
+    for (size_t start = 0, end; folder >= 0 && relative[start]; start = end + (relative[end] == '/')) {
         end = start + strcspn(relative + start, "/");
         path[end] = '\0';
-        int next = workspace_resolve(workspace, path, O_PATH | O_DIRECTORY);
-        if (next < 0 && errno == ENOENT) {
-            if (mkdirat(folder, path + start, 0777) == 0)
-                made = true;
-            else if (errno != EEXIST)
-                goto failed;
-            next = workspace_resolve(workspace, path, O_PATH | O_DIRECTORY);
-        }
+        int next = open_or_make(workspace, folder, path, path + start, made);
         if (next < 0)
-            goto failed;
-        if (!made)
+            return -1;
+        if (!*made)
             *kept = end;
         close(folder);
         folder = next;
         path[end] = relative[end];
     }
     return steal_fd(&folder);
+}
 
-failed:;
-    int saved = errno;
-    if (made)
+int workspace_make_folders(const struct workspace *workspace, const char *relative, size_t *kept)
+{
+    bool made = false;
+    int folder = workspace_resolve(workspace, relative, O_PATH | O_DIRECTORY);
+    *kept = strlen(relative);
+    if (folder >= 0 || errno != ENOENT)
+        return folder;
+    *kept = 0;
+    cleanup_free char *path = strdup(relative);
+    folder = path ? make_each(workspace, relative, path, kept, &made) : -1;
+    if (folder < 0 && made) {
+        int saved = errno;
         workspace_remove_folders(workspace, path, *kept);
-    errno = saved;
-    return -1;
+        errno = saved;
+    }
+    return folder;
 }
 
 void workspace_remove_folders(const struct workspace *workspace, const char *relative, size_t kept)

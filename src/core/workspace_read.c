@@ -109,11 +109,11 @@ int workspace_read(const struct workspace *workspace, const char *path, const st
     struct pass pass = {
         .skip_bytes = options->offset,
         .skip_lines = options->first_line ? options->first_line - 1 : 0,
-        .lines = options->last_line,
     };
-    if (options->last_line)
-        pass.lines = options->last_line > pass.skip_lines ? options->last_line - pass.skip_lines : 0;
-    pass.over = options->last_line && !pass.lines;
+    if (options->last_line > pass.skip_lines)
+        pass.lines = options->last_line - pass.skip_lines;
+    else if (options->last_line)
+        pass.over = true;
     *result = (struct read_result){.mode = status.st_mode & 07777};
     if (!options->digest && options->offset && lseek(fd, (off_t)options->offset, SEEK_SET) >= 0)
         pass.skip_bytes = 0;

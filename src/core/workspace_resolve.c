@@ -121,18 +121,18 @@ static int walk_link(struct walk *walk, int link)
     return 0;
 }
 
-// The next name: cut off from the rest, which then begins with its slash or is empty. NULL at the end.
+// The next name, "" where it is too long, cut off from the rest, which then begins with its slash or is empty. NULL at
+// the end.
 static char *walk_name(struct walk *walk, char name[NAME_MAX + 1])
 {
     walk->rest += strspn(walk->rest, "/");
     size_t length = strcspn(walk->rest, "/");
     if (length == 0)
         return NULL;
-    memcpy(name, walk->rest, length <= NAME_MAX ? length : NAME_MAX);
-    name[length <= NAME_MAX ? length : NAME_MAX] = '\0';
+    size_t kept = length <= NAME_MAX ? length : 0;
+    memcpy(name, walk->rest, kept);
+    name[kept] = '\0';
     walk->rest += length;
-    if (length > NAME_MAX)
-        *name = '\0';
     return name;
 }
 

@@ -143,13 +143,22 @@ static void sends_no_more_of_a_file_that_grew(void **state)
     close(fd);
 }
 
+static void says_why_a_file_cannot_be_had(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    struct http_part part = {.fd = -1};
+    assert_null(http_body_new(&part, 1, &error));
+    assert_string_equal(error.message, "cannot send a file: Bad file descriptor");
+    error_clear(&error);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(comes_whole_in_every_room),
-        cmocka_unit_test(begins_anew_from_anywhere),
-        cmocka_unit_test(never_ends_where_a_file_changed),
-        cmocka_unit_test(sends_no_more_of_a_file_that_grew),
+        cmocka_unit_test(comes_whole_in_every_room),       cmocka_unit_test(begins_anew_from_anywhere),
+        cmocka_unit_test(never_ends_where_a_file_changed), cmocka_unit_test(sends_no_more_of_a_file_that_grew),
+        cmocka_unit_test(says_why_a_file_cannot_be_had),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 // and that no pattern and no file takes memory or time without bound.
 #include "core/cleanup.h"
 #include "core/interrupt.h"
-#include "core/search.h"
+#include "core/search_internal.h"
 #include "core/search_pattern.h"
 
 #include <fcntl.h>
@@ -517,6 +517,15 @@ static void test_together_is_as_line_by_line(void **state)
     assert_true(literals > 100);
 }
 
+static void says_that_memory_is_out(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    assert_int_equal(search_out_of_memory(&error), -1);
+    assert_string_equal(error.code, "out_of_memory");
+    error_clear(&error);
+}
+
 int main(void)
 {
     interrupt_install();
@@ -537,6 +546,7 @@ int main(void)
         cmocka_unit_test(test_files_larger_than_a_piece),
         cmocka_unit_test(test_a_line_longer_than_memory_allows),
         cmocka_unit_test(test_together_is_as_line_by_line),
+        cmocka_unit_test(says_that_memory_is_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
