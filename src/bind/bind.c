@@ -45,17 +45,32 @@ void bind_new_type(lua_State *L, const char *name, const luaL_Reg *methods, cons
     lua_pop(L, 1);
 }
 
+void bind_set_integer(lua_State *L, const char *name, lua_Integer value)
+{
+    lua_pushinteger(L, value);
+    lua_setfield(L, -2, name);
+}
+
+void bind_set_string(lua_State *L, const char *name, const char *value)
+{
+    lua_pushstring(L, value);
+    lua_setfield(L, -2, name);
+}
+
+void bind_set_boolean(lua_State *L, const char *name, bool value)
+{
+    lua_pushboolean(L, value);
+    lua_setfield(L, -2, name);
+}
+
 int bind_fail(lua_State *L, struct error *error)
 {
     lua_pushnil(L);
     lua_createtable(L, 0, 3);
-    lua_pushstring(L, error->code);
-    lua_setfield(L, -2, "code");
-    lua_pushstring(L, error->message ? error->message : "out of memory");
-    lua_setfield(L, -2, "message");
+    bind_set_string(L, "code", error->code);
+    bind_set_string(L, "message", error->message ? error->message : "out of memory");
     if (error->number) {
-        lua_pushinteger(L, error->number);
-        lua_setfield(L, -2, "errno");
+        bind_set_integer(L, "errno", error->number);
     }
     error_clear(error);
     return 2;
@@ -64,10 +79,8 @@ int bind_fail(lua_State *L, struct error *error)
 void bind_push_interrupt(lua_State *L, enum interrupt_reason reason)
 {
     lua_createtable(L, 0, 2);
-    lua_pushstring(L, interrupt_code(reason));
-    lua_setfield(L, -2, "code");
-    lua_pushstring(L, interrupt_message(reason));
-    lua_setfield(L, -2, "message");
+    bind_set_string(L, "code", interrupt_code(reason));
+    bind_set_string(L, "message", interrupt_message(reason));
 }
 
 static int free_buffer(lua_State *L)

@@ -35,6 +35,11 @@ int luaopen_native_workspace(lua_State *L);
 // Makes the metatable of a handle: its methods, and among its metamethods __gc and __close, which are one function.
 void bind_new_type(lua_State *L, const char *name, const luaL_Reg *methods, const luaL_Reg *metamethods);
 
+// Sets a field of the table on top of the stack. No field where the string is NULL.
+void bind_set_integer(lua_State *L, const char *name, lua_Integer value);
+void bind_set_string(lua_State *L, const char *name, const char *value);
+void bind_set_boolean(lua_State *L, const char *name, bool value);
+
 // Pushes nil and a failure made of *error, clears *error, returns 2.
 int bind_fail(lua_State *L, struct error *error);
 

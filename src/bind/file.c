@@ -193,10 +193,7 @@ static const luaL_Reg log_metamethods[] = {{"__gc", log_close}, {"__close", log_
 
 int luaopen_native_file(lua_State *L)
 {
-    luaL_newmetatable(L, LOG_TYPE);
-    luaL_setfuncs(L, log_metamethods, 0);
-    luaL_newlib(L, log_methods);
-    lua_setfield(L, -2, "__index");
+    bind_new_type(L, LOG_TYPE, log_methods, log_metamethods);
     luaL_newlib(L, functions);
     return 1;
 }

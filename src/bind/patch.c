@@ -36,26 +36,6 @@ static int f_parse(lua_State *L)
     return 1;
 }
 
-static void set_string(lua_State *L, const char *key, const char *value)
-{
-    if (!value)
-        return;
-    lua_pushstring(L, value);
-    lua_setfield(L, -2, key);
-}
-
-static void set_integer(lua_State *L, const char *key, lua_Integer value)
-{
-    lua_pushinteger(L, value);
-    lua_setfield(L, -2, key);
-}
-
-static void set_boolean(lua_State *L, const char *key, bool value)
-{
-    lua_pushboolean(L, value);
-    lua_setfield(L, -2, key);
-}
-
 // A list of names; nothing where there are none.
 static void set_leniencies(lua_State *L, unsigned leniencies)
 {
@@ -79,21 +59,21 @@ static void push_file(lua_State *L, const struct patch_file *file)
 {
     static const char *const actions[] = {"modified", "created", "deleted", "renamed", "copied", "mode_changed"};
     lua_createtable(L, 0, 14);
-    set_string(L, "old_path", file->old_name);
-    set_string(L, "new_path", file->new_name);
-    set_string(L, "from", file->from);
-    set_string(L, "to", file->to);
-    set_string(L, "action", actions[file->action]);
-    set_boolean(L, "git", file->git);
-    set_boolean(L, "plain", file->plain);
-    set_boolean(L, "whole", file->whole);
-    set_boolean(L, "may_create", file->may_create);
+    bind_set_string(L, "old_path", file->old_name);
+    bind_set_string(L, "new_path", file->new_name);
+    bind_set_string(L, "from", file->from);
+    bind_set_string(L, "to", file->to);
+    bind_set_string(L, "action", actions[file->action]);
+    bind_set_boolean(L, "git", file->git);
+    bind_set_boolean(L, "plain", file->plain);
+    bind_set_boolean(L, "whole", file->whole);
+    bind_set_boolean(L, "may_create", file->may_create);
     if (file->old_mode)
-        set_integer(L, "old_mode", file->old_mode);
+        bind_set_integer(L, "old_mode", file->old_mode);
     if (file->new_mode)
-        set_integer(L, "new_mode", file->new_mode);
-    set_integer(L, "hunks", file->hunk_count);
-    set_integer(L, "line", file->line);
+        bind_set_integer(L, "new_mode", file->new_mode);
+    bind_set_integer(L, "hunks", file->hunk_count);
+    bind_set_integer(L, "line", file->line);
     set_leniencies(L, file->leniencies);
 }
 
@@ -113,14 +93,14 @@ static int m_files(lua_State *L)
 static void push_report(lua_State *L, const struct patch_file *file, const struct patch_report *report)
 {
     lua_createtable(L, 0, 8);
-    set_integer(L, "hunks", file->hunk_count);
-    set_integer(L, "added", report->added);
-    set_integer(L, "removed", report->removed);
-    set_integer(L, "offset", report->offset);
-    set_integer(L, "fuzz", report->fuzz);
-    set_integer(L, "recounted", report->recounted);
+    bind_set_integer(L, "hunks", file->hunk_count);
+    bind_set_integer(L, "added", report->added);
+    bind_set_integer(L, "removed", report->removed);
+    bind_set_integer(L, "offset", report->offset);
+    bind_set_integer(L, "fuzz", report->fuzz);
+    bind_set_integer(L, "recounted", report->recounted);
     if (report->line_ends)
-        set_string(L, "line_ends", report->line_ends == 'c' ? "crlf" : "lf");
+        bind_set_string(L, "line_ends", report->line_ends == 'c' ? "crlf" : "lf");
     set_leniencies(L, report->leniencies);
 }
 

@@ -62,8 +62,7 @@ static void push_match(lua_State *L, const struct search_results *results, const
     lua_createtable(L, 0, 3);
     lua_pushlstring(L, results->bytes.data + match->path, match->path_size);
     lua_setfield(L, -2, "path");
-    lua_pushinteger(L, match->line);
-    lua_setfield(L, -2, "line");
+    bind_set_integer(L, "line", match->line);
     lua_pushlstring(L, results->bytes.data + match->text, match->text_size);
     lua_setfield(L, -2, "text");
 }
@@ -79,15 +78,11 @@ static void push_found(lua_State *L, const struct search_results *results)
     bind_push_array_metatable(L);
     lua_setmetatable(L, -2);
     lua_setfield(L, -2, "matches");
-    lua_pushinteger(L, results->files_searched);
-    lua_setfield(L, -2, "files_searched");
-    lua_pushinteger(L, results->files_unreadable);
-    lua_setfield(L, -2, "files_unreadable");
-    lua_pushboolean(L, results->limit != SEARCH_NO_LIMIT);
-    lua_setfield(L, -2, "truncated");
+    bind_set_integer(L, "files_searched", results->files_searched);
+    bind_set_integer(L, "files_unreadable", results->files_unreadable);
+    bind_set_boolean(L, "truncated", results->limit != SEARCH_NO_LIMIT);
     if (results->limit != SEARCH_NO_LIMIT) {
-        lua_pushstring(L, results->limit == SEARCH_MATCHES ? "max_matches" : "max_bytes");
-        lua_setfield(L, -2, "limit");
+        bind_set_string(L, "limit", results->limit == SEARCH_MATCHES ? "max_matches" : "max_bytes");
     }
 }
 
@@ -127,26 +122,16 @@ static int regex_files(lua_State *L)
     return 1;
 }
 
-static const luaL_Reg regex_methods[] = {
-    {"files", regex_files},
-    {NULL, NULL},
-};
-
-static const luaL_Reg functions[] = {
-    {"compile", f_compile},
-    {NULL, NULL},
-};
+static const luaL_Reg regex_methods[] = {{"files", regex_files}, {NULL, NULL}};
+static const luaL_Reg regex_metamethods[] = {{"__gc", regex_free}, {NULL, NULL}};
+static const luaL_Reg search_metamethods[] = {{"__gc", search_free}, {NULL, NULL}};
+static const luaL_Reg functions[] = {{"compile", f_compile}, {NULL, NULL}};
 
 int luaopen_native_search(lua_State *L)
 {
     luaL_newmetatable(L, search_type);
-    lua_pushcfunction(L, search_free);
-    lua_setfield(L, -2, "__gc");
-    luaL_newmetatable(L, regex_type);
-    lua_pushcfunction(L, regex_free);
-    lua_setfield(L, -2, "__gc");
-    luaL_newlib(L, regex_methods);
-    lua_setfield(L, -2, "__index");
+    luaL_setfuncs(L, search_metamethods, 0);
+    bind_new_type(L, regex_type, regex_methods, regex_metamethods);
     luaL_newlib(L, functions);
     return 1;
 }

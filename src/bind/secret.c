@@ -51,7 +51,6 @@ int luaopen_native_secret(lua_State *L)
     bind_new_buffer(L);
     lua_pushcclosure(L, f_redact, 1);
     lua_setfield(L, -2, "redact");
-    lua_pushinteger(L, SECRET_SHORTEST);
-    lua_setfield(L, -2, "SHORTEST");
+    bind_set_integer(L, "SHORTEST", SECRET_SHORTEST);
     return 1;
 }

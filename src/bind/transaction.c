@@ -79,33 +79,21 @@ static int transaction_close(lua_State *L)
     return 0;
 }
 
-static void set_integer(lua_State *L, const char *name, lua_Integer value)
-{
-    lua_pushinteger(L, value);
-    lua_setfield(L, -2, name);
-}
-
-static void set_string(lua_State *L, const char *name, const char *value)
-{
-    lua_pushstring(L, value);
-    lua_setfield(L, -2, name);
-}
-
 // As in native.plan.change. What is 0 or NULL is left out by those who read it.
 static void push_change(lua_State *L, const struct change *change)
 {
     lua_createtable(L, 0, 11);
-    set_string(L, "kind", kinds[change->kind]);
-    set_string(L, "path", change->path);
-    set_string(L, "other", change->other);
-    set_integer(L, "kept", (lua_Integer)change->kept);
-    set_integer(L, "old_mode", change->old_mode);
-    set_integer(L, "old_inode", (lua_Integer)change->before.inode);
-    set_integer(L, "old_size", change->before.size);
-    set_integer(L, "old_mtime", change->before.mtime);
-    set_integer(L, "new_inode", (lua_Integer)change->put.inode);
-    set_integer(L, "new_size", change->put.size);
-    set_integer(L, "new_mtime", change->put.mtime);
+    bind_set_string(L, "kind", kinds[change->kind]);
+    bind_set_string(L, "path", change->path);
+    bind_set_string(L, "other", change->other);
+    bind_set_integer(L, "kept", (lua_Integer)change->kept);
+    bind_set_integer(L, "old_mode", change->old_mode);
+    bind_set_integer(L, "old_inode", (lua_Integer)change->before.inode);
+    bind_set_integer(L, "old_size", change->before.size);
+    bind_set_integer(L, "old_mtime", change->before.mtime);
+    bind_set_integer(L, "new_inode", (lua_Integer)change->put.inode);
+    bind_set_integer(L, "new_size", change->put.size);
+    bind_set_integer(L, "new_mtime", change->put.mtime);
 }
 
 // transaction:plan() -> {changes=, folders=} | nil, failure
@@ -128,8 +116,8 @@ static int transaction_plan_method(lua_State *L)
     lua_createtable(L, (int)plan.folder_count, 0);
     for (size_t i = 0; i < plan.folder_count; i++) {
         lua_createtable(L, 0, 2);
-        set_string(L, "path", plan.folders[i].path);
-        set_integer(L, "mode", plan.folders[i].mode);
+        bind_set_string(L, "path", plan.folders[i].path);
+        bind_set_integer(L, "mode", plan.folders[i].mode);
         lua_rawseti(L, -2, (lua_Integer)i + 1);
     }
     lua_setfield(L, -2, "folders");

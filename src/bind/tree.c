@@ -116,10 +116,8 @@ static void push_entry(struct builder *builder, const struct tree_entry *entry)
     lua_createtable(L, 0, S_ISLNK(entry->mode) || entry->entered ? 5 : 4);
     push_text(builder, entry->name);
     lua_setfield(L, -2, "name");
-    lua_pushstring(L, type);
-    lua_setfield(L, -2, "type");
-    lua_pushinteger(L, (lua_Integer)entry->size);
-    lua_setfield(L, -2, "size_bytes");
+    bind_set_string(L, "type", type);
+    bind_set_integer(L, "size_bytes", (lua_Integer)entry->size);
     push_mode(L, entry->mode);
     lua_setfield(L, -2, "mode");
     builder->bytes += sizeof ",{\"name\":\"\",\"type\":\"\",\"size_bytes\":,\"mode\":\"0644\"}" - 1 + strlen(type) +
@@ -280,6 +278,26 @@ static int find_files(struct tree *tree, size_t limit, struct buffer *found, str
     return more;
 }
 
+// Pushes the list of what was found, in byte order of path.
+static void push_files(lua_State *L, struct buffer *found, const char *paths)
+{
+    size_t count = found->size / sizeof(struct found);
+    struct found *files = (struct found *)(void *)found->data;
+    found_paths = paths;
+    if (count)
+        qsort(files, count, sizeof *files, compare_found);
+    lua_createtable(L, (int)count, 0);
+    bind_push_array_metatable(L);
+    lua_setmetatable(L, -2);
+    for (size_t i = 0; i < count; i++) {
+        lua_createtable(L, 0, 3);
+        bind_set_string(L, "path", paths + files[i].path);
+        bind_set_integer(L, "size_bytes", (lua_Integer)files[i].size);
+        bind_set_string(L, "sha256", files[i].sha256);
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+}
+
 // folder:files(limit) -> {{path=, size_bytes=, sha256=}...}, truncated | nil, failure
 int bind_folder_files(lua_State *L)
 {
@@ -296,24 +314,7 @@ int bind_folder_files(lua_State *L)
     if (truncated < 0)
         return bind_fail(L, &error);
 
-    size_t count = found->size / sizeof(struct found);
-    found_paths = paths->data;
-    if (count)
-        qsort(found->data, count, sizeof(struct found), compare_found);
-    lua_createtable(L, (int)count, 0);
-    bind_push_array_metatable(L);
-    lua_setmetatable(L, -2);
-    for (size_t i = 0; i < count; i++) {
-        const struct found *file = (const struct found *)(const void *)found->data + i;
-        lua_createtable(L, 0, 3);
-        lua_pushstring(L, paths->data + file->path);
-        lua_setfield(L, -2, "path");
-        lua_pushinteger(L, (lua_Integer)file->size);
-        lua_setfield(L, -2, "size_bytes");
-        lua_pushstring(L, file->sha256);
-        lua_setfield(L, -2, "sha256");
-        lua_rawseti(L, -2, (lua_Integer)i + 1);
-    }
+    push_files(L, found, paths->data);
     lua_pushboolean(L, truncated);
     return 2;
 }

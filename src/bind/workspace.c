@@ -92,24 +92,6 @@ static int folder_relative(lua_State *L)
     return 1;
 }
 
-static void set_integer(lua_State *L, const char *name, lua_Integer value)
-{
-    lua_pushinteger(L, value);
-    lua_setfield(L, -2, name);
-}
-
-static void set_string(lua_State *L, const char *name, const char *value)
-{
-    lua_pushstring(L, value);
-    lua_setfield(L, -2, name);
-}
-
-static void set_boolean(lua_State *L, const char *name, bool value)
-{
-    lua_pushboolean(L, value);
-    lua_setfield(L, -2, name);
-}
-
 static struct read_options check_read_options(lua_State *L, int index)
 {
     static const char *const names[] = {"offset_bytes", "max_bytes", "start_line", "end_line", "digest", "into", NULL};
@@ -171,11 +153,11 @@ static int folder_read(lua_State *L)
         lua_setfield(L, -2, "content");
         empty_shared_buffer(content);
     }
-    set_boolean(L, "truncated", result.truncated);
-    set_integer(L, "size_bytes", (lua_Integer)result.size);
-    set_integer(L, "mode", result.mode);
+    bind_set_boolean(L, "truncated", result.truncated);
+    bind_set_integer(L, "size_bytes", (lua_Integer)result.size);
+    bind_set_integer(L, "mode", result.mode);
     if (options.digest)
-        set_string(L, "sha256", result.sha256);
+        bind_set_string(L, "sha256", result.sha256);
     return 1;
 }
 
@@ -207,9 +189,9 @@ static int folder_write(lua_State *L)
         return bind_fail(L, &error);
 
     lua_createtable(L, 0, 3);
-    set_integer(L, "size_bytes", (lua_Integer)result.size);
-    set_string(L, "sha256", result.sha256);
-    set_boolean(L, "created", result.created);
+    bind_set_integer(L, "size_bytes", (lua_Integer)result.size);
+    bind_set_string(L, "sha256", result.sha256);
+    bind_set_boolean(L, "created", result.created);
     return 1;
 }
 
@@ -225,11 +207,11 @@ static int folder_stat(lua_State *L)
         return bind_fail(L, &error);
 
     lua_createtable(L, 0, 4);
-    set_string(L, "type", workspace_type_name(status.st_mode));
-    set_integer(L, "size_bytes", status.st_size);
-    set_integer(L, "mode", status.st_mode & 07777);
+    bind_set_string(L, "type", workspace_type_name(status.st_mode));
+    bind_set_integer(L, "size_bytes", status.st_size);
+    bind_set_integer(L, "mode", status.st_mode & 07777);
     if (target->data)
-        set_string(L, "target", target->data);
+        bind_set_string(L, "target", target->data);
     return 1;
 }
 
