@@ -215,7 +215,7 @@ function wire.object(endpoint, exchange)
   exchange:close()
   if not bytes then return nil, wire.failure(endpoint, failure) end
   local value = stream.decode(bytes)
-  if type(value) == "table" and not json.is_array(value) then return value end
+  if json.is_object(value) then return value end
   local html = page(bytes)
   local what = not bytes:find("%S") and "sent an empty answer" or html and ("sent %s, not JSON"):format(html)
     or "sent what is not JSON: " .. shown(bytes:sub(1, 100))

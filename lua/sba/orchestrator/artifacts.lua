@@ -35,7 +35,7 @@ local INNER <const> = { "artifact", "result", "data" }
 
 --- What a value says under one of the names, itself or further in.
 local function named(value, names, depth)
-  if type(value) ~= "table" or json.is_array(value) then return nil end
+  if not json.is_object(value) then return nil end
   for _, name in ipairs(names) do
     local found = value[name]
     if type(found) == "string" and found ~= "" then return found end

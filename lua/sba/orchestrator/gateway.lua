@@ -110,14 +110,10 @@ local function copy(value)
   return setmetatable(result, getmetatable(value))
 end
 
-local function is_object(value)
-  return type(value) == "table" and not json.is_array(value)
-end
-
 --- A schema without the properties that are filled in here, and which these are. Nothing else is touched.
 local function without_ids(schema, ids)
   local properties = schema.properties
-  local filled, left = {}, is_object(properties) and copy(properties) or {}
+  local filled, left = {}, json.is_object(properties) and copy(properties) or {}
   for name in pairs(ids) do
     if left[name] ~= nil then filled[name], left[name] = true, nil end
   end
@@ -212,7 +208,7 @@ end
 function methods:call(name, arguments, patience)
   local found, failure = find(self, name)
   if not found then return nil, failure end
-  if not is_object(arguments) then return nil, failures.new("invalid_arguments", "the arguments of a tool must be an object") end
+  if not json.is_object(arguments) then return nil, failures.new("invalid_arguments", "the arguments of a tool must be an object") end
   arguments = copy(arguments)
   for id in pairs(found.filled) do arguments[id] = self.ids[id] end
   local answer, problem = self.remote:call(found.tool, arguments, patience)

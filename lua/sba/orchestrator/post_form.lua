@@ -66,7 +66,7 @@ function gateway:probe()
   local body = transport.body(exchange, 1 << 16)
   exchange:close()
   local value = body and json.decode(body)
-  return understood[status] == true and type(value) == "table" and not json.is_array(value)
+  return understood[status] == true and json.is_object(value)
 end
 
 local codes = { [400] = "tool_refused", [404] = "tool_refused", [422] = "tool_refused" }

@@ -18,7 +18,7 @@ local MOST <const> = 100
 ---@field text string
 
 local function of_names(value, names)
-  if type(value) ~= "table" or json.is_array(value) then return nil end
+  if not json.is_object(value) then return nil end
   for _, name in ipairs(names) do
     if type(value[name]) == "string" and value[name] ~= "" then return value[name] end
   end

@@ -27,6 +27,13 @@ function json.is_array(value)
   return type(value) == "table" and getmetatable(value) == native.array_metatable
 end
 
+---Whether a decoded value is an object.
+---@param value any
+---@return boolean
+function json.is_object(value)
+  return type(value) == "table" and getmetatable(value) ~= native.array_metatable
+end
+
 -- What stands at a place, for people.
 local function found(bytes, offset)
   local at = offset + 1

@@ -110,11 +110,6 @@ function transport.body(exchange, limit)
   return table.concat(parts)
 end
 
---- Whether a decoded text is an object.
-local function is_object(value)
-  return type(value) == "table" and not json.is_array(value)
-end
-
 ---@param error any of a message
 ---@return { code: integer?, message: string, data: any }
 local function rpc_error(error)
@@ -133,11 +128,11 @@ function transport.refusal(peer, exchange, status)
   exchange:close()
   local value = json.decode(body)
   local shown = place.shown(peer.url)
-  if is_object(value) and is_object(value.error) then return failures.of_rpc(shown, rpc_error(value.error), status) end
-  local words = is_object(value) and (value.error or value.message or value.detail)
+  if json.is_object(value) and json.is_object(value.error) then return failures.of_rpc(shown, rpc_error(value.error), status) end
+  local words = json.is_object(value) and (value.error or value.message or value.detail)
   local failure = failures.of_status(shown, status, type(words) == "string" and words or page(body) or body)
   if proxy then failure.message = ("%s; %s may have answered in its place"):format(failure.message, proxy) end
-  failure.plain = is_object(value) and type(value.error) == "string"
+  failure.plain = json.is_object(value) and type(value.error) == "string"
   return failure
 end
 
@@ -148,7 +143,7 @@ end
 --- The messages of a text: one, or in revision 2025-03-26 a list.
 local function decoded(peer, bytes)
   local value = json.decode(bytes)
-  if is_object(value) then return { value } end
+  if json.is_object(value) then return { value } end
   if json.is_array(value) then return value end
   local what = not bytes:find "%S" and "an empty answer" or page(bytes)
     or "what is not JSON: " .. bytes:sub(1, 100)
@@ -218,14 +213,14 @@ transport.is_stream = is_stream
 ---@param id integer
 ---@return "request"|"notification"|"answer"|"other"
 function transport.kind(message, id)
-  if not is_object(message) then return "other" end
+  if not json.is_object(message) then return "other" end
   if type(message.method) == "string" then
     local asks = message.id ~= nil and message.id ~= json.null
     return asks and "request" or "notification"
   end
   local nobody = message.id == nil or message.id == json.null
-  if is_object(message.error) and (message.id == id or nobody) then return "answer" end
-  return message.id == id and is_object(message.result) and "answer" or "other"
+  if json.is_object(message.error) and (message.id == id or nobody) then return "answer" end
+  return message.id == id and json.is_object(message.result) and "answer" or "other"
 end
 
 ---The result of an answer, or the error it holds.
@@ -234,7 +229,7 @@ end
 ---@param status integer of HTTP
 ---@return table?, mcp.failure?
 function transport.outcome(peer, message, status)
-  if is_object(message.error) then return nil, failures.of_rpc(place.shown(peer.url), rpc_error(message.error), status) end
+  if json.is_object(message.error) then return nil, failures.of_rpc(place.shown(peer.url), rpc_error(message.error), status) end
   return message.result
 end
 
