@@ -38,6 +38,17 @@ void gives(const char *diff, const char *bytes, const char *wanted)
     free(made);
 }
 
+void adds(struct buffer *diff, struct buffer *bytes, uint32_t lines)
+{
+    char *made = apply(diff->data, diff->size, bytes->data, bytes->size);
+    if (!made)
+        fail_msg("%s", message);
+    assert_int_equal(report.added, lines);
+    free(made);
+    buffer_free(diff);
+    buffer_free(bytes);
+}
+
 void refuses(const char *diff, const char *bytes, const char *words)
 {
     char *made = apply(diff, strlen(diff), bytes, strlen(bytes));

@@ -27,6 +27,9 @@ char *apply(const char *diff, size_t diff_size, const char *bytes, size_t size);
 // Fails the test unless diff makes wanted of bytes.
 void gives(const char *diff, const char *bytes, const char *wanted);
 
+// Fails the test unless diff can be applied to bytes and adds so many lines. Frees both.
+void adds(struct buffer *diff, struct buffer *bytes, uint32_t lines);
+
 // Fails the test unless diff is refused with words in the one line of its message.
 void refuses(const char *diff, const char *bytes, const char *words);
 

@@ -34,6 +34,10 @@ class Terminal:
         """Keys by tmux's names: Enter, Left, C-c, ..."""
         self.tmux("send-keys", *keys)
 
+    def enter(self, line):
+        self.type(line)
+        self.press("Enter")
+
     def resize(self, columns, rows):
         self.tmux("resize-window", "-x", str(columns), "-y", str(rows))
 

@@ -63,8 +63,7 @@ class EditingTest(PromptCase):
         terminal.press("Enter")
         terminal.wait_for_end("> 22", "22", ">")
         terminal.press("C-r")
-        terminal.type("11")
-        terminal.press("Enter")
+        terminal.enter("11")
         terminal.wait_for_end("11", ">")
 
     def test_a_chunk_of_several_lines_is_one_entry_of_the_history(self):
@@ -82,11 +81,9 @@ class EditingTest(PromptCase):
     def test_unfinished_expressions_and_strings_go_on(self):
         terminal = self.start()
         for lines, shown in ((("{ 1,", "2 }"), "{ 1, 2 }"), (("[[a", "b]]"), '"a\\nb"'), (("1 +", "2"), "3")):
-            terminal.type(lines[0])
-            terminal.press("Enter")
+            terminal.enter(lines[0])
             terminal.wait_for_end("> " + lines[0], ">>")
-            terminal.type(lines[1])
-            terminal.press("Enter")
+            terminal.enter(lines[1])
             terminal.wait_for_end(">> " + lines[1], shown, ">")
 
     def test_lines_that_come_all_at_once(self):
@@ -99,8 +96,7 @@ class EditingTest(PromptCase):
         terminal.type("s = '日本語é✓'")
         terminal.press("Left", "BSpace", "BSpace", "Left")
         terminal.wait_for_end("> s = '日本語'")
-        terminal.type("x")
-        terminal.press("Enter")
+        terminal.enter("x")
         terminal.wait_for_end("> s = '日本x語'", ">")
         self.run_line(terminal, "s, #s", '"日本x語", 10')
 
@@ -144,8 +140,7 @@ class EditingTest(PromptCase):
         terminal.wait_for_end("> 20 +")
         terminal.press("C-z")  # the next command of the shell continues it
         terminal.wait(lambda screen: screen.count("> 20 +") == 2, "the line again")
-        terminal.type(" 3")
-        terminal.press("Enter")
+        terminal.enter(" 3")
         terminal.wait_for_end("> 20 + 3", "23", ">")
 
 
@@ -173,7 +168,7 @@ class CompletionTest(PromptCase):
     def test_several_are_shown(self):
         terminal = self.start()
         self.run_line(terminal, "folder = native.workspace.open '.'")
-        self.complete(terminal, "folder:re", "folder:re", "> folder:re", "read      relative")
+        self.complete(terminal, "folder:re", "folder:re", "> folder:re", "read      recover   relative")
 
     def test_nothing_is_run(self):
         terminal = self.start()
@@ -195,26 +190,22 @@ class SessionTest(PromptCase):
                      "coroutine.wrap(function() while true do end end)()", "repeat until select(2, native.interrupt.sleep(3600)) and false",
                      "native.process.run{argv={'sleep','3600'},env={'PATH=/bin'},directory=native.workspace.open('.'):directory('.'),"
                      "output_limit=9,on_output_limit='kill'} while true do end"):
-            terminal.type(f"io.write('on\\n') {code}")
-            terminal.press("Enter")
+            terminal.enter(f"io.write('on\\n') {code}")
             terminal.wait(lambda screen: "\non" in screen, "that it runs")
             terminal.press("C-c")
             terminal.wait(lambda screen: "interrupted" in screen and screen.endswith("\n>"), "that it was stopped")
-            terminal.type("x = io.write('\\27[H\\27[2J')")  # an empty screen for the next
-            terminal.press("Enter")
+            terminal.enter("x = io.write('\\27[H\\27[2J')")  # an empty screen for the next
             terminal.wait(lambda screen: screen == ">", "an empty screen")
         self.run_line(terminal, "1 + 1", "2")
 
     def test_control_c_again_and_again(self):
         terminal = self.start()
-        terminal.type("io.write('on\\n') while true do pcall(string.rep, 'x', 1000) end")
-        terminal.press("Enter")
+        terminal.enter("io.write('on\\n') while true do pcall(string.rep, 'x', 1000) end")
         terminal.wait(lambda screen: "\non" in screen, "that it runs")
         for _ in range(20):
             terminal.press("C-c", "C-c", "C-c", "C-c", "C-c")
         terminal.wait(lambda screen: screen.endswith("\n>"), "the prompt")
-        terminal.type("6 * 7")
-        terminal.press("Enter")
+        terminal.enter("6 * 7")
         terminal.wait(lambda screen: screen.endswith("\n42\n>"), "42")
 
     def test_control_c_drops_a_line_and_a_half_typed_chunk(self):
@@ -224,8 +215,7 @@ class SessionTest(PromptCase):
         terminal.wait_for_end("> acd")
         terminal.press("C-c")  # which leaves what was typed to be read
         terminal.wait_for_end("> acd^C", ">")
-        terminal.type("for i = 1, 2 do")
-        terminal.press("Enter")
+        terminal.enter("for i = 1, 2 do")
         terminal.wait_for_end(">>")
         terminal.press("C-c")
         terminal.wait_for_end(">> ^C", ">")
@@ -238,8 +228,7 @@ class SessionTest(PromptCase):
 
     def test_exit_status_is_that_of_os_exit(self):
         terminal = self.start()
-        terminal.type("os.exit(7)")
-        terminal.press("Enter")
+        terminal.enter("os.exit(7)")
         terminal.wait_for_end("status 7")
 
     def test_sigterm_ends_it_and_leaves_the_terminal_in_order(self):
@@ -255,8 +244,7 @@ class SessionTest(PromptCase):
 
     def test_errors_are_told_and_do_not_end_it(self):
         terminal = self.start()
-        terminal.type("local function f() error('oh no') end f()")
-        terminal.press("Enter")
+        terminal.enter("local function f() error('oh no') end f()")
         screen = terminal.wait(lambda screen: screen.endswith("in main chunk\n>"), "a traceback")
         self.assertIn("\nstdin:1: oh no\nstack traceback:\n", screen)
         self.assertNotIn("sba/repl", screen)
@@ -285,11 +273,9 @@ class SessionTest(PromptCase):
 
     def test_help(self):
         terminal = self.start(rows=60)
-        terminal.type("help()")
-        terminal.press("Enter")
+        terminal.enter("help()")
         terminal.wait_for("native.workspace  files of a folder that nothing leads out of\n>")
-        terminal.type("help(native.process.run)")
-        terminal.press("Enter")
+        terminal.enter("help(native.process.run)")
         terminal.wait_for("native.process.run(options)\nRuns one command")
         self.run_line(terminal, 'help "native.proces"', 'nothing is known of "native.proces"; did you mean native.process?')
 
@@ -313,8 +299,7 @@ class HistoryTest(PromptCase):
         first = self.start(env={"SBA_LUA_HISTORY": str(path)})
         self.run_line(first, "1 + 1", "2")
         for line in ("for i = 1, 0 do", "s = '\\\\n'", "end"):
-            first.type(line)
-            first.press("Enter")
+            first.enter(line)
         first.wait_for_end(">> end", ">")
         first.press("C-d")
         first.wait_for("status 0")
@@ -348,8 +333,7 @@ class TerminalTest(PromptCase):
         for term in ("dumb", "", "emacs", None):
             terminal = self.start(term=term)
             self.run_line(terminal, "40 + 2", "42")
-            terminal.type("for i = 1, 1 do")
-            terminal.press("Enter")
+            terminal.enter("for i = 1, 1 do")
             terminal.wait_for_end(">>")
             terminal.press("C-c")
             terminal.wait(lambda screen: screen.endswith("\n>") or screen.endswith("^C>"), "the prompt")
@@ -361,8 +345,7 @@ class TerminalTest(PromptCase):
             terminal = self.start(term=term)
             terminal.type("4 + 2")
             terminal.press("Left", "Left", "Left", "Left")
-            terminal.type("0")
-            terminal.press("Enter")
+            terminal.enter("0")
             terminal.wait_for_end("> 40 + 2", "42", ">")
 
     @unittest.skipIf(sba.IS_DEV, "the dev build reads the machine's terminfo")
