@@ -2,6 +2,7 @@
 """The command line from outside: modes, usage errors, environment, and scripts."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -38,6 +39,13 @@ class CommandLineTest(SandboxCase):
             self.assertEqual(done.stderr.count(b"\n"), 1)
             self.assertTrue(done.stderr.startswith(b"cynode-sba: "))
             self.assertFalse(self.result_path.exists())
+
+    @unittest.skipIf(sba.IS_DEV, "AddressSanitizer wants its memory")
+    @unittest.skipUnless(shutil.which("strace"), "wants strace")
+    def test_no_memory_to_start_with(self):
+        strace = ["strace", "-qq", "-o", "/dev/null", "-e", "trace=mmap", "-e", "inject=mmap:error=ENOMEM"]
+        done = subprocess.run([*strace, sba.BINARY, "--version"], capture_output=True, timeout=60)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (3, b"", b"cynode-sba: cannot start: out of memory\n"))
 
     def test_root_may_ask(self):
         if not sba.UID:
@@ -76,6 +84,10 @@ class CommandLineTest(SandboxCase):
         self.assertEqual(self.run_sba("--validate", "--job", str(path)).returncode, 0)
         self.assertEqual(self.run_sba("--validate", env={"SBA_JOB_PATH": str(path)}).returncode, 0)
         self.assertEqual(self.run_sba("--validate", "none.json").returncode, 2)
+        os.truncate(path, (64 << 20) + 1)
+        done = self.run_sba("--validate", str(path))
+        self.assertEqual((done.returncode, done.stdout), (2, b""), "it was read whole")
+        self.assertIn(b"is larger than 67108864 bytes", done.stderr)
 
     def test_job_on_stdin_result_on_stdout(self):
         job = json.dumps(self.job(self.step("write_file", path="a", content="x"))).encode()
@@ -170,15 +182,22 @@ class LuaTest(SandboxCase):
 
     def test_modules_are_the_programs_own_alone(self):
         self.put("mine.lua", "print 'from the folder'")
-        self.put("cjson.lua", "print 'from the folder'")
-        self.put("sba/job/init.lua", "print 'from the folder'")
+        self.put("cjson.lua", "print 'not from the program'")
+        for module in ("job/init", "job/printed"):
+            self.put(f"sba/{module}.lua", "print 'not from the program'")
         variables = {name: "./?.lua;./?/init.lua" for name in ("LUA_PATH", "LUA_PATH_5_4", "LUA_CPATH")}
-        code = "require 'cjson' require 'sba.job' print(pcall(require, 'mine'))"
+        code = """
+          require 'cjson' require 'sba.job' print(pcall(require, 'mine'))
+          package.path = './?.lua;./?/init.lua'
+          require 'sba.job.printed' require 'mine' -- a script may name a folder; what is bundled still comes first"""
         done = subprocess.run([sba.BINARY, "--lua", "-e", code], cwd=self.workspace, stdout=subprocess.PIPE, timeout=60,
                               env={**variables, "LUA_INIT": "print 'from the environment'"})
         self.assertEqual(done.returncode, 0)
         self.assertIn(b"no bundled module 'mine'", done.stdout)
-        self.assertNotIn(b"from the", done.stdout)
+        self.assertNotIn(b"no file './", done.stdout, "a folder was looked into that nobody had named")
+        self.assertTrue(done.stdout.endswith(b"\nfrom the folder\n"), done.stdout)
+        self.assertNotIn(b"not from the program", done.stdout)
+        self.assertNotIn(b"from the environment", done.stdout)
 
     def test_everything_is_at_hand(self):
         self.put("a.txt", "alpha")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every way out of the workspace, tried with every step that takes a path, with openat2 and without it."""
 import os
+import shutil
 import stat
 
 import sba
@@ -129,6 +130,15 @@ class Escapes(sba.SandboxCase):
             self.assertEqual(outcome.exit, 0, outcome.result)
             self.assertEqual(outcome.result["steps"][1]["result"]["children"][0]["name"], "file")
             self.assertTrue((self.workspace / "link").is_symlink())
+
+    @unittest.skipUnless(shutil.which("strace"), "wants strace")
+    def test_where_openat2_is_never_sure(self):
+        """It gives EAGAIN while something is renamed elsewhere: then our own walk finds the way, as strictly."""
+        self.link("out", "../outside")
+        unsure = ["strace", "-qq", "-o", "/dev/null", "-e", "trace=openat2", "-e", "inject=openat2:error=EAGAIN:when=2+"]
+        job = self.job(self.step("read_file", path="in/side/file"), self.step("read_file", path="out/file"))
+        steps = self.run_job(job, wrapper=unsure, env={"ASAN_OPTIONS": "detect_leaks=0"}).result["steps"]
+        self.assertEqual((steps[0].get("error"), steps[1]["error_code"]), (None, "path_escape"))
 
     def test_the_workspace_by_its_link(self):
         link = self.root / "job" / "link"

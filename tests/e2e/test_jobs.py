@@ -134,7 +134,9 @@ class RefusalTest(SandboxCase):
         path.write_bytes(b" ")
         sba.os.truncate(path, (64 << 20) + 1)
         path.chmod(0o644)
-        self.check_refused(self.run_job(self.job(), "--job", str(path)))
+        outcome = self.run_job(self.job(), "--job", str(path))
+        self.check_refused(outcome)
+        self.assertTrue(outcome.result["failure_message"].startswith("cannot read the job: "), "it was read whole")
 
     @unittest.skipUnless(sba.UID, "wants root")
     def test_root_is_refused(self):

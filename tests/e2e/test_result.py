@@ -4,6 +4,7 @@ import datetime
 import hashlib
 import json
 import os
+import re
 import shutil
 import socket
 import unittest
@@ -109,6 +110,29 @@ class ArtifactTest(SandboxCase):
         outcome = self.run_job(job, env={"CYNODE_ARTIFACTS_DIR": "/proc/none"})
         self.assertEqual((outcome.exit, outcome.result["steps"][0]["output"]), (0, "none\n"))
         self.assertIn("artifacts.failed", [line["event"] for line in outcome.log])
+
+
+@unittest.skipUnless(shutil.which("strace"), "wants strace")
+class DurableTest(SandboxCase):
+    """What a power loss would tell: the order of the system calls. Only the first and the last rename are the result's."""
+
+    def calls_of(self, *more):
+        """(name, descriptor) of each call that writes, in order."""
+        trace = self.root / "trace"
+        trace.touch()
+        self.give(trace)
+        wrapper = ["strace", "-o", str(trace), "-e", "trace=writev,ftruncate,fsync,fdatasync,renameat,renameat2"]
+        job = self.job(self.step("run_command", shell="true"))
+        outcome = self.run_job(job, *more, wrapper=wrapper, env={"ASAN_OPTIONS": "detect_leaks=0"})
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        return re.findall(r"^(\w+)\((\d+)", trace.read_text(), re.MULTILINE)
+
+    def test_it_is_on_disk_before_it_has_its_name_and_its_name_before_the_job_goes_on(self):
+        calls = self.calls_of()
+        renames = [i for i, (name, _) in enumerate(calls) if name.startswith("rename")]
+        for at in (renames[0], renames[-1]):
+            written, synced, (_, folder), folder_synced = calls[at - 2:at + 2]
+            self.assertEqual((written[0], synced, folder_synced), ("writev", ("fsync", written[1]), ("fsync", folder)))
 
 
 class PlaceTest(SandboxCase):
