@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders renamed while paths are resolved. Two naive resolvers run through the same tests first: they must leak, or
+// Folders renamed while paths are resolved. Naive resolvers run through the same tests first: they must leak, or
 // the tests could not tell.
 #include "core/cleanup.h"
 #include "core/workspace.h"
@@ -55,6 +55,15 @@ static int parent_opened(const struct workspace *workspace, const char *path)
     return openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 }
 
+// The last name is looked at, and then followed.
+static int looked_then_followed(const struct workspace *workspace, const char *path)
+{
+    struct stat status;
+    if (fstatat(workspace->fd, path, &status, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(status.st_mode))
+        return -1;
+    return openat(workspace->fd, path, O_RDONLY | O_CLOEXEC);
+}
+
 static int ours(const struct workspace *workspace, const char *path)
 {
     return workspace_resolve(workspace, path, O_RDONLY | O_NONBLOCK);
@@ -83,6 +92,8 @@ struct scene {
 static const struct scene link_scene = {"work/dir", "work/link", "dir/sub/file"};
 // A folder of the workspace is exchanged with one outside, so that its parent is outside now and then.
 static const struct scene move_scene = {"work/a/b", "outside/b", "a/b/../file"};
+// A file is exchanged with a link to one outside.
+static const struct scene file_scene = {"work/one", "work/other", "one"};
 
 static char root[] = "/tmp/sba-race-XXXXXX";
 
@@ -105,6 +116,8 @@ static int make_scenes(void **state)
     put("work/a/file", "inside");
     put("outside/sub/file", "SECRET");
     put("outside/file", "SECRET");
+    put("work/one", "inside");
+    assert_int_equal(symlink("../outside/file", "work/other"), 0);
     return symlink("../outside", "work/link");
 }
 
@@ -169,6 +182,7 @@ static void naive_resolvers_leak(void **state)
     (void)state;
     assert_int_equal(outcome_of(checked_then_opened, &link_scene, NAIVE_ROUNDS_MAX, 0), LEAKED);
     assert_int_equal(outcome_of(parent_opened, &move_scene, NAIVE_ROUNDS_MAX, 0), LEAKED);
+    assert_int_equal(outcome_of(looked_then_followed, &file_scene, NAIVE_ROUNDS_MAX, 0), LEAKED);
 }
 
 static void openat2_does_not_leak(void **state)
@@ -176,6 +190,7 @@ static void openat2_does_not_leak(void **state)
     (void)state;
     assert_int_equal(outcome_of(ours, &link_scene, ROUNDS, 0), NO_LEAK);
     assert_int_equal(outcome_of(ours, &move_scene, ROUNDS, 0), NO_LEAK);
+    assert_int_equal(outcome_of(ours, &file_scene, ROUNDS, 0), NO_LEAK);
 }
 
 static void the_walk_does_not_leak(void **state)
@@ -183,8 +198,10 @@ static void the_walk_does_not_leak(void **state)
     (void)state;
     assert_int_equal(outcome_of(ours, &link_scene, ROUNDS, ENOSYS), NO_LEAK);
     assert_int_equal(outcome_of(ours, &move_scene, ROUNDS, ENOSYS), NO_LEAK);
+    assert_int_equal(outcome_of(ours, &file_scene, ROUNDS, ENOSYS), NO_LEAK);
     assert_int_equal(outcome_of(ours, &link_scene, ROUNDS, EPERM), NO_LEAK);
     assert_int_equal(outcome_of(ours, &move_scene, ROUNDS, EPERM), NO_LEAK);
+    assert_int_equal(outcome_of(ours, &file_scene, ROUNDS, EPERM), NO_LEAK);
 }
 
 int main(void)

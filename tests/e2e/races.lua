@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- cynode-sba --lua races.lua WORKSPACE ROUNDS: works on files of a workspace while "dir" is exchanged with something that
+-- cynode-sba --lua races.lua WORKSPACE ROUNDS [KIND...]: works on files of a workspace while "dir" is exchanged with something that
 -- leads outside. Prints how often each kind of work succeeded and was refused; whatever it saw of the outside, it says so
--- and ends with status 9.
+-- and ends with status 9. Only work of these kinds is done, or all.
 local search = require "native.search"
 local workspace = require "native.workspace"
 
@@ -86,10 +86,16 @@ local paths = { "dir/file", "dir/sub/file", "dir/sub/../file", "dir/sub/../../di
 local passing = { path_escape = true, not_found = true, not_a_directory = true, io_error = true, not_a_file = true,
   already_exists = true, too_many_links = true }
 
+if arg[3] then
+  local chosen = {}
+  for _, kind in ipairs { table.unpack(arg, 3) } do chosen[kind] = work[kind] end
+  work = chosen
+end
+
 -- Whether these were seen to succeed and to be refused: else the two have not met yet.
 local function met()
   for _, kind in ipairs { "read", "write", "stat", "tree", "transaction" } do
-    if not done[kind] or not refused[kind] then return false end
+    if work[kind] and not (done[kind] and refused[kind]) then return false end
   end
   return true
 end

@@ -3,6 +3,7 @@
 import os
 import shutil
 import stat
+import unittest
 
 import sba
 
@@ -126,9 +127,11 @@ class Escapes(sba.SandboxCase):
             self.assertEqual([step["result"]["content"] for step in outcome.result["steps"]], ["inside\n"] * len(paths))
             outcome = self.run_job(self.job(self.step("write_file", path="link", content="through\n"),
                                             self.step("list_tree", path="folder"),
+                                            self.step("search_files", path="link", pattern="^through$"),
                                             self.step("write_file", path="in/side/file", content="inside\n")), wrapper=wrapper)
             self.assertEqual(outcome.exit, 0, outcome.result)
             self.assertEqual(outcome.result["steps"][1]["result"]["children"][0]["name"], "file")
+            self.assertEqual(outcome.result["steps"][2]["result"]["matches"][0]["line"], 1)
             self.assertTrue((self.workspace / "link").is_symlink())
 
     @unittest.skipUnless(shutil.which("strace"), "wants strace")

@@ -3,13 +3,16 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import tempfile
+import unittest
 
 import sba
 
 PYTHON = "/usr/bin/python3"  # Debian's: any user may run it
 HERE = pathlib.Path(__file__).parent
+TOOLS = os.environ["SBA_TOOLS"]
 TOKEN = "a-token-that-must-not-be-seen"
 # What an unhardened process of the same user would be: it lets anyone trace it, as the kernel may be set to ask for that.
 SLEEPER = "import ctypes, time; ctypes.CDLL(None).prctl(0x59616d61, ctypes.c_ulong(-1), 0, 0, 0); print(flush=True); time.sleep(600)"
@@ -55,6 +58,28 @@ class Children(sba.SandboxCase):
         with tempfile.TemporaryFile() as file:
             found, _ = self.probe(pass_fds=[file.fileno()])
         self.assertEqual(found["descriptors"], [0, 1, 2])
+
+    @unittest.skipUnless(sba.UID and shutil.which("strace"), "wants root and strace")
+    def test_every_descriptor_is_opened_so_that_it_ends_with_exec(self):
+        """Root's strace, for nobody else could see the flags."""
+        self.put("a", "1\n")
+        os.symlink("a", self.workspace / "link")
+        diff = "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n"
+        job = self.job(self.step("apply_unified_diff", diff=diff), self.step("write_file", path="d/b", content="x"),
+                       self.step("read_file", path="link"), self.step("list_tree"), self.step("search_files", pattern="x"),
+                       self.step("run_command", shell="cat; touch $CYNODE_ARTIFACTS_DIR/x", stdin="x"))
+        for wrapper in ([], [f"{TOOLS}/without_openat2", "ENOSYS"]):
+            opens = "open,openat,openat2,pipe,pipe2,eventfd2,socket,memfd_create,dup,epoll_create1"
+            trace = ["strace", "-o", str(self.root / "trace"), "-e", f"trace=prctl,{opens}", *wrapper]
+            done = self.run_job(job, "--user", str(sba.UID), wrapper=trace, user=None, group=None, extra_groups=None,
+                                env={"ASAN_OPTIONS": "detect_leaks=0"})
+            self.assertEqual(done.exit, 0, done.result)
+            ours = (self.root / "trace").read_text().split("PR_SET_DUMPABLE", 1)[1].splitlines()[1:]
+            # The dev build reads its own Lua from disk, with fopen.
+            opened = [line for line in ours if " = -1 " not in line and "(" in line and "prctl(" not in line and '.lua"' not in line]
+            self.assertGreater(len(opened), 20)
+            self.assertEqual([line for line in opened if "CLOEXEC" not in line], [])
+            self.put("a", "1\n")
 
     def test_get_the_environment_without_secrets(self):
         found, done = self.probe(env={"SBA_MCP_TOKEN": TOKEN, "SBA_MCP_TOKEN_FILE": "/" + TOKEN, "KEPT": "kept", "HTTP_PROXY": "http://proxy"})

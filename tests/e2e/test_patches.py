@@ -7,6 +7,7 @@ import unittest
 
 import sba
 
+TOOLS = os.environ["SBA_TOOLS"]
 NEW = "diff --git a/{0} b/{0}\nnew file mode 100644\n--- /dev/null\n+++ b/{0}\n@@ -0,0 +1 @@\n+{1}\n"
 CHANGE = "--- a/{0}\n+++ b/{0}\n@@ -1 +1 @@\n-{1}\n+{2}\n"
 LINK = "diff --git a/{0} b/{0}\nnew file mode 120000\n--- /dev/null\n+++ b/{0}\n@@ -0,0 +1 @@\n+{1}\n\\ No newline at end of file\n"
@@ -54,6 +55,10 @@ class Patches(sba.SandboxCase):
             self.refused(LINK.format("l", target) + NEW.format("l/x", "1"), "path_escape", escape)
             self.refused(LINK.format("l", target), "path_escape", escape)
         self.refused(LINK.format("l", "d") + NEW.format("l/x", "1"), "path_escape", escape)
+        self.put("x", "1\n")
+        (self.workspace / "in").symlink_to(".")
+        for wrapper in ([], [f"{TOOLS}/without_openat2", "ENOSYS"]):
+            self.refused(CHANGE.format("in/x", "1", "2"), "path_escape", escape, wrapper=wrapper)
         self.refused(MOVE.format("out", "moved"), "path_escape", escape)
         self.refused(MOVE.format("out", "moved") + NEW.format("moved/x", "1"), "path_escape", escape)
         self.assertEqual(list(outside.iterdir()), [])

@@ -48,11 +48,12 @@ class FormTest(SandboxCase):
         self.assertIs(result["inference_used"], False)
 
     def test_plain_output_is_cut_to_16_kib(self):
-        outcome = self.run_job(self.job(self.step("run_command", shell="yes 0123456789 | head -c 100000")))
-        output = outcome.result["steps"][0]["output"]
-        self.assertLessEqual(len(output.encode()), 16 << 10)
-        self.assertIn("left out", output)
-        self.assertEqual(len(outcome.result["steps"][0]["result"]["stdout"]), 100000)
+        outcome = self.run_job(self.job(self.step("run_command", shell="yes 0123456789 | head -c 100000 | tee numbers"),
+                                        self.step("read_file", path="numbers")))
+        for step, content in zip(outcome.result["steps"], ("stdout", "content")):
+            self.assertLessEqual(len(step["output"].encode()), 16 << 10)
+            self.assertIn("left out", step["output"])
+            self.assertEqual(len(step["result"][content]), 100000)
 
     def test_it_is_json_whatever_a_command_prints(self):
         for script in ("head -c 50000 /dev/urandom", "printf '\\0\\377\\033[31m\\\\\"\\342\\202'", "printf '%s' '\u2028\ud7ff'"):
@@ -72,6 +73,14 @@ class FormTest(SandboxCase):
                          ["pending"] * 3 + ["done", "dropped", "dropped"])
         self.assertEqual([item["id"] for item in todo["items"]], [str(i) for i in range(1, 7)])
         self.assertEqual(json.loads((self.job_folder / "todo.json").read_text())["items"], todo["items"])
+
+    def test_a_long_step_does_not_keep_those_before_it_out(self):
+        """A checkpoint that was not worth its while when a step ended is written when it has become old."""
+        seen = f"""grep -qF '"output":"second' {self.result_path}"""
+        job = self.job(self.step("run_command", shell="head -c 100000 /dev/zero | tr '\\0' x"),
+                       self.step("run_command", shell="echo second"),
+                       self.step("run_command", shell=f"until {seen}; do sleep 0.05; done", timeout_seconds=30))
+        self.assertEqual(self.run_job(job).exit, 0)
 
     def test_nothing_but_its_files_is_left_in_the_job_folder(self):
         self.run_job(self.job(self.step("run_command", shell="true")))
@@ -133,6 +142,14 @@ class DurableTest(SandboxCase):
         for at in (renames[0], renames[-1]):
             written, synced, (_, folder), folder_synced = calls[at - 2:at + 2]
             self.assertEqual((written[0], synced, folder_synced), ("writev", ("fsync", written[1]), ("fsync", folder)))
+
+    def test_in_place_it_is_on_disk_too(self):
+        self.calls_of()  # leaves the files
+        self.job_folder.chmod(0o555)
+        self.addCleanup(self.job_folder.chmod, 0o755)
+        calls = self.calls_of()
+        self.assertEqual([name for name, _ in calls[-3:]], ["writev", "ftruncate", "fsync"])
+        self.assertEqual(len({descriptor for _, descriptor in calls[-3:]}), 1)
 
 
 class PlaceTest(SandboxCase):
@@ -266,7 +283,7 @@ class PlaceTest(SandboxCase):
             self.give(folder)
         job = self.job(self.step("run_command", shell="echo checkpointed"),
                        self.step("run_command", shell="head -c 300000 /dev/zero | tr '\\0' x"))
-        wrapper = ["sh", "-c", f'"$@"; status=$?; cp {tiny}/* {kept} 2>/dev/null; exit $status', "sh"]
+        wrapper = ["sh", "-c", f'"$@"; status=$?; cp -r {tiny}/. {kept}; exit $status', "sh"]
         mount = ["unshare", "--mount", "--propagation=private", "sh", "-ec",
                  f'mount -t tmpfs -o size=64k,mode=777 none {tiny}\nexec "$@"', "sh", *wrapper]
         user = ["setpriv", f"--reuid={sba.UID}", f"--regid={sba.UID}", "--clear-groups", "--"]
@@ -276,6 +293,34 @@ class PlaceTest(SandboxCase):
         self.assertEqual((whole["status"], len(whole["steps"])), ("success", 2))
         left = json.loads((kept / "result.json").read_text())
         self.assertEqual((left["failure_code"], left["steps"][0]["output"]), ("interrupted", "checkpointed\n"))
+        self.assertEqual(sorted(os.listdir(kept)), ["artifacts", "journal.jsonl", "result.json", "todo.json"])
+
+    @unittest.skipUnless(sba.UID, "wants root")
+    def test_a_full_disk_below_a_bind_mounted_file_leaves_the_last_checkpoint(self):
+        tiny = self.root / "tiny"
+        tiny.mkdir()
+        self.result_path.touch()
+        job = self.job(self.step("run_command", shell="echo checkpointed"),
+                       self.step("run_command", shell="head -c 300000 /dev/zero | tr '\\0' x"))
+        wrapper = self.in_namespace(f"mount -t tmpfs -o size=64k none {tiny}; touch {tiny}/file; chown {sba.UID} {tiny}/file; "
+                                    f"mount --bind {tiny}/file {self.result_path}")
+        keep = ["sh", "-c", f'"$@"; status=$?; cp {self.result_path} {self.workspace}/kept; exit $status', "sh"]
+        outcome = self.run_job(job, wrapper=[*wrapper, *keep], **AS_ROOT)
+        self.assertEqual(outcome.exit, 3)
+        self.assertEqual(json.loads((self.workspace / "kept").read_text())["steps"][0]["output"], "checkpointed\n")
+
+    @unittest.skipUnless(sba.UID, "wants root")
+    def test_a_read_only_mount_with_a_bind_mounted_file(self):
+        """As a node does that lets a container write its result and nothing else of the job's folder."""
+        outside = self.root / "outside"
+        outside.touch()
+        self.give(outside)
+        self.result_path.touch()
+        job, result = self.job_folder, self.result_path
+        wrapper = self.in_namespace(f"mount --bind {job} {job}; mount --bind {outside} {result}; mount -o remount,bind,ro {job}")
+        outcome = self.run_job(self.ran(), wrapper=wrapper, **AS_ROOT)
+        self.assertEqual(outcome.exit, 0, outcome.stderr)
+        self.assertEqual(json.loads(outside.read_text())["status"], "success")
 
     def test_stdout(self):
         process = self.start(self.ran(), "--result", "-")

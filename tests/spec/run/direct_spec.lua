@@ -44,6 +44,18 @@ describe("a direct job", function()
     assert.are.equal(2, run.todo.done)
   end)
 
+  it("begins no step once the job must stop", function()
+    local interrupt = require "native.interrupt"
+    local reason = interrupt.reason
+    local run = prepare({ good = function() interrupt.reason = function() return { code = "timeout", message = "late" } end return {} end },
+      "good", "good")
+    local failure = direct.run(run)
+    interrupt.reason = reason
+    assert.are.equal("timeout", failure.code)
+    direct.skip_rest(run)
+    assert.are.same({ "success", "skipped" }, { entries(run)[1].status, entries(run)[2].status })
+  end)
+
   it("maps what a step says to the job's failure code", function()
     for code, wanted in pairs { step_failed = "step_failed", path_escape = "step_failed", timeout = "timeout", cancelled = "cancelled",
       constraint_violation = "constraint_violation", no_space = "step_failed" } do

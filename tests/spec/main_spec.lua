@@ -1,0 +1,64 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What goes wrong in the program itself ends in a result too.
+local accept = require "sba.run.accept"
+local direct = require "sba.run.direct"
+local file = require "native.file"
+local identity = require "native.identity"
+local json = require "sba.util.json"
+local main = require "sba.main"
+local process = require "native.process"
+
+local JOB <const> = [[{"protocol_version": "1.0", "job_id": "j", "task_id": "t", "steps": [{"type": "list_tree"}],
+  "constraints": {"max_runtime_seconds": 60, "max_output_bytes": 100000}}]]
+
+describe("the program", function()
+  local folder, uid, finish, globals, skip_rest
+
+  before_each(function()
+    folder = assert(io.popen("mktemp -d"):read("l"))
+    assert(file.replace(folder .. "/job.json", { JOB }))
+    uid, finish, globals, skip_rest = identity.uid, process.finish, getmetatable(_G), direct.skip_rest
+    identity.uid = function() return 1 end -- the tests may be root's
+  end)
+
+  after_each(function()
+    identity.uid, process.finish, direct.skip_rest, package.loaded["sba.run.accept"] = uid, finish, skip_rest, accept
+    setmetatable(_G, globals)
+    os.execute("rm -r " .. folder)
+  end)
+
+  -- Runs the job; gives the exit status and the result.
+  local function run()
+    local argv = { [0] = "cynode-sba", "--job", folder .. "/job.json", "--result", folder .. "/result.json", "--workspace", folder }
+    local environment = file.environment
+    file.environment = function() return {} end
+    local status = main(argv)
+    file.environment = environment
+    return status, assert(json.decode(file.read(folder .. "/result.json", 1 << 20)))
+  end
+
+  local function check_internal(status, result)
+    assert.are.same({ 1, "failure", "internal_error" }, { status, result.status, result.failure_code })
+    assert.matches("oh no", result.failure_message)
+  end
+
+  it("runs the job with strict globals", function()
+    local status, result = run()
+    assert.are.same({ 0, "success" }, { status, result.status })
+    assert.is_false((pcall(load "return no_such_global")))
+  end)
+
+  it("writes a result where a stage raises an error", function()
+    package.loaded["sba.run.accept"] = function() error "oh no" end
+    check_internal(run())
+  end)
+
+  it("does the rest of the end where a part of it raises one", function()
+    process.finish = function() error "oh no" end
+    local status, result = run()
+    check_internal(status, result)
+    assert.are.equal("success", result.steps[1].status)
+    direct.skip_rest = function() error "oh no" end
+    check_internal(run())
+  end)
+end)
