@@ -440,6 +440,12 @@ function text.is_utf8(bytes) end
 ---@return string
 function text.cut(utf8, size) end
 
+---The longest suffix of at most size bytes that does not split a character.
+---@param utf8 string
+---@param size integer
+---@return string
+function text.tail(utf8, size) end
+
 ---@param bytes string
 ---@return string lower-case hex
 function text.sha256(bytes) end

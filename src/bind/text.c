@@ -31,14 +31,29 @@ static int f_is_utf8(lua_State *L)
     return 1;
 }
 
+static size_t check_limit(lua_State *L, int index)
+{
+    lua_Integer limit = luaL_checkinteger(L, index);
+    luaL_argcheck(L, limit >= 0, index, "must not be negative");
+    return (size_t)limit;
+}
+
 // cut(utf8, size) -> the longest prefix of at most size bytes that does not split a character
 static int f_cut(lua_State *L)
 {
     size_t size;
     const char *utf8 = luaL_checklstring(L, 1, &size);
-    lua_Integer limit = luaL_checkinteger(L, 2);
-    luaL_argcheck(L, limit >= 0, 2, "must not be negative");
-    lua_pushlstring(L, utf8, text_cut(utf8, size, (size_t)limit));
+    lua_pushlstring(L, utf8, text_cut(utf8, size, check_limit(L, 2)));
+    return 1;
+}
+
+// tail(utf8, size) -> the longest suffix of at most size bytes that does not split a character
+static int f_tail(lua_State *L)
+{
+    size_t size;
+    const char *utf8 = luaL_checklstring(L, 1, &size);
+    size_t kept = text_tail(utf8, size, check_limit(L, 2));
+    lua_pushlstring(L, utf8 + size - kept, kept);
     return 1;
 }
 
@@ -93,6 +108,7 @@ static const luaL_Reg functions[] = {
     {"repair", f_repair},
     {"is_utf8", f_is_utf8},
     {"cut", f_cut},
+    {"tail", f_tail},
     {"sha256", f_sha256},
     {"base64_encode", f_base64_encode},
     {"base64_decode", f_base64_decode},

@@ -91,11 +91,25 @@ int text_repair(const char *bytes, size_t size, struct buffer *out)
     }
 }
 
+static bool goes_on(char byte)
+{
+    return ((unsigned char)byte & 0xC0) == 0x80;
+}
+
 size_t text_cut(const char *utf8, size_t size, size_t limit)
 {
     if (size <= limit)
         return size;
-    while (limit > 0 && ((unsigned char)utf8[limit] & 0xC0) == 0x80)
+    while (limit > 0 && goes_on(utf8[limit]))
+        limit--;
+    return limit;
+}
+
+size_t text_tail(const char *utf8, size_t size, size_t limit)
+{
+    if (size <= limit)
+        return size;
+    while (limit > 0 && goes_on(utf8[size - limit]))
         limit--;
     return limit;
 }

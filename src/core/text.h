@@ -26,6 +26,9 @@ int text_repair(const char *bytes, size_t size, struct buffer *out);
 // Size of the longest prefix of at most limit bytes that does not split a character.
 size_t text_cut(const char *utf8, size_t size, size_t limit);
 
+// Size of the longest suffix of at most limit bytes that does not split a character.
+size_t text_tail(const char *utf8, size_t size, size_t limit);
+
 // Writes RFC 4648 base64 with padding, (size + 2) / 3 * 4 bytes of it. Returns their number.
 size_t text_base64_write(const char *bytes, size_t size, char *out);
 

@@ -101,6 +101,15 @@ static void cuts_between_characters(void **state)
         assert_int_equal(text_cut(text, 10, limit), wanted[limit]);
 }
 
+static void a_tail_begins_with_a_whole_character(void **state)
+{
+    static const char text[] = "\xF0\x9F\x98\x80\xE2\x82\xAC\xC3\xA4z";
+    static const size_t wanted[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 10, 10};
+    (void)state;
+    for (size_t limit = 0; limit < sizeof wanted / sizeof *wanted; limit++)
+        assert_int_equal(text_tail(text, 10, limit), wanted[limit]);
+}
+
 static void base64_goes_both_ways(void **state)
 {
     static const char *const pairs[][2] = {{"", ""},
@@ -166,6 +175,7 @@ int main(void)
         cmocka_unit_test(base64_goes_both_ways),
         cmocka_unit_test(base64_is_strict),
         cmocka_unit_test(sha256_in_pieces),
+        cmocka_unit_test(a_tail_begins_with_a_whole_character),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

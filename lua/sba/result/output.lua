@@ -6,13 +6,6 @@ local text = require "native.text"
 local LIMIT <const> = 16 * 1024
 local HALF <const> = LIMIT // 2 - 64 -- leaves room for the line between
 
---- The end of UTF-8 text: at most size bytes, beginning with a whole character.
-local function tail(utf8_text, size)
-  local start = #utf8_text - size + 1
-  while start <= #utf8_text and utf8_text:byte(start) & 0xc0 == 0x80 do start = start + 1 end
-  return utf8_text:sub(start)
-end
-
 --- Shortens text to what a result carries.
 ---@param bytes string
 ---@return string utf8
@@ -23,6 +16,6 @@ return function(bytes)
     bytes = repaired
   end
   local head = text.cut(text.repair(bytes:sub(1, LIMIT)), HALF)
-  local rest = tail(text.repair(bytes:sub(-LIMIT)), HALF)
+  local rest = text.tail(text.repair(bytes:sub(-LIMIT)), HALF)
   return ("%s\n[... %d bytes left out ...]\n%s"):format(head, #bytes - #head - #rest, rest)
 end

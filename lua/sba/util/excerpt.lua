@@ -13,8 +13,6 @@ return function(bytes, limit)
   if #bytes <= limit then return bytes end
   if limit <= NOTE_ROOM then return text.cut(bytes, limit) end
   local room = limit - NOTE_ROOM
-  local head = text.cut(bytes, room // 2)
-  local at = #bytes - (room - room // 2) + 1
-  while at <= #bytes and bytes:byte(at) & 0xC0 == 0x80 do at = at + 1 end
-  return head .. NOTE:format(at - 1 - #head) .. bytes:sub(at)
+  local head, tail = text.cut(bytes, room // 2), text.tail(bytes, room - room // 2)
+  return head .. NOTE:format(#bytes - #head - #tail) .. tail
 end

@@ -37,21 +37,14 @@ local function keep(self, id, whole)
   return true
 end
 
---- Where the last character that begins within the first `at` bytes begins.
-local function tail_of(whole, size)
-  local from = #whole - size + 1
-  while from <= #whole and whole:byte(from) & 0xC0 == 0x80 do from = from + 1 end
-  return whole:sub(from)
-end
-
 ---What the model is shown of an answer; the whole is kept where that is not all of it.
 ---@param id string of the step
 ---@param whole string UTF-8, without secrets
 ---@return string
 function outputs:show(id, whole)
   if #whole <= self.limit then return whole end
-  local head = text.cut(whole, math.floor(self.limit * HEAD_SHARE))
-  local tail = tail_of(whole, self.limit - math.floor(self.limit * HEAD_SHARE))
+  local room = math.floor(self.limit * HEAD_SHARE)
+  local head, tail = text.cut(whole, room), text.tail(whole, self.limit - room)
   local left_out = #whole - #head - #tail
   local how = keep(self, id, whole)
     and ("read_output {\"step\": \"%s\", \"offset_bytes\": %d} gives them"):format(id, #head)
