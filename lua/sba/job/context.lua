@@ -93,7 +93,7 @@ local function preferences(folder, given)
   if not bytes then return nil end
   local value, failure = json.decode(bytes)
   if failure then refuse("the context file context/preferences.json is not JSON: %s", failure.message) end
-  if type(value) ~= "table" or json.is_array(value) then
+  if not json.is_object(value) then
     refuse("the context file context/preferences.json must hold an object")
   end
   return value

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Which way a job runs: the environment says it, else the job, else what the job holds.
 
-
 local mode = {}
 
 -- For mistakes only: where there are none it is not loaded.

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Globals are fixed: reading or setting one that does not exist is an error that names it. For the bundled modules; a script
--- that --lua runs gets them back loose.
+-- Globals are fixed: reading or setting one that does not exist is an error that names it. For jobs; what --lua runs
+-- has them as Lua has them.
 
 local strict = {}
 
@@ -15,11 +15,6 @@ end
 ---From here on an unknown global is an error.
 function strict.on()
   setmetatable(_G, { __index = refuse_read, __newindex = refuse_write })
-end
-
----Globals are as Lua has them again.
-function strict.off()
-  setmetatable(_G, nil)
 end
 
 return strict

@@ -103,15 +103,15 @@ end
 ---@param conversation { messages: table[], dropped?: integer } messages[1..keep] always stay
 ---@param keep integer
 ---@param budget integer tokens for all messages
----@return boolean fits, boolean changed
+---@return boolean fits
 function window.fit(conversation, keep, budget)
   local messages = conversation.messages
   local total = window.total(messages)
-  if total <= budget then return true, false end
+  if total <= budget then return true end
   local excess = total - math.floor(budget * LOW_WATER)
   excess = shorten_results(messages, excess, last_exchange(messages))
   if excess > 0 then drop_exchanges(conversation, excess, keep) end
-  return window.total(messages) <= budget, true
+  return window.total(messages) <= budget
 end
 
 return window
