@@ -145,10 +145,8 @@ static bool says_binary(struct patch_line line)
     return patch_starts(line, "Binary files ") && memcmp(line.text + line.size - size, end, size) == 0;
 }
 
-enum kind { KIND_PROSE, KIND_ED };
-
 // Looks at a line outside any file. -1 for what is meant to change files but is no unified diff.
-static int look_at_prose(const struct patch_reader *reader, enum kind *kind, struct error *error)
+static int look_at_prose(const struct patch_reader *reader, bool *ed_script, struct error *error)
 {
     struct patch_line line;
     struct patch_reader after = *reader;
@@ -166,15 +164,15 @@ static int look_at_prose(const struct patch_reader *reader, enum kind *kind, str
         return 0;
     patch_advance(&after);
     if (operation != 'n')
-        *kind = KIND_ED;
+        *ed_script = true;
     if (patch_header_line(&after, &line) && (patch_starts(line, "< ") || patch_starts(line, "> ")))
         return patch_invalid(reader, error, "a normal diff is not a unified diff; use diff -u");
     return 0;
 }
 
-static int nothing_found(enum kind kind, struct error *error)
+static int nothing_found(bool ed_script, struct error *error)
 {
-    if (kind == KIND_ED)
+    if (ed_script)
         return error_set(error, "invalid_patch", 0, "an ed script is not a unified diff; it is never run");
     return error_set(error, "invalid_patch", 0,
                      "no change found: a unified diff has lines '--- a/FILE', '+++ b/FILE' and '@@ -1,3 +1,4 @@'");
@@ -182,16 +180,16 @@ static int nothing_found(enum kind kind, struct error *error)
 
 // What stands around the files of a diff.
 struct surroundings {
-    enum kind kind;
-    bool fence; // one is open
-    bool mail;  // or a log: words belong to it
+    bool ed_script; // a command of one was there
+    bool fence;     // one is open
+    bool mail;      // or a log: words belong to it
 };
 
 static int pass_prose(struct patch_reader *reader, struct patch *patch, struct surroundings *around,
                       struct error *error)
 {
     struct patch_line line;
-    if (look_at_prose(reader, &around->kind, error) < 0)
+    if (look_at_prose(reader, &around->ed_script, error) < 0)
         return -1;
     patch_header_line(reader, &line);
     if (patch_starts(line, "```")) {
@@ -239,7 +237,7 @@ int patch_parse(const char *diff, size_t size, struct patch *patch, struct error
         if (reader.line % 4096 == 0 && interrupt_check(error) < 0)
             return -1;
     }
-    return patch->file_count ? check_fences(&reader, patch, &around, error) : nothing_found(around.kind, error);
+    return patch->file_count ? check_fences(&reader, patch, &around, error) : nothing_found(around.ed_script, error);
 }
 
 void patch_free(struct patch *patch)

@@ -109,6 +109,4 @@ void patch_free(struct patch *patch);
 int patch_apply(const struct patch *patch, uint32_t file, const char *bytes, size_t size, struct buffer *out,
                 struct patch_report *report, struct error *error);
 
-#define cleanup_patch __attribute__((cleanup(patch_free)))
-
 #endif

@@ -22,7 +22,6 @@ struct place {
 int workspace_place(const struct workspace *workspace, const char *relative, bool make, bool follow,
                     struct place *place, struct error *error);
 void workspace_place_free(struct place *place);
-#define cleanup_place __attribute__((cleanup(workspace_place_free)))
 
 // Opens a folder (O_PATH), making what is missing of it; *kept as in struct place. A descriptor, or -1 and errno.
 int workspace_make_folders(const struct workspace *workspace, const char *relative, size_t *kept);
