@@ -125,7 +125,9 @@ function process.run(options) end
 
 ---Ends every descendant: SIGTERM, after grace SIGKILL, until none is left and none is a zombie. Touches no other process.
 ---@param grace number seconds
----@return integer count of processes that were ended
+---@return integer ended count of processes
+---@return integer left count of children that could not be ended, because they are somebody's with more rights or hang in the kernel
+---@return integer first the number of one of them, or 0
 function process.finish(grace) end
 
 ---Of the runner and all its waited-for descendants so far.

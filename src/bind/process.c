@@ -216,13 +216,16 @@ static int f_run(lua_State *L)
     return 1;
 }
 
-// finish(grace) -> count
+// finish(grace) -> ended, left, first
 static int f_finish(lua_State *L)
 {
+    struct process_left left;
     lua_Number grace = luaL_checknumber(L, 1);
     luaL_argcheck(L, grace >= 0 && grace < 9e15, 1, "must be seconds, not negative");
-    lua_pushinteger(L, (lua_Integer)process_finish((int64_t)(grace * 1000)));
-    return 1;
+    lua_pushinteger(L, (lua_Integer)process_finish((int64_t)(grace * 1000), &left));
+    lua_pushinteger(L, (lua_Integer)left.count);
+    lua_pushinteger(L, left.first);
+    return 3;
 }
 
 // usage() -> {cpu_time_ms=, max_rss_bytes=}

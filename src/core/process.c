@@ -188,9 +188,8 @@ static void terminate(struct run *run, enum process_ending ending)
 {
     run->ending = ending;
     run->terminated = true;
-    run->kill_at = interrupt_now() + GRACE;
     const struct tree tree = tree_of(run);
-    tree_terminate(&tree);
+    run->kill_at = tree_terminate(&tree, GRACE);
 }
 
 static bool tick(struct run *run, int64_t now)
@@ -344,24 +343,28 @@ void process_outcome_free(struct process_outcome *outcome)
     buffer_free(&outcome->output);
 }
 
-size_t process_finish(int64_t grace)
+// Zombies are none of them: all that ended were reaped.
+static struct process_left what_is_left(void)
+{
+    cleanup_pids struct pids pids = {0};
+    if (children_any() && children_of(getpid(), 0, &pids) < 0)
+        children_probe(&pids);
+    return (struct process_left){pids.count, pids.count ? pids.items[0] : 0};
+}
+
+size_t process_finish(int64_t grace, struct process_left *left)
 {
     const struct tree everything = {0};
     struct error error = {0};
-    size_t count = 0;
+    *left = (struct process_left){0};
+    if (!children_any())
+        return 0;
     if (children_watch(&error) < 0)
         error_clear(&error); // ends are then noticed by looking, at the latest after the grace
     children_reap(NULL);
-    if (tree_gone(&everything))
-        return 0;
-    tree_terminate(&everything);
-    for (int64_t until = interrupt_now() + grace, left; (left = until - interrupt_now()) > 0;) {
-        count += children_reap(NULL);
-        if (tree_gone(&everything))
-            return count;
-        children_wait((int)sooner(left, INT_MAX));
-    }
-    return count + tree_kill(&everything);
+    size_t count = tree_gone(&everything) ? 0 : tree_end(&everything, grace);
+    *left = what_is_left();
+    return count;
 }
 
 void process_usage(int64_t *cpu_time, uint64_t *max_rss)

@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 enum process_ending {
     PROCESS_EXIT,         // by itself
@@ -67,9 +68,16 @@ int process_run(const struct process_options *options, struct process_outcome *o
 
 void process_outcome_free(struct process_outcome *outcome);
 
+// Children that could not be ended: that we may not signal, because somebody with more rights left them to us, or that
+// hang in the kernel.
+struct process_left {
+    size_t count;
+    pid_t first; // 0: none
+};
+
 // Ends every descendant: SIGTERM, after grace SIGKILL, until none is left and none is a zombie. Returns how many were
-// ended.
-size_t process_finish(int64_t grace);
+// ended; *left says what was not.
+size_t process_finish(int64_t grace, struct process_left *left);
 
 // What this process and its waited-for descendants used so far: CPU time, and the largest that one of them was.
 void process_usage(int64_t *cpu_time, uint64_t *max_rss);

@@ -26,8 +26,7 @@ void pids_free(struct pids *pids)
     *pids = (struct pids){0};
 }
 
-// What does not fit in memory is left out: whoever kills looks again until nothing is left.
-static void pids_add(struct pids *pids, pid_t pid)
+void pids_add(struct pids *pids, pid_t pid)
 {
     if (pids->count == pids->capacity) {
         size_t capacity = pids->capacity ? pids->capacity * 2 : 16;
@@ -81,17 +80,31 @@ int children_fd(void)
     return event_fd;
 }
 
+static void forget_notice(void)
+{
+    uint64_t ends;
+    ssize_t ignored = read(event_fd, &ends, sizeof ends);
+    (void)ignored;
+}
+
 bool children_wait(int milliseconds)
 {
     struct pollfd event = {.fd = event_fd, .events = POLLIN};
-    return poll(&event, 1, milliseconds) > 0;
+    if (poll(&event, 1, milliseconds) <= 0)
+        return false;
+    forget_notice();
+    return true;
+}
+
+bool children_dead(pid_t pid)
+{
+    siginfo_t info = {0};
+    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0 || info.si_pid == pid;
 }
 
 size_t children_reap(struct child *child)
 {
-    uint64_t ends;
-    ssize_t ignored = read(event_fd, &ends, sizeof ends); // before reaping, so that a later end is noticed again
-    (void)ignored;
+    forget_notice(); // before reaping, so that a later end is noticed again
     for (size_t count = 0;; count++) {
         int status;
         struct rusage usage;
@@ -134,6 +147,22 @@ static bool proc_is_ours(void)
     return known == getpid();
 }
 
+static void close_folder(DIR **folder)
+{
+    if (*folder)
+        closedir(*folder);
+}
+
+size_t children_census(void)
+{
+    __attribute__((cleanup(close_folder))) DIR *folder = proc_is_ours() ? opendir("/proc") : NULL;
+    const struct dirent *entry;
+    size_t count = 0;
+    while (folder && (entry = readdir(folder)))
+        count += atoi(entry->d_name) > 0;
+    return count;
+}
+
 static int read_list(const char *path, struct pids *pids)
 {
     char text[4096], *end;
@@ -153,12 +182,6 @@ static int read_list(const char *path, struct pids *pids)
         memmove(text, from, have);
     }
     return 0;
-}
-
-static void close_folder(DIR **folder)
-{
-    if (*folder)
-        closedir(*folder);
 }
 
 static int read_thread(pid_t process, int thread, struct pids *pids)

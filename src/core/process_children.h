@@ -29,16 +29,23 @@ struct pids {
 void pids_free(struct pids *pids);
 #define cleanup_pids __attribute__((cleanup(pids_free)))
 
+// What does not fit in memory is left out: whoever kills looks again until nothing is left.
+void pids_add(struct pids *pids, pid_t pid);
+
 bool pids_hold(const struct pids *pids, pid_t pid);
 
 // Installs the handler of SIGCHLD, the first time it is called. Errors: "too_many_files", ...
 int children_watch(struct error *error);
 
-// A descriptor that polls readable after a child has ended, until children_reap. -1 before children_watch.
+// A descriptor that polls readable after a child has ended, until children_reap or children_wait. -1 before
+// children_watch.
 int children_fd(void);
 
-// Waits at most so many milliseconds for a child to end; false where none did.
+// Waits at most so many milliseconds for a child to end; false where none did since this or children_reap was called.
 bool children_wait(int milliseconds);
+
+// Whether a child has ended and waits to be reaped, or is none of ours.
+bool children_dead(pid_t pid);
 
 // Reaps every child that has ended. What *child is waiting for is noted there (NULL: nobody waits). Returns how many.
 size_t children_reap(struct child *child);
@@ -53,6 +60,9 @@ int children_of(pid_t parent, int threads, struct pids *pids);
 // Appends our own children without /proc: asks the kernel about every number there is, which takes a good part of a
 // second.
 void children_probe(struct pids *pids);
+
+// How many processes there are in this PID namespace, by /proc; 0 where it cannot tell.
+size_t children_census(void);
 
 struct look {
     pid_t parent;

@@ -6,6 +6,8 @@
 #include "core/interrupt.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -13,9 +15,24 @@
 
 enum {
     DEEPEST = 64,     // levels looked at in one walk; what is below comes up when those above are gone
-    STOP_ROUNDS = 20, // walks to stop a tree that grows meanwhile, or is continued by others
-    QUIET = 10,       // ms without an end after which the tree is looked at again
+    STOP_ROUNDS = 10, // walks to stop a tree that grows meanwhile, or is continued by others
+    FEW = 16,         // so many are reached, however long it takes
+    TELLING = 500,    // ms after which more of them, if not all are stopped, are asked no more
+    DYING = 1,        // ms that the death of one of many takes
+    CROWD = 64,       // so many need not be looked at after every single end
+    QUIET = 10,       // ms to wait for an end
+    STUBBORN = 4,     // such waits in a row after which others are stopped
+    STOPPING = 20,    // ms for that
     PATIENCE = 5000,  // ms without progress
+};
+
+// One signal on its way down the tree.
+struct walk {
+    const struct tree *tree;
+    int number;
+    int64_t until; // when to turn back, on the clock of interrupt_now
+    size_t met;
+    bool cut; // it has turned back
 };
 
 // A process that is being walked: held by its pidfd or, with fd -1, because it is ourselves or our child.
@@ -46,92 +63,135 @@ static bool take_hold(struct held *process, const struct held *parent, struct lo
            (parent->fd < 0 || deliver(parent, 0) == 0);
 }
 
-static size_t signal_below(const struct held *parent, int threads, int number, int depth);
+static bool may_go_on(struct walk *walk)
+{
+    walk->cut = walk->cut || (walk->met >= FEW && interrupt_now() >= walk->until);
+    return !walk->cut;
+}
+
+static size_t signal_below(const struct held *parent, int threads, struct walk *walk, int depth);
 
 // SIGCONT goes from the leaves up: who runs on may end, and its children would be ours before they were reached.
-static size_t signal_process(const struct held *process, const struct look *look, int number, int depth)
+static size_t signal_process(const struct held *process, const struct look *look, struct walk *walk, int depth)
 {
     size_t sent = 0;
-    if (number != SIGCONT && wants(number, look->state))
-        sent += deliver(process, number) == 0;
+    walk->met++;
+    if (walk->number != SIGCONT && wants(walk->number, look->state))
+        sent += deliver(process, walk->number) == 0;
     if (depth < DEEPEST)
-        sent += signal_below(process, look->threads, number, depth + 1);
-    if (number == SIGCONT && wants(number, look->state))
-        sent += deliver(process, number) == 0;
+        sent += signal_below(process, look->threads, walk, depth + 1);
+    if (walk->number == SIGCONT && wants(walk->number, look->state))
+        sent += deliver(process, walk->number) == 0;
     return sent;
 }
 
-static size_t signal_child(pid_t pid, const struct tree *tree, int number)
+static bool is_spared(const struct tree *tree, pid_t pid)
+{
+    return tree->spared && pids_hold(tree->spared, pid);
+}
+
+static size_t signal_child(pid_t pid, struct walk *walk)
 {
     struct held child = {pid, -1};
     struct look look = {.state = '?'};
-    if (tree->spared && pids_hold(tree->spared, pid))
+    if (is_spared(walk->tree, pid))
         return 0;
     children_look(pid, &look);
-    return signal_process(&child, &look, number, 0);
+    return signal_process(&child, &look, walk, 0);
 }
 
-static size_t signal_below(const struct held *parent, int threads, int number, int depth)
+static size_t signal_below(const struct held *parent, int threads, struct walk *walk, int depth)
 {
     cleanup_pids struct pids pids = {0};
     size_t sent = 0;
     children_of(parent->pid, threads, &pids);
-    for (size_t i = 0; i < pids.count; i++) {
+    for (size_t i = 0; i < pids.count && may_go_on(walk); i++) {
         struct held process = {pids.items[i], -1};
         struct look look;
         if (take_hold(&process, parent, &look))
-            sent += signal_process(&process, &look, number, depth);
+            sent += signal_process(&process, &look, walk, depth);
         cleanup_close(&process.fd);
     }
     return sent;
 }
 
-// Where /proc does not tell: the command's process group and, where the tree is everything, our children.
-static void signal_unlisted(const struct tree *tree, int number)
+// Where /proc does not tell: the command's process group and, where the tree is everything, our children, which are
+// found by probing.
+static void signal_unlisted(const struct tree *tree, int number, struct pids *children)
 {
     const struct child *command = tree->command;
-    cleanup_pids struct pids pids = {0};
     if (number == SIGSTOP)
         return;
     if (command && command->pid && !command->ended)
         kill(-command->pid, number);
     if (tree->spared)
         return;
-    children_probe(&pids);
-    for (size_t i = 0; i < pids.count; i++)
-        if (!command || pids.items[i] != command->pid)
-            kill(pids.items[i], number);
+    children_probe(children);
+    for (size_t i = 0; i < children->count; i++)
+        if (!command || children->items[i] != command->pid)
+            kill(children->items[i], number);
+}
+
+// As PID 1 the kernel reaches everybody in this PID namespace but ourselves, at once, and no fork slips through.
+static bool is_everybody(const struct tree *tree)
+{
+    return !tree->spared && getpid() == 1;
 }
 
 // Sends the signal to the tree as it is now. Returns to how many; 0 where nobody can tell.
-static size_t signal_tree(const struct tree *tree, int number)
+static size_t signal_all(struct walk *walk)
 {
     cleanup_pids struct pids pids = {0};
     size_t sent = 0;
-    if (!tree->spared && getpid() == 1) {
-        if (number != SIGSTOP)
-            kill(-1, number); // everybody in this PID namespace but ourselves, and no fork slips through
+    if (is_everybody(walk->tree)) {
+        kill(-1, walk->number);
         return 0;
     }
     if (children_of(getpid(), 0, &pids) < 0)
-        signal_unlisted(tree, number);
-    for (size_t i = 0; i < pids.count; i++)
-        sent += signal_child(pids.items[i], tree, number);
+        signal_unlisted(walk->tree, walk->number, &pids);
+    else
+        for (size_t i = 0; i < pids.count && may_go_on(walk); i++)
+            sent += signal_child(pids.items[i], walk);
     return sent;
 }
 
-// Stops all, so that nothing forks away or is orphaned between two looks.
-static void freeze(const struct tree *tree)
+static void signal_tree(const struct tree *tree, int number)
 {
-    for (int round = 0; round < STOP_ROUNDS && signal_tree(tree, SIGSTOP) > 0;)
-        round++;
+    struct walk walk = {.tree = tree, .number = number, .until = INT64_MAX};
+    signal_all(&walk);
 }
 
-void tree_terminate(const struct tree *tree)
+// Stops all, so that nothing forks away or is orphaned between two looks, and nothing competes with us for the
+// processor. Returns how many there are; -1: more than could be stopped in time.
+static int64_t freeze(const struct tree *tree)
 {
-    freeze(tree);
+    const struct child *command = tree->command;
+    struct walk walk = {.tree = tree, .number = SIGSTOP, .until = interrupt_now() + TELLING};
+    if (command && command->pid && !command->ended)
+        kill(-command->pid, SIGSTOP); // most trees are one process group, and this reaches all of it at once
+    size_t sent = 1;
+    for (int round = 0; round < STOP_ROUNDS && sent > 0; round++) {
+        walk.met = 0;
+        sent = signal_all(&walk);
+    }
+    return walk.cut ? -1 : (int64_t)(is_everybody(tree) ? children_census() : walk.met);
+}
+
+int64_t tree_terminate(const struct tree *tree, int64_t grace)
+{
+    int64_t began = interrupt_now(), count = freeze(tree);
+    if (count < 0)
+        return began;
     signal_tree(tree, SIGTERM);
     signal_tree(tree, SIGCONT);
+    int64_t dying = count * DYING;
+    return began + grace - (dying < grace / 2 ? dying : grace / 2);
+}
+
+// Whether a child is none that the tree ends: it is spared, or was left to us by somebody with more rights.
+static bool is_left_alone(const struct tree *tree, pid_t pid)
+{
+    return is_spared(tree, pid) || (kill(pid, 0) < 0 && errno == EPERM);
 }
 
 bool tree_gone(const struct tree *tree)
@@ -141,39 +201,134 @@ bool tree_gone(const struct tree *tree)
         return true;
     if (tree->command && tree->command->pid && !tree->command->ended)
         return false;
-    if (!tree->spared)
-        return false;
     if (children_of(getpid(), 0, &pids) < 0)
-        return true;
+        return tree->spared;
     for (size_t i = 0; i < pids.count; i++)
-        if (!pids_hold(tree->spared, pids.items[i]))
+        if (!is_left_alone(tree, pids.items[i]))
             return false;
     return true;
 }
 
-// Reaps until nothing is left or nothing ends any more.
-static size_t reap_while_ending(const struct tree *tree, bool *gone)
+// The killing of a tree, a level at a time: whoever dies leaves its children to us. Nobody is reaped before all are
+// dead. So each number stays the process's, and each place under a limit on processes (RLIMIT_NPROC, pids.max) stays
+// taken: a fork bomb that has reached its limit can fork no more, and no freezing is needed.
+struct sweep {
+    const struct tree *tree;
+    struct pids seen;   // our children when last looked at, in the kernel's order: new ones come last
+    struct pids killed; // those that were sent SIGKILL
+    size_t dead;        // so many of the killed are known to be, from the first on
+    unsigned waits;     // in a row, without an end
+};
+
+static void sweep_free(struct sweep *sweep)
 {
-    size_t count = 0;
-    do {
-        count += children_reap(tree->command);
-        *gone = tree_gone(tree);
-    } while (!*gone && children_wait(QUIET));
-    return count;
+    pids_free(&sweep->seen);
+    pids_free(&sweep->killed);
+}
+
+// Our children that are to be looked at. Where /proc does not tell they take long to find, and it is done when those
+// that were found are dead; of a command's tree, only the command can be waited for then.
+static void list_children(const struct sweep *sweep, struct pids *pids)
+{
+    const struct child *command = sweep->tree->command;
+    if (children_of(getpid(), 0, pids) == 0 || sweep->dead < sweep->killed.count)
+        return;
+    signal_unlisted(sweep->tree, SIGKILL, pids);
+    if (sweep->tree->spared && command && command->pid && !command->ended)
+        pids_add(pids, command->pid);
+}
+
+// Kills the children that came up since. Returns how many.
+static size_t kill_new(struct sweep *sweep)
+{
+    struct pids now = {0};
+    size_t before = sweep->killed.count;
+    list_children(sweep, &now);
+    for (size_t i = 0; i < now.count; i++) {
+        pid_t pid = now.items[i];
+        bool known = i < sweep->seen.count && sweep->seen.items[i] == pid;
+        if (!known && !is_spared(sweep->tree, pid) && kill(pid, SIGKILL) == 0)
+            pids_add(&sweep->killed, pid);
+    }
+    pids_free(&sweep->seen);
+    sweep->seen = now;
+    return sweep->killed.count - before;
+}
+
+static bool all_dead(struct sweep *sweep)
+{
+    while (sweep->dead < sweep->killed.count && children_dead(sweep->killed.items[sweep->dead]))
+        sweep->dead++;
+    return sweep->dead == sweep->killed.count;
+}
+
+// Waits for an end, in a crowd for some more of them. Where there was none for long, those who must die do not come to
+// it because others take all the time there is: some of these are stopped.
+static void wait_for_end(struct sweep *sweep)
+{
+    size_t alive = sweep->killed.count - sweep->dead;
+    if (children_wait(QUIET)) {
+        sweep->waits = 0;
+        if (alive > CROWD)
+            poll(NULL, 0, alive < QUIET * CROWD ? (int)(alive / CROWD) : QUIET);
+    } else if (++sweep->waits % STUBBORN == 0) {
+        struct walk walk = {.tree = sweep->tree, .number = SIGSTOP, .until = interrupt_now() + STOPPING};
+        signal_all(&walk);
+    }
+}
+
+// Kills what can be found until all of it is dead, and reaps it. false: there was nothing, or it does not die.
+static bool sweep_once(const struct tree *tree, size_t *ended)
+{
+    __attribute__((cleanup(sweep_free))) struct sweep sweep = {.tree = tree};
+    bool over = false;
+    for (int64_t last = interrupt_now(); !over && interrupt_now() - last < PATIENCE;) {
+        size_t before = sweep.dead;
+        bool dead = all_dead(&sweep); // before the look: who is dead has left its children to us
+        bool found = kill_new(&sweep) > 0;
+        over = dead && !found;
+        if (found || sweep.dead > before)
+            last = interrupt_now();
+        if (!all_dead(&sweep))
+            wait_for_end(&sweep);
+    }
+    size_t count = children_reap(tree->command);
+    *ended += count;
+    return over && count > 0;
+}
+
+static size_t kill_everybody(const struct tree *tree)
+{
+    size_t ended = 0;
+    signal_tree(tree, SIGKILL);
+    for (int64_t last = interrupt_now(); children_any() && interrupt_now() - last < PATIENCE;) {
+        if (!children_wait(QUIET) && tree_gone(tree))
+            break;
+        size_t count = children_reap(tree->command);
+        if (count > 0)
+            last = interrupt_now();
+        ended += count;
+    }
+    return ended;
 }
 
 size_t tree_kill(const struct tree *tree)
 {
-    bool gone = false;
     size_t ended = 0;
-    int64_t last = interrupt_now();
-    while (!gone && interrupt_now() - last < PATIENCE) {
-        freeze(tree);
-        signal_tree(tree, SIGKILL);
-        size_t count = reap_while_ending(tree, &gone);
-        ended += count;
-        if (count > 0)
-            last = interrupt_now();
-    }
+    if (is_everybody(tree))
+        return kill_everybody(tree);
+    while (!tree_gone(tree) && sweep_once(tree, &ended))
+        ; // what came up since
     return ended;
+}
+
+size_t tree_end(const struct tree *tree, int64_t grace)
+{
+    size_t ended = 0;
+    int64_t until = tree_terminate(tree, grace);
+    for (int64_t left; !tree_gone(tree) && (left = until - interrupt_now()) > 0;) {
+        children_wait(left < INT_MAX ? (int)left : INT_MAX);
+        ended += children_reap(tree->command);
+    }
+    return ended + tree_kill(tree);
 }

@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 static char folder[] = "/tmp/sba-process-XXXXXX";
+static struct process_left rest;
 static int directory;
 static const char *const environment[] = {"PATH=/nowhere:/usr/bin:/bin", NULL};
 
@@ -196,7 +197,7 @@ static void times_out(void **state)
     assert_int_equal(outcome.ending, PROCESS_TIMEOUT);
     assert_int_equal(outcome.signal, SIGTERM);
     check_text(&outcome.out, "said\n");
-    assert_int_equal(process_finish(0), 0);
+    assert_int_equal(process_finish(0, &rest), 0);
     process_outcome_free(&outcome);
 }
 
@@ -234,9 +235,10 @@ static void spares_what_earlier_commands_left(void **state)
     assert_int_equal(outcome.ending, PROCESS_TIMEOUT);
     process_outcome_free(&outcome);
     assert_int_equal(kill(left, 0), 0);
-    assert_int_equal(process_finish(1000), 1);
+    assert_int_equal(process_finish(1000, &rest), 1);
+    assert_int_equal(rest.count, 0);
     assert_int_equal(kill(left, 0), -1);
-    assert_int_equal(process_finish(1000), 0);
+    assert_int_equal(process_finish(1000, &rest), 0);
 }
 
 static void names_signals(void **state)
@@ -266,7 +268,7 @@ static int tear_down(void **state)
 {
     (void)state;
     static const char *const names[] = {"plain", "lost", "crlf", "text", "empty"};
-    process_finish(0);
+    process_finish(0, &rest);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         unlinkat(directory, names[i], 0);
     close(directory);

@@ -74,14 +74,41 @@ def chain(count):
     time.sleep(FOREVER)
 
 
-def ladder(count):
-    """A chain in which every process stays: a deep tree."""
+def ladder(count, how="sleep"):
+    """A chain in which every process stays, asleep or, once all are there, busy: a deep tree."""
+    def stay():
+        while how == "spin" and not os.path.exists("reached"):
+            time.sleep(0.05)
+        while how == "spin":
+            pass
+        time.sleep(FOREVER)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     for _ in range(int(count)):
         if os.fork():
-            time.sleep(FOREVER)
+            stay()
+        signal.alarm(100)
+        os.setsid()
     open("reached", "w").close()
-    time.sleep(FOREVER)
+    stay()
+
+
+def crowd(count):
+    """Processes in sessions of their own that wait for SIGTERM, say so and end."""
+    def told(*_):
+        os.write(1, b"told\n")
+        os._exit(0)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    ready = os.pipe()
+    for _ in range(int(count)):
+        if os.fork() == 0:
+            os.setsid()
+            signal.signal(signal.SIGTERM, told)
+            os.write(ready[1], b".")
+            time.sleep(FOREVER)
+        os.read(ready[0], 1)
+    open("reached", "w").close()
+    for _ in range(int(count)):
+        os.wait()
 
 
 def own_subreaper():

@@ -4,6 +4,7 @@
 SBA_BINARY names the binary, SBA_BUILD its build (dev or release). Run as root, the tests start the runner as an ordinary
 user, because it refuses root; run as an ordinary user, they start it as that user.
 """
+import datetime
 import json
 import os
 import pathlib
@@ -11,12 +12,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # where the tests find servers, network and waiting
 from waiting import wait_for  # noqa: E402, F401  (for the tests)
 
 BINARY = os.environ["SBA_BINARY"]
+IN_TIME = 3  # seconds after its deadline within which a job has ended
 IS_DEV = os.environ.get("SBA_BUILD", "dev") == "dev"
 UID = GID = 54321 if os.geteuid() == 0 else None
 
@@ -112,6 +115,21 @@ class SandboxCase(unittest.TestCase):
             process.communicate()
             self.fail(f"the runner did not end within {timeout} s")
         return Outcome(process, stdout, stderr, self.result_path)
+
+    def assert_in_time(self, done, max_runtime_seconds, slow):
+        """From the acceptance on, by the log's own times. Where others use the machine too, it may take as many times longer as
+        everything does. slow: slowness() before."""
+        times = {line["event"]: datetime.datetime.fromisoformat(line["ts"].replace("Z", "+00:00")) for line in done.log}
+        lasted = (times["job.finished"] - times["job.accepted"]).total_seconds()
+        self.assertLess(lasted, max_runtime_seconds + IN_TIME * max(slow, slowness()))
+
+
+def slowness():
+    """How many times longer something takes than if it had a processor for itself."""
+    begun, used = time.monotonic(), time.process_time()
+    while time.process_time() - used < 0.1:
+        pass
+    return (time.monotonic() - begun) / (time.process_time() - used)
 
 
 def main():

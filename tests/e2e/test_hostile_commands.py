@@ -8,13 +8,14 @@ import os
 import pathlib
 import subprocess
 import time
+import unittest
 import uuid
 
 import sba
 
 PYTHON = "/usr/bin/python3"  # Debian's: any user may run it
 HERE = pathlib.Path(__file__).parent
-NPROC = 200
+NPROC = min(1000, 500 * os.cpu_count())
 MIB = 1 << 20
 
 
@@ -125,10 +126,57 @@ class Ends(HostileCase):
         self.assertEqual(process.returncode, 0)
 
     def test_a_fork_bomb(self):
+        """Every process of it in a session of its own, and forking again whenever it may."""
         for ending in ({"timeout_seconds": 2}, {}):
             with self.subTest(ending):
+                slow = sba.slowness()
                 done = self.run_hostile(self.hostile("bomb", **ending), limits=[f"--nproc={NPROC}"], max_runtime_seconds=3)
                 self.assertEqual((done.exit, self.first(done)["result"]["stdout"]), (124, "begun\n"), done.result)
+                self.assert_in_time(done, 3, slow)
+
+    def test_a_deep_tree_that_takes_all_the_time(self):
+        slow = sba.slowness()
+        done = self.run_hostile(self.hostile("ladder", 100, "spin"), max_runtime_seconds=3)
+        self.assertEqual(done.exit, 124, done.result)
+        self.assertTrue((self.workspace / "reached").exists())
+        self.assert_in_time(done, 3, slow)
+
+    def test_many_that_end_when_asked(self):
+        """All of a crowd are asked, and none has to be killed."""
+        process = self.start(self.job(self.hostile("crowd", 100)))
+        sba.wait_for((self.workspace / "reached").exists, "the crowd to gather")
+        process.terminate()
+        done = self.end(process)
+        self.assertEqual((done.exit, self.first(done)["result"]["stdout"]), (143, "told\n" * 100))
+
+
+@unittest.skipUnless(sba.UID, "needs root: only another user's process cannot be ended")
+class LeftByRoot(HostileCase):
+    """An entrypoint of root's that starts something and then becomes the runner as an ordinary user."""
+    wrapper = ["sh", "-c", 'sleep 600 >/dev/null 2>&1 & echo $! > "$0"; exec "$@"', None,
+               "setpriv", f"--reuid={sba.UID}", f"--regid={sba.GID}", "--clear-groups"]
+
+    def left_by_root(self, *steps, **fields):
+        note = self.root / "left"
+        wrapper = [word or str(note) for word in self.wrapper]
+        done = self.run_job(self.job(*steps, **fields), wrapper=wrapper, user=None, group=None, extra_groups=None)
+        left = int(note.read_text())
+        self.addCleanup(os.kill, left, 9)
+        self.assertEqual(pathlib.Path(f"/proc/{left}/comm").read_text(), "sleep\n")
+        said = [line for line in done.log if line["event"] == "processes.left"]
+        self.assertEqual([(line["count"], line["pid"]) for line in said], [(1, left)])
+        return done
+
+    def test_is_not_waited_for_at_the_deadline(self):
+        slow = sba.slowness()
+        done = self.left_by_root(self.step("run_command", shell="sleep 600"), max_runtime_seconds=1)
+        self.assertEqual(done.exit, 124, done.result)
+        self.assert_in_time(done, 1, slow)
+
+    def test_is_not_waited_for_at_the_end(self):
+        """Nor does it keep what a command left from being ended."""
+        done = self.left_by_root(self.hostile("daemon"), max_runtime_seconds=60)
+        self.assertEqual((done.exit, self.marked()), (0, []), done.result)
 
 
 class Output(HostileCase):

@@ -16,7 +16,13 @@ local MOST_ARTIFACTS <const> = 100000
 local function end_processes(run)
   local grace = GRACE
   if run.deadline then grace = math.max(0, math.min(GRACE, run.deadline + OVERRUN - interrupt.now())) end
-  process.finish(grace)
+  local _, left, first = process.finish(grace)
+  if left == 0 then return end
+  run.log:event("warning", "processes.left", {
+    count = left, pid = first,
+    error = ("%d child processes live on, process %d among them: they are not the job's but another user's, or hang in the kernel")
+      :format(left, first),
+  })
 end
 
 local function list_artifacts(run)
