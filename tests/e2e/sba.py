@@ -104,9 +104,9 @@ class SandboxCase(unittest.TestCase):
 
     def run_job(self, job, *more, timeout=120, **options):
         """Runs a job to its end."""
-        return self.end(self.start(job, *more, **options), timeout)
+        return self.outcome_of(self.start(job, *more, **options), timeout)
 
-    def end(self, process, timeout=120):
+    def outcome_of(self, process, timeout=120):
         """The outcome of a started run. One that hangs past timeout (seconds) is killed and fails the test."""
         try:
             stdout, stderr = process.communicate(timeout=timeout)

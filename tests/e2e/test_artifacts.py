@@ -133,7 +133,7 @@ class Uploaded(ArtifactCase):
         server = self.gateway(store)
         process = self.start(self.job(command("head -c 67108864 /dev/zero > $CYNODE_ARTIFACTS_DIR/big")),
                              env={"SBA_MCP_GATEWAY_URL": server.url})
-        outcome = self.end(process)
+        outcome = self.outcome_of(process)
         self.assertEqual(self.refs(outcome), {"big": "big"})
         self.assertEqual(store.calls[0]["size"], 64 * MIB)
         if not sba.IS_DEV:
@@ -234,7 +234,7 @@ class NotUploaded(ArtifactCase):
                              env={"SBA_MCP_GATEWAY_URL": self.gateway(Store()).url})
         sba.wait_for((self.job_folder / "artifacts" / "a").exists, "the artifact")
         process.send_signal(signal.SIGTERM)
-        outcome = self.end(process)
+        outcome = self.outcome_of(process)
         self.assertEqual((outcome.exit, self.refs(outcome)), (143, {"a": "art:a"}))
 
     def test_a_signal_ends_an_upload_that_hangs(self):
@@ -244,7 +244,7 @@ class NotUploaded(ArtifactCase):
         self.assertTrue(silent.wait(1))
         process.send_signal(signal.SIGTERM)
         begun = time.monotonic()
-        outcome = self.end(process)
+        outcome = self.outcome_of(process)
         self.assertLess(time.monotonic() - begun, 30)
         # The work was done when the signal came.
         self.assertEqual(self.failed(outcome, "a")[0]["code"], "cancelled")

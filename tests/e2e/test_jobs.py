@@ -56,7 +56,7 @@ class EndTest(SandboxCase):
         process = self.start(self.job(shell("echo before; touch begun; sleep 60"), shell("true")))
         sba.wait_for((self.workspace / "begun").exists, "the command to begin")
         process.send_signal(number)
-        return self.end(process)
+        return self.outcome_of(process)
 
     def test_sigterm_cancels(self):
         outcome = self.cancel(signal.SIGTERM)

@@ -100,7 +100,7 @@ class AsPid1(sba.SandboxCase):
                 process = self.start(job, wrapper=self.wrapper, **AS_STARTED)
                 sba.wait_for(begun.exists, "the command to begin")
                 os.kill(self.child_of(process.pid), number)
-                done = self.end(process)
+                done = self.outcome_of(process)
                 self.assertEqual((done.exit, done.result["failure_code"]), (status, "cancelled"), done.result)
                 self.assertEqual(self.output(done, 0), "said\n")
                 self.assert_gone()

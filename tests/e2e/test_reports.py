@@ -158,7 +158,7 @@ class HowJobsEnd(ReportCase):
         process = self.start(self.job(command("echo > started; sleep 60")), env={"SBA_JOB_STATUS_URL": server.url})
         sba.wait_for((self.workspace / "started").exists, "the command to begin")
         process.send_signal(signal.SIGTERM)
-        outcome = self.end(process)
+        outcome = self.outcome_of(process)
         self.assertEqual((outcome.exit, outcome.result["failure_code"]), (143, "cancelled"))
         self.assertEqual(server.said("completed")[0]["result"], outcome.result)
 
@@ -188,7 +188,7 @@ class Troubled(ReportCase):
         sba.wait_for((self.workspace / "begun").exists, "the command to begin")
         server.start()
         self.put("go")
-        outcome = self.end(process)
+        outcome = self.outcome_of(process)
         self.assertEqual(outcome.exit, 0)
         self.assertEqual([body["status"] for body in server.bodies], ["in_progress", "completed"])
         self.assertEqual(self.ends(outcome), {"in_progress": "delivered", "completed": "delivered"})
@@ -228,7 +228,7 @@ class Troubled(ReportCase):
         sba.wait_for((case.workspace / "last").exists, "the last step")
         process.send_signal(signal.SIGTERM)
         for name, (case, process) in runs.items():
-            outcome = case.end(process)
+            outcome = case.outcome_of(process)
             took = time.monotonic() - begun
             with self.subTest(name):
                 self.assertEqual((outcome.exit, outcome.result["failure_code"]), (143, "cancelled") if name == "signalled" else (0, None))

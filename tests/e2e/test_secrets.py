@@ -268,7 +268,7 @@ class Sinks(SecretCase):
         with open(self.workspace / "turn") as turn:
             command = int(turn.readline())
         process.send_signal(signal.SIGKILL)
-        outcome = self.end(process)
+        outcome = self.outcome_of(process)
         self.assertEqual(outcome.result["failure_code"], "interrupted")
         self.assert_clean(outcome)
         with contextlib.suppress(ProcessLookupError):
@@ -454,7 +454,7 @@ class TheToken(SecretCase):
             with open(self.workspace / "turn", "w"):
                 pass
         finally:
-            outcome = self.end(process)
+            outcome = self.outcome_of(process)
         self.assert_clean(outcome)
         self.assertIn("KEPT=kept", outcome.result["steps"][0]["output"])
 

@@ -143,7 +143,7 @@ class Late(sba.SandboxCase):
         self.addCleanup(gateway.close)
         path.chmod(0o777)
         self.put("go")
-        outcome = self.end(process)
+        outcome = self.outcome_of(process)
         self.assertEqual((outcome.exit, outcome.result["artifacts"][0].get("ref")), (0, "art-1"))
         self.assertEqual([line["skill_id"] for line in outcome.log if line["event"] == "skill.missing"], ["gap"])
 
