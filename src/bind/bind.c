@@ -37,9 +37,12 @@ void bind_open_all(lua_State *L)
 
 void bind_new_type(lua_State *L, const char *name, const luaL_Reg *methods, const luaL_Reg *metamethods)
 {
+    int count = 0;
+    while (methods[count].name)
+        count++;
     luaL_newmetatable(L, name);
     luaL_setfuncs(L, metamethods, 0);
-    lua_newtable(L);
+    lua_createtable(L, 0, count);
     luaL_setfuncs(L, methods, 0);
     lua_setfield(L, -2, "__index");
     lua_pop(L, 1);
