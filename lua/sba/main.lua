@@ -5,6 +5,7 @@
 local cli = require "sba.cli"
 local exit = require "sba.util.exit"
 local file = require "native.file"
+local interrupt = require "native.interrupt"
 
 local LARGEST_JOB <const> = 64 * 1024 * 1024 -- bytes
 local MOST_ERRORS_LOGGED <const> = 20
@@ -30,6 +31,9 @@ end
 local function read(run)
   local bytes, failure = file.read(run.settings.job, LARGEST_JOB)
   if not bytes and (failure.code == "cancelled" or failure.code == "timeout") then return nil, failure end
+  if not bytes and failure.code == "out_of_memory" then
+    return nil, { code = "internal_error", message = "cannot read the job: " .. failure.message }
+  end
   if not bytes then return nil, { code = "schema_validation", message = "cannot read the job: " .. failure.message } end
   run.bytes = bytes
   return true
@@ -142,12 +146,25 @@ local function new_run(settings, environment)
   return run
 end
 
+--- Where memory is out already, the run that is to say so may use what was kept for its end.
+local function begin(settings, environment)
+  local ready, run = pcall(new_run, settings, environment)
+  if ready then return run end
+  interrupt.lift()
+  local problem = run
+  run = new_run(settings, environment)
+  run.failure = require "sba.result.failure".caught(problem)
+  return run
+end
+
 local function run_job(settings, environment, warnings)
   require "sba.util.strict".on()
   local failures = require "sba.result.failure"
-  local run = new_run(settings, environment)
+  local run = begin(settings, environment)
   for _, warning in ipairs(warnings) do run.log:event("warning", "secret.warning", { error = warning }) end
-  local ok, failure = xpcall(go_through, failures.traced, run)
+  local ok, failure = true, run.failure
+  if not failure then ok, failure = xpcall(go_through, failures.traced, run) end
+  interrupt.lift()
   run.failure = ok and failure or not ok and failures.caught(failure) or nil
   return require "sba.run.finish" (run)
 end

@@ -76,7 +76,7 @@ function interrupt.begin_session() end
 ---@return boolean whether there was one
 function interrupt.forgive() end
 
----The work is over: from here on nothing is cut short, so that the result can be written.
+---The work is over: from here on nothing is cut short, and memory that was kept back is free, so that the result can be written.
 function interrupt.lift() end
 
 ---After lift: what is done now has so long, whatever was before, and a signal that comes from now on cancels it. lift ends this.
@@ -304,6 +304,10 @@ function transaction:plan() end
 ---@param keep? boolean what was there before stays set aside until close; else this is the transaction's end
 ---@return true|nil, native.failure?
 function transaction:commit(keep) end
+
+---Takes a commit that was to be kept back. Errors: incomplete, whose message names what was left where.
+---@return true|nil, native.failure?
+function transaction:revert() end
 
 ---Ends it: removes what was set aside, or undoes what was not committed.
 function transaction:close() end

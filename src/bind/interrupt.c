@@ -3,6 +3,7 @@
 #include "core/interrupt.h"
 
 #include "bind/bind.h"
+#include "core/allocator.h"
 
 #include <signal.h>
 
@@ -104,6 +105,7 @@ static int f_lift(lua_State *L)
 {
     (void)L;
     interrupt_lift();
+    allocator_spend_reserve();
     return 0;
 }
 

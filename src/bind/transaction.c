@@ -135,11 +135,23 @@ static int transaction_commit_method(lua_State *L)
     return answer(L, outcome, &error);
 }
 
+// transaction:revert() -> true | nil, failure
+static int transaction_revert_method(lua_State *L)
+{
+    struct error error = {0};
+    return answer(L, transaction_revert(check_transaction(L), &error), &error);
+}
+
 static const luaL_Reg methods[] = {
-    {"write", transaction_write_method},   {"symlink", transaction_symlink_method},
-    {"remove", transaction_remove_method}, {"chmod", transaction_chmod_method},
-    {"plan", transaction_plan_method},     {"commit", transaction_commit_method},
-    {"close", transaction_close},          {NULL, NULL},
+    {"write", transaction_write_method},
+    {"symlink", transaction_symlink_method},
+    {"remove", transaction_remove_method},
+    {"chmod", transaction_chmod_method},
+    {"plan", transaction_plan_method},
+    {"commit", transaction_commit_method},
+    {"revert", transaction_revert_method},
+    {"close", transaction_close},
+    {NULL, NULL},
 };
 static const luaL_Reg metamethods[] = {{"__gc", transaction_close}, {"__close", transaction_close}, {NULL, NULL}};
 

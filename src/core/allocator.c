@@ -5,12 +5,16 @@
 #include "core/memory.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 // Sizes up to FINE have a list for each UNIT, those up to SMALL four for each power of two.
 enum { UNIT = 16, FINE_BITS = 9, FINE = 1 << FINE_BITS, SMALL_BITS = 13, SMALL = 1 << SMALL_BITS };
+// What is kept back for the end: as much as the small blocks take, within these. It is never touched, so takes no
+// memory.
+enum { LEAST_RESERVE = 1 << 20, MOST_RESERVE = 16 << 20 };
 enum { FINE_CLASSES = FINE / UNIT, CLASSES = FINE_CLASSES + 4 * (SMALL_BITS - FINE_BITS), CHUNK = 320 << 10 };
 
 struct block {
@@ -19,6 +23,10 @@ struct block {
 
 static struct block *free_blocks[CLASSES];
 static char *chunk, *chunk_end; // what is left of the last chunk
+static size_t in_chunks;
+static void *reserve;
+static size_t reserve_size;
+static bool reserve_spent;
 
 // The class of a size, and how much its blocks hold.
 static size_t class_of(size_t *size)
@@ -34,12 +42,40 @@ static size_t class_of(size_t *size)
     return FINE_CLASSES + (size_t)(bits - FINE_BITS) * 4 + quarter - 4;
 }
 
+// Before another chunk is taken. False: it would be at the cost of the end.
+static bool keep_reserve(void)
+{
+    if (reserve_spent || in_chunks < reserve_size || reserve_size == MOST_RESERVE)
+        return true;
+    size_t size = reserve ? reserve_size * 2 : LEAST_RESERVE;
+    void *grown = reserve ? mremap(reserve, reserve_size, size, MREMAP_MAYMOVE)
+                          : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (grown == MAP_FAILED)
+        return false;
+    reserve = grown;
+    reserve_size = size;
+    return true;
+}
+
+void allocator_spend_reserve(void)
+{
+    if (reserve)
+        munmap(reserve, reserve_size);
+    reserve = NULL;
+    reserve_spent = true;
+}
+
 // Every start fills the first one: its pages come at once, not each by a fault.
 static char *new_chunk(void)
 {
+    if (!keep_reserve())
+        return NULL;
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | (chunk ? 0 : MAP_POPULATE);
     void *fresh = mmap(NULL, CHUNK, PROT_READ | PROT_WRITE, flags, -1, 0);
-    return fresh == MAP_FAILED ? NULL : fresh;
+    if (fresh == MAP_FAILED)
+        return NULL;
+    in_chunks += CHUNK;
+    return fresh;
 }
 
 static void *take_small(size_t size)

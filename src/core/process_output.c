@@ -90,6 +90,7 @@ static ssize_t keep_first(struct process_output *output, struct process_stream *
     if (got <= 0)
         return got;
     if (buffer_append(&stream->kept, scratch, account(output, stream, scratch, (size_t)got)) < 0) {
+        output->starved = true;
         output->limit = kept_bytes(output);
         stream->truncated = true;
     }
@@ -103,6 +104,7 @@ static ssize_t keep(struct process_output *output, struct process_stream *stream
         return keep_first(output, stream);
     size_t room = kept->size < READ_LEAST ? READ_LEAST : least(kept->size, READ_MOST);
     if (buffer_reserve(kept, room) < 0) {
+        output->starved = true;
         output->limit = kept_bytes(output);
         return discard(output, stream);
     }
@@ -202,7 +204,7 @@ static void cut(struct process_stream *stream, size_t limit)
 int output_repair(struct process_output *output)
 {
     struct process_stream *out = &output->streams[PROCESS_STDOUT], *err = &output->streams[PROCESS_STDERR];
-    if (repair(out) < 0 || repair(err) < 0)
+    if (output->starved || repair(out) < 0 || repair(err) < 0)
         return -1;
     if (kept_bytes(output) <= output->limit)
         return 0;

@@ -31,6 +31,7 @@ struct process_stream {
 struct process_output {
     struct process_stream streams[PROCESS_STREAMS];
     size_t limit; // bytes of both streams kept together
+    bool starved; // memory was out before the limit was reached
     struct excerpt excerpt;
 };
 
@@ -48,7 +49,7 @@ bool output_past_limit(const struct process_output *output);
 void output_drain(struct process_output *output, int milliseconds);
 
 // Makes what was kept UTF-8: ill-formed bytes become U+FFFD, a character that the limit cut in two is dropped, and both
-// together stay within the limit. Out of memory: -1.
+// together stay within the limit. Out of memory, now or when it was read: -1.
 int output_repair(struct process_output *output);
 
 // Appends head and tail as UTF-8, at most EXCERPT_SIZE bytes, with the count left out between them. Out of memory: -1.

@@ -82,6 +82,9 @@ int transaction_plan(struct transaction *transaction, struct plan *plan, struct 
 // then.
 int transaction_commit(struct transaction *transaction, struct error *error);
 
+// Takes a commit back, as long as the transaction lives; "incomplete" says in full what it left where.
+int transaction_revert(struct transaction *transaction, struct error *error);
+
 // The same after a crash. recall takes a change or folder of another run's plan, in any order, and copies it; "invalid"
 // where it is none. Then undo puts back what was there and removes what was staged; sweep, where the commit was
 // complete, removes what was set aside. Both go by what stands under the names now, and leave alone what is not what

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Taking back a change of several files, at once or after a crash, and clearing up after one that stands; see
 // workspace_transaction.h. What was done is seen from what stands under the names of the plan.
+#include "core/allocator.h"
 #include "core/buffer.h"
 #include "core/cleanup.h"
 #include "core/workspace_transaction_internal.h"
@@ -166,6 +167,8 @@ static void undo_change(const struct transaction *transaction, const struct chan
 int transaction_undo(struct transaction *transaction, struct error *error)
 {
     struct losses losses = {0};
+    if (error->number == ENOMEM)
+        allocator_spend_reserve();
     for (size_t i = transaction->count; i-- > 0;)
         if (transaction->changes[i].kind != CHANGE_REMOVE)
             undo_change(transaction, &transaction->changes[i], &losses);
@@ -179,6 +182,27 @@ int transaction_undo(struct transaction *transaction, struct error *error)
         say(&losses, error);
     buffer_free(&losses.words);
     return losses.count > 0 ? -1 : 0;
+}
+
+static int undo_whole(struct transaction *transaction, const char *what, struct error *error)
+{
+    struct error undone = {0};
+    error_set(&undone, "incomplete", 0, "%s could not be undone whole", what);
+    if (transaction_undo(transaction, &undone) < 0) {
+        *error = undone;
+        return -1;
+    }
+    error_clear(&undone);
+    return 0;
+}
+
+int transaction_revert(struct transaction *transaction, struct error *error)
+{
+    if (transaction->state != DONE)
+        return 0;
+    transaction->state = UNDONE;
+    allocator_spend_reserve(); // it is mostly for want of memory
+    return undo_whole(transaction, "the change of a step that failed", error);
 }
 
 // In a transaction of this run the name holds what was at the path, whatever that was; of another run's, only what it
@@ -269,12 +293,5 @@ int transaction_recover(struct transaction *transaction, bool committed, struct 
         transaction_sweep(transaction);
         return 0;
     }
-    struct error undone = {0};
-    error_set(&undone, "incomplete", 0, "a change that was cut off could not be undone whole");
-    if (transaction_undo(transaction, &undone) < 0) {
-        *error = undone;
-        return -1;
-    }
-    error_clear(&undone);
-    return 0;
+    return undo_whole(transaction, "a change that was cut off", error);
 }

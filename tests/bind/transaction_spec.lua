@@ -173,6 +173,62 @@ describe("native.transaction", function()
     assert.is_nil(io.open(outside .. "/file"))
   end)
 
+  local function many_changes()
+    run "echo one > a && mkdir -p d/e m/n && echo two > d/e/x && chmod 711 m/n && echo 1 > m/n/1 && echo z > z"
+    local before, change = state(), folder:transaction()
+    assert(change:write("a", "ONE"))
+    assert(change:remove("d/e/x"))
+    assert(change:write("d/e", "file for folder"))
+    assert(change:chmod("z", 384))
+    assert(change:write("b/new", "x"))
+    assert(change:remove("m/n/1"))
+    assert(change:write("m", "file for deeper folder"))
+    return change, before
+  end
+
+  it("keeps what was there until its end, where it is told to, and takes all back", function()
+    local change <close>, before = many_changes()
+    assert.equal(7, #assert(change:plan()).changes)
+    refused("invalid", change:write("late", "x"))
+    assert(change:commit(true))
+    assert.equal("ONE", folder:read("a").content)
+    assert(change:revert())
+    assert.equal(before, state())
+    change:close()
+    assert.equal(before, state())
+  end)
+
+  it("says what it could not take back, and where that is", function()
+    local change <close> = many_changes()
+    local plan = assert(change:plan())
+    assert(change:commit(true))
+    run "rm a && mkdir a"
+    local done, failure = change:revert()
+    refused("incomplete", done, failure)
+    assert.equal("one\n", folder:read(plan.changes[1].other).content)
+    assert.matches("could not be put back: a is kept as " .. plan.changes[1].other:gsub("%p", "%%%0") .. "$", failure.message)
+    change:close()
+    assert.equal("one\n", folder:read(plan.changes[1].other).content)
+  end)
+
+  it("clears up after a commit that another run made, and undoes one, as often as it is asked to", function()
+    local change <close>, before = many_changes()
+    local plan = assert(change:plan())
+    assert(change:commit(true))
+    local after = run "find . -name '.sba-*'"
+    assert.is_true(#after > 0)
+    for _ = 1, 2 do assert(folder:recover(plan, false)) end
+    assert.equal(before, state())
+    local again <close> = many_changes()
+    plan = assert(again:plan())
+    assert(again:commit(true))
+    for _ = 1, 2 do assert(folder:recover(plan, true)) end
+    assert.equal("", run "find . -name '.sba-*'")
+    assert.equal("ONE", folder:read("a").content)
+    assert.has_error(function() folder:recover({ changes = { { kind = "put" } } }, false) end)
+    refused("invalid", folder:recover({ changes = { { kind = "put", path = "a", other = "z" } } }, false))
+  end)
+
   it("changes more files than there are descriptors", function()
     local change <close> = folder:transaction()
     for i = 1, 3000 do assert(change:write("d" .. i % 50 .. "/f" .. i, tostring(i))) end

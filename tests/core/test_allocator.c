@@ -6,8 +6,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
@@ -58,11 +60,51 @@ static void test_small_blocks_are_used_again(void **state)
     allocator(NULL, second, 48, 0);
 }
 
+// What the process has of what RLIMIT_DATA counts.
+static size_t data_size(void)
+{
+    char line[256];
+    size_t kib = 0;
+    FILE *status = fopen("/proc/self/status", "r");
+    assert_non_null(status);
+    while (fgets(line, sizeof line, status))
+        sscanf(line, "VmData: %zu kB", &kib);
+    fclose(status);
+    return kib << 10;
+}
+
+static size_t take_all(void)
+{
+    enum { SIZE = 4096 };
+    size_t taken = 0;
+    while (allocator(NULL, NULL, 0, SIZE))
+        taken += SIZE;
+    return taken;
+}
+
+static void test_as_much_as_is_in_use_is_kept_for_the_end(void **state)
+{
+    (void)state;
+    struct rlimit before, tight;
+    assert_int_equal(getrlimit(RLIMIT_DATA, &before), 0);
+    tight = before;
+    tight.rlim_cur = data_size() + (12 << 20);
+    assert_int_equal(setrlimit(RLIMIT_DATA, &tight), 0);
+    size_t first = take_all();
+    assert_true(first >= 3 << 20);
+    assert_int_equal(take_all(), 0);
+    allocator_spend_reserve();
+    allocator_spend_reserve();
+    assert_true(take_all() >= first / 2);
+    assert_int_equal(setrlimit(RLIMIT_DATA, &before), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_blocks_keep_their_bytes),
         cmocka_unit_test(test_small_blocks_are_used_again),
+        cmocka_unit_test(test_as_much_as_is_in_use_is_kept_for_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,7 +46,7 @@ function entries.make(ok, result, more)
     return entry
   end
   local problem = more
-  if not ok then problem = failures.caught(result) end
+  if not ok then problem = failures.caught(result, true) end
   if type(problem) ~= "table" then problem = failures.caught("the step returned neither result nor failure") end
   local entry = {
     status = problem.code == "timeout" and "timeout" or "failure", error = problem.message, error_code = problem.code,

@@ -13,6 +13,18 @@ local kept = {
 
 local exits = { schema_validation = exit.REFUSED, runs_as_root = exit.REFUSED, timeout = exit.TIMEOUT }
 
+local NO_MEMORY <const> = "not enough memory" -- as Lua says it, and the end of what our bindings say
+-- Made beforehand: there is no memory when they are wanted.
+local starved <const> = {
+  code = "out_of_memory",
+  message = "the runner's memory ran out; it needs more, or the step must read or return less (max_output_bytes, max_bytes)",
+}
+local starved_job <const> = { code = "internal_error", message = "the runner's memory ran out; it needs more for a job of this size" }
+
+local function is_starved(problem)
+  return type(problem) == "string" and problem:find(NO_MEMORY, -#NO_MEMORY, true) ~= nil
+end
+
 --- The job's failure for a step's.
 ---@param code string
 ---@param message string
@@ -25,7 +37,7 @@ end
 ---@param problem any
 ---@return failure
 function failures.traced(problem)
-  if type(problem) == "table" and problem.code then return problem end
+  if type(problem) == "table" and problem.code or is_starved(problem) then return problem end
   local message = tostring(problem)
   return {
     code = "internal_error", message = "internal error: " .. message, traceback = debug.traceback(message, 2),
@@ -34,9 +46,11 @@ end
 
 --- Makes a failure of whatever pcall gave (when memory was out, no handler ran).
 ---@param problem any
+---@param in_step? boolean it is a step's, else the job's
 ---@return failure
-function failures.caught(problem)
+function failures.caught(problem, in_step)
   if type(problem) == "table" and problem.code then return problem end
+  if is_starved(problem) then return in_step and starved or starved_job end
   return { code = "internal_error", message = "internal error: " .. tostring(problem) }
 end
 

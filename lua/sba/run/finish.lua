@@ -44,15 +44,6 @@ local function upload_artifacts(run)
   if run.outside:has_gateway() then require "sba.run.upload" (run) end
 end
 
---- The result's fields: an earlier run's where the job was over already.
-local function final_fields(run)
-  local history = run.history
-  if history and history.result and not run.failure then return history.result end
-  local fields = run.record:fields(run.failure)
-  if run.journal then run.journal:job_finished(fields) end
-  return fields
-end
-
 local function write_result(run, parts)
   local path = run.settings.result
   local size, how = emit.write(path, parts)
@@ -99,8 +90,9 @@ local function skip_rest(run)
   if run.accepted and run.steps and #run.steps > 0 then require "sba.run.direct".skip_rest(run) end
 end
 
-local function settle(run)
-  if run.kept then require "sba.run.step".settle(run) end
+--- What a step has changed that could not tell of it.
+local function revert(run)
+  if run.kept then require "sba.run.step".revert(run) end
 end
 
 local function finish_todo(run)
@@ -109,19 +101,27 @@ end
 
 local function leave_outside(run) run.outside:close() end
 
-local parts = { end_processes, settle, skip_rest, list_artifacts, finish_todo, upload_artifacts }
+--- The result's fields: an earlier run's where the job was over already.
+local function final_fields(run)
+  local history = run.history
+  if history and history.result and not run.failure then return history.result end
+  local fields = run.record:fields(run.failure)
+  if run.journal then attempt(run, function() run.journal:job_finished(fields) end) end
+  return fields
+end
+
+local parts = { end_processes, revert, skip_rest, list_artifacts, finish_todo, upload_artifacts }
 
 --- Ends the job and returns the exit status.
 ---@param run table
 ---@return integer
 return function(run)
-  interrupt.lift()
   for _, part in ipairs(parts) do attempt(run, part) end
   local fields = final_fields(run)
   local result = run.record:parts(fields)
   local written = write_result(run, result)
   if run.status_url then attempt(run, function() require "sba.run.report".ended(run, written and result) end) end
-  log_outcome(run, fields)
+  attempt(run, function() log_outcome(run, fields) end)
   attempt(run, leave_outside)
   if not written then return exit.UNWRITABLE end
   return failures.exit_status(null_to_nil(fields.failure_code))

@@ -89,14 +89,25 @@ end
 local function encode(entry, module, failure)
   local ok, text = xpcall(entries.encode, failures.traced, entry, module)
   if ok then return text, failure end
-  failure = failures.caught(text)
-  entry.result, entry.status, entry.error, entry.error_code = nil, "failure", failure.message, failure.code
+  local problem = failures.caught(text, true)
+  entry.result, entry.status, entry.error, entry.error_code = nil, "failure", problem.message, problem.code
+  failure = failures.of_step(problem.code, problem.message)
+  failure.traceback = problem.traceback
   return entries.encode(entry), failure
 end
 
----Lets go of what the step has kept to be undone.
+---Takes back the files that a step has changed and then failed for another reason, such as memory for its answer.
 ---@param run table
-function steps.settle(run)
+function steps.revert(run)
+  local kept = run.kept
+  if not kept then return end
+  run.kept = nil
+  local ok, failure = kept:revert()
+  kept:close()
+  if not ok then run.log:event("error", "step.not_undone", { error = failure.message }) end
+end
+
+local function settle(run)
   if run.kept then run.kept:close() end
   run.kept = nil
 end
@@ -128,8 +139,9 @@ function steps.perform(run, index, step, module, concluded)
   local entry, failure = execute(run, index, step, module)
   local text
   text, failure = encode(entry, module, failure)
+  if failure then steps.revert(run) end
   run.journal:step_finished(text)
-  steps.settle(run)
+  settle(run)
   run.record:add_step(text, entry.status)
   run.log:hold()
   log_finished(run, index, step, entry)

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Memory that runs out in the runner itself, at a dozen limits from where it just starts to where the job fits: there is always a
+result, whole and honest."""
+import json
+import subprocess
+import unittest
+
+import jsonschema
+
+import sba
+from sba import SandboxCase
+
+MIB = 1 << 20
+MOST, LIMITS = 64 * MIB, 12
+LINES, FILES = 100000, 300
+LEAST = {}  # bytes, by kind of limit
+
+
+def large_patch():
+    hunks = "".join(f"@@ -{i},1 +{i},1 @@\n-line {i}\n+LINE {i}\n" for i in range(1, LINES, 10))
+    return f"--- a/lines\n+++ b/lines\n{hunks}"
+
+
+@unittest.skipIf(sba.IS_DEV, "the sanitizers take memory as they like")
+class StarvedTest(SandboxCase):
+    @classmethod
+    def setUpClass(cls):
+        schema = subprocess.run([sba.BINARY, "--schema", "result"], capture_output=True, check=True).stdout
+        cls.validator = jsonschema.Draft202012Validator(json.loads(schema))
+
+    def setUp(self):
+        super().setUp()
+        self.put("small", "small\n")
+
+    def run_limited(self, job, kind, limit):
+        for name in ("result.json", "journal.jsonl", "todo.json"):
+            (self.job_folder / name).unlink(missing_ok=True)
+        return self.run_job(job, wrapper=["prlimit", f"--{kind}={limit}"])
+
+    def least(self, kind):
+        """The least memory with which the runner starts at all; with less it says why not, or the kernel cannot load it."""
+        if kind not in LEAST:
+            LEAST[kind] = self.search_least(kind)
+        return LEAST[kind]
+
+    def search_least(self, kind):
+        low, high = 0, 16 * MIB
+        while high - low > 16384:
+            middle = (low + high) // 2
+            outcome = self.run_limited(self.job(), kind, middle)
+            if outcome.exit == 3 and b"cannot start: out of memory" in outcome.stderr or outcome.exit < 0:
+                self.assertIsNone(outcome.result)
+                low = middle
+            else:
+                high = middle
+        return high
+
+    def check(self, outcome, job):
+        self.assertIsNotNone(outcome.result, outcome.stderr)
+        result = outcome.result
+        self.validator.validate(result)
+        self.assertEqual(json.loads((self.job_folder / "result.json").read_text()), result)
+        for step in result["steps"]:
+            self.assertIn(step.get("error_code"), (None, "out_of_memory", "search_out_of_memory"), step)
+        if outcome.exit == 0:
+            self.assertEqual([step["status"] for step in result["steps"]], ["success"] * len(job["steps"]))
+            return True
+        self.assertEqual((outcome.exit, result["status"]), (1, "failure"), outcome.stderr)
+        self.assertIn(result["failure_code"], ("internal_error", "step_failed"))
+        self.assertRegex(result["failure_message"], "(?i)memory")
+        return False
+
+    def starve(self, *steps, before=lambda: None, after=lambda outcome: None):
+        job = self.job(*steps, max_output_bytes=256 * MIB)
+        for kind in ("as", "data"):
+            least = self.least(kind)
+            fitted = []
+            for i in range(LIMITS):
+                limit = int(least * (MOST / least) ** (i / (LIMITS - 1)))
+                with self.subTest(kind=kind, limit=limit):
+                    before()
+                    outcome = self.run_limited(job, kind, limit)
+                    fitted.append(self.check(outcome, job))
+                    after(outcome)
+            self.assertIn(False, fitted)
+            self.assertTrue(fitted[-1], "the largest limit is no limit")
+
+    def test_output(self):
+        self.starve(self.step("run_command", shell="head -c 8388608 /dev/zero | tr '\\0' x"), self.step("read_file", path="small"))
+
+    def test_read_file(self):
+        self.put("large", b"z" * (8 * MIB))
+        self.starve(self.step("read_file", path="large"), self.step("read_file", path="small"))
+
+    def test_patch(self):
+        """Of many files too: all of them or none."""
+        old = {"lines": "".join(f"line {i}\n" for i in range(1, LINES)), **{f"file{i}": "old\n" for i in range(FILES)}}
+        new = {"lines": "".join(f"{'LINE' if i % 10 == 1 else 'line'} {i}\n" for i in range(1, LINES)), **{f"file{i}": "new\n" for i in range(FILES)}}
+        others = "".join(f"--- a/file{i}\n+++ b/file{i}\n@@ -1 +1 @@\n-old\n+new\n" for i in range(FILES))
+
+        def before():
+            for name, content in old.items():
+                self.put(name, content)
+
+        def after(outcome):
+            found = {path.name: path.read_text() for path in self.workspace.iterdir() if path.name != "small"}
+            done = outcome.result["steps"] and outcome.result["steps"][0]["status"] == "success"
+            self.assertEqual(found == new, bool(done))
+            self.assertTrue(done or found == old)
+        self.starve(self.step("apply_unified_diff", diff=large_patch() + others), self.step("read_file", path="small"), before=before, after=after)
+
+    def test_a_job_of_many_steps(self):
+        self.starve(*[self.step("read_file", path="small") for _ in range(5000)])
+
+    def test_a_large_job(self):
+        self.starve(self.step("write_file", path="new", content="y" * (8 * MIB)), self.step("read_file", path="small"))
+
+    def test_tree_and_search(self):
+        for i in range(5000):
+            (self.workspace / f"file{i}").write_text(f"line {i}\n")
+        self.starve(self.step("list_tree", path="."), self.step("search_files", pattern="[0-9]"))
+
+
+if __name__ == "__main__":
+    sba.main()
