@@ -214,10 +214,12 @@ function folder:stat(path) end
 ---@return native.tree_entry|nil, false|"max_entries"|"max_bytes"|"max_depth"|native.failure cut
 function folder:tree(path, options) end
 
----Every regular file below, for artifacts. In byte order of path. At most limit files.
+---Every regular file below, for artifacts. In byte order of path. At most limit files. They are read for so many seconds, or until
+---a signal comes, small ones first; what was not read by then has no sha256. A third of a second later listing ends too.
 ---@param limit integer
----@return { path: string, size_bytes: integer, sha256: string }[]|nil, boolean|native.failure truncated
-function folder:files(limit) end
+---@param seconds? number nil: as long as it takes
+---@return { path: string, size_bytes: integer, sha256: string? }[]|nil, boolean|native.failure truncated
+function folder:files(limit, seconds) end
 
 ---A handle on a folder, to run a command in.
 ---@param path string

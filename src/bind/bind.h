@@ -72,12 +72,16 @@ int bind_check_opened(lua_State *L, int index, char sha256[TEXT_SHA256_HEX]);
 // Path at index as a C string, or NULL and *error filled ("invalid": it holds a NUL). No string raises an error.
 const char *bind_check_path(lua_State *L, int index, struct error *error);
 
-// Methods of native.folder that have a file of their own: tree(path, options), files(limit), transaction(),
-// recover(plan, committed).
+// Methods of native.folder that have a file of their own: tree(path, options), files(limit, seconds),
+// transaction(), recover(plan, committed).
 int bind_folder_tree(lua_State *L);
 int bind_folder_files(lua_State *L);
 int bind_folder_transaction(lua_State *L);
 int bind_folder_recover(lua_State *L);
+
+// Pushes a walk through a tree, NULL until it is opened, that Lua closes.
+struct tree;
+struct tree **bind_new_tree(lua_State *L);
 
 // Functions of native.json that have a file of their own: decode(bytes, depth), and encode(value, schema?), which is
 // pushed with what it keeps between calls.

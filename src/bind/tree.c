@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// native.folder: tree and files.
+// native.folder: tree. The list of its files is beside it (files.c).
 #include "bind/bind.h"
 #include "core/text.h"
-#include "core/workspace_read.h"
 #include "core/workspace_tree.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { DEPTH_MAX = 64 }; // each costs two levels of JSON, and readers of JSON have their own bound
 
-// A tree handle that Lua owns.
 static int tree_gc(lua_State *L)
 {
     struct tree **tree = lua_touserdata(L, 1);
@@ -20,7 +17,7 @@ static int tree_gc(lua_State *L)
     return 0;
 }
 
-static struct tree **new_tree(lua_State *L)
+struct tree **bind_new_tree(lua_State *L)
 {
     struct tree **tree = lua_newuserdatauv(L, sizeof *tree, 0);
     *tree = NULL;
@@ -209,7 +206,7 @@ int bind_folder_tree(lua_State *L)
         .hidden = bind_option_boolean(L, 3, "include_hidden", true),
     };
     luaL_checkstack(L, DEPTH_MAX + 16, NULL);
-    struct tree **tree = new_tree(L);
+    struct tree **tree = bind_new_tree(L);
     if (!path || !(*tree = tree_open(workspace, path, &options, &error)))
         return bind_fail(L, &error);
 
@@ -226,95 +223,5 @@ int bind_folder_tree(lua_State *L)
         lua_pushstring(L, cut);
     else
         lua_pushboolean(L, 0);
-    return 2;
-}
-
-struct found {
-    size_t path; // offset among the paths
-    uint64_t size;
-    char sha256[TEXT_SHA256_HEX];
-};
-
-// What qsort compares by: the paths that the offsets are in.
-static const char *found_paths;
-
-static int compare_found(const void *left, const void *right)
-{
-    const struct found *a = left, *b = right;
-    return strcmp(found_paths + a->path, found_paths + b->path);
-}
-
-// Adds the entry that the tree is at, if it is a regular file that can be read: 1, 0 or -1.
-static int add_found(struct tree *tree, struct buffer *found, struct buffer *paths, struct error *error)
-{
-    struct stat status;
-    struct found file = {.path = paths->size};
-    const char *path = tree_path(tree);
-    int fd = tree_open_file(tree, &status);
-    if (fd < 0)
-        return 0;
-    int outcome = workspace_digest(fd, path, file.sha256, &file.size, error);
-    close(fd);
-    if (outcome < 0)
-        return -1;
-    if (buffer_append(paths, path, strlen(path) + 1) < 0 || buffer_append(found, &file, sizeof file) < 0)
-        return error_set(error, "out_of_memory", 0, "out of memory while listing files");
-    return 1;
-}
-
-// 1 where there are more than limit, else 0, or -1.
-static int find_files(struct tree *tree, size_t limit, struct buffer *found, struct buffer *paths, struct error *error)
-{
-    struct tree_entry entry;
-    int more;
-    while ((more = tree_next(tree, &entry, error)) > 0) {
-        if (!S_ISREG(entry.mode))
-            continue;
-        if (found->size / sizeof(struct found) == limit)
-            return 1;
-        if (add_found(tree, found, paths, error) < 0)
-            return -1;
-    }
-    return more;
-}
-
-// Pushes the list of what was found, in byte order of path.
-static void push_files(lua_State *L, struct buffer *found, const char *paths)
-{
-    size_t count = found->size / sizeof(struct found);
-    struct found *files = (struct found *)(void *)found->data;
-    found_paths = paths;
-    if (count)
-        qsort(files, count, sizeof *files, compare_found);
-    lua_createtable(L, (int)count, 0);
-    bind_push_array_metatable(L);
-    lua_setmetatable(L, -2);
-    for (size_t i = 0; i < count; i++) {
-        lua_createtable(L, 0, 3);
-        bind_set_string(L, "path", paths + files[i].path);
-        bind_set_integer(L, "size_bytes", (lua_Integer)files[i].size);
-        bind_set_string(L, "sha256", files[i].sha256);
-        lua_rawseti(L, -2, (lua_Integer)i + 1);
-    }
-}
-
-// folder:files(limit) -> {{path=, size_bytes=, sha256=}...}, truncated | nil, failure
-int bind_folder_files(lua_State *L)
-{
-    struct error error = {0};
-    struct tree_options options = {.max_depth = SIZE_MAX, .hidden = true};
-    const struct workspace *workspace = bind_check_folder(L, 1);
-    lua_Integer limit = luaL_checkinteger(L, 2);
-    luaL_argcheck(L, limit >= 0, 2, "must not be negative");
-    struct tree **tree = new_tree(L);
-    struct buffer *found = bind_new_buffer(L), *paths = bind_new_buffer(L);
-    if (!(*tree = tree_open(workspace, ".", &options, &error)))
-        return bind_fail(L, &error);
-    int truncated = find_files(*tree, (size_t)limit, found, paths, &error);
-    if (truncated < 0)
-        return bind_fail(L, &error);
-
-    push_files(L, found, paths->data);
-    lua_pushboolean(L, truncated);
     return 2;
 }

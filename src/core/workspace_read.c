@@ -136,23 +136,32 @@ int workspace_read(const struct workspace *workspace, const char *path, const st
     return 0;
 }
 
-int workspace_digest(int fd, const char *path, char sha256[TEXT_SHA256_HEX], uint64_t *size, struct error *error)
+bool workspace_time_left(const struct read_time *time)
+{
+    return interrupt_now() < time->until && interrupt_signal() == time->signal;
+}
+
+int workspace_digest(int fd, const char *path, const struct read_time *time, char sha256[TEXT_SHA256_HEX],
+                     uint64_t *size, struct error *error)
 {
     static char chunk[CHUNK];
     struct text_sha256 state;
+    uint64_t sum = 0;
     ssize_t count;
 
-    *size = 0;
     text_sha256_init(&state);
     do {
         if (interrupt_check(error) < 0)
             return -1;
+        if (!workspace_time_left(time))
+            return 1;
         count = read_chunk(fd, chunk, sizeof chunk);
         if (count < 0)
             return interrupt_check(error) < 0 ? -1 : error_system(error, errno, "cannot read %s", path);
         text_sha256_update(&state, chunk, (size_t)count);
-        *size += (uint64_t)count;
+        sum += (uint64_t)count;
     } while (count > 0);
     text_sha256_final(&state, sha256);
+    *size = sum;
     return 0;
 }

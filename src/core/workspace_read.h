@@ -31,7 +31,17 @@ struct read_result {
 int workspace_read(const struct workspace *workspace, const char *path, const struct read_options *options,
                    struct buffer *content, struct read_result *result, struct error *error);
 
-// Reads an open file from where it stands to its end, for its SHA-256 and size.
-int workspace_digest(int fd, const char *path, char sha256[TEXT_SHA256_HEX], uint64_t *size, struct error *error);
+// How long files may be read.
+struct read_time {
+    int64_t until; // on the clock of interrupt_now
+    int signal;    // what interrupt_signal said when it began: a further signal ends it
+};
+
+bool workspace_time_left(const struct read_time *time);
+
+// Reads an open file from where it stands to its end, for its SHA-256 and size. 1 where there was no time for all of
+// it: then neither is filled.
+int workspace_digest(int fd, const char *path, const struct read_time *time, char sha256[TEXT_SHA256_HEX],
+                     uint64_t *size, struct error *error);
 
 #endif

@@ -283,6 +283,18 @@ describe("native.workspace", function()
     assert.same({ 3, false }, { #folder:files(3), select(2, folder:files(3)) })
   end)
 
+  it("lists what there is no time to read without a hash, and reads small files first", function()
+    in_root("truncate -s 64G a && truncate -s 2M b && echo 1 > c")
+    local function hashed(seconds)
+      local marks = {}
+      for i, file in ipairs(assert(folder:files(10, seconds))) do marks[i] = file.sha256 ~= nil end
+      return marks
+    end
+    assert.same({ false, false, false }, hashed(0))
+    assert.same({ false, true, true }, hashed(2))
+    assert.equal(64 << 30, folder:files(10, 0)[1].size_bytes)
+  end)
+
   it("gives handles that can be closed", function()
     in_root("mkdir d")
     local directory = assert(folder:directory("d"))

@@ -4,8 +4,10 @@ import base64
 import hashlib
 import json
 import os
+import pathlib
 import signal
 import time
+import unittest
 
 import sba
 from servers import mcp, status
@@ -228,6 +230,36 @@ class NotUploaded(ArtifactCase):
     def test_a_timed_out_job_still_uploads_what_is_small(self):
         outcome = self.uploaded(self.gateway(Store()), command("echo > $CYNODE_ARTIFACTS_DIR/a; sleep 60"), max_runtime_seconds=1)
         self.assertEqual((outcome.exit, self.refs(outcome)), (124, {"a": "art:a"}))
+
+    # Far more than can be read in time, were it in place of the small one: a file with a hole.
+    HUGE = "truncate -s 256G $CYNODE_ARTIFACTS_DIR/a; echo > $CYNODE_ARTIFACTS_DIR/b; "
+
+    def test_a_timed_out_job_reads_what_there_is_time_for(self):
+        slow = sba.slowness()
+        outcome = self.uploaded(self.gateway(Store()), command(self.HUGE + "sleep 60"), max_runtime_seconds=1)
+        self.assert_in_time(outcome, 1, slow)
+        self.assertEqual((outcome.exit, self.refs(outcome)), (124, {"a": None, "b": "art:b"}))
+        huge, small = outcome.result["artifacts"]
+        self.assertEqual(huge, {"path": "a", "size_bytes": 256 << 30})
+        self.assertEqual(small["sha256"], hashlib.sha256(b"\n").hexdigest())
+        self.assertEqual([(line["count"], line["path"]) for line in self.events(outcome, "artifacts.failed")], [(1, "a")])
+        self.assertEqual([(line["path"], line["code"]) for line in self.events(outcome, "artifact.failed")], [("a", "not_read")])
+
+    def test_an_artifact_is_read_no_longer_than_the_jobs_time(self):
+        slow = sba.slowness()
+        outcome = self.run_job(self.job(command(self.HUGE), max_runtime_seconds=2))
+        self.assert_in_time(outcome, 2, slow)
+        self.assertEqual((outcome.exit, ["sha256" in artifact for artifact in outcome.result["artifacts"]]), (0, [False, True]))
+
+    @unittest.skipUnless(sba.UID, "needs root: nobody else sees what the runner reads")
+    def test_a_signal_ends_the_reading(self):
+        process = self.start(self.job(command(self.HUGE), max_runtime_seconds=600))
+        self.addCleanup(process.kill)
+        links = pathlib.Path(f"/proc/{process.pid}/fd")
+        sba.wait_for(lambda: any(os.path.realpath(link).endswith("/artifacts/a") for link in links.iterdir()), "the reading to begin")
+        process.terminate()
+        outcome = self.outcome_of(process)
+        self.assertEqual((outcome.exit, ["sha256" in artifact for artifact in outcome.result["artifacts"]]), (0, [False, True]))
 
     def test_a_cancelled_job_too(self):
         process = self.start(self.job(command("echo > $CYNODE_ARTIFACTS_DIR/a; sleep 60")),

@@ -146,7 +146,7 @@ class Ends(HostileCase):
         process = self.start(self.job(self.hostile("crowd", 100)))
         sba.wait_for((self.workspace / "reached").exists, "the crowd to gather")
         process.terminate()
-        done = self.end(process)
+        done = self.outcome_of(process)
         self.assertEqual((done.exit, self.first(done)["result"]["stdout"]), (143, "told\n" * 100))
 
 

@@ -107,7 +107,9 @@ local function upload(options, artifact)
   return failure
 end
 
-local function too_large(artifact, sum)
+--- Why it is not even tried.
+local function refusal(artifact, sum)
+  if not artifact.sha256 then return failed("not_read", "the time was up before it was read") end
   if artifact.size_bytes > LARGEST then return failed("too_large", "it is larger than %d bytes", LARGEST) end
   if sum + artifact.size_bytes > LARGEST_SUM then
     return failed("too_large", "with it, more than %d bytes would be uploaded", LARGEST_SUM)
@@ -140,12 +142,12 @@ end
 ---Uploads files one after the other; those that arrive get their `ref`. After a failure that is the gateway's own, or past a limit
 ---that holds for all, the rest are not tried.
 ---@param options artifacts.options
----@param list { path: string, size_bytes: integer, sha256: string, ref: string? }[]
+---@param list { path: string, size_bytes: integer, sha256: string?, ref: string? }[] without sha256: not read, and not uploaded
 function artifacts.upload(options, list)
   local sum = 0
   for i, artifact in ipairs(list) do
     if i > MOST_FILES then return artifacts.give_up(options, list, i, failed("too_many", "%d at most are uploaded", MOST_FILES)) end
-    local failure = too_large(artifact, sum)
+    local failure = refusal(artifact, sum)
     if not failure then
       sum = sum + artifact.size_bytes
       failure = upload(options, artifact)

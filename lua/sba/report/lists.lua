@@ -99,7 +99,7 @@ function lists.artifacts(result)
   return section("Artifacts", h.div { class = "wide", tabindex = 0, role = "region", ["aria-label"] = "Artifacts", h.table {
     h.tr { h.th { "Path" }, h.th { "Size" }, h.th { "SHA-256" }, uploaded and h.th { "Reference" } },
     rows_of(result.artifacts, function(file)
-      return h.tr { h.td { file.path }, h.td { class = "nowrap", words.size(file.size_bytes) }, h.td { h.code { file.sha256 } },
+      return h.tr { h.td { file.path }, h.td { class = "nowrap", words.size(file.size_bytes) }, h.td { h.code { file.sha256 or "" } },
         uploaded and h.td { file.ref or "" } }
     end),
   } }, rest(result.artifacts))

@@ -10,6 +10,7 @@ local process = require "native.process"
 
 local GRACE <const> = 2 -- seconds from SIGTERM to SIGKILL
 local OVERRUN <const> = 2.5 -- seconds past the deadline within which everything must be dead
+local READING <const> = 2.2 -- seconds past the deadline, or after a signal, until which artifacts are read
 local MOST_ARTIFACTS <const> = 100000
 
 --- Ends what the job left running; past the deadline the grace is what remains of it.
@@ -25,16 +26,38 @@ local function end_processes(run)
   })
 end
 
+--- How long artifacts may be read: to the end of the job's time and a little longer; after a signal that little.
+local function reading_seconds(run)
+  local left = run.deadline and run.deadline + READING - interrupt.now() or READING
+  return math.max(0, interrupt.signal() and math.min(left, READING) or left)
+end
+
+--- What was not read has no sha256, and is not uploaded.
+local function say_unread(run, files)
+  local count, first = 0, nil
+  for _, artifact in ipairs(files) do
+    if not artifact.sha256 then count, first = count + 1, first or artifact.path end
+  end
+  if count == 0 then return end
+  run.log:event("warning", "artifacts.failed", {
+    count = count, path = first,
+    error = ("the time was up before every artifact was read: %d have no sha256 in the result, %s first"):format(count, first),
+  })
+end
+
 local function list_artifacts(run)
   if not run.artifacts then return end
-  local files, more = run.artifacts:files(MOST_ARTIFACTS)
+  local files, more = run.artifacts:files(MOST_ARTIFACTS, reading_seconds(run))
   if not files then
     run.log:event("warning", "artifacts.failed", { code = more.code, error = more.message })
     return
   end
   if more == true then
-    run.log:event("warning", "artifacts.failed", { error = ("only the first %d artifacts are listed"):format(MOST_ARTIFACTS) })
+    run.log:event("warning", "artifacts.failed", {
+      error = ("only %d artifacts are listed: there are more than %d, or more than there was time for"):format(#files, MOST_ARTIFACTS),
+    })
   end
+  say_unread(run, files)
   run.record.artifacts = array(files)
 end
 
