@@ -41,7 +41,7 @@ function about.schema(what)
 end
 
 local function print_errors(errors)
-  local line = require "sba.util.schema".line
+  local line = require "sba.util.schema_mistakes".line
   for _, problem in ipairs(errors) do print(redact(line(problem))) end
   if errors.total > #errors then print(("and %d more"):format(errors.total - #errors)) end
 end

@@ -41,7 +41,7 @@ end
 
 --- The first errors as lines, for the log.
 local function lines_of(errors)
-  local line, lines = require "sba.util.schema".line, {}
+  local line, lines = require "sba.util.schema_mistakes".line, {}
   for i = 1, math.min(#errors, MOST_ERRORS_LOGGED) do lines[i] = line(errors[i]) end
   return lines
 end

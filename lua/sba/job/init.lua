@@ -9,9 +9,17 @@ local schema = require "sba.util.schema"
 
 local job = {}
 
--- For mistakes only: where there are none it is not loaded.
-local function words()
-  return require "sba.util.words"
+-- For mistakes only: where there are none they are not loaded.
+local function words() return require "sba.util.words" end
+local function mistakes() return require "sba.util.schema_mistakes" end
+
+local function refuse(errors, pointer, expected, got, message)
+  mistakes().refuse(errors, pointer, expected, got, message)
+end
+
+--- Whether so much is wrong that no more should be looked for.
+local function is_enough(errors)
+  return errors.total > 0 and mistakes().enough(errors)
 end
 
 local MAJOR = "1"
@@ -39,73 +47,77 @@ local function check_version(value, errors)
   local version = value.protocol_version
   local major = type(version) == "string" and version:match("^(%d+)%.%d+$")
   if major and major ~= MAJOR then
-    schema.refuse(errors, "/protocol_version", MAJOR .. ".x", words().value(version),
+    refuse(errors, "/protocol_version", MAJOR .. ".x", words().value(version),
       ("protocol version %s is not supported; this runner speaks %s.x"):format(words().quoted(version), MAJOR))
   end
 end
 
 local function check_steps_given(value, errors)
   if value.steps == nil and value.execution_mode ~= "agent_inference" then
-    schema.refuse(errors, "/steps", "an array", "nothing", "is missing; expected an array (only a job of agent_inference may leave it out)")
+    refuse(errors, "/steps", "an array", "nothing", "is missing; expected an array (only a job of agent_inference may leave it out)")
   end
 end
 
+local function pointer_of(index, name, argument)
+  local pointer = ("/steps/%d/%s"):format(index - 1, name)
+  return argument and pointer .. "/" .. mistakes().token(argument) or pointer
+end
+
 -- Arguments by their type's schema, then by its check. Leaves them resolved.
-local function check_arguments(step, pointer, catalogue, errors)
+local function check_arguments(step, index, catalogue, errors)
   local kind = catalogue.get(step.type)
   local name = step.args ~= nil and "args" or "arguments"
   local arguments = step[name]
   if arguments == nil then arguments = {} end
   if not kind or step.args ~= nil and step.arguments ~= nil or json.kind(arguments) ~= "object" then return end
-  local at, before = pointer .. "/" .. name, errors.total
-  schema.validate(arguments, kind.arguments, errors, at)
-  if errors.total > before then return end
+  if not schema.fits(arguments, kind.arguments) then
+    local before = errors.total
+    mistakes().find(arguments, kind.arguments, errors, pointer_of(index, name))
+    if errors.total > before then return end
+  end
   step.args, step.arguments = nil, schema.resolve(arguments, kind.arguments)
   if not kind.check then return end
   local mistake, argument = kind.check(step.arguments)
-  if mistake then
-    schema.refuse(errors, argument and at .. "/" .. schema.token(argument) or at, "arguments that fit together", "others", mistake)
-  end
+  if mistake then refuse(errors, pointer_of(index, name, argument), "arguments that fit together", "others", mistake) end
 end
 
 -- Gives every step its id; none may be there twice.
 local function settle_ids(steps, errors)
-  local owner = {}
+  local owner, ids = {}, {}
   for i, step in ipairs(steps) do
-    if schema.enough(errors) then return end
+    if is_enough(errors) then return end
     if json.kind(step) == "object" then
       local id = step.id == nil and "step-" .. i or step.id
+      ids[i] = id
       local other = owner[id]
       if other and type(id) == "string" then
         local default = (step.id == nil or steps[other].id == nil) and " (a step without an id is step-N)" or ""
-        schema.refuse(errors, ("/steps/%d/id"):format(step.id == nil and other - 1 or i - 1), "an id of its own", words().value(id),
+        refuse(errors, ("/steps/%d/id"):format(step.id == nil and other - 1 or i - 1), "an id of its own", words().value(id),
           ("the id %s belongs to step %d and step %d%s; ids must be unique"):format(words().quoted(id), other, i, default))
       end
       owner[id] = other or i
     end
   end
-  for i, step in ipairs(steps) do
-    if json.kind(step) == "object" and step.id == nil then step.id = "step-" .. i end
-  end
+  for i, id in pairs(ids) do steps[i].id = id end
 end
 
 local function check_steps(steps, catalogue, errors)
   if not json.is_array(steps) then return end
   for i, step in ipairs(steps) do
-    if schema.enough(errors) then return end
+    if is_enough(errors) then return end
     if json.kind(step) == "object" and type(step.type) == "string" then
-      check_arguments(step, "/steps/" .. i - 1, catalogue, errors)
+      check_arguments(step, i, catalogue, errors)
     end
   end
   settle_ids(steps, errors)
 end
 
 local function check_job(value, catalogue, environment)
-  local errors = schema.errors()
+  local errors = { total = 0 }
   local wanted = job_schema(catalogue.names())
-  schema.validate(value, wanted, errors)
+  if not schema.fits(value, wanted) then mistakes().find(value, wanted, errors) end
   local asked, mistake = job_mode.from_environment(environment)
-  if mistake then schema.refuse(errors, "", "a mode", "another value", mistake) end
+  if mistake then refuse(errors, "", "a mode", "another value", mistake) end
   if json.kind(value) ~= "object" then return errors end
   check_version(value, errors)
   check_steps_given(value, errors)
@@ -118,7 +130,7 @@ end
 
 local function message_of(errors)
   local lines = {}
-  for i = 1, #errors do lines[i] = schema.line(errors[i]) end
+  for i = 1, #errors do lines[i] = mistakes().line(errors[i]) end
   local more = errors.total - #lines
   return "the job is not valid: " .. table.concat(lines, "; ") .. (more > 0 and ("; and %d more"):format(more) or "")
 end
@@ -138,8 +150,8 @@ function job.parse(bytes, catalogue, environment)
   if not broken and not is_of_grammar(bytes) then broken = { message = "it is not of the grammar of RFC 8259" } end
   local errors
   if broken then
-    errors = schema.errors()
-    schema.refuse(errors, "", "JSON (RFC 8259)", "something else", broken.message)
+    errors = { total = 0 }
+    refuse(errors, "", "JSON (RFC 8259)", "something else", broken.message)
   else
     errors = check_job(value, catalogue, environment)
   end

@@ -5,7 +5,7 @@ local digest = require "sba.report.digest"
 local file = require "native.file"
 local read_json = require "sba.util.json".decode
 local result_schema = require "sba.result.schema"
-local schema = require "sba.util.schema"
+local mistakes = require "sba.util.schema_mistakes"
 local sha256 = require "native.text".sha256
 
 local source = {}
@@ -26,9 +26,8 @@ local function read_result(path)
   local result
   result, failure = read_json(bytes, { size = LARGEST, depth = DEPTH })
   if failure then return nil, ("%s is not a result: %s"):format(path, failure.message) end
-  local errors = schema.errors()
-  schema.validate(result, result_schema, errors)
-  if #errors > 0 then return nil, ("%s is not a result of cynode-sba: %s"):format(path, schema.line(errors[1])) end
+  local errors = mistakes.of(result, result_schema)
+  if #errors > 0 then return nil, ("%s is not a result of cynode-sba: %s"):format(path, mistakes.line(errors[1])) end
   return result
 end
 

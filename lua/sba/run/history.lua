@@ -118,10 +118,9 @@ local exchange_schema = {
 }
 
 readers["model.exchange"] = function(history, line)
-  local schema = require "sba.util.schema"
-  local errors = schema.errors()
-  schema.validate(line, exchange_schema, errors)
-  if errors[1] then return schema.line(errors[1]) end
+  local mistakes = require "sba.util.schema_mistakes"
+  local errors = mistakes.of(line, exchange_schema)
+  if errors[1] then return mistakes.line(errors[1]) end
   table.insert(history.exchanges, { messages = line.messages, reply = line.reply })
 end
 

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Values against JSON Schema (draft 2020-12), every error at once.
+-- Values against JSON Schema (draft 2020-12): whether they fit, and their final form. What is wrong with one that does not fit
+-- is told by util/schema_mistakes.lua.
 --
 -- Keywords: type, required, properties, additionalProperties, items, enum, const, minimum, maximum, minLength, maxLength,
 -- pattern, minItems, maxItems, oneOf, default, description, title; and three of our own: `order` (the order of keys when
@@ -8,245 +9,45 @@
 -- itself.
 
 local json = require "sba.util.json"
-local text = require "native.text"
 
 local schema = {}
 
--- For mistakes only: where there are none it is not loaded.
-local function words()
-  return require "sba.util.words"
-end
+local none <const> = {}
 
-local MAX_ERRORS = 100
-local MAX_COUNTED = 1000 -- then the search ends, so that a large value that is all wrong is refused in no time
-
----@class sba.schema.error
----@field pointer string RFC 6901
----@field expected string
----@field got string
----@field message string one line
-
----@class sba.schema.errors list of at most 100
----@field total integer how many were found; no more are looked for from 1,000 on
-
----@return sba.schema.errors
-function schema.errors()
-  return { total = 0 }
-end
-
----Whether so many were found that no more should be looked for.
----@param errors sba.schema.errors
----@return boolean
-function schema.enough(errors)
-  return errors.total >= MAX_COUNTED
-end
-
----Adds an error. Without a message: "expected X, got Y".
----@param errors sba.schema.errors
----@param pointer string
----@param expected string
----@param got string
----@param message? string
-function schema.refuse(errors, pointer, expected, got, message)
-  errors.total = errors.total + 1
-  if #errors >= MAX_ERRORS then return end
-  message = message or ("expected %s, got %s"):format(expected, got)
-  errors[#errors + 1] = { pointer = pointer, expected = expected, got = got, message = message }
-end
-
----One line for people: "/steps/3/type: expected ...". The whole document is "(job)" or what name says.
----@param failed sba.schema.error
----@param name? string
----@return string
-function schema.line(failed, name)
-  local pointer = failed.pointer == "" and "(" .. (name or "job") .. ")" or failed.pointer
-  if pointer:find("[%c]") then pointer = words().quoted(pointer) end
-  return pointer .. ": " .. failed.message
-end
-
----A reference token of RFC 6901. A very long name is cut.
----@param name string|integer
----@return string
-function schema.token(name)
-  local token = tostring(name)
-  if #token > 256 then token = text.cut(token, 256) .. "..." end
-  return (token:gsub("~", "~0"):gsub("/", "~1"))
-end
-
-local function has_type(value, kind, name)
+local function is_of(kind, value, name)
   if name == "integer" then return kind == "number" and math.tointeger(value) ~= nil end
   return kind == name
 end
 
-local function fits_type(value, kind, wanted)
-  if type(wanted) == "string" then return has_type(value, kind, wanted) end
+---Whether a value is of a type, or of one of a list.
+---@param value any
+---@param kind string the value's JSON type
+---@param wanted string|string[]
+---@return boolean
+function schema.is_of_type(value, kind, wanted)
+  if type(wanted) == "string" then return is_of(kind, value, wanted) end
   for _, name in ipairs(wanted) do
-    if has_type(value, kind, name) then return true end
+    if is_of(kind, value, name) then return true end
   end
   return false
 end
 
-local function among(value, values)
-  for _, one in ipairs(values) do
-    if one == value then return true end
+---@param value any
+---@param values any[]
+---@return boolean
+function schema.is_among(value, values)
+  for i = 1, #values do
+    if values[i] == value then return true end
   end
   return false
 end
 
--- What a schema's objects need, worked out once: names, all property names in a fixed order; required, a set; known, the names
--- an object may have, aliases included.
-local plans = setmetatable({}, { __mode = "k" })
-local none = {}
-
-local function make_plan(wanted)
-  local plan = { names = {}, required = {}, known = {}, aliases = wanted.aliases }
-  local rest = {}
-  for _, name in ipairs(wanted.required or none) do plan.required[name] = true end
-  for _, list in ipairs { wanted.order or none, wanted.required or none } do
-    for _, name in ipairs(list) do
-      if not plan.known[name] then plan.names[#plan.names + 1], plan.known[name] = name, true end
-    end
-  end
-  for name in pairs(wanted.properties or none) do
-    if not plan.known[name] then rest[#rest + 1], plan.known[name] = name, true end
-  end
-  table.sort(rest)
-  table.move(rest, 1, #rest, #plan.names + 1, plan.names)
-  for alias in pairs(wanted.aliases or none) do plan.known[alias] = true end
-  plan.defaults = {}
-  for name, property in pairs(wanted.properties or none) do
-    if property.default ~= nil then plan.defaults[#plan.defaults + 1] = name end
-  end
-  return plan
-end
-
-local function plan_of(wanted)
-  local plan = plans[wanted]
-  if not plan then
-    plan = make_plan(wanted)
-    plans[wanted] = plan
-  end
-  return plan
-end
-
-local validate
-
--- A walk: the errors, the pointer it began at, and the tokens from there to the value at hand.
-local function pointer_of(walk, depth)
-  local tokens = { walk.base }
-  for i = 1, depth do
-    local step = walk.path[i]
-    tokens[i + 1] = schema.token(math.type(step) and step - 1 or step)
-  end
-  return table.concat(tokens, "/")
-end
-
-local function fail(walk, depth, expected, got, message)
-  schema.refuse(walk.errors, pointer_of(walk, depth), expected, got, message)
-end
-
-local function refuse_unknown(walk, depth, name, plan)
-  local known = {}
-  for one in pairs(plan.known) do known[#known + 1] = one end
-  table.sort(known)
-  local near = words().near(name, known)
-  local hint = near and ("; did you mean %s?"):format(words().quoted(near)) or ""
-  fail(walk, depth, near or words().alternatives(known), words().quoted(name), "unknown field " .. words().quoted(name) .. hint)
-end
-
--- Members that no property names.
-local function validate_others(walk, depth, value, wanted, plan)
-  local others, names = wanted.additionalProperties, nil
-  if others == nil or others == true then return end
-  for name in pairs(value) do
-    if not plan.known[name] then
-      names = names or {}
-      names[#names + 1] = name
-    end
-  end
-  if not names then return end
-  table.sort(names)
-  for _, name in ipairs(names) do
-    if schema.enough(walk.errors) then return end
-    walk.path[depth + 1] = name
-    if others then validate(walk, depth + 1, value[name], others) else refuse_unknown(walk, depth + 1, name, plan) end
-  end
-end
-
--- The aliases that an object uses: name -> alias. An alias beside its name is an error.
-local function aliases_used(walk, depth, value, plan)
-  local used = none
-  if not plan.aliases then return used end
-  for alias, name in pairs(plan.aliases) do
-    if value[alias] ~= nil then
-      if used == none then used = {} end
-      used[name] = alias
-      if value[name] ~= nil then
-        walk.path[depth + 1] = alias
-        fail(walk, depth + 1, "only one of the two", "both",
-          ("%s and %s are two names of one field; give only one"):format(words().quoted(alias), words().quoted(name)))
-      end
-    end
-  end
-  return used
-end
-
-local function validate_object(walk, depth, value, wanted)
-  local plan, properties = plan_of(wanted), wanted.properties or none
-  local used, names = aliases_used(walk, depth, value, plan), plan.names
-  for i = 1, #names do
-    local name = names[i]
-    local key = used[name] or name
-    local member, property = value[key], properties[name]
-    if member ~= nil and property then
-      walk.path[depth + 1] = key
-      validate(walk, depth + 1, member, property)
-    elseif member == nil and plan.required[name] then
-      local expected = words().schema(property or none)
-      walk.path[depth + 1] = key
-      fail(walk, depth + 1, expected, "nothing", "is missing; expected " .. expected)
-    end
-  end
-  validate_others(walk, depth, value, wanted, plan)
-end
-
-local function validate_array(walk, depth, value, wanted)
-  if #value < (wanted.minItems or 0) then fail(walk, depth, words().schema(wanted), words().value(value)) end
-  if wanted.maxItems and #value > wanted.maxItems then
-    fail(walk, depth, ("at most %d elements"):format(wanted.maxItems), words().value(value))
-  end
-  if not wanted.items then return end
-  for i, element in ipairs(value) do
-    if schema.enough(walk.errors) then return end
-    walk.path[depth + 1] = i
-    validate(walk, depth + 1, element, wanted.items)
-  end
-end
-
-local function validate_string(walk, depth, value, wanted)
-  local length = (wanted.minLength or wanted.maxLength) and (utf8.len(value) or #value) -- else not looked at: it may be long
-  if wanted.minLength and length < wanted.minLength then
-    local expected = wanted.minLength == 1 and "a non-empty string" or ("a string of at least %d characters"):format(wanted.minLength)
-    fail(walk, depth, expected, words().value(value))
-  end
-  if wanted.maxLength and length > wanted.maxLength then
-    fail(walk, depth, ("a string of at most %d characters"):format(wanted.maxLength), words().value(value))
-  end
-  if wanted.pattern and not value:find((wanted.pattern:gsub("\\", "%%"))) then
-    fail(walk, depth, "a string that matches " .. wanted.pattern, words().value(value))
-  end
-end
-
-local function validate_number(walk, depth, value, wanted)
-  if wanted.minimum and value < wanted.minimum or wanted.maximum and value > wanted.maximum then
-    fail(walk, depth, words().schema(wanted), words().value(value))
-  end
-end
-
--- The names of a oneOf whose parts each only require one, so that exactly one of these must be given; false for others.
 local exclusive = setmetatable({}, { __mode = "k" })
 
-local function exclusive_names(parts)
+---The names of a oneOf whose parts each only require one, so that exactly one of these must be given; false for others.
+---@param parts table[]
+---@return string[]|false
+function schema.exclusive_names(parts)
   if exclusive[parts] ~= nil then return exclusive[parts] end
   local names = {}
   for i, part in ipairs(parts) do
@@ -261,57 +62,102 @@ local function exclusive_names(parts)
   return names
 end
 
-local function validate_exclusive(walk, depth, value, names)
-  local count = 0
-  for _, name in ipairs(names) do
-    if value[name] ~= nil then count = count + 1 end
-  end
-  if count == 1 then return end
-  local present = {}
-  for _, name in ipairs(names) do
-    if value[name] ~= nil then present[#present + 1] = words().quoted(name) end
-  end
-  fail(walk, depth, "exactly one of " .. words().alternatives(names), count == 0 and "none" or words().list(present, "and"))
+local fits
+
+-- A member that no property names. One that only order or required name is left to the walk.
+local function fits_other(member, others)
+  if others == nil or others == true then return true end
+  return others and fits(member, others)
 end
 
-local function validate_one_of(walk, depth, value, parts)
-  local names = json.kind(value) == "object" and exclusive_names(parts)
-  if names then return validate_exclusive(walk, depth, value, names) end
-  local matching = 0
-  for _, part in ipairs(parts) do
-    local trial = { errors = schema.errors(), base = walk.base, path = walk.path }
-    validate(trial, depth, value, part)
-    if trial.errors.total == 0 then matching = matching + 1 end
+local function fits_object(value, wanted)
+  local properties, aliases = wanted.properties or none, wanted.aliases or none
+  for name, member in next, value do
+    local meant = aliases[name]
+    if meant and value[meant] ~= nil then return false end
+    local property = properties[meant or name]
+    if property then
+      if not fits(member, property) then return false end
+    elseif not fits_other(member, wanted.additionalProperties) then
+      return false
+    end
   end
-  if matching == 1 then return end
-  local list = {}
-  for i, part in ipairs(parts) do list[i] = words().schema(part) end
-  fail(walk, depth, "exactly one of " .. words().list(list, "or"), words().value(value))
+  local required = wanted.required or none
+  for i = 1, #required do
+    if value[required[i]] == nil then return false end
+  end
+  return true
 end
 
-local by_kind = { object = validate_object, array = validate_array, string = validate_string, number = validate_number }
-
-function validate(walk, depth, value, wanted)
-  local kind = json.kind(value)
-  if wanted.type and kind ~= wanted.type and not fits_type(value, kind, wanted.type) or wanted.const ~= nil and value ~= wanted.const
-    or wanted.enum and not among(value, wanted.enum) then
-    local expected = words().schema(wanted)
-    local near = wanted.enum and kind == "string" and words().near(value, wanted.enum)
-    local got = words().value(value)
-    return fail(walk, depth, expected, got, near and ("expected %s, got %s; did you mean %s?"):format(expected, got, words().quoted(near)))
+local function fits_array(value, wanted)
+  local count, items = #value, wanted.items
+  if wanted.minItems and count < wanted.minItems or wanted.maxItems and count > wanted.maxItems then return false end
+  for i = 1, items and count or 0 do
+    if not fits(value[i], items) then return false end
   end
-  local further = by_kind[kind]
-  if further then further(walk, depth, value, wanted) end
-  if wanted.oneOf then validate_one_of(walk, depth, value, wanted.oneOf) end
+  return true
 end
 
----Checks a decoded value and adds what is wrong to errors.
+local function fits_string(value, wanted)
+  local least, most = wanted.minLength, wanted.maxLength
+  if least or most then -- else it is not looked at: it may be long
+    local length = utf8.len(value) or #value
+    if length < (least or 0) or length > (most or math.huge) then return false end
+  end
+  return not wanted.pattern or value:find((wanted.pattern:gsub("\\", "%%"))) ~= nil
+end
+
+local function fits_number(value, wanted)
+  return value >= (wanted.minimum or -math.huge) and value <= (wanted.maximum or math.huge)
+end
+
+local function fits_one_of(value, kind, parts)
+  local names = kind == "object" and schema.exclusive_names(parts)
+  if not names then return false end
+  local given = 0
+  for i = 1, #names do
+    if value[names[i]] ~= nil then given = given + 1 end
+  end
+  return given == 1
+end
+
+local by_kind = { object = fits_object, array = fits_array, string = fits_string, number = fits_number }
+
+---Whether a decoded value fits, found out quickly: true is certain. False is not: where rare keywords are used, only
+---schema_mistakes.find tells.
 ---@param value any
 ---@param wanted table a schema
----@param errors sba.schema.errors
----@param pointer? string of the value, default "" (the whole document)
-function schema.validate(value, wanted, errors, pointer)
-  validate({ errors = errors, base = pointer or "", path = {} }, 0, value, wanted)
+---@return boolean
+function schema.fits(value, wanted)
+  local kind, named = json.kind(value), wanted.type
+  if named and kind ~= named and not schema.is_of_type(value, kind, named) then return false end
+  if wanted.const ~= nil and value ~= wanted.const or wanted.enum and not schema.is_among(value, wanted.enum) then return false end
+  local further = by_kind[kind]
+  if further and not further(value, wanted) then return false end
+  return not wanted.oneOf or fits_one_of(value, kind, wanted.oneOf)
+end
+
+fits = schema.fits
+
+-- Whether no value of a schema is changed by being resolved: schema -> boolean.
+local inert = setmetatable({}, { __mode = "k" })
+
+local is_inert
+
+local function changes_nothing(wanted)
+  if wanted.type == "integer" or wanted.aliases or wanted.items and not is_inert(wanted.items) then return false end
+  for _, property in pairs(wanted.properties or none) do
+    if property.default ~= nil or not is_inert(property) then return false end
+  end
+  return true
+end
+
+function is_inert(wanted)
+  if inert[wanted] == nil then
+    inert[wanted] = false -- until it is known: a schema may hold itself
+    inert[wanted] = changes_nothing(wanted)
+  end
+  return inert[wanted]
 end
 
 local function copy(value)
@@ -322,15 +168,17 @@ local function copy(value)
 end
 
 local function resolve_object(value, wanted)
-  local plan, properties = plan_of(wanted), wanted.properties or none
-  for alias, name in pairs(plan.aliases or none) do
+  local properties = wanted.properties or none
+  for alias, name in pairs(wanted.aliases or none) do
     if value[alias] ~= nil then value[name], value[alias] = value[alias], nil end
   end
-  for name, member in pairs(value) do
-    if properties[name] then value[name] = schema.resolve(member, properties[name]) end
-  end
-  for _, name in ipairs(plan.defaults) do
-    if value[name] == nil then value[name] = copy(properties[name].default) end
+  for name, property in next, properties do
+    local member = value[name]
+    if member == nil then
+      if property.default ~= nil then value[name] = copy(property.default) end
+    elseif not is_inert(property) then
+      value[name] = schema.resolve(member, property)
+    end
   end
 end
 
@@ -339,13 +187,14 @@ end
 ---@param wanted table the schema it was validated by
 ---@return any value
 function schema.resolve(value, wanted)
+  if is_inert(wanted) then return value end
   local kind = json.kind(value)
   if kind == "number" and wanted.type == "integer" then
     return math.tointeger(value)
   elseif kind == "object" then
     resolve_object(value, wanted)
   elseif kind == "array" and wanted.items then
-    for i, element in ipairs(value) do value[i] = schema.resolve(element, wanted.items) end
+    for i = 1, #value do value[i] = schema.resolve(value[i], wanted.items) end
   end
   return value
 end

@@ -4,6 +4,7 @@
 
 local array = require "sba.util.json".array
 local json = require "native.json"
+local mistakes = require "sba.util.schema_mistakes"
 local schema = require "sba.util.schema"
 local window = require "sba.run.agent.window"
 
@@ -118,11 +119,10 @@ end
 ---@return table? arguments resolved, string? mistake one line for the model
 function tools.check(tool, arguments, step)
   if tool.kind == "gateway" then return arguments end
-  local errors = schema.errors()
-  schema.validate(arguments, tool.parameters, errors)
+  local errors = mistakes.of(arguments, tool.parameters)
   if errors.total > 0 then
     local lines = {}
-    for i = 1, math.min(#errors, 5) do lines[i] = schema.line(errors[i], "arguments") end
+    for i = 1, math.min(#errors, 5) do lines[i] = mistakes.line(errors[i], "arguments") end
     return nil, table.concat(lines, "; ")
   end
   arguments = schema.resolve(arguments, tool.parameters)
