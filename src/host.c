@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { KIB_WITHOUT_COLLECTOR = 1024 };
+enum { KIB_WITHOUT_COLLECTOR = 8 << 10 };
 
 // The two searchers that a sealed state has: preload and the bundle. The path and cpath of the other two are empty, so
 // they find nothing; they stay for `--lua`, where a script may set them.
@@ -94,7 +94,8 @@ int host_run(int argc, char **argv)
         fputs("cynode-sba: cannot start: out of memory\n", stderr);
         return -1;
     }
-    lua_gc(L, LUA_GCSTEP, -KIB_WITHOUT_COLLECTOR); // most jobs end before there is garbage worth the while
+    // A credit, for most jobs end before there is garbage worth the while.
+    lua_gc(L, LUA_GCSTEP, -KIB_WITHOUT_COLLECTOR);
     lua_pushcfunction(L, with_traceback);
     lua_pushcfunction(L, prepare_and_run);
     lua_pushinteger(L, argc);

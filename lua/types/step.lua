@@ -11,6 +11,7 @@
 ---@field check? fun(arguments: table): string?, string? what the schema cannot say: one line, and the argument it is about
 ---@field show? fun(result: table): string the whole of a result as a model reads it; default: its text
 ---@field for_model? boolean false: not offered to models
+---@field ticks? boolean true: run calls tick once what it waits for has begun; logs and reports are then written meanwhile, not before
 ---@field run fun(arguments: table, job_context: sba.job_context): table?, string|sba.step_failure|nil
 
 ---What `run` is given beside its arguments, which are those of the job with the schema's defaults filled in.

@@ -92,9 +92,8 @@ static char *put_number(char *to, int number, int digits, char after)
     return to + digits + 1;
 }
 
-void interrupt_timestamp(int64_t wall, char text[INTERRUPT_TIMESTAMP_SIZE])
+static void put_seconds(char *text, time_t seconds)
 {
-    time_t seconds = (time_t)(wall / 1000);
     struct tm time;
     gmtime_r(&seconds, &time);
     text = put_number(text, time.tm_year + 1900, 4, '-');
@@ -102,8 +101,20 @@ void interrupt_timestamp(int64_t wall, char text[INTERRUPT_TIMESTAMP_SIZE])
     text = put_number(text, time.tm_mday, 2, 'T');
     text = put_number(text, time.tm_hour, 2, ':');
     text = put_number(text, time.tm_min, 2, ':');
-    text = put_number(text, time.tm_sec, 2, '.');
-    *put_number(text, (int)(wall % 1000), 3, 'Z') = '\0';
+    put_number(text, time.tm_sec, 2, '.');
+}
+
+void interrupt_timestamp(int64_t wall, char text[INTERRUPT_TIMESTAMP_SIZE])
+{
+    enum { SECONDS_SIZE = sizeof "2026-01-31T09:05:00." - 1 };
+    static char last_text[INTERRUPT_TIMESTAMP_SIZE]; // of last, for most lines of a log share their second
+    static time_t last = -1;
+    time_t seconds = (time_t)(wall / 1000);
+    if (seconds != last)
+        put_seconds(last_text, seconds);
+    last = seconds;
+    memcpy(text, last_text, SECONDS_SIZE);
+    *put_number(text + SECONDS_SIZE, (int)(wall % 1000), 3, 'Z') = '\0';
 }
 
 // Waits look at the clock themselves; the alarm is for what does not wait.

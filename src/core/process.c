@@ -247,6 +247,7 @@ static void see_to_end(struct run *run, bool changed)
 
 static void follow(struct run *run)
 {
+    go_on(run);
     while (!run->over) {
         bool changed = wait_and_move(run) > 0;
         if (run->terminated)
@@ -317,7 +318,7 @@ int process_run(const struct process_options *options, struct process_outcome *o
         .options = options, .ends = {-1, -1}, .input = -1, .started = interrupt_now()};
     run.output.limit = options->output_limit;
     run.output.streams[PROCESS_STDOUT].fd = run.output.streams[PROCESS_STDERR].fd = -1;
-    run.next_tick = run.started + options->tick_interval;
+    run.next_tick = run.started; // the first tick comes as soon as the command runs
     if (children_watch(error) < 0)
         return -1;
     if (children_any()) {

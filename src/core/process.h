@@ -39,7 +39,7 @@ struct process_options {
     size_t output_limit; // of stdout and stderr together
     bool end_at_limit;   // past the limit end the command; else count what it prints
     int64_t tick_interval;
-    bool (*tick)(void *data); // called about that often while the command runs unless NULL; false ends the command
+    bool (*tick)(void *data); // called once the command runs, then about that often, unless NULL; false ends it
     void *data;
 };
 

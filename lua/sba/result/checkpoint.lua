@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- When a file that grows is worth writing again. Small files follow every change; a large one is written when it has
--- doubled or has become old, so that all writing together stays near twice the last size, however many changes come.
+-- When a file that grows is worth writing again. Small files follow every change, at the next tick; a large one is written
+-- when it has doubled or has become old, so that all writing together stays near twice the last size, however many changes
+-- come.
 
 local interrupt = require "native.interrupt"
 
@@ -45,16 +46,15 @@ function checkpoint:is_due()
   return self.size + self.pending < SMALL or self.pending >= self.size
 end
 
---- So many bytes were added or changed: writes if it is worth it.
+--- So many bytes were added or changed.
 ---@param bytes integer
 function checkpoint:changed(bytes)
   self.pending, self.dirty = self.pending + bytes, true
-  if self:is_due() then self:write() end
 end
 
---- To be called now and then while nothing changes: writes what has waited too long.
+--- To be called now and then: writes if something changed and it is worth it.
 function checkpoint:tick()
-  if self.dirty and self:is_old() then self:write() end
+  if self.dirty and self:is_due() then self:write() end
 end
 
 return checkpoint

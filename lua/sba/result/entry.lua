@@ -41,7 +41,11 @@ end
 ---@return table entry, failure? failure the job's
 function entries.make(ok, result, more)
   if ok and result ~= nil then
-    local entry = { status = "success" }
+    -- With room for what comes later: a table that grows member by member is made anew four times.
+    local entry = {
+      index = nil, id = nil, type = nil, status = "success", started_at = nil, duration_ms = nil, exit_code = nil, output = nil,
+      result = nil,
+    }
     fill(entry, result, more)
     return entry
   end

@@ -13,13 +13,15 @@ local function follow(run, index, status, note)
   run.log:event("info", "todo.changed", { id = item.id, status = item.status })
 end
 
---- Runs one step with all that goes with it; returns its failure as the job's.
+--- Runs one step with all that goes with it; returns its failure as the job's. What log, list and checkpoint have to write
+--- of it and of the step before is written while it runs where it ticks, else before.
 local function perform(run, index, step, again)
+  local module = run.catalogue.get(step.type)
   run.log:hold()
   follow(run, index, "in_progress", again and "interrupted, run again" or nil)
   steps.begin(run, index, step, again)
-  run.log:release()
-  local _, failure, text = steps.perform(run, index, step, run.catalogue.get(step.type), function(entry, failed)
+  if not module.ticks then run.context.tick() end
+  local _, failure, text = steps.perform(run, index, step, module, function(entry, failed)
     follow(run, index, failed and "dropped" or "done", entry.error)
   end)
   if index < #run.job.steps and not failure then run.checkpoint:changed(#text) end

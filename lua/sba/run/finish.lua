@@ -139,6 +139,7 @@ local parts = { end_processes, revert, skip_rest, list_artifacts, finish_todo, u
 ---@param run table
 ---@return integer
 return function(run)
+  run.log:tick()
   for _, part in ipairs(parts) do attempt(run, part) end
   local fields = final_fields(run)
   local result = run.record:parts(fields)

@@ -75,7 +75,9 @@ function journal:resumed() self:event("job.resumed", {}) end
 
 --- A step is about to begin.
 function journal:step_started(index, step)
-  self:event("step.started", { index = index - 1, id = step.id, type = step.type })
+  if not self.log then return end
+  local fields = { event = "step.started", at = interrupt.timestamp(), index = index - 1, id = step.id, type = step.type }
+  self:append(json.encode(fields, line_schema))
 end
 
 --- A step is about to change files.

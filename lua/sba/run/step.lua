@@ -9,6 +9,8 @@ local interrupt = require "native.interrupt"
 
 local steps = {}
 
+local none <const> = {}
+
 ---What goes before a message about a step.
 ---@param step { id: string, type: string }
 ---@param index integer from 1
@@ -18,20 +20,21 @@ function steps.named(step, index, message)
   return ("step %d (%s, %s): %s"):format(index, step.id, step.type, message)
 end
 
-local function log_fields(run, index, step)
-  return { step = index, steps = run.steps and #run.steps, id = step.id, type = step.type,
-    what = describe(step) }
+--- What the log says of a step; of its end where there is an entry.
+local function log_fields(run, index, step, entry)
+  entry = entry or none
+  return {
+    step = index, steps = run.steps and #run.steps, id = step.id, type = step.type, what = describe(step), status = entry.status,
+    duration_ms = entry.duration_ms, exit_code = entry.exit_code, error = entry.error, error_code = entry.error_code,
+  }
 end
 
 local function log_finished(run, index, step, entry)
-  local fields = log_fields(run, index, step)
-  fields.status, fields.duration_ms, fields.exit_code = entry.status, entry.duration_ms, entry.exit_code
-  fields.error, fields.error_code = entry.error, entry.error_code
   local result = entry.result or {}
   if result.truncated or result.stdout_truncated or result.stderr_truncated then
     run.log:event("warning", "step.output_truncated", { step = index, id = step.id, error = steps.named(step, index, "output was cut") })
   end
-  run.log:event(entry.status == "success" and "info" or "error", "step.finished", fields)
+  run.log:event(entry.status == "success" and "info" or "error", "step.finished", log_fields(run, index, step, entry))
 end
 
 ---Says in journal and log that a step begins.
@@ -128,12 +131,12 @@ function steps.keep(run, index, step, entry, module)
   return text
 end
 
----Runs a step that has begun.
+---Runs a step that has begun. Log and checkpoint learn of its end with the next tick.
 ---@param run table
 ---@param index integer
 ---@param step { id: string, type: string, arguments: table }
 ---@param module sba.step
----@param concluded? fun(entry: table, failure: table?) called once the entry is in the journal; what it logs goes with the step's end
+---@param concluded? fun(entry: table, failure: table?) called once the entry is in the journal
 ---@return table entry, table? failure of the step, string text the entry's JSON
 function steps.perform(run, index, step, module, concluded)
   local entry, failure = execute(run, index, step, module)
@@ -146,7 +149,6 @@ function steps.perform(run, index, step, module, concluded)
   run.log:hold()
   log_finished(run, index, step, entry)
   if concluded then concluded(entry, failure) end
-  run.log:release()
   return entry, failure, text
 end
 

@@ -7,9 +7,6 @@ local text = require "native.text"
 local DEFAULT_PATH <const> = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 local LONGEST_NAME <const> = 100 -- bytes of a command in a message
 local TEXTS <const> = { "command", "args", "argv", "shell", "working_dir" } -- arguments that the kernel takes as C strings
-local FIELDS <const> = {
-  "exit_code", "signal", "stdout", "stderr", "stdout_truncated", "stderr_truncated", "duration_ms", "cpu_time_ms", "max_rss_bytes",
-}
 
 local function argv_of(arguments)
   if arguments.shell then return { "/bin/sh", "-c", arguments.shell } end
@@ -99,9 +96,10 @@ end
 
 --- Why the step fails; nil where it does not.
 local function failure_of(arguments, job_context, outcome)
+  local cut = outcome.stdout_truncated or outcome.stderr_truncated
+  if outcome.exit_code == 0 and outcome.ended == "exit" and not cut then return nil end
   local command, ending = named(arguments), by_ending[outcome.ended]
   if ending then return ending(arguments, command) end
-  local cut = outcome.stdout_truncated or outcome.stderr_truncated
   if cut and not job_context.agent and (arguments.max_output_bytes or math.huge) >= job_context.max_output_bytes then
     return "constraint_violation", ("%s printed more than the job's max_output_bytes (%d); print less, write to a file, or set a " ..
       "smaller max_output_bytes for the step, which only cuts"):format(command, job_context.max_output_bytes)
@@ -116,9 +114,11 @@ local function failure_of(arguments, job_context, outcome)
 end
 
 local function result_of(outcome)
-  local result = {}
-  for _, field in ipairs(FIELDS) do result[field] = outcome[field] end
-  return result
+  return {
+    exit_code = outcome.exit_code, signal = outcome.signal, stdout = outcome.stdout, stderr = outcome.stderr,
+    stdout_truncated = outcome.stdout_truncated, stderr_truncated = outcome.stderr_truncated,
+    duration_ms = outcome.duration_ms, cpu_time_ms = outcome.cpu_time_ms, max_rss_bytes = outcome.max_rss_bytes,
+  }
 end
 
 ---@param arguments table
@@ -200,7 +200,10 @@ return {
   result = {
     type = "object",
     required = { "stdout", "stderr", "stdout_truncated", "stderr_truncated", "duration_ms", "cpu_time_ms", "max_rss_bytes" },
-    order = FIELDS,
+    order = {
+      "exit_code", "signal", "stdout", "stderr", "stdout_truncated", "stderr_truncated", "duration_ms", "cpu_time_ms",
+      "max_rss_bytes",
+    },
     additionalProperties = false,
     properties = {
       exit_code = { type = "integer", minimum = 0, maximum = 255, description = "Absent where a signal ended the command." },
@@ -217,4 +220,5 @@ return {
   check = check,
   show = show,
   run = run,
+  ticks = true,
 }

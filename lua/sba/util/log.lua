@@ -10,14 +10,12 @@ local redact = require "native.secret".redact
 local log = {}
 log.__index = log
 
+local EVENT_SIZE <const> = 4 -- time, level, event and fields of an event that is kept back
 local PATIENCE <const> = 1 -- seconds without progress until a line is dropped; then none until something is read
 
--- What most lines hold comes first; the rest follows in byte order.
-local line_schema = {
-  order = {
-    "ts", "level", "event", "job_id", "task_id", "step", "steps", "id", "type", "what", "status", "duration_ms", "exit_code",
-  },
-}
+-- A line begins with what every line has; then comes what most have, then the rest in byte order.
+local head_schema <const> = { order = { "level", "event", "job_id", "task_id" } }
+local fields_schema <const> = { order = { "step", "steps", "id", "type", "what", "status", "duration_ms", "exit_code" } }
 
 ---@class log.options
 ---@field fd integer 1 or 2
@@ -29,7 +27,7 @@ local line_schema = {
 ---@return log
 function log.new(options)
   local columns = options.format ~= "json" and file.terminal_columns(options.fd) or nil
-  local self = setmetatable({ fd = options.fd, job_id = "", task_id = "", dropped = 0, patience = PATIENCE }, log)
+  local self = setmetatable({ fd = options.fd, job_id = "", task_id = "", dropped = 0, patience = PATIENCE, heads = {} }, log)
   if options.format == "text" or columns then
     -- Here, not at the top: most jobs write their log for machines.
     self.view = require "sba.util.terminal".new(function(bytes) self:write(bytes) end, columns, options.environment)
@@ -39,7 +37,7 @@ end
 
 --- Sets the ids that every line carries.
 function log:identify(job_id, task_id)
-  self.job_id, self.task_id = job_id, task_id
+  self.job_id, self.task_id, self.heads = job_id, task_id, {}
 end
 
 --- Writes bytes that are whole lines (or, on a terminal, part of one), or drops them.
@@ -53,10 +51,21 @@ function log:write(bytes, lines)
   return all
 end
 
-local function line_of(self, level, event, fields)
-  fields.ts, fields.level, fields.event = interrupt.timestamp(), level, event
-  fields.job_id, fields.task_id = self.job_id, self.task_id
-  return json.encode(fields, line_schema) .. "\n"
+-- What follows the time in the lines of an event, which are many: made once for each.
+local function head_of(self, level, event)
+  local heads = self.heads[level] or {}
+  self.heads[level] = heads
+  if not heads[event] then
+    local fields = { level = level, event = event, job_id = self.job_id, task_id = self.task_id }
+    heads[event] = '",' .. json.encode(fields, head_schema):sub(2, -2)
+  end
+  return heads[event]
+end
+
+local function line_of(self, time, level, event, fields)
+  local head = head_of(self, level, event)
+  if not next(fields) then return '{"ts":"' .. time .. head .. "}\n" end
+  return '{"ts":"' .. time .. head .. "," .. json.encode(fields, fields_schema):sub(2) .. "\n"
 end
 
 --- Writes lines; and, once the reader takes them again, how many it did not take.
@@ -64,7 +73,7 @@ local function write_lines(self, text, lines)
   local dropped = self.dropped
   if self:write(text, lines) and dropped > 0 then
     self.dropped = 0
-    self:write(line_of(self, "warning", "log.dropped", { lines = dropped }))
+    self:write(line_of(self, interrupt.timestamp(), "warning", "log.dropped", { lines = dropped }))
   end
 end
 
@@ -84,25 +93,30 @@ end
 ---@param fields? table of the event's own, which becomes the log's
 function log:event(level, event, fields)
   if self.view then return self.view:event(level, event, redacted(fields or {}), redact(self.job_id)) end
-  local text = line_of(self, level, event, fields or {})
-  if self.held then
-    self.held[#self.held + 1] = text
+  local time, held = interrupt.timestamp(), self.held
+  if held then
+    table.move({ time, level, event, fields or {} }, 1, EVENT_SIZE, #held + 1, held)
   else
-    write_lines(self, text, 1)
+    write_lines(self, line_of(self, time, level, event, fields or {}), 1)
   end
 end
 
---- Keeps back what is logged until the release, for one write of what belongs to one moment. Nothing in between may wait.
-function log:hold() self.held = {} end
-
-function log:release()
-  local held = self.held
-  self.held = nil
-  if #held > 0 then write_lines(self, table.concat(held), #held) end
+--- Keeps back what is logged until the next tick: what belongs to one moment is one write, made while a command runs and not
+--- before it starts.
+function log:hold()
+  self.held = self.held or {}
 end
 
---- To be called now and then while a step runs: keeps the live view alive.
+local function release(self)
+  local held, lines = self.held, {}
+  self.held = nil
+  for i = 1, #held, EVENT_SIZE do lines[#lines + 1] = line_of(self, table.unpack(held, i, i + EVENT_SIZE - 1)) end
+  if #lines > 0 then write_lines(self, table.concat(lines), #lines) end
+end
+
+--- To be called now and then while a step runs: writes what was kept back, and keeps the live view alive.
 function log:tick()
+  if self.held then release(self) end
   if self.view then self.view:tick() end
 end
 

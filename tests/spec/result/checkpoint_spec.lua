@@ -15,6 +15,7 @@ local function growing()
   function state.grow(bytes)
     state.size = state.size + bytes
     state.checkpoint:changed(bytes)
+    state.checkpoint:tick()
   end
   return state
 end

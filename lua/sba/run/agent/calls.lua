@@ -161,7 +161,9 @@ function calls.perform(state, call)
   local module = tool.kind == "step" and state.run.catalogue.get(call.name) or nil
   local arguments, mistake = step_tools.check(tool, call.arguments, module)
   if not arguments then return { unreadable = true, text = "failed: " .. mistake } end
-  return kinds[tool.kind](state, call, arguments)
+  local answer, failure = kinds[tool.kind](state, call, arguments)
+  state.run.context.tick()
+  return answer, failure
 end
 
 return calls

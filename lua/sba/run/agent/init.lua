@@ -207,7 +207,9 @@ function agent.run(run)
   if not run.job.inference and not run.recording then
     return { code = "inference_unavailable", message = "the job wants an agent, but has no inference.allowed_models" }
   end
-  collectgarbage("incremental", GARBAGE) -- a turn makes large strings and few objects: going over them often costs little
+  -- A turn makes large strings and few objects: going over them often costs little. The host's credit ends here.
+  collectgarbage("incremental", GARBAGE)
+  collectgarbage "step"
   local session, failure = connect(run)
   if not session then return failure end
   local gateway_tools = offered.tools(run, session.context_length - reply_budget(session))
