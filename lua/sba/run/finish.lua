@@ -133,13 +133,14 @@ local function final_fields(run)
   return fields
 end
 
-local parts = { end_processes, revert, skip_rest, list_artifacts, finish_todo, upload_artifacts }
+local function release_log(run) run.log:tick() end
+
+local parts = { release_log, end_processes, revert, skip_rest, list_artifacts, finish_todo, upload_artifacts }
 
 --- Ends the job and returns the exit status.
 ---@param run table
 ---@return integer
 return function(run)
-  run.log:tick()
   for _, part in ipairs(parts) do attempt(run, part) end
   local fields = final_fields(run)
   local result = run.record:parts(fields)

@@ -53,10 +53,9 @@ readers["step.started"] = function(history, line, _, expected)
 end
 
 readers["step.changes"] = function(history, line)
-  local schema, wanted = require "sba.util.schema", require "sba.run.changes".schema
-  local errors = schema.errors()
-  schema.validate(line, wanted, errors)
-  if errors[1] then return schema.line(errors[1]) end
+  local mistakes, wanted = require "sba.util.schema_mistakes", require "sba.run.changes".schema
+  local errors = mistakes.of(line, wanted)
+  if errors[1] then return mistakes.line(errors[1]) end
   local index = #history.entries + 1
   if line.index ~= index - 1 or not history.begun[index] then return "the step had not begun" end
   history.changes = { index = index, plan = line }
