@@ -13,8 +13,8 @@ local function follow(run, index, status, note)
   run.log:event("info", "todo.changed", { id = item.id, status = item.status })
 end
 
---- Runs one step with all that goes with it; returns its failure as the job's. What log, list and checkpoint have to write
---- of it and of the step before is written while it runs where it ticks, else before.
+--- Runs one step with all that goes with it; returns its failure as the job's. What log and list have to write of it and of
+--- the step before is written while it runs where it ticks, else before.
 local function perform(run, index, step, again)
   local module = run.catalogue.get(step.type)
   run.log:hold()
@@ -24,7 +24,10 @@ local function perform(run, index, step, again)
   local _, failure, text = steps.perform(run, index, step, module, function(entry, failed)
     follow(run, index, failed and "dropped" or "done", entry.error)
   end)
-  if index < #run.job.steps and not failure then run.checkpoint:changed(#text) end
+  if index < #run.job.steps and not failure then
+    run.checkpoint:changed(#text)
+    run.checkpoint:tick()
+  end
   return failure and { code = failure.code, message = steps.named(step, index, failure.message), traceback = failure.traceback }
 end
 

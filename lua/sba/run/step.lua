@@ -131,7 +131,7 @@ function steps.keep(run, index, step, entry, module)
   return text
 end
 
----Runs a step that has begun. Log and checkpoint learn of its end with the next tick.
+---Runs a step that has begun. The log learns of its end with the next tick.
 ---@param run table
 ---@param index integer
 ---@param step { id: string, type: string, arguments: table }
