@@ -122,12 +122,32 @@ bool children_any(void)
     return waitid(P_ALL, 0, &unused, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 || errno != ECHILD;
 }
 
-void children_probe(struct pids *pids)
+static void probe_between(pid_t first, pid_t last, struct pids *pids)
 {
     siginfo_t unused;
-    for (pid_t pid = 1; pid <= HIGHEST_PID; pid++)
+    for (pid_t pid = first; pid <= last; pid++)
         if (waitid(P_PID, (id_t)pid, &unused, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0)
             pids_add(pids, pid);
+}
+
+// The number that a process gets which begins now; -1: none can begin.
+static pid_t newest_number(void)
+{
+    pid_t newest = vfork();
+    if (newest == 0)
+        _exit(0);
+    while (newest > 0 && waitpid(newest, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    return newest;
+}
+
+// Numbers are given out in order, so that what began after us has one between ours and the newest, until they begin
+// anew.
+void children_probe(struct pids *pids)
+{
+    probe_between(getpid() + 1, newest_number(), pids);
+    if (pids->count == 0)
+        probe_between(1, HIGHEST_PID, pids);
 }
 
 // The numbers in /proc are ours if it is of our PID namespace: then our own number is the only one we have there.

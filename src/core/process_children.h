@@ -57,8 +57,8 @@ bool children_any(void);
 // tell (not mounted, of another PID namespace, a kernel without the lists) or the process is gone.
 int children_of(pid_t parent, int threads, struct pids *pids);
 
-// Appends our own children without /proc: asks the kernel about every number there is, which takes a good part of a
-// second.
+// Appends our own children, or some of them, without /proc: asks the kernel about every number between ours and the
+// newest; where that finds none, about every number there is, which takes a good part of a second.
 void children_probe(struct pids *pids);
 
 // How many processes there are in this PID namespace, by /proc; 0 where it cannot tell.

@@ -5,9 +5,9 @@
 //
 // The lists of /proc show who is there. What is weaker without them (no /proc, one of another PID namespace, or a
 // kernel built without the lists): the tree of a command is its process group only; and at the end of the job our
-// children are found by asking about every number, a level of the tree at a time, so that a fork bomb may outrun us. As
-// PID 1 the kernel reaches all at once and nothing is weaker. Without pidfd_open (Linux before 5.3, some seccomp
-// filters) the tree is ended a level at a time too.
+// children are found by asking about the numbers since ours, a level of the tree at a time, so that a fork bomb may
+// outrun us. As PID 1 the kernel reaches all at once and nothing is weaker. Without pidfd_open (Linux before 5.3, some
+// seccomp filters) the tree is ended a level at a time too.
 //
 // How long it takes: a process costs us some 20 us, and those that are not stopped yet take their share of the time
 // meanwhile: to end a fork bomb takes time that grows with the square of its number of processes. As PID 1 it does not,
