@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // core/patch: what is parsed, what is refused, where hunks go, and what is said when they go nowhere.
 #include "check_patch.h"
+#include "core/interrupt.h"
+
+#include <signal.h>
 
 #define BASE "a\nb\nc\nd\ne\nf\ng\nh\n"
 
@@ -120,6 +123,7 @@ static void survives_absurd_numbers(void **state)
     (void)state;
     refuses(X "@@ -98765432109876543210 +98765432109876543210 @@\n-a\n+b\n", "a\n", "larger than any file");
     refuses(X "@@ -1,4294967297 +1 @@\n-a\n+b\n", "a\n", "larger than any file");
+    refuses(X "@@ -18446744073709551617 +1 @@\n-a\n+b\n", "a\n", "larger than any file"); // 2^64 and 1
     gives(X "@@ -2147483648 +2147483648 @@\n-a\n+b\n", "a\n", "b\n");
     gives(X "@@ -1,2147483648 +1,2147483648 @@\n-a\n+b\n", "a\n", "b\n");
     refuses(X "@@ -2147483648,0 +1 @@\n+b\n", "a\n", "adds after line 2147483648");
@@ -268,6 +272,44 @@ static void is_fast_where_hunks_are_far(void **state)
     adds(&diff, &bytes, HUNKS);
 }
 
+// As many of the line as are one too many.
+static void refuses_too_many(const char *head, const char *line, size_t most, const char *words)
+{
+    struct buffer diff = {0};
+    buffer_append(&diff, head, strlen(head));
+    for (size_t i = 0; i <= most; i++)
+        buffer_append(&diff, line, strlen(line));
+    assert_null(apply(diff.data, diff.size, "a\n", 2));
+    if (!strstr(message, words))
+        fail_msg("\"%s\" does not say \"%s\"", message, words);
+    buffer_free(&diff);
+}
+
+static void is_bounded(void **state)
+{
+    (void)state;
+    struct error error = {0};
+    struct patch patch;
+    assert_int_equal(patch_parse("", PATCH_MAX_SIZE + 1, &patch, &error), -1); // nothing of it is read
+    assert_string_equal(error.code, "too_large");
+    error_clear(&error);
+    assert_null(apply(X "@@ -1 +1 @@\n-a\n+b\n", sizeof X + 18, "", (size_t)PATCH_MAX_TARGET + 1));
+    assert_non_null(strstr(message, "1024 MiB is not patched"));
+    refuses_too_many("", "diff --git a/x b/x\nold mode 100644\nnew mode 100755\n", PATCH_MAX_FILES, "10000 files");
+    refuses_too_many(X, "@@ -1 +1 @@\n-a\n+b\n", PATCH_MAX_HUNKS, "1000000 hunks");
+    refuses_too_many("--- a/x\n+++ b/", "x", PATCH_MAX_NAME_LINE, "too long to hold a file name");
+}
+
+// Last: a cancel stays.
+static void stops_when_cancelled(void **state)
+{
+    (void)state;
+    interrupt_install();
+    raise(SIGTERM);
+    refuses(X "@@ -1 +1 @@\n-a\n+b\n", "a\n", "cancelled");
+    refuses_too_many("", "words\n", 4096, "cancelled");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -287,6 +329,8 @@ int main(void)
         cmocka_unit_test(knows_the_epoch),
         cmocka_unit_test(takes_bytes),
         cmocka_unit_test(is_fast_where_hunks_are_far),
+        cmocka_unit_test(is_bounded),
+        cmocka_unit_test(stops_when_cancelled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -55,9 +55,11 @@ class Children(sba.SandboxCase):
             self.assertEqual(int(line.split()[1], 16) & ~internal, 0, line)
 
     def test_get_no_descriptor_of_the_runner_or_of_its_parent(self):
-        with tempfile.TemporaryFile() as file:
-            found, _ = self.probe(pass_fds=[file.fileno()])
-        self.assertEqual(found["descriptors"], [0, 1, 2])
+        without_close_range = ["strace", "-qq", "-o", "/dev/null", "-e", "trace=close_range", "-e", "inject=close_range:error=ENOSYS"]
+        for wrapper in [[], *[without_close_range] * bool(shutil.which("strace"))]:
+            with tempfile.TemporaryFile() as file:
+                found, _ = self.probe(pass_fds=[file.fileno()], wrapper=wrapper, env={"ASAN_OPTIONS": "detect_leaks=0"})
+            self.assertEqual(found["descriptors"], [0, 1, 2], wrapper)
 
     @unittest.skipUnless(sba.UID and shutil.which("strace"), "wants root and strace")
     def test_every_descriptor_is_opened_so_that_it_ends_with_exec(self):

@@ -1,0 +1,32 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The bounds of what a patch holds in memory, in a workspace whose files seem larger than they are.
+local overlay = require "sba.util.overlay"
+
+local MIB <const> = 1 << 20
+
+local function refused(result, failure)
+  assert.is_nil(result)
+  assert.are.equal("too_large", failure.code)
+end
+
+describe("an overlay", function()
+  local folder = {
+    stat = function() return { type = "file" } end,
+    read = function(_, _, options)
+      assert.are.equal(1024 * MIB, options.max_bytes)
+      return { content = "", truncated = true, mode = 420 }
+    end,
+  }
+
+  it("takes no file of more than 1 GiB", function()
+    local files = overlay.new(folder, false)
+    refused(files:get("a"))
+    refused(files:stage_change("a", function() return {} end, function(mode) return mode end))
+  end)
+
+  it("holds no more than 1 GiB", function()
+    local files, much = overlay.new(folder, false), ("x"):rep(64 * MIB)
+    for i = 1, 16 do assert(files:put("f" .. i, { kind = "file", bytes = much })) end
+    refused(files:put("one more", { kind = "file", bytes = "x" }))
+  end)
+end)
