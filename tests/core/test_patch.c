@@ -200,6 +200,12 @@ static void names_are(const char *diff, const char *old_name, const char *new_na
 
 #define HUNK "@@ -1 +1 @@\n-a\n+b\n"
 
+static void shows_a_line_without_what_a_terminal_obeys(void **state)
+{
+    (void)state;
+    refuses(X "@@ -1 +1 @@\n-a\n+b\n", "\033[2J\tx\n", "found \"?[2J x\"");
+}
+
 static void reads_names(void **state)
 {
     (void)state;
@@ -325,6 +331,7 @@ int main(void)
         cmocka_unit_test(survives_absurd_numbers),
         cmocka_unit_test(refuses_what_is_no_unified_diff),
         cmocka_unit_test(says_what_differs),
+        cmocka_unit_test(shows_a_line_without_what_a_terminal_obeys),
         cmocka_unit_test(reads_names),
         cmocka_unit_test(knows_the_epoch),
         cmocka_unit_test(takes_bytes),

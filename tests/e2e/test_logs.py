@@ -37,6 +37,14 @@ class JsonLogTest(SandboxCase):
         for line in left.splitlines():
             json.loads(line)
 
+    def test_streams_that_were_closed_are_no_files_of_ours(self):
+        """Else what is meant for the log would go to whichever file was opened first."""
+        closed = ["sh", "-c", 'exec "$0" "$@" <&- >&- 2>&-']
+        outcome = self.run_job(self.job(self.step("run_command", shell="cat; echo out; echo err >&2")), wrapper=closed)
+        self.assertEqual((outcome.exit, outcome.result["steps"][0]["result"]["stdout"]), (0, "out\n"))
+        journal = (self.job_folder / "journal.jsonl").read_text().splitlines()
+        self.assertEqual([json.loads(line)["event"] for line in journal], ["job", "step.started", "step.finished", "job.finished"])
+
     def test_a_reader_that_is_gone_does_not_stop_the_job(self):
         ends = os.pipe()
         os.close(ends[0])
