@@ -103,7 +103,7 @@ end
 for i = 1, MOST_TIMES * rounds do
   if i > rounds and met() then break end
   for kind, one in pairs(work) do
-    if (kind ~= "files" and kind ~= "whole_tree") or i % 10 == 0 then
+    if arg[3] or (kind ~= "files" and kind ~= "whole_tree") or i % 10 == 0 then
       local result, failure = one(paths[i % #paths + 1], i)
       local counts = result and done or refused
       counts[kind] = (counts[kind] or 0) + 1
