@@ -42,6 +42,13 @@ class Root(sba.SandboxCase):
                             env={"CYNODE_JOB_ID": "job-1"})
         self.assert_refused(done, "runs_as_root")
 
+    def test_is_refused_where_it_could_be_had_back(self):
+        """With these securebits a process keeps root's rights as it becomes somebody else."""
+        done = self.run_as_root("--user", str(sba.UID), wrapper=["setpriv", "--securebits=+no_setuid_fixup", "--"],
+                                env={"CYNODE_JOB_ID": "job-1"})
+        self.assert_refused(done, "runs_as_root")
+        self.assertIn("could be undone", done.result["failure_message"])
+
     def test_becomes_whom_it_is_told_to(self):
         uid = sba.UID
         for user, gid in ((f"{uid}", uid), (f"{uid}:{uid}", uid), (f"{uid}:users", 100), (f"{uid}:7", 7)):
