@@ -75,6 +75,13 @@ class Races(sba.SandboxCase):
     def test_a_link_to_a_file_without_openat2(self):
         self.check("../../outside/file", [f"{TOOLS}/without_openat2", "ENOSYS"], name="dir/file", kinds=("read", "search", "files"))
 
+    def test_a_fifo(self):
+        """Whoever opened it as a file is opened would wait for somebody to write to it."""
+        os.mkfifo(self.workspace / "fifo")
+        self.give(self.workspace / "fifo")
+        counts = self.race(self.workspace / "dir/file", self.workspace / "fifo", (), ("read", "search", "files"))
+        self.assertGreater(min(counts["read"]), 0)
+
     def test_without_openat2_enosys(self):
         self.check("../outside", [f"{TOOLS}/without_openat2", "ENOSYS"])
 
