@@ -112,7 +112,18 @@ describe("the journal", function()
     refusal "another job"
   end)
 
-  it("is given up for good when a line cannot be written", function()
+  it("is given up for good when a line cannot be written: one behind it would make the whole unreadable", function()
+    local failures, tries = 0, 0
+    local log = journal.open(path, true, function() failures = failures + 1 end)
+    log.log:close()
+    log.log = { append = function() tries = tries + 1 return nil, { code = "no_space", message = "" } end, close = function() end }
+    log:job(JOB, "sha", 1)
+    log:step_finished "{}"
+    log:close()
+    assert.are.same({ 1, 1 }, { failures, tries })
+  end)
+
+  it("is done without where it cannot be opened", function()
     local failures = 0
     local log = journal.open("/no/such/folder/journal", true, function() failures = failures + 1 end)
     log:job(JOB, "sha", 1)
