@@ -109,6 +109,18 @@ class KillTest(SandboxCase):
                 process.communicate()
             self.check(f"after {delay} s")
 
+    @unittest.skipUnless(shutil.which("strace"), "wants strace")
+    def test_an_earlier_runs_journal_is_gone_before_the_first_result_stands(self):
+        """Else a resumed run would take for its own what an earlier one did."""
+        self.clean()
+        job = self.job(self.step("run_command", shell="echo x >> count"))
+        self.assertEqual(self.run_job(job).exit, 0)
+        wrapper = ["strace", "-o", "/dev/null", "-e", "trace=fsync", "-e", "inject=fsync:signal=SIGKILL:when=2"]
+        self.start(job, wrapper=wrapper, env={"ASAN_OPTIONS": "detect_leaks=0"}).communicate(timeout=60)
+        self.assertEqual(json.loads(self.result_path.read_text())["failure_code"], "interrupted")
+        self.assertEqual(self.run_job(job, "--resume").exit, 0)
+        self.assertEqual((self.workspace / "count").read_text(), "x\nx\n")
+
     def test_the_older_result_stands_until_the_job_is_accepted(self):
         self.clean()
         process = self.start(self.the_job, "--job", "-", stdin=subprocess.PIPE)
