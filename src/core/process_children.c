@@ -16,7 +16,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { HIGHEST_PID = 4194304, PATH_SIZE = 64 }; // a path of /proc: its two numbers have at most 10 digits
+enum {
+    HIGHEST_PID = 4194304,
+    PATH_SIZE = 64, // a path of /proc: its two numbers have at most 10 digits
+    REAPED_AT_ONCE = 256,
+};
 
 static int event_fd = -1;
 
@@ -102,10 +106,12 @@ bool children_dead(pid_t pid)
     return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0 || info.si_pid == pid;
 }
 
+// Whoever ends without end must not keep us here: after so many there is more to look at, and notice of the rest is
+// kept.
 size_t children_reap(struct child *child)
 {
     forget_notice(); // before reaping, so that a later end is noticed again
-    for (size_t count = 0;; count++) {
+    for (size_t count = 0; count < REAPED_AT_ONCE; count++) {
         int status;
         struct rusage usage;
         pid_t pid = wait4(-1, &status, WNOHANG | __WALL, &usage);
@@ -114,6 +120,8 @@ size_t children_reap(struct child *child)
         if (child && pid == child->pid)
             *child = (struct child){.pid = pid, .ended = true, .status = status, .usage = usage};
     }
+    on_child(SIGCHLD);
+    return REAPED_AT_ONCE;
 }
 
 bool children_any(void)

@@ -47,7 +47,8 @@ bool children_wait(int milliseconds);
 // Whether a child has ended and waits to be reaped, or is none of ours.
 bool children_dead(pid_t pid);
 
-// Reaps every child that has ended. What *child is waiting for is noted there (NULL: nobody waits). Returns how many.
+// Reaps children that have ended, at most 256: where there are more, the descriptor polls readable again. What *child
+// is waiting for is noted there (NULL: nobody waits). Returns how many.
 size_t children_reap(struct child *child);
 
 // Whether there is any child, alive or not yet reaped.

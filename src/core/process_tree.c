@@ -292,9 +292,11 @@ static bool sweep_once(const struct tree *tree, size_t *ended)
         if (!all_dead(&sweep))
             wait_for_end(&sweep);
     }
-    size_t count = children_reap(tree->command);
-    *ended += count;
-    return over && count > 0;
+    size_t count, sum = 0;
+    while ((count = children_reap(tree->command)) > 0)
+        sum += count;
+    *ended += sum;
+    return over && sum > 0;
 }
 
 static size_t kill_everybody(const struct tree *tree)

@@ -134,6 +134,14 @@ class Ends(HostileCase):
                 self.assertEqual((done.exit, self.first(done)["result"]["stdout"]), (124, "begun\n"), done.result)
                 self.assert_in_time(done, 3, slow)
 
+    def test_chains_that_never_stay(self):
+        """There is always somebody to reap; the deadline is seen all the same."""
+        self.put("chains", (pathlib.Path(os.environ["SBA_TOOLS"]) / "chains").read_bytes(), mode=0o755)
+        slow = sba.slowness()
+        done = self.run_hostile(self.step("run_command", argv=["./chains", "100"]), limits=["--nproc=2000"], max_runtime_seconds=3)
+        self.assertEqual(done.exit, 124, done.result)
+        self.assert_in_time(done, 3, slow)
+
     def test_a_deep_tree_that_takes_all_the_time(self):
         slow = sba.slowness()
         done = self.run_hostile(self.hostile("ladder", 100, "spin"), max_runtime_seconds=3)
