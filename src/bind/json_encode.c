@@ -68,7 +68,8 @@ static size_t encode_planned(struct encoder *encoder, int object, int plan)
     size_t written = 0;
     for (lua_Integer i = 1; i < end; i += BIND_JSON_PLAN_STRIDE) {
         lua_rawgeti(L, plan, i);
-        if (lua_rawget(L, object) == LUA_TNIL) {
+        int type = lua_rawget(L, object);
+        if (type == LUA_TNIL) {
             lua_pop(L, 1);
             continue;
         }
@@ -79,9 +80,14 @@ static size_t encode_planned(struct encoder *encoder, int object, int plan)
             put_byte(encoder, ',');
         put(encoder, quoted, size);
         lua_pop(L, 1);
-        lua_rawgeti(L, plan, i + 2);
-        lua_insert(L, -2);
-        encode_member_value(encoder);
+        if (type == LUA_TTABLE) { // only there a schema has something to say
+            lua_rawgeti(L, plan, i + 2);
+            lua_insert(L, -2);
+            encode_member_value(encoder);
+        } else {
+            encode_value(encoder, 0);
+            lua_pop(L, 1);
+        }
     }
     return written;
 }

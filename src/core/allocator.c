@@ -15,7 +15,8 @@ enum { UNIT = 16, FINE_BITS = 9, FINE = 1 << FINE_BITS, SMALL_BITS = 13, SMALL =
 // What is kept back for the end: as much as the small blocks take, within these. It is never touched, so takes no
 // memory.
 enum { LEAST_RESERVE = 1 << 20, MOST_RESERVE = 16 << 20 };
-enum { FINE_CLASSES = FINE / UNIT, CLASSES = FINE_CLASSES + 4 * (SMALL_BITS - FINE_BITS), CHUNK = 320 << 10 };
+enum { FINE_CLASSES = FINE / UNIT, CLASSES = FINE_CLASSES + 4 * (SMALL_BITS - FINE_BITS) };
+enum { FIRST_CHUNK = 320 << 10, CHUNK = MEMORY_LARGE };
 
 struct block {
     struct block *next;
@@ -65,17 +66,20 @@ void allocator_spend_reserve(void)
     reserve_spent = true;
 }
 
-// Every start fills the first one: its pages come at once, not each by a fault.
-static char *new_chunk(void)
+// Every start fills the first one: its pages come at once, not each by a fault. Those after it are huge pages.
+static bool add_chunk(void)
 {
     if (!keep_reserve())
-        return NULL;
-    int flags = MAP_PRIVATE | MAP_ANONYMOUS | (chunk ? 0 : MAP_POPULATE);
-    void *fresh = mmap(NULL, CHUNK, PROT_READ | PROT_WRITE, flags, -1, 0);
-    if (fresh == MAP_FAILED)
-        return NULL;
-    in_chunks += CHUNK;
-    return fresh;
+        return false;
+    size_t size = chunk ? CHUNK : FIRST_CHUNK;
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE;
+    void *fresh = chunk ? memory_resize(NULL, 0, CHUNK) : mmap(NULL, FIRST_CHUNK, PROT_READ | PROT_WRITE, flags, -1, 0);
+    if (!fresh || fresh == MAP_FAILED)
+        return false;
+    chunk = fresh; // what is left of the old one is lost: less than SMALL
+    chunk_end = chunk + size;
+    in_chunks += size;
+    return true;
 }
 
 static void *take_small(size_t size)
@@ -86,13 +90,8 @@ static void *take_small(size_t size)
         free_blocks[class] = block->next;
         return block;
     }
-    if ((size_t)(chunk_end - chunk) < size) { // what is left of the old one is lost: less than SMALL
-        char *fresh = new_chunk();
-        if (!fresh)
-            return NULL;
-        chunk = fresh;
-        chunk_end = fresh + CHUNK;
-    }
+    if ((size_t)(chunk_end - chunk) < size && !add_chunk())
+        return NULL;
     void *taken = chunk;
     chunk += size;
     return taken;
