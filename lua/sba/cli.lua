@@ -29,32 +29,6 @@ local modes = {
 
 local flags = { stdin = true, resume = true }
 
-cli.help = [=[
-cynode-sba, the sandbox agent runner: runs a job and leaves a result.
-  cynode-sba [OPTION...]       run the job; the page cynode-sba(1) says all
-  --stdin                      job on stdin, result on stdout, logs on stderr
-  --resume                     go on with an interrupted job from its journal
-  --replay FILE                run an agent's job with recorded replies
-  --validate [FILE]            check a job; every error, with its JSON Pointer
-  --report [FILE]              show a result as a page of HTML, on stdout
-  --schema [job|result|steps]  print a JSON Schema (draft 2020-12)
-  --idle                       wait as PID 1 of a session, reap, until SIGTERM
-  --lua [FILE [ARG...]]        run Lua; -e CODE; without either, a prompt
-  --version, --help
-option               environment              default
---job FILE           SBA_JOB_PATH             /job/job.json; - is stdin
---result FILE        SBA_RESULT_PATH          /job/result.json; - is stdout
---workspace DIR      SBA_WORKSPACE            /workspace
---user UID[:GID]     SBA_USER                 none; whom to become, when root
---log-format FORMAT  SBA_LOG_FORMAT           auto; json, text
-                     CYNODE_ARTIFACTS_DIR     artifacts/ beside the result
-                     SBA_EXECUTION_MODE       from the job
-                     SBA_STDIN_STDOUT         false; true: as --stdin
-                     SBA_LUA_HISTORY          none; file of the prompt's history
-exit: 0 success, 1 the job failed, 2 job or command line refused, 3 the result
-could not be written, 124 timeout, 143 SIGTERM, 130 SIGINT
-]=]
-
 local function sorted_names()
   local names = {}
   for _, group in ipairs { valued, modes, flags } do

@@ -197,26 +197,39 @@ size_t file_write_patiently(int fd, const char *bytes, size_t size, int64_t pati
     return written;
 }
 
-int file_make_directory(const char *path, struct error *error)
+// Makes a folder. One that is there already is as good; else errno says why there is none.
+static bool have_folder(const char *path)
 {
-    cleanup_free char *part = strdup(path);
-    if (!part)
-        return error_set(error, "out_of_memory", 0, "no memory is left");
-    // Folders above that exist may be unwritable or on a read-only system: only the last one's failure counts.
-    for (char *at = part + 1; *part && *at; at++) {
+    struct stat status;
+    if (mkdir(path, 0755) == 0)
+        return true;
+    int number = errno;
+    bool have = stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+    errno = number;
+    return have;
+}
+
+// Folders above that exist may be unwritable or on a read-only system: only the last one's failure counts.
+static void make_above(char *path)
+{
+    for (char *at = path + 1; *path && *at; at++) {
         if (*at != '/')
             continue;
         *at = '\0';
-        mkdir(part, 0755);
+        mkdir(path, 0755);
         *at = '/';
     }
-    if (mkdir(path, 0755) == 0)
+}
+
+int file_make_directory(const char *path, struct error *error)
+{
+    if (have_folder(path))
         return 0;
-    int number = errno;
-    struct stat status;
-    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
-        return 0;
-    return error_system(error, number, "cannot create the folder %s", path);
+    cleanup_free char *copy = strdup(path);
+    if (!copy)
+        return error_set(error, "out_of_memory", 0, "no memory is left");
+    make_above(copy);
+    return have_folder(path) ? 0 : error_system(error, errno, "cannot create the folder %s", path);
 }
 
 int file_terminal_columns(int fd)

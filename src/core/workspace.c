@@ -84,10 +84,12 @@ char *workspace_relative(const struct workspace *workspace, const char *path, st
         return NULL;
     }
     const char *inside = path;
+    cleanup_free char *real_path = NULL; // without links, as commands are told it
     if (*path == '/') {
         inside = below(path, workspace->path);
-        if (!inside)
-            inside = below(path, workspace->real_path);
+        real_path = inside ? NULL : realpath(workspace->path, NULL);
+        if (real_path)
+            inside = below(path, real_path);
         if (!inside) {
             escapes(error, path);
             return NULL;
@@ -119,8 +121,7 @@ int workspace_open(struct workspace *workspace, const char *path, struct error *
     *workspace = (struct workspace){.fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC)};
     if (workspace->fd < 0)
         return error_system(error, errno, "cannot open the folder %s", path);
-    workspace->real_path = realpath(path, NULL);
-    workspace->path = workspace->real_path ? absolute_path(path) : NULL;
+    workspace->path = absolute_path(path);
     if (workspace->path)
         return 0;
     error_system(error, errno, "cannot find the absolute path of the folder %s", path);
@@ -133,7 +134,6 @@ void workspace_close(struct workspace *workspace)
     if (workspace->fd >= 0)
         close(workspace->fd);
     free(workspace->path);
-    free(workspace->real_path);
     *workspace = (struct workspace){.fd = -1};
 }
 

@@ -15,9 +15,8 @@
 #include <sys/stat.h>
 
 struct workspace {
-    int fd;          // O_PATH; -1: closed
-    char *path;      // absolute, as it was given
-    char *real_path; // absolute, without links
+    int fd;     // O_PATH; -1: closed
+    char *path; // absolute, as it was given
 };
 
 // Opens a folder into *workspace, which the caller closes (closing twice, or what was zeroed but for fd, does no harm).

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 local cli = require "sba.cli"
+local usage = require "sba.about".usage
 
 local function parse(...) return cli.parse({ ... }, {}) end
 
@@ -89,14 +90,14 @@ describe("the command line", function()
 
   it("explains itself on one screen and names every option", function()
     local lines = 0
-    for line in cli.help:gmatch "([^\n]*)\n" do
+    for line in usage:gmatch "([^\n]*)\n" do
       lines = lines + 1
       assert.is_true(#line <= 80, line)
     end
     assert.is_true(lines <= 23)
     for _, name in ipairs { "job", "result", "stdin", "resume", "replay", "validate", "report", "schema", "idle", "lua", "version",
       "help", "workspace", "user", "log-format" } do
-      assert.truthy(cli.help:find("--" .. name, 1, true), name)
+      assert.truthy(usage:find("--" .. name, 1, true), name)
     end
   end)
 end)

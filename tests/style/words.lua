@@ -5,7 +5,7 @@
 -- Prints what is missing; exits 1 if there is something, and 2 if it would not have noticed.
 package.cpath = "/usr/lib/x86_64-linux-gnu/lua/5.4/?.so;/usr/lib/aarch64-linux-gnu/lua/5.4/?.so"
 
-local cli = require "sba.cli"
+local usage = require "sba.about".usage
 local lfs = require "lfs"
 local mistakes = require "sba.util.schema_mistakes"
 
@@ -46,7 +46,7 @@ end
 
 local function options()
   local found = {}
-  for name in cli.help:gmatch("%-%-([%l-]+)") do found["--" .. name] = true end
+  for name in usage:gmatch("%-%-([%l-]+)") do found["--" .. name] = true end
   return sorted(found)
 end
 
