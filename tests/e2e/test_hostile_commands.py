@@ -88,6 +88,15 @@ class Ends(HostileCase):
         self.assertEqual(self.first(done)["result"]["stdout"], "said\ntidied\n")
         self.assertEqual(self.first(done)["exit_code"], 5)
 
+    def test_sigterm_reaches_a_child_of_a_command_that_ignores_it(self):
+        script = "(trap 'echo tidied; exit' TERM; sleep 600 & touch begun; wait) & trap '' TERM; while :; do wait; sleep 1; done"
+        process = self.start(self.job(self.step("run_command", shell=script)), env=dict([self.mark.split("=")]))
+        sba.wait_for((self.workspace / "begun").exists, "the child to begin")
+        process.terminate()
+        done = self.outcome_of(process)
+        self.assertEqual((done.exit, self.first(done)["result"]["stdout"]), (143, "tidied\n"), done.result)
+        self.assertEqual(self.marked(), [])
+
     def test_a_daemon_lives_until_the_job_ends_and_no_longer(self):
         count = f"grep -lz {self.mark} /proc/[0-9]*/environ 2>/dev/null | wc -l"
         done = self.run_hostile(self.hostile("daemon"), self.step("run_command", shell=count))

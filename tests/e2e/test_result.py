@@ -63,9 +63,10 @@ class FormTest(SandboxCase):
     def test_the_todo_list_follows_the_steps(self):
         job = self.job(self.step("run_command", shell="true"), self.step("run_command", shell="false"),
                        self.step("run_command", shell="true"),
-                       context={"requirements": ["r1", "r2"], "acceptance_criteria": ["a1"]})
+                       context={"requirements": ["r1", "ä" * 1000], "acceptance_criteria": ["a1"]})
         outcome = self.run_job(job)
         todo = outcome.result["todo"]
+        self.assertEqual(todo["items"][1]["title"], "ä" * 200)
         self.assertEqual((todo["total"], todo["done"]), (6, 1))
         self.assertEqual([item["source"] for item in todo["items"]],
                          ["requirement"] * 2 + ["acceptance_criterion"] + ["step"] * 3)
