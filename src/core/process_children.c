@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 enum {
+    USUAL_HIGHEST_PID = 32768,
     HIGHEST_PID = 4194304,
     PATH_SIZE = 64, // a path of /proc: its two numbers have at most 10 digits
     REAPED_AT_ONCE = 256,
@@ -149,11 +150,14 @@ static pid_t newest_number(void)
     return newest;
 }
 
-// Numbers are given out in order, so that what began after us has one between ours and the newest, until they begin
-// anew.
+// Numbers are given out in order, so that what began after us has one between ours and the newest; past the highest
+// one, which is not the same everywhere, they begin anew.
 void children_probe(struct pids *pids)
 {
-    probe_between(getpid() + 1, newest_number(), pids);
+    pid_t own = getpid(), newest = newest_number();
+    probe_between(own + 1, newest < own ? USUAL_HIGHEST_PID : newest, pids);
+    if (newest < own)
+        probe_between(1, newest, pids);
     if (pids->count == 0)
         probe_between(1, HIGHEST_PID, pids);
 }

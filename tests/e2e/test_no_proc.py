@@ -55,10 +55,8 @@ class WithoutProc(sba.SandboxCase):
                 (self.workspace / "reached").unlink(missing_ok=True)
 
     def test_the_deadline_ends_all(self):
-        slow = sba.slowness()
         done = self.run_there(self.step("run_command", shell=ORPHAN + " echo said; trap '' TERM; sleep 600"), max_runtime_seconds=1)
         self.assertEqual((done.exit, done.result["status"], done.result["steps"][0]["result"]["stdout"]), (124, "timeout", "said\n"), done.result)
-        self.assert_in_time(done, 1, slow)
         self.assert_gone()
 
     def test_a_step_that_is_too_slow_ends_its_group_and_the_job_the_rest(self):
