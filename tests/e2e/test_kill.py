@@ -25,7 +25,7 @@ OTHER_CALLS = ["clone", "clone3", "vfork", "openat2", "splice", "waitid", "wait4
                "read", "mmap"]
 MOMENTS = 200
 RANDOM_MOMENTS = 25
-MOST_OF_ANOTHER_CALL = 20
+MOST_OF_ANOTHER_CALL = 25
 
 
 class KillTest(SandboxCase):

@@ -12,6 +12,7 @@
 --   {"event":"skills","found","missing"}          agent: what the orchestrator gave of context.skill_ids
 --   {"event":"job.finished","result":{...}}       the result's other fields
 --   {"event":"job.reported","outcome"}            the orchestrator knows the result, or does not want it
+--   {"event":"journal.failed"}                    last line: what came then could not be written, so nobody can go on
 
 local file = require "native.file"
 local interrupt = require "native.interrupt"
@@ -21,6 +22,7 @@ local array = require "sba.util.json".array
 local journal = {}
 journal.__index = journal
 
+local FAILED <const> = '{"event":"journal.failed"}'
 local ENTRY_PREFIX <const> = '{"event":"step.finished","entry":'
 local line_schema = {
   order = { "event", "at", "index", "id", "type", "job_sha256", "protocol_version", "job_id", "task_id", "started_wall" },
@@ -32,7 +34,7 @@ local line_schema = {
 ---@param failed fun(failure: native.failure) called once, when it cannot be written; the job goes on without
 ---@return table journal
 function journal.open(path, fresh, failed)
-  local self = setmetatable({ failed = failed }, journal)
+  local self = setmetatable({ failed = failed, path = path }, journal)
   local log, failure = file.append(path, { empty = fresh })
   self.log = log
   if not log then failed(failure) end
@@ -44,13 +46,21 @@ function journal.none()
   return setmetatable({}, journal)
 end
 
+--- Says at its end that there would have been more: who went on from here would do again what was done. Cutting off the torn
+--- line makes room for that on a full disk, or else leaving out all lines.
+local function end_early(self)
+  self:close()
+  for _, empty in ipairs { false, true } do
+    local log <close> = file.append(self.path, { empty = empty })
+    if log and log:append(FAILED) then return end
+  end
+end
+
 function journal:append(...)
   if not self.log then return end
   local ok, failure = self.log:append(...)
   if ok then return end
-  -- A line after a torn one would make the whole unreadable.
-  self.log:close()
-  self.log = nil
+  end_early(self)
   self.failed(failure)
 end
 

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Disks that are full: that of the result, from the start or in the middle, and that of the log. The workspace's: test_files.py."""
+import json
+import os
+import subprocess
+import unittest
+
+import sba
+from sba import SandboxCase
+
+OLDER = '{"job_id": "older"}'
+
+
+class FullDisk(SandboxCase):
+    """The result and what stands beside it are on a file system of 64 KiB."""
+
+    def setUp(self):
+        super().setUp()
+        if not sba.UID:
+            self.skipTest("only root can mount")
+        self.disk = self.root / "disk"
+        self.disk.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=0777", "tmpfs", str(self.disk)], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", str(self.disk)], check=True)
+        self.result_path = self.disk / "result.json"
+        self.fill = self.step("run_command", shell=f"head -c 1000000 /dev/zero >{self.disk}/filler; true")
+        self.free = self.step("run_command", shell=f"rm {self.disk}/filler")
+
+    def test_from_the_start(self):
+        """Nothing runs, for it could not be told; an older result is not harmed."""
+        for older in (None, OLDER):
+            with self.subTest(older=older):
+                (self.disk / "filler").unlink(missing_ok=True)
+                if older:
+                    self.result_path.write_text(older)
+                with open(self.disk / "filler", "wb", buffering=0) as filler, self.assertRaises(OSError):
+                    while True:
+                        filler.write(b"x" * 4096)
+                process = self.start(self.job(self.step("run_command", shell="touch ran")))
+                stderr = process.communicate(timeout=60)[1]
+                self.assertEqual(process.returncode, 3, stderr)
+                result = json.loads(stderr.splitlines()[-1])
+                self.assertEqual((result["failure_code"], [step["status"] for step in result["steps"]]), ("internal_error", []), result)
+                self.assertIn("No space left", result["failure_message"])
+                self.assertFalse((self.workspace / "ran").exists())
+                self.assertEqual(self.result_path.read_text() if self.result_path.exists() else None, older)
+
+    def test_in_the_middle(self):
+        """The job goes on; its result goes to stderr, and the last one that there was room for stands."""
+        self.put("x", "1\n")
+        done = self.run_job(self.job(self.step("run_command", shell="echo one"), self.fill,
+                                     self.step("apply_unified_diff", diff="--- a/x\n+++ b/x\n@@ -1 +1 @@\n-1\n+2\n"),
+                                     self.step("run_command", shell="head -c 20000 /dev/zero | tr '\\0' x")))
+        self.assertEqual(done.exit, 3, done.stderr)
+        whole = json.loads(done.stderr.splitlines()[-1])
+        self.assertEqual((whole["status"], [step["status"] for step in whole["steps"]]), ("success", ["success"] * 4))
+        self.assertEqual((self.workspace / "x").read_text(), "2\n")
+        self.assertEqual((done.result["failure_code"], done.result["steps"][0]["output"]), ("interrupted", "one\n"))
+        events = [line["event"] for line in done.log]
+        for event in ("journal.failed", "checkpoint.failed", "todo.failed", "result.failed"):
+            self.assertEqual(events.count(event), 1, events)
+        lines = [json.loads(line)["event"] for line in (self.disk / "journal.jsonl").read_text().splitlines()]
+        self.assertEqual((lines[0], lines[-1]), ("job", "journal.failed"))
+
+    def test_where_room_comes_back_the_result_is_written_but_nobody_goes_on(self):
+        """Steps were done that the journal does not know of: --resume would do them again."""
+        job = self.job(self.fill, self.step("run_command", shell="echo x >>count; head -c 20000 /dev/zero | tr '\\0' x"), self.free)
+        done = self.run_job(job)
+        self.assertEqual((done.exit, done.result["status"]), (0, "success"), done.stderr)
+        self.assertIn("journal.failed", [line["event"] for line in done.log])
+        again = self.run_job(job, "--resume")
+        self.assertEqual((again.exit, again.result["failure_code"]), (2, "schema_validation"), again.result)
+        self.assertIn("what was done then could not be written", again.result["failure_message"])
+        self.assertEqual((self.workspace / "count").read_text(), "x\n")
+
+
+class FullLog(SandboxCase):
+    """/dev/full takes no byte."""
+
+    def test_a_log_that_takes_nothing_harms_nothing(self):
+        for form in ("json", "text"):
+            with open("/dev/full", "wb") as full:
+                done = self.run_job(self.job(self.step("run_command", shell="echo said")), "--log-format", form, stdout=full)
+            self.assertEqual((done.exit, done.result["steps"][0]["output"]), (0, "said\n"), done.stderr)
+
+    def test_a_result_that_stdout_does_not_take_goes_to_stderr(self):
+        with open("/dev/full", "wb") as full:
+            process = self.start(self.job(self.step("run_command", shell="echo said")), "--result", "-", stdout=full)
+            stderr = process.communicate(timeout=60)[1]
+        self.assertEqual(process.returncode, 3)
+        results = [line for line in map(json.loads, filter(lambda line: line.startswith(b"{"), stderr.splitlines())) if "steps" in line and
+                   "event" not in line]
+        self.assertEqual([result["steps"][0]["output"] for result in results], ["said\n"])
+
+    def test_where_nothing_takes_it_the_status_tells(self):
+        with open("/dev/full", "wb") as full:
+            process = self.start(self.job(self.step("run_command", shell="true")), "--result", "-", stdout=full, stderr=full)
+            self.assertEqual(process.wait(timeout=60), 3)
+        self.assertEqual(sorted(os.listdir(self.job_folder)), ["job.json"])
+
+
+if __name__ == "__main__":
+    sba.main()
