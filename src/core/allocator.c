@@ -14,9 +14,9 @@
 enum { UNIT = 16, FINE_BITS = 9, FINE = 1 << FINE_BITS, SMALL_BITS = 13, SMALL = 1 << SMALL_BITS };
 // What is kept back for the end: as much as the small blocks take, within these. It is never touched, so takes no
 // memory.
-enum { LEAST_RESERVE = 1 << 20, MOST_RESERVE = 16 << 20 };
+enum { LEAST_RESERVE = 1 << 20, MOST_RESERVE = 16 << 20, LEAST_LEFT = 64 << 10 };
 enum { FINE_CLASSES = FINE / UNIT, CLASSES = FINE_CLASSES + 4 * (SMALL_BITS - FINE_BITS) };
-enum { FIRST_CHUNK = 320 << 10, CHUNK = MEMORY_LARGE };
+enum { FIRST_CHUNK = 320 << 10, CHUNK = MEMORY_LARGE, SCARCE_CHUNK = 64 << 10 };
 
 struct block {
     struct block *next;
@@ -25,7 +25,7 @@ struct block {
 static struct block *free_blocks[CLASSES];
 static char *chunk, *chunk_end; // what is left of the last chunk
 static size_t in_chunks;
-static void *reserve;
+static char *reserve;
 static size_t reserve_size;
 static bool reserve_spent;
 
@@ -43,15 +43,20 @@ static size_t class_of(size_t *size)
     return FINE_CLASSES + (size_t)(bits - FINE_BITS) * 4 + quarter - 4;
 }
 
+static void *new_mapping(size_t size, int flags)
+{
+    void *fresh = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+    return fresh == MAP_FAILED ? NULL : fresh;
+}
+
 // Before another chunk is taken. False: it would be at the cost of the end.
 static bool keep_reserve(void)
 {
     if (reserve_spent || in_chunks < reserve_size || reserve_size == MOST_RESERVE)
         return true;
     size_t size = reserve ? reserve_size * 2 : LEAST_RESERVE;
-    void *grown = reserve ? mremap(reserve, reserve_size, size, MREMAP_MAYMOVE)
-                          : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (grown == MAP_FAILED)
+    void *grown = reserve ? mremap(reserve, reserve_size, size, MREMAP_MAYMOVE) : new_mapping(size, 0);
+    if (!grown || grown == MAP_FAILED)
         return false;
     reserve = grown;
     reserve_size = size;
@@ -60,21 +65,24 @@ static bool keep_reserve(void)
 
 void allocator_spend_reserve(void)
 {
-    if (reserve)
-        munmap(reserve, reserve_size);
-    reserve = NULL;
+    size_t left = reserve_size > LEAST_LEFT ? reserve_size / 2 : 0;
+    if (reserve_size > 0)
+        munmap(reserve + left, reserve_size - left);
+    reserve_size = left;
     reserve_spent = true;
 }
 
-// Every start fills the first one: its pages come at once, not each by a fault. Those after it are huge pages.
+// Every start fills the first one: its pages come at once, not each by a fault. Those after it are huge pages, unless
+// there is no room for one.
 static bool add_chunk(void)
 {
     if (!keep_reserve())
         return false;
     size_t size = chunk ? CHUNK : FIRST_CHUNK;
-    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE;
-    void *fresh = chunk ? memory_resize(NULL, 0, CHUNK) : mmap(NULL, FIRST_CHUNK, PROT_READ | PROT_WRITE, flags, -1, 0);
-    if (!fresh || fresh == MAP_FAILED)
+    void *fresh = chunk ? memory_resize(NULL, 0, CHUNK) : new_mapping(FIRST_CHUNK, MAP_POPULATE);
+    if (!fresh)
+        fresh = new_mapping(size = SCARCE_CHUNK, 0);
+    if (!fresh)
         return false;
     chunk = fresh; // what is left of the old one is lost: less than SMALL
     chunk_end = chunk + size;

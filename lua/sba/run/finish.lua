@@ -11,6 +11,7 @@ local process = require "native.process"
 local GRACE <const> = 2 -- seconds from SIGTERM to SIGKILL
 local OVERRUN <const> = 2.5 -- seconds past the deadline within which everything must be dead
 local READING <const> = 2.2 -- seconds past the deadline, or after a signal, until which artifacts are read
+local LAST_ATTEMPTS <const> = 4
 local MOST_ARTIFACTS <const> = 100000
 
 --- Ends what the job left running; past the deadline the grace is what remains of it.
@@ -67,7 +68,7 @@ local function upload_artifacts(run)
   if run.outside:has_gateway() then require "sba.run.upload" (run) end
 end
 
-local function write_result(run, parts)
+local function write_parts(run, parts)
   local path = run.settings.result
   local size, how = emit.write(path, parts)
   if not size then
@@ -100,13 +101,17 @@ local function log_outcome(run, fields)
   })
 end
 
+local function log_problem(run, problem)
+  run.log:event("error", "internal.error", { error = problem.traceback or problem.message })
+end
+
 --- Does one part of the end; a mistake in it, or memory that is out, must not keep the others from being done.
 local function attempt(run, part)
   local ok, problem = xpcall(part, failures.traced, run)
   if ok then return end
   problem = failures.caught(problem)
   run.failure = run.failure or problem
-  run.log:event("error", "internal.error", { error = problem.traceback or problem.message })
+  pcall(log_problem, run, problem)
 end
 
 local function skip_rest(run)
@@ -133,6 +138,21 @@ local function final_fields(run)
   return fields
 end
 
+local function write_result(run)
+  run.fields = run.fields or final_fields(run)
+  run.parts = run.record:parts(run.fields)
+  run.written = write_parts(run, run.parts)
+end
+
+--- Where there is no memory for all of it, the todo list goes: its file has it.
+local function write_short_result(run)
+  interrupt.lift() -- frees more
+  local todo = run.record:todo_summary()
+  run.fields = run.fields or run.record:fields(run.failure)
+  run.fields.todo = { total = todo.total, done = todo.done, items = array {} }
+  write_result(run)
+end
+
 local function release_log(run) run.log:tick() end
 
 local parts = { release_log, end_processes, revert, skip_rest, list_artifacts, finish_todo, upload_artifacts }
@@ -142,10 +162,12 @@ local parts = { release_log, end_processes, revert, skip_rest, list_artifacts, f
 ---@return integer
 return function(run)
   for _, part in ipairs(parts) do attempt(run, part) end
-  local fields = final_fields(run)
-  local result = run.record:parts(fields)
-  local written = write_result(run, result)
-  if run.status_url then attempt(run, function() require "sba.run.report".ended(run, written and result) end) end
+  attempt(run, write_result)
+  for _ = 1, LAST_ATTEMPTS do
+    if run.written == nil then attempt(run, write_short_result) end
+  end
+  local fields, written = run.fields, run.written
+  if run.status_url then attempt(run, function() require "sba.run.report".ended(run, written and run.parts) end) end
   attempt(run, function() log_outcome(run, fields) end)
   attempt(run, leave_outside)
   if not written then return exit.UNWRITABLE end
