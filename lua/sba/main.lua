@@ -131,6 +131,7 @@ local function status_url(settings, environment)
 end
 
 local function new_run(settings, environment)
+  require "sba.util.strict".on()
   local job_id, task_id = environment.CYNODE_JOB_ID or "", environment.CYNODE_TASK_ID or ""
   local run = {
     settings = settings, environment = environment,
@@ -158,9 +159,8 @@ local function begin(settings, environment)
 end
 
 local function run_job(settings, environment, warnings)
-  require "sba.util.strict".on()
-  local failures = require "sba.result.failure"
   local run = begin(settings, environment)
+  local failures = require "sba.result.failure"
   for _, warning in ipairs(warnings) do run.log:event("warning", "secret.warning", { error = warning }) end
   local ok, failure = true, run.failure
   if not failure then ok, failure = xpcall(go_through, failures.traced, run) end

@@ -65,7 +65,7 @@ static bool keep_reserve(void)
 
 void allocator_spend_reserve(void)
 {
-    size_t left = reserve_size > LEAST_LEFT ? reserve_size / 2 : 0;
+    size_t left = reserve_size > LEAST_LEFT ? reserve_size / 4 : 0;
     if (reserve_size > 0)
         munmap(reserve + left, reserve_size - left);
     reserve_size = left;

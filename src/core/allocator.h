@@ -10,8 +10,9 @@
 // A lua_Alloc. All states share the lists; one thread only. NULL where memory is out, the block is then as it was.
 void *allocator(void *unused, void *block, size_t old_size, size_t size);
 
-// Gives back what was kept for the end, so that where memory ran out work can be undone, and what was done be told:
-// half of it the first time, half of the rest the second, and so on, so that what fails may be tried again.
+// Gives back what was kept for the end, so that where memory ran out work can be undone, and what was done be told: all
+// but a quarter the first time, all but a quarter of the rest the second, and so on, so that what fails may be tried
+// again.
 void allocator_spend_reserve(void);
 
 #endif

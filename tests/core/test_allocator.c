@@ -93,7 +93,7 @@ static void test_as_much_as_is_in_use_is_kept_for_the_end(void **state)
     size_t first = take_all();
     assert_true(first >= 3 << 20);
     assert_int_equal(take_all(), 0);
-    for (size_t next = first / 4; next > 512 << 10; next /= 2) {
+    for (size_t next = first / 2; next > 512 << 10; next /= 4) {
         allocator_spend_reserve();
         assert_true(take_all() >= next);
     }

@@ -48,11 +48,11 @@ class StarvedTest(SandboxCase):
         while high - low > 16384:
             middle = (low + high) // 2
             outcome = self.run_limited(self.job(), kind, middle)
-            if outcome.exit == 3 and b"cannot start: out of memory" in outcome.stderr or outcome.exit < 0:
-                self.assertIsNone(outcome.result)
-                low = middle
-            else:
+            if outcome.result:
                 high = middle
+            else:
+                low = middle
+                self.assertTrue(outcome.exit < 0 or (outcome.exit == 3 and b"memory" in outcome.stderr), (outcome.exit, outcome.stderr))
         return high
 
     def check(self, outcome, job):
