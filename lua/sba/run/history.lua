@@ -139,15 +139,14 @@ readers["job.finished"] = function(history, line, _, expected)
   history.result = line.result
 end
 
-readers["journal.failed"] = function() return "what was done then could not be written" end
-
 --- Reads one line into the history; returns why it cannot.
 local function read_line(history, text, expected)
   local line, failure = read_json(text, { size = #text, depth = DEPTH })
   if failure then return failure.message end
-  local reader = type(line) == "table" and readers[line.event]
+  local reader = type(line) == "table" and (readers[line.event] or line.event == "journal.failed")
   if not reader then return "it is no event of a journal" end
-  if not history.started_wall and line.event ~= "job" and line.event ~= "journal.failed" then return "the journal does not begin with its job" end
+  if line.event == "journal.failed" then return not history.result and "what was done then could not be written" or nil end
+  if not history.started_wall and line.event ~= "job" then return "the journal does not begin with its job" end
   if history.result and line.event ~= "job.reported" then return "the job was over" end
   return reader(history, line, text, expected)
 end
