@@ -1,4 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
+local interrupt = require "native.interrupt"
 local temporary_folder = require "temporary_folder"
 local workspace = require "native.workspace"
 
@@ -133,6 +134,18 @@ describe("native.transaction", function()
     refused("not_found", change:commit())
     assert.equal("./a\n./b\n", run "find . -mindepth 1 | sort")
     assert.equal("one\n", folder:read("a").content)
+  end)
+
+  it("changes nothing once the job must stop", function()
+    run "echo one > a"
+    local before = state()
+    local change <close> = folder:transaction()
+    assert(change:write("a", "x"))
+    interrupt.set_deadline(0)
+    local committed, failure = change:commit()
+    interrupt.set_deadline(1e9)
+    refused("timeout", committed, failure)
+    assert.equal(before, state())
   end)
 
   it("refuses what leaves", function()

@@ -190,6 +190,10 @@ class Faults(FilesCase):
         self.assertGreater(self.sweep("linkat", "EIO", ["renameat2:error=EINVAL"]), 5)
         self.assertGreater(self.sweep("renameat", "EIO", ["renameat2:error=ENOSYS"]), 1)
 
+    def test_without_exchange_and_links(self):
+        """As on FAT."""
+        self.assertGreater(self.sweep("renameat", "EIO", ["renameat2:error=EINVAL", "linkat:error=EPERM"]), 5)
+
     def test_writes(self):
         """A full or failing disk while the files are staged."""
         for error, code in (("ENOSPC", "no_space"), ("EDQUOT", "no_space"), ("EIO", "io_error")):
