@@ -97,6 +97,14 @@ class Ends(HostileCase):
         self.assertEqual((done.exit, self.first(done)["result"]["stdout"]), (143, "tidied\n"), done.result)
         self.assertEqual(self.marked(), [])
 
+    def test_much_that_is_said_at_the_very_end_is_kept(self):
+        self.put("much", "x" * 60000)  # as much as a pipe holds
+        script = "trap 'cat much; kill -KILL $$' TERM; sleep 600 & touch begun; while :; do wait; done"
+        process = self.start(self.job(self.step("run_command", shell=script)), env=dict([self.mark.split("=")]))
+        sba.wait_for((self.workspace / "begun").exists, "the command to begin")
+        process.terminate()
+        self.assertEqual(len(self.first(self.outcome_of(process))["result"]["stdout"]), 60000)
+
     def test_a_daemon_lives_until_the_job_ends_and_no_longer(self):
         count = f"grep -lz {self.mark} /proc/[0-9]*/environ 2>/dev/null | wc -l"
         done = self.run_hostile(self.hostile("daemon"), self.step("run_command", shell=count))
