@@ -11,12 +11,12 @@
 #include <sys/mman.h>
 
 // Sizes up to FINE have a list for each UNIT, those up to SMALL four for each power of two.
-enum { UNIT = 16, FINE_BITS = 9, FINE = 1 << FINE_BITS, SMALL_BITS = 13, SMALL = 1 << SMALL_BITS };
+enum { UNIT = 16, FINE_BITS = 9, FINE = 1 << FINE_BITS, SMALL_BITS = 15, SMALL = 1 << SMALL_BITS };
 // What is kept back for the end: as much as the small blocks take, within these. It is never touched, so takes no
 // memory.
 enum { LEAST_RESERVE = 1 << 20, MOST_RESERVE = 16 << 20, LEAST_LEFT = 64 << 10 };
 enum { FINE_CLASSES = FINE / UNIT, CLASSES = FINE_CLASSES + 4 * (SMALL_BITS - FINE_BITS) };
-enum { FIRST_CHUNK = 320 << 10, CHUNK = MEMORY_LARGE, SCARCE_CHUNK = 64 << 10 };
+enum { LEAST_CHUNK = 320 << 10, SCARCE_CHUNK = 64 << 10 };
 
 struct block {
     struct block *next;
@@ -72,14 +72,14 @@ void allocator_spend_reserve(void)
     reserve_spent = true;
 }
 
-// Every start fills the first one: its pages come at once, not each by a fault. Those after it are huge pages, unless
-// there is no room for one.
+// Every start fills the first one: its pages come at once, not each by a fault. From the third on they are huge pages,
+// unless there is no room for one.
 static bool add_chunk(void)
 {
     if (!keep_reserve())
         return false;
-    size_t size = chunk ? CHUNK : FIRST_CHUNK;
-    void *fresh = chunk ? memory_resize(NULL, 0, CHUNK) : new_mapping(FIRST_CHUNK, MAP_POPULATE);
+    size_t size = in_chunks < 2 * LEAST_CHUNK ? LEAST_CHUNK : MEMORY_LARGE;
+    void *fresh = size < MEMORY_LARGE ? new_mapping(size, chunk ? 0 : MAP_POPULATE) : memory_resize(NULL, 0, size);
     if (!fresh)
         fresh = new_mapping(size = SCARCE_CHUNK, 0);
     if (!fresh)
