@@ -25,6 +25,23 @@ class JsonLogTest(SandboxCase):
         self.assertEqual(events, ["job.accepted", "step.started", "step.finished", "step.started", "step.finished", "job.finished"])
         self.assertEqual(outcome.stderr, b"")
 
+    def test_all_that_came_before_a_command_is_told_while_it_runs(self):
+        """What is kept back for one write is not kept until something ends."""
+        os.mkfifo(self.workspace / "turn")
+        self.give(self.workspace / "turn")
+        process = self.start(self.job(self.step("write_file", path="a", content="x"), self.step("run_command", argv=["true"]),
+                                      self.step("run_command", argv=["cat", "turn"])))
+        told = []
+        while told.count("step.started") < 3:
+            told.append(json.loads(process.stdout.readline())["event"])
+        of_a_step = ["todo.changed", "step.started", "step.finished", "todo.changed"]
+        self.assertEqual(told, ["job.accepted", *of_a_step, *of_a_step, *of_a_step[:2]])
+        def statuses():
+            return [item["status"] for item in json.loads((self.job_folder / "todo.json").read_text())["items"]]
+        sba.wait_for(lambda: statuses() == ["done", "done", "in_progress"], "the todo list to follow")
+        (self.workspace / "turn").write_text("go")
+        self.assertEqual(self.outcome_of(process).exit, 0)
+
     def test_a_reader_that_never_reads_does_not_stop_the_job(self):
         ends = os.pipe()
         fcntl.fcntl(ends[1], fcntl.F_SETPIPE_SZ, 4096)
