@@ -67,7 +67,7 @@ class Children(sba.SandboxCase):
         self.put("a", "1\n")
         os.symlink("a", self.workspace / "link")
         diff = "--- a/a\n+++ b/a\n@@ -1 +1 @@\n-1\n+2\n"
-        job = self.job(self.step("apply_unified_diff", diff=diff), self.step("write_file", path="d/b", content="x"),
+        job = self.job(self.step("apply_unified_diff", diff=diff), self.step("write_file", path="d/b", content="x", mode="0600"),
                        self.step("read_file", path="link"), self.step("list_tree"), self.step("search_files", pattern="x"),
                        self.step("run_command", shell="cat; touch $CYNODE_ARTIFACTS_DIR/x", stdin="x"))
         for wrapper in ([], [f"{TOOLS}/without_openat2", "ENOSYS"]):
@@ -81,6 +81,8 @@ class Children(sba.SandboxCase):
             opened = [line for line in ours if " = -1 " not in line and "(" in line and "prctl(" not in line and '.lua"' not in line]
             self.assertGreater(len(opened), 20)
             self.assertEqual([line for line in opened if "CLOEXEC" not in line], [])
+            new = [line for line in opened if ".sba-" in line]  # nobody may read them before they have their mode
+            self.assertEqual([", 0600)" in line for line in new], [True, True], new)
             self.put("a", "1\n")
 
     def test_get_the_environment_without_secrets(self):
