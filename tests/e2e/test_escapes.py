@@ -143,6 +143,12 @@ class Escapes(sba.SandboxCase):
         steps = self.run_job(job, wrapper=unsure, env={"ASAN_OPTIONS": "detect_leaks=0"}).result["steps"]
         self.assertEqual((steps[0].get("error"), steps[1]["error_code"]), (None, "path_escape"))
 
+    def test_a_name_that_is_too_long_is_no_shorter_one(self):
+        self.put("n" * 255, "another's")
+        for wrapper in WRAPPERS:
+            step = self.run_job(self.job(self.step("read_file", path="n" * 256)), wrapper=wrapper).result["steps"][0]
+            self.assertEqual(step.get("error_code"), "name_too_long", step)
+
     def test_the_workspace_by_its_link(self):
         link = self.root / "job" / "link"
         os.symlink(self.workspace, link)
