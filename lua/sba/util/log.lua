@@ -10,7 +10,6 @@ local redact = require "native.secret".redact
 local log = {}
 log.__index = log
 
-local EVENT_SIZE <const> = 4 -- time, level, event and fields of an event that is kept back
 local PATIENCE <const> = 1 -- seconds without progress until a line is dropped; then none until something is read
 
 -- A line begins with what every line has; then comes what most have, then the rest in byte order.
@@ -95,7 +94,7 @@ function log:event(level, event, fields)
   if self.view then return self.view:event(level, event, redacted(fields or {}), redact(self.job_id)) end
   local time, held = interrupt.timestamp(), self.held
   if held then
-    table.move({ time, level, event, fields or {} }, 1, EVENT_SIZE, #held + 1, held)
+    held[#held + 1] = { time, level, event, fields or {} }
   else
     write_lines(self, line_of(self, time, level, event, fields or {}), 1)
   end
@@ -110,7 +109,7 @@ end
 local function release(self)
   local held, lines = self.held, {}
   self.held = nil
-  for i = 1, #held, EVENT_SIZE do lines[#lines + 1] = line_of(self, table.unpack(held, i, i + EVENT_SIZE - 1)) end
+  for i, line in ipairs(held) do lines[i] = line_of(self, table.unpack(line)) end
   if #lines > 0 then write_lines(self, table.concat(lines), #lines) end
 end
 
