@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { KIB_WITHOUT_COLLECTOR = 8 << 10 };
+enum { KIB_WITHOUT_COLLECTOR = 16 << 10 };
 
 // The two searchers that a sealed state has: preload and the bundle. The path and cpath of the other two are empty, so
 // they find nothing; they stay for `--lua`, where a script may set them.
