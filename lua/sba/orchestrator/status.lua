@@ -38,6 +38,7 @@ local body_schema = { order = { "status", "job_id", "task_id" } }
 ---@field retry_after? number seconds
 
 ---@class status.reporter
+---@field over? boolean the beginning was said, or given up
 local reporter = {}
 reporter.__index = reporter
 

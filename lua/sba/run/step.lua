@@ -43,7 +43,10 @@ end
 ---@param step { id: string, type: string, arguments: table }
 ---@param again? boolean it was interrupted before
 function steps.begin(run, index, step, again)
-  if run.reporter and index > 1 then run.reporter:began() end
+  if run.reporter and not run.reporter.over and index > 1 then
+    run.log:tick() -- what is kept back must not wait for the orchestrator
+    run.reporter:began()
+  end
   run.journal:step_started(index, step)
   local fields = log_fields(run, index, step)
   fields.again = again
