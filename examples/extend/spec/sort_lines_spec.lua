@@ -2,6 +2,7 @@
 -- The step sort_lines, run as the runner runs it: arguments by its schema, a real workspace.
 package.path = debug.getinfo(1, "S").source:match("^@(.*)/spec/") .. "/lua/?.lua;" .. package.path -- for binaries that lack it
 
+local mistakes = require "sba.util.schema_mistakes"
 local schema = require "sba.util.schema"
 local sort_lines = require "sba.steps.sort_lines"
 local workspace = require "native.workspace"
@@ -9,9 +10,7 @@ local workspace = require "native.workspace"
 local root, folder
 
 local function run(arguments)
-  local errors = schema.errors()
-  schema.validate(arguments, sort_lines.arguments, errors)
-  assert.are.equal(0, errors.total)
+  assert.are.same({ total = 0 }, mistakes.of(arguments, sort_lines.arguments))
   return sort_lines.run(schema.resolve(arguments, sort_lines.arguments), { workspace = folder, max_output_bytes = 1000 })
 end
 
