@@ -161,7 +161,7 @@ class Ends(HostileCase):
 
     def test_a_deep_tree_that_takes_all_the_time(self):
         slow = sba.slowness()
-        done = self.run_hostile(self.hostile("ladder", 100, "spin"), max_runtime_seconds=3)
+        done = self.run_hostile(self.hostile("ladder", 30 * os.cpu_count(), "spin"), max_runtime_seconds=3)
         self.assertEqual(done.exit, 124, done.result)
         self.assertTrue((self.workspace / "reached").exists())
         self.assert_in_time(done, 3, slow)
