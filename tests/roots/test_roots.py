@@ -102,7 +102,7 @@ class Busybox(Small, unittest.TestCase):
             program = re.match(r'execve\("([^"]*)".*\) = 0$', call)
             if program and program[1] == "/place/cynode-sba":
                 runner = thread
-            elif program and runner:
+            elif runner and thread != runner and call.startswith("execve("):
                 commands.add(thread)
             elif runner and thread not in commands:
                 paths.update(path for path in re.findall(r'"(/[^"]*)"', call)
