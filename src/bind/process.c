@@ -91,12 +91,6 @@ static bool call_tick(void *data)
     return false;
 }
 
-static void set_integer(lua_State *L, const char *name, int64_t value)
-{
-    lua_pushinteger(L, (lua_Integer)value);
-    lua_setfield(L, -2, name);
-}
-
 static void set_buffer(lua_State *L, const char *name, struct buffer *buffer)
 {
     lua_pushlstring(L, buffer->size ? buffer->data : "", buffer->size);
@@ -111,30 +105,25 @@ static void push_outcome(lua_State *L, struct process_outcome *outcome)
         [PROCESS_CANCELLED] = "cancelled", [PROCESS_OUTPUT_LIMIT] = "output_limit",
     };
     lua_createtable(L, 0, 14);
-    lua_pushstring(L, endings[outcome->ending]);
-    lua_setfield(L, -2, "ended");
+    bind_set_string(L, "ended", endings[outcome->ending]);
     if (outcome->exit_code >= 0)
-        set_integer(L, "exit_code", outcome->exit_code);
+        bind_set_integer(L, "exit_code", outcome->exit_code);
     if (outcome->signal) {
         char name[SIGNAL_NAME_SIZE];
         signal_name(outcome->signal, name);
-        lua_pushstring(L, name);
-        lua_setfield(L, -2, "signal");
+        bind_set_string(L, "signal", name);
     }
     set_buffer(L, "stdout", &outcome->out.text);
     set_buffer(L, "stderr", &outcome->err.text);
-    lua_pushboolean(L, outcome->out.truncated);
-    lua_setfield(L, -2, "stdout_truncated");
-    lua_pushboolean(L, outcome->err.truncated);
-    lua_setfield(L, -2, "stderr_truncated");
-    set_integer(L, "stdout_bytes", (int64_t)outcome->out.printed);
-    set_integer(L, "stderr_bytes", (int64_t)outcome->err.printed);
+    bind_set_boolean(L, "stdout_truncated", outcome->out.truncated);
+    bind_set_boolean(L, "stderr_truncated", outcome->err.truncated);
+    bind_set_integer(L, "stdout_bytes", (lua_Integer)outcome->out.printed);
+    bind_set_integer(L, "stderr_bytes", (lua_Integer)outcome->err.printed);
     set_buffer(L, "output", &outcome->output);
-    set_integer(L, "duration_ms", outcome->duration);
-    set_integer(L, "cpu_time_ms", outcome->cpu_time);
-    set_integer(L, "max_rss_bytes", (int64_t)outcome->max_rss);
-    lua_pushboolean(L, outcome->out_of_memory);
-    lua_setfield(L, -2, "out_of_memory");
+    bind_set_integer(L, "duration_ms", outcome->duration);
+    bind_set_integer(L, "cpu_time_ms", outcome->cpu_time);
+    bind_set_integer(L, "max_rss_bytes", (lua_Integer)outcome->max_rss);
+    bind_set_boolean(L, "out_of_memory", outcome->out_of_memory);
 }
 
 static void check_options(lua_State *L)
@@ -235,8 +224,8 @@ static int f_usage(lua_State *L)
     uint64_t max_rss;
     process_usage(&cpu_time, &max_rss);
     lua_createtable(L, 0, 2);
-    set_integer(L, "cpu_time_ms", cpu_time);
-    set_integer(L, "max_rss_bytes", (int64_t)max_rss);
+    bind_set_integer(L, "cpu_time_ms", cpu_time);
+    bind_set_integer(L, "max_rss_bytes", (lua_Integer)max_rss);
     return 1;
 }
 
