@@ -124,6 +124,13 @@ class SandboxCase(unittest.TestCase):
         self.assertLess(lasted, max_runtime_seconds + IN_TIME * max(slow, slowness()))
 
 
+def result_validator():
+    """Of the schema that the binary prints for its results."""
+    import jsonschema  # here: most tests have no use for it
+    schema = subprocess.run([BINARY, "--schema", "result"], capture_output=True, check=True).stdout
+    return jsonschema.Draft202012Validator(json.loads(schema))
+
+
 def slowness():
     """How many times longer something takes than if it had a processor for itself."""
     begun, used = time.monotonic(), time.process_time()

@@ -13,8 +13,6 @@ import sys
 import time
 import unittest
 
-import jsonschema
-
 import sba
 from sba import SandboxCase
 from test_resume import without_times
@@ -31,8 +29,7 @@ MOST_OF_ANOTHER_CALL = 25
 class KillTest(SandboxCase):
     @classmethod
     def setUpClass(cls):
-        schema = subprocess.run([sba.BINARY, "--schema", "result"], capture_output=True, check=True).stdout
-        cls.validator = jsonschema.Draft202012Validator(json.loads(schema))
+        cls.validator = sba.result_validator()
 
     def setUp(self):
         super().setUp()

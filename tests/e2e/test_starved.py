@@ -2,10 +2,7 @@
 """Memory that runs out in the runner itself, at a dozen limits from where it just starts to where the job fits: there is always a
 result, whole and honest."""
 import json
-import subprocess
 import unittest
-
-import jsonschema
 
 import sba
 from sba import SandboxCase
@@ -25,8 +22,7 @@ def large_patch():
 class StarvedTest(SandboxCase):
     @classmethod
     def setUpClass(cls):
-        schema = subprocess.run([sba.BINARY, "--schema", "result"], capture_output=True, check=True).stdout
-        cls.validator = jsonschema.Draft202012Validator(json.loads(schema))
+        cls.validator = sba.result_validator()
 
     def setUp(self):
         super().setUp()
