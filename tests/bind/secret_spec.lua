@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- A secret is found however it is written and wherever it is cut; everything else stays as it is.
 
-local json = require "native.json"
+local json = require "sba.util.json"
 local secret = require "native.secret"
 local text = require "native.text"
 

@@ -7,7 +7,7 @@
 
 local failures = require "sba.orchestrator.mcp.failure"
 local interrupt = require "native.interrupt"
-local json = require "native.json"
+local json = require "sba.util.json"
 local page = require "sba.util.page"
 local place = require "sba.orchestrator.mcp.place"
 local retry = require "sba.util.retry"

@@ -2,7 +2,7 @@
 -- A step's entry in the result, made of what its run returned.
 
 local failures = require "sba.result.failure"
-local json = require "native.json"
+local json = require "sba.util.json"
 local native_secret = require "native.secret"
 local output = require "sba.result.output"
 local schema = require "sba.result.schema"

@@ -2,9 +2,8 @@
 -- What has come of a job so far, and its result as text. A step's entry is turned into JSON once, when it is added; the
 -- result is a list of strings to be written one after the other, so that a large step is never copied again.
 
-local array = require "sba.util.json".array
 local interrupt = require "native.interrupt"
-local json = require "native.json"
+local json = require "sba.util.json"
 local pieces = require "sba.util.pieces"
 local process = require "native.process"
 local schema = require "sba.result.schema"
@@ -32,7 +31,7 @@ function record.new(job_id, task_id)
   return setmetatable({
     protocol_version = PROTOCOL_VERSION, job_id = job_id, task_id = task_id,
     began = interrupt.now(), started_wall = interrupt.wall(),
-    steps = {}, succeeded = 0, artifacts = array {},
+    steps = {}, succeeded = 0, artifacts = json.array {},
   }, record)
 end
 
@@ -61,7 +60,7 @@ function record:duration_ms(now)
 end
 
 function record:todo_summary()
-  return self.todo and self.todo:summary() or { total = 0, done = 0, items = array {} }
+  return self.todo and self.todo:summary() or { total = 0, done = 0, items = json.array {} }
 end
 
 --- Every field of the result but `steps`, as of now.

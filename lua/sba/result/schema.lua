@@ -131,7 +131,7 @@ return {
     acceptance = { type = "array", items = criterion },
     failure_code = {
       enum = {
-        require "native.json".null, "schema_validation", "ext_net_required", "step_failed", "timeout",
+        require "sba.util.json".null, "schema_validation", "ext_net_required", "step_failed", "timeout",
         "constraint_violation", "cancelled", "interrupted", "runs_as_root", "inference_unavailable", "acceptance_unmet",
         "agent_stuck", "internal_error",
       },

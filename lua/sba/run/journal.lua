@@ -16,8 +16,7 @@
 
 local file = require "native.file"
 local interrupt = require "native.interrupt"
-local json = require "native.json"
-local array = require "sba.util.json".array
+local json = require "sba.util.json"
 
 local journal = {}
 journal.__index = journal
@@ -105,7 +104,7 @@ function journal:step_finished(entry) self:append(ENTRY_PREFIX, entry, "}") end
 --- Which model works, how much it holds, and the gateway's tools that it is offered.
 function journal:session(session, offered)
   self:event("model.session", {
-    model = session.model, context_length = session.context_length, tools = #offered > 0 and array(offered) or nil,
+    model = session.model, context_length = session.context_length, tools = #offered > 0 and json.array(offered) or nil,
   })
 end
 
@@ -114,7 +113,7 @@ end
 ---@param messages table[]
 ---@param reply table
 function journal:exchange(number, messages, reply)
-  self:event("model.exchange", { number = number, messages = array(messages), reply = reply })
+  self:event("model.exchange", { number = number, messages = json.array(messages), reply = reply })
 end
 
 --- The job is over.
@@ -127,7 +126,7 @@ end
 ---@param found { id: string, name: string, text: string }[]
 ---@param missing string[] ids
 function journal:skills(found, missing)
-  self:event("skills", { found = array(found), missing = array(missing) })
+  self:event("skills", { found = json.array(found), missing = json.array(missing) })
 end
 
 --- The orchestrator was told how the job ended.

@@ -2,10 +2,9 @@
 -- The todo list: the requirements, then the acceptance criteria, then the job's steps. It lives in todo.json beside the
 -- result. A step's item follows its step.
 
-local array = require "sba.util.json".array
 local checkpoint = require "sba.result.checkpoint"
 local file = require "native.file"
-local json = require "native.json"
+local json = require "sba.util.json"
 local pieces = require "sba.util.pieces"
 local schema = require "sba.result.schema"
 
@@ -36,7 +35,7 @@ end
 --- An empty list.
 ---@return todo
 function todo.new()
-  return setmetatable({ items = array {}, texts = {}, steps = {}, count = 0, done = 0 }, todo)
+  return setmetatable({ items = json.array {}, texts = {}, steps = {}, count = 0, done = 0 }, todo)
 end
 
 --- Fills the list from a job.

@@ -6,7 +6,7 @@
 -- mode 120000, and nothing is read or written through one. What models write instead of a diff is read by native.patch, which
 -- says what liberties it took; they stand in the result.
 
-local json = require "native.json"
+local json = require "sba.util.json"
 local names = require "sba.util.patch_names"
 local overlay = require "sba.util.overlay"
 local patch = require "native.patch"
@@ -191,7 +191,7 @@ local function about(change, failure)
 end
 
 local function list(leniencies)
-  return leniencies and setmetatable(leniencies, json.array_metatable)
+  return leniencies and json.array(leniencies)
 end
 
 local function entry_of(change, report)

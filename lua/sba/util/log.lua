@@ -4,7 +4,7 @@
 
 local file = require "native.file"
 local interrupt = require "native.interrupt"
-local json = require "native.json"
+local json = require "sba.util.json"
 local redact = require "native.secret".redact
 
 local log = {}

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
-local json = require "native.json"
+local json = require "sba.util.json"
 local step = require "sba.steps.apply_unified_diff"
 local temporary_folder = require "temporary_folder"
 local workspace = require "native.workspace"

@@ -4,7 +4,7 @@
 
 local acceptance = require "sba.run.agent.acceptance"
 local interrupt = require "native.interrupt"
-local json = require "native.json"
+local json = require "sba.util.json"
 local step_tools = require "sba.run.agent.tools"
 local steps = require "sba.run.step"
 

@@ -2,7 +2,7 @@
 -- The gateway's tools as the model is offered them: named apart from the runner's own, and no more than there is room for. They
 -- stay the same for the whole job, for they stand at the beginning of every request.
 
-local json = require "native.json"
+local json = require "sba.util.json"
 local tool_names = require "sba.orchestrator.tool_names"
 local tools = require "sba.run.agent.tools"
 

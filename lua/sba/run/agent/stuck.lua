@@ -2,7 +2,7 @@
 -- Notices that a model goes round in circles: the same call with the same result, replies that cannot be read, replies that
 -- say nothing. One warning, then the end.
 
-local json = require "native.json"
+local json = require "sba.util.json"
 local text = require "native.text"
 
 local stuck = {}

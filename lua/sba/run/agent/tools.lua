@@ -2,8 +2,7 @@
 -- The tools that the model is shown: the step types by their own schemas, the todo list, read_output, and finish. What the
 -- gateway offers stands before finish.
 
-local array = require "sba.util.json".array
-local json = require "native.json"
+local json = require "sba.util.json"
 local mistakes = require "sba.util.schema_mistakes"
 local schema = require "sba.util.schema"
 local window = require "sba.run.agent.window"
@@ -22,7 +21,7 @@ local todo_add = {
   name = "todo_add", kind = "todo",
   description = "Add an item to the todo list. Answers with its id.",
   parameters = {
-    type = "object", order = { "title", "parent" }, required = array { "title" }, additionalProperties = false,
+    type = "object", order = { "title", "parent" }, required = json.array { "title" }, additionalProperties = false,
     properties = {
       title = { type = "string", minLength = 1, description = "What is to be done, in a few words." },
       parent = { type = "string", description = "Id of the item that this is a part of." },
@@ -34,11 +33,11 @@ local todo_update = {
   name = "todo_update", kind = "todo",
   description = "Change an item of the todo list.",
   parameters = {
-    type = "object", order = { "id", "status", "title", "position", "note" }, required = array { "id" },
+    type = "object", order = { "id", "status", "title", "position", "note" }, required = json.array { "id" },
     additionalProperties = false,
     properties = {
       id = { type = "string", description = "Which item." },
-      status = { type = "string", enum = array { "pending", "in_progress", "done", "dropped" } },
+      status = { type = "string", enum = json.array { "pending", "in_progress", "done", "dropped" } },
       title = { type = "string", minLength = 1 },
       position = { type = "integer", minimum = 1, description = "New place in the list, from 1." },
       note = { type = "string", description = "A remark, for example why it was dropped." },
@@ -50,7 +49,7 @@ local read_output = {
   name = "read_output", kind = "read_output",
   description = "Read what was left out of an earlier step's output.",
   parameters = {
-    type = "object", order = { "step", "offset_bytes", "max_bytes" }, required = array { "step" },
+    type = "object", order = { "step", "offset_bytes", "max_bytes" }, required = json.array { "step" },
     additionalProperties = false,
     properties = {
       step = { type = "string", description = "Id of the step, for example step-3." },
@@ -65,14 +64,14 @@ local finish = {
   description = "End the job. With acceptance criteria, each needs an entry whose evidence names a step of this job that "
     .. "succeeded and shows it, for example \"step-7: all tests pass\".",
   parameters = {
-    type = "object", order = { "answer", "acceptance" }, required = array { "answer" }, additionalProperties = false,
+    type = "object", order = { "answer", "acceptance" }, required = json.array { "answer" }, additionalProperties = false,
     properties = {
       answer = { type = "string", description = "What was done, in a few sentences." },
       acceptance = {
         type = "array",
         description = "One entry for each acceptance criterion.",
         items = {
-          type = "object", order = { "criterion", "met", "evidence" }, required = array { "criterion", "met", "evidence" },
+          type = "object", order = { "criterion", "met", "evidence" }, required = json.array { "criterion", "met", "evidence" },
           additionalProperties = false,
           properties = {
             criterion = { type = "string", description = "The criterion's text or number." },
