@@ -18,7 +18,7 @@ end
 about.usage = [=[
 cynode-sba, the sandbox agent runner: runs a job and leaves a result.
   cynode-sba [OPTION...]       run the job; the page cynode-sba(1) says all
-  --stdin                      job on stdin, result on stdout, logs on stderr
+  --stdin                      job on stdin, result on stdout
   --resume                     go on with an interrupted job from its journal
   --replay FILE                run an agent's job with recorded replies
   --validate [FILE]            check a job; every error, with its JSON Pointer
@@ -32,7 +32,7 @@ option               environment              default
 --result FILE        SBA_RESULT_PATH          /job/result.json; - is stdout
 --workspace DIR      SBA_WORKSPACE            /workspace
 --user UID[:GID]     SBA_USER                 none; whom to become, when root
---log-format FORMAT  SBA_LOG_FORMAT           auto; json, text
+--log-format FORMAT  SBA_LOG_FORMAT           auto; json, text; on stderr
                      CYNODE_ARTIFACTS_DIR     artifacts/ beside the result
                      SBA_EXECUTION_MODE       from the job
                      SBA_STDIN_STDOUT         false; true: as --stdin

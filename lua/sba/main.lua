@@ -137,9 +137,7 @@ local function new_run(settings, environment)
     settings = settings, environment = environment,
     catalogue = require "sba.catalogue",
     record = require "sba.result.record".new(job_id, task_id),
-    log = require "sba.util.log".new {
-      fd = settings.result == "-" and 2 or 1, format = settings.log_format, environment = environment,
-    },
+    log = require "sba.util.log".new { format = settings.log_format, environment = environment },
   }
   run.log:identify(job_id, task_id)
   run.status_url = status_url(settings, environment)

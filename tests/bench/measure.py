@@ -75,7 +75,7 @@ class Bench:
         with tempfile.TemporaryFile() as report:
             user = {"user": UID, "group": UID, "extra_groups": []} if UID else {}
             status = subprocess.run([self.launcher, str(report.fileno()), *command], stdin=subprocess.DEVNULL, stdout=stdout,
-                                    cwd=cwd or self.rival, env=ENVIRONMENT, pass_fds=[report.fileno()], check=False, **user)
+                                    stderr=subprocess.DEVNULL, cwd=cwd or self.rival, env=ENVIRONMENT, pass_fds=[report.fileno()], check=False, **user)
             if status.returncode != 0:
                 raise SystemExit(f"{command[0]} failed with {status.returncode}: {self.failure()}")
             report.seek(0)

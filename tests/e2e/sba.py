@@ -39,7 +39,13 @@ class Outcome:
 
     @property
     def log(self):
-        return [json.loads(line) for line in self.stdout.splitlines()]
+        """What else may stand on stderr is the result, where nothing else took it."""
+        return [json.loads(line) for line in self.stderr.splitlines() if line.startswith(b'{"ts"')]
+
+    @property
+    def result_on_stderr(self):
+        """The result that nothing else took."""
+        return json.loads(next(line for line in self.stderr.splitlines() if line.startswith(b'{"protocol_version"')))
 
 
 class SandboxCase(unittest.TestCase):

@@ -37,9 +37,9 @@ class FullDisk(SandboxCase):
                     while True:
                         filler.write(b"x" * 4096)
                 process = self.start(self.job(self.step("run_command", shell="touch ran")))
-                stderr = process.communicate(timeout=60)[1]
-                self.assertEqual(process.returncode, 3, stderr)
-                result = json.loads(stderr.splitlines()[-1])
+                done = self.outcome_of(process)
+                self.assertEqual(done.exit, 3, done.stderr)
+                result = done.result_on_stderr
                 self.assertEqual((result["failure_code"], [step["status"] for step in result["steps"]]), ("internal_error", []), result)
                 self.assertIn("No space left", result["failure_message"])
                 self.assertFalse((self.workspace / "ran").exists())
@@ -52,7 +52,7 @@ class FullDisk(SandboxCase):
                                      self.step("apply_unified_diff", diff="--- a/x\n+++ b/x\n@@ -1 +1 @@\n-1\n+2\n"),
                                      self.step("run_command", shell="head -c 20000 /dev/zero | tr '\\0' x")))
         self.assertEqual(done.exit, 3, done.stderr)
-        whole = json.loads(done.stderr.splitlines()[-1])
+        whole = done.result_on_stderr
         self.assertEqual((whole["status"], [step["status"] for step in whole["steps"]]), ("success", ["success"] * 4))
         self.assertEqual((self.workspace / "x").read_text(), "2\n")
         self.assertEqual((done.result["failure_code"], done.result["steps"][0]["output"]), ("interrupted", "one\n"))
@@ -80,17 +80,14 @@ class FullLog(SandboxCase):
     def test_a_log_that_takes_nothing_harms_nothing(self):
         for form in ("json", "text"):
             with open("/dev/full", "wb") as full:
-                done = self.run_job(self.job(self.step("run_command", shell="echo said")), "--log-format", form, stdout=full)
-            self.assertEqual((done.exit, done.result["steps"][0]["output"]), (0, "said\n"), done.stderr)
+                done = self.run_job(self.job(self.step("run_command", shell="echo said")), "--log-format", form, stderr=full)
+            self.assertEqual((done.exit, done.result["steps"][0]["output"]), (0, "said\n"))
 
     def test_a_result_that_stdout_does_not_take_goes_to_stderr(self):
         with open("/dev/full", "wb") as full:
             process = self.start(self.job(self.step("run_command", shell="echo said")), "--result", "-", stdout=full)
-            stderr = process.communicate(timeout=60)[1]
-        self.assertEqual(process.returncode, 3)
-        results = [line for line in map(json.loads, filter(lambda line: line.startswith(b"{"), stderr.splitlines())) if "steps" in line and
-                   "event" not in line]
-        self.assertEqual([result["steps"][0]["output"] for result in results], ["said\n"])
+            done = self.outcome_of(process)
+        self.assertEqual((done.exit, done.result_on_stderr["steps"][0]["output"]), (3, "said\n"))
 
     def test_where_nothing_takes_it_the_status_tells(self):
         with open("/dev/full", "wb") as full:

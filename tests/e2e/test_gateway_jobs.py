@@ -328,7 +328,7 @@ class Direct(GatewayCase):
                 self.assertEqual(outcome.exit, 0, outcome.result)
                 self.assertEqual({headers["Authorization"] for _, _, headers, _ in gateway.requests}, {"Bearer secret-token-1"})
                 self.assertEqual(outcome.result["steps"][0]["result"]["content"], "Bearer [redacted]")
-                for text in (outcome.stdout, outcome.result_bytes, (self.job_folder / "journal.jsonl").read_bytes()):
+                for text in (outcome.stderr, outcome.result_bytes, (self.job_folder / "journal.jsonl").read_bytes()):
                     self.assertNotIn(b"secret-token", text)
 
     def test_a_token_that_cannot_be_read(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The log: JSON lines, the live view on a terminal, and readers that are slow, gone or hostile."""
+"""The log on stderr: JSON lines, the live view on a terminal, and readers that are slow, gone or hostile."""
 import fcntl
 import json
 import os
@@ -16,14 +16,24 @@ from sba import SandboxCase
 class JsonLogTest(SandboxCase):
     def test_every_line_is_an_event_of_this_job(self):
         outcome = self.run_job(self.job(self.step("write_file", path="a", content="x"), self.step("read_file", path="none")))
-        for line in outcome.log:
+        log = [json.loads(line) for line in outcome.stderr.splitlines()]
+        for line in log:
             self.assertEqual(list(line)[:5], ["ts", "level", "event", "job_id", "task_id"])
             self.assertEqual((line["job_id"], line["task_id"]), ("job-1", "task-1"))
             self.assertRegex(line["ts"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
             self.assertIn(line["level"], ("info", "warning", "error"))
-        events = [line["event"] for line in outcome.log if line["event"] != "todo.changed"]
+        events = [line["event"] for line in log if line["event"] != "todo.changed"]
         self.assertEqual(events, ["job.accepted", "step.started", "step.finished", "step.started", "step.finished", "job.finished"])
-        self.assertEqual(outcome.stderr, b"")
+
+    def test_stdout_stays_empty_where_the_result_is_a_file(self):
+        """A node takes the container's stdout for the job's answer."""
+        jobs = {"done": self.job(self.step("run_command", shell="echo said; echo said >&2")), "refused": b"{",
+                "failed": self.job(self.step("run_command", shell="exit 1"))}
+        for name, job in jobs.items():
+            for form in ("json", "text", "auto"):
+                outcome = self.run_job(job, "--log-format", form)
+                self.assertEqual(outcome.stdout, b"", (name, form))
+                self.assertNotEqual(outcome.stderr, b"", (name, form))
 
     def test_all_that_came_before_a_command_is_told_while_it_runs(self):
         """What is kept back for one write is not kept until something ends."""
@@ -33,7 +43,7 @@ class JsonLogTest(SandboxCase):
                                       self.step("run_command", argv=["cat", "turn"])))
         told = []
         while told.count("step.started") < 3:
-            told.append(json.loads(process.stdout.readline())["event"])
+            told.append(json.loads(process.stderr.readline())["event"])
         of_a_step = ["todo.changed", "step.started", "step.finished", "todo.changed"]
         self.assertEqual(told, ["job.accepted", *of_a_step, *of_a_step, *of_a_step[:2]])
         def statuses():
@@ -45,7 +55,7 @@ class JsonLogTest(SandboxCase):
     def test_a_reader_that_never_reads_does_not_stop_the_job(self):
         ends = os.pipe()
         fcntl.fcntl(ends[1], fcntl.F_SETPIPE_SZ, 4096)
-        process = self.start(self.job(*[self.step("list_tree", path=".") for _ in range(200)]), stdout=ends[1])
+        process = self.start(self.job(*[self.step("list_tree", path=".") for _ in range(200)]), stderr=ends[1])
         os.close(ends[1])
         self.assertEqual(process.wait(timeout=100), 0)
         process.communicate()
@@ -69,7 +79,7 @@ class JsonLogTest(SandboxCase):
     def test_a_reader_that_is_gone_does_not_stop_the_job(self):
         ends = os.pipe()
         os.close(ends[0])
-        process = self.start(self.job(self.step("write_file", path="a", content="x")), stdout=ends[1])
+        process = self.start(self.job(self.step("write_file", path="a", content="x")), stderr=ends[1])
         os.close(ends[1])
         self.assertEqual(process.wait(timeout=60), 0)
         process.communicate()
@@ -81,7 +91,7 @@ class JsonLogTest(SandboxCase):
         self.give(self.workspace / "turn")
         steps = [*[self.step("list_tree", path=".") for _ in range(50)], self.step("run_command", shell="read x < turn"),
                  *[self.step("list_tree", path=".") for _ in range(5)]]
-        process = self.start(self.job(*steps), stdout=ends[1])
+        process = self.start(self.job(*steps), stderr=ends[1])
         os.close(ends[1])
         with open(self.workspace / "turn", "w") as turn:  # opens when the command reads: by then much was dropped
             first = os.read(ends[0], 1 << 20)
@@ -100,10 +110,10 @@ class JsonLogTest(SandboxCase):
 
 class TerminalTest(SandboxCase):
     def on_terminal(self, job, columns=80, env=None, *more):
-        """Runs a job whose stdout is a terminal; gives what the terminal got."""
+        """Runs a job whose stderr is a terminal; gives what the terminal got."""
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        process = self.start(job, *more, stdout=slave, env={"TERM": "xterm", "LANG": "C.UTF-8", **(env or {})})
+        process = self.start(job, *more, stderr=slave, env={"TERM": "xterm", "LANG": "C.UTF-8", **(env or {})})
         os.close(slave)
         shown = b""
         try:
@@ -164,7 +174,7 @@ class TerminalTest(SandboxCase):
 
     def test_plain_text_where_there_is_no_terminal(self):
         outcome = self.run_job(self.three(), "--log-format", "text")
-        text = outcome.stdout.decode()
+        text = outcome.stderr.decode()
         self.assertNotRegex(text.replace("\n", ""), r"[\x00-\x1f\x7f]")
         self.assertEqual(len(re.findall(r"^\S+ step \d of 3  ", text, re.MULTILINE)), 2)
 

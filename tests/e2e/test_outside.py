@@ -190,7 +190,7 @@ class Late(OutsideCase):
     def start_late(self, process, event, start):
         """Starts a server once the log has an event; returns the outcome's log and exit status."""
         lines = []
-        for line in process.stdout:
+        for line in process.stderr:
             lines.append(json.loads(line))
             if lines[-1]["event"] == event and start:
                 start()

@@ -109,7 +109,7 @@ class Delivered(ReportCase):
         outcome = self.run_job(self.job(), env={"SBA_JOB_STATUS_URL": "http://status.example/s", "http_proxy": address})
         self.assertEqual(self.ends(outcome), {"in_progress": "delivered", "completed": "delivered"})
         self.assertTrue(proxy.heads[1].startswith("POST http://status.example/s HTTP/1.1"), proxy.heads[1])
-        self.assertNotIn(b"proxy-password", outcome.stdout + outcome.result_bytes)
+        self.assertNotIn(b"proxy-password", outcome.stderr + outcome.result_bytes)
 
     def test_ids_that_json_escapes(self):
         server = self.server(204)
@@ -175,9 +175,9 @@ class HowJobsEnd(ReportCase):
         server = self.server(204)
         target = self.root / "no" / "such" / "result.json"
         process = self.start(self.job(), "--result", str(target), env={"SBA_JOB_STATUS_URL": server.url})
-        stdout, _ = process.communicate(timeout=GUARD)
+        stderr = process.communicate(timeout=GUARD)[1]
         self.assertEqual((process.returncode, server.bodies), (3, []))
-        self.assertIn(b'"event":"report.failed"', stdout)
+        self.assertIn(b'"event":"report.failed"', stderr)
 
 
 class Troubled(ReportCase):
@@ -288,7 +288,7 @@ class Troubled(ReportCase):
             outcome = self.run_job(self.job(), env={"SBA_JOB_STATUS_URL": url})
             self.assertEqual(outcome.exit, 0)
             self.assertEqual(self.ends(outcome), {"in_progress": "undeliverable", "completed": "undeliverable"})
-            self.assertNotIn(b"pass@", outcome.stdout)
+            self.assertNotIn(b"pass@", outcome.stderr)
 
     def test_the_token_stays_with_the_gateway(self):
         server = self.server(204)

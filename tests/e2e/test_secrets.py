@@ -243,7 +243,7 @@ class Sinks(SecretCase):
         job = self.job(self.step("run_command", shell=f"echo {TOKEN}; echo {TOKEN} >&2; false"), job_id=TOKEN)
         job["job_id"] = f"job {TOKEN}"
         outcome = self.run_secret(job, "--log-format", "text")
-        self.assertIn(b"[redacted]", outcome.stdout)
+        self.assertIn(b"[redacted]", outcome.stderr)
         self.assert_clean(outcome)
 
     def test_mistakes_of_a_job_and_of_the_command_line(self):

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The log: one event a line, as JSON or, on a terminal, as a live view. A reader that is slow or gone never stops the job:
--- what it does not take in time is dropped, counted, and said as soon as it reads again.
+-- The log, on stderr: one event a line, as JSON or, on a terminal, as a live view. A reader that is slow or gone never stops
+-- the job: lines it does not read in time are dropped and counted, and the count is logged when it reads again.
 
 local file = require "native.file"
 local interrupt = require "native.interrupt"
@@ -10,6 +10,7 @@ local redact = require "native.secret".redact
 local log = {}
 log.__index = log
 
+local STDERR <const> = 2
 local PATIENCE <const> = 1 -- seconds without progress until a line is dropped; then none until something is read
 
 -- A line begins with what every line has; then comes what most have, then the rest in byte order.
@@ -17,16 +18,15 @@ local head_schema <const> = { order = { "level", "event", "job_id", "task_id" } 
 local fields_schema <const> = { order = { "step", "steps", "id", "type", "what", "status", "duration_ms", "exit_code" } }
 
 ---@class log.options
----@field fd integer 1 or 2
 ---@field format "json"|"text"|"auto"
 ---@field environment table<string, string>
 
---- A log on a descriptor.
+--- Opens the log.
 ---@param options log.options
 ---@return log
 function log.new(options)
-  local columns = options.format ~= "json" and file.terminal_columns(options.fd) or nil
-  local self = setmetatable({ fd = options.fd, job_id = "", task_id = "", dropped = 0, patience = PATIENCE, heads = {} }, log)
+  local columns = options.format ~= "json" and file.terminal_columns(STDERR) or nil
+  local self = setmetatable({ job_id = "", task_id = "", dropped = 0, patience = PATIENCE, heads = {} }, log)
   if options.format == "text" or columns then
     -- Here, not at the top: most jobs write their log for machines.
     self.view = require "sba.util.terminal".new(function(bytes) self:write(bytes) end, columns, options.environment)
@@ -43,7 +43,7 @@ end
 ---@param bytes string
 ---@param lines? integer how many, default 1
 function log:write(bytes, lines)
-  local all, written = file.write(self.fd, (self.torn and "\n" or "") .. bytes, self.patience)
+  local all, written = file.write(STDERR, (self.torn and "\n" or "") .. bytes, self.patience)
   self.torn = not all and written > 0 and not self.view
   self.patience = all and PATIENCE or 0
   if not all then self.dropped = self.dropped + (lines or 1) end
