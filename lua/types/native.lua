@@ -326,6 +326,7 @@ local patch = {}
 ---@field action "created"|"modified"|"deleted"|"renamed"|"copied"|"mode_changed"
 ---@field git boolean it begins with "diff --git"
 ---@field plain boolean its names have no prefix
+---@field prefix? boolean whether both names of its "diff --git" line begin with a directory that belongs to no name; nil: not said
 ---@field whole boolean deleted whatever it holds
 ---@field may_create boolean a file that is absent is created
 ---@field old_mode? integer as git writes it: 0100644 (octal), 0120000 a link

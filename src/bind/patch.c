@@ -66,6 +66,8 @@ static void push_file(lua_State *L, const struct patch_file *file)
     bind_set_string(L, "action", actions[file->action]);
     bind_set_boolean(L, "git", file->git);
     bind_set_boolean(L, "plain", file->plain);
+    if (file->prefix != PATCH_PREFIX_UNKNOWN)
+        bind_set_boolean(L, "prefix", file->prefix == PATCH_PREFIX_GIT);
     bind_set_boolean(L, "whole", file->whole);
     bind_set_boolean(L, "may_create", file->may_create);
     if (file->old_mode)

@@ -39,6 +39,13 @@ enum patch_leniency {
     PATCH_LENIENCIES = 8,
 };
 
+// What the names of a "diff --git" line say of their first directory.
+enum patch_prefix {
+    PATCH_PREFIX_UNKNOWN, // nothing: there is no such line, or it does not tell its names apart
+    PATCH_PREFIX_NONE,    // both names are the same: --no-prefix
+    PATCH_PREFIX_GIT,     // they differ in the first directory alone, which belongs to no name
+};
+
 enum patch_action { PATCH_MODIFIED, PATCH_CREATED, PATCH_DELETED, PATCH_RENAMED, PATCH_COPIED, PATCH_MODE_CHANGED };
 
 // One file of a diff. Names are as written, unquoted, nothing stripped; they hold no NUL and are never empty.
@@ -48,8 +55,10 @@ struct patch_file {
     char *from; // of a rename or copy; these names have no prefix
     char *to;
     enum patch_action action;
-    bool git;          // has a "diff --git" line
-    bool plain;        // its names have no prefix
+    bool git;       // has a "diff --git" line
+    bool plain;     // its names have no prefix
+    bool not_empty; // its "index" line names an old content that is not empty
+    enum patch_prefix prefix;
     bool whole;        // deleted whatever it holds
     bool may_create;   // its one hunk takes nothing away: where the file is absent, it is created
     unsigned old_mode; // as git writes it: 0100644, 0100755, 0120000 for a link; 0: not said

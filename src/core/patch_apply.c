@@ -164,7 +164,8 @@ static enum patch_ends choose_ends(const struct application *application)
     return image->crlf ? PATCH_ENDS_CRLF : PATCH_ENDS_LF;
 }
 
-// One hunk that only adds, at line 0, says that the file is new or empty.
+// One hunk that only adds, at line 0, says that the file is new or empty. Git writes the same for lines that it inserts
+// at the top without context (-U0), but then its header names the content that was there.
 static bool says_empty(const struct application *application)
 {
     const struct patch_hunk *hunk = &application->patch->hunks[application->file->first_hunk];
@@ -185,7 +186,9 @@ static void keep_open_end(struct application *application)
 static int apply_all(struct application *application, struct error *error)
 {
     static const char letters[] = {0, 'c', 'l'};
-    if (application->image.count && application->file->hunk_count && says_empty(application))
+    if (application->image.count && application->file->hunk_count && says_empty(application) &&
+        (!application->file->not_empty ||
+         patch_is_as_added(application->patch, application->file, &application->image)))
         return patch_complain_exists(application->patch, application->file, &application->image, error);
     application->image.ends = choose_ends(application);
     application->report->line_ends = letters[application->image.ends];

@@ -120,11 +120,11 @@ int patch_complain(const struct patch *patch, const struct patch_file *file, uin
                      header, difference, nearest);
 }
 
-// Whether the file is what its one hunk, which only adds, would make.
-static bool is_as_added(const struct patch *patch, const struct patch_hunk *hunk, const struct patch_image *image)
+bool patch_is_as_added(const struct patch *patch, const struct patch_file *file, const struct patch_image *image)
 {
     struct patch_body body = {0};
-    bool same = patch_body_read(&body, patch, hunk, PATCH_ENDS_EXACT) == 0 && body.count == image->count;
+    bool same = patch_body_read(&body, patch, &patch->hunks[file->first_hunk], PATCH_ENDS_EXACT) == 0 &&
+                body.count == image->count;
     for (uint32_t i = 0; same && i < body.count; i++)
         same = patch_text_equal(body.lines[i].text, patch_image_line(image, i));
     patch_body_free(&body);
@@ -134,7 +134,7 @@ static bool is_as_added(const struct patch *patch, const struct patch_hunk *hunk
 int patch_complain_exists(const struct patch *patch, const struct patch_file *file, const struct patch_image *image,
                           struct error *error)
 {
-    if (is_as_added(patch, &patch->hunks[file->first_hunk], image))
+    if (patch_is_as_added(patch, file, image))
         return error_set(error, "already_applied", 0,
                          "the change is already there: the file is as the diff would make it");
     return error_set(error, "already_exists", 0, "the diff says that the file is new or empty, but it has %u lines",

@@ -10,6 +10,9 @@
 int patch_complain(const struct patch *patch, const struct patch_file *file, uint32_t number,
                    struct patch_search *search, struct error *error);
 
+// Whether the file holds just what its one hunk, which only adds, would make.
+bool patch_is_as_added(const struct patch *patch, const struct patch_file *file, const struct patch_image *image);
+
 // Fills error for a file that is there although the diff says it is new: already_applied where it is as the diff would
 // make it, else already_exists. Returns -1.
 int patch_complain_exists(const struct patch *patch, const struct patch_file *file, const struct patch_image *image,

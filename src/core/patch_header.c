@@ -153,12 +153,26 @@ static int similarity(struct patch_reader *reader, struct patch_file *file, size
     return 0;
 }
 
-// "index 1234567..89abcde 100644": the mode, where both sides have it.
+// Whether a hash, which may be abbreviated, is git's of nothing: all zeros, or the empty blob's of SHA-1 or SHA-256.
+static bool is_hash_of_nothing(const char *hash, size_t size)
+{
+    static const char *const hashes[] = {"0000000000000000000000000000000000000000000000000000000000000000",
+                                         "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391",
+                                         "473a0f4c3be8a93681a267e3b1e9a7dcda1185436fe141f7749120a303721813"};
+    for (size_t i = 0; i < sizeof hashes / sizeof *hashes; i++)
+        if (size <= strlen(hashes[i]) && memcmp(hash, hashes[i], size) == 0)
+            return true;
+    return false;
+}
+
+// "index 1234567..89abcde 100644": whether the old content is empty, and the mode, where both sides have it.
 static int index_line(struct patch_reader *reader, struct patch_file *file, size_t prefix, struct error *error)
 {
     struct patch_line line;
     patch_header_line(reader, &line);
     const char *blank = memchr(line.text + prefix, ' ', line.size - prefix);
+    const char *dots = memmem(line.text + prefix, line.size - prefix, "..", 2);
+    file->not_empty = dots && !is_hash_of_nothing(line.text + prefix, (size_t)(dots - line.text) - prefix);
     if (!blank || file->action == PATCH_DELETED)
         return 0;
     return read_mode(reader, (size_t)(blank + 1 - line.text), &file->old_mode, error);
@@ -251,6 +265,15 @@ static int settle(struct patch_reader *reader, struct patch_file *file, struct e
     return 0;
 }
 
+static enum patch_prefix prefix_of(const char *old_name, const char *new_name)
+{
+    if (!old_name || !new_name || is_null(old_name) || is_null(new_name))
+        return PATCH_PREFIX_UNKNOWN;
+    if (strcmp(old_name, new_name) == 0)
+        return PATCH_PREFIX_NONE;
+    return patch_name_same(old_name, new_name) ? PATCH_PREFIX_GIT : PATCH_PREFIX_UNKNOWN;
+}
+
 int patch_read_git_header(struct patch_reader *reader, struct patch_file *file, struct error *error)
 {
     static const char prefix[] = "diff --git ";
@@ -259,6 +282,7 @@ int patch_read_git_header(struct patch_reader *reader, struct patch_file *file, 
     if (rest_of(reader, sizeof prefix - 1, &rest, error) < 0)
         return -1;
     patch_name_pair(rest.text, rest.size, &file->old_name, &file->new_name);
+    file->prefix = prefix_of(file->old_name, file->new_name);
     patch_advance(reader);
     return read_extensions(reader, file, error) < 0 ? -1 : settle(reader, file, error);
 }

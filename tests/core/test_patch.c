@@ -22,6 +22,20 @@ static void finds_the_place(void **state)
     refuses(X "@@ -3,7 +3,7 @@\n X\n Y\n Z\n-d\n+D\n e\n f\n g\n", BASE, "patch_mismatch");
 }
 
+static void inserts_at_the_top(void **state)
+{
+    (void)state;
+    static const char git[] = "diff --git a/x b/x\nindex %s..%s 100644\n--- a/x\n+++ b/x\n@@ -0,0 +1,2 @@\n+1\n+2\n";
+    char diff[256];
+    snprintf(diff, sizeof diff, git, "d00491f", "01e79c3");
+    gives(diff, "a\n", "1\n2\na\n");
+    refuses(diff, "1\n2\n", "already_applied");
+    snprintf(diff, sizeof diff, git, "e69de29", "01e79c3"); // of an empty file
+    refuses(diff, "a\n", "already_exists");
+    gives(diff, "", "1\n2\n");
+    refuses(X "@@ -0,0 +1 @@\n+1\n", "a\n", "already_exists");
+}
+
 static void prefers_the_nearest_and_then_the_later(void **state)
 {
     (void)state;
@@ -320,6 +334,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(finds_the_place),
+        cmocka_unit_test(inserts_at_the_top),
         cmocka_unit_test(prefers_the_nearest_and_then_the_later),
         cmocka_unit_test(keeps_hunks_in_order),
         cmocka_unit_test(holds_to_beginning_and_end),

@@ -144,6 +144,48 @@ class Patches(sba.SandboxCase):
         self.assertEqual(self.accepted(form.format("*** Update File: many\n" + hunks))[0]["hunks"], 50000)
         self.assertEqual(tree(self.workspace)["many"].count(b"!"), 50000)
 
+    def test_reads_the_names_of_git_as_git_does(self):
+        """Folders called a and b at the top, and what `git diff` and `git apply` make of them."""
+        def change(top):
+            (top / "a/x").write_text("1\n2\n"), (top / "x").write_text("1\n3\n")
+            (top / "b/new").write_text("n\n"), (top / "new").write_text("n2\n")
+            (top / "a/gone").unlink(), (top / "top").write_text("0\n" + (top / "top").read_text())
+            (top / "a/m").rename(top / "b/m"), (top / "empty").write_text("1\n")
+        files = {"a/x": "1\n", "x": "1\n", "b/x": "1\n", "a/gone": "g\n", "gone": "g\n", "b/keep": "k\n", "a/m": "m\n" * 9,
+                 "top": "1\n2\n", "empty": ""}
+        for options in ([], ["--no-prefix"], ["-U0"], ["--no-renames"], ["--src-prefix=i/", "--dst-prefix=w/"],
+                        ["--no-prefix", "-U0", "--no-renames"]):
+            for only in ([], ["a/x"], ["x"], ["b/new"], ["new"], ["a/gone"], ["top"], ["empty"]):
+                with self.subTest(options=options, only=only):
+                    repository, wanted = self.root / "repository", self.root / "wanted"
+                    for top in (repository, wanted, *self.workspace.iterdir()):
+                        subprocess.run(["rm", "-rf", top], check=True)
+                    for name, content in files.items():
+                        self.put(name, content)
+                        for top in (repository, wanted):
+                            (top / name).parent.mkdir(parents=True, exist_ok=True), (top / name).write_text(content)
+                    git = ["git", "-c", "user.name=t", "-c", "user.email=t", "-C", repository]
+                    subprocess.run([*git, "init", "-q"], check=True), subprocess.run([*git, "add", "-A"], check=True)
+                    subprocess.run([*git, "commit", "-qm", "1"], check=True)
+                    change(repository)
+                    subprocess.run([*git, "add", "-A"], check=True)
+                    diff = subprocess.run([*git, "diff", "--cached", *options, "--", *only], check=True, capture_output=True).stdout
+                    strip = ["-p0"] if "--no-prefix" in options else []
+                    subprocess.run(["git", "apply", "--unidiff-zero", *strip], input=diff, cwd=wanted, check=True)
+                    self.accepted(diff.decode())
+                    self.assertEqual(tree(self.workspace), tree(wanted))
+
+    def test_a_name_of_git_never_means_the_folder_a(self):
+        self.put("a/x", "1\n"), self.put("b/y", "1\n"), self.put("keep", "1\n")
+        gone = "diff --git a/{0} b/{0}\ndeleted file mode 100644\nindex d00491f..0000000\n--- a/{0}\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n"
+        self.refused(gone.format("x"), "not_found", "x")
+        self.accepted(NEW.format("y", "2"))
+        self.accepted(NEW.format("z", "3").replace("a/z b/z", "b/z b/z"))
+        self.accepted(NEW.format("y", "4").replace("a/y b/y", "b/w b/w").replace("b/y", "b/w"))
+        self.refused("--- a/keep\n+++ b/keep\n@@ -1 +1 @@\n-1\n+2\n--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n", "not_found", "x")
+        self.assertEqual(tree(self.workspace), {"a/x": b"1\n", "b/y": b"1\n", "b/z": b"3\n", "b/w": b"4\n", "keep": b"1\n",
+                                                "y": b"2\n"})
+
     def test_dry_run_needs_no_right_to_write(self):
         self.put("x", "1\n")
         self.workspace.chmod(0o555)

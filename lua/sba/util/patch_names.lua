@@ -2,10 +2,13 @@
 -- Which files of the workspace the names in a diff stand for: how many leading folders to strip.
 --
 -- With strip given, as many as it says (one less from the names of "rename from" and the like, which have no prefix).
--- Names of the form of "*** Begin Patch" have no prefix either. Without strip, each file of the diff decides for itself:
+-- Names of the form of "*** Begin Patch" have no prefix either. Without strip, the "diff --git" line of a file decides: a prefix
+-- on both names (a/ and b/) is always stripped, whatever directories the workspace has; two names that are the same have none,
+-- unless only the name without its first directory is there. Where there is no such line, each file decides for itself:
 --   two names that differ in the first folder alone (a/x and b/x, old/x and new/x): one;
 --   the same name twice: none, unless only the name without its first folder is there;
---   one name alone (the other is /dev/null): one if its first folder is a, b or what the pairs of this diff lose, else none.
+--   one name alone (the other is /dev/null): one if its first directory is one that the pairs of this diff lose, or a or b (unless
+--   only the name with it is there), else none.
 -- Of two names that still differ (x.orig and x), a diff without git's header means the second, or the first where the
 -- second only adds to it, or else the one that is there.
 
@@ -28,15 +31,15 @@ local function is_prefixed_pair(file)
   return old and new and first_folder(old) ~= first_folder(new) and strip(old, 1) and strip(old, 1) == strip(new, 1)
 end
 
----The first folders that are no part of a name in this diff.
+---The first directories that are no part of a name in this diff: those that its pairs of names show, and a and b.
 ---@param files native.patch.file[]
----@return table<string, true>
+---@return table<string, "shown"|"usual">
 function patch_names.prefixes(files)
-  local prefixes = { a = true, b = true }
+  local prefixes = { a = "usual", b = "usual" }
   for _, file in ipairs(files) do
     if is_prefixed_pair(file) then
-      prefixes[first_folder(file.old_path)] = true
-      prefixes[first_folder(file.new_path)] = true
+      prefixes[first_folder(file.old_path)] = "shown"
+      prefixes[first_folder(file.new_path)] = "shown"
     end
   end
   return prefixes
@@ -50,11 +53,12 @@ end
 local function found_strip(file, prefixes, exists)
   local old, new = file.old_path, file.new_path
   if (old or new):sub(1, 1) == "/" then return 0 end
-  if is_prefixed_pair(file) then return 1 end
+  if file.prefix or is_prefixed_pair(file) then return 1 end
   if not old or not new then
     local name = old or new
-    if not strip(name, 1) or not prefixes[first_folder(name)] then return 0 end
-    return exists(name) and not exists(strip(name, 1)) and 0 or 1
+    local prefix = strip(name, 1) and file.prefix == nil and prefixes[first_folder(name)]
+    if not prefix then return 0 end
+    return prefix == "usual" and exists(name) and not exists(strip(name, 1)) and 0 or 1
   end
   if only_below_is_there(old, exists) or only_below_is_there(new, exists) then return 1 end
   local both = strip(old, 1) and strip(new, 1) and first_folder(old) ~= first_folder(new)
@@ -78,7 +82,7 @@ end
 
 ---@param file native.patch.file
 ---@param count? integer as the step's argument says; nil: found out
----@param prefixes table<string, true> of this diff
+---@param prefixes table<string, "shown"|"usual"> of this diff
 ---@param exists fun(path: string): boolean
 ---@return { old: string?, new: string? }|nil, native.failure?
 function patch_names.resolve(file, count, prefixes, exists)
