@@ -6,7 +6,8 @@
 // "proxy_failed", "proxy_refused" (another try would not help), "tls_failed", "slow_connect", "slow_first_byte",
 // "slow_answer" (a wait of ours ran out), "cut_off" (the answer ended before its end), "too_large", "bad_answer",
 // "bad_body" (a file of it changed, or cannot be read), "timeout", "cancelled" (interrupt.h), "out_of_memory",
-// "connection_failed". Messages name the origin or the proxy, never a password, a path or a query.
+// "permission_denied" (a unix socket's mode), "connection_failed". Messages name the origin or the proxy, never a
+// password, a path or a query.
 #ifndef SBA_CORE_HTTP_H
 #define SBA_CORE_HTTP_H
 

@@ -24,14 +24,22 @@ static int explain_stop(const struct http_exchange *exchange, struct error *erro
     }
 }
 
-// The code of a failure to reach the other side, by the errno of the last connect.
-static const char *connect_code(const struct http_exchange *exchange)
+// The errno of the last connect.
+static int connect_errno(const struct http_exchange *exchange)
 {
     long number = 0;
     curl_easy_getinfo(exchange->easy, CURLINFO_OS_ERRNO, &number);
-    return number == ENETUNREACH || number == EHOSTUNREACH ? "network_unreachable"
-           : number == ECONNREFUSED || number == ENOENT    ? "connection_refused"
-                                                           : "connection_failed";
+    return (int)number;
+}
+
+// The code of a failure to reach the other side.
+static const char *connect_code(const struct http_exchange *exchange)
+{
+    int number = connect_errno(exchange);
+    return exchange->is_socket && number == EACCES           ? "permission_denied"
+           : number == ENETUNREACH || number == EHOSTUNREACH ? "network_unreachable"
+           : number == ECONNREFUSED || number == ENOENT      ? "connection_refused"
+                                                             : "connection_failed";
 }
 
 static const char *code_of(const struct http_exchange *exchange)
@@ -89,6 +97,16 @@ static const char *tls_advice(const struct http_exchange *exchange)
     return "";
 }
 
+// What the connect to a unix socket failed with. Curl's own message names a host and a port, which it has not.
+static const char *socket_problem(const struct http_exchange *exchange)
+{
+    int number = connect_errno(exchange);
+    return number == EACCES         ? "Permission denied; the runner's user must be able to write to it"
+           : number == ENOENT       ? "there is no such socket"
+           : number == ECONNREFUSED ? "Connection refused; no process listens on it"
+                                    : strerror(number);
+}
+
 int http_explain(const struct http_exchange *exchange, struct error *error)
 {
     if (exchange->stop != HTTP_STOP_NONE)
@@ -98,6 +116,8 @@ int http_explain(const struct http_exchange *exchange, struct error *error)
     if (exchange->proxy && connect_status >= 300)
         return explain_refusal(exchange, connect_status, error);
     const char *code = code_of(exchange), *says = exchange->curl_message;
+    if (exchange->is_socket && exchange->outcome == CURLE_COULDNT_CONNECT && !exchange->asked)
+        says = socket_problem(exchange);
     return error_set(error, code, 0, "the request to %s%s%s failed: %s%s", exchange->origin,
                      exchange->proxy ? " through " : "", exchange->proxy ? exchange->proxy : "",
                      *says ? says : curl_easy_strerror(exchange->outcome), tls_advice(exchange));

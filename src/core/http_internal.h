@@ -30,6 +30,7 @@ struct http_exchange {
     CURL *easy;
     struct curl_slist *headers;
     char *origin;             // "https://host:port" or "the socket /path", for messages
+    bool is_socket;           // the latter
     char *proxy;              // without its password, for messages; NULL: none
     struct http_body *parts;  // what is sent, where it is no single run of bytes
     const char *body_problem; // why that could not be had; NULL: it could

@@ -87,6 +87,7 @@ static int set_socket(struct http_exchange *exchange, const char *rest, struct e
              asprintf(&exchange->origin, "the socket %s", path) < 0)
         error_set(error, "out_of_memory", 0, "cannot start a request: out of memory");
     else {
+        exchange->is_socket = true;
         curl_easy_setopt(exchange->easy, CURLOPT_UNIX_SOCKET_PATH, path);
         curl_easy_setopt(exchange->easy, CURLOPT_URL, url);
         curl_easy_setopt(exchange->easy, CURLOPT_PROXY, "");

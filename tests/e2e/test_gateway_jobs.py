@@ -138,7 +138,8 @@ class Offered(GatewayCase):
         gateway = self.gateway(mcp.PlainForm, tools={"help.get": tool(lambda e: {"got": e.message["arguments"]})})
         outcome, model = self.agent(gateway, call("help_get", topic="x"), call("skills_list"))
         self.assertEqual([one["name"] for one in self.offered(model)],
-                         [*OWN, "artifact_put", "artifact_get", "artifact_list", "skills_list", "skills_get", "help_get", "finish"])
+                         [*OWN, "artifact_put", "artifact_get", "artifact_list", "skills_list", "skills_get", "preference_get", "preference_list",
+                          "preference_effective", "help_list", "help_get", "finish"])
         self.assertEqual(self.shown(model, 1), 'step-1: {"got":{"task_id":"task-1","topic":"x"}}')
         self.assertRegex(self.shown(model, 2), r"step-2: failed \(tool_unavailable\): .*501.*not implemented: skills\.list")
         self.assertEqual(outcome.exit, 0)

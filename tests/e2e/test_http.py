@@ -243,7 +243,7 @@ class Http(unittest.TestCase):
         self.assert_failure(self.fetch(server.url), "connection_refused", server.url)
 
     def test_no_such_socket(self):
-        self.assert_failure(self.fetch("http+unix://%2Fnowhere.sock/x"), "connection_refused", "/nowhere.sock")
+        self.assert_failure(self.fetch("http+unix://%2Fnowhere.sock/x"), "connection_refused", "the socket /nowhere.sock failed: there is no such")
 
     def test_a_name_that_does_not_resolve(self):
         self.assert_failure(self.fetch("http://no-such-host.invalid/"), "name_not_resolved", "no-such-host.invalid")

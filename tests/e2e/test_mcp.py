@@ -618,7 +618,8 @@ class Plain(Gateway):
             first, said = self.talk(url, ("skills_get", {"skill_id": "s"}), ("memory.add", {"key": "k"}), token="secret-1")
             self.assertEqual(first["form"], "plain")
             self.assertEqual([tool["tool"] for tool in first["tools"]],
-                             ["artifact.put", "artifact.get", "artifact.list", "skills.list", "skills.get", "help.get"])
+                             ["artifact.put", "artifact.get", "artifact.list", "skills.list", "skills.get", "preference.get", "preference.list",
+                              "preference.effective", "help.list", "help.get"])
             self.assertNotIn("task_id", json.dumps(first["tools"]))
             self.assertEqual(said[0]["answer"]["structured"]["got"], {"skill_id": "s", "task_id": "task-1"})
             self.assertEqual(said[1]["answer"]["structured"], {"key": "k", "task_id": "task-1", "job_id": "job-1"})
@@ -626,7 +627,7 @@ class Plain(Gateway):
 
     def test_all_tools_where_the_outside_is_allowed(self):
         first, _ = self.talk(self.form().origin, ext_net_allowed=True)
-        self.assertEqual(len(first["tools"]), 9)
+        self.assertEqual(len(first["tools"]), 13)
 
     def test_its_errors(self):
         for status, code, passing in ((400, "tool_refused", False), (403, "tool_denied", False), (501, "tool_unavailable", False),

@@ -4,6 +4,7 @@
 Server(era) speaks "legacy" (initialize, sessions) or "modern" (2026-07-28). Every request is kept in .requests. What a tool
 does is a function of the exchange; what goes wrong before any of that is hook(exchange), which returns True where it has answered.
 """
+import base64
 import http.server
 import json
 import socket
@@ -202,3 +203,28 @@ class PlainForm(Server):
         result = self.tools[name][1](exchange)
         if result is not None:
             exchange.whole(result)
+
+
+class NodeProxy(PlainForm):
+    """A node's proxy in front of a gateway of the plain form: each call and each answer in an envelope. refusal(exchange) returns
+    True where the node itself has answered. Requests are kept twice: as they came, and out of their envelope."""
+    PATH = "/v1/worker/internal/orchestrator/mcp:call"
+    refusal = None
+
+    def post(self, exchange):
+        if exchange.path != self.PATH:
+            return exchange.whole(b"404 page not found\n", 404, "text/plain")
+        if self.refusal and self.refusal(exchange):
+            return None
+        wrapped, send = exchange.message, exchange.whole
+
+        def whole(value, status=200, kind="application/json", **_):
+            body = value if isinstance(value, bytes) else b"" if value is None else json.dumps(value).encode()
+            send({"version": 1, "status": status, "headers": {"Content-Type": [kind]}, "body_b64": base64.b64encode(body).decode()})
+        exchange.whole = whole
+        exchange.path, exchange.message = wrapped["path"], json.loads(base64.b64decode(wrapped["body_b64"], validate=True))
+        self.note(exchange)
+        try:
+            return super().post(exchange)
+        finally:
+            del exchange.whole  # the next request may come on the same connection

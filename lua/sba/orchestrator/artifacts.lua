@@ -8,6 +8,7 @@
 local failures = require "sba.orchestrator.mcp.failure"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
+local text = require "native.text"
 
 local artifacts = {}
 
@@ -75,15 +76,34 @@ end
 -- What a second try would not change.
 local lasting = {
   bad_body = true, changed = true, unknown_tool = true, tool_denied = true, unauthorized = true, timeout = true, cancelled = true,
+  too_large = true,
 }
 
---- Sends one file, once.
-local function put(options, artifact)
+--- Calls the tool with the file as it is read.
+local function stream(options, artifact)
   local file <close>, failure = options.folder:open(artifact.path, artifact.sha256)
   if not file then return nil, failure end
   if file:size() ~= artifact.size_bytes then return nil, failed("changed", "the file changed meanwhile") end
-  local answer
-  answer, failure = options.gateway:call(TOOL, { path = artifact.path, content_bytes_base64 = file }, ANSWER)
+  return options.gateway:call(TOOL, { path = artifact.path, content_bytes_base64 = file }, ANSWER)
+end
+
+--- Calls the tool with the whole file as a string.
+local function send_whole(options, artifact, limit)
+  if artifact.size_bytes > limit then
+    return nil, failed("too_large", "it is larger than the %d bytes that the node's proxy takes", limit)
+  end
+  local file, failure = options.folder:read(artifact.path, { digest = true, max_bytes = limit })
+  if not file then return nil, failure end
+  if file.sha256 ~= artifact.sha256 then return nil, failed("changed", "the file changed meanwhile") end
+  local arguments = { path = artifact.path, content_bytes_base64 = text.base64_encode(file.content) }
+  return options.gateway:call(TOOL, arguments, ANSWER)
+end
+
+--- Sends one file, once.
+local function put(options, artifact)
+  local limit = options.gateway:largest_file()
+  local send = limit and send_whole or stream
+  local answer, failure = send(options, artifact, limit)
   if answer and answer.is_error then return nil, failed("tool_failed", "the gateway says: %s", failures.shown(answer.content)) end
   return answer, failure
 end

@@ -202,7 +202,7 @@ end
 ---Calls a tool, by either of its names. The job's identifiers are filled in where the tool takes them. The answer is without
 ---secrets.
 ---@param name string
----@param arguments table an object; one of its values may be an opened file, which is sent as base64
+---@param arguments table an object; one of its values may be an opened file, which is sent as base64 (see largest_file)
 ---@param patience? number seconds for the answer
 ---@return gateway.answer?, mcp.failure?
 function methods:call(name, arguments, patience)
@@ -215,6 +215,12 @@ function methods:call(name, arguments, patience)
   if answer == nil then return nil, told_of_risk(problem) end
   local shown = self.form == "plain" and tool_result.of_plain or tool_result.of_mcp
   return secret.clean(shown(answer))
+end
+
+---How many bytes a file may have that is part of a call. The file is then given as a string in base64.
+---@return integer? bytes nil: no such limit, and files are streamed
+function methods:largest_file()
+  return self.remote.largest_file
 end
 
 ---Ends the session with the gateway.

@@ -2,12 +2,23 @@
 -- Which gateway the environment names. A file of its own, so that a job without one loads nothing else.
 
 local VARIABLES <const> = { "SBA_MCP_GATEWAY_URL", "MCP_GATEWAY_PROXY_URL", "MCP_GATEWAY_URL" }
+-- A node's variables that hold the orchestrator's address, without the path of its tools.
+local BASES <const> = { "ORCHESTRATOR_MCP_TOOLS_BASE_URL", "ORCHESTRATOR_MCP_GATEWAY_BASE_URL", "ORCHESTRATOR_URL" }
+local PATH <const> = "/v1/mcp/tools/call"
+
+local function first(environment, variables)
+  for _, variable in ipairs(variables) do
+    local url = environment[variable]
+    if url and url ~= "" then return url, variable end
+  end
+end
 
 ---@param environment table<string, string>
 ---@return string? url, string? variable that holds it
 return function(environment)
-  for _, variable in ipairs(VARIABLES) do
-    local url = environment[variable]
-    if url and url ~= "" then return url, variable end
-  end
+  local url, variable = first(environment, VARIABLES)
+  if url then return url, variable end
+  url, variable = first(environment, BASES)
+  if not url or url:sub(-#PATH) == PATH then return url, variable end
+  return (url:gsub("/+$", "")) .. PATH, variable
 end

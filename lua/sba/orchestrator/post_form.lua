@@ -1,6 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A gateway that has no MCP, only POST /v1/mcp/tools/call with {"tool_name", "arguments"}. It lists nothing.
+-- A gateway that has no MCP, only POST /v1/mcp/tools/call with {"tool_name", "arguments"}. It lists nothing. Behind a node's proxy
+-- (mcp:call) the same call travels in an envelope.
 
+local envelope = require "sba.orchestrator.envelope"
 local failures = require "sba.orchestrator.mcp.failure"
 local json = require "sba.util.json"
 local place = require "sba.orchestrator.mcp.place"
@@ -10,9 +12,12 @@ local post_form = {}
 
 local PATH <const> = "/v1/mcp/tools/call"
 local CONNECT <const>, PROBE <const>, ANSWER <const> = 10, 20, 600 -- seconds
+local LARGEST_ERROR <const> = 64 * 1024 -- bytes of the body of an error or of the answer to a probe that are read
 
 ---@class post_form.gateway
 ---@field peer mcp.peer
+---@field enveloped boolean it is behind a node's proxy
+---@field largest_file? integer bytes of a file that a call can hold; nil: files are streamed
 local gateway = {}
 gateway.__index = gateway
 
@@ -20,7 +25,7 @@ gateway.__index = gateway
 ---@param url string
 ---@return boolean
 function post_form.is_named_by(url)
-  return url:gsub("[?#].*$", ""):sub(-#PATH) == PATH
+  return envelope.is_named_by(url) or url:match("^[^?#]*"):sub(-#PATH) == PATH
 end
 
 ---The gateway at a URL, not asked whether it is one.
@@ -34,39 +39,67 @@ function post_form.at(options, url)
     url = url or (post_form.is_named_by(options.url) and options.url or base .. PATH), http = options.http, token = options.token, ids = 0,
     patience = { connect = patience.connect or CONNECT, answer = patience.answer or ANSWER },
   }
-  return setmetatable({ peer = peer }, gateway)
+  local enveloped = envelope.is_named_by(peer.url)
+  return setmetatable({ peer = peer, enveloped = enveloped, largest_file = enveloped and envelope.LARGEST_FILE or nil }, gateway)
 end
 
---- Posts a call. Returns status and exchange.
-local function post(peer, name, arguments)
-  local exchange, status = transport.send(peer, { tool_name = name, arguments = arguments })
+local function bad_answer(peer, words)
+  return failures.new("bad_answer", ("%s sent %s"):format(place.shown(peer.url), failures.shown(words)))
+end
+
+--- The gateway's status and body in a node's answer. The node's own 403 says that it does not know this sandbox.
+local function unwrap(peer, status, bytes, proxy)
+  if status >= 300 then
+    local failure = transport.refused(peer, status, bytes, proxy)
+    if status == 403 then failure.code = "unauthorized" end
+    return nil, failure
+  end
+  local inner, body = envelope.unwrap(bytes)
+  if not inner then return nil, bad_answer(peer, "an answer that is " .. body) end
+  return inner, body
+end
+
+--- Posts a call.
+---@param limit? integer bytes of the body to read where the status is 2xx
+---@return integer? status
+---@return string|mcp.failure body
+---@return string? proxy that may have answered instead of the gateway
+local function post(self, name, arguments, limit)
+  local message, failure = { tool_name = name, arguments = arguments }, nil
+  if self.enveloped then message, failure = envelope.wrap(PATH, json.encode(message)) end
+  if not message then return nil, failure end
+  local exchange, status = transport.send(self.peer, message)
   if not exchange then return nil, status end
-  return status, exchange
+  local proxy = exchange:proxy()
+  local body, broken = transport.body(exchange, status >= 300 and LARGEST_ERROR or limit)
+  exchange:close()
+  if not body and status < 300 then return nil, broken end
+  body = body or ""
+  if self.enveloped then return unwrap(self.peer, status, body, proxy) end
+  return status, body, proxy
 end
 
---- The same with another patience for the answer, in seconds.
-local function post_within(peer, answer, name, arguments)
+--- The same with another timeout for the answer, in seconds.
+local function post_within(self, answer, ...)
+  local peer = self.peer
   local patience = peer.patience
   peer.patience = { connect = patience.connect, answer = answer or patience.answer }
-  local status, exchange = post(peer, name, arguments)
+  local status, body, proxy = post(self, ...)
   peer.patience = patience
-  return status, exchange
+  return status, body, proxy
 end
 
--- What a gateway of this form says to a call without a tool. 404 and 405 say that it is none.
+-- What a gateway of this form answers to a call without a tool. 404 and 405 say that it is none.
 local understood = { [200] = true, [400] = true, [403] = true, [422] = true, [501] = true }
 
 ---Whether the gateway is there: asks for a tool without a name, which does nothing.
 ---@return boolean|nil
----@return mcp.failure? where it could not be found out
+---@return mcp.failure? failure where it could not be found out
 function gateway:probe()
-  local status, exchange = post_within(self.peer, math.min(PROBE, self.peer.patience.answer), "", {})
-  if not status then return nil, exchange end
-  if status == 401 or (status >= 500 and status ~= 501) then return nil, transport.refusal(self.peer, exchange, status) end
-  local body = transport.body(exchange, 1 << 16)
-  exchange:close()
-  local value = body and json.decode(body)
-  return understood[status] == true and json.is_object(value)
+  local status, body, proxy = post_within(self, math.min(PROBE, self.peer.patience.answer), "", {}, LARGEST_ERROR)
+  if not status then return nil, body end
+  if status == 401 or (status >= 500 and status ~= 501) then return nil, transport.refused(self.peer, status, body, proxy) end
+  return understood[status] == true and json.is_object(json.decode(body))
 end
 
 local codes = { [400] = "tool_refused", [404] = "tool_refused", [422] = "tool_refused" }
@@ -78,20 +111,17 @@ local codes = { [400] = "tool_refused", [404] = "tool_refused", [422] = "tool_re
 ---@return any value decoded, nil with a failure; a 2xx without a body is {}
 ---@return mcp.failure?
 function gateway:call(name, arguments, answer)
-  local status, exchange = post_within(self.peer, answer, name, arguments)
-  if not status then return nil, exchange end
+  local status, body, proxy = post_within(self, answer, name, arguments)
+  if not status then return nil, body end
   if status >= 300 then
-    local failure = transport.refusal(self.peer, exchange, status)
+    local failure = transport.refused(self.peer, status, body, proxy)
     failure.code = codes[status] or failure.code
     return nil, failure
   end
-  local body, failure = transport.body(exchange)
-  exchange:close()
-  if not body then return nil, failure end
   if not body:find "%S" then return {} end
   local value, problem = json.decode(body)
   if value ~= nil then return value end
-  return nil, failures.new("bad_answer", ("%s sent what is not JSON: %s"):format(place.shown(self.peer.url), problem.message))
+  return nil, bad_answer(self.peer, "what is not JSON: " .. problem.message)
 end
 
 function gateway:close() end -- luacheck: ignore 212

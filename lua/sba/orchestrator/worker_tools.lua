@@ -16,6 +16,8 @@ end
 
 local task, job = text "Identifier of the task.", text "Identifier of the job."
 local path = text "Path of the artifact."
+local scope_type = text "Scope of the preference: system, user, group, project or task."
+local scope_id = text "Identifier of the scope; not for system."
 
 return {
   tool("artifact.put", "Upload a file as an artifact of the task.",
@@ -33,6 +35,16 @@ return {
     task_id = task, provider = text "Name of the provider.", operation = text "Name of the operation.",
     params = { type = "object", description = "What the operation takes." },
   }, { "task_id", "provider", "operation", "params" }),
+  tool("preference.get", "Read one preference.",
+    { task_id = task, scope_type = scope_type, scope_id = scope_id, key = text "Name of the preference." }, { "scope_type", "key" }),
+  tool("preference.list", "List preferences of one scope.", {
+    task_id = task, scope_type = scope_type, scope_id = scope_id, key_prefix = text "Beginning of the names.",
+    limit = { type = "integer", minimum = 1, description = "Preferences at most." }, cursor = text "Where the last list ended.",
+  }, { "scope_type" }),
+  tool("preference.effective", "Read the preferences that hold for the task.", {
+    task_id = task, include_sources = { type = "boolean", description = "Say which scope each comes from." },
+  }, { "task_id" }),
+  tool("help.list", "List the topics of the help.", { task_id = task }, {}),
   tool("help.get", "Read how to work with the orchestrator.",
     { task_id = task, topic = text "A tool's name or another topic.", path = text "A path into the help." }, { "task_id" }),
 }

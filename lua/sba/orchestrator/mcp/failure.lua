@@ -53,6 +53,7 @@ end
 -- Failures of the way to the gateway, or of all that is said there, whatever it is.
 local of_the_way = {
   connection_refused = true, connection_failed = true, network_unreachable = true, name_not_resolved = true, proxy_failed = true,
+  permission_denied = true,
   tls_failed = true, slow_connect = true, slow_first_byte = true, slow_answer = true, timeout = true, cancelled = true, unauthorized = true,
 }
 

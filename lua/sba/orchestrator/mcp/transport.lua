@@ -119,13 +119,11 @@ end
 
 ---What an answer that is no 2xx means, with its JSON-RPC error where it holds one.
 ---@param peer mcp.peer
----@param exchange native.http.exchange is closed
 ---@param status integer
+---@param body string
+---@param proxy? string that may have answered instead
 ---@return mcp.failure
-function transport.refusal(peer, exchange, status)
-  local body = transport.body(exchange, LARGEST_ERROR) or ""
-  local proxy = exchange:proxy()
-  exchange:close()
+function transport.refused(peer, status, body, proxy)
   local value = json.decode(body)
   local shown = place.shown(peer.url)
   if json.is_object(value) and json.is_object(value.error) then return failures.of_rpc(shown, rpc_error(value.error), status) end
@@ -134,6 +132,18 @@ function transport.refusal(peer, exchange, status)
   if proxy then failure.message = ("%s; %s may have answered in its place"):format(failure.message, proxy) end
   failure.plain = json.is_object(value) and type(value.error) == "string"
   return failure
+end
+
+---The same of an exchange.
+---@param peer mcp.peer
+---@param exchange native.http.exchange is closed
+---@param status integer
+---@return mcp.failure
+function transport.refusal(peer, exchange, status)
+  local body = transport.body(exchange, LARGEST_ERROR) or ""
+  local proxy = exchange:proxy()
+  exchange:close()
+  return transport.refused(peer, status, body, proxy)
 end
 
 local function is_stream(exchange)

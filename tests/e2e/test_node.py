@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a deployed node does with the runner: its gateway behind an envelope, its variables, its paths, its way to start a job."""
+import base64
+import hashlib
+import json
+import os
+import urllib.parse
+
+import sba
+import test_gateway_jobs
+from servers import mcp
+from test_gateway_jobs import step, tool
+
+MIB = 1 << 20
+
+
+class NodeCase(test_gateway_jobs.GatewayCase):
+    def proxy(self, **options):
+        return self.gateway(mcp.NodeProxy, **options)
+
+    @staticmethod
+    def names(gateway):
+        return {"MCP_GATEWAY_PROXY_URL": gateway.origin + mcp.NodeProxy.PATH}
+
+    def failed(self, gateway, name="help.get"):
+        outcome = self.direct(gateway, step(name))
+        self.assertEqual(outcome.exit, 1, outcome.result)
+        return outcome.result["steps"][0]["error_code"], outcome.result["failure_message"]
+
+
+class Envelope(NodeCase):
+    def test_a_call(self):
+        gateway = self.proxy(tools={"help.get": tool(lambda e: {"got": e.message["arguments"]})})
+        outcome = self.direct(gateway, step("help.get", topic="x"))
+        self.assertEqual(outcome.result["steps"][0]["result"]["structured"], {"got": {"topic": "x", "task_id": "task-1"}})
+        (command, path, headers, envelope), (_, inner, _, message) = gateway.requests
+        self.assertEqual((command, path, inner), ("POST", mcp.NodeProxy.PATH, "/v1/mcp/tools/call"))
+        self.assertEqual(headers["Content-Type"], "application/json")
+        self.assertEqual((envelope["version"], envelope["method"], envelope["headers"]), (1, "POST", {"Content-Type": ["application/json"]}))
+        self.assertEqual(message, {"tool_name": "help.get", "arguments": {"topic": "x", "task_id": "task-1"}})
+
+    def test_over_a_unix_socket(self):
+        path = str(self.root / "proxy.sock")
+        gateway = self.proxy(socket=path, tools={"help.get": tool(lambda _: "words")})
+        os.chmod(path, 0o777)
+        url = f"http+unix://{urllib.parse.quote(path, safe='')}{mcp.NodeProxy.PATH}"
+        outcome = self.run_job(self.job(step("help.get")), env={"MCP_GATEWAY_PROXY_URL": url})
+        self.assertEqual((outcome.exit, outcome.result["steps"][0]["output"]), (0, "words"), outcome.result)
+        self.assertEqual(len(gateway.requests), 2)
+
+    def test_a_socket_without_permission(self):
+        path = str(self.root / "proxy.sock")
+        self.proxy(socket=path)
+        os.chmod(path, 0)
+        url = f"http+unix://{urllib.parse.quote(path, safe='')}{mcp.NodeProxy.PATH}"
+        outcome = self.run_job(self.job(step("help.get")), env={"MCP_GATEWAY_PROXY_URL": url})
+        self.assertEqual((outcome.exit, outcome.result["steps"][0]["error_code"]), (1, "permission_denied"))
+        self.assertIn(f"the socket {path} failed: Permission denied", outcome.result["failure_message"])
+
+    def test_statuses_of_the_gateway(self):
+        def refusing(status):
+            return tool(lambda e: e.whole({"error": "the reason"}, status))
+        cases = {400: "tool_refused", 401: "unauthorized", 403: "tool_denied", 404: "tool_refused", 500: "gateway_failed", 501: "tool_unavailable"}
+        gateway = self.proxy(tools={f"help.{status}": refusing(status) for status in cases})
+        for status, code in cases.items():
+            with self.subTest(status):
+                found, message = self.failed(gateway, f"help.{status}")
+                self.assertEqual(found, code)
+                self.assertRegex(message, f"status {status}.*: the reason")
+
+    def test_statuses_of_the_node(self):
+        gateway = self.proxy()
+        for status, code in ((400, "refused"), (403, "unauthorized"), (502, "gateway_failed"), (503, "gateway_failed")):
+            with self.subTest(status):
+                gateway.refusal = lambda e, status=status: e.whole(
+                    {"type": "https://cynode.ai/problems/x", "title": "No", "status": status, "detail": "managed agent token expired"},
+                    status, "application/problem+json") or True
+                found, message = self.failed(gateway)
+                self.assertEqual(found, code)
+                self.assertRegex(message, f"status {status}.*: managed agent token expired")
+
+    def test_answers_that_cannot_be_read(self):
+        gateway = self.proxy()
+        for answer, words in ((b"<html>", "not JSON"), ([], "not an object"), ({"version": 1}, "without the gateway's status"),
+                              ({"status": "200"}, "without the gateway's status"), ({"status": 200, "body_b64": "!"}, "cannot be decoded"),
+                              ({"status": 200, "body_b64": 7}, "cannot be decoded"),
+                              ({"status": 200, "body_b64": base64.b64encode(b"<html>").decode()}, "not JSON")):
+            with self.subTest(answer):
+                gateway.refusal = lambda e, answer=answer: e.whole(answer) or True
+                found, message = self.failed(gateway)
+                self.assertEqual(found, "bad_answer")
+                self.assertIn(words, message)
+
+    def test_an_empty_body(self):
+        gateway = self.proxy(tools={"help.get": tool(lambda e: e.whole(None))})
+        self.assertEqual(self.direct(gateway, step("help.get")).exit, 0)
+
+    def test_a_call_that_is_too_large_is_not_sent(self):
+        gateway = self.proxy(tools={"help.get": tool(lambda e: len(e.message["arguments"]["topic"]))})
+        self.assertEqual(self.direct(gateway, step("help.get", topic="x" * 7 * MIB)).result["steps"][0]["output"], str(7 * MIB))
+        sent = len(gateway.requests)
+        outcome = self.direct(gateway, step("help.get", topic="x" * 8 * MIB))
+        self.assertEqual((outcome.result["steps"][0]["error_code"], len(gateway.requests)), ("too_large", sent))
+        self.assertIn("the node's proxy takes at most", outcome.result["failure_message"])
+
+    def test_artifacts(self):
+        stored = {}
+
+        def put(exchange):
+            content = base64.b64decode(exchange.message["arguments"]["content_bytes_base64"])
+            stored[exchange.message["arguments"]["path"]] = hashlib.sha256(content).hexdigest()
+            return {"ref": "art:" + exchange.message["arguments"]["path"]}
+        gateway = self.proxy(tools={"artifact.put": tool(put)})
+        make = sba.SandboxCase.step("run_command", shell="cd $CYNODE_ARTIFACTS_DIR; : > empty; head -c 5500000 /dev/urandom > a; truncate -s 6M large")
+        outcome = self.direct(gateway, make)
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        listed = {one["path"]: one for one in outcome.result["artifacts"]}
+        self.assertEqual(stored, {name: listed[name]["sha256"] for name in ("a", "empty")})
+        self.assertEqual({name: one.get("ref") for name, one in listed.items()}, {"a": "art:a", "empty": "art:empty", "large": None})
+        (failed,) = self.events(outcome, "artifact.failed")
+        self.assertEqual((failed["path"], failed["code"], failed["tries"]), ("large", "too_large", 1))
+
+    def test_a_model_is_offered_the_workers_tools(self):
+        gateway = self.proxy()
+        server = self.server({"content": "ok"})
+        outcome = self.run_agent(server, env=self.names(gateway))
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        offered = [one["name"] for one in self.offered(server)]
+        for name in ("help_list", "help_get", "preference_get", "preference_list", "preference_effective", "skills_get", "artifact_put"):
+            self.assertIn(name, offered)
+
+
+class Variables(NodeCase):
+    ORDER = ("SBA_MCP_GATEWAY_URL", "MCP_GATEWAY_PROXY_URL", "MCP_GATEWAY_URL", "ORCHESTRATOR_MCP_TOOLS_BASE_URL",
+             "ORCHESTRATOR_MCP_GATEWAY_BASE_URL", "ORCHESTRATOR_URL")
+
+    def test_the_first_that_is_set_counts(self):
+        gateways = [self.gateway(mcp.PlainForm, tools={"help.get": tool(lambda _, n=number: n)}) for number in range(len(self.ORDER))]
+        for number in range(len(self.ORDER)):
+            environment = {name: gateway.origin for name, gateway in list(zip(self.ORDER, gateways))[number:]}
+            outcome = self.run_job(self.job(step("help.get")), env=environment)
+            self.assertEqual(outcome.result["steps"][0]["output"], str(number), outcome.result)
+
+    def test_a_base_address_is_not_probed(self):
+        for end in ("", "/", "/v1/mcp/tools/call"):
+            gateway = self.gateway(mcp.PlainForm, tools={"help.get": tool(lambda _: 1)})
+            outcome = self.run_job(self.job(step("help.get")), env={"ORCHESTRATOR_URL": gateway.origin + end})
+            self.assertEqual((outcome.exit, [path for _, path, _, _ in gateway.requests]), (0, ["/v1/mcp/tools/call"]))
+
+    def test_a_gateway_that_wants_a_user(self):
+        gateway = self.proxy(tools={"skills.get": tool(lambda e: e.whole({"error": "user_id is required"}, 400))})
+        code, message = self.failed(gateway, "skills.get")
+        self.assertEqual(code, "tool_refused")
+        self.assertIn("user_id is required", message)
+
+
+if __name__ == "__main__":
+    sba.main()
