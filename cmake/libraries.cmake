@@ -44,9 +44,16 @@ pkg_check_modules(TINFO REQUIRED tinfo)
 target_link_libraries(sba_libraries INTERFACE PkgConfig::PCRE2 PkgConfig::CURL PkgConfig::CRYPTO PkgConfig::EDIT
   ${TINFO_LINK_LIBRARIES})
 pkg_check_modules(LUA REQUIRED IMPORTED_TARGET lua5.4)
-pkg_check_modules(CJSON REQUIRED IMPORTED_TARGET lua5.4-cjson)
 pkg_check_modules(LPEG REQUIRED IMPORTED_TARGET lua5.4-lpeg)
-target_link_libraries(sba_lua_libraries INTERFACE PkgConfig::CJSON PkgConfig::LPEG PkgConfig::LUA)
-set(sba_library_versions "Lua ${LUA_VERSION}" "lua-cjson ${CJSON_VERSION}" "LPeg ${LPEG_VERSION}"
+
+# Debian's own build of lua-cjson lacks our patches: CMakeLists.txt compiles the patched source, with the sanitizers.
+execute_process(COMMAND ${CMAKE_SOURCE_DIR}/vendor/build --source lua-cjson --allow-older COMMAND_ERROR_IS_FATAL ANY)
+execute_process(COMMAND ${CMAKE_SOURCE_DIR}/vendor/build --source lua-cjson --prefix
+  OUTPUT_VARIABLE sba_cjson_source OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+file(GLOB cjson_patches CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/vendor/patches/lua-cjson/*.patch)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${cjson_patches})
+file(STRINGS ${sba_cjson_source}/versions cjson_version)
+target_link_libraries(sba_lua_libraries INTERFACE cjson PkgConfig::LPEG PkgConfig::LUA)
+set(sba_library_versions "Lua ${LUA_VERSION}" "${cjson_version}" "LPeg ${LPEG_VERSION}"
   "OpenSSL ${CRYPTO_VERSION}" "libcurl ${CURL_VERSION}" "PCRE2 ${PCRE2_VERSION}"
   "ncurses ${TINFO_VERSION}" "libedit ${EDIT_VERSION}")
