@@ -455,6 +455,17 @@ function text.cut(utf8, size) end
 ---@return string
 function text.tail(utf8, size) end
 
+---A text without the blanks around it.
+---@param bytes string
+---@return string
+function text.trim(bytes) end
+
+---A text without the characters of a set at its end.
+---@param bytes string
+---@param set? string default: blanks
+---@return string
+function text.trim_end(bytes, set) end
+
 ---@param bytes string
 ---@return string lower-case hex
 function text.sha256(bytes) end

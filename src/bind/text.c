@@ -57,6 +57,29 @@ static int f_tail(lua_State *L)
     return 1;
 }
 
+static const char blanks[] = " \t\n\v\f\r";
+
+// trim(bytes) -> bytes without the blanks around them
+static int f_trim(lua_State *L)
+{
+    size_t size;
+    const char *bytes = luaL_checklstring(L, 1, &size);
+    size_t leading = text_leading(bytes, size, blanks);
+    size -= leading;
+    lua_pushlstring(L, bytes + leading, size - text_trailing(bytes + leading, size, blanks));
+    return 1;
+}
+
+// trim_end(bytes, set) -> bytes without the characters of the set at their end; default: blanks
+static int f_trim_end(lua_State *L)
+{
+    size_t size;
+    const char *bytes = luaL_checklstring(L, 1, &size);
+    const char *set = luaL_optstring(L, 2, blanks);
+    lua_pushlstring(L, bytes, size - text_trailing(bytes, size, set));
+    return 1;
+}
+
 // sha256(bytes) -> lower-case hex
 static int f_sha256(lua_State *L)
 {
@@ -109,6 +132,8 @@ static const luaL_Reg functions[] = {
     {"is_utf8", f_is_utf8},
     {"cut", f_cut},
     {"tail", f_tail},
+    {"trim", f_trim},
+    {"trim_end", f_trim_end},
     {"sha256", f_sha256},
     {"base64_encode", f_base64_encode},
     {"base64_decode", f_base64_decode},

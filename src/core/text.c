@@ -114,6 +114,27 @@ size_t text_tail(const char *utf8, size_t size, size_t limit)
     return limit;
 }
 
+static bool is_of(char byte, const char *set)
+{
+    return byte && strchr(set, byte);
+}
+
+size_t text_leading(const char *bytes, size_t size, const char *set)
+{
+    size_t count = 0;
+    while (count < size && is_of(bytes[count], set))
+        count++;
+    return count;
+}
+
+size_t text_trailing(const char *bytes, size_t size, const char *set)
+{
+    size_t count = 0;
+    while (count < size && is_of(bytes[size - count - 1], set))
+        count++;
+    return count;
+}
+
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 size_t text_base64_write(const char *bytes, size_t size, char *out)

@@ -29,6 +29,10 @@ size_t text_cut(const char *utf8, size_t size, size_t limit);
 // Size of the longest suffix of at most limit bytes that does not split a character.
 size_t text_tail(const char *utf8, size_t size, size_t limit);
 
+// How many bytes at the start, and at the end, are of the set (NUL-terminated).
+size_t text_leading(const char *bytes, size_t size, const char *set);
+size_t text_trailing(const char *bytes, size_t size, const char *set);
+
 // Writes RFC 4648 base64 with padding, (size + 2) / 3 * 4 bytes of it. Returns their number.
 size_t text_base64_write(const char *bytes, size_t size, char *out);
 

@@ -25,14 +25,14 @@ local lua_layers = {
   { "^sba%.about$", "about", "cli", "catalogue", "job", "result", "util", "native" },
   { "^sba%.catalogue$", "catalogue", "steps", "util", "native" },
   { "^sba%.job%f[%.\0]", "job", "util", "native" },
-  { "^sba%.run%f[%.\0]", "run", "steps", "inference", "orchestrator", "result", "util", "native" },
+  { "^sba%.run%f[%.\0]", "run", "steps", "inference", "orchestrator", "result", "util", "native", "lpeg" },
   { "^sba%.result%f[%.\0]", "result", "util", "native" },
-  { "^sba%.inference%f[%.\0]", "inference", "util", "native" },
+  { "^sba%.inference%f[%.\0]", "inference", "util", "native", "lpeg" },
   { "^sba%.orchestrator%f[%.\0]", "orchestrator", "util", "native" },
   { "^sba%.steps%.", "steps", "util", "native" },
-  { "^sba%.util%.", "util", "native", "library" },
+  { "^sba%.util%.", "util", "native", "library", "lpeg" },
   { "^native%.", "native" },
-  { "^cjson$", "library" }, { "^lpeg$", "library" },
+  { "^cjson$", "library" }, { "^lpeg$", "lpeg" },
 }
 
 local failures = 0

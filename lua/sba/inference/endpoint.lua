@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Which endpoints there are, by the environment alone, and which of the allowed models one serves.
 
+local text = require "native.text"
 local wire = require "sba.inference.wire"
 
 local endpoint = {}
@@ -38,7 +39,7 @@ function endpoint.candidates(environment, source, http, patience)
     if variable then
       list[#list + 1] = {
         endpoint = {
-          variable = variable, base = base:gsub("/+$", ""), http = http,
+          variable = variable, base = text.trim_end(base, "/"), http = http,
           patience = setmetatable(patience or {}, { __index = PATIENCE }),
         },
         dialects = sources[name].dialects, source = name,
@@ -52,7 +53,8 @@ end
 
 --- A model without a tag is its ":latest".
 local function tagged(name)
-  return name:find(":[^/]*$") and name or name .. ":latest"
+  local last = name:match("^.*/(.*)$") or name
+  return last:find(":", 1, true) and name or name .. ":latest"
 end
 
 ---The allowed models in the order in which they are wanted.

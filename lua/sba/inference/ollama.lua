@@ -2,6 +2,7 @@
 -- Ollama's own API. A dialect, as chat_completions is one: list, describe, body, read.
 
 local json = require "sba.util.json"
+local lines = require "sba.util.lines"
 local schemas = require "sba.inference.schemas"
 local stream = require "sba.inference.stream"
 local wire = require "sba.inference.wire"
@@ -45,7 +46,10 @@ end
 
 local function modelfile_window(shown)
   local parameters = type(shown.parameters) == "string" and shown.parameters or ""
-  return math.tointeger(tonumber(("\n" .. parameters):match("\nnum_ctx%s+(%d+)")))
+  for _, line in lines(parameters) do
+    local tokens = line:match("^num_ctx%s+(%d+)")
+    if tokens then return math.tointeger(tonumber(tokens)) end
+  end
 end
 
 local function has(list, wanted)

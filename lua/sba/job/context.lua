@@ -3,6 +3,7 @@
 -- job folder's context/ for what the job leaves out. A file that cannot be read is an error, never left out in silence.
 
 local json = require "sba.util.json"
+local lines = require "sba.util.lines"
 local text = require "native.text"
 local workspace = require "native.workspace"
 
@@ -65,18 +66,21 @@ end
 
 --- The entries of a Markdown list, each with its further lines; paragraphs where there is no list.
 local function entries(markdown)
-  local list, open, has_items = json.array {}, false, false
-  for line in markdown:gmatch("[^\r\n]+") do has_items = has_items or list_item(line) ~= nil end
-  for line in (markdown .. "\n"):gmatch("(.-)\r?\n") do
-    local item, words = list_item(line), line:match("^%s*(.-)%s*$")
+  local list, open, has_items = json.array {}, nil, false
+  for _, line in lines(markdown) do has_items = has_items or list_item(line) ~= nil end
+  for _, line in lines(markdown) do
+    local words = text.trim(line)
+    local item = list_item(words)
     if words == "" or words:find("^#") then
-      open = false
+      open = nil
     elseif item or not open and not has_items then
-      list[#list + 1], open = item or words, true
+      open = { item or words }
+      list[#list + 1] = open
     elseif open then
-      list[#list] = list[#list] .. " " .. words
+      open[#open + 1] = words
     end
   end
+  for i, parts in ipairs(list) do list[i] = table.concat(parts, " ") end
   return list
 end
 
@@ -102,7 +106,8 @@ end
 --- One skill as a job may give it: a text, or an object that holds one.
 local function skill(folder, value, name)
   if type(value) == "string" then
-    return { name = name or value:match("^/job/.-([^/]+)%.md$"), text = resolve(folder, value) }
+    local file_name = value:match("^/job/.*%.md$") and value:match("^.*/(.*)$")
+    return { name = name or file_name and file_name:sub(1, -#".md" - 1), text = resolve(folder, value) }
   end
   local body = type(value) == "table" and (value.content or value.text)
   if type(body) ~= "string" then return { name = name, text = json.encode(value) } end

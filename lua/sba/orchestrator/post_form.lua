@@ -6,6 +6,7 @@ local envelope = require "sba.orchestrator.envelope"
 local failures = require "sba.orchestrator.mcp.failure"
 local json = require "sba.util.json"
 local place = require "sba.orchestrator.mcp.place"
+local text = require "native.text"
 local transport = require "sba.orchestrator.mcp.transport"
 
 local post_form = {}
@@ -34,7 +35,7 @@ end
 ---@return post_form.gateway
 function post_form.at(options, url)
   local patience = options.patience or {}
-  local base = options.url:gsub("/+$", "")
+  local base = text.trim_end(options.url, "/")
   local peer = {
     url = url or (post_form.is_named_by(options.url) and options.url or base .. PATH), http = options.http, token = options.token, ids = 0,
     patience = { connect = patience.connect or CONNECT, answer = patience.answer or ANSWER },

@@ -1,16 +1,17 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Which tools of the gateway a job never calls, whatever the gateway lists.
 
+local text = require "native.text"
+
 local rules = {}
 
-local never = { "^db%.", "^node%.", "^sandbox%.", "^skills%.create$", "^skills%.update$", "^skills%.delete$" }
-local outside = { "^web%.", "^api%.call$" }
+-- Names of tools, and of whole families.
+local never = { ["db."] = true, ["node."] = true, ["sandbox."] = true,
+  ["skills.create"] = true, ["skills.update"] = true, ["skills.delete"] = true }
+local outside = { ["web."] = true, ["api.call"] = true }
 
-local function fits(name, patterns)
-  for _, pattern in ipairs(patterns) do
-    if name:find(pattern) then return true end
-  end
-  return false
+local function fits(name, names)
+  return names[name] or names[name:match("^[^.]*%.")]
 end
 
 ---Why a tool may not be called; nil where it may. Codes: tool_forbidden, ext_net_required.
@@ -18,7 +19,7 @@ end
 ---@param ext_net_allowed boolean
 ---@return mcp.failure?
 function rules.refusal(tool, ext_net_allowed)
-  local name = tool:lower():match "^%s*(.-)%s*$"
+  local name = text.trim(tool):lower()
   if fits(name, never) then
     return { code = "tool_forbidden", message = ("the tool %s is never open to a job"):format(name), passing = false }
   end

@@ -17,7 +17,7 @@ end
 --- How many bytes a base64 text stands for.
 local function decoded_size(data)
   if type(data) ~= "string" then return 0 end
-  return #data // 4 * 3 - #data:match("=*$")
+  return #data // 4 * 3 - (#data - #native_text.trim_end(data, "="))
 end
 
 local function binary(kind, block, data)

@@ -4,6 +4,7 @@
 local file = require "native.file"
 local names = require "sba.repl.names"
 local namespace = require "sba.repl.namespace"
+local text = require "native.text"
 
 local MOST_SHOWN <const> = 200
 
@@ -68,7 +69,7 @@ local function matching(partial, offer)
 end
 
 local function of_path(globals, path)
-  local owner, separator, partial = path:match("^(.-)([.:]?)([%w_]*)$")
+  local owner, separator, partial = path:match("^(.-)([.:]?)([%w_]*)$") -- bounded: typed by a person
   if separator == "" then
     return partial, matching(partial, function(add)
       each_field(globals, add)
@@ -106,7 +107,7 @@ local function in_columns(list)
   for row = 1, rows do
     local line = {}
     for i = row, shown, rows do line[#line + 1] = ("%-" .. widest .. "s"):format(list[i]) end
-    lines[row] = table.concat(line, "  "):gsub(" +$", "")
+    lines[row] = text.trim_end(table.concat(line, "  "), " ")
   end
   if shown < #list then lines[#lines + 1] = ("and %d more"):format(#list - shown) end
   return table.concat(lines, "\n")
@@ -115,8 +116,9 @@ end
 local function complete(globals, line, cursor)
   local before = line:sub(1, cursor)
   if not before:find("%S") then return "  " end
-  local quoted = before:match("%f[%w_]require%s*%(?%s*[\"']([%w_.]*)$") or before:match("%f[%w_]help%s*%(?%s*[\"']([%w_.]*)$")
-  local path = before:match("[%a_][%w_.:]*$")
+  local quoted = before:match("%f[%w_]require%s*%(?%s*[\"']([%w_.]*)$") -- bounded: typed by a person
+    or before:match("%f[%w_]help%s*%(?%s*[\"']([%w_.]*)$") -- bounded: typed by a person
+  local path = before:match("[%a_][%w_.:]*$") -- bounded: typed by a person
   if not quoted and not path then return nil end
   local partial, list
   if quoted then partial, list = of_module(quoted) else partial, list = of_path(globals, path) end

@@ -4,6 +4,7 @@
 
 local catalogue = require "sba.catalogue"
 local file = require "native.file"
+local lines_of = require "sba.util.lines"
 local names = require "sba.repl.names"
 local namespace = require "sba.repl.namespace"
 local printable = require "sba.util.printable"
@@ -52,7 +53,7 @@ end
 local function wrapped(paragraph, columns)
   local margin = paragraph:find("^ ") and "      " or ""
   local lines, line = {}, ""
-  for blank, word in paragraph:gmatch("( *)([^ ]+)") do
+  for blank, word in paragraph:gmatch("( *)([^ ]+)") do -- bounded: our own documentation
     if line:find("%S") and printable.width(line) + #blank + printable.width(word) > columns then
       lines[#lines + 1] = line
       line, blank = margin, ""
@@ -65,7 +66,7 @@ end
 
 local function laid_out(text)
   local columns, lines = math.min(file.terminal_columns(1) or 80, WIDEST), {}
-  for paragraph in (text .. "\n"):gmatch("(.-)\n") do lines[#lines + 1] = wrapped(paragraph, columns) end
+  for _, paragraph in lines_of(text) do lines[#lines + 1] = wrapped(paragraph, columns) end
   return table.concat(lines, "\n") .. "\n"
 end
 

@@ -13,7 +13,7 @@ local kinds <const> = {
 
 local function kind_of(line)
   for _, kind in ipairs(kinds) do
-    if line:find(kind[1]) then return kind[2] end
+    if line:find(kind[1]) then return kind[2] end -- bounded: all of them are anchored and short
   end
 end
 

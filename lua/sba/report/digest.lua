@@ -2,6 +2,7 @@
 -- What a report takes from a journal: which job it is of, and the model's turns with the steps that each led to.
 -- A journal that is damaged counts as far as it can be read.
 
+local lines = require "sba.util.lines"
 local read_json = require "sba.util.json".decode
 
 local digest = {}
@@ -105,17 +106,19 @@ end
 ---@return report.digest
 function digest.read(bytes)
   local self = { turns = {}, calls = {}, types = {}, index_of = {} }
-  local number, read = 0, 0
-  for text, after in bytes:gmatch("([^\n]*)\n()") do
+  local number = 0
+  for _, text, is_whole in lines(bytes) do
+    if not is_whole then
+      self.problem = "it ends within a line, as it does when the runner is killed"
+      break
+    end
     number = number + 1
     local reason = read_line(self, text)
     if reason then
       self.problem = ("line %d, %s; what follows is left out"):format(number, reason)
       break
     end
-    read = after - 1
   end
-  if not self.problem and read < #bytes then self.problem = "it ends within a line, as it does when the runner is killed" end
   link_last(self)
   return self
 end

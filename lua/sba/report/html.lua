@@ -35,7 +35,8 @@ end
 
 local function as_attribute(name, value)
   value = tostring(value)
-  if harmless[name] and not value:find(harmless[name]) then error("an unsafe " .. name .. ": " .. value) end
+  local wanted = harmless[name]
+  if wanted and not value:find(wanted) then error("an unsafe " .. name .. ": " .. value) end -- bounded: both are anchored
   return (printable.replace(redact(text.repair(value)):gsub("[&<>\"']", entities), "%s"))
 end
 

@@ -2,6 +2,7 @@
 -- The short lists of a report: acceptance criteria, todo list, artifacts, and what the job used.
 
 local h = require "sba.report.html".elements
+local text = require "native.text"
 local version = require "native.bundle".version
 local words = require "sba.report.words"
 
@@ -28,7 +29,7 @@ end
 local function linked(evidence, index_of)
   local parts, from = {}, 1
   for at, id, after in evidence:gmatch("()([%w_.-]+)()") do
-    local index = index_of[id] or index_of[id:gsub("[.-]+$", "")]
+    local index = index_of[id] or index_of[text.trim_end(id, ".-")]
     if index then
       parts[#parts + 1] = evidence:sub(from, at - 1)
       parts[#parts + 1] = h.a { href = "#s" .. index, id }

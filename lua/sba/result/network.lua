@@ -33,7 +33,7 @@ local function last_lines(stream)
   local tail = stream:sub(-LOOKED_AT):gsub("\27%[[%d;]*m", "")
   local lines = {}
   for line in tail:gmatch "[^\r\n]+" do
-    line = line:sub(1, LONGEST_LINE):gsub("%s+$", "", 1)
+    line = text.trim_end(line:sub(1, LONGEST_LINE))
     if line ~= "" then lines[#lines + 1] = line end
   end
   return table.move(lines, math.max(1, #lines - MOST_LINES + 1), #lines, 1, {})
@@ -46,7 +46,7 @@ local reports <const> = {
 
 local function is_report(line)
   for _, pattern in ipairs(reports) do
-    if line:find(pattern) then return true end
+    if line:find(pattern) then return true end -- bounded: a line has 600 bytes
   end
 end
 
@@ -69,7 +69,7 @@ local consumers <const> = {
 
 local function fits(line, patterns)
   for _, pattern in ipairs(patterns or {}) do
-    local from, _, capture = line:find(pattern)
+    local from, _, capture = line:find(pattern) -- bounded: a line has 600 bytes
     if from then return true, capture end
   end
   return false
@@ -93,9 +93,9 @@ end
 
 --- The complaint of a tool at the end of lines: its number, its kind, and whom it was about.
 local function complaint(tool, lines, last)
-  if last == 0 or tool.last and not lines[last]:find(tool.last) then return nil end
+  if last == 0 or tool.last and not lines[last]:find(tool.last) then return nil end -- bounded: a line has 600 bytes
   for i = last, 1, -1 do
-    if fits(lines[i], tool.says) and (not tool.before or (lines[i - 1] or ""):find(tool.before)) then
+    if fits(lines[i], tool.says) and (not tool.before or (lines[i - 1] or ""):find(tool.before)) then -- bounded: a line has 600 bytes
       local kind, host, port = reasons.of(lines[i])
       if kind then return { at = i, kind = kind, host = host, port = port, line = lines[i] } end
     end
@@ -144,7 +144,7 @@ end
 
 local function subject_of(tool, lines, from)
   for i = from, tool.subject and #lines or 0 do
-    local subject = lines[i]:match(tool.subject[1])
+    local subject = lines[i]:match(tool.subject[1]) -- bounded: a line has 600 bytes
     if subject then return tool.subject[2]:format(subject) end
   end
 end

@@ -3,6 +3,7 @@
 
 local file = require "native.file"
 local is_array = require "sba.util.json".is_array
+local lines = require "sba.util.lines"
 local read_json = require "sba.util.json".decode
 local redact = require "native.secret".redact
 
@@ -159,7 +160,8 @@ function past.read(path, expected)
   local bytes, failure = file.read(path, LIMIT)
   if not bytes then return nil, failure.code ~= "not_found" and failure or nil end
   local history, number = { entries = {}, begun = {}, exchanges = {} }, 0
-  for text in bytes:gmatch("([^\n]*)\n") do
+  for _, text, is_whole in lines(bytes) do
+    if not is_whole then break end
     number = number + 1
     local reason = read_line(history, text, expected)
     if reason then

@@ -95,7 +95,7 @@ function actions.deleted(change, files)
   local entry, report = changed(change, before)
   if not entry then return nil, report end
   if change.file.whole then
-    report.removed = select(2, entry.bytes:gsub("[^\n]*\n", "")) + (entry.bytes:find("[^\n]$") and 1 or 0)
+    report.removed = select(2, entry.bytes:gsub("\n", "")) + (entry.bytes:find("[^\n]$") and 1 or 0)
   elseif entry.bytes ~= "" then
     return fail("patch_mismatch", "it is to be deleted, but has %d bytes more than the diff takes away", #entry.bytes)
   end

@@ -5,7 +5,7 @@ local text = require "native.text"
 
 -- The longest beginning of cut content that ends with a whole character.
 local function without_half_character(content)
-  local at = content:find("[\xC2-\xF4][\x80-\xBF]*$", -4)
+  local at = content:find("[\xC2-\xF4][\x80-\xBF]*$", -4) -- bounded: 4 bytes
   if at and utf8.len(content, at) == nil then return content:sub(1, at - 1) end
   return content
 end

@@ -24,5 +24,5 @@ return function(compact)
   local plain = string + (R("09", "az", "AZ") + S "+-.") ^ 1
   local flat = "[" * (plain * (P "," / ", " * plain) ^ 0) ^ -1 * "]"
   local token = plain + flat + "{}" + S "{[" / begin + S "}]" / finish + P "," / function() return "," .. line() end + P ":" / ": "
-  return lpeg.Cs(token ^ 0):match(compact)
+  return lpeg.match(lpeg.Cs(token ^ 0), compact)
 end

@@ -12,7 +12,7 @@ local function found(bytes, offset)
   if word then return "'" .. text.cut(word, 20) .. "'" end
   local byte = bytes:byte(at)
   if byte < 0x20 or byte == 0x7F then return ("the control character U+%04X"):format(byte) end
-  return "'" .. bytes:match("^" .. utf8.charpattern, at) .. "'"
+  return "'" .. bytes:match("^" .. utf8.charpattern, at) .. "'" -- bounded: one character
 end
 
 -- Line and column (in characters) of a place, from 1.

@@ -3,6 +3,7 @@
 -- never past the job's deadline, or another end. Chance comes from a seed, so that a run can be repeated exactly.
 
 local interrupt = require "native.interrupt"
+local lpeg = require "lpeg"
 
 local retry = {}
 
@@ -44,18 +45,27 @@ local function days(year, month, day)
   return 365 * year + year // 4 - year // 100 + year // 400 + (153 * (month - 3) + 2) // 5 + day - 719469
 end
 
+local blank <const>, digit <const> = lpeg.S " \t" ^ 0, lpeg.R "09"
+local two <const> = digit * digit / tonumber
+local seconds <const> = digit ^ 1 * ("." * digit ^ 0) ^ -1 / tonumber
+
+local function from_now(day, month, year, hour, minute, second, now)
+  return math.max(0, days(year, month, day) * 86400 + hour * 3600 + minute * 60 + second - now / 1000)
+end
+
+-- As HTTP writes it: "Sun, 06 Nov 1994 08:49:37 GMT". The extra argument of the match is the time now.
+local month <const> = lpeg.Cmt(lpeg.C(3), function(_, at, name) return months[name] and at, months[name] end)
+local year <const> = digit * digit * digit * digit / tonumber
+local time <const> = two * ":" * two * ":" * two
+local date <const> = lpeg.R("az", "AZ") ^ 1 * ", " * (two * " " * month * " " * year * " " * time * " GMT" * lpeg.Carg(1) / from_now)
+local retry_after <const> = blank * (seconds + date) * blank * -1
+
 ---What a Retry-After header asks for.
 ---@param value? string seconds, or a date as HTTP writes it
 ---@param now? integer milliseconds of the wall clock; default: now
 ---@return number? seconds from now, never negative; nil where it says nothing that can be read
 function retry.after(value, now)
-  if not value then return nil end
-  local seconds = value:match("^%s*(%d+%.?%d*)%s*$")
-  if seconds then return tonumber(seconds) end
-  local day, month, year, hour, minute, second = value:match("^%s*%a+, (%d+) (%a+) (%d%d%d%d) (%d+):(%d+):(%d+) GMT%s*$")
-  if not day or not months[month] then return nil end
-  local at = days(tonumber(year), months[month], tonumber(day)) * 86400 + hour * 3600 + minute * 60 + second
-  return math.max(0, at - (now or interrupt.wall()) / 1000)
+  return value and lpeg.match(retry_after, value, 1, now or interrupt.wall())
 end
 
 ---The wait after the try of that number. Shares of chance are small enough that each of our own waits is longer than the one before.

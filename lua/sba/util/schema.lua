@@ -104,7 +104,7 @@ local function fits_string(value, wanted)
     local length = utf8.len(value) or #value
     if length < (least or 0) or length > (most or math.huge) then return false end
   end
-  return not wanted.pattern or value:find((wanted.pattern:gsub("\\", "%%"))) ~= nil
+  return not wanted.pattern or value:find((wanted.pattern:gsub("\\", "%%"))) ~= nil -- bounded: patterns of our own schemas
 end
 
 local function fits_number(value, wanted)

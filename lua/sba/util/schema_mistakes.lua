@@ -195,7 +195,7 @@ local function validate_string(walk, depth, value, wanted)
   if wanted.maxLength and length > wanted.maxLength then
     fail(walk, depth, ("a string of at most %d characters"):format(wanted.maxLength), words.value(value))
   end
-  if wanted.pattern and not value:find((wanted.pattern:gsub("\\", "%%"))) then
+  if wanted.pattern and not value:find((wanted.pattern:gsub("\\", "%%"))) then -- bounded: patterns of our own schemas
     fail(walk, depth, "a string that matches " .. wanted.pattern, words.value(value))
   end
 end

@@ -4,6 +4,7 @@
 
 local file = require "native.file"
 local native = require "native.secret"
+local native_text = require "native.text"
 
 local secret = {}
 
@@ -29,7 +30,7 @@ end
 local function read_token(path)
   local bytes, problem = file.read(path, LARGEST_FILE, { regular = true })
   if not bytes then return nil, "cannot read the agent's token: " .. problem.message end
-  bytes = bytes:match("^(.-)[\r\n]*$")
+  bytes = native_text.trim_end(bytes, "\r\n")
   if bytes == "" then return nil, ("the file %s, which should hold the agent's token, is empty"):format(path) end
   return bytes
 end

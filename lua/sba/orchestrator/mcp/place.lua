@@ -20,7 +20,10 @@ function place.origin(url)
   local scheme, authority = split(url)
   if not scheme then return nil end
   if scheme == "http+unix" then return scheme .. "://" .. authority end
-  local host, port = authority:gsub("^.*@", ""):lower():match("^(.-):?(%d*)$")
+  local address = authority:gsub("^.*@", ""):lower()
+  local host = address:match("^(.*):") or address
+  local port = address:sub(#host + 2)
+  if not port:find("^%d*$") then host, port = address, "" end -- the colon is inside an IPv6 address
   return ("%s://%s:%s"):format(scheme, host, port ~= "" and port or ports[scheme] or "")
 end
 

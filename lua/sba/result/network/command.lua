@@ -7,7 +7,7 @@ local LOOKED_AT <const> = 8192 -- bytes of a command
 local LONGEST_ADDRESS <const> = 300 -- bytes of a host and its port
 
 local function base_name(word)
-  return word:match "([^/]*)$"
+  return word:match "^.*/(.*)$" or word
 end
 
 local function argv_of(arguments)
@@ -29,7 +29,7 @@ local function proxies_of(environment, own)
     name = name:lower()
     if name == "no_proxy" or not name:find "_proxy$" or value == "" then return end
     set = set or {}
-    set[value:sub(-LONGEST_ADDRESS):match "([%w._-]+:%d+)/?$" or value] = true
+    set[value:sub(-LONGEST_ADDRESS):match "([%w._-]+:%d+)/?$" or value] = true -- bounded: LONGEST_ADDRESS
   end
   for _, variable in ipairs(environment) do look(variable:match "^([^=]*)=(.*)$") end
   for name, value in pairs(own or {}) do look(name, value) end

@@ -84,7 +84,7 @@ local spellings = {
 ---@return string? kind, string? host, string? port
 function reasons.of(line)
   for _, spelling in ipairs(spellings) do
-    local from, _, host, port = line:find(spelling[2])
+    local from, _, host, port = line:find(spelling[2]) -- bounded: a line has 600 bytes at most
     if from then return spelling[1], host ~= "" and host or nil, port end
   end
 end
@@ -101,7 +101,7 @@ local places = {
 ---@return string?
 function reasons.host(text)
   for _, place in ipairs(places) do
-    local host = text:match(place)
+    local host = text:match(place) -- bounded: at most 8192 bytes of a command
     if host then return host end
   end
 end
@@ -110,7 +110,7 @@ end
 ---@param text string
 ---@return string?
 function reasons.asked(text)
-  return reasons.host(text) or text:match "%f[%d](%d+%.%d+%.%d+%.%d+)%f[^%d.]"
+  return reasons.host(text) or text:match "%f[%d](%d+%.%d+%.%d+%.%d+)%f[^%d.]" -- bounded: at most 8192 bytes of a command
 end
 
 return reasons

@@ -3,11 +3,12 @@
 -- succeeded. "Done" without evidence is not done.
 
 local array = require "sba.util.json".array
+local text = require "native.text"
 
 local acceptance = {}
 
 local function normalised(words)
-  return (words:lower():gsub("%s+", " "):gsub("^[%s%d.)]*", ""):gsub("[%s.]*$", ""))
+  return text.trim_end(words:lower():gsub("%s+", " "):gsub("^[%s%d.)]*", ""), " .")
 end
 
 --- The entry for a criterion: by its text, or by its number.

@@ -2,6 +2,8 @@
 -- One request to the model and its reply: live and written to the journal, or taken from a recording. A replay holds each
 -- request against the recorded one and stops at the first difference; a resume takes the journal as far as it goes.
 
+local lines = require "sba.util.lines"
+local lpeg = require "lpeg"
 local redact = require "native.secret".redact
 
 local exchange = {}
@@ -18,23 +20,29 @@ function exchange.new(options)
   }, exchange)
 end
 
+local digit <const>, letter <const> = lpeg.R "09", lpeg.R("az", "AZ", "09")
+local two <const> = digit * digit
+local date <const> = two * two * "-" * two * "-" * two
+local time <const> = date * lpeg.S "T " * two * ":" * two * ":" * two * (digit + ".") ^ 0 * lpeg.P "Z" ^ -1
+local decimal <const> = digit ^ 1 * ("." * digit ^ 0) ^ -1
+local unit <const> = ("second" * lpeg.P "s" ^ -1 + lpeg.S "mun" ^ -1 * "s") * -letter
+local duration <const> = decimal / "<duration>" * (lpeg.S " \t\n\v\f\r" ^ -1 * unit)
+local without_times <const> = lpeg.Cs((time / "<time>" + duration + digit ^ 1 + (1 - digit) ^ 1) ^ 0)
+
 --- Times and durations set aside, so that a replay on another day is the same.
 local function timeless(words)
-  words = words:gsub("%d%d%d%d%-%d%d%-%d%d[T ]%d%d:%d%d:%d%d[%d.]*Z?", "<time>")
-  words = words:gsub("%d+%.?%d*(%s?)([mun]?s%f[%W])", "<duration>%1%2")
-  return (words:gsub("%d+%.?%d*(%s?)(seconds?%f[%W])", "<duration>%1%2"))
+  return lpeg.match(without_times, words)
 end
 
 local function first_difference(expected, actual)
-  local line = 1
-  local left, right = expected .. "\n", actual .. "\n"
-  local next_left, next_right = left:gmatch("(.-)\n"), right:gmatch("(.-)\n")
-  while true do
-    local a, b = next_left(), next_right()
-    if a ~= b then return line, a or "the end", b or "the end" end
-    if not a then return line, "", "" end
-    line = line + 1
-  end
+  local next_line, at_left, at_right, left, right = lines(""), 1, 1
+  local number = 0
+  repeat
+    at_left, left = next_line(expected, at_left)
+    at_right, right = next_line(actual, at_right)
+    number = number + 1
+  until left ~= right or not left
+  return number, left or "the end", right or "the end"
 end
 
 --- As a journal has it.

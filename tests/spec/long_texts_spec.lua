@@ -1,0 +1,105 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Long texts from outside, each made so that a pattern that backtracks would take hours over it.
+local acceptance = require "sba.run.agent.acceptance"
+local context = require "sba.job.context"
+local digest = require "sba.report.digest"
+local endpoint = require "sba.inference.endpoint"
+local exchange = require "sba.run.agent.exchange"
+local history = require "sba.run.history"
+local json = require "sba.util.json"
+local place = require "sba.orchestrator.mcp.place"
+local retry = require "sba.util.retry"
+local rules = require "sba.orchestrator.rules"
+local temporary_folder = require "temporary_folder"
+local text = require "native.text"
+local tool_result = require "sba.orchestrator.tool_result"
+
+local LONG <const> = 1000000
+
+local function many(characters)
+  return characters:rep(LONG // #characters)
+end
+
+describe("a long text", function()
+  local folder
+
+  before_each(function() folder = temporary_folder.make() end)
+  after_each(function() temporary_folder.remove(folder) end)
+
+  local function put(name, content)
+    local handle = assert(io.open(folder .. "/" .. name, "wb"))
+    handle:write(content)
+    handle:close()
+    return folder .. "/" .. name
+  end
+
+  it("is trimmed", function()
+    assert.is_true(text.trim("\n " .. "a" .. many " " .. "b" .. many "\t") == "a" .. many " " .. "b")
+    assert.are.equal("", text.trim(many " \n"))
+    assert.is_true(text.trim_end("a" .. many "/" .. "b//", "/") == "a" .. many "/" .. "b")
+    assert.are.equal("a\0", text.trim_end("a\0 "))
+  end)
+
+  it("may be the torn last line of a journal", function()
+    local torn = '{"event":"job","job_sha256":"x","started_wall":1}\n{"event":"' .. many "a"
+    local read = assert(history.read(put("journal.jsonl", torn), { job_sha256 = "x" }))
+    assert.are.equal(1, read.started_wall)
+    assert.are.equal("it ends within a line, as it does when the runner is killed", digest.read(torn).problem)
+  end)
+
+  it("may be a file of requirements", function()
+    os.execute(("mkdir '%s/context'"):format(folder))
+    local function requirements(markdown)
+      put("context/requirements.md", markdown)
+      return context.load(nil, folder .. "/").requirements
+    end
+    local size <const> = 1000000 -- a context file has 1 MiB at most
+    assert.same({ "a" .. (" "):rep(size) .. "b" }, requirements("a" .. (" "):rep(size) .. "b"))
+    assert.same({ "a" }, requirements("a" .. ("\t"):rep(size)))
+    assert.are.equal(size - 1, #requirements(("a\n"):rep(size // 2))[1])
+    assert.are.equal(size // 4, #requirements(("- a\n"):rep(size // 4)))
+  end)
+
+  it("may be a Retry-After", function()
+    assert.is_nil(retry.after(many "1" .. "x"))
+    assert.are.equal(math.huge, retry.after(many "1"))
+    assert.is_nil(retry.after(many " "))
+  end)
+
+  it("may be the name of a tool", function()
+    assert.is_nil(rules.refusal("a" .. many " " .. "b", false))
+    assert.are.equal("tool_forbidden", rules.refusal(many " " .. "db.read" .. many " ", true).code)
+  end)
+
+  it("may be the name of a model, or a URL", function()
+    local name = many ":" .. "/x"
+    assert.is_nil(endpoint.choose({ { name = name .. "y" } }, { name }))
+    assert.is_not_nil(endpoint.choose({ { name = name } }, { name .. ":latest" }))
+    local candidates = endpoint.candidates({ INFERENCE_PROXY_URL = "http://h" .. many "/" .. "x" }, "worker", {})
+    assert.are.equal("x", candidates[1].endpoint.base:sub(-1))
+    assert.are.equal("http://" .. many "1" .. ":80", place.origin("http://" .. many "1"))
+  end)
+
+  it("may be an image of a gateway", function()
+    local answer = tool_result.of_mcp {
+      content = json.array { { type = "image", data = many "=" .. "a", mimeType = "image/png" } },
+    }
+    assert.are.equal(("[image, image/png, %d bytes]"):format(LONG // 4 * 3), answer.content)
+  end)
+
+  it("may be what a finish says of a criterion", function()
+    local entries = { { criterion = "a" .. many " ." .. "b", met = true, evidence = "step" .. many " " .. "x" } }
+    local _, missing = acceptance.judge({ "c" }, entries, function() end)
+    assert.are.equal('there is no entry for the criterion "c"', missing[1])
+    assert.same({}, acceptance.named_steps(entries[1].evidence))
+  end)
+
+  it("may be in a replay", function()
+    local function message(content) return { { role = "tool", content = content } } end
+    local talk = exchange.new {
+      journal = {}, replay = true, recorded = { { messages = message(many "1" .. " s\nx"), reply = {} } },
+    }
+    local _, failure = talk:next(message(many "1" .. " x\nx"), error)
+    assert.is_truthy(failure.message:find('line 1: the recording has "<duration> s", this run has "111', 1, true))
+  end)
+end)
