@@ -1,6 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Which gateway the environment names. A file of its own, so that a job without one loads nothing else.
 
+local text = require "native.text"
+
 local VARIABLES <const> = { "SBA_MCP_GATEWAY_URL", "MCP_GATEWAY_PROXY_URL", "MCP_GATEWAY_URL" }
 -- A node's variables that hold the orchestrator's address, without the path of its tools.
 local BASES <const> = { "ORCHESTRATOR_MCP_TOOLS_BASE_URL", "ORCHESTRATOR_MCP_GATEWAY_BASE_URL", "ORCHESTRATOR_URL" }
@@ -20,5 +22,5 @@ return function(environment)
   if url then return url, variable end
   url, variable = first(environment, BASES)
   if not url or url:sub(-#PATH) == PATH then return url, variable end
-  return (url:gsub("/+$", "")) .. PATH, variable
+  return text.trim_end(url, "/") .. PATH, variable
 end
