@@ -624,14 +624,14 @@ local client = {}
 ---@field url string http://, https:// or http+unix://%2Fpath%2Fto.sock/request/path
 ---@field headers? string[] "Name: value"
 ---@field body? string|(string|native.opened)[] parts are sent one after the other, files in base64, read while they are sent
----@field connect_patience? number seconds, default 10
----@field first_patience? number seconds from the request to the first byte of the answer, default 60
----@field idle_patience? number seconds between two pieces of the answer, default 60
----@field whole_patience? number seconds for all of it; default: as long as the others allow
+---@field connect_timeout? number seconds, default 10
+---@field first_timeout? number seconds from the request to the first byte of the answer, default 60
+---@field idle_timeout? number seconds between two pieces of the answer, default 60
+---@field whole_timeout? number seconds for all of it; default: as long as the others allow
 ---@field header_limit? integer bytes, default 64 KiB
 ---@field body_limit? integer bytes, default 16 MiB
 ---@field once? boolean never sent again by itself, where a connection that was kept ends before the answer; default false
----@field farewell? boolean said after the deadline or a cancel: its patiences alone end its waits; default false
+---@field ignore_interrupt? boolean waits past the deadline and after a cancel: only the timeouts end it; default false
 
 ---Starts a request; waits for nothing. The codes of failures are listed in src/core/http.h.
 ---@param request native.http.request

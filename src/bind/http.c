@@ -25,14 +25,14 @@ static const char *const request_names[] = {
     "url",
     "headers",
     "body",
-    "connect_patience",
-    "first_patience",
-    "idle_patience",
-    "whole_patience",
+    "connect_timeout",
+    "first_timeout",
+    "idle_timeout",
+    "whole_timeout",
     "header_limit",
     "body_limit",
     "once",
-    "farewell",
+    "ignore_interrupt",
     NULL,
 };
 
@@ -66,7 +66,7 @@ static int client_gc(lua_State *L)
 static int64_t milliseconds(lua_State *L, const char *name, lua_Number otherwise)
 {
     lua_Number seconds = bind_option_number(L, 2, name, otherwise);
-    luaL_argcheck(L, seconds >= 0 && seconds < 1e9, 2, "a patience must be from 0 to 1e9 seconds");
+    luaL_argcheck(L, seconds >= 0 && seconds < 1e9, 2, "a timeout must be from 0 to 1e9 seconds");
     return (int64_t)(seconds * 1000);
 }
 
@@ -156,14 +156,14 @@ static int m_open(lua_State *L)
     struct http_request request = {
         .method = required_string(L, "method"),
         .url = required_string(L, "url"),
-        .connect_patience = milliseconds(L, "connect_patience", 10),
-        .first_patience = milliseconds(L, "first_patience", 60),
-        .idle_patience = milliseconds(L, "idle_patience", 60),
-        .whole_patience = milliseconds(L, "whole_patience", 0),
+        .connect_timeout = milliseconds(L, "connect_timeout", 10),
+        .first_timeout = milliseconds(L, "first_timeout", 60),
+        .idle_timeout = milliseconds(L, "idle_timeout", 60),
+        .whole_timeout = milliseconds(L, "whole_timeout", 0),
         .header_limit = (size_t)bind_option_integer(L, 2, "header_limit", 64 << 10, 0),
         .body_limit = (size_t)bind_option_integer(L, 2, "body_limit", 16 << 20, 0),
         .once = bind_option_boolean(L, 2, "once", false),
-        .farewell = bind_option_boolean(L, 2, "farewell", false),
+        .ignore_interrupt = bind_option_boolean(L, 2, "ignore_interrupt", false),
     };
     int exchange = lua_gettop(L);
     read_body(L, &request, exchange);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // HTTP/1.1 over TCP, TLS and unix sockets, through proxies; one request at a time or several side by side, answers read
-// as they come. Every wait obeys interrupt.h, save those of a farewell; redirects are never followed.
+// as they come. Every wait obeys interrupt.h unless ignore_interrupt is set. Redirects are never followed.
 //
 // Error contract as in error.h. Codes: "invalid_url", "name_not_resolved", "connection_refused", "network_unreachable",
 // "proxy_failed", "proxy_refused" (another try would not help), "tls_failed", "slow_connect", "slow_first_byte",
@@ -44,15 +44,15 @@ struct http_request {
     size_t body_size;
     const struct http_part *parts; // instead of body; their bytes are borrowed until the exchange is closed
     size_t part_count;
-    int64_t connect_patience; // milliseconds for name, connection, proxy and TLS
-    int64_t first_patience;   // milliseconds from the request sent to the answer's first byte
-    int64_t idle_patience;    // milliseconds between two pieces of the answer
-    int64_t whole_patience;   // milliseconds for all of it; 0: as long as the other three allow
-    size_t header_limit;      // bytes of all header lines together
-    size_t body_limit;        // bytes of the answer's body, as it comes in
-    bool once;                // never sent again by itself, where a connection that was kept ends before the answer;
-                              // through a proxy that reads it, on a connection of its own
-    bool farewell;            // said after the deadline or a cancel: patience alone ends its waits
+    int64_t connect_timeout; // milliseconds for name, connection, proxy and TLS
+    int64_t first_timeout;   // milliseconds from the request sent to the answer's first byte
+    int64_t idle_timeout;    // milliseconds between two pieces of the answer
+    int64_t whole_timeout;   // milliseconds for all of it; 0: as long as the other three allow
+    size_t header_limit;     // bytes of all header lines together
+    size_t body_limit;       // bytes of the answer's body, as it comes in
+    bool once;               // never sent again by itself, where a connection that was kept ends before the answer;
+                             // through a proxy that reads it, on a connection of its own
+    bool ignore_interrupt;   // for requests after the deadline or a cancel: only the timeouts end their waits
 };
 
 // One request and its answer.

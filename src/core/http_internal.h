@@ -34,13 +34,13 @@ struct http_exchange {
     char *proxy;              // without its password, for messages; NULL: none
     struct http_body *parts;  // what is sent, where it is no single run of bytes
     const char *body_problem; // why that could not be had; NULL: it could
-    int64_t connect_patience, first_patience, idle_patience, whole_patience;
+    int64_t connect_timeout, first_timeout, idle_timeout, whole_timeout;
     int64_t started, sent, last; // monotonic milliseconds; 0: not yet
     size_t header_limit, header_bytes, body_limit, body_bytes;
     struct buffer header_lines; // NUL-terminated "name: value" of the final answer, one after the other
     struct buffer body;         // what has come and was not read yet, from body_read on
     size_t body_read, scanned;  // scanned: bytes after body_read known to hold no line end
-    bool headers_done, done, after_cr, once, farewell;
+    bool headers_done, done, after_cr, once, ignore_interrupt;
     bool asked; // the request was sent, or begun to be
     enum http_stop stop;
     CURLcode outcome; // once done
@@ -50,7 +50,7 @@ struct http_exchange {
 // Gives curl the request, without waiting for anything. Fills what of the exchange curl works on.
 int http_prepare(struct http_exchange *exchange, const struct http_request *request, struct error *error);
 
-// Lets curl work once and waits until something happens. -1 where a patience, the deadline or a cancel ended the wait.
+// Lets curl work once and waits until something happens. -1 where a timeout, the deadline or a cancel ended the wait.
 int http_drive(struct http_exchange *exchange, struct error *error);
 
 // The status of an answer, or -1 where it is the proxy that wants something.

@@ -21,31 +21,31 @@ static void collect(struct http_client *client)
     }
 }
 
-struct patience {
+struct timeout {
     int64_t from, milliseconds; // from when, on the monotonic clock, and how long
     const char *code, *what;
 };
 
-// The patience of the phase that the exchange is in.
-static struct patience patience_of_phase(const struct http_exchange *exchange)
+// The timeout of the phase that the exchange is in.
+static struct timeout timeout_of_phase(const struct http_exchange *exchange)
 {
     if (exchange->headers_done)
-        return (struct patience){exchange->last, exchange->idle_patience, "slow_answer", "sent nothing more"};
+        return (struct timeout){exchange->last, exchange->idle_timeout, "slow_answer", "sent nothing more"};
     if (exchange->sent == 0)
-        return (struct patience){exchange->started, exchange->connect_patience, "slow_connect", "was not reached"};
+        return (struct timeout){exchange->started, exchange->connect_timeout, "slow_connect", "was not reached"};
     // A piece of our own body that could be sent counts as well.
-    return (struct patience){exchange->last > exchange->sent ? exchange->last : exchange->sent,
-                             exchange->first_patience, "slow_first_byte", "sent no answer"};
+    return (struct timeout){exchange->last > exchange->sent ? exchange->last : exchange->sent, exchange->first_timeout,
+                            "slow_first_byte", "sent no answer"};
 }
 
-// The patience that ends first.
-static struct patience patience_of(const struct http_exchange *exchange)
+// The timeout that ends first.
+static struct timeout timeout_of(const struct http_exchange *exchange)
 {
-    struct patience phase = patience_of_phase(exchange);
-    int64_t end = exchange->started + exchange->whole_patience;
-    if (exchange->whole_patience == 0 || phase.from + phase.milliseconds <= end)
+    struct timeout phase = timeout_of_phase(exchange);
+    int64_t end = exchange->started + exchange->whole_timeout;
+    if (exchange->whole_timeout == 0 || phase.from + phase.milliseconds <= end)
         return phase;
-    return (struct patience){exchange->started, exchange->whole_patience, phase.code, phase.what};
+    return (struct timeout){exchange->started, exchange->whole_timeout, phase.code, phase.what};
 }
 
 static int interrupted(const struct http_exchange *exchange, enum interrupt_reason reason, struct error *error)
@@ -67,17 +67,17 @@ int http_drive(struct http_exchange *exchange, struct error *error)
     if (exchange->done || exchange->body_bytes > bytes || exchange->headers_done != headers)
         return 0;
 
-    enum interrupt_reason reason = exchange->farewell ? INTERRUPT_NONE : interrupt_reason();
+    enum interrupt_reason reason = exchange->ignore_interrupt ? INTERRUPT_NONE : interrupt_reason();
     if (reason != INTERRUPT_NONE)
         return interrupted(exchange, reason, error);
-    struct patience patience = patience_of(exchange);
-    int64_t left = patience.from + patience.milliseconds - interrupt_now();
+    struct timeout timeout = timeout_of(exchange);
+    int64_t left = timeout.from + timeout.milliseconds - interrupt_now();
     if (left <= 0)
-        return error_set(error, patience.code, 0, "%s %s within %.1f s",
-                         exchange->proxy && !exchange->sent ? exchange->proxy : exchange->origin, patience.what,
-                         (double)patience.milliseconds / 1000);
+        return error_set(error, timeout.code, 0, "%s %s within %.1f s",
+                         exchange->proxy && !exchange->sent ? exchange->proxy : exchange->origin, timeout.what,
+                         (double)timeout.milliseconds / 1000);
     struct curl_waitfd cancel = {.fd = interrupt_fd(), .events = CURL_WAIT_POLLIN};
-    if (exchange->farewell)
+    if (exchange->ignore_interrupt)
         curl_multi_poll(multi, NULL, 0, left > INT_MAX ? INT_MAX : (int)left, NULL);
     else
         curl_multi_poll(multi, &cancel, cancel.fd >= 0, interrupt_poll_timeout(left), NULL);

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- cynode-sba --lua client.lua URL: plays a client scenario of the MCP conformance suite, which names it in the environment.
 
-local client = require "sba.util.client"
+local http = require "sba.util.http"
 local json = require "sba.util.json"
 local mcp = require "sba.orchestrator.mcp"
 
@@ -40,7 +40,7 @@ plays["http-custom-headers"] = function(server)
   for _, call in ipairs(context.toolCalls) do show(server:call(call.name, call.arguments)) end
 end
 
-local server, failure = mcp.connect { url = arg[1], http = assert(client.new {}), protocol = version, patience = { answer = 3 } }
+local server, failure = mcp.connect { url = arg[1], http = assert(http.client {}), protocol = version, timeout = { answer = 3 } }
 if not show(server, failure) then os.exit(1) end
 local tools, dropped = server:list()
 if not show(tools, dropped) then os.exit(1) end

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- cynode-sba --lua everything.lua URL: uses the tools of the reference server as a job would.
 
-local client = require "sba.util.client"
+local http = require "sba.util.http"
 local gateway = require "sba.orchestrator.gateway"
 
 local remote = assert(gateway.connect {
-  environment = { SBA_MCP_GATEWAY_URL = arg[1] }, http = assert(client.new {}), job_id = "job-1", task_id = "task-1",
+  environment = { SBA_MCP_GATEWAY_URL = arg[1] }, http = assert(http.client {}), job_id = "job-1", task_id = "task-1",
   ext_net_allowed = false,
 })
 

@@ -61,13 +61,13 @@ def says(*pieces, pause=0):
     return answer
 
 
-# Past the deadline, asks URL as an ordinary request and as a farewell of so much patience.
-FAREWELL = r"""
+# Past the deadline, requests URL once as usual and once with ignore_interrupt and that timeout.
+PAST_DEADLINE = r"""
 local interrupt = require "native.interrupt"
 local client = assert(require "native.http".client {})
 interrupt.set_deadline(0)
-for _, farewell in ipairs { false, true } do
-  local exchange = assert(client:open { method = "GET", url = arg[1], farewell = farewell, first_patience = tonumber(arg[2]) })
+for _, ignore_interrupt in ipairs { false, true } do
+  local exchange = assert(client:open { method = "GET", url = arg[1], ignore_interrupt = ignore_interrupt, first_timeout = tonumber(arg[2]) })
   local status, failure = exchange:status()
   print(status or failure.code)
   exchange:close()
@@ -178,14 +178,14 @@ class Http(unittest.TestCase):
         self.assertEqual([request.partition(b"\r\n\r\n")[2] for request in server.requests], [b"one two"] * 3)
         self.assertEqual((run.stdout, server.connections), (b"200\tok\n" * 2, 2))
 
-    def test_a_patience_for_the_whole(self):
+    def test_a_timeout_for_the_whole(self):
         def drip(connection, _):
             connection.sendall(b"HTTP/1.1 200 OK\r\n")
             for number in range(200):
                 connection.sendall(b"X-Drip: %d\r\n" % number)
                 time.sleep(0.1)
         begun = time.monotonic()
-        self.assertIn(b"slow_", self.fetch(self.server(drip).url, whole_patience="0.5"))
+        self.assertIn(b"slow_", self.fetch(self.server(drip).url, whole_timeout="0.5"))
         self.assertLess(time.monotonic() - begun, 10)
 
     def test_lines_whatever_pieces_they_come_in(self):
@@ -229,13 +229,13 @@ class Http(unittest.TestCase):
         hold = threading.Event()
         self.addCleanup(hold.set)
         server = self.server(lambda connection, _: hold.wait(30))
-        self.assert_failure(self.fetch(server.url, first_patience="0.3"), "slow_first_byte", "0.3 s")
+        self.assert_failure(self.fetch(server.url, first_timeout="0.3"), "slow_first_byte", "0.3 s")
 
     def test_slow_middle(self):
         hold = threading.Event()
         self.addCleanup(hold.set)
         server = self.server(lambda connection, _: (connection.sendall(OK + b"some"), hold.wait(30)))
-        self.assert_failure(self.fetch(server.url, idle_patience="0.3"), "slow_answer")
+        self.assert_failure(self.fetch(server.url, idle_timeout="0.3"), "slow_answer")
 
     def test_nobody_listens(self):
         server = self.server(says())
@@ -366,15 +366,15 @@ class Http(unittest.TestCase):
             output, _ = process.communicate(timeout=20)
         self.assert_failure(output, "cancelled")
 
-    def test_the_deadline_does_not_end_a_farewell(self):
+    def test_a_request_past_the_deadline(self):
         def late(connection, _):
             time.sleep(0.3)
             connection.sendall(OK)
-        done = self.lua(FAREWELL, self.server(late).url, "30")
+        done = self.lua(PAST_DEADLINE, self.server(late).url, "30")
         self.assertEqual(done.stdout.split(), [b"timeout", b"200"])
 
-    def test_the_patience_of_a_farewell(self):
-        done = self.lua(FAREWELL, self.server(lambda connection, _: connection.recv(1)).url, "0.1")
+    def test_the_timeout_of_a_request_past_the_deadline(self):
+        done = self.lua(PAST_DEADLINE, self.server(lambda connection, _: connection.recv(1)).url, "0.1")
         self.assertEqual(done.stdout.split(), [b"timeout", b"slow_first_byte"])
 
 

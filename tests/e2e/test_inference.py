@@ -241,17 +241,17 @@ class Broken(InferenceCase):
 
     def test_silence_in_the_middle(self):
         for _, server, run in self.each({"content": "half of it", "fault": {"name": "pause", "seconds": 30}}, {"content": "whole"},
-                                        patience={"idle": 0.3}):
+                                        timeout={"idle": 0.3}):
             self.assertEqual((run.reply["content"], len(server.chats())), ("whole", 2))
 
     def test_a_first_byte_after_long_silence_is_waited_for(self):
         for _, server, run in self.each({"content": "late", "fault": {"name": "silence", "seconds": 1.5}},
-                                        patience={"idle": 0.3, "first": 20}):
+                                        timeout={"idle": 0.3, "first": 20}):
             self.assertEqual((run.reply["content"], len(server.chats())), ("late", 1))
 
     def test_a_first_byte_that_never_comes(self):
         silent = {"fault": {"name": "silence", "seconds": 30}}
-        for _, _, run in self.each(silent, silent, policy={"tries": 2}, patience={"first": 0.2}):
+        for _, _, run in self.each(silent, silent, policy={"tries": 2}, timeout={"first": 0.2}):
             self.assertEqual((run.failure["code"], run.failure["cause"]), ("inference_unavailable", "slow_first_byte"))
             self.assertIn("sent no answer within 0.2 s", run.failure["message"])
 

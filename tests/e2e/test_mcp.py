@@ -101,7 +101,7 @@ class Eras(Gateway):
     def test_an_old_server_and_no_server(self):
         first, _ = self.talk(self.server(hook=lambda e: e.whole(b"gone", 404, "text/plain") or True).url)
         self.assertEqual(first["failure"]["code"], "not_mcp")
-        self.assertFalse(first["failure"]["passing"])
+        self.assertFalse(first["failure"]["transient"])
 
     def test_a_server_without_tools(self):
         server = self.server(capabilities={"prompts": {}})
@@ -109,7 +109,7 @@ class Eras(Gateway):
         self.assertEqual(first["tools"], [])
         self.assertEqual(server.messages("tools/list"), [])
 
-    def test_a_passing_failure_is_tried_again(self):
+    def test_a_transient_failure_is_tried_again(self):
         left = [503, 503]
         server = self.server(tools={"echo": ECHO}, hook=lambda e: bool(left) and (e.whole(None, left.pop()) or True))
         first, _ = self.talk(server.url)
@@ -117,7 +117,7 @@ class Eras(Gateway):
 
     def test_a_mute_server_is_waited_for_once(self):
         server = self.server(hook=lambda e: e.rfile.read(1) or True)
-        first, _ = self.talk(server.url, patience={"answer": 1})
+        first, _ = self.talk(server.url, timeout={"answer": 1})
         self.assertEqual(first["failure"]["code"], "slow_first_byte")
         self.assertEqual(len(server.requests), 1)
 
@@ -340,7 +340,7 @@ class Ends(Gateway):
 
     def test_a_tool_that_never_answers(self):
         server = self.server(tools={"echo": ({}, self.silent)})
-        said = self.call(server, patience={"answer": 1})
+        said = self.call(server, timeout={"answer": 1})
         self.assertEqual(said["failure"]["code"], "slow_answer")
         self.assertTrue(self.cancelled(server))
 
@@ -351,7 +351,7 @@ class Ends(Gateway):
             exchange.begin_events()
             closed.append(exchange.rfile.read(1))
         server = self.server(era="modern", tools={"echo": ({}, tool)})
-        said = self.call(server, patience={"answer": 1})
+        said = self.call(server, timeout={"answer": 1})
         self.assertEqual(said["failure"]["code"], "slow_answer")
         self.assertEqual(server.messages("notifications/cancelled"), [])
         sba.wait_for(lambda: closed, "the end of the connection")
@@ -363,7 +363,7 @@ class Ends(Gateway):
             for _ in range(2000):
                 exchange.event({"jsonrpc": "2.0", "method": "notifications/progress", "params": {}})
                 time.sleep(0.02)
-        said = self.call(self.server(tools={"echo": ({}, tool)}), patience={"answer": 1})
+        said = self.call(self.server(tools={"echo": ({}, tool)}), timeout={"answer": 1})
         self.assertEqual(said["failure"]["code"], "slow_answer")
 
 
@@ -630,11 +630,11 @@ class Plain(Gateway):
         self.assertEqual(len(first["tools"]), 13)
 
     def test_its_errors(self):
-        for status, code, passing in ((400, "tool_refused", False), (403, "tool_denied", False), (501, "tool_unavailable", False),
+        for status, code, transient in ((400, "tool_refused", False), (403, "tool_denied", False), (501, "tool_unavailable", False),
                                       (401, "unauthorized", False), (503, "gateway_failed", True), (404, "tool_refused", False)):
             server = self.form(help__get=lambda e, status=status: e.whole({"error": "the reason"}, status))
             _, (said,) = self.talk(server.origin, ("help.get", {}))
-            self.assertEqual((said["failure"]["code"], said["failure"]["passing"]), (code, passing))
+            self.assertEqual((said["failure"]["code"], said["failure"]["transient"]), (code, transient))
             self.assertIn("the reason", said["failure"]["message"])
 
     def test_its_answers(self):

@@ -7,12 +7,12 @@ local endpoint = require "sba.inference.endpoint"
 local exchange = require "sba.run.agent.exchange"
 local history = require "sba.run.history"
 local json = require "sba.util.json"
-local place = require "sba.orchestrator.mcp.place"
 local retry = require "sba.util.retry"
 local rules = require "sba.orchestrator.rules"
 local temporary_folder = require "temporary_folder"
 local text = require "native.text"
 local tool_result = require "sba.orchestrator.tool_result"
+local url = require "sba.util.url"
 
 local LONG <const> = 1000000
 
@@ -77,7 +77,7 @@ describe("a long text", function()
     assert.is_not_nil(endpoint.choose({ { name = name } }, { name .. ":latest" }))
     local candidates = endpoint.candidates({ INFERENCE_PROXY_URL = "http://h" .. many "/" .. "x" }, "worker", {})
     assert.are.equal("x", candidates[1].endpoint.base:sub(-1))
-    assert.are.equal("http://" .. many "1" .. ":80", place.origin("http://" .. many "1"))
+    assert.are.equal("http://" .. many "1" .. ":80", url.origin("http://" .. many "1"))
   end)
 
   it("may be an image of a gateway", function()

@@ -4,7 +4,6 @@
 
 local fence = require "sba.inference.fence"
 local json = require "sba.util.json"
-local stream = require "sba.inference.stream"
 local native_text = require "native.text"
 local words = require "sba.util.words"
 
@@ -27,10 +26,10 @@ local LONGEST_NAME <const> = 256
 --- Arguments given as text: JSON, in a fence, or JSON that was encoded twice.
 local function decode(text)
   if not text:find("%S") then return {} end
-  local value, failure = stream.decode(fence.inside(text))
+  local value, failure = json.decode_repaired(fence.inside(text))
   if failure then return nil, "the arguments are not JSON: " .. failure.message end
   if type(value) ~= "string" then return value end
-  value, failure = stream.decode(value)
+  value, failure = json.decode_repaired(value)
   if failure then return nil, "the arguments are a string, not an object" end
   return value
 end

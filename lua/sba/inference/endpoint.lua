@@ -2,7 +2,7 @@
 -- Which endpoints there are, by the environment alone, and which of the allowed models one serves.
 
 local text = require "native.text"
-local wire = require "sba.inference.wire"
+local url = require "sba.util.url"
 
 local endpoint = {}
 
@@ -12,7 +12,7 @@ local sources = {
   api_egress = { variables = { "SBA_API_EGRESS_URL", "OPENAI_BASE_URL" }, dialects = { "chat_completions" } },
 }
 
-local PATIENCE <const> = { connect = 10, first = 600, idle = 120, probe = 30 } -- seconds; a model may load for minutes
+local TIMEOUT <const> = { connect = 10, first = 600, idle = 120, probe = 30 } -- seconds; a model may load for minutes
 
 ---@class inference.candidate
 ---@field endpoint inference.endpoint
@@ -30,9 +30,9 @@ end
 ---@param environment table<string, string>
 ---@param source? "worker"|"api_egress"|"orchestrator" orchestrator or nil: first the worker's, then API Egress
 ---@param http native.http.client
----@param patience? table<string, number> other waits, in seconds
+---@param timeout? table<string, number> other timeouts, in seconds
 ---@return inference.candidate[] candidates, string[] missing names of variables of which one would help
-function endpoint.candidates(environment, source, http, patience)
+function endpoint.candidates(environment, source, http, timeout)
   local list, missing = {}, {}
   for _, name in ipairs(sources[source] and { source } or { "worker", "api_egress" }) do
     local variable, base = named(environment, sources[name].variables)
@@ -40,7 +40,7 @@ function endpoint.candidates(environment, source, http, patience)
       list[#list + 1] = {
         endpoint = {
           variable = variable, base = text.trim_end(base, "/"), http = http,
-          patience = setmetatable(patience or {}, { __index = PATIENCE }),
+          timeout = setmetatable(timeout or {}, { __index = TIMEOUT }),
         },
         dialects = sources[name].dialects, source = name,
       }
@@ -85,7 +85,7 @@ end
 ---@param given inference.endpoint
 ---@return string
 function endpoint.place(given)
-  return ("%s (%s)"):format(given.variable, wire.place(given.base))
+  return ("%s (%s)"):format(given.variable, url.shown(given.base))
 end
 
 return endpoint

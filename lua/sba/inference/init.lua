@@ -4,8 +4,10 @@
 
 local array = require "sba.util.json".array
 local endpoint = require "sba.inference.endpoint"
+local http = require "sba.util.http"
 local retry = require "sba.util.retry"
 local session = require "sba.inference.session"
+local url = require "sba.util.url"
 local wire = require "sba.inference.wire"
 local words = require "sba.util.words"
 
@@ -26,7 +28,7 @@ local dialects = {
 ---@field http? native.http.client default: one with the environment's proxies
 ---@field seed? integer of the waits between tries
 ---@field on_wait? fun(failure: inference.failure, seconds: number, number: integer) before each wait
----@field patience? { connect: number?, first: number?, idle: number?, probe: number? } seconds
+---@field timeout? { connect: number?, first: number?, idle: number?, probe: number? } seconds
 ---@field policy? table of retry.policy, fields to change
 
 local function new_policy(options)
@@ -72,7 +74,7 @@ end
 
 local function not_served(candidate, served, wanted)
   local message = ("%s serves none of the allowed models (%s); it has %s"):format(
-    wire.place(candidate.endpoint.base), words.list(wanted, "and"), names_of(served))
+    url.shown(candidate.endpoint.base), words.list(wanted, "and"), names_of(served))
   return wire.failure(candidate.endpoint, { code = "model_missing", message = message })
 end
 
@@ -95,40 +97,36 @@ local function try(options, candidate, wanted)
   return nil, failure
 end
 
-local function unavailable(tried, passing)
+local function unavailable(tried, transient)
   return {
-    code = "inference_unavailable", cause = "no_endpoint", passing = passing, tried = tried,
+    code = "inference_unavailable", cause = "no_endpoint", transient = transient, tried = tried,
     message = "no model can be reached: " .. table.concat(tried, "; "),
   }
 end
 
 local function try_all(options, candidates, wanted)
-  local tried, passing = array {}, false
+  local tried, transient = array {}, false
   for i, candidate in ipairs(candidates) do
     local found, failure = try(options, candidate, wanted)
     if found then return found end
     if failure.code ~= "inference_unavailable" then return nil, failure end
     tried[i] = ("%s: %s"):format(candidate.endpoint.variable, failure.message)
-    passing = passing or failure.passing
+    transient = transient or failure.transient
   end
-  return nil, unavailable(tried, passing)
-end
-
-local function default_client(environment)
-  return require "sba.util.client".new(environment)
+  return nil, unavailable(tried, transient)
 end
 
 ---Finds the endpoint and the model of a job, and what is to be known of the model before the first request.
 ---@param options inference.options
 ---@return inference.session?, inference.failure? failure inference_unavailable with tried, a list of what was tried; timeout; cancelled
 function inference.connect(options)
-  local http, failure = options.http, nil
-  if not http then http, failure = default_client(options.environment) end
-  if not http then return nil, { code = "inference_unavailable", cause = failure.code, message = failure.message, tried = array {} } end
-  local candidates, missing = endpoint.candidates(options.environment, options.source, http, options.patience)
+  local client, failure = options.http, nil
+  if not client then client, failure = http.client(options.environment) end
+  if not client then return nil, { code = "inference_unavailable", cause = failure.code, message = failure.message, tried = array {} } end
+  local candidates, missing = endpoint.candidates(options.environment, options.source, client, options.timeout)
   if #candidates == 0 then
     local message = "the environment names no endpoint for models; set " .. words.list(missing, "or")
-    return nil, { code = "inference_unavailable", cause = "no_endpoint", message = message, tried = array {}, passing = false }
+    return nil, { code = "inference_unavailable", cause = "no_endpoint", message = message, tried = array {}, transient = false }
   end
   local wanted, policy = endpoint.wanted(options.allowed_models, options.environment.INFERENCE_MODEL), new_policy(options)
   policy.tries = math.min(policy.tries, CONNECT_TRIES)

@@ -135,13 +135,13 @@ end
 
 local function context_cut(self, result)
   return {
-    code = "context_cut", cause = "context_cut", passing = false, context_length = self.context_length,
+    code = "context_cut", cause = "context_cut", transient = false, context_length = self.context_length,
     message = ("%s cut the prompt in silence: it counted %d tokens"):format(self.place, result.prompt_tokens),
   }
 end
 
 ---Asks the model. Its reply is without secrets, so that what is done is what is recorded.
----Passing failures are tried again, within the job's deadline. A context_cut is for the caller to answer with a shorter
+---Transient failures are tried again, within the job's deadline. A context_cut is for the caller to answer with a shorter
 ---conversation: the prompt did not fit, whether the server said so or not; session.context_length then is what is known of its window.
 ---Failures: inference_unavailable (with what it was in `cause`), context_cut, timeout, cancelled.
 ---@param request inference.request

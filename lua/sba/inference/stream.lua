@@ -13,21 +13,7 @@ local stream = {}
 
 stream.DONE = {} ---The value that stands for "[DONE]".
 
-local DEPTH <const> = 64
 local LARGEST <const> = 8 * 1024 * 1024 -- bytes of one JSON text; tiny values take some 40 times their size in memory
-
----Reads one JSON text of a server; bytes that are not UTF-8 become U+FFFD.
----@param bytes string
----@return any value, table? failure
-function stream.decode(bytes)
-  local limits = { size = #bytes, depth = DEPTH }
-  local value, failure = json.decode(bytes, limits)
-  if not failure then return value end
-  local repaired, changed = text.repair(bytes)
-  if not changed then return nil, failure end
-  limits.size = #repaired
-  return json.decode(repaired, limits)
-end
 
 local function not_json(bytes, ended)
   if not ended then return { code = "cut_off", message = "the answer ended in the middle of a line" } end
@@ -36,7 +22,7 @@ end
 
 local function object_of(bytes, ended)
   if #bytes > LARGEST then return nil, { code = "too_large", message = ("sent a line of more than %d bytes"):format(LARGEST) } end
-  local value, failure = stream.decode(bytes)
+  local value, failure = json.decode_repaired(bytes)
   if failure or json.kind(value) ~= "object" then return nil, not_json(bytes, ended) end
   return value
 end
@@ -82,7 +68,7 @@ function stream.events(lines)
         if name == "data" then
           data, whole = data and data .. "\n" .. value or value, ended
         elseif name == "error" then
-          return { error = stream.decode(value) or value }
+          return { error = json.decode_repaired(value) or value }
         end
       end
     end

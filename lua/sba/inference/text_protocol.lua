@@ -6,7 +6,6 @@
 local fence = require "sba.inference.fence"
 local json = require "sba.util.json"
 local schemas = require "sba.inference.schemas"
-local stream = require "sba.inference.stream"
 
 local text_protocol = {}
 
@@ -133,7 +132,7 @@ local function calls_of(value, names, found)
 end
 
 local function calls_in(text, names, found)
-  local value, failure = stream.decode(text)
+  local value, failure = json.decode_repaired(text)
   if failure then return nil, failure end
   return calls_of(value, names, found or {})
 end

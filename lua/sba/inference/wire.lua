@@ -1,100 +1,45 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Requests to an inference endpoint, and what went wrong with one: every failure says whom it is about, whether its cause passes,
--- and what the server asked for.
+-- Requests to an inference endpoint. The failures are those of sba.util.http, with a code that a job may have and a finer cause.
 
+local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
-local page = require "sba.util.page"
-local printable = require "sba.util.printable"
-local retry = require "sba.util.retry"
-local stream = require "sba.inference.stream"
-local text = require "native.text"
+local url = require "sba.util.url"
 
 local wire = {}
-
-local LARGEST_ANSWER <const> = 32 * 1024 * 1024 -- bytes of one answer on the wire; a streamed token costs some 150
-local LARGEST_ERROR <const> = 64 * 1024 -- bytes of an error's body that are read
-local MOST_SHOWN <const> = 300 -- bytes of a server's own words in a message
 
 ---@class inference.endpoint
 ---@field variable string of the environment that names it
 ---@field base string URL without a slash at its end
 ---@field http native.http.client
----@field patience { connect: number, first: number, idle: number, probe: number } seconds
+---@field timeout { connect: number, first: number, idle: number, probe: number } seconds
 
----@class inference.failure
+---@class inference.failure: http.failure
 ---@field code "timeout"|"cancelled"|"context_cut"|"inference_unavailable"
 ---@field cause string finer: "connection_refused", "cut_off", "too_large", "bad_answer", "busy", "rate_limited", "quota", "refused",
 ---                    "model_missing", "tools_unsupported", "think_unsupported", "max_tokens_unsupported", "server_failed", ...
----@field message string one line for people
----@field passing boolean whether trying again may help
 ---@field once? boolean tried once more at most
----@field retry_after? number seconds, as the server asked
----@field status? integer of HTTP
 ---@field context_length? integer of a context_cut: what the server says it has
 ---@field tries? integer how often the request was sent
 
 local own_codes = { timeout = true, cancelled = true, context_cut = true }
 
--- Causes below HTTP that may be gone at the next try.
-local passing = {
-  connection_refused = true, connection_failed = true, network_unreachable = true, name_not_resolved = true, proxy_failed = true,
-  slow_connect = true, slow_first_byte = true, slow_answer = true, cut_off = true,
-}
-
----Where an endpoint is, for people: never a user name, a path or a query.
----@param base string
----@return string
-function wire.place(base)
-  local socket = base:match("^http%+unix://([^/?#]*)")
-  if not socket then return base:match("^%a[%w+.-]*://[^/?#@]*%f[/?#\0]") or "its URL" end
-  return "the socket " .. printable.line((socket:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end)))
-end
-
----Makes a failure of the session's out of one of native.http or of the modules here.
+---Makes an inference failure of one of native.http, of sba.util.http, or of the modules here.
 ---@param endpoint inference.endpoint
 ---@param failure { code: string, message: string }
 ---@return inference.failure
 function wire.failure(endpoint, failure)
   if failure.cause then return failure end
-  local own = own_codes[failure.code]
-  local message = failure.message
+  local message, place = failure.message, url.shown(endpoint.base)
   if failure.code == "bad_answer" or failure.code == "too_large" or failure.code == "cut_off" then
-    if not message:find(wire.place(endpoint.base), 1, true) then message = ("%s: %s"):format(wire.place(endpoint.base), message) end
+    if not message:find(place, 1, true) then message = ("%s: %s"):format(place, message) end
   end
-  return {
-    code = own and failure.code or "inference_unavailable", cause = failure.code, message = message,
-    passing = passing[failure.code] or false,
-  }
+  return http.failure(own_codes[failure.code] and failure.code or "inference_unavailable", message, {
+    cause = failure.code, transient = http.failure(failure.code, message).transient,
+  })
 end
 
---- A server's own words, on one line and cut.
-local function shown(words)
-  local line = printable.line(words)
-  return #line > MOST_SHOWN and text.cut(line, MOST_SHOWN) .. "..." or line
-end
-
-local function of_kind(value, kind)
-  return type(value) == kind and value or nil
-end
-
----What an error of a server says, whatever form it comes in.
----@param body any decoded, or a string
----@return string words, table details the error's object where there is one
-function wire.words(body)
-  if type(body) == "string" then
-    local inner = body:find("^%s*{") and stream.decode(body)
-    if type(inner) == "table" then return wire.words(inner) end
-    return page(body) or body:find("%S") and body or "an empty answer", {}
-  end
-  if type(body) ~= "table" then return tostring(body), {} end
-  local details = of_kind(body.error, "table") or body
-  if type(body.error) == "string" then return wire.words(body.error) end
-  local words = of_kind(details.message, "string") or of_kind(body.detail, "string")
-  return words or json.encode(body), details
-end
-
--- Causes by the server's words, the first that fits; lower case.
+-- Causes by the server's words, in lower case; the first match counts.
 local spellings = {
   { "does not support tools", "tools_unsupported" },
   { "requires --enable-auto-tool-choice", "tools_unsupported" },
@@ -112,82 +57,57 @@ local spellings = {
   { "grammar", "format_unsupported" },
 }
 
--- Causes by the status, where the words say nothing. once: a server's own bug mostly stays.
+-- Causes by the status, if the words name none.
 local statuses = {
-  [404] = { "model_missing" }, [408] = { "slow_answer", passing = true }, [409] = { "busy", passing = true },
-  [429] = { "rate_limited", passing = true }, [500] = { "server_failed", passing = true, once = true },
-  [502] = { "server_failed", passing = true }, [503] = { "busy", passing = true }, [504] = { "server_failed", passing = true },
-  [529] = { "busy", passing = true },
+  [404] = "model_missing", [408] = "slow_answer", [409] = "busy", [429] = "rate_limited", [500] = "server_failed",
+  [502] = "server_failed", [503] = "busy", [504] = "server_failed", [529] = "busy",
 }
 
-local function cause_of(status, words, details)
-  local all = (words .. " " .. tostring(details.code or "") .. " " .. tostring(details.type or "")):lower()
+--- Turns a refusal into an inference failure.
+local function judged(failure)
+  local details, status, cause = failure.details, failure.status, nil
+  local all = (failure.words .. " " .. tostring(details.code or "") .. " " .. tostring(details.type or "")):lower()
   for _, spelling in ipairs(spellings) do
-    if all:find(spelling[1], 1, true) then return { spelling[2] } end
+    cause = all:find(spelling[1], 1, true) and spelling[2]
+    if cause then break end
   end
-  return statuses[status] or { "refused", passing = status >= 500 }
+  failure.transient = not cause and (failure.transient or status == 409)
+  failure.once = not cause and status == 500 or nil -- mostly a fault of the server that stays
+  failure.cause = cause or statuses[status] or "refused"
+  failure.code = own_codes[failure.cause] and failure.cause or "inference_unavailable"
+  failure.context_length = math.tointeger(details.n_ctx)
+    or math.tointeger(tonumber(failure.words:match "maximum context length is (%d+)"))
+  return failure
 end
 
----The failure that an error status, or an error in the middle of a stream, means.
+---The failure that an error status means.
 ---@param endpoint inference.endpoint
 ---@param status integer
 ---@param body any decoded, or a string
 ---@param retry_after? string
 ---@return inference.failure
 function wire.refusal(endpoint, status, body, retry_after)
-  local words, details = wire.words(body)
-  local cause = cause_of(status, words, details)
-  local window = math.tointeger(details.n_ctx) or math.tointeger(tonumber(words:match("maximum context length is (%d+)")))
-  return {
-    code = own_codes[cause[1]] and cause[1] or "inference_unavailable", cause = cause[1], status = status,
-    message = ("%s answered with status %d: %s"):format(wire.place(endpoint.base), status, shown(words)),
-    passing = cause.passing or false, once = cause.once, retry_after = retry.after(retry_after), context_length = window,
-  }
+  return judged(http.refused(url.shown(endpoint.base), status, body, retry_after))
 end
 
----An error that came after the status 200: the stream broke.
+---The failure of a stream that ends with an error, after the status 200.
 ---@param endpoint inference.endpoint
 ---@param body any
 ---@return inference.failure
 function wire.broken(endpoint, body)
   local failure = wire.refusal(endpoint, 502, body)
   failure.status = nil
-  failure.message = ("%s broke off its reply: %s"):format(wire.place(endpoint.base), shown((wire.words(body))))
+  failure.message = ("%s broke off its reply: %s"):format(url.shown(endpoint.base), http.shown(failure.words))
   return failure
 end
 
-local function read_whole(exchange, limit)
-  local parts, size = {}, 0
-  while true do
-    local piece, failure = exchange:read()
-    if failure then return nil, failure end
-    if not piece then return table.concat(parts) end
-    parts[#parts + 1], size = piece, size + #piece
-    if limit and size >= limit then return table.concat(parts) end
-  end
-end
-
---- What else is to be known of an answer that is an error: where it would lead, who else may have given it.
-local function whence(exchange, status)
-  local location, proxy = status >= 300 and status < 400 and exchange:header "Location", exchange:proxy()
-  local redirect = location and ("; it redirects to %s, which is not followed"):format(shown(wire.place(location))) or ""
-  return redirect .. (proxy and ("; %s may have answered in its place"):format(proxy) or "")
-end
-
---- Sends a request; returns the exchange where its status is 200.
+--- Sends a request; returns the exchange if its status is 200.
 local function send(endpoint, request)
-  request.body_limit = LARGEST_ANSWER
-  request.connect_patience, request.idle_patience = endpoint.patience.connect, endpoint.patience.idle
-  local exchange, failure = endpoint.http:open(request)
-  local status
-  if exchange then status, failure = exchange:status() end
-  if not status then return nil, wire.failure(endpoint, failure) end
+  request.connect_timeout, request.idle_timeout = endpoint.timeout.connect, endpoint.timeout.idle
+  local exchange, status = http.send(endpoint.http, request)
+  if not exchange then return nil, wire.failure(endpoint, status) end
   if status == 200 then return exchange end
-  local body = read_whole(exchange, LARGEST_ERROR)
-  failure = wire.refusal(endpoint, status, body or "", exchange:header("Retry-After"))
-  failure.message = failure.message .. whence(exchange, status)
-  exchange:close()
-  return nil, failure
+  return nil, judged(http.refusal(exchange, status, url.shown(endpoint.base)))
 end
 
 local JSON_HEADERS <const> = { "Content-Type: application/json", "Accept: application/json" }
@@ -200,7 +120,7 @@ local JSON_HEADERS <const> = { "Content-Type: application/json", "Accept: applic
 function wire.ask(endpoint, path, body)
   local exchange, failure = send(endpoint, {
     method = body and "POST" or "GET", url = endpoint.base .. path, body = body, headers = JSON_HEADERS,
-    first_patience = endpoint.patience.probe,
+    first_timeout = endpoint.timeout.probe,
   })
   if not exchange then return nil, failure end
   return wire.object(endpoint, exchange)
@@ -211,15 +131,12 @@ end
 ---@param exchange native.http.exchange
 ---@return table?, inference.failure?
 function wire.object(endpoint, exchange)
-  local bytes, failure = read_whole(exchange)
+  local bytes, failure = http.read(exchange)
   exchange:close()
   if not bytes then return nil, wire.failure(endpoint, failure) end
-  local value = stream.decode(bytes)
+  local value = json.decode_repaired(bytes)
   if json.is_object(value) then return value end
-  local html = page(bytes)
-  local what = not bytes:find("%S") and "sent an empty answer" or html and ("sent %s, not JSON"):format(html)
-    or "sent what is not JSON: " .. shown(bytes:sub(1, 100))
-  return nil, wire.failure(endpoint, { code = "bad_answer", message = what })
+  return nil, wire.failure(endpoint, http.not_json(url.shown(endpoint.base), bytes))
 end
 
 ---Posts a request whose answer is streamed.
@@ -230,23 +147,24 @@ end
 ---@return native.http.exchange?, inference.failure?
 function wire.post(endpoint, path, body, accept)
   return send(endpoint, {
-    method = "POST", url = endpoint.base .. path, body = body, first_patience = endpoint.patience.first,
+    method = "POST", url = endpoint.base .. path, body = body, first_timeout = endpoint.timeout.first,
     headers = { "Content-Type: application/json", "Accept: " .. accept },
   })
 end
 
----What is no JSON in the middle of a reply is as if it had been cut off there: something between the server and us broke it.
+---The failure of a stream that cannot be read on. Text that is not JSON in the middle of a reply counts as cut off there:
+---something between the server and the runner broke it.
 ---@param endpoint inference.endpoint
 ---@param failed { code: string, message: string }
----@param begun boolean whether something of the reply was there
+---@param begun boolean whether part of the reply was read
 ---@return inference.failure
 function wire.unread(endpoint, failed, begun)
   local failure = wire.failure(endpoint, failed)
-  failure.passing = failure.passing or begun and failure.cause == "bad_answer"
+  failure.transient = failure.transient or begun and failure.cause == "bad_answer"
   return failure
 end
 
----The failure of a reply that ended before its end.
+---The failure of a reply that ended early.
 ---@param endpoint inference.endpoint
 ---@return inference.failure
 function wire.cut_off(endpoint)

@@ -5,9 +5,10 @@
 -- The log: artifact.uploaded {path, size_bytes, ref, duration_ms}, artifact.failed {path, code, tries, error};
 -- with count it stands for that many from path on.
 
-local failures = require "sba.orchestrator.mcp.failure"
+local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
+local retry = require "sba.util.retry"
 local text = require "native.text"
 
 local artifacts = {}
@@ -18,7 +19,6 @@ local LARGEST_SUM <const> = 1024 * 1024 * 1024 -- bytes of all that are sent
 local MOST_FILES <const> = 1000
 local TRIES <const> = 2
 local ANSWER <const> = 60 -- seconds for the answer, from the last piece that was sent
-local PAUSE <const> = 0.5 -- seconds before what failed for a passing cause is tried again
 local LONGEST_REF <const> = 4096 -- bytes
 
 ---@class artifacts.options
@@ -73,12 +73,6 @@ function artifacts.reference(answer)
   return ref and #ref <= LONGEST_REF and ref or nil
 end
 
--- What a second try would not change.
-local lasting = {
-  bad_body = true, changed = true, unknown_tool = true, tool_denied = true, unauthorized = true, timeout = true, cancelled = true,
-  too_large = true,
-}
-
 --- Calls the tool with the file as it is read.
 local function stream(options, artifact)
   local file <close>, failure = options.folder:open(artifact.path, artifact.sha256)
@@ -104,27 +98,22 @@ local function put(options, artifact)
   local limit = options.gateway:largest_file()
   local send = limit and send_whole or stream
   local answer, failure = send(options, artifact, limit)
-  if answer and answer.is_error then return nil, failed("tool_failed", "the gateway says: %s", failures.shown(answer.content)) end
+  if answer and answer.is_error then
+    return nil, http.failure("tool_failed", "the gateway says: " .. http.shown(answer.content), { transient = true })
+  end
   return answer, failure
 end
 
 local function upload(options, artifact)
-  local began, failure = interrupt.now(), nil
-  for try = 1, TRIES do
-    local answer
-    answer, failure = put(options, artifact)
-    if answer then
-      artifact.ref = artifacts.reference(answer)
-      options.log("info", "artifact.uploaded", {
-        path = artifact.path, size_bytes = artifact.size_bytes, ref = artifact.ref,
-        duration_ms = math.floor((interrupt.now() - began) * 1000 + 0.5),
-      })
-      return nil
-    end
-    failure.tries = try
-    if lasting[failure.code] or (failure.passing and try < TRIES and not interrupt.sleep(PAUSE)) then break end
-  end
-  return failure
+  local began, policy = interrupt.now(), retry.policy()
+  policy.tries = TRIES
+  local answer, failure = retry.run(policy, function() return put(options, artifact) end)
+  if not answer then return failure end
+  artifact.ref = artifacts.reference(answer)
+  options.log("info", "artifact.uploaded", {
+    path = artifact.path, size_bytes = artifact.size_bytes, ref = artifact.ref,
+    duration_ms = math.floor((interrupt.now() - began) * 1000 + 0.5),
+  })
 end
 
 --- Why it is not even tried.
@@ -173,7 +162,7 @@ function artifacts.upload(options, list)
       failure = upload(options, artifact)
     end
     if failure then log_failed(options, artifact, failure) end
-    if failure and (failures.is_of_the_way(failure) or failure.code == "unknown_tool") then
+    if failure and (http.is_down(failure) or failure.code == "unknown_tool") then
       return artifacts.give_up(options, list, i + 1, failure)
     end
   end

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The envelope of a node's proxy: a request to the gateway, and its answer, as JSON objects whose body is base64.
 
-local failures = require "sba.orchestrator.mcp.failure"
+local http = require "sba.util.http"
 local json = require "sba.util.json"
 local text = require "native.text"
 
@@ -31,7 +31,7 @@ end
 ---@return mcp.failure? failure too_large
 function envelope.wrap(path, body)
   if #body > LARGEST_BODY then
-    return nil, failures.new("too_large", ("the call has %d bytes, and the node's proxy takes at most %d"):format(#body, LARGEST_BODY))
+    return nil, http.failure("too_large", ("the call has %d bytes, and the node's proxy takes at most %d"):format(#body, LARGEST_BODY))
   end
   return {
     version = VERSION, method = "POST", path = path, headers = { ["Content-Type"] = json.array { "application/json" } },

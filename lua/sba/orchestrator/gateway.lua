@@ -2,27 +2,24 @@
 -- The orchestrator's tools: found at the gateway that the environment names, cut down to what a job may call, called with the
 -- job's own identifiers.
 --
--- Failures are {code, message, passing}; codes as in mcp/failure.lua, and "no_gateway", "invalid_token", "unknown_tool",
--- "tool_forbidden" and "ext_net_required" (rules.lua), "invalid_arguments". A call that the gateway itself forbids (403) fails
--- with "tool_denied".
+-- Failures are those of mcp/transport.lua, with the codes "no_gateway", "invalid_token", "unknown_tool", "tool_forbidden" and
+-- "ext_net_required" (rules.lua), and "invalid_arguments". A call that the gateway itself forbids (403) fails with "tool_denied".
 
-local client = require "sba.util.client"
-local failures = require "sba.orchestrator.mcp.failure"
 local gateway_url = require "sba.orchestrator.gateway_url"
-local interrupt = require "native.interrupt"
+local http = require "sba.util.http"
 local json = require "sba.util.json"
 local mcp = require "sba.orchestrator.mcp"
-local place = require "sba.orchestrator.mcp.place"
 local post_form = require "sba.orchestrator.post_form"
+local retry = require "sba.util.retry"
 local rules = require "sba.orchestrator.rules"
 local secret = require "sba.util.secret"
 local tool_names = require "sba.orchestrator.tool_names"
 local tool_result = require "sba.orchestrator.tool_result"
+local url = require "sba.util.url"
 
 local gateway = {}
 
-local WAITS <const> = { 0.2, 0.8, 2 } -- seconds before what failed for a passing cause is tried again
--- A server that was waited for in vain is not waited for again.
+local TRIES <const>, FIRST_WAIT <const> = 4, 0.25 -- of a request; seconds before the second try
 local slow = { slow_connect = true, slow_first_byte = true, slow_answer = true }
 
 ---@class gateway.options
@@ -33,7 +30,7 @@ local slow = { slow_connect = true, slow_first_byte = true, slow_answer = true }
 ---@field ext_net_allowed boolean
 ---@field token? string
 ---@field protocol? string as mcp.options has it
----@field patience? { connect: number?, answer: number? }
+---@field timeout? { connect: number?, answer: number? }
 
 ---@class gateway.tool
 ---@field name string for the model
@@ -45,16 +42,16 @@ local slow = { slow_connect = true, slow_first_byte = true, slow_answer = true }
 local methods = {}
 methods.__index = methods
 
---- Tries again what failed for a passing cause and has no effect on the other side.
-local function patiently(try)
-  local value, failure = try()
-  for _, wait in ipairs(WAITS) do
-    if value or not failure.passing or slow[failure.code] then break end
-    local slept, stopped = interrupt.sleep(wait)
-    if not slept then return nil, failures.of_http(stopped) end
-    value, failure = try()
-  end
-  return value, failure
+--- Tries a request again that failed for a transient cause, unless its timeout ran out: it would most likely do so again.
+local function retried(attempt)
+  local policy = retry.policy()
+  policy.tries, policy.first = TRIES, FIRST_WAIT
+  return retry.run(policy, function()
+    local value, failure = attempt()
+    if value then return value end
+    if slow[failure.code] then failure.transient = false end
+    return nil, failure
+  end)
 end
 
 --- The plain form, where a gateway that is no MCP server has it.
@@ -62,7 +59,7 @@ local function find_form(options, refusal)
   local form = post_form.at(options, refusal.plain and options.url or nil)
   local there, failure = form:probe()
   if there then return form end
-  return nil, failure or failures.new("not_mcp", refusal.message .. "; nor does it take POST /v1/mcp/tools/call")
+  return nil, failure or http.failure("not_mcp", refusal.message .. "; nor does it take POST /v1/mcp/tools/call")
 end
 
 --- An MCP server, or a gateway of the plain form.
@@ -79,26 +76,30 @@ end
 ---@param options gateway.options
 ---@return gateway?, mcp.failure?
 function gateway.connect(options)
-  local url, variable = gateway_url(options.environment)
-  if not url then return nil, failures.new("no_gateway", "the environment names no MCP gateway (SBA_MCP_GATEWAY_URL)") end
-  if not place.origin(url) then return nil, failures.new("invalid_url", variable .. " holds no URL: http://, https:// or http+unix://") end
-  if options.token and not options.token:find "^[\x21-\x7E]+$" then
-    return nil, failures.new("invalid_token", "the agent's token holds characters that no header may hold")
+  local address, variable = gateway_url(options.environment)
+  if not address then
+    return nil, http.failure("no_gateway", "the environment names no MCP gateway (SBA_MCP_GATEWAY_URL)")
   end
-  local http, unusable = options.http, nil
-  if not http then http, unusable = client.new(options.environment) end
-  if not http then return nil, failures.of_http(unusable) end
+  if not url.origin(address) then
+    return nil, http.failure("invalid_url", variable .. " is not a URL that begins with http://, https:// or http+unix://")
+  end
+  if options.token and not options.token:find "^[\x21-\x7E]+$" then
+    return nil, http.failure("invalid_token", "the agent's token holds characters that no header may hold")
+  end
+  local client, unusable = options.http, nil
+  if not client then client, unusable = http.client(options.environment) end
+  if not client then return nil, http.failure(unusable.code, unusable.message) end
   local form
-  local remote, failure = patiently(function()
+  local remote, failure = retried(function()
     local found, how = reach {
-      url = url, http = http, token = options.token, protocol = options.protocol, patience = options.patience,
+      url = address, http = client, token = options.token, protocol = options.protocol, timeout = options.timeout,
     }
     form = found and how
     return found, how
   end)
   if not remote then return nil, failure end
   return setmetatable({
-    remote = remote, form = form, place = place.shown(url), ext_net_allowed = options.ext_net_allowed == true,
+    remote = remote, form = form, place = "the MCP gateway at " .. url.shown(address), ext_net_allowed = options.ext_net_allowed == true,
     ids = { task_id = options.task_id, job_id = options.job_id },
   }, methods)
 end
@@ -152,7 +153,7 @@ end
 local function list(self)
   if self.form == "plain" then return require "sba.orchestrator.worker_tools", {} end
   local dropped
-  local tools, failure = patiently(function()
+  local tools, failure = retried(function()
     local found, more = self.remote:list()
     dropped = more
     return found, more
@@ -188,7 +189,7 @@ local function find(self, name)
   -- The plain form lists nothing, so it may have more than the worker's list.
   if not found and self.form == "plain" then found = { tool = name, filled = { task_id = true, job_id = true } } end
   if found then return found end
-  return nil, failures.new("unknown_tool", ("%s has no tool %s that this job may call"):format(self.place, failures.shown(name)))
+  return nil, http.failure("unknown_tool", ("%s has no tool %s that this job may call"):format(self.place, http.shown(name)))
 end
 
 -- Ends of a call that say nothing of what became of it.
@@ -203,15 +204,15 @@ end
 ---secrets.
 ---@param name string
 ---@param arguments table an object; one of its values may be an opened file, which is sent as base64 (see largest_file)
----@param patience? number seconds for the answer
+---@param timeout? number seconds for the answer
 ---@return gateway.answer?, mcp.failure?
-function methods:call(name, arguments, patience)
+function methods:call(name, arguments, timeout)
   local found, failure = find(self, name)
   if not found then return nil, failure end
-  if not json.is_object(arguments) then return nil, failures.new("invalid_arguments", "the arguments of a tool must be an object") end
+  if not json.is_object(arguments) then return nil, http.failure("invalid_arguments", "the arguments of a tool must be an object") end
   arguments = copy(arguments)
   for id in pairs(found.filled) do arguments[id] = self.ids[id] end
-  local answer, problem = self.remote:call(found.tool, arguments, patience)
+  local answer, problem = self.remote:call(found.tool, arguments, timeout)
   if answer == nil then return nil, told_of_risk(problem) end
   local shown = self.form == "plain" and tool_result.of_plain or tool_result.of_mcp
   return secret.clean(shown(answer))

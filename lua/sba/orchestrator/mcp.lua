@@ -1,16 +1,16 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- An MCP client over Streamable HTTP, for tools alone: revisions 2025-03-26 to 2025-11-25 and 2026-07-28.
 --
--- Failures are those of mcp/failure.lua.
+-- Failures are those of mcp/transport.lua.
 
 local about = require "native.bundle"
-local failures = require "sba.orchestrator.mcp.failure"
 local headers = require "sba.orchestrator.mcp.headers"
+local http = require "sba.util.http"
 local json = require "sba.util.json"
 local legacy = require "sba.orchestrator.mcp.legacy"
 local modern = require "sba.orchestrator.mcp.modern"
-local place = require "sba.orchestrator.mcp.place"
 local probe = require "sba.orchestrator.mcp.probe"
+local transport = require "sba.orchestrator.mcp.transport"
 
 local mcp = {}
 
@@ -25,7 +25,7 @@ local ANSWER <const> = 600 -- seconds for a tool, unless the job ends earlier
 ---@field http native.http.client
 ---@field token? string goes to the URL's origin only
 ---@field protocol? string "auto" (default), "legacy", a legacy revision to offer, or "2026-07-28"
----@field patience? { connect: number?, answer: number? } seconds
+---@field timeout? { connect: number?, answer: number? } seconds
 
 ---@class mcp.tool as the server lists it
 ---@field name string
@@ -40,10 +40,10 @@ local server = {}
 server.__index = server
 
 local function new_peer(options)
-  local patience = options.patience or {}
+  local timeout = options.timeout or {}
   return {
     url = options.url, http = options.http, token = options.token, ids = 0,
-    patience = { connect = patience.connect or CONNECT, answer = math.min(GREETING, patience.answer or GREETING) },
+    timeout = { connect = timeout.connect or CONNECT, answer = math.min(GREETING, timeout.answer or GREETING) },
     client = { name = "cynode-sba", version = about.version },
   }
 end
@@ -65,8 +65,8 @@ local function open_legacy(peer, offer)
   local greeting, failure = legacy.open(peer, offer)
   if greeting then return greeting end
   if not is_foreign(failure) then return nil, failure end
-  return nil, failures.new("not_mcp", ("%s speaks no MCP over Streamable HTTP of a revision from 2025-03-26 on: %s")
-    :format(place.shown(peer.url), failure.message), { status = failure.status })
+  return nil, http.failure("not_mcp", ("%s speaks no MCP over Streamable HTTP of a revision from 2025-03-26 on: %s")
+    :format(transport.place(peer), failure.message), { status = failure.status })
 end
 
 --- Era, and what the server said of itself.
@@ -75,7 +75,7 @@ local function greet(peer, protocol)
   if protocol == "auto" then
     local era, found = probe.era(peer)
     if era == "plain" then
-      return nil, failures.new("not_mcp", place.shown(peer.url) .. " is no MCP server, but a plain POST gateway", { plain = true })
+      return nil, http.failure("not_mcp", transport.place(peer) .. " is no MCP server, but a plain POST gateway", { plain = true })
     end
     if era ~= "legacy" then return era, found end
   end
@@ -90,7 +90,7 @@ function mcp.connect(options)
   local peer = new_peer(options)
   local era, greeting = greet(peer, options.protocol or "auto")
   if not era then return nil, greeting end
-  local answer = options.patience and options.patience.answer or ANSWER
+  local answer = options.timeout and options.timeout.answer or ANSWER
   return setmetatable({ peer = peer, era = era, answer = answer, has_tools = has_tools(greeting), by_name = {} }, server)
 end
 
@@ -108,7 +108,7 @@ local function pages(self)
     local result, failure = self:request("tools/list", { cursor = cursor })
     if not result then return nil, failure, cursor end
     if not json.is_array(result.tools) then
-      return nil, failures.new("bad_answer", place.shown(self.peer.url) .. " sent a list of tools that is none")
+      return nil, http.failure("bad_answer", transport.place(self.peer) .. " sent a list of tools that is none")
     end
     table.move(result.tools, 1, #result.tools, #found + 1, found)
     cursor = result.nextCursor
@@ -146,7 +146,7 @@ function server:list()
     local reason = #tools >= MOST_TOOLS and "there are too many" or unusable(self, tool)
     if reason then
       local name = type(tool) == "table" and tool.name
-      dropped[#dropped + 1] = { name = type(name) == "string" and failures.shown(name) or "(none)", reason = reason }
+      dropped[#dropped + 1] = { name = type(name) == "string" and http.shown(name) or "(none)", reason = reason }
     else
       tools[#tools + 1], self.by_name[tool.name] = tool, tool
     end
@@ -156,10 +156,10 @@ end
 
 local function call(self, name, arguments, answer)
   local wanted, peer = self.wanted and self.wanted[name], self.peer
-  local patience = peer.patience
-  peer.patience = { connect = patience.connect, answer = answer or self.answer }
+  local timeout = peer.timeout
+  peer.timeout = { connect = timeout.connect, answer = answer or self.answer }
   local result, failure = self:request("tools/call", { name = name, arguments = arguments }, wanted and headers.lines(wanted, arguments))
-  peer.patience = patience
+  peer.timeout = timeout
   return result, failure
 end
 

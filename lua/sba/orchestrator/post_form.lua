@@ -3,9 +3,8 @@
 -- (mcp:call) the same call travels in an envelope.
 
 local envelope = require "sba.orchestrator.envelope"
-local failures = require "sba.orchestrator.mcp.failure"
+local http = require "sba.util.http"
 local json = require "sba.util.json"
-local place = require "sba.orchestrator.mcp.place"
 local text = require "native.text"
 local transport = require "sba.orchestrator.mcp.transport"
 
@@ -13,7 +12,7 @@ local post_form = {}
 
 local PATH <const> = "/v1/mcp/tools/call"
 local CONNECT <const>, PROBE <const>, ANSWER <const> = 10, 20, 600 -- seconds
-local LARGEST_ERROR <const> = 64 * 1024 -- bytes of the body of an error or of the answer to a probe that are read
+local LARGEST_PROBE <const> = 64 * 1024 -- bytes of the answer to a probe that are read
 
 ---@class post_form.gateway
 ---@field peer mcp.peer
@@ -34,60 +33,61 @@ end
 ---@param url? string default: the URL with the form's path
 ---@return post_form.gateway
 function post_form.at(options, url)
-  local patience = options.patience or {}
+  local timeout = options.timeout or {}
   local base = text.trim_end(options.url, "/")
   local peer = {
     url = url or (post_form.is_named_by(options.url) and options.url or base .. PATH), http = options.http, token = options.token, ids = 0,
-    patience = { connect = patience.connect or CONNECT, answer = patience.answer or ANSWER },
+    timeout = { connect = timeout.connect or CONNECT, answer = timeout.answer or ANSWER },
   }
   local enveloped = envelope.is_named_by(peer.url)
   return setmetatable({ peer = peer, enveloped = enveloped, largest_file = enveloped and envelope.LARGEST_FILE or nil }, gateway)
 end
 
 local function bad_answer(peer, words)
-  return failures.new("bad_answer", ("%s sent %s"):format(place.shown(peer.url), failures.shown(words)))
+  return http.failure("bad_answer", ("%s sent %s"):format(transport.place(peer), http.shown(words)))
 end
 
 --- The gateway's status and body in a node's answer. The node's own 403 says that it does not know this sandbox.
-local function unwrap(peer, status, bytes, proxy)
+local function unwrap(peer, status, answer)
   if status >= 300 then
-    local failure = transport.refused(peer, status, bytes, proxy)
-    if status == 403 then failure.code = "unauthorized" end
-    return nil, failure
+    if status == 403 then answer.code = "unauthorized" end
+    return nil, answer
   end
-  local inner, body = envelope.unwrap(bytes)
+  local inner, body = envelope.unwrap(answer)
   if not inner then return nil, bad_answer(peer, "an answer that is " .. body) end
+  if inner >= 300 then return inner, transport.refused(peer, http.refused(transport.place(peer), inner, body)) end
   return inner, body
 end
 
 --- Posts a call.
 ---@param limit? integer bytes of the body to read where the status is 2xx
 ---@return integer? status
----@return string|mcp.failure body
----@return string? proxy that may have answered instead of the gateway
+---@return string|mcp.failure answer the body of a 2xx
 local function post(self, name, arguments, limit)
   local message, failure = { tool_name = name, arguments = arguments }, nil
   if self.enveloped then message, failure = envelope.wrap(PATH, json.encode(message)) end
   if not message then return nil, failure end
-  local exchange, status = transport.send(self.peer, message)
+  local exchange <close>, status = transport.send(self.peer, message)
   if not exchange then return nil, status end
-  local proxy = exchange:proxy()
-  local body, broken = transport.body(exchange, status >= 300 and LARGEST_ERROR or limit)
-  exchange:close()
-  if not body and status < 300 then return nil, broken end
-  body = body or ""
-  if self.enveloped then return unwrap(self.peer, status, body, proxy) end
-  return status, body, proxy
+  local answer
+  if status >= 300 then
+    answer = transport.refusal(self.peer, exchange, status)
+  else
+    answer, failure = http.read(exchange, limit)
+    if not answer then return nil, failure end
+  end
+  if self.enveloped then return unwrap(self.peer, status, answer) end
+  return status, answer
 end
 
 --- The same with another timeout for the answer, in seconds.
-local function post_within(self, answer, ...)
+local function post_within(self, seconds, ...)
   local peer = self.peer
-  local patience = peer.patience
-  peer.patience = { connect = patience.connect, answer = answer or patience.answer }
-  local status, body, proxy = post(self, ...)
-  peer.patience = patience
-  return status, body, proxy
+  local timeout = peer.timeout
+  peer.timeout = { connect = timeout.connect, answer = seconds or timeout.answer }
+  local status, answer = post(self, ...)
+  peer.timeout = timeout
+  return status, answer
 end
 
 -- What a gateway of this form answers to a call without a tool. 404 and 405 say that it is none.
@@ -97,10 +97,10 @@ local understood = { [200] = true, [400] = true, [403] = true, [422] = true, [50
 ---@return boolean|nil
 ---@return mcp.failure? failure where it could not be found out
 function gateway:probe()
-  local status, body, proxy = post_within(self, math.min(PROBE, self.peer.patience.answer), "", {}, LARGEST_ERROR)
-  if not status then return nil, body end
-  if status == 401 or (status >= 500 and status ~= 501) then return nil, transport.refused(self.peer, status, body, proxy) end
-  return understood[status] == true and json.is_object(json.decode(body))
+  local status, answer = post_within(self, math.min(PROBE, self.peer.timeout.answer), "", {}, LARGEST_PROBE)
+  if not status or status == 401 or (status >= 500 and status ~= 501) then return nil, answer end
+  local value = status >= 300 and answer.value or status < 300 and json.decode(answer)
+  return understood[status] == true and json.is_object(value)
 end
 
 local codes = { [400] = "tool_refused", [404] = "tool_refused", [422] = "tool_refused" }
@@ -112,12 +112,11 @@ local codes = { [400] = "tool_refused", [404] = "tool_refused", [422] = "tool_re
 ---@return any value decoded, nil with a failure; a 2xx without a body is {}
 ---@return mcp.failure?
 function gateway:call(name, arguments, answer)
-  local status, body, proxy = post_within(self, answer, name, arguments)
+  local status, body = post_within(self, answer, name, arguments)
   if not status then return nil, body end
   if status >= 300 then
-    local failure = transport.refused(self.peer, status, body, proxy)
-    failure.code = codes[status] or failure.code
-    return nil, failure
+    body.code = codes[status] or body.code
+    return nil, body
   end
   if not body:find "%S" then return {} end
   local value, problem = json.decode(body)

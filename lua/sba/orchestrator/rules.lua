@@ -21,11 +21,11 @@ end
 function rules.refusal(tool, ext_net_allowed)
   local name = text.trim(tool):lower()
   if fits(name, never) then
-    return { code = "tool_forbidden", message = ("the tool %s is never open to a job"):format(name), passing = false }
+    return { code = "tool_forbidden", message = ("the tool %s is never open to a job"):format(name), transient = false }
   end
   if not ext_net_allowed and fits(name, outside) then
     return { code = "ext_net_required", message = ("the tool %s needs the outside, and the job's ext_net_allowed is false"):format(name),
-      passing = false }
+      transient = false }
   end
 end
 

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The skills that a job names by id, fetched with the gateway's tool skills.get.
 
-local failures = require "sba.orchestrator.mcp.failure"
+local http = require "sba.util.http"
 local json = require "sba.util.json"
 
 local skills = {}
@@ -43,7 +43,7 @@ end
 local function fetch(gateway, id, room)
   local answer, failure = gateway:call(TOOL, { skill_id = id }, ANSWER)
   if not answer then return nil, failure end
-  if answer.is_error then return nil, { code = "skill_refused", message = "the gateway says: " .. failures.shown(answer.content) } end
+  if answer.is_error then return nil, { code = "skill_refused", message = "the gateway says: " .. http.shown(answer.content) } end
   local text, name = read(answer)
   if not text then return nil, { code = "bad_answer", message = "the gateway's answer holds no text of a skill" } end
   if #text > room then return nil, { code = "too_large", message = ("its text has more than %d bytes"):format(room) } end
@@ -69,7 +69,7 @@ function skills.fetch(gateway, failure, ids, on_missing)
       missing[#missing + 1] = id
       on_missing(id, over or problem)
     end
-    if problem and failures.is_of_the_way(problem) then over = problem end
+    if problem and http.is_down(problem) then over = problem end
   end
   return found, missing
 end

@@ -5,24 +5,20 @@
 -- The log: report.sent {report, status, tries, duration_ms}, report.failed {report, outcome, status, tries, error}, and
 -- report.retry {report, error} for what is tried again.
 
-local failures = require "sba.orchestrator.mcp.failure"
+local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
-local page = require "sba.util.page"
-local place = require "sba.orchestrator.mcp.place"
 local retry = require "sba.util.retry"
-local transport = require "sba.orchestrator.mcp.transport"
+local url = require "sba.util.url"
 
 local status = {}
 
 local BEGINNING <const> = 3 -- seconds that the report of the beginning may cost the job in all
 local SHARE <const> = 2 / 3 -- of what is left of them, for one try: a slow server has a chance, and so has a late one
-local LEAST <const> = 0.05 -- seconds for a try that is worth it
+local LEAST <const> = 0.05 -- seconds: a shorter try is not worth it
 local ENDING <const> = 30 -- seconds within which the end must be reported
 local CONNECT <const>, ANSWER <const>, REST <const> = 5, 10, 1 -- seconds to be reached, for an answer, for the rest of its body
-local MOST_REDIRECTS <const> = 3
 local LARGEST_ANSWER <const> = 64 * 1024 -- bytes; nobody reads more of it
-local WHO <const> = "the status server"
 
 local body_schema = { order = { "status", "job_id", "task_id" } }
 
@@ -33,9 +29,8 @@ local body_schema = { order = { "status", "job_id", "task_id" } }
 ---@field task_id string
 ---@field log fun(level: string, event: string, fields: table)
 
----@class status.failure: mcp.failure
----@field refused? boolean another try would bring the same
----@field retry_after? number seconds
+---@class status.failure: http.failure
+---@field refused? boolean the server answered, and another try would bring the same answer
 
 ---@class status.reporter
 ---@field over? boolean the beginning was said, or given up
@@ -51,58 +46,29 @@ function status.new(options)
   }, reporter)
 end
 
--- What no later try would change, of what never came to an answer.
+-- Failures that another try would not change, of requests that never got an answer.
 local lasting = { invalid_url = true, bad_body = true, out_of_memory = true, timeout = true, cancelled = true }
 
-local function unsent(failure)
-  return failures.new(failure.code, failure.message, { passing = not lasting[failure.code] })
-end
-
---- What a status says that is neither 2xx nor a redirect that is followed.
-local function refusal(self, exchange, code)
-  local words = transport.body(exchange, LARGEST_ANSWER) or ""
-  local said = words:find "%S" and ": " .. failures.shown(page(words) or words) or ""
-  local proxy = exchange:proxy()
-  if proxy then said = ("%s; %s may have answered in its place"):format(said, proxy) end
-  local passing = code == 408 or code == 429 or code >= 500
-  return failures.new("refused", ("%s answered with status %d%s"):format(place.shown(self.url, WHO), code, said), {
-    status = code, passing = passing, refused = not passing, retry_after = retry.after(exchange:header "Retry-After"),
-  })
-end
-
---- Where a redirect leads that keeps method and body and stays at its origin; nil where it is none.
-local function followed(exchange, url, code)
-  if code ~= 307 and code ~= 308 then return nil end
-  return place.redirected(url, exchange:header "Location" or "")
-end
-
---- One request. Returns the status of its answer and where to go on, or nil and a failure.
-local function send(self, url, body, until_when)
-  local exchange <close>, failure = self.http:open {
-    method = "POST", url = url, body = body, headers = { "Content-Type: application/json", "Accept: application/json" },
-    connect_patience = CONNECT, first_patience = ANSWER, idle_patience = REST,
-    whole_patience = math.max(LEAST, until_when - interrupt.now()),
-  }
-  local code
-  if exchange then code, failure = exchange:status() end
-  if not code then return nil, unsent(failure) end
-  local target = followed(exchange, url, code)
-  if code >= 300 and not target then return nil, refusal(self, exchange, code) end
-  transport.body(exchange, LARGEST_ANSWER) -- to its end, so that the connection can be used again
-  return code, target
-end
-
---- One try, redirects and all.
+--- One try. Returns the status of a 2xx, or nil and the failure.
 ---@return integer? status, status.failure? failure
 local function post(self, body, until_when)
-  local url = self.url
-  for _ = 0, MOST_REDIRECTS do
-    local code, more = send(self, url, body, until_when)
-    if not code then return nil, more end
-    if not more then return code end
-    url = more
+  local exchange <close>, code = http.send(self.http, {
+    method = "POST", url = self.url, body = body, headers = { "Content-Type: application/json", "Accept: application/json" },
+    connect_timeout = CONNECT, first_timeout = ANSWER, idle_timeout = REST,
+  }, until_when)
+  if not exchange then
+    local failure = code
+    failure.refused = failure.code == "redirected"
+    failure.transient = not failure.refused and not lasting[failure.code]
+    return nil, failure
   end
-  return nil, failures.new("redirected", place.shown(self.url, WHO) .. " redirects in circles", { refused = true })
+  if code >= 300 then
+    local failure = http.refusal(exchange, code, "the status server at " .. url.shown(self.url))
+    failure.refused = not failure.transient
+    return nil, failure
+  end
+  http.read(exchange, LARGEST_ANSWER) -- to its end, so that the connection can be used again
+  return code
 end
 
 local function body_of(self, what)
@@ -142,7 +108,7 @@ function reporter:began()
   local code, failure = post(self, body_of(self, "in_progress"), at + self.left * SHARE)
   local took = interrupt.now() - at
   self.tries, self.spent, self.left, self.failure = self.tries + 1, self.spent + took, self.left - took, failure
-  if code or failure.refused or not failure.passing or self.left * SHARE < LEAST then return close_beginning(self, code) end
+  if code or failure.refused or not failure.transient or self.left * SHARE < LEAST then return close_beginning(self, code) end
   self.not_before = at + took + (failure.retry_after or 0)
   if self.tries == 1 then
     self.log("warning", "report.retry", { report = "in_progress", error = failure.message .. "; it is tried again before later steps" })

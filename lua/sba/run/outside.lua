@@ -21,7 +21,7 @@ end
 function outside:client()
   if not self.http then
     local failure
-    self.http, failure = require "sba.util.client".new(self.run.environment)
+    self.http, failure = require "sba.util.http".client(self.run.environment)
     return self.http, failure
   end
   return self.http

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Trying again what failed for a passing cause: waits that grow and are jittered, what a server asks for with Retry-After,
--- never past the job's deadline, or another end. Chance comes from a seed, so that a run can be repeated exactly.
+-- The one way to try again what failed for a transient cause: waits grow and are jittered, follow Retry-After, and never go past
+-- the deadline. Random numbers come from a seed, so that a run can be repeated exactly.
 
 local interrupt = require "native.interrupt"
 local lpeg = require "lpeg"
@@ -85,11 +85,11 @@ local function time_left(policy)
 end
 
 local function may_try_again(policy, number, failure)
-  return failure.passing and number < policy.tries and not (failure.once and number > 1)
+  return failure.transient and number < policy.tries and not (failure.once and number > 1)
 end
 
----Does something until it succeeds, fails for good, or was tried often enough. A failure counts as passing where its field
----passing is true; with once it is tried once more only; retry_after is what the server asked for, in seconds.
+---Does something until it succeeds, fails for good, or was tried often enough. It tries again what fails with transient set; once more
+---only if once is set. retry_after is what the server asks for, in seconds.
 ---@generic T
 ---@param policy retry.policy
 ---@param attempt fun(number: integer): T?, table?

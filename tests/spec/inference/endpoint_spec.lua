@@ -40,17 +40,6 @@ describe("endpoint.choose", function()
   end)
 end)
 
-describe("wire.place", function()
-  it("shows neither names, passwords, paths nor queries", function()
-    for base, place in pairs {
-      ["http://localhost:11434/v1?key=x"] = "http://localhost:11434", ["http+unix://%2Frun%2Fa%20b.sock/x"] = "the socket /run/a b.sock",
-      ["https://me:secret@host/v1"] = "its URL", ["secret"] = "its URL",
-    } do
-      assert.are.equal(place, wire.place(base))
-    end
-  end)
-end)
-
 describe("wire.refusal", function()
   local target = { base = "http://host" }
 

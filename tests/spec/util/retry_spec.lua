@@ -67,16 +67,16 @@ describe("retry.run", function()
     return value, failure, tries
   end
 
-  it("tries passing failures again, and no others", function()
-    local value, _, tries = run { { passing = true }, { passing = true } }
+  it("tries transient failures again, and no others", function()
+    local value, _, tries = run { { transient = true }, { transient = true } }
     assert.are.same({ "value", 3 }, { value, tries })
-    local _, failure, once = run { { passing = false, code = "x" } }
+    local _, failure, once = run { { transient = false, code = "x" } }
     assert.are.same({ "x", 1, 1 }, { failure.code, once, failure.tries })
   end)
 
   it("gives up after so many tries, and sooner where once more is all that helps", function()
     local many, few = {}, {}
-    for i = 1, 9 do many[i], few[i] = { passing = true }, { passing = true, once = true } end
+    for i = 1, 9 do many[i], few[i] = { transient = true }, { transient = true, once = true } end
     assert.are.equal(5, (select(3, run(many))))
     assert.are.equal(2, (select(3, run(few))))
   end)

@@ -1,9 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- MCP with a handshake: revisions 2025-03-26, 2025-06-18 and 2025-11-25.
 
-local failures = require "sba.orchestrator.mcp.failure"
+local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
-local place = require "sba.orchestrator.mcp.place"
 local transport = require "sba.orchestrator.mcp.transport"
 
 local legacy = { newest = "2025-11-25", versions = { ["2025-03-26"] = true, ["2025-06-18"] = true, ["2025-11-25"] = true } }
@@ -21,11 +20,11 @@ local function header_lines(peer, more)
 end
 
 --- Sends what has no answer: a notification, or our answer to the server. What the server says to it matters to nobody.
-local function tell(peer, message, farewell)
+local function tell(peer, message, ignore_interrupt)
   message.jsonrpc = "2.0"
-  local exchange, status = transport.send(peer, message, { headers = header_lines(peer), farewell = farewell })
+  local exchange, status = transport.send(peer, message, { headers = header_lines(peer), ignore_interrupt = ignore_interrupt })
   if not exchange then return nil, status end
-  transport.body(exchange, 1)
+  http.read(exchange, 1)
   exchange:close()
   return true
 end
@@ -48,13 +47,13 @@ local function cancel(peer, request, failure)
 end
 
 local function lost(peer, request, why)
-  return failures.new("request_lost", ("%s did not answer %s: %s; it may have been carried out all the same")
-    :format(place.shown(peer.url), request.method, why))
+  return http.failure("request_lost", ("%s did not answer %s: %s; it may have been carried out all the same")
+    :format(transport.place(peer), request.method, why))
 end
 
 local function expired(peer, request)
   if interrupt.now() < request.until_when then return nil end
-  return failures.new("slow_answer", ("%s did not answer within %g s"):format(place.shown(peer.url), peer.patience.answer))
+  return http.failure("slow_answer", ("%s did not answer within %g s"):format(transport.place(peer), peer.timeout.answer))
 end
 
 --- Reads a stream up to the answer. Returns the message; or nil and how the stream ended.
@@ -85,7 +84,7 @@ end
 local function reopen(peer, request, stream, wait)
   local left = request.until_when - interrupt.now()
   local slept, failure = interrupt.sleep(math.max(0, math.min(wait, left)))
-  if not slept then return nil, failures.of_http(failure) end
+  if not slept then return nil, http.failure(failure.code, failure.message) end
   local headers = header_lines(peer, { "Last-Event-ID: " .. stream.last_id })
   local exchange, status = transport.send(peer, nil, { method = "GET", headers = headers })
   if not exchange then return nil, status end
@@ -132,7 +131,7 @@ end
 --- Sends a request and waits for its answer. Returns result and exchange's headers by a function, or nil, failure.
 local function ask(peer, method, params)
   local request = {
-    id = transport.new_id(peer), method = method, asked = 0, until_when = interrupt.now() + peer.patience.answer,
+    id = transport.new_id(peer), method = method, asked = 0, until_when = interrupt.now() + peer.timeout.answer,
   }
   local body = { jsonrpc = "2.0", id = request.id, method = method, params = params }
   local exchange <close>, status = transport.send(peer, body, { headers = header_lines(peer) })
@@ -165,13 +164,13 @@ function legacy.open(peer, offer)
     protocolVersion = offer or legacy.newest, capabilities = {}, clientInfo = peer.client,
   })
   if not result then return nil, session end
-  local shown = place.shown(peer.url)
+  local shown = transport.place(peer)
   if not legacy.versions[result.protocolVersion] then
-    return nil, failures.new("unsupported_version", ("%s speaks revision %s of MCP, which is not spoken here"):format(shown,
-      failures.shown(type(result.protocolVersion) == "string" and result.protocolVersion or "(none)")))
+    return nil, http.failure("unsupported_version", ("%s speaks revision %s of MCP, which is not spoken here"):format(shown,
+      http.shown(type(result.protocolVersion) == "string" and result.protocolVersion or "(none)")))
   end
   if session and not session:find "^[\x21-\x7E]+$" then
-    return nil, failures.new("bad_session", shown .. " names a session with characters that no header may hold")
+    return nil, http.failure("bad_session", shown .. " names a session with characters that no header may hold")
   end
   peer.session, peer.version = session, result.protocolVersion
   local told, failure = tell(peer, { method = "notifications/initialized" })
@@ -197,7 +196,7 @@ end
 ---@param peer mcp.peer
 function legacy.close(peer)
   if not peer.session then return end
-  local exchange = transport.send(peer, nil, { method = "DELETE", headers = header_lines(peer), farewell = true })
+  local exchange = transport.send(peer, nil, { method = "DELETE", headers = header_lines(peer), ignore_interrupt = true })
   if exchange then exchange:close() end
   peer.session = nil
 end

@@ -1,11 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- MCP without a handshake: revision 2026-07-28, where every request says all that there is to know.
 
-local failures = require "sba.orchestrator.mcp.failure"
 local headers = require "sba.orchestrator.mcp.headers"
+local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
-local place = require "sba.orchestrator.mcp.place"
 local transport = require "sba.orchestrator.mcp.transport"
 
 local modern = { version = "2026-07-28" }
@@ -30,17 +29,17 @@ end
 
 --- Reads up to the answer; the stream holds nothing else that matters here.
 local function read(peer, exchange, id, status)
-  local stream, until_when = transport.stream(peer, exchange), interrupt.now() + peer.patience.answer
+  local stream, until_when = transport.stream(peer, exchange), interrupt.now() + peer.timeout.answer
   while interrupt.now() < until_when do
     local message, failure = stream.next()
     if not message then
-      return nil, failure or failures.new("request_lost", place.shown(peer.url) .. " ended its answer before its end")
+      return nil, failure or http.failure("request_lost", transport.place(peer) .. " ended its answer before its end")
     end
     local kind = transport.kind(message, id)
     if kind == "answer" then return transport.outcome(peer, message, status) end
     if kind == "notification" and message.method == "notifications/tools/list_changed" then peer.stale = true end
   end
-  return nil, failures.new("slow_answer", ("%s did not answer within %g s"):format(place.shown(peer.url), peer.patience.answer))
+  return nil, http.failure("slow_answer", ("%s did not answer within %g s"):format(transport.place(peer), peer.timeout.answer))
 end
 
 --- One request. Closing the exchange early is what cancels it.
@@ -82,8 +81,8 @@ local function declined(peer, asked)
   for key, request in pairs(asked) do
     local method = type(request) == "table" and request.method or nil
     if method ~= "elicitation/create" then
-      return nil, failures.new("input_required", ("%s wants an answer to %s to go on, and there is nobody to give one")
-        :format(place.shown(peer.url), failures.shown(type(method) == "string" and method or "a question")))
+      return nil, http.failure("input_required", ("%s wants an answer to %s to go on, and there is nobody to give one")
+        :format(transport.place(peer), http.shown(type(method) == "string" and method or "a question")))
     end
     responses[key] = { action = "decline" }
   end
@@ -95,8 +94,8 @@ local function judged(peer, result)
   local kind = result.resultType
   if kind == nil or kind == json.null or kind == "complete" then return result end
   if kind ~= "input_required" then
-    return nil, nil, failures.new("bad_answer", ("%s sent a result of the unknown type %s")
-      :format(place.shown(peer.url), failures.shown(json.encode(kind))))
+    return nil, nil, http.failure("bad_answer", ("%s sent a result of the unknown type %s")
+      :format(transport.place(peer), http.shown(json.encode(kind))))
   end
   local responses, failure = declined(peer, result.inputRequests)
   if failure then return nil, nil, failure end
@@ -118,8 +117,8 @@ function modern.request(peer, method, params, more)
     sent = answers
     for name, value in pairs(params) do sent[name] = value end
   end
-  return nil, failures.new("input_required", ("%s asked back %d times, and there is nobody to answer")
-    :format(place.shown(peer.url), MOST_ROUNDS))
+  return nil, http.failure("input_required", ("%s asked back %d times, and there is nobody to answer")
+    :format(transport.place(peer), MOST_ROUNDS))
 end
 
 return modern

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Which MCP a server speaks, found out with the one request that no server of an earlier revision carries out.
 
-local failures = require "sba.orchestrator.mcp.failure"
+local http = require "sba.util.http"
 local json = require "sba.util.json"
 local legacy = require "sba.orchestrator.mcp.legacy"
 local modern = require "sba.orchestrator.mcp.modern"
-local place = require "sba.orchestrator.mcp.place"
+local transport = require "sba.orchestrator.mcp.transport"
 
 local probe = {}
 
@@ -20,8 +20,8 @@ end
 local function by_versions(peer, list)
   if modern.speaks(list) then return "modern" end
   if speaks_legacy(list) then return "legacy" end
-  return nil, failures.new("unsupported_version",
-    ("%s speaks no revision of MCP that is spoken here, but %s"):format(place.shown(peer.url), failures.shown(json.encode(list))))
+  return nil, http.failure("unsupported_version",
+    ("%s speaks no revision of MCP that is spoken here, but %s"):format(transport.place(peer), http.shown(json.encode(list))))
 end
 
 local not_evidence = { [-32020] = true, [-32021] = true }
@@ -46,7 +46,7 @@ function probe.era(peer)
     local era, problem = by_versions(peer, result.supportedVersions)
     return era, problem or result
   end
-  if failure.status == 401 or failure.status == 403 then return nil, failure end
+  if failure.status == 401 or failure.status == 403 or failure.code == "redirected" then return nil, failure end
   if failure.rpc then return by_error(peer, failure) end
   if failure.plain and (failure.status == 400 or failure.status == 501) then return "plain" end
   if failure.status and failure.status < 500 or failure.code == "bad_answer" then return "legacy" end

@@ -1,25 +1,29 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Streamable HTTP: a JSON-RPC message out by POST, messages back as one JSON text or as a stream of events.
+--
+-- Failures are those of sba.util.http, with these codes of its own: "unauthorized" (401), "tool_denied" (403), "refused" (another
+-- 4xx), "redirected", "gateway_failed" (429, 5xx), "tool_refused" (a JSON-RPC error), "tool_unavailable" (501), "session_lost",
+-- "bad_session" (its name fits no header), "request_lost" (sent, but the answer cannot be had: it may have run), "not_mcp",
+-- "unsupported_version", "input_required" (the tool asks what nobody here can answer), "bad_answer", "slow_answer".
 
-local failures = require "sba.orchestrator.mcp.failure"
+local http = require "sba.util.http"
 local json = require "sba.util.json"
-local page = require "sba.util.page"
-local place = require "sba.orchestrator.mcp.place"
 local sse = require "sba.orchestrator.mcp.sse"
+local url = require "sba.util.url"
 
 local transport = {}
 
-local LARGEST_ANSWER <const> = 32 * 1024 * 1024 -- bytes of one answer on the wire
-local LARGEST_ERROR <const> = 64 * 1024 -- bytes of an error's body that are read
-local MOST_REDIRECTS <const> = 3
--- Seconds for what is still said after the deadline: to be reached, and for an answer that matters to nobody.
-local FAREWELL <const> = { connect = 0.5, answer = 0.25 }
+-- Seconds for requests that are sent after the deadline: to connect, and for an answer that nobody needs.
+local LAST_WORDS <const> = { connect = 0.5, answer = 0.25 }
+
+---@class mcp.failure: http.failure
+---@field rpc? { code: integer?, message: string, data: any } the JSON-RPC error
 
 ---@class mcp.peer a server, and what is known of it
 ---@field url string
 ---@field http native.http.client
 ---@field token? string
----@field patience { connect: number, answer: number } seconds: to be reached; for an answer as a whole
+---@field timeout { connect: number, answer: number } seconds: to connect; for an answer as a whole
 ---@field ids integer the last id that was used
 ---@field session? string
 ---@field version? string negotiated (legacy)
@@ -29,7 +33,7 @@ local FAREWELL <const> = { connect = 0.5, answer = 0.25 }
 ---@class mcp.post
 ---@field headers? string[]
 ---@field method? string default POST
----@field farewell? boolean
+---@field ignore_interrupt? boolean
 
 local function header_lines(peer, message, options)
   local lines = { "Accept: " .. (message and "application/json, text/event-stream" or "text/event-stream") }
@@ -53,27 +57,11 @@ local function body_of(message)
   return json.encode(message)
 end
 
-local function open(peer, message, options)
-  local patience = options.farewell and FAREWELL or peer.patience
-  return peer.http:open {
-    method = options.method or "POST", url = peer.url, headers = header_lines(peer, message, options),
-    body = message and body_of(message), body_limit = LARGEST_ANSWER, farewell = options.farewell,
-    once = message ~= nil, -- a call that may have been carried out is not made again
-    connect_patience = patience.connect, first_patience = patience.answer, idle_patience = patience.answer,
-  }
-end
-
---- Follows a redirect that keeps method and body, and only to the same origin, where the token is at home.
-local function follow(peer, status, exchange)
-  local location = exchange:header "Location" or ""
-  local target = (status == 307 or status == 308) and place.redirected(peer.url, location)
-  if target then
-    peer.url = target
-    return nil
-  end
-  local where = place.origin(location)
-  return failures.new("redirected", ("%s answered with status %d, a redirect%s; only 307 and 308 to the same origin are followed")
-    :format(place.shown(peer.url), status, where and " to " .. failures.shown(where) or ""))
+---The server, as messages name it.
+---@param peer mcp.peer
+---@return string
+function transport.place(peer)
+  return "the MCP gateway at " .. url.shown(peer.url)
 end
 
 ---Sends a message, or asks for a stream (message nil). Returns the exchange, with its status.
@@ -82,68 +70,72 @@ end
 ---@param options? mcp.post
 ---@return native.http.exchange?, integer|mcp.failure
 function transport.send(peer, message, options)
-  for _ = 0, MOST_REDIRECTS do
-    local exchange, failure = open(peer, message, options or {})
-    local status
-    if exchange then status, failure = exchange:status() end
-    if not status then return nil, failures.of_http(failure) end
-    if status < 300 or status >= 400 then return exchange, status end
-    failure = follow(peer, status, exchange)
-    exchange:close()
-    if failure then return nil, failure end
-  end
-  return nil, failures.new("redirected", place.shown(peer.url) .. " redirects in circles")
+  options = options or {}
+  local timeout = options.ignore_interrupt and LAST_WORDS or peer.timeout
+  local request = {
+    method = options.method or "POST", url = peer.url, headers = header_lines(peer, message, options),
+    body = message and body_of(message), ignore_interrupt = options.ignore_interrupt,
+    once = message ~= nil, -- a call that may have been carried out is not made again
+    connect_timeout = timeout.connect, first_timeout = timeout.answer, idle_timeout = timeout.answer,
+  }
+  local exchange, status = http.send(peer.http, request)
+  peer.url = request.url
+  return exchange, status
 end
 
----The body, or as much of an error's as is worth reading.
----@param exchange native.http.exchange
----@param limit? integer
----@return string?, mcp.failure?
-function transport.body(exchange, limit)
-  local parts, size = {}, 0
-  while not limit or size < limit do
-    local piece, failure = exchange:read()
-    if failure then return nil, failures.of_http(failure) end
-    if not piece then break end
-    parts[#parts + 1], size = piece, size + #piece
-  end
-  return table.concat(parts)
-end
-
----@param error any of a message
----@return { code: integer?, message: string, data: any }
-local function rpc_error(error)
-  local words = type(error.message) == "string" and error.message or json.encode(error)
-  return { code = math.tointeger(error.code), message = words, data = error.data ~= json.null and error.data or nil }
-end
-
----What an answer that is no 2xx means, with its JSON-RPC error where it holds one.
 ---@param peer mcp.peer
----@param status integer
----@param body string
----@param proxy? string that may have answered instead
+---@param error table of a message
+---@param status? integer of HTTP
 ---@return mcp.failure
-function transport.refused(peer, status, body, proxy)
-  local value = json.decode(body)
-  local shown = place.shown(peer.url)
-  if json.is_object(value) and json.is_object(value.error) then return failures.of_rpc(shown, rpc_error(value.error), status) end
-  local words = json.is_object(value) and (value.error or value.message or value.detail)
-  local failure = failures.of_status(shown, status, type(words) == "string" and words or page(body) or body)
-  if proxy then failure.message = ("%s; %s may have answered in its place"):format(failure.message, proxy) end
+local function of_rpc(peer, error, status)
+  local words = type(error.message) == "string" and error.message or json.encode(error)
+  local code = math.tointeger(error.code)
+  return http.failure("tool_refused", ("%s answered with the error%s: %s")
+    :format(transport.place(peer), code and (" %d"):format(code) or "", http.shown(words)), {
+      status = status, words = words,
+      rpc = { code = code, message = words, data = error.data ~= json.null and error.data or nil },
+    })
+end
+
+local codes = { [401] = "unauthorized", [403] = "tool_denied", [429] = "gateway_failed", [501] = "tool_unavailable" }
+
+local function code_of(status)
+  if status >= 300 and status < 400 then return "redirected" end
+  return codes[status] or status >= 500 and "gateway_failed" or "refused"
+end
+
+--- What the agent's token has to do with a refusal.
+local function advice(peer, status)
+  if status ~= 401 then return "" end
+  return peer.token and "; it does not accept the agent's token" or "; no token was given (SBA_MCP_TOKEN_FILE, SBA_MCP_TOKEN)"
+end
+
+---What a refusal means here, with its JSON-RPC error if there is one.
+---@param peer mcp.peer
+---@param failure http.failure of http.refusal or http.refused
+---@return mcp.failure
+function transport.refused(peer, failure)
+  local status, value = failure.status, failure.value
+  if json.is_object(value) and json.is_object(value.error) then
+    local retry_after, transient = failure.retry_after, failure.transient
+    failure = of_rpc(peer, value.error, status)
+    failure.retry_after, failure.transient = retry_after, transient
+    failure.code = codes[status] or failure.code
+  else
+    failure.code = code_of(status)
+  end
+  failure.message = failure.message .. advice(peer, status)
   failure.plain = json.is_object(value) and type(value.error) == "string"
   return failure
 end
 
----The same of an exchange.
+---The failure that an answer with an error status means.
 ---@param peer mcp.peer
 ---@param exchange native.http.exchange is closed
 ---@param status integer
 ---@return mcp.failure
 function transport.refusal(peer, exchange, status)
-  local body = transport.body(exchange, LARGEST_ERROR) or ""
-  local proxy = exchange:proxy()
-  exchange:close()
-  return transport.refused(peer, status, body, proxy)
+  return transport.refused(peer, http.refusal(exchange, status, transport.place(peer)))
 end
 
 local function is_stream(exchange)
@@ -155,9 +147,7 @@ local function decoded(peer, bytes)
   local value = json.decode(bytes)
   if json.is_object(value) then return { value } end
   if json.is_array(value) then return value end
-  local what = not bytes:find "%S" and "an empty answer" or page(bytes)
-    or "what is not JSON: " .. bytes:sub(1, 100)
-  return nil, failures.new("bad_answer", ("%s sent %s"):format(place.shown(peer.url), failures.shown(what)))
+  return nil, http.not_json(transport.place(peer), bytes)
 end
 
 ---@class mcp.stream the messages of an answer, one by one
@@ -188,7 +178,7 @@ local function of_json(peer, exchange)
   return one_by_one(function()
     if read then return nil end
     read = true
-    local bytes, failure = transport.body(exchange)
+    local bytes, failure = http.read(exchange)
     if not bytes then return nil, failure end
     return decoded(peer, bytes)
   end)
@@ -198,7 +188,7 @@ local function of_events(peer, exchange, stream)
   local event_of = sse.reader(exchange)
   return one_by_one(function()
     local event, failure = event_of()
-    if not event then return nil, failure and failures.of_http(failure) end
+    if not event then return nil, failure and http.failure(failure.code, failure.message) end
     stream.last_id, stream.retry = event.id or stream.last_id, event.retry or stream.retry
     if event.data == "" then return {} end
     return decoded(peer, event.data)
@@ -239,7 +229,7 @@ end
 ---@param status integer of HTTP
 ---@return table?, mcp.failure?
 function transport.outcome(peer, message, status)
-  if json.is_object(message.error) then return nil, failures.of_rpc(place.shown(peer.url), rpc_error(message.error), status) end
+  if json.is_object(message.error) then return nil, of_rpc(peer, message.error, status) end
   return message.result
 end
 

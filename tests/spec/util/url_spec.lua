@@ -1,22 +1,26 @@
 -- SPDX-License-Identifier: Apache-2.0
-local place = require "sba.orchestrator.mcp.place"
+local url = require "sba.util.url"
 
 describe("an origin", function()
   it("is scheme, host and port", function()
-    assert.are.equal("http://gw:80", place.origin "HTTP://GW/mcp")
-    assert.are.equal("https://gw:443", place.origin "https://user:word@gw:443/")
-    assert.are.equal("http://[::1]:8080", place.origin "http://[::1]:8080")
-    assert.is_nil(place.origin "gw/mcp")
+    assert.are.equal("http://gw:80", url.origin "HTTP://GW/mcp")
+    assert.are.equal("https://gw:443", url.origin "https://user:word@gw:443/")
+    assert.are.equal("http://[::1]:8080", url.origin "http://[::1]:8080")
+    assert.is_nil(url.origin "gw/mcp")
   end)
 
-  it("is shown without what is nobody's business", function()
-    assert.are.equal("the MCP gateway http://gw:1", place.shown "http://user:word@gw:1/path?key=1")
-    assert.are.equal("the MCP gateway at the socket /run/a b", place.shown "http+unix://%2Frun%2Fa%20b/mcp")
+  it("is shown without user name, password, path and query", function()
+    for given, shown in pairs {
+      ["http://user:word@gw:1/path?key=1"] = "http://gw:1", ["http://localhost:11434/v1?key=x"] = "http://localhost:11434",
+      ["http+unix://%2Frun%2Fa%20b/mcp"] = "the socket /run/a b", ["secret"] = "its URL",
+    } do
+      assert.are.equal(shown, url.shown(given))
+    end
   end)
 end)
 
 describe("a redirect", function()
-  local function to(url, location) return place.redirected(url, location) end
+  local to = url.redirected
 
   it("stays at home", function()
     assert.are.equal("http://gw:1/mcp/", to("http://gw:1/mcp", "/mcp/"))

@@ -1,0 +1,194 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The runner's own HTTP requests: to models, to the gateway and to the status server. This module sends them, follows redirects,
+-- reads answers within limits, and says what failed. sba.util.retry decides whether and when to try again.
+
+local interrupt = require "native.interrupt"
+local json = require "sba.util.json"
+local native = require "native.http"
+local page = require "sba.util.page"
+local printable = require "sba.util.printable"
+local retry = require "sba.util.retry"
+local text = require "native.text"
+local url = require "sba.util.url"
+
+local http = {}
+
+local LARGEST_ANSWER <const> = 32 * 1024 * 1024 -- bytes of a body on the wire
+local LARGEST_ERROR <const> = 64 * 1024 -- bytes that are read of the body of an error
+local LONGEST_WORDS <const> = 300 -- bytes of a server's own words in a message
+local MOST_REDIRECTS <const> = 3
+local SHORTEST_TRY <const> = 0.05 -- seconds
+
+---@class http.failure
+---@field code string of native.http, "redirected", "refused" (an error status), "bad_answer", or a finer one of the caller
+---@field message string one line for people, without secrets
+---@field transient boolean whether the same request may succeed later
+---@field status? integer of HTTP
+---@field retry_after? number seconds, as the server asks
+---@field words? string what the server says about the error
+---@field details? table the error object in the answer; empty if there is none
+---@field value? any the answer's body, decoded; nil if it is not JSON
+
+-- Failures without an answer that a later try may not meet.
+local transient = {
+  connection_refused = true, connection_failed = true, network_unreachable = true, name_not_resolved = true, proxy_failed = true,
+  slow_connect = true, slow_first_byte = true, slow_answer = true, cut_off = true,
+}
+
+-- Failures after which any other request to the same server would most likely fail as well.
+local down = {
+  connection_refused = true, connection_failed = true, network_unreachable = true, name_not_resolved = true, proxy_failed = true,
+  slow_connect = true, slow_first_byte = true, slow_answer = true, permission_denied = true, tls_failed = true,
+  timeout = true, cancelled = true,
+}
+
+---@param code string
+---@param message string
+---@param more? table other fields; becomes the failure
+---@return http.failure
+function http.failure(code, message, more)
+  local failure = more or {}
+  failure.code, failure.message = code, message
+  if failure.transient == nil then failure.transient = transient[code] or false end
+  return failure
+end
+
+---Whether other requests to the same server would most likely fail as well.
+---@param failure http.failure
+---@return boolean
+function http.is_down(failure)
+  return down[failure.code] == true or failure.status == 401
+end
+
+-- Lower-case names come first, as in other programs.
+local function either(environment, name)
+  local value = environment[name:lower()] or environment[name]
+  return value ~= "" and value or nil
+end
+
+---A client with the proxies and the trusted authorities that the environment names.
+---@param environment table<string, string>
+---@return native.http.client?, native.failure?
+function http.client(environment)
+  return native.client {
+    http_proxy = either(environment, "HTTP_PROXY"), https_proxy = either(environment, "HTTPS_PROXY"),
+    no_proxy = either(environment, "NO_PROXY"), ca_file = either(environment, "SSL_CERT_FILE"),
+    ca_directory = either(environment, "SSL_CERT_DIR"),
+  }
+end
+
+---A server's own words on one line, cut to a length that suits a message.
+---@param words string
+---@return string
+function http.shown(words)
+  local line = printable.line(words)
+  return #line > LONGEST_WORDS and text.cut(line, LONGEST_WORDS) .. "..." or line
+end
+
+---Sends a request and waits for the status. Redirects that keep method and body (307, 308) are followed within the origin.
+---@param client native.http.client
+---@param request native.http.request its url becomes the one that answered
+---@param until_when? number on the monotonic clock: when all of it must be over
+---@return native.http.exchange?
+---@return integer|http.failure status
+function http.send(client, request, until_when)
+  request.body_limit = request.body_limit or LARGEST_ANSWER
+  for _ = 0, MOST_REDIRECTS do
+    if until_when then request.whole_timeout = math.max(SHORTEST_TRY, until_when - interrupt.now()) end
+    local exchange, failure = client:open(request)
+    local status
+    if exchange then status, failure = exchange:status() end
+    if not status then return nil, http.failure(failure.code, failure.message) end
+    local target = (status == 307 or status == 308) and url.redirected(request.url, exchange:header "Location" or "")
+    if not target then return exchange, status end
+    exchange:close()
+    request.url = target
+  end
+  return nil, http.failure("redirected", url.shown(request.url) .. " redirects in circles")
+end
+
+---Reads a body to its end, or to the limit.
+---@param exchange native.http.exchange
+---@param limit? integer bytes; a little more may be returned
+---@return string?, http.failure?
+function http.read(exchange, limit)
+  local chunks, size = {}, 0
+  while not limit or size < limit do
+    local chunk, failure = exchange:read()
+    if failure then return nil, http.failure(failure.code, failure.message) end
+    if not chunk then break end
+    chunks[#chunks + 1], size = chunk, size + #chunk
+  end
+  return table.concat(chunks)
+end
+
+local function of_type(value, kind)
+  return type(value) == kind and value or nil
+end
+
+---What the body of an error says, in whatever form it comes.
+---@param body any decoded, or a string
+---@return string words, table details the error object, empty if there is none
+function http.words(body)
+  if type(body) == "string" then
+    local inner = body:find "^%s*{" and json.decode_repaired(body)
+    if type(inner) == "table" then return http.words(inner) end
+    return page(body) or body:find "%S" and body or "an empty answer", {}
+  end
+  if type(body) ~= "table" then return tostring(body), {} end
+  if type(body.error) == "string" then return http.words(body.error) end
+  local details = of_type(body.error, "table") or body
+  return of_type(details.message, "string") or of_type(body.detail, "string") or json.encode(body), details
+end
+
+--- 501 stays as it is; other errors of a server may pass.
+local function is_transient(status)
+  return status == 408 or status == 429 or status >= 500 and status ~= 501
+end
+
+---The failure that an error status means.
+---@param who string the server, as messages name it
+---@param status integer
+---@param body any decoded, or a string
+---@param retry_after? string the header
+---@return http.failure
+function http.refused(who, status, body, retry_after)
+  local words, details = http.words(body)
+  return http.failure("refused", ("%s answered with status %d: %s"):format(who, status, http.shown(words)), {
+    status = status, words = words, details = details, value = type(body) == "string" and json.decode_repaired(body) or body,
+    transient = is_transient(status), retry_after = retry.after(retry_after),
+  })
+end
+
+--- What else a reader must know about an answer that is an error.
+local function remarks(exchange, status)
+  local location, proxy = status >= 300 and status < 400 and exchange:header "Location", exchange:proxy()
+  local redirect = location and ("; it redirects to %s, which is not followed"):format(http.shown(url.shown(location))) or ""
+  return redirect .. (proxy and ("; %s may have answered in its place"):format(proxy) or "")
+end
+
+---The failure that an answer with an error status means.
+---@param exchange native.http.exchange is closed
+---@param status integer
+---@param who string the server, as messages name it
+---@return http.failure
+function http.refusal(exchange, status, who)
+  local body = http.read(exchange, LARGEST_ERROR) or ""
+  local failure = http.refused(who, status, body, exchange:header "Retry-After")
+  failure.message = failure.message .. remarks(exchange, status)
+  exchange:close()
+  return failure
+end
+
+---The failure of an answer that is not the JSON it should be.
+---@param who string
+---@param bytes string
+---@return http.failure
+function http.not_json(who, bytes)
+  local html = page(bytes)
+  local what = not bytes:find "%S" and "an empty answer" or html and html .. ", not JSON"
+    or "what is not JSON: " .. http.shown(bytes:sub(1, 100))
+  return http.failure("bad_answer", ("%s sent %s"):format(who, what))
+end
+
+return http
