@@ -3,6 +3,8 @@
 
 local cli = {}
 
+local OWN_NAME <const> = "cynode-sba"
+
 -- Options with a value: an option beats its variables, the first variable that is set beats the next.
 local valued = {
   job = { value = "FILE", variables = { "SBA_JOB_PATH" }, default = "/job/job.json" },
@@ -111,6 +113,11 @@ local function take(given, argv, i)
   return i
 end
 
+--- A node may repeat our own name as the command of the container, whose entrypoint we are.
+local function is_own_name(argv)
+  return #argv == 1 and (argv[1] == OWN_NAME or argv[1]:sub(-#OWN_NAME - 1) == "/" .. OWN_NAME)
+end
+
 local function from_variables(option, environment)
   for _, variable in ipairs(option.variables) do
     local value = environment[variable]
@@ -124,7 +131,7 @@ local switches = { ["true"] = true, ["1"] = true, ["false"] = false, ["0"] = fal
 --- --stdin, or SBA_STDIN_STDOUT: stands between the options and the other variables.
 local function stdin_stdout(given, environment)
   local wanted = given.stdin
-  if wanted == nil then wanted = switches[environment.SBA_STDIN_STDOUT or ""] end
+  if wanted == nil then wanted = switches[(environment.SBA_STDIN_STDOUT or ""):lower()] end
   if wanted == nil then return nil, "SBA_STDIN_STDOUT must be true or false" end
   if wanted then
     given.job, given.result = given.job or "-", given.result or "-"
@@ -150,7 +157,7 @@ end
 ---@param environment table<string, string>
 ---@return cli.settings? settings, string? message one line, without the program's name
 function cli.parse(argv, environment)
-  local given, i = {}, 1
+  local given, i = {}, is_own_name(argv) and 2 or 1
   while argv[i] do
     local last, message = take(given, argv, i)
     if not last then return nil, message end

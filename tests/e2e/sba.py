@@ -96,8 +96,9 @@ class SandboxCase(unittest.TestCase):
         return ["--job", str(self.job_folder / "job.json"), "--result", str(self.result_path),
                 "--workspace", str(self.workspace)]
 
-    def start(self, job, *more, wrapper=(), env=None, **options):
-        """Starts the runner on a job (dict, str or bytes) and returns the Popen. wrapper: a command before the binary."""
+    def start(self, job, *more, wrapper=(), env=None, arguments=None, **options):
+        """Starts the runner on a job (dict, str or bytes) and returns the Popen. wrapper: a command before the binary; arguments: in
+        place of those that name job, result and workspace."""
         if isinstance(job, dict):
             job = json.dumps(job)
         path = self.job_folder / "job.json"
@@ -106,7 +107,7 @@ class SandboxCase(unittest.TestCase):
         environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", **(env or {})}
         options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
                    **ordinary_user(), **options}
-        return subprocess.Popen([*wrapper, BINARY, *self.arguments(), *more], env=environment, **options)
+        return subprocess.Popen([*wrapper, BINARY, *(self.arguments() if arguments is None else arguments), *more], env=environment, **options)
 
     def run_job(self, job, *more, timeout=120, **options):
         """Runs a job to its end."""

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """run_command through whole jobs: arguments in, result out."""
+import os
+
 import sba
 
 FIELDS = ["exit_code", "stdout", "stderr", "stdout_truncated", "stderr_truncated", "duration_ms", "cpu_time_ms", "max_rss_bytes"]
@@ -43,7 +45,13 @@ class Commands(sba.SandboxCase):
             done, entry = self.run_step(command="ls", **{name: "a/b"})
             self.assertEqual(entry["result"]["stdout"], "file\n", done.result)
         self.assertEqual(self.run_step(command="ls", working_dir="missing")[1]["error_code"], "not_found")
-        self.assertIn("path escapes workspace", self.run_step(command="ls", working_dir="..")[1]["error"])
+        os.symlink("/usr", self.workspace / "out")
+        for path, real in (("", self.workspace), ("..", self.root), ("out/bin", "/usr/bin"), ("/", "/"), (str(self.root), self.root)):
+            self.assertEqual(self.run_step(argv=["/bin/pwd", "-P"], working_dir=path)[1]["result"]["stdout"], f"{os.path.realpath(real)}\n")
+        (self.root / "closed").mkdir(0o000)
+        entry = self.run_step(command="ls", working_dir=str(self.root / "closed"))[1]
+        self.assertEqual(entry["error_code"], "permission_denied")
+        self.assertIn("the working directory cannot be entered: Permission denied", entry["error"])
 
     def test_environment(self):
         job = self.job(self.step("run_command", shell="echo $KEPT $OTHER $NEW", env={"OTHER": "other", "NEW": "new"}))

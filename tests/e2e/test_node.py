@@ -154,5 +154,55 @@ class Variables(NodeCase):
         self.assertIn("user_id is required", message)
 
 
+class Jobs(NodeCase):
+    """Jobs as a node sends them: no ids of steps, `args`, and the node's variables."""
+    ENVIRONMENT = {"CYNODE_TASK_ID": "task-1", "CYNODE_JOB_ID": "job-1"}
+
+    def sent(self, *steps, **fields):
+        return self.job(*({"type": name, "args": arguments} for name, arguments in steps), **fields)
+
+    def as_node(self, job, *more, **env):
+        """With the workspace named by the environment alone, and a result file that is there already."""
+        self.result_path.touch()
+        self.result_path.chmod(0o666)
+        return self.run_job(job, *more, env={**self.ENVIRONMENT, **env})
+
+    def test_an_empty_path_is_the_default(self):
+        self.put("a/b", "words\n")
+        outcome = self.as_node(self.sent(("list_tree", {"path": ""}), ("search_files", {"pattern": "words", "path": ""}),
+                                         ("run_command", {"argv": ["ls"], "cwd": ""})), SBA_DIRECT_STEPS="1")
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        tree, found, listed = (entry["result"] for entry in outcome.result["steps"])
+        self.assertEqual((tree["name"], found["matches"][0]["path"], listed["stdout"]), (".", "a/b", "a\n"))
+
+    def test_absolute_paths(self):
+        """Below the workspace as it was named, or as it really is. Any other is refused, as a deployed runner refuses `..`."""
+        real = self.workspace
+        self.workspace = self.root / "link"
+        self.workspace.symlink_to(real)
+        for path in (self.workspace / "a.txt", real / "a.txt"):
+            outcome = self.as_node(self.sent(("write_file", {"path": str(path), "content": "x"}), ("read_file", {"path": "a.txt"})))
+            self.assertEqual(outcome.exit, 0, outcome.result)
+        outcome = self.as_node(self.sent(("write_file", {"path": "/a.txt", "content": "x"})))
+        self.assertEqual(outcome.result["steps"][0]["error_code"], "path_escape")
+
+    def test_its_words_for_the_mode(self):
+        job = self.sent(("run_command", {"argv": ["true"]}), inference={"allowed_models": ["m"], "source": "orchestrator"})
+        for variables in ({"SBA_EXECUTION_MODE": " direct_steps\n"}, {"SBA_DIRECT_STEPS": "TRUE"}):
+            self.assertEqual(self.as_node(job, **variables).exit, 0)
+
+    def test_its_own_name_as_the_command(self):
+        outcome = self.run_job(self.sent(("run_command", {"argv": ["true"]})), env={
+            "SBA_JOB_PATH": str(self.job_folder / "job.json"), "SBA_RESULT_PATH": str(self.result_path), "CYNODE_WORKSPACE_DIR": str(self.workspace)},
+            arguments=["cynode-sba"])
+        self.assertEqual((outcome.exit, outcome.stdout), (0, b""), outcome.stderr)
+
+    def test_the_persona_of_the_context(self):
+        server = self.server({"content": "ok"}, {"content": "ok"})
+        job = self.agent_job(context={"persona_title": "The Gardener", "persona_description": "Tends beds."})
+        self.run_agent(server, job=job)
+        self.assertTrue(self.chats(server)[0]["messages"][0]["content"].startswith("## Persona\n\nThe Gardener\n\nTends beds.\n\n## Baseline"))
+
+
 if __name__ == "__main__":
     sba.main()

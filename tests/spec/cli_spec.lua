@@ -50,10 +50,20 @@ describe("the command line", function()
     assert.are.equal("-", settings.job)
     assert.are.equal("file", settings.result)
     assert.are.equal("-", parse("--stdin").result)
+    environment.SBA_STDIN_STDOUT = "TRUE"
+    assert.are.equal("-", cli.parse({}, environment).job)
     environment.SBA_STDIN_STDOUT = "false"
     assert.are.equal("variable", cli.parse({}, environment).job)
     environment.SBA_STDIN_STDOUT = "perhaps"
     assert.matches("SBA_STDIN_STDOUT", select(2, cli.parse({}, environment)))
+  end)
+
+  it("runs a job where its own name is the only argument", function()
+    for _, name in ipairs { "cynode-sba", "/usr/local/bin/cynode-sba" } do
+      assert.are.equal("run", parse(name).mode)
+      assert.matches("is not an option", select(2, parse(name, "--stdin")))
+    end
+    assert.matches("is not an option", select(2, parse "not-cynode-sba"))
   end)
 
   it("knows the modes and their values", function()

@@ -23,6 +23,8 @@ local JOB_FOLDER <const> = "/job/" -- how a job calls its folder, wherever that 
 ---@field additional_context? string
 ---@field skill_ids string[]
 ---@field skills { name?: string, text: string }[]
+---@field persona_title? string
+---@field persona_description? string
 
 -- Raised inside load, and returned by it as a failure.
 local function refuse(format, ...)
@@ -149,6 +151,7 @@ local function bring_together(folder, given)
     preferences = preferences(folder, given.preferences),
     additional_context = one_text(folder, given.additional_context, "additional.md"),
     skill_ids = given.skill_ids or json.array {},
+    persona_title = given.persona_title, persona_description = given.persona_description,
     skills = no_skills and skills_of_folder(folder) or not no_skills and given_skills(folder, given.skills),
   }
 end

@@ -15,15 +15,21 @@ local function invalid(name, value, expected)
   return nil, ("the environment variable %s must be %s, not %s"):format(name, expected, words().quoted(value))
 end
 
+--- A variable's value without the blanks around it.
+local function value_of(environment, name)
+  local word, rest = (environment[name] or ""):match "^%s*(%S*)(.*)$"
+  return rest:find "%S" and environment[name] or word
+end
+
 ---What the environment asks for.
 ---@param environment table<string, string>
 ---@return "direct_steps"|"agent_inference"|nil mode
 ---@return string? mistake one line, where a variable's value means nothing
 function mode.from_environment(environment)
-  local named = environment.SBA_EXECUTION_MODE or ""
+  local named = value_of(environment, "SBA_EXECUTION_MODE")
   if named == DIRECT or named == AGENT then return named end
   if named ~= "" then return invalid("SBA_EXECUTION_MODE", named, DIRECT .. " or " .. AGENT) end
-  local switch = environment.SBA_DIRECT_STEPS or ""
+  local switch = value_of(environment, "SBA_DIRECT_STEPS"):lower()
   if switch ~= "" and switches[switch] == nil then return invalid("SBA_DIRECT_STEPS", switch, "1 or 0") end
   return switches[switch] and DIRECT or nil
 end

@@ -56,7 +56,7 @@ local context = {
   description = "What the work is about. A text that begins with /job/ is the path of a file to read.",
   order = {
     "baseline_context", "project_context", "task_context", "requirements", "acceptance_criteria", "preferences", "additional_context",
-    "skill_ids", "skills",
+    "skill_ids", "skills", "persona_title", "persona_description",
   },
   additionalProperties = false,
   properties = {
@@ -69,6 +69,8 @@ local context = {
     additional_context = text "Further text that the user has configured.",
     skill_ids = texts "Identifiers of skills to fetch from the gateway.",
     skills = { type = { "string", "array", "object", "null" }, description = "Skills themselves, or paths of their files." },
+    persona_title = text "The role's name, where persona.title is left out.",
+    persona_description = text "The role in a few sentences, where persona.description is left out.",
   },
 }
 

@@ -37,7 +37,7 @@ end
 ---@return string|native.failure text or failure
 local function run(arguments, job_context)
   local bound = job_context.max_output_bytes
-  local root, cut = job_context.workspace:tree(arguments.path or ".", {
+  local root, cut = job_context.workspace:tree(arguments.path ~= "" and arguments.path or ".", {
     max_depth = arguments.max_depth,
     max_entries = arguments.max_entries,
     include_hidden = arguments.include_hidden,
@@ -91,8 +91,8 @@ return {
     additionalProperties = false,
     properties = {
       path = {
-        type = "string", minLength = 1, default = ".",
-        description = "Folder to list, relative to the workspace or absolute below it.",
+        type = "string", default = ".",
+        description = "Folder to list, relative to the workspace or absolute below it; \"\" is the workspace itself.",
       },
       max_depth = {
         type = "integer", minimum = 0,

@@ -3,6 +3,7 @@
 
 local process = require "native.process"
 local text = require "native.text"
+local workspace = require "native.workspace"
 
 local DEFAULT_PATH <const> = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 local LONGEST_NAME <const> = 100 -- bytes of a command in a message
@@ -27,18 +28,33 @@ end
 -- The job's environment with a PATH, for the steps that add nothing to it: inherited -> list.
 local with_path = setmetatable({}, { __mode = "k" })
 
---- The environment of the job's commands with the step's own variables in it, and a PATH.
+local proxies <const> = { http_proxy = true, https_proxy = true, no_proxy = true, all_proxy = true }
+
+--- The names, in lower case, of the proxy variables that the node set.
+local function proxies_of(inherited)
+  local set = {}
+  for _, variable in ipairs(inherited) do
+    local name = name_of(variable):lower()
+    if proxies[name] then set[name] = true end
+  end
+  return set
+end
+
+--- The environment of the job's commands with the step's own variables in it, and a PATH. A step cannot replace the proxies that
+--- the node set, in upper or lower case.
 ---@param inherited string[] "NAME=value"
 ---@param own table<string, string>
 ---@return string[]
 local function merged(inherited, own)
-  local list, has_path = {}, own.PATH ~= nil
+  local list, has_path, kept = {}, own.PATH ~= nil, proxies_of(inherited)
   for _, variable in ipairs(inherited) do
     local name = name_of(variable)
     has_path = has_path or name == "PATH"
-    if own[name] == nil then list[#list + 1] = variable end
+    if own[name] == nil or kept[name:lower()] then list[#list + 1] = variable end
   end
-  for name, value in pairs(own) do list[#list + 1] = name .. "=" .. value end
+  for name, value in pairs(own) do
+    if not kept[name:lower()] then list[#list + 1] = name .. "=" .. value end
+  end
   if not has_path then list[#list + 1] = DEFAULT_PATH end
   return list
 end
@@ -121,12 +137,25 @@ local function result_of(outcome)
   }
 end
 
+--- The directory to run in: of the workspace where the path leads into it, else any that the user can enter.
+---@param root native.folder
+---@param path? string
+---@return native.directory?, native.failure?
+local function directory_of(root, path)
+  if not path or path == "" then path = "." end
+  local directory, failure = root:directory(path)
+  if directory or failure.code ~= "path_escape" then return directory, failure end
+  local outside <close>, problem = workspace.open(path:sub(1, 1) == "/" and path or root:path() .. "/" .. path)
+  if not outside then return nil, problem end
+  return outside:directory "."
+end
+
 ---@param arguments table
 ---@param job_context { workspace: native.folder, max_output_bytes: integer, environment: string[], tick?: fun(), agent: boolean }
 ---@return table? result
 ---@return string|native.failure text or failure
 local function run(arguments, job_context)
-  local folder, unusable = job_context.workspace:directory(arguments.working_dir or ".")
+  local folder, unusable = directory_of(job_context.workspace, arguments.working_dir)
   if not folder then
     return nil, { code = unusable.code, message = "the working directory cannot be used: " .. unusable.message }
   end
@@ -181,10 +210,10 @@ return {
         type = "string", minLength = 1,
         description = "A script for /bin/sh -c, where pipes, redirections or variables are wanted.",
       },
-      working_dir = { type = "string", default = ".", description = "Folder to run in." },
+      working_dir = { type = "string", default = ".", description = "Directory to run in; one outside the workspace must be enterable." },
       env = {
         type = "object", additionalProperties = { type = "string" },
-        description = "Variables that are added to the environment, or take the place of others.",
+        description = "Variables to add to the environment or to replace in it. The proxies that the node set cannot be replaced.",
       },
       stdin = { type = "string", description = "What the command reads; default: nothing." },
       timeout_seconds = {

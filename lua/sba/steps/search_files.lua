@@ -39,7 +39,7 @@ local function run(arguments, job_context)
   local regex, failure = search.compile(arguments.pattern, { ignore_case = arguments.ignore_case or false })
   if not regex then return fail(failure) end
   local found
-  found, failure = regex:files(job_context.workspace, arguments.path or ".", {
+  found, failure = regex:files(job_context.workspace, arguments.path ~= "" and arguments.path or ".", {
     include = arguments.include,
     max_matches = arguments.max_matches or MAX_MATCHES,
     max_bytes = job_context.max_output_bytes - 1, -- two brackets, and one comma less than matches

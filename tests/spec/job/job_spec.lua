@@ -149,6 +149,8 @@ describe("job.parse", function()
     assert.are.equal("direct_steps", mode({ execution_mode = "agent_inference" }, { SBA_DIRECT_STEPS = "1" }))
     assert.are.equal("agent_inference", mode({ steps = step }, { SBA_EXECUTION_MODE = "agent_inference", SBA_DIRECT_STEPS = "1" }))
     assert.are.equal("agent_inference", mode({ inference = inference }, { SBA_EXECUTION_MODE = "", SBA_DIRECT_STEPS = "0" }))
+    assert.are.equal("agent_inference", mode({ steps = step }, { SBA_EXECUTION_MODE = " agent_inference\n" }))
+    assert.are.equal("direct_steps", mode({ inference = inference }, { SBA_DIRECT_STEPS = " TRUE " }))
     assert.are.same({ '(job): the environment variable SBA_EXECUTION_MODE must be direct_steps or agent_inference, not "fast"' },
       (lines_of(text_of(), { SBA_EXECUTION_MODE = "fast" })))
     assert.are.equal(1, #lines_of(text_of(), { SBA_DIRECT_STEPS = "yes" }))

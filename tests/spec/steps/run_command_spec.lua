@@ -53,9 +53,24 @@ describe("the step run_command", function()
     assert.matches("max_output_bytes %(1000%)", failure.message)
   end)
 
-  it("runs below the workspace only", function()
-    local _, failure = step.run({ command = "pwd", working_dir = ".." }, context)
-    assert.equal("path_escape", failure.code)
-    assert.matches("path escapes workspace", failure.message)
+  it("runs in any directory that its user can enter", function()
+    local here = context.workspace:path()
+    for path, wanted in pairs { [""] = here, ["."] = here, [".."] = "/", ["/"] = "/", ["/usr/bin"] = "/usr/bin" } do
+      assert.equal(wanted .. "\n", assert(step.run({ argv = { "/bin/pwd", "-P" }, working_dir = path }, context)).stdout)
+    end
+    local _, failure = step.run({ command = "pwd", working_dir = "/no/such" }, context)
+    assert.equal("not_found", failure.code)
+    assert.matches("working directory.*/no/such", failure.message)
+  end)
+
+  it("keeps the proxies that the node set, and takes others", function()
+    local inherited = { "PATH=/usr/bin", "HTTP_PROXY=http://node:1", "no_proxy=node" }
+    local own = { HTTP_PROXY = "http://own:2", http_proxy = "http://own:2", NO_PROXY = "*", HTTPS_PROXY = "http://own:3", X = "x" }
+    local proxied = { workspace = context.workspace, max_output_bytes = 1000, environment = inherited }
+    local result = assert(step.run({ command = "env", env = own }, proxied))
+    local variables = {}
+    for variable in result.stdout:gmatch "[^\n]+" do variables[#variables + 1] = variable end
+    table.sort(variables)
+    assert.same({ "HTTPS_PROXY=http://own:3", "HTTP_PROXY=http://node:1", "PATH=/usr/bin", "X=x", "no_proxy=node" }, variables)
   end)
 end)

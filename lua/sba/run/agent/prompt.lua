@@ -27,11 +27,12 @@ local function bullets(list)
   return table.concat(lines, "\n")
 end
 
-local function persona(job)
+--- A node may give the persona with the context.
+local function persona(job, context)
   local given = job.persona or {}
   local lines = {}
-  if given.title then lines[#lines + 1] = given.title end
-  if given.description then lines[#lines + 1] = given.description end
+  lines[#lines + 1] = given.title or context.persona_title
+  lines[#lines + 1] = given.description or context.persona_description
   return table.concat(lines, "\n\n")
 end
 
@@ -54,7 +55,7 @@ end
 function prompt.system(job, context, missing_skills)
   local preferences = context.preferences and next(context.preferences) and json.encode(context.preferences)
   local blocks = {
-    block("Persona", persona(job)) or false,
+    block("Persona", persona(job, context)) or false,
     block("Baseline", context.baseline_context or BASELINE) or false,
     block("Project", context.project_context) or false,
     block("Task", context.task_context) or false,
