@@ -2,7 +2,7 @@
 // Regular expressions over files, see search.h.
 //
 // A file is read in pieces cut at line ends. Where the pattern could be made blind to newlines, a piece is matched as a
-// whole; else, and where there are carriage returns, no JIT, or a literal to look for first, line by line.
+// whole; else, and where there are carriage returns, long lines, no JIT, or a literal to look for first, line by line.
 #include "core/interrupt.h"
 #include "core/search_internal.h"
 
@@ -13,6 +13,7 @@
 enum {
     PIECE = 1 << 20,          // bytes read at a time
     LINE_MAX_BYTES = 1 << 26, // a longer line is searched in parts of this size
+    SHORT_LINE = 1024,        // bytes; longer lines are not matched together with others
     BINARY_PREFIX = 8192,
 };
 
@@ -43,6 +44,18 @@ static bool holds(const char *bytes, size_t size, char wanted)
             return true;
     }
     return memchr(bytes, wanted, size) != NULL;
+}
+
+static bool has_long_line(const char *bytes, size_t size)
+{
+    while (size > SHORT_LINE) {
+        const char *newline = memrchr(bytes, '\n', SHORT_LINE + 1);
+        if (!newline)
+            return true;
+        size -= (size_t)(newline + 1 - bytes);
+        bytes = newline + 1;
+    }
+    return false;
 }
 
 static const char *line_end(const char *at, const char *end)
@@ -122,7 +135,7 @@ static int next_match(struct scan *scan, const char *bytes, size_t size, size_t 
 // where a limit is reached; -1.
 static int search_lines(struct scan *scan, const char *bytes, size_t size)
 {
-    bool together = scan->regex->lines && !holds(bytes, size, '\r');
+    bool together = scan->regex->lines && !holds(bytes, size, '\r') && !has_long_line(bytes, size);
     for (size_t at = 0; at <= size;) {
         struct span found;
         scan->counted = bytes + at;

@@ -10,13 +10,12 @@
 #include <stddef.h>
 
 struct search_regex {
-    pcre2_code *line;    // matches one line
-    pcre2_code *lines;   // matches many; NULL where it cannot be had
+    pcre2_code *line;    // matches one line of any length, and looks at the deadline meanwhile
+    pcre2_code *lines;   // matches many short ones; NULL where it cannot be had
     pcre2_code *literal; // what every matching line holds; NULL where it is not known or does not help
     pcre2_match_data *data;
     pcre2_match_context *context;
     pcre2_jit_stack *stack;
-    size_t window; // places to try before PCRE2 is to return
 };
 
 // One file being searched.
@@ -29,6 +28,9 @@ struct scan {
     int64_t line;              // number of the line that begins at counted
     const char *counted;
     int64_t last; // line of the last match
+    // Milliseconds on the coarse clock: when the match of a line began, and the last look at the deadline.
+    int64_t began, checked;
+    unsigned callouts;
 };
 
 struct span {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Patterns compiled and matched, see search.h.
 //
-// PCRE2 cannot be interrupted while it matches, so it is given a bound on the backtracking at one place of the text,
-// and a bound on how many places to try before it returns to us.
+// PCRE2 looks at no clock while it matches. A line by itself is matched by code that calls back before each item of the
+// pattern, and the callback looks at the deadline. Many short lines are matched by code without callbacks, in calls
+// that are bounded by the length of the lines, by the backtracking at one place and by the number of places.
 #include "core/cleanup.h"
 #include "core/interrupt.h"
 #include "core/search_internal.h"
@@ -12,11 +13,15 @@
 #include <time.h>
 
 enum {
-    MATCH_LIMIT = 5000000, // steps of backtracking at one place: about 20 ms
-    HEAP_LIMIT = 65536,    // KiB, without JIT
+    LINE_LIMIT = 5000000, // steps of backtracking at one place of a line, besides LINE_LIMIT_BYTE for each byte
+    LINE_LIMIT_BYTE = 4,
+    LINES_LIMIT = 2000,        // the same where many lines are matched at once
+    LINE_MILLISECONDS = 10000, // for one line
+    CALLOUTS_UNCHECKED = 16,   // between two looks at the clock; each may go over the whole line
+    CODE_SIZE_MAX = 2048,      // bytes of a compiled pattern that is matched against many lines
+    HEAP_LIMIT = 65536,        // KiB, without JIT
     JIT_STACK_MAX = 8 << 20,
-    WINDOW_MIN = 16, // places to try at a time, adapted so that a window takes milliseconds
-    WINDOW_MAX = 1 << 20,
+    WINDOW = 4096, // places to try in one call
 };
 
 static pcre2_code *compile(const char *pattern, size_t size, uint32_t options, int *number, size_t *offset)
@@ -33,6 +38,13 @@ static pcre2_code *compile(const char *pattern, size_t size, uint32_t options, i
     return code;
 }
 
+static size_t code_size(const pcre2_code *code)
+{
+    size_t size = SIZE_MAX;
+    pcre2_pattern_info(code, PCRE2_INFO_SIZE, &size);
+    return size;
+}
+
 // Where the kernel grants no memory that is writable and executable, PCRE2 interprets; that is slower only.
 static bool compile_to_machine_code(pcre2_code *code)
 {
@@ -45,7 +57,7 @@ static pcre2_code *compile_for_pieces(const struct buffer *pattern, uint32_t opt
     int number;
     size_t offset;
     pcre2_code *code = compile(pattern->data ? pattern->data : "", pattern->size, options, &number, &offset);
-    if (code && compile_to_machine_code(code))
+    if (code && code_size(code) <= CODE_SIZE_MAX && compile_to_machine_code(code))
         return code;
     pcre2_code_free(code);
     return NULL;
@@ -69,11 +81,9 @@ static bool prepare_to_match(struct search_regex *regex)
     regex->stack = pcre2_jit_stack_create(32 << 10, JIT_STACK_MAX, NULL);
     if (!regex->data || !regex->context)
         return false;
-    pcre2_set_match_limit(regex->context, MATCH_LIMIT);
     pcre2_set_heap_limit(regex->context, HEAP_LIMIT);
     if (regex->stack)
         pcre2_jit_stack_assign(regex->context, NULL, regex->stack);
-    regex->window = WINDOW_MIN;
     return true;
 }
 
@@ -81,7 +91,7 @@ static bool prepare_to_match(struct search_regex *regex)
 static int prepare(struct search_regex *regex, const char *pattern, size_t size, uint32_t options, int *number,
                    size_t *offset)
 {
-    regex->line = compile(pattern, size, options, number, offset);
+    regex->line = compile(pattern, size, options | PCRE2_AUTO_CALLOUT, number, offset);
     if (!regex->line)
         return -1;
     compile_to_machine_code(regex->line);
@@ -146,46 +156,63 @@ static int64_t coarse_clock(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-static void adapt_window(struct search_regex *regex, size_t tried, int64_t milliseconds)
+// Called before each item of a pattern that is matched against one line.
+static int look_at_clock(pcre2_callout_block *block, void *data)
 {
-    if (milliseconds > 10 && tried > WINDOW_MIN)
-        regex->window = tried / 4 > WINDOW_MIN ? tried / 4 : WINDOW_MIN;
-    else if (milliseconds == 0 && tried == regex->window && regex->window < WINDOW_MAX)
-        regex->window *= 4;
+    (void)block;
+    struct scan *scan = data;
+    if (++scan->callouts % CALLOUTS_UNCHECKED)
+        return 0;
+    int64_t now = coarse_clock();
+    if (now == scan->checked)
+        return 0;
+    scan->checked = now;
+    if (interrupt_check(scan->error) < 0)
+        return PCRE2_ERROR_CALLOUT;
+    return now - scan->began > LINE_MILLISECONDS ? PCRE2_ERROR_MATCHLIMIT : 0;
 }
 
-// The last place to try in this call: a whole window, not ending inside a character.
-static size_t window_end(const struct search_regex *regex, const char *bytes, size_t size, size_t from)
+// The last place to try in this call, not inside a character.
+static size_t window_end(const char *bytes, size_t size, size_t from)
 {
-    if (size - from <= regex->window)
+    if (size - from <= WINDOW)
         return size;
-    size_t last = from + regex->window - 1;
+    size_t last = from + WINDOW - 1;
     while (last + 1 < size && search_is_continuation(bytes[last + 1]))
         last++;
     return last;
+}
+
+// Sets what bounds the next match of a code.
+static void set_limits(struct scan *scan, bool one_line, size_t size)
+{
+    size_t limit = one_line ? LINE_LIMIT + size * LINE_LIMIT_BYTE : LINES_LIMIT;
+    pcre2_set_match_limit(scan->regex->context, (uint32_t)limit);
+    pcre2_set_callout(scan->regex->context, look_at_clock, scan);
+    if (one_line)
+        scan->began = coarse_clock();
 }
 
 int search_match(struct scan *scan, const pcre2_code *code, const char *bytes, size_t size, size_t from,
                  struct span *found)
 {
     struct search_regex *regex = scan->regex;
+    bool one_line = code == regex->line;
     size_t last;
+    set_limits(scan, one_line, size);
     do {
-        last = window_end(regex, bytes, size, from);
-        int64_t began = coarse_clock();
+        last = one_line ? size : window_end(bytes, size, from);
         pcre2_set_offset_limit(regex->context, last);
         int count = pcre2_match(code, (PCRE2_SPTR)bytes, size, from, 0, regex->data, regex->context);
-        int64_t took = coarse_clock() - began;
-        if (took > 0 && interrupt_check(scan->error) < 0)
-            return -1;
         if (count >= 0) {
             const size_t *offsets = pcre2_get_ovector_pointer(regex->data);
             *found = (struct span){offsets[0], offsets[1]};
             return 1;
         }
+        if (count == PCRE2_ERROR_CALLOUT || interrupt_check(scan->error) < 0)
+            return -1;
         if (count != PCRE2_ERROR_NOMATCH)
             return too_costly(scan, bytes + from, count);
-        adapt_window(regex, last - from + 1, took);
         from = last + 1;
     } while (last < size);
     return 0;

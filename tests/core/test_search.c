@@ -345,6 +345,43 @@ static void test_the_deadline_ends_a_slow_search(void **state)
     }
 }
 
+// Searches one line of 10 MB, with 300 ms to the deadline. Exits 0 where the search ends by itself, or at the deadline;
+// after 3 s of CPU time the kernel ends it.
+static void search_long_line(const char *pattern, const char *filling)
+{
+    enum { SIZE = 10 << 20 };
+    char *bytes = malloc(SIZE);
+    for (size_t at = 0; at < SIZE; at++)
+        bytes[at] = filling[at % strlen(filling)];
+    struct search_results results = unlimited();
+    struct error error = {0};
+    setrlimit(RLIMIT_CPU, &(struct rlimit){3, 3});
+    interrupt_set_deadline(300);
+    bool failed = search(pattern, bytes, SIZE, &results, &error) < 0;
+    if (failed && strcmp(error.code, "timeout") != 0 && strcmp(error.code, "pattern_too_costly") != 0)
+        _exit(1);
+    _exit(0);
+}
+
+static void test_the_deadline_holds_on_long_lines(void **state)
+{
+    (void)state;
+    static const char *const patterns[] = {
+        "(a|b)*c",     "\\w+\\s*=\\s*NULL", ".*foo.*bar", ".*\\w+\\s*=", "[a-z]+x[a-z]+y", "(.*),(.*),(.*);",
+        "(?i).*fOo.*", "(\\w+\\s?)+;",      "a.*b.*c.*d", "(?=.*x)a",    "(?<=b)a+\\W",    NULL};
+    static const char *const fillings[] = {"a", "ab", "foo a, ", "x = foo ab ", NULL};
+    for (size_t i = 0; patterns[i]; i++)
+        for (size_t j = 0; fillings[j]; j++) {
+            pid_t child = fork();
+            if (child == 0)
+                search_long_line(patterns[i], fillings[j]);
+            int status;
+            waitpid(child, &status, 0);
+            if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+                fail_msg("%s over \"%s\": status %#x", patterns[i], fillings[j], status);
+        }
+}
+
 // Where the kernel refuses memory that is writable and executable, the same is found.
 static void test_without_jit(void **state)
 {
@@ -542,6 +579,7 @@ int main(void)
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_costly_patterns),
         cmocka_unit_test(test_the_deadline_ends_a_slow_search),
+        cmocka_unit_test(test_the_deadline_holds_on_long_lines),
         cmocka_unit_test(test_without_jit),
         cmocka_unit_test(test_files_larger_than_a_piece),
         cmocka_unit_test(test_a_line_longer_than_memory_allows),

@@ -103,6 +103,11 @@ class Search(sba.SandboxCase):
         process.communicate(timeout=60)
         self.assertEqual(process.returncode, 143)
 
+    def test_the_deadline_holds_on_a_long_line(self):
+        self.put("a", "ab" * 5000000)
+        outcome = self.search(pattern=r".*\w+\s*=", max_runtime_seconds=1)
+        self.assertEqual((outcome.exit, outcome.result["failure_code"]), (124, "timeout"))
+
     def test_bad_patterns_and_globs(self):
         self.put("a", "x\n")
         self.assertIn("at byte 2", self.refused(self.search(pattern="("), "invalid_pattern")["error"])
