@@ -15,7 +15,7 @@ import tempfile
 import time
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # where the tests find servers, network and waiting
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # where the tests find servers and waiting
 from waiting import wait_for  # noqa: E402, F401  (for the tests)
 
 BINARY = os.environ["SBA_BINARY"]

@@ -275,10 +275,21 @@ class Denied(GatewayCase):
             self.assertEqual(self.called(gateway), [])
 
     def test_what_the_gateway_itself_forbids(self):
-        gateway = self.gateway(mcp.PlainForm, tools={"skills.get": tool(lambda e: e.whole({"error": "not for you"}, 403))})
-        outcome = self.direct(gateway, step("skills.get"))
-        self.assertEqual((outcome.result["failure_code"], outcome.result["steps"][0]["error_code"]), ("ext_net_required", "tool_denied"))
-        self.assertIn("not for you", outcome.result["failure_message"])
+        def forbidding(words):
+            return tool(lambda e: e.whole({"error": words}, 403))
+        for name, words, codes in (("artifact.get", "not your task", ("step_failed", "tool_denied")),
+                                   ("web.fetch", "not for you", ("ext_net_required", "ext_net_required")),
+                                   ("api.call", "not for you", ("ext_net_required", "ext_net_required")),
+                                   ("help.get", "denied: ext_net_required", ("ext_net_required", "ext_net_required"))):
+            for allowed in (False, True):
+                with self.subTest(name, allowed=allowed):
+                    gateway = self.gateway(mcp.PlainForm, tools={name: forbidding(words)})
+                    job = self.job(step(name))
+                    job["constraints"]["ext_net_allowed"] = allowed
+                    outcome = self.run_job(job, env=self.names(gateway))
+                    self.assertEqual((outcome.result["failure_code"], outcome.result["steps"][0]["error_code"]), codes)
+                    if allowed or name not in OUTSIDE:  # else it is not called
+                        self.assertIn(words, outcome.result["failure_message"])
 
 
 class Direct(GatewayCase):

@@ -1,6 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Which way a job runs: the environment says it, else the job, else what the job holds.
 
+local text = require "native.text"
+
 local mode = {}
 
 -- For mistakes only: where there are none it is not loaded.
@@ -15,21 +17,15 @@ local function invalid(name, value, expected)
   return nil, ("the environment variable %s must be %s, not %s"):format(name, expected, words().quoted(value))
 end
 
---- A variable's value without the blanks around it.
-local function value_of(environment, name)
-  local word, rest = (environment[name] or ""):match "^%s*(%S*)(.*)$"
-  return rest:find "%S" and environment[name] or word
-end
-
 ---What the environment asks for.
 ---@param environment table<string, string>
 ---@return "direct_steps"|"agent_inference"|nil mode
 ---@return string? mistake one line, where a variable's value means nothing
 function mode.from_environment(environment)
-  local named = value_of(environment, "SBA_EXECUTION_MODE")
+  local named = text.trim(environment.SBA_EXECUTION_MODE or "")
   if named == DIRECT or named == AGENT then return named end
   if named ~= "" then return invalid("SBA_EXECUTION_MODE", named, DIRECT .. " or " .. AGENT) end
-  local switch = value_of(environment, "SBA_DIRECT_STEPS"):lower()
+  local switch = text.trim(environment.SBA_DIRECT_STEPS or ""):lower()
   if switch ~= "" and switches[switch] == nil then return invalid("SBA_DIRECT_STEPS", switch, "1 or 0") end
   return switches[switch] and DIRECT or nil
 end

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Which tools of the gateway a job never calls, whatever the gateway lists.
+-- Which tools of the gateway a job never calls, whatever the gateway lists, and which reach the network outside.
 
 local text = require "native.text"
 
@@ -12,6 +12,13 @@ local outside = { ["web."] = true, ["api.call"] = true }
 
 local function fits(name, names)
   return names[name] or names[name:match("^[^.]*%.")]
+end
+
+---Whether a tool reaches the network outside.
+---@param tool string the gateway's name of it
+---@return boolean
+function rules.is_outside(tool)
+  return fits(text.trim(tool):lower(), outside) == true
 end
 
 ---Why a tool may not be called; nil where it may. Codes: tool_forbidden, ext_net_required.

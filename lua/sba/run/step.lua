@@ -6,6 +6,8 @@ local describe = require "sba.run.describe"
 local entries = require "sba.result.entry"
 local failures = require "sba.result.failure"
 local interrupt = require "native.interrupt"
+local network = require "sba.result.network"
+local rules = require "sba.orchestrator.rules"
 
 local steps = {}
 
@@ -57,23 +59,36 @@ local function place(entry, index, step)
   entry.index, entry.id, entry.type = index - 1, step.id, step.type
 end
 
----Where the job may not have the outside, a step that failed for want of it is told so, and the job's failure with it.
+local function require_network(entry, failure, message)
+  entry.error, entry.error_code = message, "ext_net_required"
+  failure.code, failure.message = entry.error_code, entry.error
+end
+
+--- A call that the gateway denied: of a tool of the network, or with an answer that says so.
+local function judge_call(step, entry, failure)
+  if rules.is_outside(step.arguments.tool) or entry.error:find("ext_net", 1, true) then
+    require_network(entry, failure, ("%s; the tool %s needs the network outside"):format(entry.error, step.arguments.tool))
+  end
+end
+
+local function judge_command(run, step, entry, failure)
+  local allowed = run.job.constraints.ext_net_allowed
+  local wanted = network.wanted(entry.result, step.arguments, run.context.environment)
+  if not wanted or allowed and not wanted.policy then return end
+  local why = allowed and "a proxy forbids it" or "the job's ext_net_allowed is false"
+  local what = wanted.host and "the host " .. wanted.host or "the outside"
+  require_network(entry, failure, ("%s; it wanted %s, and %s: %s"):format(entry.error, what, why, wanted.line))
+end
+
+---Tells a step that failed for want of the network outside, and the job's failure with it. With ext_net_allowed, only what a policy
+---denies counts.
 ---@param run table
 ---@param step { type: string, arguments: table }
 ---@param entry table
 ---@param failure failure the job's
 function steps.judge(run, step, entry, failure)
-  local denied, failed = entry.error_code == "tool_denied", entry.error_code == "step_failed" and step.type == "run_command"
-  if not (denied or failed) or run.job.constraints.ext_net_allowed then return end
-  if denied then
-    failure.code = "ext_net_required"
-    return
-  end
-  local wanted = require "sba.result.network".wanted(entry.result, step.arguments, run.context.environment)
-  if not wanted then return end
-  entry.error = ("%s; it wanted %s, and the job's ext_net_allowed is false"):format(entry.error, wanted)
-  entry.error_code = "ext_net_required"
-  failure.code, failure.message = entry.error_code, entry.error
+  if entry.error_code == "tool_denied" then return judge_call(step, entry, failure) end
+  if entry.error_code == "step_failed" and step.type == "run_command" then judge_command(run, step, entry, failure) end
 end
 
 local function execute(run, index, step, module)

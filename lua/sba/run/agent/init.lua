@@ -181,7 +181,7 @@ local function begin(run, session, gateway_tools)
   local state = {
     run = run, session = session, context = run.job.context, tools = by_name, tool_names = names(list), shown = list,
     fixed_tokens = tools.cost(list), status_tokens = 0, share = 1, status_of = {}, stuck = stuck.new(), fresh = {},
-    missed = missed.new(run.job.constraints.ext_net_allowed),
+    missed = missed.new(),
     conversation = { messages = {} },
     exchange = exchange.new {
       recorded = (run.recording or run.history or {}).exchanges, replay = run.recording ~= nil, journal = run.journal,

@@ -12,16 +12,15 @@ missed.__index = missed
 
 local reach_out <const> = { run_command = true, call_tool = true }
 
----@param ext_net_allowed boolean whether the job may have the outside; then nothing is called after it
-function missed.new(ext_net_allowed)
-  return setmetatable({ by_id = {}, codes = ext_net_allowed and {} or { ext_net_required = true, tool_denied = true } }, missed)
+function missed.new()
+  return setmetatable({ by_id = {} }, missed)
 end
 
 ---Takes notice of a step.
 ---@param step { id: string, type: string }
 ---@param entry { error?: string, error_code?: string }
 function missed:note(step, entry)
-  local failed = self.codes[entry.error_code]
+  local failed = entry.error_code == "ext_net_required"
   if failed then self.by_id[step.id] = ("%s: %s"):format(step.id, entry.error) end
   if reach_out[step.type] then self.last = failed and step.id or nil end
 end

@@ -4,8 +4,8 @@ local missed = require "sba.run.agent.missed"
 local UNMET <const> = { code = "acceptance_unmet", message = "not met", gave_up = true }
 
 --- What the failure is called after steps: { type, error_code }, in order.
-local function called(steps, failure, list, allowed)
-  local state = missed.new(allowed or false)
+local function called(steps, failure, list)
+  local state = missed.new()
   for i, step in ipairs(steps) do
     state:note({ id = "step-" .. i, type = step[1] }, { error = step[2] and "it wanted x", error_code = step[2] })
   end
@@ -22,7 +22,7 @@ describe("an agent's job that failed", function()
   it("failed for want of the outside where the last command did", function()
     assert.are.same({ code = "ext_net_required", message = "step-2: it wanted x; not met" }, called({ works, fetch }, UNMET))
     assert.are.equal("ext_net_required", called({ fetch, { "read_file" }, { "write_file" } }, UNMET).code)
-    assert.are.equal("ext_net_required", called({ { "call_tool", "tool_denied" } }, UNMET).code)
+    assert.are.equal("ext_net_required", called({ { "call_tool", "ext_net_required" } }, UNMET).code)
   end)
 
   it("or where the evidence for a criterion that is not met names such a step", function()
@@ -35,7 +35,7 @@ describe("an agent's job that failed", function()
     assert.are.equal(UNMET, called({}, UNMET))
     assert.are.equal(UNMET, called({ fetch, works }, UNMET))
     assert.are.equal(UNMET, called({ fetch, fails }, UNMET))
-    assert.are.equal(UNMET, called({ { "call_tool", "tool_denied" } }, UNMET, nil, true))
+    assert.are.equal(UNMET, called({ { "call_tool", "tool_denied" } }, UNMET))
     local unreadable = { code = "agent_stuck", message = "three replies" }
     assert.are.equal(unreadable, called({ fetch }, unreadable))
   end)

@@ -4,13 +4,10 @@
     situation.py NAME COMMAND [ARGUMENT...]
 
     no_network       a network namespace whose loopback is down
-    loopback_only    the same with the loopback up
-    no_answer        names are asked of a server that does not answer
-    no_such_name     names are asked of a server that knows none
-    proxy_refuses    a tinyproxy that forbids every host
-    proxy_dead       a proxy whose port is closed
+    no_such_name     the loopback, and a name server that knows no name
+    proxy_refuses    the loopback, and a tinyproxy that forbids every host
 
-The last four have the loopback too. Root makes the namespaces, and the command runs as SITUATION_USER (a uid) where that is set;
+Root makes the namespaces, and the command runs as SITUATION_USER (a uid) where that is set;
 an ordinary user makes them in a user namespace of its own, and the command runs as that user. Exit status: the command's, or 77
 where namespaces cannot be had.
 """
@@ -31,8 +28,7 @@ import time
 CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWNET = 0x20000, 0x10000000, 0x40000000
 MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
 SIOCSIFFLAGS, IFF_UP = 0x8914, 1
-PROXY_PORT, DEAD_PORT = 3128, 3129
-NAMES = ("no_network", "loopback_only", "no_answer", "no_such_name", "proxy_refuses", "proxy_dead")
+PROXY_PORT = 3128
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -96,28 +92,19 @@ def refuse_all(folder):
     raise OSError("tinyproxy did not start")
 
 
-def proxy_variables(port):
-    url = f"http://127.0.0.1:{port}"
-    return {name: url for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")}
-
-
-def prepare(name, folder, user):
+def prepare(name, folder):
     """Makes the situation; returns variables for the command, and the proxy's process."""
-    if user:  # ssh wants to find its user
-        users = pathlib.Path("/etc/passwd").read_text()
-        cover("/etc/passwd", f"{users}situation:x:{user}:{user}::/tmp:/bin/sh\n", folder)
-    server = "192.0.2.53" if name in ("no_network", "loopback_only") else "127.0.0.1"
+    server = "192.0.2.53" if name == "no_network" else "127.0.0.1"
     cover("/etc/resolv.conf", f"nameserver {server}\noptions timeout:1 attempts:1\n", folder)
-    if name == "no_network":
-        return {}, None
-    loopback_up()
+    if name != "no_network":
+        loopback_up()
     if name == "no_such_name":
         know_no_name()
-    if name == "proxy_dead":
-        return proxy_variables(DEAD_PORT), None
-    if name == "proxy_refuses":
-        return proxy_variables(PROXY_PORT), refuse_all(pathlib.Path(folder))
-    return {}, None
+    if name != "proxy_refuses":
+        return {}, None
+    url = f"http://127.0.0.1:{PROXY_PORT}"
+    variables = {variable: url for variable in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")}
+    return variables, refuse_all(pathlib.Path(folder))
 
 
 def become(uid):
@@ -135,7 +122,7 @@ def main():
     try:
         try:
             enter()
-            variables, proxy = prepare(name, folder, user)
+            variables, proxy = prepare(name, folder)
         except OSError as problem:
             print(f"situation: cannot be had: {problem}", file=sys.stderr)
             return 77
