@@ -480,44 +480,6 @@ function text.base64_encode(bytes) end
 function text.base64_decode(base64) end
 
 ------------------------------------------------------------------------------------------------------------------------
----@class native.json JSON as RFC 8259 has it; util.json is what to use
----@field null lightuserdata the same value as cjson.null
----@field array_metatable table marks a table as a JSON array, empty or not
-local json = {}
-
----Compact RFC 8259 text of a value. Tables with array_metatable, or with t[1] ~= nil, are arrays; others objects, an empty one {}. Keys come in the order
----of schema.order where given (then required, then byte order). Strings are repaired. Integers keep all digits, floats the shortest that reads back.
----Raises for what JSON cannot hold (NaN, functions, mixed keys, depth over 200).
----@param value any
----@param schema? table a JSON Schema; its order, properties and items give the order of keys, at every level. Not to be changed once used
----@return string
-function json.encode(value, schema) end
-
----At least as many as a JSON text holds values; exact but for empty arrays and objects, and member names counted too.
----@param bytes string
----@return integer
-function json.count(bytes) end
-
----The JSON type of a decoded value; the Lua type of what no JSON text gives.
----@param value any
----@return string kind "null", "boolean", "number", "string", "array" or "object"
-function json.kind(value) end
-
----What is wrong with a text, at an offset in bytes from 0: what was expected there, or a message.
----@class native.json.mistake
----@field offset integer
----@field expected? string
----@field message? string
----@field code? "too_deep"
-
----Reads RFC 8259 text, strictly: one value, no member name twice, numbers as util.json has them. For util.json, which has
----checked before that the bytes are UTF-8.
----@param bytes string
----@param depth integer how many levels there may be, at most 200
----@return any value, native.json.mistake? mistake value is nil then
-function json.decode(bytes, depth) end
-
-------------------------------------------------------------------------------------------------------------------------
 ---@class native.line_editor lines of a person at a terminal
 local line_editor = {}
 

@@ -17,7 +17,6 @@ static const luaL_Reg modules[] = {
     {"native.http", luaopen_native_http},
     {"native.identity", luaopen_native_identity},
     {"native.interrupt", luaopen_native_interrupt},
-    {"native.json", luaopen_native_json},
     {"native.line_editor", luaopen_native_line_editor},
     {"native.patch", luaopen_native_patch},
     {"native.process", luaopen_native_process},
@@ -106,28 +105,7 @@ struct buffer *bind_new_buffer(lua_State *L)
 
 void bind_push_array_metatable(lua_State *L)
 {
-    static const char key;
-    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &key) == LUA_TTABLE)
-        return;
-    lua_pop(L, 1);
-    lua_newtable(L);
-    lua_pushvalue(L, -1);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &key);
-}
-
-bool bind_is_array(lua_State *L, int table)
-{
-    bool marked = false;
-    if (lua_getmetatable(L, table)) {
-        bind_push_array_metatable(L);
-        marked = lua_rawequal(L, -1, -2);
-        lua_pop(L, 2);
-    }
-    if (marked)
-        return true;
-    bool has_first = lua_rawgeti(L, table, 1) != LUA_TNIL;
-    lua_pop(L, 1);
-    return has_first;
+    luaL_newmetatable(L, "cjson.array");
 }
 
 const char *bind_check_path(lua_State *L, int index, struct error *error)

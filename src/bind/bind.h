@@ -23,7 +23,6 @@ int luaopen_native_file(lua_State *L);
 int luaopen_native_http(lua_State *L);
 int luaopen_native_identity(lua_State *L);
 int luaopen_native_interrupt(lua_State *L);
-int luaopen_native_json(lua_State *L);
 int luaopen_native_line_editor(lua_State *L);
 int luaopen_native_patch(lua_State *L);
 int luaopen_native_process(lua_State *L);
@@ -55,11 +54,8 @@ const char *bind_check_bytes(lua_State *L, int index, size_t *size);
 // The buffer at index, or NULL where there is nil or nothing.
 struct buffer *bind_optional_buffer(lua_State *L, int index);
 
-// Pushes the metatable that marks a table as a JSON array (native.json.array_metatable).
+// Pushes the metatable that marks a table as a JSON array: lua-cjson's, see vendor/patches/lua-cjson.
 void bind_push_array_metatable(lua_State *L);
-
-// Whether the table at index is a JSON array: marked as one, or with a first element.
-bool bind_is_array(lua_State *L, int table);
 
 // Handles of native.workspace; what is no open handle raises an error. Open as long as the value at index is alive.
 struct workspace *bind_check_folder(lua_State *L, int index);
@@ -82,20 +78,6 @@ int bind_folder_recover(lua_State *L);
 // Pushes a walk through a tree, NULL until it is opened, that Lua closes.
 struct tree;
 struct tree **bind_new_tree(lua_State *L);
-
-// Functions of native.json that have a file of their own: decode(bytes, depth), and encode(value, schema?), which is
-// pushed with what it keeps between calls.
-int bind_json_decode(lua_State *L);
-void bind_push_json_encode(lua_State *L);
-
-// Pushes the plan of the schema at index schema: for each key that it orders or requires, in that order, three values
-// (the key, the key quoted with its colon, the key's schema or false), and plan[key] = true. The table at plans keeps
-// it. scratch is left as it was.
-void bind_push_json_plan(lua_State *L, int plans, int schema, struct buffer *scratch);
-enum { BIND_JSON_PLAN_STRIDE = 3 };
-
-// Pushes table[name] where the value at index is a table that has a table there; else nil. Says which.
-bool bind_push_part(lua_State *L, int index, const char *name);
 
 // Raises an error unless the value at index is nil, absent or a table whose keys are all among names (NULL-terminated).
 void bind_check_options(lua_State *L, int index, const char *const names[]);

@@ -42,20 +42,6 @@ struct builder {
     size_t bytes;                  // as JSON
 };
 
-// Bytes that JSON adds to a text.
-static size_t escapes(const char *bytes, size_t size)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < size; i++) {
-        unsigned char c = (unsigned char)bytes[i];
-        if (c == '"' || c == '\\' || (c < ' ' && strchr("\b\t\n\f\r", c) && c))
-            count += 1; // \n
-        else if (c < ' ')
-            count += 5; // \u0001
-    }
-    return count;
-}
-
 // Pushes a name or target repaired, and counts its bytes as JSON.
 static void push_text(struct builder *builder, const char *bytes)
 {
@@ -67,7 +53,7 @@ static void push_text(struct builder *builder, const char *bytes)
         bytes = builder->scratch->data;
         size = builder->scratch->size;
     }
-    builder->bytes += size + escapes(bytes, size);
+    builder->bytes += text_json_size(bytes, size);
     lua_pushlstring(builder->L, bytes, size);
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matching lines collected within their limits, see search.h.
-#include "core/json.h"
 #include "core/search_internal.h"
 #include "core/text.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,15 +73,13 @@ static int append_path(struct scan *scan)
     return 0;
 }
 
-// Bytes that the match takes in the result, with a comma; SIZE_MAX where memory is out.
+// Bytes that the match takes in the result, with a comma.
 static size_t json_size(const struct search_results *results, const struct search_match *match)
 {
-    cleanup_buffer struct buffer json = {0};
-    if (json_quote(results->bytes.data + match->path, match->path_size, &json) < 0 ||
-        json_integer(match->line, &json) < 0 ||
-        json_quote(results->bytes.data + match->text, match->text_size, &json) < 0)
-        return SIZE_MAX;
-    return json.size + strlen("{\"path\":,\"line\":,\"text\":},");
+    const char *bytes = results->bytes.data;
+    return text_json_size(bytes + match->path, match->path_size) +
+           text_json_size(bytes + match->text, match->text_size) + (size_t)snprintf(NULL, 0, "%" PRId64, match->line) +
+           strlen("{\"path\":\"\",\"line\":,\"text\":\"\"},");
 }
 
 int search_add_match(struct scan *scan, const char *line, size_t size, size_t start)
@@ -97,8 +96,6 @@ int search_add_match(struct scan *scan, const char *line, size_t size, size_t st
         return search_out_of_memory(scan->error);
     struct search_match match = {scan->path_at, scan->path_size, text_at, results->bytes.size - text_at, scan->last};
     size_t cost = json_size(results, &match);
-    if (cost == SIZE_MAX)
-        return search_out_of_memory(scan->error);
     if (results->json_bytes + cost > results->max_bytes) {
         results->limit = SEARCH_BYTES;
         return 1;

@@ -33,6 +33,9 @@ size_t text_tail(const char *utf8, size_t size, size_t limit);
 size_t text_leading(const char *bytes, size_t size, const char *set);
 size_t text_trailing(const char *bytes, size_t size, const char *set);
 
+// Bytes that a text takes inside a JSON string.
+size_t text_json_size(const char *utf8, size_t size);
+
 // Writes RFC 4648 base64 with padding, (size + 2) / 3 * 4 bytes of it. Returns their number.
 size_t text_base64_write(const char *bytes, size_t size, char *out);
 

@@ -25,7 +25,7 @@ local function reserved(bytes)
   return (bytes:gsub("[^%w._~-]", percent "%%%02X"))
 end
 
---- As in a JSON string; not by native.json, which redacts.
+--- As in a JSON string; not by json.encode, which redacts.
 local function quoted(bytes)
   return (bytes:gsub('[\\"]', "\\%0"):gsub("\n", "\\n"):gsub("\r", "\\r"))
 end

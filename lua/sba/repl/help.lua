@@ -24,7 +24,7 @@ Ctrl-R finds what was typed before, Ctrl-C stops what runs or drops the line.
   step(type, arguments)  runs one step here: step("list_tree", {path="."})
   native.NAME, sba.NAME  modules, which need no `require`
   help(thing)            a module, function, handle or step type
-  help "NAME"            the same by name: help "native.json.encode"
+  help "NAME"            the same by name: help "sba.util.json.encode"
   help "steps"           all step types
   help "sba"             the modules in Lua
 

@@ -1,65 +1,292 @@
 -- SPDX-License-Identifier: Apache-2.0
--- JSON, strictly as RFC 8259 has it: whatever the runner reads or writes as JSON goes through here.
+-- JSON (RFC 8259, and nothing else), read and written by lua-cjson with our patches (vendor/patches/lua-cjson). What cjson does
+-- not do is here: UTF-8, the order of keys, and where a mistake is.
 --
 -- Values: objects are tables with string keys, arrays carry the array mark, null is json.null. A number without fraction and
--- exponent is an integer, or a float where it is beyond 64 bits. Objects and arrays keep apart even when empty.
+-- exponent is an integer. A number that neither 64 bits nor a double hold is kept as its text (json.is_long_number), which
+-- is written again as it was read. Objects and arrays keep apart even when empty.
 
-local native = require "native.json"
+local cjson = require "cjson"
+local secret = require "native.secret"
 local text = require "native.text"
 
-local json = { null = native.null, encode = native.encode, kind = native.kind }
+local json = { null = cjson.null }
 
-local MAX_VALUES = 8 * 1024 * 1024 -- about 700 MB of memory
-local LIMITS = { size = 64 * 1024 * 1024, depth = 64 }
+local LIMITS <const> = { size = 64 * 1024 * 1024, depth = 64 }
+local WRITTEN_DEPTH <const> = 200
+local SHOWN_DIGITS <const> = 40 -- of a number, in a message
+local SHOWN_NAME <const> = 60 -- bytes, likewise
+
+local array_mark <const>, long_number_mark <const> = cjson.array_mt, cjson.long_number_mt
+
+local codec = cjson.new()
+codec.encode_max_depth(WRITTEN_DEPTH)
 
 ---Marks a table as an array.
 ---@generic T: table
 ---@param list T
 ---@return T
 function json.array(list)
-  return setmetatable(list, native.array_metatable)
+  return setmetatable(list, array_mark)
 end
 
 ---Whether a decoded value is an array.
 ---@param value any
 ---@return boolean
 function json.is_array(value)
-  return type(value) == "table" and getmetatable(value) == native.array_metatable
+  return type(value) == "table" and getmetatable(value) == array_mark
 end
 
 ---Whether a decoded value is an object.
 ---@param value any
 ---@return boolean
 function json.is_object(value)
-  return type(value) == "table" and getmetatable(value) ~= native.array_metatable
+  local mark = type(value) == "table" and getmetatable(value)
+  return mark == nil or mark and mark ~= array_mark and mark ~= long_number_mark
+end
+
+---Whether a decoded value is a number that neither 64 bits nor a double hold. It can be passed on, not calculated with.
+---@param value any
+---@return boolean
+function json.is_long_number(value)
+  return type(value) == "table" and getmetatable(value) == long_number_mark
+end
+
+---The JSON type of a decoded value; the Lua type of what no JSON text gives.
+---@param value any
+---@return string kind "null", "boolean", "number", "long number", "string", "array" or "object"
+function json.kind(value)
+  local kind = type(value)
+  if kind == "table" then
+    local mark = getmetatable(value)
+    if mark == long_number_mark then return "long number" end
+    return (mark == array_mark or value[1] ~= nil) and "array" or "object"
+  end
+  return value == json.null and "null" or kind
+end
+
+-- Reading ---------------------------------------------------------------------------------------------------------------
+
+-- What stands at a place, for people.
+local function found(bytes, offset)
+  local at = offset + 1
+  if at > #bytes then return "the end of the text" end
+  local word = bytes:match("^[%w_.+-]+", at)
+  if word then return "'" .. text.cut(word, 20) .. "'" end
+  local byte = bytes:byte(at)
+  if byte < 0x20 or byte == 0x7F then return ("the control character U+%04X"):format(byte) end
+  return "'" .. bytes:match("^" .. utf8.charpattern, at) .. "'" -- bounded: one character
+end
+
+-- Line and column (in characters) of a place, from 1.
+local function place(bytes, offset)
+  local line, line_start, from = 1, 1, 1
+  while true do
+    local newline = bytes:find("\n", from, true)
+    if not newline or newline > offset then break end
+    line, line_start, from = line + 1, newline + 1, newline + 1
+  end
+  return line, 1 + (utf8.len(bytes, line_start, offset) or offset - line_start + 1)
+end
+
+-- The name that begins at a place, as JSON.
+local function name_at(bytes, offset)
+  local last = offset + 2
+  while bytes:byte(last) ~= 0x22 do last = last + (bytes:byte(last) == 0x5C and 2 or 1) end
+  local name = codec.decode(bytes:sub(offset + 1, last))
+  return codec.encode(#name > SHOWN_NAME and text.cut(name, SHOWN_NAME) .. "..." or name)
+end
+
+-- In words for people, what cjson expected and what it says it found.
+local expectations = {
+  ["value"] = "a value", ["colon"] = "':'", ["the end"] = "the end of the text",
+  ["object key string"] = "a member name in double quotes",
+  ["comma or object end"] = "',' or '}'", ["comma or array end"] = "',' or ']'",
+}
+local findings = {
+  ["unexpected end of string"] = function(bytes, offset)
+    return 'expected a character, an escape or the closing ", found ' .. found(bytes, offset)
+  end,
+  ["invalid unicode escape code"] = function() return "\\u requires four hex digits, and surrogates only in pairs" end,
+  ["number too large"] = function(bytes, offset)
+    return ("the number %s is too large"):format(bytes:match("^[%d.eE+-]+", offset + 1):sub(1, SHOWN_DIGITS))
+  end,
+  ["duplicate key"] = function(bytes, offset) return ("the member name %s is there twice"):format(name_at(bytes, offset)) end,
+}
+findings["invalid escape code"] = findings["unexpected end of string"]
+
+-- What cjson's message says: where the mistake is, what is wrong, and a code where it is not invalid_json.
+local function read_message(bytes, message, depth)
+  local what, how, at = message:match "^Expected (.-) but found (.-) at character (%d+)$" -- bounded: cjson's words
+  if what then
+    local offset = at - 1
+    if findings[how] then return offset, findings[how](bytes, offset) end
+    return offset, ("expected %s, found %s"):format(expectations[what], found(bytes, offset))
+  end
+  what, how, at = message:match "^Found too many ([%a ]+) %((%d+)%) at character (%d+)$" -- bounded: likewise
+  if what == "values" then return at - 1, ("holds more than %d values"):format(how - 1), "too_large" end
+  if what then return at - 1, ("nested deeper than %d levels"):format(depth), "too_deep" end
+  error(message, 0) -- not about the text, for example: out of memory
+end
+
+local function failure_at(bytes, offset, message, code)
+  local line, column = place(bytes, offset)
+  return {
+    code = code or "invalid_json", message = ("line %d, column %d: %s"):format(line, column, (message:gsub("\x7F", "\\u007f"))),
+    line = line, column = column, offset = offset,
+  }
 end
 
 -- What is wrong with a text before it is read, or nil.
 local function mistake_in_bytes(bytes, max_size)
-  if #bytes > max_size then
-    return { code = "too_large", offset = max_size, message = ("larger than %d bytes"):format(max_size) }
-  end
-  if #bytes > MAX_VALUES and native.count(bytes) > MAX_VALUES then
-    return { code = "too_large", offset = 0, message = ("holds more than %d values"):format(MAX_VALUES) }
-  end
-  if bytes:find("^\xEF\xBB\xBF") then return { offset = 0, message = "begins with a byte order mark; remove it" } end
+  if #bytes > max_size then return failure_at(bytes, max_size, ("larger than %d bytes"):format(max_size), "too_large") end
+  if bytes:find("^\xEF\xBB\xBF") then return failure_at(bytes, 0, "begins with a byte order mark; remove it") end
   if not text.is_utf8(bytes) then
     local _, bad = utf8.len(bytes)
-    return { offset = bad - 1, message = ("the byte 0x%02X is not UTF-8"):format(bytes:byte(bad)) }
+    return failure_at(bytes, bad - 1, ("the byte 0x%02X is not UTF-8"):format(bytes:byte(bad)))
   end
 end
 
 ---Reads a JSON text of at most 8 million values. A failure's code is invalid_json, too_deep or too_large; its message names
 ---line and column (in characters, from 1), what was expected and what is there; offset is in bytes, from 0.
 ---@param bytes string
----@param limits? { size?: integer, depth?: integer } bytes, levels; default 64 MiB, 64
+---@param limits? { size?: integer, depth?: integer } bytes, levels (at least 1); default 64 MiB, 64
 ---@return any value, { code: string, message: string, line: integer, column: integer, offset: integer }? failure value is nil then
 function json.decode(bytes, limits)
   limits = limits or LIMITS
-  local value, mistake = nil, mistake_in_bytes(bytes, limits.size or LIMITS.size)
-  if not mistake then value, mistake = native.decode(bytes, limits.depth or LIMITS.depth) end
-  if mistake then return nil, require "sba.util.json_failure" (bytes, mistake) end
-  return value
+  local mistake, depth = mistake_in_bytes(bytes, limits.size or LIMITS.size), limits.depth or LIMITS.depth
+  if mistake then return nil, mistake end
+  codec.decode_max_depth(depth)
+  local ok, value = pcall(codec.decode, bytes)
+  if ok then return value end
+  return nil, failure_at(bytes, read_message(bytes, value, depth))
+end
+
+-- Writing ---------------------------------------------------------------------------------------------------------------
+
+---@class json.plan what a schema says of the order of keys, worked out once
+---@field names string[] in their order
+---@field first string[] each as it stands first in an object: '{"name":'
+---@field further string[] each as it stands after another: ',"name":'
+---@field known table<string, true>
+---@field properties table<string, table>
+---@field items? table schema
+
+local plans = setmetatable({}, { __mode = "k" })
+
+local function make_plan(schema)
+  local plan = { names = {}, first = {}, further = {}, known = {}, properties = schema.properties or {}, items = schema.items }
+  for _, list in ipairs { schema.order or {}, schema.required or {} } do
+    for _, name in ipairs(list) do
+      if not plan.known[name] then
+        local at = #plan.names + 1
+        plan.names[at], plan.known[name] = name, true
+        plan.first[at], plan.further[at] = "{" .. codec.encode(name) .. ":", "," .. codec.encode(name) .. ":"
+      end
+    end
+  end
+  return plan
+end
+
+local function plan_of(schema)
+  local plan = plans[schema]
+  if not plan then
+    plan = make_plan(schema)
+    plans[schema] = plan
+  end
+  return plan
+end
+
+local add_value
+
+local function add_leaf(parts, value)
+  local bytes = codec.encode(value)
+  if type(value) ~= "number" and not text.is_utf8(bytes) then bytes = text.repair(bytes) end -- only strings are not ASCII
+  parts[#parts + 1] = bytes
+end
+
+-- The names that no schema orders, in byte order.
+local function other_names(object, known)
+  local names = {}
+  for name in next, object do
+    if not known[name] then
+      if type(name) ~= "string" then error(("cannot encode: an object with a key that is a %s"):format(type(name)), 0) end
+      names[#names + 1] = name
+    end
+  end
+  table.sort(names)
+  return names
+end
+
+local function add_object(parts, object, plan)
+  local names, heads, properties = plan.names, plan.first, plan.properties
+  for i = 1, #names do
+    local name = names[i]
+    local member = object[name]
+    if member ~= nil then
+      parts[#parts + 1] = heads[i]
+      add_value(parts, member, properties[name])
+      heads = plan.further
+    end
+  end
+  local separator = heads == plan.first and "{" or ","
+  for _, name in ipairs(other_names(object, plan.known)) do
+    parts[#parts + 1] = separator
+    add_leaf(parts, name)
+    parts[#parts + 1] = ":"
+    add_value(parts, object[name], properties[name])
+    separator = ","
+  end
+  parts[#parts + 1] = separator == "{" and "{}" or "}"
+end
+
+local function add_array(parts, list, items)
+  local keys = 0
+  for _ in next, list do keys = keys + 1 end
+  if keys ~= #list then error("cannot encode: an array with holes or other keys", 0) end
+  for i = 1, keys do
+    parts[#parts + 1] = i == 1 and "[" or ","
+    add_value(parts, list[i], items)
+  end
+  parts[#parts + 1] = keys == 0 and "[]" or "]"
+end
+
+function add_value(parts, value, schema)
+  local kind = schema and json.kind(value)
+  if kind == "object" then
+    add_object(parts, value, plan_of(schema))
+  elseif kind == "array" and schema.items then
+    add_array(parts, value, schema.items)
+  else
+    add_leaf(parts, value)
+  end
+end
+
+-- A copy without secrets, until text is redacted where it comes in. Names that a schema gives are ours.
+local function redacted(value, schema)
+  if type(value) == "string" then return secret.redact(value) end
+  if type(value) ~= "table" then return value end
+  local copy, properties, items = setmetatable({}, getmetatable(value)), schema and schema.properties or {}, schema and schema.items
+  local known = schema and plan_of(schema).known or {}
+  for name, member in next, value do
+    local kept = known[name] and name or redacted(name)
+    copy[kept] = redacted(member, properties[name] or math.type(name) and items)
+  end
+  return copy
+end
+
+---Compact RFC 8259 text of a value. Tables that are marked as arrays or have a first element are arrays; others are objects. Keys come
+---in the order of schema.order where given (then required, then byte order). Strings are repaired. Integers keep all digits, floats the
+---shortest that reads back. Raises for what JSON cannot hold (NaN, functions, mixed keys, great depth).
+---@param value any
+---@param schema? table a JSON Schema; its order, properties and items give the order of keys, at every level. Not to be changed once used
+---@return string
+function json.encode(value, schema)
+  if value == nil then error("cannot encode: nil", 2) end
+  if secret.is_known() then value = redacted(value, schema) end
+  local parts = {}
+  add_value(parts, value, schema)
+  return #parts == 1 and parts[1] or table.concat(parts)
 end
 
 ---Decodes JSON of a server or a model, of any size. Bytes that are not UTF-8 become U+FFFD.

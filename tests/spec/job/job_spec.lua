@@ -187,17 +187,6 @@ describe("job.parse", function()
     end
   end)
 
-  it("asks the grammar too, whatever the decoder says", function()
-    local names = { "sba.job", "sba.util.rfc8259" }
-    local before = {}
-    for _, name in ipairs(names) do before[name], package.loaded[name] = package.loaded[name], nil end
-    package.loaded["sba.util.rfc8259"] = function() return false end
-    local parsed, failure = require "sba.job".parse(text_of(), fake, {})
-    for _, name in ipairs(names) do package.loaded[name] = before[name] end
-    assert.is_nil(parsed)
-    assert.matches("grammar of RFC 8259", failure.message)
-  end)
-
   it("takes 5,000 steps", function()
     local steps = {}
     for i = 1, 5000 do steps[i] = { type = "run", arguments = { shell = "true" } } end
