@@ -139,6 +139,8 @@ local function stdin_stdout(given, environment)
   return true
 end
 
+local confine_modes <const> = { auto = true, require = true, off = true }
+
 ---@class cli.settings
 ---@field mode "run"|"validate"|"report"|"schema"|"idle"|"version"|"help"|"lua"
 ---@field job string "-" is stdin
@@ -146,6 +148,7 @@ end
 ---@field workspace string
 ---@field user? string
 ---@field log_format "json"|"text"|"auto"
+---@field confine "auto"|"require"|"off"
 ---@field resume boolean
 ---@field replay? string the recording
 ---@field file? string what to validate or report
@@ -173,6 +176,8 @@ function cli.parse(argv, environment)
     end
   end
   given.log_format, given["log-format"] = given["log-format"], nil
+  given.confine, message = from_variables({ variables = { "SBA_CONFINE" }, default = "auto", choices = confine_modes }, environment)
+  if message and given.mode == "run" then return nil, message end
   if given.resume and given.replay then return nil, "--resume and --replay do not go together" end
   if given.resume and given.result == "-" then
     return nil, "--resume wants a result file: the journal lies beside it"

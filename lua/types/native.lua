@@ -23,6 +23,28 @@ local bundle = {}
 function bundle.list(prefix) end
 
 ------------------------------------------------------------------------------------------------------------------------
+---@class native.confine what the kernel keeps commands from (Landlock)
+local confine = {}
+
+---@return integer version of the kernel's Landlock; 0: none, or not allowed
+function confine.abi() end
+
+---@param path string
+---@return string|nil path absolute, without links
+---@return native.failure?
+function confine.real_path(path) end
+
+---@param path string
+---@return boolean whether the user may write it, rules aside
+function confine.may_write(path) end
+
+---Sets the rules for all commands from now on. Errors: unsupported, too_many_entries, ...
+---@param writable string[] below these commands may write; what does not exist is left out
+---@param hidden? string a file that they cannot open: absolute, without links
+---@return true|nil, native.failure?
+function confine.set_rules(writable, hidden) end
+
+------------------------------------------------------------------------------------------------------------------------
 ---@class native.identity who the runner is, and whom it becomes
 local identity = {}
 

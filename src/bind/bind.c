@@ -13,6 +13,7 @@ static const luaL_Reg modules[] = {
     {"cjson", luaopen_cjson},
     {"lpeg", luaopen_lpeg},
     {"native.bundle", luaopen_native_bundle},
+    {"native.confine", luaopen_native_confine},
     {"native.file", luaopen_native_file},
     {"native.http", luaopen_native_http},
     {"native.identity", luaopen_native_identity},

@@ -19,6 +19,7 @@
 void bind_open_all(lua_State *L);
 
 // One for each native.* module, in the file of the same name.
+int luaopen_native_confine(lua_State *L);
 int luaopen_native_file(lua_State *L);
 int luaopen_native_http(lua_State *L);
 int luaopen_native_identity(lua_State *L);

@@ -3,8 +3,10 @@
 #include "core/process.h"
 
 #include "core/cleanup.h"
+#include "core/confine.h"
 #include "core/interrupt.h"
 #include "core/oom.h"
+#include "core/process_launch.h"
 #include "core/process_output.h"
 #include "core/process_spawn.h"
 #include "core/process_tree.h"
@@ -321,6 +323,8 @@ int process_run(const struct process_options *options, struct process_outcome *o
     run.next_tick = run.started; // the first tick comes as soon as the command runs
     if (children_watch(error) < 0)
         return -1;
+    if (confine_is_on())
+        launch_prepare(); // now, so that it is among those that are spared
     if (children_any()) {
         children_reap(NULL);
         children_of(getpid(), 0, &run.spared);
@@ -358,6 +362,7 @@ size_t process_finish(int64_t grace, struct process_left *left)
     const struct tree everything = {0};
     struct error error = {0};
     *left = (struct process_left){0};
+    launch_end();
     if (!children_any())
         return 0;
     if (children_watch(&error) < 0)

@@ -3,6 +3,8 @@
 #include "core/process_spawn.h"
 
 #include "core/cleanup.h"
+#include "core/confine.h"
+#include "core/process_launch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -210,7 +212,7 @@ static void find_ignored(sigset_t *set)
     }
 }
 
-static void to_default(const sigset_t *set)
+ON_FOREIGN_STACK static void to_default(const sigset_t *set)
 {
     const struct sigaction standard = {.sa_handler = SIG_DFL};
     for (int number = 1; number <= SIGRTMAX; number++)
@@ -218,27 +220,45 @@ static void to_default(const sigset_t *set)
             sigaction(number, &standard, NULL);
 }
 
-// What the child does between vfork and its program. It works in our memory, so it makes system calls and nothing else.
-// Returns only with the number of an error.
-static int become(const struct spawn *spawn, const char *path, const sigset_t *ignored)
+// What a child needs to know.
+struct birth {
+    const struct spawn *spawn;
+    const char *path;
+    const sigset_t *ignored;
+    bool confine; // it confines itself
+};
+
+// What the child does between its start and its program. It works in our memory, so it makes system calls and nothing
+// else. Returns only with the number of an error.
+ON_FOREIGN_STACK static int become(const struct birth *birth)
 {
     sigset_t none;
+    const struct spawn *spawn = birth->spawn;
     sigemptyset(&none);
     setsid();
-    to_default(ignored);
+    to_default(birth->ignored);
     if (fchdir(spawn->directory) < 0)
         return errno;
     for (int fd = 0; fd < 3; fd++)
         if (dup2(spawn->standard[fd], fd) < 0)
             return errno;
+    int refused = birth->confine ? confine_enter() : 0;
+    if (refused)
+        return refused;
     sigprocmask(SIG_SETMASK, &none, NULL);
-    execve(path, (char *const *)spawn->argv, (char *const *)spawn->env);
+    execve(birth->path, (char *const *)spawn->argv, (char *const *)spawn->env);
     return errno;
 }
 
 // Why the last command could not be started; 0: it could. Shared also with a child that a vfork without shared memory
 // made.
 static volatile int *failure;
+
+ON_FOREIGN_STACK static void be_born(void *data)
+{
+    *failure = become(data);
+    _exit(SPAWN_FAILED);
+}
 
 static int prepare(sigset_t *ignored)
 {
@@ -254,23 +274,31 @@ static int prepare(sigset_t *ignored)
 
 // Not posix_spawn: musl's waits on a pipe for the end of exec, which is one sleep more for each command. No handler of
 // ours runs meanwhile: in the child it would run in our memory.
-static pid_t start(const struct spawn *spawn, const char *path)
+static pid_t start_here(struct birth *birth)
 {
-    static sigset_t ignored;
     sigset_t all, before;
-    if (prepare(&ignored) < 0)
-        return -1;
-    *failure = 0;
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
     pid_t pid = vfork();
-    if (pid == 0) {
-        *failure = become(spawn, path, &ignored);
-        _exit(SPAWN_FAILED);
-    }
+    if (pid == 0)
+        be_born(birth);
+    int number = errno;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    errno = number;
+    return pid;
+}
+
+static pid_t start(const struct spawn *spawn, const char *path)
+{
+    static sigset_t ignored;
+    if (prepare(&ignored) < 0)
+        return -1;
+    bool launches = confine_is_on() && launch_prepare();
+    struct birth birth = {spawn, path, &ignored, confine_is_on() && !launches};
+    *failure = 0;
+    pid_t pid = launches ? launch(be_born, &birth) : start_here(&birth);
     if (pid < 0)
         *failure = errno;
-    sigprocmask(SIG_SETMASK, &before, NULL);
     if (pid < 0 || *failure == 0)
         return pid;
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)

@@ -92,6 +92,22 @@ local criterion = {
   },
 }
 
+local strings = { type = "array", items = { type = "string" } }
+
+local confinement = {
+  type = "object",
+  order = { "writes", "abi", "writable", "partial" },
+  required = { "writes" },
+  additionalProperties = false,
+  description = "What the kernel kept commands from.",
+  properties = {
+    writes = { enum = { "landlock", "none" }, description = "What kept commands from writing elsewhere." },
+    abi = { type = "integer", minimum = 1, description = "Version of the kernel's Landlock." },
+    writable = { type = strings.type, items = strings.items, description = "Directories below which commands could write." },
+    partial = { type = strings.type, items = strings.items, description = "What could not be kept apart, and why." },
+  },
+}
+
 local usage = {
   type = "object",
   order = { "cpu_time_ms", "max_rss_bytes" },
@@ -106,7 +122,8 @@ return {
   type = "object",
   order = {
     "protocol_version", "job_id", "task_id", "status", "started_at", "finished_at", "duration_ms", "steps", "artifacts",
-    "todo", "resource_usage", "final_answer", "inference_used", "inference", "acceptance", "failure_code", "failure_message",
+    "todo", "resource_usage", "final_answer", "inference_used", "inference", "acceptance", "confinement",
+    "failure_code", "failure_message",
   },
   required = {
     "protocol_version", "job_id", "task_id", "status", "started_at", "finished_at", "duration_ms", "steps", "artifacts",
@@ -129,6 +146,7 @@ return {
     inference_used = { type = "boolean" },
     inference = inference,
     acceptance = { type = "array", items = criterion },
+    confinement = confinement,
     failure_code = {
       enum = {
         require "sba.util.json".null, "schema_validation", "ext_net_required", "step_failed", "timeout",

@@ -2,6 +2,7 @@
 -- From a valid job to one that may run: its deadline, its folders, its journal, and a first result that says
 -- `interrupted`. What is missing here ends the job before anything has run.
 
+local confinement = require "sba.run.confinement"
 local checkpoint = require "sba.result.checkpoint"
 local emit = require "sba.result.emit"
 local file = require "native.file"
@@ -85,11 +86,32 @@ local function children_environment(run)
   return list
 end
 
-local function open_context(run)
+local function open_workspace(run)
   local folder, failure = workspace.open(run.settings.workspace)
   if not folder then
     return nil, { code = "internal_error", message = ("cannot use the workspace: %s"):format(failure.message) }
   end
+  run.workspace = folder
+  return true
+end
+
+--- Commands write where they may from here on; what could not be kept apart is said once.
+local function confine(run)
+  local state, failure = confinement.begin {
+    mode = run.settings.confine, environment = run.environment, workspace = run.workspace:path(),
+    artifacts = run.artifacts and run.artifacts:path(), job_directory = run.result_folder,
+    token_file = require "sba.util.secret".token_file(),
+  }
+  if not state then return nil, failure end
+  run.record.confinement, run.job_directory = state, run.result_folder and confinement.real_path(run.result_folder)
+  if state.partial then
+    run.log:event("warning", "confinement.partial", { partial = state.partial, error = table.concat(state.partial, "; ") })
+  end
+  return true
+end
+
+local function open_context(run)
+  local folder = run.workspace
   if run.history and run.history.changes then require "sba.run.changes".recover(run, folder) end
   run.context = {
     workspace = folder,
@@ -108,7 +130,6 @@ local function open_context(run)
       run.checkpoint:tick()
     end,
   }
-  return true
 end
 
 local function open_todo(run)
@@ -182,10 +203,13 @@ return function(run)
   if not ok then return nil, failure end
   open_artifacts(run) -- which makes folders, so after what wants the result's folder to be there
   run.accepted = true
+  ok, failure = open_workspace(run)
+  if ok then ok, failure = confine(run) end
   run.log:event("info", "job.accepted", {
     steps = run.steps and #run.steps,
     max_runtime_seconds = run.job.constraints.max_runtime_seconds,
-    mode = run.job.execution_mode,
+    mode = run.job.execution_mode, confinement = run.record.confinement,
   })
-  return open_context(run)
+  if ok then open_context(run) end
+  return ok, failure
 end

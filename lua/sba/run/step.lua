@@ -2,6 +2,7 @@
 -- One step, whoever wants it: a direct job or a model. It is in the journal before it does anything, and its entry is in
 -- the journal and the record before anything else happens.
 
+local confinement = require "sba.run.confinement"
 local describe = require "sba.run.describe"
 local entries = require "sba.result.entry"
 local failures = require "sba.result.failure"
@@ -91,10 +92,22 @@ function steps.judge(run, step, entry, failure)
   if entry.error_code == "step_failed" and step.type == "run_command" then judge_command(run, step, entry, failure) end
 end
 
+--- Says of a command that failed what the rules kept it from writing.
+local function explain_denial(run, step, entry, failure)
+  if step.type ~= "run_command" or entry.error_code ~= "step_failed" then return end
+  local words = confinement.explain(run.record.confinement, entry.output or "", run.job_directory)
+  if not words then return end
+  entry.error = entry.error .. "; " .. words
+  failure.message = entry.error
+end
+
 local function execute(run, index, step, module)
   local wall, begun = interrupt.wall(), interrupt.now()
   local entry, failure = entries.make(xpcall(module.run, failures.traced, step.arguments, run.context))
-  if failure then steps.judge(run, step, entry, failure) end
+  if failure then
+    steps.judge(run, step, entry, failure)
+    explain_denial(run, step, entry, failure)
+  end
   local left = run.history and run.history.left
   if failure and left and left.index == index then
     entry.error = ("%s; an earlier run was ended during this step: %s"):format(entry.error, left.message)

@@ -17,7 +17,7 @@ local urls = {
   "SBA_MCP_GATEWAY_URL", "MCP_GATEWAY_PROXY_URL", "MCP_GATEWAY_URL",
 }
 
-local token, failure
+local token, failure, token_file
 local warnings = {}
 
 --- Makes a secret known to the redactor.
@@ -43,6 +43,7 @@ local function take_token(environment)
     learn(value, "SBA_MCP_TOKEN")
   end
   if not path or path == "" then return end
+  token_file = path
   local problem
   token, problem = read_token(path)
   if token then return learn(token, "the agent's token") end
@@ -91,6 +92,9 @@ end
 function secret.token()
   return token, failure
 end
+
+---@return string? path of the file that holds the agent's token
+function secret.token_file() return token_file end
 
 local function clean_table(value)
   local names

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// native.confine: what the kernel keeps commands from.
+#include "core/confine.h"
+
+#include "bind/bind.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+// abi() -> version of the kernel's Landlock, 0: none
+static int f_abi(lua_State *L)
+{
+    lua_pushinteger(L, confine_abi());
+    return 1;
+}
+
+// real_path(path) -> absolute path without links | nil, failure
+static int f_real_path(lua_State *L)
+{
+    struct error error = {0};
+    const char *path = bind_check_path(L, 1, &error);
+    struct buffer *owner = bind_new_buffer(L);
+    if (path && !(owner->data = realpath(path, NULL)))
+        error_system(&error, errno, "cannot find %s", path);
+    if (!owner->data)
+        return bind_fail(L, &error);
+    lua_pushstring(L, owner->data);
+    return 1;
+}
+
+// may_write(path) -> whether the user may write it, rules aside
+static int f_may_write(lua_State *L)
+{
+    lua_pushboolean(L, faccessat(AT_FDCWD, luaL_checkstring(L, 1), W_OK, AT_EACCESS) == 0);
+    return 1;
+}
+
+// set_rules(writable, hidden?) -> true | nil, failure
+static int f_set_rules(lua_State *L)
+{
+    struct error error = {0};
+    luaL_checktype(L, 1, LUA_TTABLE);
+    const char *hidden = luaL_optstring(L, 2, NULL);
+    lua_Integer count = (lua_Integer)lua_rawlen(L, 1);
+    const char **paths = lua_newuserdatauv(L, ((size_t)count + 1) * sizeof *paths, 0);
+    for (lua_Integer i = 1; i <= count; i++) {
+        lua_rawgeti(L, 1, i);
+        paths[i - 1] = bind_check_path(L, -1, &error);
+        if (!paths[i - 1])
+            return bind_fail(L, &error);
+        lua_pop(L, 1); // the list holds it
+    }
+    paths[count] = NULL;
+    if (confine_set_rules(paths, hidden, &error) < 0)
+        return bind_fail(L, &error);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+static const luaL_Reg functions[] = {
+    {"abi", f_abi}, {"real_path", f_real_path}, {"may_write", f_may_write}, {"set_rules", f_set_rules}, {NULL, NULL}};
+
+int luaopen_native_confine(lua_State *L)
+{
+    luaL_newlib(L, functions);
+    return 1;
+}

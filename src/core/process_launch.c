@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// The launcher, see process_launch.h.
+#include "core/process_launch.h"
+
+#include "core/cleanup.h"
+#include "core/confine.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { STACK_SIZE = 64 << 10 };
+
+// Both processes work on it, one at a time: whoever does not waits for the other's eventfd.
+static struct {
+    char *stacks; // the launcher's, then its children's
+    int process;  // pidfd of the launcher; -1: none runs
+    int request, reply;
+    int error; // errno of what was asked
+    void (*run)(void *data);
+    void *data;
+    pid_t started;
+} launcher = {.process = -1, .request = -1, .reply = -1};
+
+ON_FOREIGN_STACK static int run_child(void *unused)
+{
+    (void)unused;
+    launcher.run(launcher.data);
+    return 0;
+}
+
+ON_FOREIGN_STACK static void reply(void)
+{
+    uint64_t one = 1;
+    syscall(SYS_write, launcher.reply, &one, sizeof one);
+}
+
+ON_FOREIGN_STACK static bool next_request(void)
+{
+    uint64_t count;
+    return syscall(SYS_read, launcher.request, &count, sizeof count) == sizeof count;
+}
+
+// Our handlers must not run in the launcher.
+ON_FOREIGN_STACK static void reset_signals(void)
+{
+    const struct sigaction standard = {.sa_handler = SIG_DFL};
+    sigset_t none;
+    for (int number = 1; number <= SIGRTMAX; number++)
+        sigaction(number, &standard, NULL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+ON_FOREIGN_STACK static int serve(void *unused)
+{
+    (void)unused;
+    setsid();
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    reset_signals();
+    launcher.error = confine_enter();
+    reply();
+    while (launcher.error == 0 && next_request()) {
+        const int flags = CLONE_PARENT | CLONE_VM | CLONE_VFORK | SIGCHLD;
+        launcher.started = clone(run_child, launcher.stacks + (size_t)2 * STACK_SIZE, flags, NULL);
+        launcher.error = launcher.started < 0 ? errno : 0;
+        reply();
+    }
+    return 0;
+}
+
+// Waits for the launcher's answer; false: it is gone.
+static bool answered(void)
+{
+    struct pollfd events[] = {{.fd = launcher.reply, .events = POLLIN}, {.fd = launcher.process, .events = POLLIN}};
+    uint64_t count;
+    while (poll(events, 2, -1) < 0 && errno == EINTR)
+        continue;
+    return read(launcher.reply, &count, sizeof count) == sizeof count;
+}
+
+static bool is_alive(void)
+{
+    struct pollfd event = {.fd = launcher.process, .events = POLLIN};
+    return launcher.process >= 0 && poll(&event, 1, 0) == 0;
+}
+
+// New stacks each time: where a launcher was killed, its last child may still stand on the old ones.
+static bool acquire(void)
+{
+    void *stacks =
+        mmap(NULL, (size_t)2 * STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    launcher.stacks = stacks == MAP_FAILED ? NULL : stacks;
+    launcher.request = eventfd(0, EFD_CLOEXEC);
+    launcher.reply = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return launcher.stacks && launcher.request >= 0 && launcher.reply >= 0;
+}
+
+static void release(void)
+{
+    cleanup_close(&launcher.process);
+    cleanup_close(&launcher.request);
+    cleanup_close(&launcher.reply);
+    launcher.process = launcher.request = launcher.reply = -1;
+}
+
+static bool start_launcher(void)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    pid_t pid = clone(serve, launcher.stacks + STACK_SIZE, CLONE_VM | CLONE_FILES | SIGCHLD, NULL);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (pid < 0)
+        return false;
+    launcher.process = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (launcher.process >= 0 && answered() && launcher.error == 0)
+        return true;
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, __WALL);
+    return false;
+}
+
+bool launch_prepare(void)
+{
+    if (is_alive())
+        return true;
+    launch_end();
+    if (confine_abi() >= CONFINE_SIGNALS && acquire() && start_launcher())
+        return true;
+    release();
+    return false;
+}
+
+pid_t launch(void (*run)(void *data), void *data)
+{
+    uint64_t one = 1;
+    launcher.run = run;
+    launcher.data = data;
+    if (write(launcher.request, &one, sizeof one) != sizeof one)
+        return -1;
+    if (!answered())
+        return errno = EAGAIN, -1;
+    errno = launcher.error;
+    launcher.error = 0;
+    return launcher.started;
+}
+
+void launch_end(void)
+{
+    siginfo_t unused;
+    if (launcher.process < 0)
+        return;
+    syscall(SYS_pidfd_send_signal, launcher.process, SIGKILL, NULL, 0);
+    while (waitid(P_PIDFD, (id_t)launcher.process, &unused, WEXITED | __WALL) < 0 && errno == EINTR)
+        continue;
+    release();
+}
