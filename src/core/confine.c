@@ -43,8 +43,10 @@ static int rules = -1; // descriptor
 
 int confine_abi(void)
 {
-    long version = syscall(LANDLOCK_CREATE_RULESET, NULL, 0, VERSION_FLAG);
-    return version > 0 ? (int)version : 0;
+    static int known = -1;
+    if (known < 0)
+        known = (int)syscall(LANDLOCK_CREATE_RULESET, NULL, 0, VERSION_FLAG);
+    return known = known > 0 ? known : 0;
 }
 
 bool confine_is_on(void)

@@ -6,6 +6,7 @@
 #include "core/confine.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -17,18 +18,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { STACK_SIZE = 64 << 10 };
+enum {
+    STACK_SIZE = 64 << 10,
+    STOPPED = 100, // ms without an answer until the launcher is told to go on
+};
 
 // Both processes work on it, one at a time: whoever does not waits for the other's eventfd.
 static struct {
     char *stacks; // the launcher's, then its children's
     int process;  // pidfd of the launcher; -1: none runs
     int request, reply;
-    int error; // errno of what was asked
+    int alive[2]; // pipe; a child holds the writing end until it has become a program or has ended
+    int error;    // errno of what was asked
     void (*run)(void *data);
     void *data;
-    pid_t started;
-} launcher = {.process = -1, .request = -1, .reply = -1};
+    pid_t started; // 0: none yet
+} launcher = {.process = -1, .request = -1, .reply = -1, .alive = {-1, -1}};
 
 ON_FOREIGN_STACK static int run_child(void *unused)
 {
@@ -68,22 +73,27 @@ ON_FOREIGN_STACK static int serve(void *unused)
     reset_signals();
     launcher.error = confine_enter();
     reply();
-    while (launcher.error == 0 && next_request()) {
-        const int flags = CLONE_PARENT | CLONE_VM | CLONE_VFORK | SIGCHLD;
-        launcher.started = clone(run_child, launcher.stacks + (size_t)2 * STACK_SIZE, flags, NULL);
-        launcher.error = launcher.started < 0 ? errno : 0;
+    while (next_request()) {
+        const int flags = CLONE_PARENT | CLONE_PARENT_SETTID | CLONE_VM | CLONE_VFORK | SIGCHLD;
+        if (clone(run_child, launcher.stacks + (size_t)2 * STACK_SIZE, flags, NULL, &launcher.started) < 0)
+            launcher.error = errno;
         reply();
     }
     return 0;
 }
 
-// Waits for the launcher's answer; false: it is gone.
+static void signal_launcher(int number)
+{
+    syscall(SYS_pidfd_send_signal, launcher.process, number, NULL, 0);
+}
+
+// Waits for the launcher's answer; false: it is gone. A command may have stopped it.
 static bool answered(void)
 {
     struct pollfd events[] = {{.fd = launcher.reply, .events = POLLIN}, {.fd = launcher.process, .events = POLLIN}};
     uint64_t count;
-    while (poll(events, 2, -1) < 0 && errno == EINTR)
-        continue;
+    while (poll(events, 2, STOPPED) <= 0)
+        signal_launcher(SIGCONT);
     return read(launcher.reply, &count, sizeof count) == sizeof count;
 }
 
@@ -101,7 +111,7 @@ static bool acquire(void)
     launcher.stacks = stacks == MAP_FAILED ? NULL : stacks;
     launcher.request = eventfd(0, EFD_CLOEXEC);
     launcher.reply = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return launcher.stacks && launcher.request >= 0 && launcher.reply >= 0;
+    return launcher.stacks && launcher.request >= 0 && launcher.reply >= 0 && pipe2(launcher.alive, O_CLOEXEC) == 0;
 }
 
 static void release(void)
@@ -109,7 +119,9 @@ static void release(void)
     cleanup_close(&launcher.process);
     cleanup_close(&launcher.request);
     cleanup_close(&launcher.reply);
-    launcher.process = launcher.request = launcher.reply = -1;
+    cleanup_close(&launcher.alive[0]);
+    cleanup_close(&launcher.alive[1]);
+    launcher.process = launcher.request = launcher.reply = launcher.alive[0] = launcher.alive[1] = -1;
 }
 
 static bool start_launcher(void)
@@ -140,18 +152,32 @@ bool launch_prepare(void)
     return false;
 }
 
+// The launcher was killed before it answered, perhaps by the child itself: waits until the child needs our memory no
+// more.
+static void wait_for_child(void)
+{
+    struct pollfd event = {.fd = launcher.alive[0]};
+    cleanup_close(&launcher.alive[1]);
+    launcher.alive[1] = -1;
+    while (poll(&event, 1, -1) < 0 && errno == EINTR)
+        continue;
+}
+
 pid_t launch(void (*run)(void *data), void *data)
 {
     uint64_t one = 1;
     launcher.run = run;
     launcher.data = data;
+    launcher.started = launcher.error = 0;
     if (write(launcher.request, &one, sizeof one) != sizeof one)
         return -1;
-    if (!answered())
-        return errno = EAGAIN, -1;
+    if (!answered()) {
+        launcher.error = launcher.started ? 0 : EAGAIN;
+        wait_for_child();
+        launch_end();
+    }
     errno = launcher.error;
-    launcher.error = 0;
-    return launcher.started;
+    return launcher.error ? -1 : launcher.started;
 }
 
 void launch_end(void)
@@ -159,7 +185,7 @@ void launch_end(void)
     siginfo_t unused;
     if (launcher.process < 0)
         return;
-    syscall(SYS_pidfd_send_signal, launcher.process, SIGKILL, NULL, 0);
+    signal_launcher(SIGKILL);
     while (waitid(P_PIDFD, (id_t)launcher.process, &unused, WEXITED | __WALL) < 0 && errno == EINTR)
         continue;
     release();

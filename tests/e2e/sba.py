@@ -51,8 +51,10 @@ class Outcome:
 class SandboxCase(unittest.TestCase):
     """A test with a job folder and a workspace of its own, both owned by the ordinary user."""
 
+    place = None  # where their folder is made; None: with the other temporary ones
+
     def setUp(self):
-        self.root = pathlib.Path(tempfile.mkdtemp(prefix="sba-test-"))
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix="sba-test-", dir=self.place))
         self.addCleanup(shutil.rmtree, self.root, ignore_errors=True)
         os.chmod(self.root, 0o755)
         self.job_folder, self.workspace = self.root / "job", self.root / "workspace"

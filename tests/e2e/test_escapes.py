@@ -8,7 +8,7 @@ import unittest
 import sba
 
 TOOLS = os.environ["SBA_TOOLS"]
-WRAPPERS = ((), (f"{TOOLS}/without_openat2", "ENOSYS"), (f"{TOOLS}/without_openat2", "EPERM"))
+WRAPPERS = ((), (f"{TOOLS}/without", "openat2", "ENOSYS"), (f"{TOOLS}/without", "openat2", "EPERM"))
 
 
 class Escapes(sba.SandboxCase):

@@ -70,7 +70,7 @@ class Children(sba.SandboxCase):
         job = self.job(self.step("apply_unified_diff", diff=diff), self.step("write_file", path="d/b", content="x", mode="0600"),
                        self.step("read_file", path="link"), self.step("list_tree"), self.step("search_files", pattern="x"),
                        self.step("run_command", shell="cat; touch $CYNODE_ARTIFACTS_DIR/x", stdin="x"))
-        for wrapper in ([], [f"{TOOLS}/without_openat2", "ENOSYS"]):
+        for wrapper in ([], [f"{TOOLS}/without", "openat2", "ENOSYS"]):
             opens = "open,openat,openat2,pipe,pipe2,eventfd2,socket,memfd_create,dup,epoll_create1"
             trace = ["strace", "-o", str(self.root / "trace"), "-e", f"trace=prctl,{opens}", *wrapper]
             done = self.run_job(job, "--user", str(sba.UID), wrapper=trace, user=None, group=None, extra_groups=None,

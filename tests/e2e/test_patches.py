@@ -57,7 +57,7 @@ class Patches(sba.SandboxCase):
         self.refused(LINK.format("l", "d") + NEW.format("l/x", "1"), "path_escape", escape)
         self.put("x", "1\n")
         (self.workspace / "in").symlink_to(".")
-        for wrapper in ([], [f"{TOOLS}/without_openat2", "ENOSYS"]):
+        for wrapper in ([], [f"{TOOLS}/without", "openat2", "ENOSYS"]):
             self.refused(CHANGE.format("in/x", "1", "2"), "path_escape", escape, wrapper=wrapper)
         self.refused(MOVE.format("out", "moved"), "path_escape", escape)
         self.refused(MOVE.format("out", "moved") + NEW.format("moved/x", "1"), "path_escape", escape)

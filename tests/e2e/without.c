@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// without_openat2 ENOSYS|EPERM COMMAND...: runs a command for which openat2 fails so, as on an old kernel or under an
-// old container sandbox.
+// without openat2|landlock ENOSYS|EPERM COMMAND...: runs a command for which the system call fails so, as on an old
+// kernel or under an old container sandbox. Of Landlock it is the call that creates rules, and asks for the version.
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -12,23 +12,28 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#ifndef SYS_landlock_create_ruleset
+#define SYS_landlock_create_ruleset 444
+#endif
+
 int main(int argc, char **argv)
 {
-    if (argc < 3)
+    if (argc < 4)
         return 125;
-    unsigned short number = strcmp(argv[1], "EPERM") == 0 ? EPERM : ENOSYS;
+    unsigned short number = strcmp(argv[2], "EPERM") == 0 ? EPERM : ENOSYS;
+    unsigned call = strcmp(argv[1], "landlock") == 0 ? SYS_landlock_create_ruleset : SYS_openat2;
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat2, 0, 1),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | number),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
     struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0) {
-        perror("without_openat2");
+        perror("without");
         return 125;
     }
-    execvp(argv[2], argv + 2);
-    perror(argv[2]);
+    execvp(argv[3], argv + 3);
+    perror(argv[3]);
     return 127;
 }
