@@ -13,7 +13,7 @@ import sba
 from sba import SandboxCase
 
 KEYS = ["protocol_version", "job_id", "task_id", "status", "started_at", "finished_at", "duration_ms", "steps", "artifacts",
-        "todo", "resource_usage", "inference_used", "failure_code", "failure_message"]
+        "todo", "resource_usage", "inference_used", "confinement", "failure_code", "failure_message"]
 STEP_KEYS = ["index", "id", "type", "status", "started_at", "duration_ms", "exit_code", "output", "error", "error_code", "result"]
 AS_ROOT = {"user": None, "group": None, "extra_groups": None}
 

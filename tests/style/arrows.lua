@@ -149,7 +149,8 @@ local function lua_graph()
       if constant then constants[constant] = value end
       local place = ("lua/sba/%s:%d"):format(file, number)
       if line:find("^%s*%-%-") then line = "" end
-      for after in line:gmatch("%f[%w_]require%f[^%w_]()") do
+      -- A call: neither the word in a text ("require", =require) nor a field of that name.
+      for after in line:gmatch("%f[%w_=\"]require%f[^%w_]()%s*[\"'(,%a]") do
         local target = required(line, after, constants)
         if not target then
           local by_a_person = name:find("^sba%.repl%.") -- the prompt loads whatever module is named at it
