@@ -35,7 +35,6 @@ option               environment              default
 --log-format FORMAT  SBA_LOG_FORMAT           auto; json, text; on stderr
                      CYNODE_ARTIFACTS_DIR     artifacts/ beside the result
                      SBA_EXECUTION_MODE       from the job
-                     SBA_CONFINE              auto; require, off: see the page
                      SBA_STDIN_STDOUT         false; true: as --stdin
                      SBA_LUA_HISTORY          none; file of the prompt's history
 exit: 0 success, 1 the job failed, 2 job or command line refused, 3 the result

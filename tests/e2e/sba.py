@@ -52,6 +52,7 @@ class SandboxCase(unittest.TestCase):
     """A test with a job folder and a workspace of its own, both owned by the ordinary user."""
 
     place = None  # where their folder is made; None: with the other temporary ones
+    environment = {}  # of every runner
 
     def setUp(self):
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="sba-test-", dir=self.place))
@@ -106,7 +107,7 @@ class SandboxCase(unittest.TestCase):
         path = self.job_folder / "job.json"
         path.write_bytes(job if isinstance(job, bytes) else job.encode())
         self.give(path)
-        environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", **(env or {})}
+        environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", **self.environment, **(env or {})}
         options = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE,
                    **ordinary_user(), **options}
         return subprocess.Popen([*wrapper, BINARY, *(self.arguments() if arguments is None else arguments), *more], env=environment, **options)

@@ -305,6 +305,8 @@ class Troubled(ReportCase):
 
 
 class Resumed(ReportCase):
+    environment = {"SBA_CONFINE": "off"}  # its commands kill the runner
+
     def test_an_end_that_did_not_arrive_is_reported_by_the_next_run(self):
         server = self.server(503, 400, 204)
         server.answers = [(503, {"Retry-After": "100"})]

@@ -18,6 +18,8 @@ def skill_id_of(exchange):
 
 
 class Skills(sba.SandboxCase):
+    environment = {"SBA_CONFINE": "off"}  # its commands kill the runner
+
     def gateway(self, give, kind=mcp.Server, **options):
         server = kind(tools={"skills.get": (GET, lambda exchange: give(skill_id_of(exchange)))}, **options)
         self.addCleanup(server.close)

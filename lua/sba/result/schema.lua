@@ -127,7 +127,7 @@ return {
   },
   required = {
     "protocol_version", "job_id", "task_id", "status", "started_at", "finished_at", "duration_ms", "steps", "artifacts",
-    "todo", "resource_usage", "inference_used", "failure_code", "failure_message",
+    "todo", "resource_usage", "inference_used", "confinement", "failure_code", "failure_message",
   },
   additionalProperties = false,
   properties = {
