@@ -31,7 +31,7 @@ function record.new(job_id, task_id)
   return setmetatable({
     protocol_version = PROTOCOL_VERSION, job_id = job_id, task_id = task_id,
     began = interrupt.now(), started_wall = interrupt.wall(),
-    steps = {}, succeeded = 0, artifacts = json.array {},
+    steps = {}, succeeded = 0, artifacts = json.array {}, confinement = { writes = "none" },
   }, record)
 end
 
