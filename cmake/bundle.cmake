@@ -21,6 +21,5 @@ add_custom_command(OUTPUT ${SBA_BUNDLE_SOURCE}
   COMMAND ${LUA_INTERPRETER} ${CMAKE_SOURCE_DIR}/cmake/bundle.lua ${SBA_BUNDLE_SOURCE} ${sba_library_versions}
     -- ${lua_roots} -- ${lua_files} ${extra_lua_files}
     -- ${lua_definitions}
-  DEPENDS ${CMAKE_SOURCE_DIR}/cmake/bundle.lua ${CMAKE_SOURCE_DIR}/cmake/strip_names.lua
-    ${CMAKE_SOURCE_DIR}/cmake/manual.lua ${lua_definitions} ${lua_files} ${extra_lua_files}
+  DEPENDS ${CMAKE_SOURCE_DIR}/cmake/bundle.lua ${CMAKE_SOURCE_DIR}/cmake/manual.lua ${lua_definitions} ${lua_files} ${extra_lua_files}
   COMMENT "Bundling the Lua modules" VERBATIM)

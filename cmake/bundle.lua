@@ -3,8 +3,7 @@
 -- Writes a C file with the bytecode of every module and the versions of the libraries that are linked in. One module more,
 -- sba.repl.manual, is made of the words in those files and the definitions.
 
-local function beside(name) return dofile((arg[0]:gsub("bundle%.lua$", name))) end
-local manual, strip_names = beside "manual.lua", beside "strip_names.lua"
+local manual = dofile((arg[0]:gsub("bundle%.lua$", "manual.lua")))
 
 local function fail(...)
   io.stderr:write("bundle: ", string.format(...), "\n")
@@ -43,7 +42,7 @@ end
 local function compile(source, file, chunk_name)
   local chunk, message = load(source, chunk_name, "t")
   if not chunk then fail("%s: %s", file, message) end
-  return strip_names(string.dump(chunk))
+  return string.dump(chunk)
 end
 
 local modules, seen = {}, {}

@@ -5,13 +5,6 @@ add_library(sba_libraries INTERFACE)
 add_library(sba_lua_libraries INTERFACE)
 
 if(SBA_STATIC)
-  if(NOT SBA_VENDOR_PREFIX)
-    execute_process(COMMAND ${CMAKE_SOURCE_DIR}/vendor/build --prefix
-      OUTPUT_VARIABLE SBA_VENDOR_PREFIX OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-  endif()
-  if(NOT EXISTS ${SBA_VENDOR_PREFIX}/versions)
-    message(FATAL_ERROR "The static libraries are not built yet: run vendor/build first (about three minutes, once).")
-  endif()
   target_include_directories(sba_libraries SYSTEM INTERFACE
     ${SBA_VENDOR_PREFIX}/include ${SBA_VENDOR_PREFIX}/kernel-include)
   set(lib ${SBA_VENDOR_PREFIX}/lib)
@@ -23,15 +16,9 @@ if(SBA_STATIC)
     file(STRINGS ${SBA_VENDOR_PREFIX}/older older)
     message(WARNING "Not for shipping: ${older}")
   endif()
-  # Not position-independent: a start costs 0.2 ms and half a MiB less. No unwind tables: nothing here unwinds. Strings
-  # unmerged: see archive in vendor/lib/recipe.
-  add_compile_options(-fno-pie -fno-asynchronous-unwind-tables -fstack-protector-strong -fno-merge-constants)
-  # Code and constants in one read-only mapping: a start that reads its modules among them has fewer page faults (5 %).
-  add_link_options(-static -no-pie -s -Wl,--gc-sections -Wl,-z,noseparate-code)
-  if(CMAKE_SYSTEM_PROCESSOR STREQUAL x86_64)
-    add_compile_definitions(SBA_WRAPS_CPUID) # src/core/crypto.h
-    add_link_options(-Wl,--wrap=OPENSSL_cpuid_setup)
-  endif()
+  # No unwind tables: nothing here unwinds.
+  add_compile_options(-fPIE -fno-asynchronous-unwind-tables -fstack-protector-strong)
+  add_link_options(-s -Wl,--gc-sections -Wl,-z,relro,-z,now,-z,separate-code,-z,noexecstack)
   return()
 endif()
 

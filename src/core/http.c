@@ -2,7 +2,6 @@
 // Clients and exchanges over libcurl, see http.h: what they hold, and the answer as it is asked for.
 #include "core/http_internal.h"
 
-#include "core/crypto.h"
 #include "core/interrupt.h"
 
 #include <linux/close_range.h>
@@ -26,7 +25,6 @@ static void close_on_exec(void)
 struct http_client *http_client_new(const struct http_settings *settings, struct error *error)
 {
     struct http_client *client = calloc(1, sizeof *client);
-    crypto_ask_processor();
     if (!client || curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || !(client->multi = curl_multi_init())) {
         free(client);
         error_set(error, "out_of_memory", 0, "cannot start HTTP: out of memory");

@@ -7,13 +7,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <link.h>
 #include <linux/close_range.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -37,8 +40,27 @@ static void close_others_on_exec(void)
         fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
+// Makes the relocated tables of the program read-only (RELRO). A dynamic linker does this for itself; in a static PIE
+// musl's start code relocates them and leaves them writable.
+static int protect_relocated(struct dl_phdr_info *program, size_t size, void *unused)
+{
+    (void)size;
+    (void)unused;
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    for (size_t i = 0; i < program->dlpi_phnum; i++) {
+        const ElfW(Phdr) *header = &program->dlpi_phdr[i];
+        uintptr_t start = program->dlpi_addr + header->p_vaddr, end = start + header->p_memsz;
+        start &= ~(page - 1);
+        end &= ~(page - 1);
+        if (header->p_type == PT_GNU_RELRO && end > start)
+            must(mprotect((void *)start, end - start, PROT_READ), "making relocated data read-only");
+    }
+    return 1; // the first is the program; the rest are shared libraries
+}
+
 void identity_harden(void)
 {
+    dl_iterate_phdr(protect_relocated, NULL);
     // A descriptor of ours must never land on 0, 1 or 2 and be taken for a standard stream.
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) < 0)

@@ -6,8 +6,8 @@
 #include "core/error.h"
 
 // First thing in main: not dumpable (a child of the same user can read neither our memory nor our environment), no new
-// privileges, subreaper, SIGPIPE ignored, descriptors 0 to 2 open and none above them for a command. Ends the program
-// where the kernel refuses one of them.
+// privileges, subreaper, SIGPIPE ignored, relocated data read-only, descriptors 0 to 2 open and none above them for a
+// command. Ends the program where the kernel refuses one of them.
 void identity_harden(void);
 
 // Becomes the user for good: groups, gid, uid. The user is "UID", "UID:GID", "name" or "name:group" (as in /etc/passwd;

@@ -197,7 +197,7 @@ static const char *terminal_name(void)
     if (strcmp(name, "emacs") == 0)
         return NULL;
     if (tgetent(NULL, name) != 1)
-        return "vt100";
+        return "xterm"; // what nearly every terminal emulator follows
     return tgetflag("hc") || !tgetstr("le", NULL) || !tgetstr("ce", NULL) ? NULL : name;
 }
 

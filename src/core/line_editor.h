@@ -23,7 +23,7 @@ struct line_completion {
 typedef void line_completer(void *context, const char *line, size_t size, size_t cursor, struct line_completion *found);
 
 // NULL and *error where stdin or stdout is no terminal, or one that cannot move its cursor ("not_a_terminal"). A
-// terminal by an unknown name is taken for a vt100.
+// terminal by an unknown name is taken for an xterm.
 struct line_editor *line_editor_open(line_completer *complete, void *context, struct error *error);
 void line_editor_close(struct line_editor *editor); // NULL is fine
 

@@ -4,8 +4,6 @@
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "core/text.h"
 
-#include "core/crypto.h"
-
 #include <openssl/sha.h>
 #include <stdint.h>
 #include <string.h>
@@ -216,8 +214,6 @@ int text_base64_decode(const char *base64, size_t size, struct buffer *out, stru
 
 _Static_assert(sizeof(SHA256_CTX) <= sizeof(struct text_sha256), "text_sha256 holds OpenSSL's context");
 
-enum { MUCH = 16 << 10 }; // bytes whose hash takes longer than to ask what the processor can
-
 void text_sha256_init(struct text_sha256 *sha256)
 {
     SHA256_Init((SHA256_CTX *)(void *)sha256->state);
@@ -225,8 +221,6 @@ void text_sha256_init(struct text_sha256 *sha256)
 
 void text_sha256_update(struct text_sha256 *sha256, const void *bytes, size_t size)
 {
-    if (size >= MUCH)
-        crypto_ask_processor();
     SHA256_Update((SHA256_CTX *)(void *)sha256->state, bytes, size);
 }
 
