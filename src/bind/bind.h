@@ -76,7 +76,7 @@ int bind_folder_files(lua_State *L);
 int bind_folder_transaction(lua_State *L);
 int bind_folder_recover(lua_State *L);
 
-// Pushes a walk through a tree, NULL until it is opened, that Lua closes.
+// Pushes a walk through a tree, NULL until it is opened. It is closed when the C function that pushed it returns.
 struct tree;
 struct tree **bind_new_tree(lua_State *L);
 

@@ -23,6 +23,7 @@ static struct process_outcome *new_outcome(lua_State *L)
     if (luaL_newmetatable(L, "native.process.outcome"))
         luaL_setfuncs(L, outcome_metamethods, 0);
     lua_setmetatable(L, -2);
+    lua_toclose(L, -1);
     return outcome;
 }
 

@@ -54,6 +54,7 @@ static struct search *new_search(lua_State *L)
     struct search *search = lua_newuserdatauv(L, sizeof *search, 0);
     *search = (struct search){0};
     luaL_setmetatable(L, search_type);
+    lua_toclose(L, -1);
     return search;
 }
 
@@ -123,8 +124,8 @@ static int regex_files(lua_State *L)
 }
 
 static const luaL_Reg regex_methods[] = {{"files", regex_files}, {NULL, NULL}};
-static const luaL_Reg regex_metamethods[] = {{"__gc", regex_free}, {NULL, NULL}};
-static const luaL_Reg search_metamethods[] = {{"__gc", search_free}, {NULL, NULL}};
+static const luaL_Reg regex_metamethods[] = {{"__gc", regex_free}, {"__close", regex_free}, {NULL, NULL}};
+static const luaL_Reg search_metamethods[] = {{"__gc", search_free}, {"__close", search_free}, {NULL, NULL}};
 static const luaL_Reg functions[] = {{"compile", f_compile}, {NULL, NULL}};
 
 int luaopen_native_search(lua_State *L)

@@ -9,7 +9,7 @@
 
 enum { DEPTH_MAX = 64 }; // each costs two levels of JSON, and readers of JSON have their own bound
 
-static int tree_gc(lua_State *L)
+static int tree_free(lua_State *L)
 {
     struct tree **tree = lua_touserdata(L, 1);
     tree_close(*tree);
@@ -17,15 +17,16 @@ static int tree_gc(lua_State *L)
     return 0;
 }
 
+static const luaL_Reg tree_metamethods[] = {{"__gc", tree_free}, {"__close", tree_free}, {NULL, NULL}};
+
 struct tree **bind_new_tree(lua_State *L)
 {
     struct tree **tree = lua_newuserdatauv(L, sizeof *tree, 0);
     *tree = NULL;
-    if (luaL_newmetatable(L, "native.tree")) {
-        lua_pushcfunction(L, tree_gc);
-        lua_setfield(L, -2, "__gc");
-    }
+    if (luaL_newmetatable(L, "native.tree"))
+        luaL_setfuncs(L, tree_metamethods, 0);
     lua_setmetatable(L, -2);
+    lua_toclose(L, -1);
     return tree;
 }
 

@@ -76,7 +76,7 @@ static int read_hunks(struct patch_reader *reader, struct patch *patch, struct p
     uint64_t old = 0, new = 0;
     file->first_hunk = patch->hunk_count;
     for (; at_hunk(reader, file); file->hunk_count++) {
-        if (read_hunk(reader, patch, file, error) < 0)
+        if (interrupt_check(error) < 0 || read_hunk(reader, patch, file, error) < 0)
             return -1;
         const struct patch_hunk *hunk = &patch->hunks[patch->hunk_count - 1];
         old += hunk->old_count;
@@ -234,7 +234,7 @@ int patch_parse(const char *diff, size_t size, struct patch *patch, struct error
     while (reader.at < reader.end) {
         if (read_next(&reader, patch, &around, error) < 0)
             return -1;
-        if (reader.line % 4096 == 0 && interrupt_check(error) < 0)
+        if (interrupt_check(error) < 0)
             return -1;
     }
     return patch->file_count ? check_fences(&reader, patch, &around, error) : nothing_found(around.ed_script, error);

@@ -193,7 +193,7 @@ static int apply_all(struct application *application, struct error *error)
     application->image.ends = choose_ends(application);
     application->report->line_ends = letters[application->image.ends];
     for (uint32_t i = 0; i < application->file->hunk_count; i++)
-        if ((i % 256 == 0 && interrupt_check(error) < 0) || apply_hunk(application, i, error) < 0)
+        if (interrupt_check(error) < 0 || apply_hunk(application, i, error) < 0)
             return -1;
     if (copy_until(application, application->image.count, error) < 0)
         return -1;

@@ -5,9 +5,10 @@
 #include "core/interrupt.h"
 
 enum {
-    CHECK_EVERY = 1 << 16, // lines compared between looks at the clock
-    NEAREST_LINES = 200,   // of a hunk, looked for where it fits nowhere
-    NEAREST_PLACES = 16,   // tried for each of them
+    CHECK_EVERY = 1 << 16,  // lines compared between looks at the clock
+    NEAREST_LINES = 200,    // of a hunk, looked for where it fits nowhere
+    NEAREST_PLACES = 16,    // tried for each of them
+    NEAREST_WORK = 1 << 22, // lines compared in all
 };
 
 static bool line_fits(const struct patch_search *search, int64_t number, uint32_t i)
@@ -202,6 +203,7 @@ int64_t patch_find_nearest(struct patch_search *search, uint32_t *matching)
 {
     struct error error = {0};
     int64_t best = -1;
+    uint64_t work = 0;
     *matching = 0;
     if (index_both(search, &error) < 0) {
         error_clear(&error);
@@ -211,7 +213,8 @@ int64_t patch_find_nearest(struct patch_search *search, uint32_t *matching)
         uint32_t count, first;
         const uint32_t *places = places_of(search, i, &count);
         uint32_t up = lower_bound(places, count, search->guess + i), down = up;
-        for (int tries = 0; tries < NEAREST_PLACES && (down || up < count); tries++) {
+        for (int tries = 0; tries < NEAREST_PLACES && work < NEAREST_WORK && (down || up < count); tries++) {
+            work += search->side->count;
             int64_t place = (int64_t)take_nearest(places, count, search->guess + i, &down, &up) - i;
             uint32_t found = place < 0 ? 0 : patch_count_matching(search, place, &first);
             if (found <= *matching)

@@ -26,6 +26,7 @@ int patch_find(struct patch_search *search, uint32_t fuzz, struct error *error);
 int patch_find_only(struct patch_search *search, int64_t first, int64_t last, int64_t *other, struct error *error);
 
 // The place at which most of the side's lines are found, *matching says how many; -1: none is anywhere, or no memory.
+// It tries a bounded number of places and compares a bounded number of lines.
 int64_t patch_find_nearest(struct patch_search *search, uint32_t *matching);
 
 // How many of the side's lines stand where they would at place; *first is the first that does not.

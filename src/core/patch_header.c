@@ -289,10 +289,12 @@ int patch_read_git_header(struct patch_reader *reader, struct patch_file *file, 
 
 bool patch_at_extensions(const struct patch_reader *reader)
 {
+    enum { MOST_LINES = 16 }; // git writes at most 7; with a limit, text that resembles headers takes linear time
     struct patch_line line;
     struct patch_reader after = *reader;
     bool from = false, to = false;
-    while (!patch_at_names(&after) && patch_header_line(&after, &line) && extension_of(line)) {
+    while (after.line - reader->line < MOST_LINES && !patch_at_names(&after) && patch_header_line(&after, &line) &&
+           extension_of(line)) {
         from |= patch_starts(line, "rename from ") || patch_starts(line, "copy from ");
         to |= patch_starts(line, "rename to ") || patch_starts(line, "copy to ");
         patch_advance(&after);

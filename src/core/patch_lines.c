@@ -84,22 +84,25 @@ static int64_t last_below(const struct patch_image *image, int64_t line, int64_t
     return i - 1;
 }
 
-// Narrows the range to what belongs to the lines that the hunk's @@ lines name, each within the one before.
-static bool narrow(const struct patch *patch, const struct patch_hunk *hunk, const struct patch_image *image,
-                   struct range *range)
+// Narrows the range to what belongs to the lines that the hunk's @@ lines name, each within the one before. 1, 0 where
+// they name none or not just one, -1 and *error where time is up.
+static int narrow(const struct patch *patch, const struct patch_hunk *hunk, const struct patch_image *image,
+                  struct range *range, struct error *error)
 {
     struct patch_reader reader = {patch->diff + hunk->header, patch->diff + hunk->body, 1};
     struct patch_line line;
-    bool named = false;
+    int named = 0;
     for (; patch_header_line(&reader, &line); patch_advance(&reader)) {
         struct patch_text text = named_by(line);
+        if (interrupt_check(error) < 0)
+            return -1;
         if (!text.size)
             continue;
         int64_t at = find_named(image, *range, text);
         if (at < 0)
-            return false;
+            return 0;
         *range = (struct range){at, last_below(image, at, range->last)};
-        named = true;
+        named = 1;
     }
     return named;
 }
@@ -128,9 +131,10 @@ static int find_place(const struct patch *patch, const struct patch_file *file, 
     if (status < 2)
         return status;
     int64_t place = search->place;
-    if (interrupt_check(error) < 0)
+    int narrowed = hunk->by_content ? narrow(patch, hunk, search->image, &range, error) : 0;
+    if (narrowed < 0)
         return -1;
-    if (hunk->by_content && narrow(patch, hunk, search->image, &range)) {
+    if (narrowed) {
         status = patch_find_only(search, range.first, range.last - search->side->count + 1, &none, error);
         if (status < 2 && status)
             return status;

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import pathlib
+import resource
 import shutil
 import subprocess
 import time
@@ -32,6 +33,16 @@ class FilesCase(sba.SandboxCase):
 
 
 class Files(FilesCase):
+    def test_no_step_holds_a_descriptor_until_it_is_collected(self):
+        self.put("x", "1\n")
+        steps = [self.step("list_tree"), self.step("search_files", pattern="1"), self.step("read_file", path="x"),
+                 self.step("run_command", command="/bin/true"), self.step("write_file", path="y", content="1"),
+                 self.step("apply_unified_diff", diff="--- x\n+++ x\n@@ -1 +1 @@\n-1\n+1\n\\ No newline at end of file\n", dry_run=True)]
+        for step in steps:
+            with self.subTest(step["type"]):
+                outcome = self.run_job(self.job(*[step] * 100), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40)))
+                self.assertEqual((outcome.exit, outcome.result["failure_message"]), (0, None))
+
     def test_write_then_read(self):
         content = bytes(range(256))
         outcome, steps = self.steps_of(

@@ -161,7 +161,7 @@ end
 ---@param job_folder? string where `/job/` is; nil: there is none (the job came on stdin)
 ---@return sba.context|nil, native.failure? failure code schema_validation, the message names the file
 function context.load(given, job_folder)
-  local folder = job_folder and workspace.open(job_folder)
+  local folder <close> = job_folder and workspace.open(job_folder) or nil
   local ok, loaded = pcall(bring_together, folder, given or {})
   if ok then return loaded end
   if type(loaded) == "table" and loaded.refused then

@@ -155,7 +155,7 @@ end
 ---@return table? result
 ---@return string|native.failure text or failure
 local function run(arguments, job_context)
-  local folder, unusable = directory_of(job_context.workspace, arguments.working_dir)
+  local folder <close>, unusable = directory_of(job_context.workspace, arguments.working_dir)
   if not folder then
     return nil, { code = unusable.code, message = "the working directory cannot be used: " .. unusable.message }
   end
@@ -167,7 +167,6 @@ local function run(arguments, job_context)
     on_output_limit = (limit < job_context.max_output_bytes or job_context.agent) and "discard" or "kill",
     tick = job_context.tick,
   }
-  folder:close()
   if not outcome then return nil, failure end
   local code, message = failure_of(arguments, job_context, outcome)
   if code then return nil, { code = code, message = message, result = result_of(outcome), text = outcome.output } end

@@ -36,7 +36,7 @@ end
 ---@return table? result
 ---@return string|native.failure text or failure
 local function run(arguments, job_context)
-  local regex, failure = search.compile(arguments.pattern, { ignore_case = arguments.ignore_case or false })
+  local regex <close>, failure = search.compile(arguments.pattern, { ignore_case = arguments.ignore_case or false })
   if not regex then return fail(failure) end
   local found
   found, failure = regex:files(job_context.workspace, arguments.path ~= "" and arguments.path or ".", {
