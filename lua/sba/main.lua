@@ -6,6 +6,7 @@ local cli = require "sba.cli"
 local exit = require "sba.util.exit"
 local file = require "native.file"
 local interrupt = require "native.interrupt"
+local watchdog = require "native.watchdog"
 
 local LARGEST_JOB <const> = 64 * 1024 * 1024 -- bytes
 local MOST_ERRORS_LOGGED <const> = 20
@@ -36,7 +37,25 @@ local function read(run)
   end
   if not bytes then return nil, { code = "schema_validation", message = "cannot read the job: " .. failure.message } end
   run.bytes = bytes
+  run.record:start(file.read_began())
   return true
+end
+
+--- From here on the job ends whatever the runner does.
+local function watch(run)
+  run.record:interim()
+  local ok, failure = watchdog.start(run.settings.result)
+  if not ok then
+    run.log:event("warning", "watchdog.failed", { error = failure.message .. "; where the runner hangs, nobody ends the job" })
+  end
+  return true
+end
+
+--- Counts from when the job began to be read.
+local function set_deadline(run)
+  run.deadline = run.record.began + run.job.constraints.max_runtime_seconds
+  interrupt.set_deadline(math.max(0, run.deadline - interrupt.now()))
+  watchdog.deadline(run.deadline)
 end
 
 --- The first errors as lines, for the log.
@@ -51,6 +70,9 @@ local function validate(run)
   local ids = job or failure
   run.record.job_id, run.record.task_id = ids.job_id, ids.task_id
   run.log:identify(ids.job_id, ids.task_id)
+  watchdog.log(run.log:line("error", "watchdog.ended", {
+    error = "the runner did not end the job in time: its watchdog wrote the result and ended it",
+  }))
   if not job then
     run.errors = lines_of(failure.errors)
     return nil, failure
@@ -59,6 +81,7 @@ local function validate(run)
   -- In an agent's job the steps that were given are suggestions, and the model says which there are.
   run.steps = job.execution_mode == "direct_steps" and job.steps or nil
   run.record.protocol_version = job.protocol_version
+  set_deadline(run)
   run.bytes = nil
   return true
 end
@@ -105,6 +128,7 @@ end
 -- Each stage returns true, or nil and the failure that the job ends with. `finish` is no stage: it always runs.
 local pipeline = {
   { "become user", become_user },
+  { "watch", watch },
   { "read", read },
   { "validate", validate },
   { "gather", gather },
@@ -164,7 +188,9 @@ local function run_job(settings, environment, warnings)
   if not failure then ok, failure = xpcall(go_through, failures.traced, run) end
   interrupt.lift()
   run.failure = ok and failure or not ok and failures.caught(failure) or nil
-  return require "sba.run.finish" (run)
+  local status = require "sba.run.finish" (run)
+  watchdog.stop()
+  return status
 end
 
 --- Most environments hold no secret, no token and no URL with a password: then the module is not even loaded.

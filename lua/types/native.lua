@@ -82,7 +82,7 @@ function interrupt.remaining() end
 ---@return native.failure? why work must stop now: code "timeout" or "cancelled"
 function interrupt.reason() end
 
----@return "SIGTERM"|"SIGINT"|nil
+---@return "SIGTERM"|"SIGINT"|nil, number? at when the first signal came, as now()
 function interrupt.signal() end
 
 ---Waits. Errors: timeout, cancelled.
@@ -104,6 +104,40 @@ function interrupt.lift() end
 ---After lift: what is done now has so long, whatever was before, and a signal that comes from now on cancels it. lift ends this.
 ---@param seconds number
 function interrupt.grant(seconds) end
+
+------------------------------------------------------------------------------------------------------------------------
+---@class native.watchdog ends the job where the runner hangs: 2.5 s past its deadline, or 5 s past a signal
+local watchdog = {}
+
+---Starts to watch. Errors: out_of_processes, out_of_memory, too_many_files.
+---@param result string the path of the result; "-" is stdout
+---@return true|nil, native.failure?
+function watchdog.start(result) end
+
+---The program comes to its end by itself.
+function watchdog.stop() end
+
+---Says which result is written where the runner hangs from now on. Its fields from `status` to `duration_ms`, and from
+---`failure_code` on, are made then.
+---@param parts string[] the JSON of the result
+---@param places { status: integer, steps: integer, failure_code: integer } the indexes of the parts where these fields begin
+---@param started_wall integer as interrupt.wall
+---@param began? number as interrupt.now, for the duration; nil: that of the wall clock
+function watchdog.keep(parts, places, started_wall, began) end
+
+---Says which line is logged then. A time at its begin, {"ts":"...", is made then.
+---@param line string
+function watchdog.log(line) end
+
+---@param at number the job's deadline, as interrupt.now
+function watchdog.deadline(at) end
+
+---The runner is ending the job: it has 2 s more past the deadline, and 2.5 s past a signal.
+function watchdog.ending() end
+
+---The result is written, or cannot be: where the runner hangs from now on it ends with this status, and writes nothing.
+---@param status integer
+function watchdog.written(status) end
 
 ------------------------------------------------------------------------------------------------------------------------
 ---@class native.process commands, and whatever they leave running
@@ -534,6 +568,9 @@ local file = {}
 ---@param options? { regular?: boolean } regular: a regular file or nothing, so that no writer is waited for
 ---@return string|nil, native.failure?
 function file.read(path, limit, options) end
+
+---@return number when the first bytes of what was read last came, as interrupt.now
+function file.read_began() end
 
 ---@class native.file.replace_options
 ---@field durable? boolean default true: fsync of file and folder

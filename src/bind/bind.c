@@ -24,6 +24,7 @@ static const luaL_Reg modules[] = {
     {"native.search", luaopen_native_search},
     {"native.secret", luaopen_native_secret},
     {"native.text", luaopen_native_text},
+    {"native.watchdog", luaopen_native_watchdog},
     {"native.workspace", luaopen_native_workspace},
     {NULL, NULL},
 };

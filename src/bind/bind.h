@@ -30,6 +30,7 @@ int luaopen_native_process(lua_State *L);
 int luaopen_native_search(lua_State *L);
 int luaopen_native_secret(lua_State *L);
 int luaopen_native_text(lua_State *L);
+int luaopen_native_watchdog(lua_State *L);
 int luaopen_native_workspace(lua_State *L);
 
 // Makes the metatable of a handle: its methods, and among its metamethods __gc and __close, which are one function.

@@ -41,6 +41,13 @@ static int f_read(lua_State *L)
     return 1;
 }
 
+// read_began() -> seconds as of native.interrupt.now
+static int f_read_began(lua_State *L)
+{
+    lua_pushnumber(L, (lua_Number)file_read_began() / 1000);
+    return 1;
+}
+
 // Makes a run of iovec, in a new userdata on the stack, of the strings of the table at index.
 static struct iovec *push_parts(lua_State *L, int index, size_t *count)
 {
@@ -179,6 +186,7 @@ static int f_environment(lua_State *L)
 
 static const luaL_Reg functions[] = {
     {"read", f_read},
+    {"read_began", f_read_began},
     {"replace", f_replace},
     {"append", f_append},
     {"write", f_write},

@@ -63,15 +63,17 @@ static int f_reason(lua_State *L)
     return 1;
 }
 
-// signal() -> nil, or "SIGTERM", "SIGINT"
+// signal() -> nil, or "SIGTERM" or "SIGINT" and the seconds of now() when the first came
 static int f_signal(lua_State *L)
 {
     int number = interrupt_signal();
-    if (number == 0)
+    if (number == 0) {
         lua_pushnil(L);
-    else
-        lua_pushstring(L, number == SIGINT ? "SIGINT" : "SIGTERM");
-    return 1;
+        return 1;
+    }
+    lua_pushstring(L, number == SIGINT ? "SIGINT" : "SIGTERM");
+    lua_pushnumber(L, (lua_Number)interrupt_signalled_at() / 1000);
+    return 2;
 }
 
 // sleep(seconds) -> true | nil, failure where work must stop before

@@ -46,6 +46,8 @@ static int fail_too_large(const char *path, size_t limit, struct error *error)
     return error_set(error, "too_large", 0, "%s is larger than %zu bytes", path, limit);
 }
 
+static int64_t read_began;
+
 static int read_all(int fd, const char *path, size_t limit, struct buffer *out, struct error *error)
 {
     for (;;) {
@@ -57,6 +59,8 @@ static int read_all(int fd, const char *path, size_t limit, struct buffer *out, 
         size_t space = out->capacity - out->size;
         if (space > limit - out->size)
             space = limit - out->size + 1;
+        if (out->size == 0)
+            read_began = interrupt_now();
         ssize_t got = read(fd, out->data + out->size, space);
         if (got == 0)
             return 0;
@@ -87,6 +91,11 @@ static int read_named(const char *path, size_t limit, bool regular, struct buffe
             return error_set(error, "out_of_memory", 0, "no memory is left to read %s", path);
     }
     return read_all(fd, path, limit, out, error);
+}
+
+int64_t file_read_began(void)
+{
+    return read_began;
 }
 
 int file_read(const char *path, size_t limit, struct buffer *out, struct error *error)

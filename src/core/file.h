@@ -17,6 +17,9 @@
 // not past the deadline or a cancel. Errors: "too_large", "timeout", "cancelled", those of open(2) and read(2).
 int file_read(const char *path, size_t limit, struct buffer *out, struct error *error);
 
+// When the first bytes of the last file came, or its end, in milliseconds of interrupt_now.
+int64_t file_read_began(void);
+
 // The same of a regular file, or a link to one, and of nothing else ("not_a_file"): never waits for a writer.
 int file_read_regular(const char *path, size_t limit, struct buffer *out, struct error *error);
 

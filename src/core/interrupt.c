@@ -18,12 +18,14 @@
 
 static volatile sig_atomic_t cancel_signal; // the first one, but SIGTERM goes before SIGINT
 static volatile sig_atomic_t cancelled;     // whether one came that counts
+static volatile int64_t cancelled_at;       // when the first one came
 static int64_t deadline = INT64_MAX;
 static bool lifted;
 static bool in_session;
 static unsigned forgiven_count;
 static int event_fd = -1;
 static void (*on_stop)(void);
+static void (*on_cancel)(void);
 
 // The main thread's id is the process's. A thread of a library passes on what it was given.
 static bool is_main_thread(int number)
@@ -41,11 +43,15 @@ static void on_signal(int number)
     uint64_t one = 1;
     if (is_main_thread(number)) {
         if (number != SIGALRM) {
+            if (!cancel_signal)
+                cancelled_at = interrupt_now();
             if (!cancel_signal || number == SIGTERM)
                 cancel_signal = number;
             cancelled = 1;
             ssize_t ignored = write(event_fd, &one, sizeof one);
             (void)ignored;
+            if (on_cancel)
+                on_cancel();
         }
         if (on_stop)
             on_stop();
@@ -92,29 +98,30 @@ static char *put_number(char *to, int number, int digits, char after)
     return to + digits + 1;
 }
 
-static void put_seconds(char *text, time_t seconds)
+// Writes the date of so many days since 1970-01-01, in years that begin in March: so a leap day is the last of its
+// year. gmtime takes a lock, which the watchdog must not wait for.
+static char *put_date(char *text, int days)
 {
-    struct tm time;
-    gmtime_r(&seconds, &time);
-    text = put_number(text, time.tm_year + 1900, 4, '-');
-    text = put_number(text, time.tm_mon + 1, 2, '-');
-    text = put_number(text, time.tm_mday, 2, 'T');
-    text = put_number(text, time.tm_hour, 2, ':');
-    text = put_number(text, time.tm_min, 2, ':');
-    put_number(text, time.tm_sec, 2, '.');
+    enum { DAYS_OF_400_YEARS = 146097, DAYS_FROM_MARCH_OF_YEAR_0 = 719468 };
+    days += DAYS_FROM_MARCH_OF_YEAR_0;
+    int era = days / DAYS_OF_400_YEARS, of_era = days % DAYS_OF_400_YEARS;
+    int year = (of_era - of_era / 1460 + of_era / 36524 - of_era / (DAYS_OF_400_YEARS - 1)) / 365;
+    int day = of_era - (365 * year + year / 4 - year / 100);
+    int month = (5 * day + 2) / 153; // 0 is March
+    text = put_number(text, year + era * 400 + (month >= 10), 4, '-');
+    text = put_number(text, month < 10 ? month + 3 : month - 9, 2, '-');
+    return put_number(text, day - (153 * month + 2) / 5 + 1, 2, 'T');
 }
 
 void interrupt_timestamp(int64_t wall, char text[INTERRUPT_TIMESTAMP_SIZE])
 {
-    enum { SECONDS_SIZE = sizeof "2026-01-31T09:05:00." - 1 };
-    static char last_text[INTERRUPT_TIMESTAMP_SIZE]; // of last, for most lines of a log share their second
-    static time_t last = -1;
-    time_t seconds = (time_t)(wall / 1000);
-    if (seconds != last)
-        put_seconds(last_text, seconds);
-    last = seconds;
-    memcpy(text, last_text, SECONDS_SIZE);
-    *put_number(text + SECONDS_SIZE, (int)(wall % 1000), 3, 'Z') = '\0';
+    int64_t seconds = wall / 1000;
+    int of_day = (int)(seconds % 86400);
+    text = put_date(text, (int)(seconds / 86400));
+    text = put_number(text, of_day / 3600, 2, ':');
+    text = put_number(text, of_day / 60 % 60, 2, ':');
+    text = put_number(text, of_day % 60, 2, '.');
+    *put_number(text, (int)(wall % 1000), 3, 'Z') = '\0';
 }
 
 // Waits look at the clock themselves; the alarm is for what does not wait.
@@ -174,6 +181,11 @@ int interrupt_check(struct error *error)
 int interrupt_signal(void)
 {
     return cancel_signal;
+}
+
+int64_t interrupt_signalled_at(void)
+{
+    return cancelled_at;
 }
 
 int interrupt_fd(void)
@@ -239,6 +251,11 @@ unsigned interrupt_forgiven(void)
 void interrupt_on_stop(void (*call)(void))
 {
     on_stop = call;
+}
+
+void interrupt_on_signal(void (*call)(void))
+{
+    on_cancel = call;
 }
 
 void interrupt_lift(void)

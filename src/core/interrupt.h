@@ -22,7 +22,7 @@ int64_t interrupt_now(void);
 // Milliseconds of the wall clock since 1970-01-01 UTC.
 int64_t interrupt_wall(void);
 
-// Writes a wall-clock time as RFC 3339 in UTC with milliseconds: "2026-01-31T09:05:00.123Z".
+// Writes a wall-clock time, from 1970 to 9999, as RFC 3339 in UTC with milliseconds: "2026-01-31T09:05:00.123Z".
 enum { INTERRUPT_TIMESTAMP_SIZE = 40 };
 void interrupt_timestamp(int64_t wall, char text[INTERRUPT_TIMESTAMP_SIZE]);
 
@@ -44,6 +44,9 @@ const char *interrupt_message(enum interrupt_reason reason);
 
 // The signal that cancelled, or 0; SIGTERM where both came.
 int interrupt_signal(void);
+
+// When the first one came; good where there is one.
+int64_t interrupt_signalled_at(void);
 
 // A descriptor that polls readable from the first cancel on (drained by interrupt_forgive only, so every waiter sees
 // it). Never close it. -1 after interrupt_lift, which poll(2) ignores.
@@ -68,6 +71,9 @@ unsigned interrupt_forgiven(void);
 
 // Has a function called when a cancel comes or the deadline is reached, in a signal handler on the main thread. One.
 void interrupt_on_stop(void (*call)(void));
+
+// Has a function called in the signal handler of SIGTERM and SIGINT. One.
+void interrupt_on_signal(void (*call)(void));
 
 // The work is over, for whatever reason: from here on nothing is cut short, so that the result can be written.
 void interrupt_lift(void);

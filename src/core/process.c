@@ -10,6 +10,7 @@
 #include "core/process_output.h"
 #include "core/process_spawn.h"
 #include "core/process_tree.h"
+#include "core/watchdog.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -190,6 +191,8 @@ static void terminate(struct run *run, enum process_ending ending)
 {
     run->ending = ending;
     run->terminated = true;
+    if (ending == PROCESS_DEADLINE || ending == PROCESS_CANCELLED)
+        watchdog_ending();
     const struct tree tree = tree_of(run);
     run->kill_at = tree_terminate(&tree, GRACE);
 }

@@ -233,11 +233,33 @@ class Troubled(ReportCase):
             with self.subTest(name):
                 self.assertEqual((outcome.exit, outcome.result["failure_code"]), (143, "cancelled") if name == "signalled" else (0, None))
                 self.assertEqual(self.ends(outcome), {"in_progress": "undeliverable", "completed": "undeliverable"})
-                if name != "endless":  # which is no answer either, but uses up the time
+                if name not in ("endless", "signalled"):  # no answer either, but one try uses up the time
                     self.assertTrue(all(line["tries"] > 1 for line in self.events(outcome, "report.failed")))
                 # Four seconds and half a minute, but for a busy machine.
                 self.assertLess(outcome.result["duration_ms"], 20000)
                 self.assertLess(took, 80)
+
+    def test_a_second_signal_ends_it_at_once(self):
+        server = self.server(204, status.hang)
+        process = self.start(self.job(command("touch begun; sleep 600")), env={"SBA_JOB_STATUS_URL": server.url})
+        sba.wait_for((self.workspace / "begun").exists, "the step to begin")
+        process.send_signal(signal.SIGTERM)
+        sba.wait_for(lambda: server.said("completed"), "the end to be reported")
+        process.send_signal(signal.SIGTERM)
+        outcome = self.outcome_of(process)
+        self.assertEqual((outcome.exit, outcome.result["failure_code"]), (143, "cancelled"))
+        (failed,) = [line for line in self.events(outcome, "report.failed") if line["report"] == "completed"]
+        self.assertIn("the job was cancelled", failed["error"])
+        self.assertNotIn("watchdog.ended", [line["event"] for line in outcome.log])
+
+    def test_the_first_signal_leaves_it_some_seconds(self):
+        server = self.server(204, status.hang, 204)
+        process = self.start(self.job(command("true")), env={"SBA_JOB_STATUS_URL": server.url})
+        sba.wait_for(lambda: server.said("completed"), "the end to be reported")
+        process.send_signal(signal.SIGTERM)
+        outcome = self.outcome_of(process)
+        self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"))
+        self.assertEqual(self.ends(outcome)["completed"], "delivered")
 
     def test_busy_and_then_not(self):
         server = self.server(503, 204, status.drop, (429, {"Retry-After": "1"}), 500, 408, 201)

@@ -16,7 +16,7 @@ local status = {}
 local BEGINNING <const> = 3 -- seconds that the report of the beginning may cost the job in all
 local SHARE <const> = 2 / 3 -- of what is left of them, for one try: a slow server has a chance, and so has a late one
 local LEAST <const> = 0.05 -- seconds: a shorter try is not worth it
-local ENDING <const> = 30 -- seconds within which the end must be reported
+local ENDING <const>, AFTER_SIGNAL <const> = 30, 5 -- seconds within which the end must be reported
 local CONNECT <const>, ANSWER <const>, REST <const> = 5, 10, 1 -- seconds to be reached, for an answer, for the rest of its body
 local LARGEST_ANSWER <const> = 64 * 1024 -- bytes; nobody reads more of it
 
@@ -115,21 +115,32 @@ function reporter:began()
   end
 end
 
----Says how the job ended, within 30 s. Nothing may cut its waits short any more (interrupt.lift).
+--- Reports the end until it is delivered or the time is up: 30 s, or 5 s after a signal.
+local function deliver(self, body)
+  local seconds = interrupt.signal() and AFTER_SIGNAL or ENDING
+  local policy, tries = retry.policy(), 0
+  policy.tries, policy.first, policy.longest, policy.until_when = math.huge, 0.5, 4, interrupt.now() + seconds
+  interrupt.grant(seconds)
+  local code, failure = retry.run(policy, function(number)
+    tries = number
+    return post(self, body, policy.until_when)
+  end, function(problem, wait)
+    self.log("warning", "report.retry", { report = "completed", error = problem.message, seconds = wait })
+  end)
+  interrupt.lift()
+  return code, failure, tries
+end
+
+---Says how the job ended, within 30 s. The first signal leaves it 5 s; the next one ends it at once.
 ---@param result string[] its JSON, to be sent part by part
 ---@return "delivered"|"refused"|"undeliverable"
 function reporter:completed(result)
   if self.failure and not self.over then close_beginning(self) end
   local body = table.move(result, 1, #result, 2, { (body_of(self, "completed"):gsub("}$", ',"result":')) })
   body[#body + 1] = "}"
-  local at, policy, tries = interrupt.now(), retry.policy(), 0
-  policy.tries, policy.first, policy.longest, policy.until_when = math.huge, 0.5, 4, at + ENDING
-  local code, failure = retry.run(policy, function(number)
-    tries = number
-    return post(self, body, policy.until_when)
-  end, function(problem, seconds)
-    self.log("warning", "report.retry", { report = "completed", error = problem.message, seconds = seconds })
-  end)
+  local at, signalled = interrupt.now(), interrupt.signal()
+  local code, failure, tries = deliver(self, body)
+  if not code and not signalled and interrupt.signal() then code, failure, tries = deliver(self, body) end
   if code then
     log_sent(self, "completed", code, tries, interrupt.now() - at)
     return "delivered"

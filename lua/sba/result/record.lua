@@ -7,10 +7,14 @@ local json = require "sba.util.json"
 local pieces = require "sba.util.pieces"
 local process = require "native.process"
 local schema = require "sba.result.schema"
+local watchdog = require "native.watchdog"
 
 local record = {}
 record.__index = record
 
+local INTERRUPTED <const> = {
+  code = "interrupted", message = "the runner was ended before the job was over; this is what was done until then",
+}
 local PROTOCOL_VERSION <const> = "1.0"
 
 ---@class failure
@@ -33,6 +37,12 @@ function record.new(job_id, task_id)
     began = interrupt.now(), started_wall = interrupt.wall(),
     steps = {}, succeeded = 0, artifacts = json.array {}, confinement = { writes = "none" },
   }, record)
+end
+
+--- The job's time began to count.
+---@param at number as interrupt.now
+function record:start(at)
+  self.began, self.started_wall = at, interrupt.wall() - math.floor((interrupt.now() - at) * 1000 + 0.5)
 end
 
 --- The run goes on with a job that another run began.
@@ -100,18 +110,27 @@ end
 
 --- The result as strings to be written one after the other.
 ---@param fields table as record:fields gives
----@return string[]
+---@return string[], table<string, integer> places the index of the string where each field begins
 function record:parts(fields)
-  local parts, before = {}, "{"
+  local parts, before, places = {}, "{", {}
   for _, name in ipairs(schema.order) do
     local value = fields[name]
     if value ~= nil or name == "steps" then
+      places[name] = #parts + 1
       parts[#parts + 1] = ('%s"%s":'):format(before, name)
       add_field(parts, self, name, value)
       before = ","
     end
   end
   parts[#parts + 1] = "}\n"
+  return parts, places
+end
+
+--- The result of a job that is not over: what stands where the runner is killed, and what its watchdog completes.
+---@return string[] parts
+function record:interim()
+  local parts, places = self:parts(self:fields(INTERRUPTED))
+  watchdog.keep(parts, places, self.started_wall, not self.continued and self.began or nil)
   return parts
 end
 

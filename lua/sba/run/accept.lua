@@ -1,19 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
--- From a valid job to one that may run: its deadline, its folders, its journal, and a first result that says
+-- From a valid job to one that may run: its folders, its journal, and a first result that says
 -- `interrupted`. What is missing here ends the job before anything has run.
 
 local confinement = require "sba.run.confinement"
 local checkpoint = require "sba.result.checkpoint"
 local emit = require "sba.result.emit"
 local file = require "native.file"
-local interrupt = require "native.interrupt"
 local journal = require "sba.run.journal"
+local pieces = require "sba.util.pieces"
 local todo = require "sba.run.todo"
 local workspace = require "native.workspace"
-
-local INTERRUPTED <const> = {
-  code = "interrupted", message = "the runner was ended before the job was over; this is what was done until then",
-}
 
 --- The folder that a file lies in, with a slash at its end.
 local function folder_of(path)
@@ -138,12 +134,13 @@ local function open_todo(run)
   run.record.todo = run.todo
 end
 
---- The results in between. With the result on stdout there are none.
+--- The results in between. With the result on stdout only the watchdog has them.
 local function open_checkpoint(run)
   local warned = false
   run.checkpoint = checkpoint.new(function()
-    if run.settings.result == "-" then return 0 end
-    local size, failure = emit.replace(run.settings.result, run.record:parts(run.record:fields(INTERRUPTED)))
+    local parts = run.record:interim()
+    if run.settings.result == "-" then return pieces.size(parts) end
+    local size, failure = emit.replace(run.settings.result, parts)
     if size then return size end
     run.checkpoint_failure = failure
     if run.accepted and not warned then
@@ -160,12 +157,6 @@ local function write_first(run)
     code = "internal_error", unwritable = true,
     message = "the result cannot be written, so nothing was run: " .. run.checkpoint_failure.message,
   }
-end
-
-local function set_deadline(run)
-  local seconds = run.job.constraints.max_runtime_seconds
-  interrupt.set_deadline(seconds)
-  run.deadline = interrupt.now() + seconds
 end
 
 local function open_files(run)
@@ -198,7 +189,6 @@ end
 ---@param run table
 ---@return true?, failure? failure
 return function(run)
-  set_deadline(run)
   local ok, failure = open_files(run)
   if not ok then return nil, failure end
   open_artifacts(run) -- which makes folders, so after what wants the result's folder to be there

@@ -7,6 +7,7 @@ local exit = require "sba.util.exit"
 local failures = require "sba.result.failure"
 local interrupt = require "native.interrupt"
 local process = require "native.process"
+local watchdog = require "native.watchdog"
 
 local GRACE <const> = 2 -- seconds from SIGTERM to SIGKILL
 local OVERRUN <const> = 2.5 -- seconds past the deadline within which everything must be dead
@@ -138,10 +139,18 @@ local function final_fields(run)
   return fields
 end
 
+local function status_of(run, written)
+  if not written then return exit.UNWRITABLE end
+  return failures.exit_status(null_to_nil(run.fields.failure_code))
+end
+
+--- A stream gets one result: not the watchdog's after a part of this one.
 local function write_result(run)
   run.fields = run.fields or final_fields(run)
   run.parts = run.record:parts(run.fields)
+  if run.settings.result == "-" then watchdog.written(status_of(run, true)) end
   run.written = write_parts(run, run.parts)
+  watchdog.written(status_of(run, run.written))
 end
 
 --- Where there is no memory for all of it, the todo list goes: its file has it.
@@ -161,6 +170,7 @@ local parts = { release_log, end_processes, revert, skip_rest, list_artifacts, f
 ---@param run table
 ---@return integer
 return function(run)
+  watchdog.ending()
   for _, part in ipairs(parts) do attempt(run, part) end
   attempt(run, write_result)
   for _ = 1, LAST_ATTEMPTS do
@@ -170,6 +180,5 @@ return function(run)
   if run.status_url then attempt(run, function() require "sba.run.report".ended(run, written and run.parts) end) end
   attempt(run, function() log_outcome(run, fields) end)
   attempt(run, leave_outside)
-  if not written then return exit.UNWRITABLE end
-  return failures.exit_status(null_to_nil(fields.failure_code))
+  return status_of(run, written)
 end

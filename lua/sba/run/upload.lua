@@ -9,11 +9,13 @@ local interrupt = require "native.interrupt"
 
 local MOST <const> = 120 -- seconds
 local OVERRUN <const> = 2.5 -- seconds past the deadline
-local AFTER_SIGNAL <const> = 2.5 -- seconds
+local AFTER_SIGNAL <const>, LATEST <const> = 2.5, 4.5 -- seconds that it may take; past the signal
 
 local function seconds(run)
-  local left = run.deadline + OVERRUN - interrupt.now()
-  return math.max(0, math.min(left, interrupt.signal() and AFTER_SIGNAL or MOST))
+  local now = interrupt.now()
+  local most, signal, at = MOST, interrupt.signal()
+  if signal then most = math.min(AFTER_SIGNAL, at + LATEST - now) end
+  return math.max(0, math.min(run.deadline + OVERRUN - now, most))
 end
 
 local function send(run)

@@ -100,6 +100,16 @@ function log:event(level, event, fields)
   end
 end
 
+--- An event as a line, for who writes it in the log's place.
+---@param level "debug"|"info"|"warning"|"error"
+---@param event string
+---@param fields table
+---@return string
+function log:line(level, event, fields)
+  if self.view then return ("%s: %s\n"):format(event, fields.error) end
+  return line_of(self, interrupt.timestamp(), level, event, fields)
+end
+
 --- Keeps back what is logged until the next tick: what belongs to one moment is one write, made while a command runs and not
 --- before it starts.
 function log:hold()

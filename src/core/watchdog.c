@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ends the job where the main thread does not, see watchdog.h.
+#include "core/watchdog.h"
+
+#include "core/cleanup.h"
+#include "core/file.h"
+#include "core/interrupt.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    PAST_DEADLINE = 2500,
+    PAST_SIGNAL = 5000,
+    ENDING_PAST_DEADLINE = 4500, // where the main thread is ending the job
+    ENDING_PAST_SIGNAL = 7500,
+    REPORTING = 35000,            // for what follows the result
+    REPORTING_PAST_SIGNAL = 7000, // the same where a signal came
+    FREEZING = 100,               // ms to wait until the main thread stands still
+    KILLING = 300,                // ms without the end of a process
+    LONGEST_KILLING = 2000,       // ms
+    WRITING = 450,                // ms for the result file
+    READER_GONE = 30000,          // ms without progress until nobody reads stdout any more
+    UNWRITABLE = 3,               // exit status
+    STACK = 256 << 10,
+    NUMBERS_TRIED = 32768, // where /proc does not list our children
+};
+
+static const int freeze_signal = SIGUSR2;
+static const int64_t never = INT64_MAX;
+
+static char *path;              // NULL: stdout
+static char *folder, *new_path; // beside path
+static pid_t main_thread;
+static int timer_fd = -1, signal_fd = -1;
+static char *log_line;
+static size_t log_size;
+
+static _Atomic int64_t deadline = INT64_MAX, signalled_at = INT64_MAX, written_at = INT64_MAX;
+static atomic_int written_status;
+static struct watchdog_result *_Atomic kept;
+static atomic_bool watching, is_ending, ending, frozen, may_write, stands, done;
+
+// When the program must be over.
+static int64_t due(void)
+{
+    int64_t written = written_at, signalled = signalled_at;
+    if (!watching)
+        return never;
+    if (written != never)
+        return signalled == never ? written + REPORTING
+                                  : (signalled > written ? signalled : written) + REPORTING_PAST_SIGNAL;
+    int64_t past_deadline = deadline, past_signal = signalled;
+    if (past_deadline < never - ENDING_PAST_DEADLINE)
+        past_deadline += is_ending ? ENDING_PAST_DEADLINE : PAST_DEADLINE;
+    if (past_signal != never)
+        past_signal += is_ending ? ENDING_PAST_SIGNAL : PAST_SIGNAL;
+    return past_deadline < past_signal ? past_deadline : past_signal;
+}
+
+// Safe in a signal handler, and where a handler interrupts it.
+static void set_timer(void)
+{
+    if (timer_fd < 0)
+        return;
+    for (int64_t at = due();; at = due()) {
+        struct itimerspec timer = {.it_value = {.tv_sec = at / 1000, .tv_nsec = at % 1000 * 1000000 + 1}};
+        if (at == never)
+            timer.it_value = (struct timespec){0}; // none
+        timerfd_settime(timer_fd, TFD_TIMER_ABSTIME, &timer, NULL);
+        if (at == due())
+            return;
+    }
+}
+
+static void signalled(void)
+{
+    int64_t none = never;
+    atomic_compare_exchange_strong(&signalled_at, &none, interrupt_now());
+    set_timer();
+}
+
+// The handler that keeps the main thread from doing anything more.
+static void freeze(int unused)
+{
+    (void)unused;
+    if (!ending || syscall(SYS_gettid) != main_thread)
+        return;
+    frozen = true;
+    for (;;)
+        pause();
+}
+
+// A main thread that hangs in the kernel stands still without that, and freezes when it comes back.
+static void freeze_main(void)
+{
+    syscall(SYS_tgkill, getpid(), main_thread, freeze_signal);
+    for (int i = 0; i < FREEZING && !frozen; i++)
+        poll(NULL, 0, 1);
+}
+
+static void kill_child(pid_t pid)
+{
+    siginfo_t unused;
+    if (pid > 0 && waitid(P_PID, (id_t)pid, &unused, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0)
+        kill(pid, SIGKILL);
+}
+
+// Kills the children that /proc lists, if it does.
+static bool kill_listed(void)
+{
+    static char text[4096];
+    char name[64];
+    pid_t pid = 0;
+    ssize_t size;
+    snprintf(name, sizeof name, "/proc/self/task/%d/children", (int)main_thread);
+    cleanup_fd int fd = open(name, O_RDONLY | O_CLOEXEC);
+    while (fd >= 0 && (size = read(fd, text, sizeof text)) > 0) {
+        for (ssize_t i = 0; i < size; i++) {
+            if (text[i] >= '0' && text[i] <= '9') {
+                pid = pid * 10 + (text[i] - '0');
+            } else {
+                kill_child(pid);
+                pid = 0;
+            }
+        }
+    }
+    return fd >= 0;
+}
+
+static void kill_children(void)
+{
+    if (getpid() == 1)
+        kill(-1, SIGKILL);
+    else if (!kill_listed())
+        for (pid_t pid = getpid() + 1; pid <= getpid() + NUMBERS_TRIED; pid++)
+            kill_child(pid);
+}
+
+// Kills and reaps until nothing is left: whoever dies leaves its children to us.
+static void kill_all(void)
+{
+    int64_t began = interrupt_now(), last = began;
+    while (interrupt_now() < last + KILLING && last < began + LONGEST_KILLING) {
+        pid_t reaped;
+        kill_children();
+        while ((reaped = waitpid(-1, NULL, WNOHANG | __WALL)) > 0)
+            last = interrupt_now();
+        if (reaped < 0 && errno == ECHILD)
+            return;
+        poll(NULL, 0, 1);
+    }
+}
+
+// SIGTERM goes before SIGINT. The main thread may not have seen the signal yet.
+static int cancel_number(void)
+{
+    sigset_t pending;
+    if (interrupt_signal() || sigpending(&pending) < 0)
+        return interrupt_signal();
+    return sigismember(&pending, SIGTERM) ? SIGTERM : sigismember(&pending, SIGINT) ? SIGINT : 0;
+}
+
+static void put(struct iovec *part, char *text, int size)
+{
+    *part = (struct iovec){.iov_base = text, .iov_len = (size_t)size};
+}
+
+// Fills in what is known only now.
+static void complete(struct watchdog_result *result, enum interrupt_reason reason)
+{
+    static char head[256], tail[256];
+    char started[INTERRUPT_TIMESTAMP_SIZE], finished[INTERRUPT_TIMESTAMP_SIZE];
+    int64_t now = interrupt_wall(), duration = now - result->started_wall;
+    if (result->began != WATCHDOG_CONTINUED)
+        duration = interrupt_now() - result->began;
+    interrupt_timestamp(result->started_wall, started);
+    interrupt_timestamp(now, finished);
+    put(&result->parts[result->head], head,
+        snprintf(head, sizeof head,
+                 ",\"status\":\"%s\",\"started_at\":\"%s\",\"finished_at\":\"%s\",\"duration_ms\":%lld",
+                 reason == INTERRUPT_CANCELLED ? "failure" : "timeout", started, finished,
+                 (long long)(duration > 0 ? duration : 0)));
+    put(&result->parts[result->tail], tail,
+        snprintf(tail, sizeof tail,
+                 ",\"failure_code\":\"%s\",\"failure_message\":\"%s, and the runner hung: its watchdog ended it\"}\n",
+                 interrupt_code(reason), interrupt_message(reason)));
+}
+
+static bool write_parts(int fd, const struct watchdog_result *result)
+{
+    struct error error = {0};
+    return file_write_parts(fd, result->parts, result->count, &error) == 0;
+}
+
+// Puts a new file in the place of the old one. Durable it becomes only when it stands, for that may take long.
+static bool replace(const struct watchdog_result *result)
+{
+    unlink(new_path);
+    cleanup_fd int fd = open(new_path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return false;
+    if (!write_parts(fd, result) || fchmod(fd, 0644) < 0 || rename(new_path, path) < 0) {
+        unlink(new_path);
+        return false;
+    }
+    stands = true;
+    fsync(fd);
+    cleanup_fd int directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory >= 0)
+        fsync(directory);
+    return true;
+}
+
+static void write_in_place(const struct watchdog_result *result)
+{
+    struct stat status;
+    cleanup_fd int fd = open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode) || !write_parts(fd, result))
+        return;
+    off_t end = lseek(fd, 0, SEEK_CUR);
+    stands = ftruncate(fd, end) == 0;
+    fsync(fd);
+}
+
+static void write_to_stdout(const struct watchdog_result *result)
+{
+    for (size_t i = 0; i < result->count; i++) {
+        const struct iovec *part = &result->parts[i];
+        if (file_write_patiently(STDOUT_FILENO, part->iov_base, part->iov_len, READER_GONE) < part->iov_len)
+            return;
+    }
+    stands = true;
+}
+
+static void write_result(void)
+{
+    const struct watchdog_result *result = kept;
+    if (!path)
+        write_to_stdout(result);
+    else if (!replace(result))
+        write_in_place(result);
+    done = true;
+}
+
+// A file system that hangs takes the thread with it that writes; it must not be the one that ends the program.
+static void *write_when_told(void *unused)
+{
+    (void)unused;
+    while (!may_write)
+        poll(NULL, 0, 1);
+    write_result();
+    return NULL;
+}
+
+static void log_end(void)
+{
+    enum { TIME_AT = sizeof "{\"ts\":\"" - 1 };
+    char time[INTERRUPT_TIMESTAMP_SIZE];
+    interrupt_timestamp(interrupt_wall(), time);
+    if (log_size > TIME_AT + strlen(time) && strncmp(log_line, "{\"ts\":\"", TIME_AT) == 0)
+        memcpy(log_line + TIME_AT, time, strlen(time));
+    file_write_patiently(STDERR_FILENO, log_line, log_size, 0);
+}
+
+static int start_thread(void *(*run)(void *))
+{
+    pthread_t thread;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    int outcome = pthread_create(&thread, &attributes, run, NULL);
+    pthread_attr_destroy(&attributes);
+    return outcome;
+}
+
+static _Noreturn void end(void)
+{
+    bool helped = written_at == never && start_thread(write_when_told) == 0; // which takes memory: before the freeze
+    ending = true;
+    freeze_main();
+    if (written_at != never)
+        _exit(written_status);
+    int number = cancel_number();
+    complete(kept, number ? INTERRUPT_CANCELLED : INTERRUPT_TIMEOUT);
+    kill_all();
+    int64_t began = interrupt_now();
+    may_write = true;
+    if (!helped)
+        write_result();
+    while (!done && (!path || interrupt_now() < began + WRITING))
+        poll(NULL, 0, 1);
+    log_end();
+    _exit(!stands ? UNWRITABLE : number ? 128 + number : 124);
+}
+
+static void *watch(void *unused)
+{
+    (void)unused;
+    struct pollfd waits[] = {{.fd = timer_fd, .events = POLLIN}, {.fd = signal_fd, .events = POLLIN}};
+    for (;;) {
+        poll(waits, 2, -1);
+        if (waits[1].revents) { // the main thread has not taken it yet, and may never
+            signalled();
+            waits[1].fd = -1;
+        }
+        if (interrupt_now() >= due())
+            end();
+    }
+    return NULL;
+}
+
+// The paths are made now, while there may be memory.
+static int prepare(const char *result_path, struct error *error)
+{
+    if (strcmp(result_path, "-") == 0)
+        return 0;
+    const char *slash = strrchr(result_path, '/');
+    const char *name = slash ? slash + 1 : result_path;
+    int size = (int)(name - result_path);
+    path = strdup(result_path);
+    if (!path || asprintf(&folder, "%.*s", size ? size : 2, size ? result_path : "./") < 0 ||
+        asprintf(&new_path, "%.*s.%s.last", size, result_path, name) < 0)
+        return error_set(error, "out_of_memory", 0, "no memory is left");
+    return 0;
+}
+
+// Signals are the main thread's; only what it has not taken is looked at here.
+static int start_watching(struct error *error)
+{
+    if (main_thread)
+        return 0;
+    sigset_t cancels, all, before;
+    sigemptyset(&cancels);
+    sigaddset(&cancels, SIGTERM);
+    sigaddset(&cancels, SIGINT);
+    sigfillset(&all);
+    struct sigaction action = {.sa_handler = freeze, .sa_mask = all};
+    sigaction(freeze_signal, &action, NULL);
+    timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    signal_fd = signalfd(-1, &cancels, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (timer_fd < 0 || signal_fd < 0)
+        return error_system(error, errno, "cannot watch over the end of the job");
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int outcome = start_thread(watch);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (outcome)
+        return error_system(error, outcome, "cannot watch over the end of the job");
+    main_thread = (pid_t)syscall(SYS_gettid);
+    return 0;
+}
+
+int watchdog_start(const char *result_path, struct error *error)
+{
+    if (prepare(result_path, error) < 0 || start_watching(error) < 0)
+        return -1;
+    watching = true;
+    interrupt_on_signal(signalled);
+    if (interrupt_signal()) // it came before
+        signalled();
+    return 0;
+}
+
+void watchdog_stop(void)
+{
+    watching = false;
+    set_timer();
+    deadline = signalled_at = written_at = never;
+    is_ending = false;
+    free(path);
+    free(folder);
+    free(new_path);
+    free(log_line);
+    path = folder = new_path = log_line = NULL;
+    log_size = 0;
+}
+
+void watchdog_keep(struct watchdog_result *result)
+{
+    kept = result;
+}
+
+void watchdog_log(const char *line, size_t size)
+{
+    char *copy = malloc(size);
+    if (!copy)
+        return;
+    memcpy(copy, line, size);
+    free(log_line);
+    log_line = copy;
+    log_size = size;
+}
+
+void watchdog_deadline(int64_t at)
+{
+    deadline = at;
+    set_timer();
+}
+
+void watchdog_ending(void)
+{
+    is_ending = true;
+    set_timer();
+}
+
+void watchdog_written(int status)
+{
+    written_status = status;
+    written_at = interrupt_now();
+    set_timer();
+}

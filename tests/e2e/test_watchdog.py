@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The end that does not depend on Lua: a runner that hangs ends itself, with a complete result."""
+import json
+import os
+import signal
+import sys
+
+import sba
+
+TOOLS = os.environ["SBA_TOOLS"]
+
+
+class WatchdogCase(sba.SandboxCase):
+    def setUp(self):
+        super().setUp()
+        sba.BINARY = os.path.join(TOOLS, "hanging")
+
+    def hanging(self, way, *before, **fields):
+        return self.job(*before, self.step("list_tree", way=way, library=os.path.join(TOOLS, "libhang.so")),
+                        self.step("run_command", shell="touch never"), **fields)
+
+    def assert_ended(self, done, status, code, exit_status, seconds, steps=0):
+        """seconds: after which the runner must be over, from its start."""
+        self.assertEqual(done.exit, exit_status, done.stderr)
+        result = done.result or json.loads(done.stdout)
+        self.assertEqual((result["status"], result["failure_code"]), (status, code), result)
+        sba.result_validator().validate(result)
+        self.assertEqual([step["status"] for step in result["steps"]], ["success"] * steps)
+        self.assertEqual(done.log[-1]["event"], "watchdog.ended")
+        self.assertFalse((self.workspace / "never").exists())
+        self.assertGreaterEqual(result["duration_ms"], (seconds - 0.5) * 1000 - 10)
+        self.assertLess(result["duration_ms"], seconds * 1000 * max(1, sba.slowness()))
+        return result
+
+    def stop_when_hanging(self, process, number):
+        while b'"type":"list_tree"' not in process.stderr.readline():
+            pass
+        process.send_signal(number)
+
+
+class HangingRunner(WatchdogCase):
+    def test_past_the_deadline_whatever_runs(self):
+        daemon = self.step("run_command", shell="echo $$ >pid; setsid sleep 600 & echo $! >pid")
+        for way in ("find", "c"):
+            with self.subTest(way=way):
+                done = self.run_job(self.hanging(way, daemon, max_runtime_seconds=1))
+                self.assert_ended(done, "timeout", "timeout", 124, 4, steps=1)
+                self.assertRaises(ProcessLookupError, os.kill, int((self.workspace / "pid").read_text()), 0)
+
+    def test_past_a_signal(self):
+        for number, exit_status in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
+            process = self.start(self.hanging("c"))
+            self.stop_when_hanging(process, number)
+            done = self.outcome_of(process)
+            self.assertEqual((done.exit, done.result["status"], done.result["failure_code"]), (exit_status, "failure", "cancelled"))
+
+    def test_with_the_result_on_stdout(self):
+        done = self.run_job(self.hanging("find", self.step("run_command", shell="echo said"), max_runtime_seconds=1), "--result", "-")
+        result = self.assert_ended(done, "timeout", "timeout", 124, 4, steps=1)
+        self.assertEqual(result["steps"][0]["output"], "said\n")
+
+    def test_a_result_that_is_written_in_place(self):
+        self.result_path.write_text("{}" + " " * 100000)
+        self.give(self.result_path)
+        for name in ("todo.json", "journal.jsonl"):
+            (self.job_folder / name).touch()
+            self.give(self.job_folder / name)
+        (self.job_folder / "artifacts").mkdir()
+        process = self.start(self.hanging("find", max_runtime_seconds=1), wrapper=["sh", "-c", 'chmod 555 . && exec "$0" "$@"'],
+                             cwd=self.job_folder)
+        self.assert_ended(self.outcome_of(process), "timeout", "timeout", 124, 4)
+
+    def test_the_text_log(self):
+        done = self.run_job(self.hanging("find", max_runtime_seconds=1), "--log-format", "text")
+        self.assertEqual(done.exit, 124)
+        self.assertTrue(done.stderr.decode().splitlines()[-1].startswith("watchdog.ended: "), done.stderr)
+
+
+if __name__ == "__main__":
+    if not sba.IS_DEV:
+        print("skipped: the runner that hangs is a dev build", file=sys.stderr)
+        sys.exit(77)
+    sba.main()
