@@ -69,11 +69,10 @@ static int prepare_and_run(lua_State *L)
 static void print_error(const char *message)
 {
     cleanup_buffer struct buffer clean = {0};
-    int found = secret_redact(message, strlen(message), &clean);
-    if (found < 0)
-        message = "out of memory";
-    fprintf(stderr, "cynode-sba: %.*s\n", found > 0 ? (int)clean.size : (int)strlen(message),
-            found > 0 ? clean.data : message);
+    if (buffer_append(&clean, message, strlen(message)) < 0 || secret_redact(&clean, 0) < 0)
+        fputs("cynode-sba: out of memory\n", stderr);
+    else
+        fprintf(stderr, "cynode-sba: %.*s\n", (int)clean.size, clean.data);
 }
 
 // The sanitizers watch malloc only.

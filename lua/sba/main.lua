@@ -6,13 +6,11 @@ local cli = require "sba.cli"
 local exit = require "sba.util.exit"
 local file = require "native.file"
 local interrupt = require "native.interrupt"
+local secret = require "sba.util.secret"
 local watchdog = require "native.watchdog"
 
 local LARGEST_JOB <const> = 64 * 1024 * 1024 -- bytes
 local MOST_ERRORS_LOGGED <const> = 20
-
--- Variables that no command may see. They leave the environment, /proc/self/environ included.
-local secrets = { "SBA_MCP_TOKEN", "SBA_MCP_TOKEN_FILE" }
 
 --- The runner does not work as root: it becomes the user it was given, for good, or refuses.
 local function become_user(run)
@@ -61,7 +59,7 @@ end
 --- The first errors as lines, for the log.
 local function lines_of(errors)
   local line, lines = require "sba.util.schema_mistakes".line, {}
-  for i = 1, math.min(#errors, MOST_ERRORS_LOGGED) do lines[i] = line(errors[i]) end
+  for i = 1, math.min(#errors, MOST_ERRORS_LOGGED) do lines[i] = secret.redact(line(errors[i])) end
   return lines
 end
 
@@ -98,7 +96,7 @@ local function gather(run)
   if run.steps and not run.job.context and not has_context(folder) then return true end
   local context, failure = require "sba.job.context".load(run.job.context, folder)
   if not context then return nil, failure end
-  run.job.context = context
+  run.job.context, run.job.persona = context, secret.clean(run.job.persona, {})
   return true
 end
 
@@ -142,7 +140,11 @@ local function go_through(run)
   for _, stage in ipairs(pipeline) do
     run.stage = stage[1]
     local ok, failure = stage[2](run)
-    if not ok then return failure end
+    if not ok then
+      -- It may quote the job, or a path of the command line. What work says is clean already, but for the ids of steps.
+      if stage[2] ~= work then failure.message = secret.redact(failure.message) end
+      return failure
+    end
   end
 end
 
@@ -193,13 +195,6 @@ local function run_job(settings, environment, warnings)
   return status
 end
 
---- Most environments hold no secret, no token and no URL with a password: then the module is not even loaded.
-local function take_secrets(environment)
-  local found = environment.SBA_MCP_TOKEN or environment.SBA_MCP_TOKEN_FILE
-  for _, value in pairs(environment) do found = found or value:find("@", 1, true) end
-  return found and require "sba.util.secret".take(environment) or {}
-end
-
 local modes = {
   run = run_job,
   lua = function(settings, environment) return require "sba.repl".main(settings, environment) end,
@@ -214,11 +209,11 @@ local modes = {
 ---@param argv string[] argv[0] is the program's name
 ---@return integer status
 return function(argv)
-  local environment = file.environment(secrets)
-  local warnings = take_secrets(environment)
+  local environment = file.environment {}
+  local warnings = secret.take(environment)
   local settings, message = cli.parse(argv, environment)
   if not settings then
-    io.stderr:write("cynode-sba: ", require "native.secret".redact(message), "\n")
+    io.stderr:write("cynode-sba: ", secret.redact(message), "\n")
     return exit.REFUSED
   end
   return modes[settings.mode](settings, environment, warnings)

@@ -463,23 +463,24 @@ local regex = {}
 function regex:files(where, path, options) end
 
 ------------------------------------------------------------------------------------------------------------------------
----@class native.secret takes secrets out of text, however they are written: src/core/secret.h
+---@class native.secret finds secrets in text from outside, in every usual encoding: src/core/secret.h
 ---@field SHORTEST integer characters; a shorter secret cannot be told from ordinary words
 local secret = {}
 
 ---Makes a secret known, for good.
 ---@param bytes string
----@return boolean added false where it is too short
+---@return boolean added false if it is too short
 function secret.add(bytes) end
 
----Whether any is known: where not, there is nothing to redact.
+---Whether any secret is known. If none is, there is nothing to redact.
 ---@return boolean
 function secret.is_known() end
 
 ---Text with "[redacted]" for each secret.
 ---@param text string
+---@param cut? "none"|"start"|"end"|"both" where the caller cut the text: a part of a secret at that end is redacted too
 ---@return string
-function secret.redact(text) end
+function secret.redact(text, cut) end
 
 ------------------------------------------------------------------------------------------------------------------------
 ---@class native.text bytes as UTF-8, base64, SHA-256

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// native.secret: takes secrets out of text.
+// native.secret: finds secrets in text from outside.
 #include "core/secret.h"
 
 #include "bind/bind.h"
@@ -16,24 +16,24 @@ static int f_add(lua_State *L)
     return 1;
 }
 
-// redact(text) -> text. Its upvalue is the buffer that it works in: most texts need none, so it is not made each time.
+// redact(text, cut?) -> text. Its upvalue is the buffer that it works in, which Lua owns.
 static int f_redact(lua_State *L)
 {
+    static const char *const names[] = {"none", "start", "end", "both", NULL};
+    static const unsigned cuts[] = {0, SECRET_CUT_START, SECRET_CUT_END, SECRET_CUT_START | SECRET_CUT_END};
     size_t size;
     const char *bytes = luaL_checklstring(L, 1, &size);
+    int cut = luaL_checkoption(L, 2, "none", names);
     lua_settop(L, 1);
     if (!secret_is_known())
         return 1;
-    struct buffer *out = lua_touserdata(L, lua_upvalueindex(1));
-    out->size = 0;
-    int found = secret_redact(bytes, size, out);
-    if (found < 0)
-        return luaL_error(L, "not enough memory");
-    if (found) {
-        lua_pushlstring(L, out->data, out->size);
-        buffer_free(out);
-    }
-    return 1;
+    struct buffer *text = lua_touserdata(L, lua_upvalueindex(1));
+    text->size = 0;
+    int found = buffer_append(text, bytes, size) < 0 ? -1 : secret_redact(text, cuts[cut]);
+    if (found > 0)
+        lua_pushlstring(L, text->data, text->size);
+    buffer_free(text);
+    return found < 0 ? luaL_error(L, "not enough memory") : 1;
 }
 
 // is_known() -> boolean

@@ -2,6 +2,8 @@
 // Saying why a hunk fits nowhere, see patch_complain.h.
 #include "core/patch_complain.h"
 
+#include "core/cleanup.h"
+#include "core/secret.h"
 #include "core/text.h"
 
 #include <stdio.h>
@@ -9,14 +11,18 @@
 
 enum { SHOWN = 80, SHOWN_SIZE = SHOWN + 8 };
 
-// A line as a person can read it: at most SHOWN bytes, in quotes, control characters as '?'.
+// A line as a person can read it: at most SHOWN bytes, in quotes, without secrets, control characters as '?'. Nothing
+// is shown of it if memory is out.
 static const char *show(struct patch_text line, char shown[SHOWN_SIZE])
 {
-    size_t size = text_cut(line.text, line.size, SHOWN);
+    cleanup_buffer struct buffer clean = {0};
+    if (buffer_append(&clean, line.text, line.size) < 0 || secret_redact(&clean, 0) < 0)
+        clean.size = 0;
+    size_t size = text_cut(clean.data, clean.size, SHOWN);
     shown[0] = '"';
     for (size_t i = 0; i < size; i++)
-        shown[i + 1] = line.text[i] == '\t' ? ' ' : (unsigned char)line.text[i] < ' ' ? '?' : line.text[i];
-    strcpy(shown + 1 + size, size < line.size ? "...\"" : "\"");
+        shown[i + 1] = clean.data[i] == '\t' ? ' ' : (unsigned char)clean.data[i] < ' ' ? '?' : clean.data[i];
+    strcpy(shown + 1 + size, size < clean.size ? "...\"" : "\"");
     return shown;
 }
 

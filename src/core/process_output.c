@@ -2,7 +2,9 @@
 // What a command prints, see process_output.h.
 #include "core/process_output.h"
 
+#include "core/cleanup.h"
 #include "core/interrupt.h"
+#include "core/secret.h"
 #include "core/text.h"
 
 #include <errno.h>
@@ -182,6 +184,8 @@ static int repair(struct process_stream *stream)
 {
     struct buffer good = {0};
     struct buffer *kept = &stream->kept;
+    if (secret_redact(kept, stream->truncated ? SECRET_CUT_END : 0) < 0)
+        return -1;
     if (stream->truncated)
         kept->size = without_torn_end(kept->data, kept->size);
     if (text_is_utf8(kept->data, kept->size))
@@ -271,19 +275,24 @@ static int append_shortened(const char *bytes, size_t size, uint64_t missing, si
 
 int excerpt_text(const struct excerpt *excerpt, struct buffer *out)
 {
-    char bytes[EXCERPT_SIZE];
-    size_t rest, head = excerpt->head_size;
-    uint64_t after = excerpt->total - head;
+    cleanup_buffer struct buffer text = {0}, end = {0};
+    size_t rest, gap = excerpt->head_size;
+    uint64_t after = excerpt->total - gap;
     size_t tail = (size_t)(after < EXCERPT_HALF ? after : EXCERPT_HALF);
     size_t place = (size_t)((after - tail) % EXCERPT_HALF);
     size_t before_end = least(tail, EXCERPT_HALF - place);
-    memcpy(bytes, excerpt->head, head);
-    memcpy(bytes + head, excerpt->tail + place, before_end);
-    memcpy(bytes + head + before_end, excerpt->tail, tail - before_end);
-
-    if (after == tail && fitting(bytes, head + tail, EXCERPT_SIZE, &rest) == head + tail)
-        return text_repair(bytes, head + tail, out);
-    return append_shortened(bytes, head + tail, after - tail, after == tail ? (head + tail) / 2 : head, out);
+    bool whole = after == tail;
+    struct buffer *second = whole ? &text : &end;
+    if (buffer_append(&text, excerpt->head, gap) < 0 || buffer_append(second, excerpt->tail + place, before_end) < 0 ||
+        buffer_append(second, excerpt->tail, tail - before_end) < 0 ||
+        secret_redact(&text, whole ? 0 : SECRET_CUT_END) < 0 || secret_redact(&end, SECRET_CUT_START) < 0)
+        return -1;
+    if (whole && fitting(text.data, text.size, EXCERPT_SIZE, &rest) == text.size)
+        return text_repair(text.data, text.size, out);
+    gap = whole ? text.size / 2 : text.size;
+    if (buffer_append(&text, end.data, end.size) < 0)
+        return -1;
+    return append_shortened(text.data, text.size, after - tail, gap, out);
 }
 
 void output_free(struct process_output *output)

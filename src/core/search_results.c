@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matching lines collected within their limits, see search.h.
 #include "core/search_internal.h"
+#include "core/secret.h"
 #include "core/text.h"
 
 #include <inttypes.h>
@@ -26,6 +27,17 @@ void search_results_free(struct search_results *results)
     results->count = results->capacity = 0;
 }
 
+// Appends text from a file as UTF-8 without secrets.
+static int append_clean(struct buffer *bytes, const char *text, size_t size, unsigned cuts)
+{
+    cleanup_buffer struct buffer clean = {0};
+    if (!secret_is_known())
+        return text_repair(text, size, bytes);
+    if (buffer_append(&clean, text, size) < 0 || secret_redact(&clean, cuts) < 0)
+        return -1;
+    return text_repair(clean.data, clean.size, bytes);
+}
+
 // Appends the line to bytes as UTF-8; a long one cut around where the match starts.
 static int append_text(struct buffer *bytes, const char *line, size_t size, size_t start)
 {
@@ -42,7 +54,8 @@ static int append_text(struct buffer *bytes, const char *line, size_t size, size
         to--;
     if (from > 0 && buffer_append(bytes, "...", 3) < 0)
         return -1;
-    if (text_repair(line + from, to - from, bytes) < 0)
+    unsigned cuts = (from > 0 ? SECRET_CUT_START : 0) | (to < size ? SECRET_CUT_END : 0);
+    if (append_clean(bytes, line + from, to - from, cuts) < 0)
         return -1;
     return to < size ? buffer_append(bytes, "...", 3) : 0;
 }
@@ -67,7 +80,7 @@ static int append_path(struct scan *scan)
     if (scan->path_size > 0)
         return 0;
     scan->path_at = bytes->size;
-    if (text_repair(scan->path, strlen(scan->path), bytes) < 0)
+    if (append_clean(bytes, scan->path, strlen(scan->path), 0) < 0)
         return -1;
     scan->path_size = bytes->size - scan->path_at;
     return 0;

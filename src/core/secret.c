@@ -1,245 +1,381 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes secrets out of text, see secret.h. The text is gone through once, whatever the number of secrets: a table of
-// byte pairs says where one may begin, which is nearly nowhere.
+// Finds secrets in text, see secret.h. The text is decoded character by character, once for each way of escaping, and
+// every secret is sought in what that gives by the algorithm of Knuth, Morris and Pratt.
 #include "core/secret.h"
 
 #include "core/cleanup.h"
-#include "core/secret_form.h"
 #include "core/text.h"
 
 #include <limits.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PAIRS = 1 << 16, LONGEST_ESCAPE_REST = 5, TELLING = 8 };
+enum { LEAST_PART = 4, LONGEST_UTF8 = 4 };
+
+enum escape { AS_IS, PERCENT, JSON, ESCAPES };
 
 static const char redacted[] = "[redacted]";
+static const char escape_mark[ESCAPES] = {[PERCENT] = '%', [JSON] = '\\'};
 
-typedef unsigned char pair_set[PAIRS / CHAR_BIT];
+// A secret, or the base64 characters that it alone decides.
+struct form {
+    unsigned char *bytes; // owned
+    size_t *borders;      // owned; of each prefix: how much of its end is also its start
+    size_t size;
+    size_t matched; // how much of it the text ends with, while one is read
+};
 
-static struct secret_form *forms;
-static size_t form_count;
-static struct buffer *literals; // the secrets as they are
-static size_t literal_count;
-static pair_set begins;            // pairs with which a secret begins
-static bool firsts[1 << CHAR_BIT]; // characters with which one does
-static pair_set within;            // pairs with which the rest of a secret does
+static struct form_list {
+    struct form *forms;
+    size_t count;
+    size_t longest;
+    bool begins[1 << CHAR_BIT]; // bytes with which a form begins
+} lists[2];                     // secrets as they are, and as base64
 
-static inline bool has_pair(const pair_set set, const char *bytes)
+static size_t advance(const struct form *form, size_t matched, unsigned char byte)
 {
-    unsigned pair = (unsigned)(unsigned char)bytes[0] << 8 | (unsigned char)bytes[1];
-    return set[pair / CHAR_BIT] >> (pair % CHAR_BIT) & 1;
+    while (matched > 0 && (matched == form->size || form->bytes[matched] != byte))
+        matched = form->borders[matched - 1];
+    return matched + (form->bytes[matched] == byte);
 }
 
-static void add_pair(unsigned char first, unsigned char second, void *set)
+// Fills the borders of the form, whose bytes are there.
+static void find_borders(struct form *form)
 {
-    unsigned pair = (unsigned)first << 8 | second;
-    ((unsigned char *)set)[pair / CHAR_BIT] |= (unsigned char)(1u << pair % CHAR_BIT);
+    form->borders[0] = 0;
+    for (size_t i = 1; i < form->size; i++)
+        form->borders[i] = advance(form, form->borders[i - 1], form->bytes[i]);
 }
 
-// Takes the form's bytes over; NULL where there was no memory for them.
-static int add_form(struct secret_form form)
+static int add_form(struct form_list *list, const char *bytes, size_t size)
 {
-    struct secret_form *more = form.bytes ? realloc(forms, (form_count + 1) * sizeof *forms) : NULL;
-    if (!more) {
+    struct form form = {.bytes = malloc(size), .borders = malloc(size * sizeof(size_t)), .size = size};
+    struct form *more = realloc(list->forms, (list->count + 1) * sizeof *more);
+    if (more)
+        list->forms = more;
+    if (!form.bytes || !form.borders || !more) {
         free(form.bytes);
+        free(form.borders);
         return -1;
     }
-    forms = more;
-    forms[form_count++] = form;
-    secret_form_firsts(&form, firsts);
-    secret_form_pairs(&form, 0, add_pair, begins);
-    for (size_t at = 1; at < form.size; at++)
-        secret_form_pairs(&form, at, add_pair, within);
+    memcpy(form.bytes, bytes, size);
+    find_borders(&form);
+    list->forms[list->count++] = form;
+    list->longest = size > list->longest ? size : list->longest;
+    list->begins[form.bytes[0]] = true;
     return 0;
 }
 
-// The secret as characters, any of which may be escaped.
-static int add_characters(const char *bytes, size_t size, size_t telling, bool verbatim)
-{
-    struct secret_form form = {.bytes = malloc(size), .verbatim = verbatim};
-    for (size_t i = 0; form.bytes && i < size; i++)
-        if (bytes[i] != '\\')
-            form.bytes[form.size++] = (unsigned char)bytes[i];
-    form.telling = telling < form.size ? telling : form.size;
-    return add_form(form);
-}
-
-// The base64 characters that the secret alone decides when `before` bytes modulo 3 come before it.
-static int add_base64(const char *bytes, size_t size, size_t before, size_t telling)
+// The secret in base64 when `before` bytes, modulo 3, come before it.
+static int add_base64(const char *bytes, size_t size, size_t before)
 {
     cleanup_buffer struct buffer shifted = {0}, encoded = {0};
     if (buffer_append(&shifted, "\0\0", before) < 0 || buffer_append(&shifted, bytes, size) < 0 ||
         text_base64_encode(shifted.data, shifted.size, &encoded) < 0)
         return -1;
     size_t first = (before * 8 + 5) / 6, end = (before + size) * 8 / 6;
-    struct secret_form form = {.size = end - first, .telling = (telling * 8 + 5) / 6, .base64 = true};
-    form.bytes = malloc(form.size);
-    if (form.bytes)
-        memcpy(form.bytes, encoded.data + first, form.size);
-    return add_form(form);
-}
-
-static int add_literal(const char *bytes, size_t size)
-{
-    struct buffer *more = realloc(literals, (literal_count + 1) * sizeof *literals);
-    if (!more)
-        return -1;
-    literals = more;
-    literals[literal_count] = (struct buffer){0};
-    if (buffer_append(&literals[literal_count], bytes, size) < 0)
-        return -1;
-    literal_count++;
-    firsts[(unsigned char)bytes[0]] = true;
-    add_pair((unsigned char)bytes[0], (unsigned char)bytes[1], begins);
-    add_pair('.', '.', begins); // ellipses, after which the rest of a secret may stand
-    add_pair(0xE2, 0x80, begins);
-    return 0;
-}
-
-static size_t telling_of(size_t size)
-{
-    size_t half = (size + 1) / 2;
-    return half < SECRET_SHORTEST ? SECRET_SHORTEST : half < TELLING ? half : TELLING;
+    return add_form(&lists[1], encoded.data + first, end - first);
 }
 
 int secret_add(const char *bytes, size_t size)
 {
-    size_t backslashes = 0;
-    for (size_t i = 0; i < size; i++)
-        backslashes += bytes[i] == '\\';
-    if (size - backslashes < SECRET_SHORTEST)
+    if (size < SECRET_SHORTEST)
         return 0;
-    for (size_t i = 0; i < literal_count; i++)
-        if (literals[i].size == size && memcmp(literals[i].data, bytes, size) == 0)
+    for (size_t i = 0; i < lists[0].count; i++)
+        if (lists[0].forms[i].size == size && memcmp(lists[0].forms[i].bytes, bytes, size) == 0)
             return 1;
-    size_t telling = telling_of(size);
-    if (add_literal(bytes, size) < 0 || add_characters(bytes, size, telling, false) < 0)
-        return -1;
-    if (memchr(bytes, '%', size) && add_characters(bytes, size, telling, true) < 0)
-        return -1;
     for (size_t before = 0; before < 3; before++)
-        if (add_base64(bytes, size, before, telling) < 0)
+        if (add_base64(bytes, size, before) < 0)
             return -1;
-    return 1;
+    return add_form(&lists[0], bytes, size) < 0 ? -1 : 1;
 }
 
 bool secret_is_known(void)
 {
-    return literal_count > 0;
+    return lists[1].count > 0;
 }
 
-// Whether the form's first character is the text's, where that is no escape.
-static inline bool may_begin_with(const struct secret_form *form, char first)
-{
-    if ((unsigned char)first == form->bytes[0] || first == '%' || first == '\\' || first == '~')
-        return true;
-    return form->base64 && (first == '-' || first == '_');
-}
+// A character of the text, as it is meant.
+struct character {
+    unsigned char bytes[LONGEST_UTF8];
+    size_t size;
+    size_t length; // in the text
+};
 
-// Where the longest secret ends that begins at text[start]; start where there is none.
-static size_t end_of_secret(const char *text, size_t size, size_t start)
+// The number of so many hex digits, or -1.
+static long hex(const char *digits, size_t count)
 {
-    size_t end = start;
-    for (size_t i = 0; i < literal_count; i++)
-        if (literals[i].size <= size - start && memcmp(text + start, literals[i].data, literals[i].size) == 0 &&
-            start + literals[i].size > end)
-            end = start + literals[i].size;
-    for (size_t i = 0; i < form_count; i++) {
-        struct secret_match match;
-        if (may_begin_with(&forms[i], text[start]) && secret_form_matches(&forms[i], 0, text, size, start, &match) &&
-            (match.whole || match.count >= forms[i].telling) && match.end > end)
-            end = match.end;
+    long value = 0;
+    for (size_t i = 0; i < count; i++) {
+        const char *all = "0123456789abcdef0123456789ABCDEF", *digit = digits[i] ? strchr(all, digits[i]) : NULL;
+        if (!digit)
+            return -1;
+        value = value << 4 | ((digit - all) & 15);
     }
-    return end;
+    return value;
 }
 
-// The same of what is left of a secret that began before the text.
-static size_t end_of_rest(const char *text, size_t size, size_t start)
+static void set_code_point(struct character *character, long code)
 {
-    size_t end = start;
-    for (size_t i = 0; i < form_count; i++)
-        for (size_t from = 1; from + forms[i].telling <= forms[i].size; from++) {
-            struct secret_match match;
-            if (secret_form_matches(&forms[i], from, text, size, start, &match) && match.count >= forms[i].telling &&
-                match.end > end)
-                end = match.end;
+    static const unsigned char leads[] = {0, 0, 0xC0, 0xE0, 0xF0};
+    size_t size = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    character->size = size;
+    for (size_t i = size - 1; i > 0; i--, code >>= 6)
+        character->bytes[i] = (unsigned char)(0x80 | (code & 0x3F));
+    character->bytes[0] = (unsigned char)(size == 1 ? code : leads[size] | code);
+}
+
+// \uXXXX, or two of them that are one character.
+static void decode_unicode(const char *text, size_t left, struct character *character)
+{
+    long code = left >= 6 ? hex(text + 2, 4) : -1;
+    if (code < 0)
+        return;
+    character->length = 6;
+    long low = code >> 10 == 0xD8 >> 2 && left >= 12 && text[6] == '\\' && text[7] == 'u' ? hex(text + 8, 4) : -1;
+    if (low >> 10 == 0xDC >> 2) {
+        character->length = 12;
+        code = 0x10000 + ((code & 0x3FF) << 10) + (low & 0x3FF);
+    }
+    set_code_point(character, code);
+}
+
+static void decode_json(const char *text, size_t left, struct character *character)
+{
+    static const char names[] = "bfnrt", controls[] = "\b\f\n\r\t";
+    if (left < 2)
+        return;
+    if (text[1] == 'u') {
+        decode_unicode(text, left, character);
+        return;
+    }
+    const char *name = text[1] ? strchr(names, text[1]) : NULL;
+    character->bytes[0] = (unsigned char)(name ? controls[name - names] : text[1]);
+    character->length = 2;
+}
+
+// What stands at text. An escape that is malformed, or torn by the text's end, stands for itself.
+static void decode(const char *text, size_t left, enum escape escape, struct character *character)
+{
+    *character = (struct character){.bytes = {(unsigned char)*text}, .size = 1, .length = 1};
+    if (escape == AS_IS || *text != escape_mark[escape])
+        return;
+    if (escape == JSON) {
+        decode_json(text, left, character);
+    } else if (left >= 3 && hex(text + 1, 2) >= 0) {
+        character->bytes[0] = (unsigned char)hex(text + 1, 2);
+        character->length = 3;
+    }
+}
+
+// The byte as the standard alphabet of base64 has it; -1 for what only wraps lines.
+static int base64_byte(unsigned char byte)
+{
+    if (byte == '\n' || byte == '\r' || byte == '\t' || byte == ' ')
+        return -1;
+    return byte == '-' ? '+' : byte == '_' ? '/' : byte;
+}
+
+// One way to read a text, and the places of secrets that it shows.
+struct reading {
+    struct form_list *list;
+    enum escape escape;
+    const char *text;
+    size_t size;
+    size_t *starts; // ring of the last characters' places in the text
+    size_t count;   // of bytes read
+    bool active;    // the text so far ends with the beginning of a form
+    struct range {
+        size_t start, end;
+    } * ranges; // in order, disjoint
+    size_t range_count, range_room;
+};
+
+static void free_reading(struct reading *reading)
+{
+    free(reading->starts);
+    free(reading->ranges);
+}
+
+// Ends never decrease, so what a range overlaps was added last.
+static int add_range(struct reading *reading, size_t start, size_t end)
+{
+    struct range *ranges = reading->ranges;
+    for (; reading->range_count > 0 && ranges[reading->range_count - 1].end > start; reading->range_count--) {
+        struct range last = ranges[reading->range_count - 1];
+        start = last.start < start ? last.start : start;
+        end = last.end > end ? last.end : end;
+    }
+    if (reading->range_count == reading->range_room) {
+        size_t room = reading->range_room ? 2 * reading->range_room : 16;
+        ranges = realloc(ranges, room * sizeof *ranges);
+        if (!ranges)
+            return -1;
+        reading->ranges = ranges;
+        reading->range_room = room;
+    }
+    ranges[reading->range_count++] = (struct range){start, end};
+    return 0;
+}
+
+static size_t start_of(const struct reading *reading, size_t matched)
+{
+    return reading->starts[(reading->count - matched) % reading->list->longest];
+}
+
+// Reads one byte of the character at `at`, which ends at `end`.
+static int read_byte(struct reading *reading, unsigned char byte, size_t at, size_t end)
+{
+    struct form_list *list = reading->list;
+    int outcome = 0;
+    if (!reading->active && !list->begins[byte])
+        return 0;
+    reading->active = false;
+    reading->starts[reading->count++ % list->longest] = at;
+    for (struct form *form = list->forms; form < list->forms + list->count; form++) {
+        form->matched = advance(form, form->matched, byte);
+        reading->active |= form->matched > 0;
+        if (form->matched == form->size && add_range(reading, start_of(reading, form->size), end) < 0)
+            outcome = -1;
+    }
+    return outcome;
+}
+
+// A part of a secret that a cut left at the end of the text, perhaps with a torn escape after it.
+static int read_end(struct reading *reading)
+{
+    for (struct form *form = reading->list->forms; form < reading->list->forms + reading->list->count; form++)
+        if (form->matched >= LEAST_PART && add_range(reading, start_of(reading, form->matched), reading->size) < 0)
+            return -1;
+    return 0;
+}
+
+// The byte that the reading sees; -1 for one that it skips.
+static int byte_of(const struct reading *reading, unsigned char byte)
+{
+    return reading->list == &lists[1] ? base64_byte(byte) : byte;
+}
+
+// Whether the end of the text may have torn an escape at `at` in two.
+static bool is_torn(const struct reading *reading, size_t at)
+{
+    const char *text = reading->text + at;
+    size_t left = reading->size - at;
+    if (reading->escape == AS_IS || *text != escape_mark[reading->escape])
+        return false;
+    return reading->escape == PERCENT ? left < 3 : left < 2 || (text[1] == 'u' && left < 6);
+}
+
+static int read_text(struct reading *reading, unsigned cuts)
+{
+    struct character character;
+    for (size_t i = 0; i < reading->list->count; i++)
+        reading->list->forms[i].matched = 0;
+    for (size_t at = 0; at < reading->size; at += character.length) {
+        if (cuts & SECRET_CUT_END && is_torn(reading, at))
+            break;
+        decode(reading->text + at, reading->size - at, reading->escape, &character);
+        for (size_t i = 0; i < character.size; i++) {
+            int byte = byte_of(reading, character.bytes[i]);
+            if (byte >= 0 && read_byte(reading, (unsigned char)byte, at, at + character.length) < 0)
+                return -1;
         }
-    return end;
+    }
+    return cuts & SECRET_CUT_END ? read_end(reading) : 0;
 }
 
-// Where the rest of a secret ends that the text begins with, perhaps in the middle of an escape; 0 where there is none.
-static size_t end_of_first(const char *text, size_t size)
+// Where the form's bytes from `from` on end in the text, if they stand at `at`, or 0. If the end is cut too, the text
+// may end before them.
+static size_t end_of_rest(const struct reading *reading, const struct form *form, size_t from, size_t at, unsigned cuts)
 {
-    for (size_t start = 0; start <= LONGEST_ESCAPE_REST && start + 1 < size; start++) {
-        size_t end = has_pair(within, text + start) ? end_of_rest(text, size, start) : start;
-        if (end > start)
-            return end;
-        if (!strchr("0123456789abcdefABCDEFu", text[start]) || !text[start])
-            return 0;
+    struct character character;
+    for (size_t i = from; i < form->size; at += character.length) {
+        if (at == reading->size || (cuts & SECRET_CUT_END && is_torn(reading, at)))
+            return cuts & SECRET_CUT_END && i - from >= LEAST_PART ? reading->size : 0;
+        decode(reading->text + at, reading->size - at, reading->escape, &character);
+        for (size_t j = 0; j < character.size; j++) {
+            int byte = byte_of(reading, character.bytes[j]);
+            if (byte >= 0 && (i == form->size || form->bytes[i++] != byte))
+                return 0;
+        }
+    }
+    return at;
+}
+
+static size_t end_of_longest_rest(const struct reading *reading, size_t at, unsigned cuts)
+{
+    size_t longest = 0;
+    const struct form_list *list = reading->list;
+    for (const struct form *form = list->forms; form < list->forms + list->count; form++)
+        for (size_t from = 1; from + LEAST_PART <= form->size; from++) {
+            size_t end = end_of_rest(reading, form, from, at, cuts);
+            longest = end > longest ? end : longest;
+        }
+    return longest;
+}
+
+// A part of a secret that a cut left at the start of the text, perhaps after the rest of a torn escape.
+static int read_start(struct reading *reading, unsigned cuts)
+{
+    size_t most = reading->escape == AS_IS ? 0 : reading->escape == PERCENT ? 2 : 5;
+    for (size_t at = 0; at <= most && at < reading->size; at++) {
+        size_t end = end_of_longest_rest(reading, at, cuts);
+        if (end > 0)
+            return add_range(reading, 0, end);
+        if (reading->text[at] != 'u' && hex(reading->text + at, 1) < 0)
+            break;
     }
     return 0;
 }
 
-// The first place after the run of backslashes at text[at], or at where there is none.
-static size_t after_backslashes(const char *text, size_t size, size_t at)
+static int replace(const struct reading *reading, struct buffer *text)
 {
-    while (at < size && text[at] == '\\')
-        at++;
-    return at;
-}
-
-// Where the secret ends whose rest stands after the ellipsis at text[at], or after the note "[... ...]\n" that it ends;
-// at where there is none.
-static size_t end_after_ellipsis(const char *text, size_t size, size_t at)
-{
-    size_t rest = at + secret_ellipsis(text + at, size - at);
-    for (const char *closing = "]\n"; rest > at && rest + 1 < size; rest++) {
-        size_t end = has_pair(within, text + rest) ? end_of_rest(text, size, rest) : rest;
-        if (end > rest)
-            return end;
-        if (!*closing || text[rest] != *closing++)
-            break;
-    }
-    return at;
-}
-
-// Where the secret at text[at] ends, which begins there or, after an ellipsis, goes on; at where there is none.
-static size_t end_of_any(const char *text, size_t size, size_t at)
-{
-    size_t end = end_after_ellipsis(text, size, at);
-    return end > at || !secret_may_begin(firsts, text + at, size - at) ? end : end_of_secret(text, size, at);
-}
-
-// Where the next secret begins from `from` on, and ends; size where there is none. A run of backslashes is looked at
-// once.
-static size_t next_secret(const char *text, size_t size, size_t from, size_t *end)
-{
-    for (size_t at = from; at + 1 < size; at++) {
-        if (!has_pair(begins, text + at))
-            continue;
-        if ((*end = end_of_any(text, size, at)) > at)
-            return at;
-        if (text[at] == '\\')
-            at = after_backslashes(text, size, at) - 1;
-    }
-    return size;
-}
-
-int secret_redact(const char *bytes, size_t size, struct buffer *out)
-{
-    if (!secret_is_known() || size < SECRET_SHORTEST)
-        return 0;
-    size_t done = 0, start = 0, end = end_of_first(bytes, size);
-    if (end == 0)
-        start = next_secret(bytes, size, 0, &end);
-    if (start == size)
-        return 0;
-    for (; start < size; start = next_secret(bytes, size, done, &end)) {
-        if (buffer_append(out, bytes + done, start - done) < 0 || buffer_append(out, redacted, sizeof redacted - 1) < 0)
+    cleanup_buffer struct buffer out = {0};
+    size_t done = 0;
+    for (size_t i = 0; i < reading->range_count; i++) {
+        struct range range = reading->ranges[i];
+        if (buffer_append(&out, text->data + done, range.start - done) < 0 ||
+            buffer_append(&out, redacted, sizeof redacted - 1) < 0)
             return -1;
-        done = end;
+        done = range.end;
     }
-    return buffer_append(out, bytes + done, size - done) < 0 ? -1 : 1;
+    if (buffer_append(&out, text->data + done, text->size - done) < 0)
+        return -1;
+    struct buffer old = *text;
+    *text = out;
+    out = old;
+    return 1;
+}
+
+static int redact_in(struct buffer *text, struct form_list *list, enum escape escape, unsigned cuts)
+{
+    struct reading reading = {.list = list, .escape = escape, .text = text->data, .size = text->size};
+    reading.starts = malloc(list->longest * sizeof *reading.starts);
+    int outcome = reading.starts ? 0 : -1;
+    if (outcome == 0 && cuts & SECRET_CUT_START)
+        outcome = read_start(&reading, cuts);
+    if (outcome == 0)
+        outcome = read_text(&reading, cuts);
+    if (outcome == 0 && reading.range_count > 0)
+        outcome = replace(&reading, text);
+    free_reading(&reading);
+    return outcome;
+}
+
+int secret_redact(struct buffer *text, unsigned cuts)
+{
+    int found = 0;
+    if (!secret_is_known() || text->size < LEAST_PART)
+        return 0;
+    for (enum escape escape = AS_IS; escape < ESCAPES; escape++) {
+        if (escape != AS_IS && !memchr(text->data, escape_mark[escape], text->size))
+            continue;
+        for (size_t i = 0; i < 2; i++) {
+            int outcome = redact_in(text, &lists[i], escape, cuts);
+            if (outcome < 0)
+                return -1;
+            found |= outcome;
+        }
+    }
+    return found;
 }

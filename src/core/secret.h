@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes secrets out of text: of everything that leaves the runner.
+// Finds secrets in text that comes from outside: what a command prints, a server answers, or a file holds.
 //
-// A secret is found however it is written: as it is; percent-encoded or with \u00XX, whole or in part, also when that
-// was encoded again; with backslashes before its characters, or as in a JSON Pointer; as base64 of a text that it is
-// anywhere in, in the standard or the URL alphabet, padded, wrapped or not. One that is cut, at an end of the text, at
-// an ellipsis or at a note like "[... 5 bytes left out ...]", is found by what is left of it: 8 characters, or half of
-// a short secret but never fewer than 6, backslashes not counted.
+// A secret is found as it is, percent-encoded, escaped as in a JSON string, and in base64 at any of its three
+// alignments (standard or URL alphabet, wrapped or not, in percent-encoded or JSON text too). Any character may be
+// escaped or not: tools differ in which ones they escape. The time is linear in the size of the text.
 //
-// Process-wide, for one thread, like the environment that the secrets come from. Nothing is ever forgotten.
+// Where the caller cut the text, a part of a secret that the cut left at that end is redacted as well, if it has at
+// least 4 characters.
+//
+// Process-wide and for one thread, like the environment that the secrets come from. A secret is never forgotten.
 #ifndef SBA_CORE_SECRET_H
 #define SBA_CORE_SECRET_H
 
@@ -16,18 +17,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// A shorter one is also a part of ordinary words: it cannot be told from them.
+// A shorter secret cannot be told from parts of ordinary words.
 enum { SECRET_SHORTEST = 6 };
 
-// Makes a secret known. 1; 0 where it has fewer than SECRET_SHORTEST bytes that are no backslash; -1 when memory is
-// out.
+// The ends at which a text was cut.
+enum { SECRET_CUT_START = 1, SECRET_CUT_END = 2 };
+
+// Makes a secret known. Returns 1; 0 if it has fewer than SECRET_SHORTEST bytes; -1 if memory is out.
 int secret_add(const char *bytes, size_t size);
 
-// Whether any is known. Where none is, there is nothing to redact.
+// Whether any secret is known. If none is, there is nothing to redact.
 bool secret_is_known(void);
 
-// Appends the bytes to out with "[redacted]" for each secret and returns 1; 0, and nothing appended, where the bytes
-// hold none; -1 when memory is out.
-int secret_redact(const char *bytes, size_t size, struct buffer *out);
+// Replaces each secret in text by "[redacted]". cuts: a set of SECRET_CUT_*. Returns 1; 0 if the text holds no secret;
+// -1 if memory is out (the text is then unchanged).
+int secret_redact(struct buffer *text, unsigned cuts);
 
 #endif

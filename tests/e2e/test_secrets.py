@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The token and the passwords of proxies: whatever a job does with them, nothing that leaves the runner holds them.
+"""The token and the passwords in URLs: whatever a command, a server or a file says of them, no sink of the runner holds them, and
+the runner's own keys, enumerations and ids stay as they are.
 
-The jobs here are hostile and have the secret, as if it had leaked: it lies in the workspace. Then every byte of every sink is
-searched for it, by means that share nothing with the runner's own.
+The secret lies in the workspace, as if it had leaked. Then every byte of every sink is searched for it, by means that share
+nothing with the runner's own.
 """
 import base64
 import contextlib
@@ -25,13 +26,13 @@ from test_agent import call, calls
 PYTHON = "/usr/bin/python3"  # Debian's: any user may run it
 HERE = pathlib.Path(__file__).parent
 TOKEN = "sba-Zq83+Lm/0pWx=_7rTgB~hy2K"
-TELLING = 9  # so many characters of it are too many
+LEAKED = 9  # so many characters of it are a leak
 WAYS = sorted(set(leak.ways(TOKEN)) - {"environment"})
 
 
 def unescaped(data):
     """Without JSON's escapes, once."""
-    data = re.sub(rb"\\u00([0-9a-fA-F]{2})", lambda found: bytes([int(found[1], 16)]), data)
+    data = re.sub(rb"\\u([0-9a-fA-F]{4})", lambda found: chr(int(found[1], 16)).encode("utf-8", "replace"), data)
     return re.sub(rb"\\([^nrt])", rb"\1", data)
 
 
@@ -46,21 +47,17 @@ def decoded(data):
 
 
 def views(data):
-    """The bytes, and what they are once one or two encodings are taken off."""
-    seen = {data}
-    for _ in range(3):
-        for one in list(seen):
-            seen.add(urllib.parse.unquote_to_bytes(one))
-            seen.add(unescaped(one))
-    for one in seen:
-        yield one
-        yield one.replace(b"\\", b"")
-        yield from decoded(one)
+    """The bytes, and what they are once the result's own escapes and another encoding are taken off."""
+    for one in {data, unescaped(data)}:
+        for two in {one, urllib.parse.unquote_to_bytes(one), unescaped(one)}:
+            yield two
+            yield from decoded(two)
 
 
 def leaks(data, secret=TOKEN):
     """The parts of the secret that the bytes give away."""
-    parts = [secret[i:i + TELLING].encode() for i in range(len(secret) - TELLING + 1)]
+    secret = secret.encode()
+    parts = [secret[i:i + LEAKED] for i in range(max(1, len(secret) - LEAKED + 1))]
     return sorted({part for view in views(data) for part in parts if part in view})
 
 
@@ -132,11 +129,12 @@ class SecretCase(test_agent.AgentCase):
 class TheSearch(sba.unittest.TestCase):
     """The tests' own search finds what it must find."""
 
-    def test_finds_the_secret_in_all_forms(self):
-        for way in set(WAYS) - {"two_streams", "at_cut"}:
-            text = b"".join(piece for _, piece in leak.ways(TOKEN)[way])
-            self.assertTrue(leaks(text), way)
-            self.assertTrue(leaks(json.dumps({"stdout": text.decode()}).encode()), way)
+    def test_finds_the_secret_in_all_encodings(self):
+        for secret in (TOKEN, "p\u00e4ss/w\u00f6rd"):
+            for way, chunks in leak.ways(secret).items():
+                text = b"".join(chunk for _, chunk in chunks)
+                if way != "environment":
+                    self.assertTrue(leaks(json.dumps({"stdout": text.decode()}).encode(), secret), way)
         self.assertFalse(leaks(b"sba-Zq83 ordinary text, [redacted] and c2JhLVpxODM"))
 
 
@@ -157,11 +155,6 @@ class Commands(SecretCase):
                     outcome = self.run_secret(self.job(step, max_output_bytes=50 + left))
                     self.assertEqual(outcome.result["failure_code"], "constraint_violation")
                     self.assert_clean(outcome)
-
-    def test_half_of_it_from_two_steps(self):
-        self.put("text", TOKEN * 3)
-        steps = [self.step("read_file", path="text", offset_bytes=offset, max_bytes=20) for offset in range(0, 60, 4)]
-        self.assert_clean(self.run_secret(self.job(*steps)))
 
     def test_other_steps(self):
         name = TOKEN.replace("/", "-")
@@ -240,8 +233,7 @@ class Sinks(SecretCase):
             self.assertFalse(leaks(done.stdout + done.stderr))
 
     def test_live_view(self):
-        job = self.job(self.step("run_command", shell=f"echo {TOKEN}; echo {TOKEN} >&2; false"), job_id=TOKEN)
-        job["job_id"] = f"job {TOKEN}"
+        job = self.job(self.step("run_command", shell=f"echo {TOKEN}; echo {TOKEN} >&2; false"))
         outcome = self.run_secret(job, "--log-format", "text")
         self.assertIn(b"[redacted]", outcome.stderr)
         self.assert_clean(outcome)
@@ -262,7 +254,7 @@ class Sinks(SecretCase):
     def test_a_job_that_is_killed_and_resumed(self):
         os.mkfifo(self.workspace / "turn")
         self.give(self.workspace / "turn")
-        job = self.job({**self.leak("raw"), "id": "one " + TOKEN}, self.step("run_command", shell="echo $$ > turn; exec cat turn"),
+        job = self.job(self.leak("raw"), self.step("run_command", shell="echo $$ > turn; exec cat turn"),
                        self.leak("two_writes"))
         process = self.start(job, env={"SBA_MCP_TOKEN": TOKEN})
         with open(self.workspace / "turn") as turn:
@@ -317,7 +309,7 @@ class TheAgent(SecretCase):
         self.assertEqual([m["params"]["arguments"]["where"] for m in gateway.messages("tools/call")], ["[redacted]"])
 
     def test_a_replay_of_it_is_exact(self):
-        replies = [self.replies()[0], call("run_command", shell=f"echo {TOKEN} {TOKEN[:12]}"), {"content": f"{TOKEN}!"}]
+        replies = [self.replies()[0], call("run_command", shell=f"echo {TOKEN}"), {"content": f"{TOKEN}!"}]
         outcome, *_ = self.run_secret_agent(replies=replies)
         self.assertEqual(outcome.exit, 0, outcome.result["failure_message"])
         recording = self.root / "recording.jsonl"
@@ -347,7 +339,7 @@ class TheAgent(SecretCase):
 
 
 class Passwords(SecretCase):
-    SECRET = "p4ss/w:rd+(x)"
+    SECRET = "päss/w:rd+(x)"
 
     def proxy(self, user="alice", password=None):
         password = urllib.parse.quote(self.SECRET if password is None else password, safe="")
@@ -357,7 +349,7 @@ class Passwords(SecretCase):
         self.put("loot", self.SECRET)
         for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"):
             job = self.job(self.step("run_command", shell=f'test "${name}" = "{self.proxy()}"'), self.leak("environment"),
-                           *[self.leak(way) for way in ("raw", "basic", "url", "base64_2", "unicode", "two_writes")])
+                           *[self.leak(way) for way in ("raw", "basic", "url", "base64_2", "json", "unicode", "two_writes")])
             outcome = self.run_job(job, env={name: self.proxy()})
             self.assertEqual(outcome.exit, 0, outcome.result)
             self.assert_clean(outcome, self.SECRET)
@@ -388,6 +380,20 @@ class Passwords(SecretCase):
             self.assertEqual(outcome.exit, 1, name)
             self.assert_clean(outcome, self.SECRET)
 
+    def test_in_the_runners_own_urls_reach_no_command(self):
+        self.put("loot", self.SECRET)
+        names = ["SBA_JOB_STATUS_URL", "SBA_CALLBACK_URL", "INFERENCE_PROXY_URL", "OLLAMA_BASE_URL", "SBA_API_EGRESS_URL",
+                 "OPENAI_BASE_URL", "SBA_MCP_GATEWAY_URL", "MCP_GATEWAY_PROXY_URL", "MCP_GATEWAY_URL", "ORCHESTRATOR_URL"]
+        status = self.status_server().url
+        for url, passed in ((self.proxy().replace("127.0.0.1:9", status[7:]), 0), (status, len(names))):
+            # A file of the workspace is no sink: it shows what the command really had.
+            script = "env > environment; cat /proc/$PPID/environ >> environment 2>&1; true"
+            outcome = self.run_job(self.job(self.step("run_command", shell=script)), env={name: url for name in names})
+            self.assertEqual(outcome.exit, 0, outcome.result)
+            lines = (self.workspace / "environment").read_text().splitlines()
+            self.assertEqual(len([line for line in lines if line.split("=")[0] in names]), passed)
+            self.assertFalse(leaks((self.workspace / "environment").read_bytes(), self.SECRET))
+
     def test_short_ones_are_masked_with_their_user_and_said(self):
         job = self.job(self.leak("environment"), self.step("run_command", shell="printf alice:p/1 | base64; printf %s $HTTP_PROXY | base64"))
         outcome = self.run_job(job, env={"HTTP_PROXY": self.proxy(password="p/1")})
@@ -397,6 +403,52 @@ class Passwords(SecretCase):
         warnings = [line["error"] for line in outcome.log if line["event"] == "secret.warning"]
         self.assertEqual(len(warnings), 1)
         self.assertIn("HTTP_PROXY", warnings[0])
+
+
+class OwnWords(SecretCase):
+    """Keys, enumerations and ids of the runner stay, whatever the secrets are."""
+
+    def shape(self, value):
+        if isinstance(value, dict):
+            return {name: self.shape(item) for name, item in value.items()}
+        return [self.shape(item) for item in value] if isinstance(value, list) else type(value).__name__
+
+    def sinks(self, job, env):
+        status = self.status_server()
+        outcome = self.run_job(job, env={"SBA_JOB_STATUS_URL": status.url, **env})
+        lines = (self.job_folder / "journal.jsonl").read_text().splitlines()
+        todo = json.loads((self.job_folder / "todo.json").read_text())
+        return outcome, [outcome.result, outcome.log, [json.loads(line) for line in lines], todo, [json.loads(sent) for sent in status.received]]
+
+    def test_with_secrets_that_are_words_of_ours(self):
+        words = ("status", "success", "failure", "job_id", "directory", "run_command", "protocol_version", "modified", "step-1")
+        job = self.job(self.step("run_command", shell="echo one; echo two >&2"), self.step("list_tree"), self.step("write_file", path="a", content="x\n"),
+                       self.step("apply_unified_diff", diff="--- a/a\n+++ b/a\n@@ -1 +1 @@\n-x\n+y\n"))
+        expected, shapes = None, None
+        for word in ("", *words):
+            (self.workspace / "a").unlink(missing_ok=True)
+            proxy = f"http://alice:{word}@127.0.0.1:9" if word else ""
+            outcome, sinks = self.sinks(job, {"ALL_PROXY": proxy})
+            self.assertEqual(outcome.exit, 0, word)
+            result = outcome.result
+            mine = [result["status"], result["job_id"], [(s["id"], s["type"], s["status"]) for s in result["steps"]],
+                    result["steps"][1]["result"]["type"], result["steps"][3]["result"]["files"][0]["action"],
+                    [line["event"] for line in outcome.log], [sent["status"] for sent in sinks[4]]]
+            expected, shapes = expected or mine, shapes or self.shape(sinks)
+            self.assertEqual(mine, expected, word)
+            self.assertEqual(self.shape(sinks), shapes, word)
+
+    def test_with_a_token_that_begins_with_the_ids(self):
+        job = self.job(self.step("run_command", shell="cat loot; echo; echo $CYNODE_TASK_ID"), self.step("run_command", shell="exit 1"))
+        job["task_id"] = "7f3c1b2a-0000-4000-8000-123456789abc"
+        token = job["task_id"] + ".c2lnbmF0dXJl"
+        self.put("loot", token)
+        outcome, sinks = self.sinks(job, {"SBA_MCP_TOKEN": token, "CYNODE_TASK_ID": job["task_id"]})
+        self.assertEqual(outcome.result["task_id"], job["task_id"])
+        self.assertEqual(outcome.result["steps"][0]["result"]["stdout"], f"[redacted]\n{job['task_id']}\n")
+        self.assertEqual({sent["task_id"] for sent in sinks[4]}, {job["task_id"]})
+        self.assertEqual({line["task_id"] for line in outcome.log[1:]}, {job["task_id"]})
+        self.assertNotIn("c2lnbmF0dXJl", json.dumps(sinks))
 
 
 class TheToken(SecretCase):

@@ -5,6 +5,7 @@
 local fence = require "sba.inference.fence"
 local json = require "sba.util.json"
 local native_text = require "native.text"
+local redact = require "native.secret".redact
 local words = require "sba.util.words"
 
 local calls = {}
@@ -82,7 +83,7 @@ function calls.normal(raw, names, session, guessed)
   for i, given in ipairs(raw) do
     local arguments, mistake = calls.arguments(given.arguments)
     local name = calls.name(given.name, names, guessed)
-    local shown = type(given.name) == "string" and native_text.cut(given.name, LONGEST_NAME) or "(no name)"
+    local shown = type(given.name) == "string" and native_text.cut(redact(given.name), LONGEST_NAME) or "(no name)"
     if name and name ~= given.name then notes[#notes + 1] = ("the tool %s was taken for %s"):format(words.quoted(shown), name) end
     local id = unused_id(session, given.id, session.ids)
     session.ids[id] = true

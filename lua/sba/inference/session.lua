@@ -54,6 +54,8 @@ function session.new(fields)
   return setmetatable(fields, session)
 end
 
+local reply_schema <const> = { properties = { tool_calls = { enum = {} }, done_reason = { enum = {} } } }
+
 local function ask_of(self, request)
   local ask = { messages = request.messages, max_tokens = request.max_tokens }
   local tools = request.tools and #request.tools > 0 and request.tools or nil
@@ -140,6 +142,19 @@ local function context_cut(self, result)
   }
 end
 
+--- A reply without secrets. The names of tools, and of their arguments, are ours.
+local function clean(result, tools)
+  local by_name = {}
+  for _, tool in ipairs(tools or {}) do by_name[tool.name] = tool end
+  for _, call in ipairs(result.tool_calls) do
+    local tool = by_name[call.name]
+    local schema = tool and type(tool.parameters) == "table" and tool.parameters or {}
+    call.arguments = secret.clean(call.arguments, schema)
+    if not tool then call.name = secret.redact(call.name) end
+  end
+  return secret.clean(result, reply_schema)
+end
+
 ---Asks the model. Its reply is without secrets, so that what is done is what is recorded.
 ---Transient failures are tried again, within the job's deadline. A context_cut is for the caller to answer with a shorter
 ---conversation: the prompt did not fit, whether the server said so or not; session.context_length then is what is known of its window.
@@ -160,7 +175,7 @@ function session:chat(request)
   if not self.looked then learn_window(self) end
   local is_cut = self.cut:judge(sent.messages, self.window, result.prompt_tokens)
   if is_cut then return nil, context_cut(self, result) end
-  return secret.clean(result)
+  return clean(result, request.tools)
 end
 
 return session

@@ -4,6 +4,7 @@
 
 local json = require "sba.util.json"
 local lines = require "sba.util.lines"
+local secret = require "sba.util.secret"
 local text = require "native.text"
 local workspace = require "native.workspace"
 
@@ -25,6 +26,15 @@ local JOB_FOLDER <const> = "/job/" -- how a job calls its folder, wherever that 
 ---@field skills { name?: string, text: string }[]
 ---@field persona_title? string
 ---@field persona_description? string
+
+-- What of the context is ours: its own keys, and what is not shown to anybody.
+local shape <const> = {
+  properties = {
+    skill_ids = { enum = {} },
+    skills = { items = { properties = { name = {}, text = {} } } },
+    acceptance_criteria = { items = { properties = { criterion = {}, check = { enum = {} } } } },
+  },
+}
 
 -- Raised inside load, and returned by it as a failure.
 local function refuse(format, ...)
@@ -163,9 +173,9 @@ end
 function context.load(given, job_folder)
   local folder <close> = job_folder and workspace.open(job_folder) or nil
   local ok, loaded = pcall(bring_together, folder, given or {})
-  if ok then return loaded end
+  if ok then return secret.clean(loaded, shape) end
   if type(loaded) == "table" and loaded.refused then
-    return nil, { code = "schema_validation", message = loaded.refused }
+    return nil, { code = "schema_validation", message = secret.redact(loaded.refused) }
   end
   error(loaded, 0)
 end

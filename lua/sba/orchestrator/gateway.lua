@@ -104,6 +104,9 @@ function gateway.connect(options)
   }, methods)
 end
 
+-- The blocks' types are the protocol's.
+local answer_schema <const> = { properties = { parts = { items = { properties = { type = {} } } } } }
+
 --- Copies a table without its mark, or with it.
 local function copy(value)
   local result = {}
@@ -133,14 +136,27 @@ local function described(tool)
   return type(words) == "string" and words or ""
 end
 
+--- What people wrote about a schema's parts; nothing else of it is text.
+local function clean_descriptions(schema)
+  for name, item in pairs(schema) do
+    if type(item) == "table" then
+      clean_descriptions(item)
+    elseif (name == "description" or name == "title") and type(item) == "string" then
+      schema[name] = secret.redact(item)
+    end
+  end
+  return schema
+end
+
 --- Takes a list of tools: what may be called, by the model's name and by its own.
 local function keep(self, listed)
   local tools, by_name, by_tool = {}, {}, {}
   for _, tool in ipairs(listed) do
     if not rules.refusal(tool.name, self.ext_net_allowed) then
-      local parameters, filled = without_ids(tool.inputSchema, self.ids)
+      local parameters, filled = without_ids(clean_descriptions(tool.inputSchema), self.ids)
       local entry = {
-        name = tool_names.mapped(tool.name, by_name), tool = tool.name, description = described(tool), parameters = parameters,
+        name = tool_names.mapped(tool.name, by_name), tool = tool.name, parameters = parameters,
+        description = secret.redact(described(tool)),
       }
       tools[#tools + 1] = entry
       by_tool[tool.name] = { tool = tool.name, filled = filled }
@@ -215,7 +231,7 @@ function methods:call(name, arguments, timeout)
   local answer, problem = self.remote:call(found.tool, arguments, timeout)
   if answer == nil then return nil, told_of_risk(problem) end
   local shown = self.form == "plain" and tool_result.of_plain or tool_result.of_mcp
-  return secret.clean(shown(answer))
+  return secret.clean(shown(answer), answer_schema)
 end
 
 ---How many bytes a file may have that is part of a call. The file is then given as a string in base64.

@@ -4,6 +4,7 @@
 
 local lines = require "sba.util.lines"
 local read_json = require "sba.util.json".decode
+local secret = require "sba.util.secret"
 
 local digest = {}
 
@@ -28,7 +29,7 @@ local STEP_FINISHED <const> = '{"event":"step.finished",' -- the result holds th
 ---@field calls table<integer, { type: string, arguments: table }> by index of the step, from 1
 ---@field problem? string why its end is missing
 
-local function words(value) return type(value) == "string" and value or "" end
+local function words(value) return type(value) == "string" and secret.redact(value) or "" end
 
 local function list(value) return type(value) == "table" and value or {} end
 
@@ -36,7 +37,7 @@ local function read_calls(value)
   local calls = {}
   for _, call in ipairs(list(value)) do
     if type(call) == "table" and type(call.name) == "string" then
-      calls[#calls + 1] = { name = call.name, arguments = list(call.arguments), id = call.id }
+      calls[#calls + 1] = { name = call.name, arguments = secret.clean(list(call.arguments), {}), id = call.id }
     end
   end
   return calls

@@ -10,7 +10,6 @@
 -- would lead out of the page.
 
 local printable = require "sba.util.printable"
-local redact = require "native.secret".redact
 local text = require "native.text"
 
 local html = {}
@@ -29,7 +28,7 @@ local harmless <const> = { href = "^#[%w-]*$", style = "^[%w:;%.%%%s-]*$" }
 
 --- Foreign bytes as HTML that shows them: what would act (control characters, changes of direction) is named in a box.
 local function as_text(bytes)
-  local safe = redact(text.repair(bytes)):gsub("[&<>\"']", entities)
+  local safe = text.repair(bytes):gsub("[&<>\"']", entities)
   return (printable.replace(safe, '<b class="byte">%s</b>'))
 end
 
@@ -37,7 +36,7 @@ local function as_attribute(name, value)
   value = tostring(value)
   local wanted = harmless[name]
   if wanted and not value:find(wanted) then error("an unsafe " .. name .. ": " .. value) end -- bounded: both are anchored
-  return (printable.replace(redact(text.repair(value)):gsub("[&<>\"']", entities), "%s"))
+  return (printable.replace(text.repair(value):gsub("[&<>\"']", entities), "%s"))
 end
 
 local function add_attributes(pieces, content)

@@ -6,6 +6,7 @@ local file = require "native.file"
 local read_json = require "sba.util.json".decode
 local result_schema = require "sba.result.schema"
 local mistakes = require "sba.util.schema_mistakes"
+local secret = require "sba.util.secret"
 local sha256 = require "native.text".sha256
 
 local source = {}
@@ -13,6 +14,13 @@ local source = {}
 local LARGEST <const> = 512 * 1024 * 1024 -- bytes of a result or a journal: read whole
 local LARGEST_JOB <const> = 64 * 1024 * 1024 -- bytes
 local DEPTH <const> = 90 -- of JSON; a job's own depth and what a result adds
+
+-- What of a job is ours.
+local job_schema <const> = {
+  properties = {
+    job_id = {}, steps = { items = { properties = { id = {}, type = {}, arguments = { properties = {} }, args = { properties = {} } } } },
+  },
+}
 
 ---@class report.source
 ---@field result table a valid result
@@ -28,7 +36,7 @@ local function read_result(path)
   if failure then return nil, ("%s is not a result: %s"):format(path, failure.message) end
   local errors = mistakes.of(result, result_schema)
   if #errors > 0 then return nil, ("%s is not a result of cynode-sba: %s"):format(path, mistakes.line(errors[1])) end
-  return result
+  return secret.clean(result, result_schema)
 end
 
 --- The journal of the result's own job, or why there is none.
@@ -56,7 +64,7 @@ local function read_job(paths, result, journal)
   for _, path in ipairs(paths) do
     local bytes = file.read(path, LARGEST_JOB, { regular = true })
     local job = bytes and read_json(bytes)
-    if is_of(job, bytes, result, journal) then return job end
+    if is_of(job, bytes, result, journal) then return secret.clean(job, job_schema) end
   end
 end
 

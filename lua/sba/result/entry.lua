@@ -3,9 +3,9 @@
 
 local failures = require "sba.result.failure"
 local json = require "sba.util.json"
-local native_secret = require "native.secret"
 local output = require "sba.result.output"
 local schema = require "sba.result.schema"
+local secret = require "sba.util.secret"
 
 local entries = {}
 
@@ -25,28 +25,28 @@ local function schema_of(module)
   return own
 end
 
---- Without secrets from here on: where parts of it are put together or cut later, none would be found. They go from the text
---- before it is bounded, for the mark may be longer than a secret.
-local function fill(entry, result, text)
-  entry.result = result
+--- What a step says comes from outside. Secrets go from the text before it is shortened, for a part of one would not be found.
+local function fill(entry, module, result, text)
+  entry.result = result ~= nil and secret.clean(result, module and module.result) or nil
   entry.exit_code = type(result) == "table" and result.exit_code or nil
-  entry.output = text and output(native_secret.redact(text)) or nil
-  if native_secret.is_known() then require "sba.util.secret".clean(entry) end
+  entry.output = text and output(secret.redact(text)) or nil
+  entry.error = entry.error and secret.redact(entry.error)
 end
 
 --- Makes an entry, but for its place, name and times, of what xpcall(run, failures.traced) gave.
+---@param module table of the step's type
 ---@param ok boolean
 ---@param result any run's first value
 ---@param more any run's second value: the text, or the failure
 ---@return table entry, failure? failure the job's
-function entries.make(ok, result, more)
+function entries.make(module, ok, result, more)
   if ok and result ~= nil then
     -- With room for what comes later: a table that grows member by member is made anew four times.
     local entry = {
       index = nil, id = nil, type = nil, status = "success", started_at = nil, duration_ms = nil, exit_code = nil, output = nil,
       result = nil,
     }
-    fill(entry, result, more)
+    fill(entry, module, result, more)
     return entry
   end
   local problem = more
@@ -55,8 +55,8 @@ function entries.make(ok, result, more)
   local entry = {
     status = problem.code == "timeout" and "timeout" or "failure", error = problem.message, error_code = problem.code,
   }
-  fill(entry, problem.result, problem.text)
-  local failure = failures.of_step(problem.code, problem.message)
+  fill(entry, module, problem.result, problem.text)
+  local failure = failures.of_step(problem.code, entry.error)
   failure.traceback = problem.traceback
   return entry, failure
 end

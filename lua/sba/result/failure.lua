@@ -2,6 +2,7 @@
 -- Failures: from what a step or Lua itself said to the job's failure code, and to the exit status.
 
 local exit = require "sba.util.exit"
+local redact = require "native.secret".redact
 
 local failures = {}
 
@@ -38,7 +39,7 @@ end
 ---@return failure
 function failures.traced(problem)
   if type(problem) == "table" and problem.code or is_starved(problem) then return problem end
-  local message = tostring(problem)
+  local message = redact(tostring(problem))
   return {
     code = "internal_error", message = "internal error: " .. message, traceback = debug.traceback(message, 2),
   }
@@ -51,7 +52,7 @@ end
 function failures.caught(problem, in_step)
   if type(problem) == "table" and problem.code then return problem end
   if is_starved(problem) then return in_step and starved or starved_job end
-  return { code = "internal_error", message = "internal error: " .. tostring(problem) }
+  return { code = "internal_error", message = "internal error: " .. redact(tostring(problem)) }
 end
 
 --- The exit status for how a job ended.

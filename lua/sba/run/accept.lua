@@ -8,6 +8,7 @@ local emit = require "sba.result.emit"
 local file = require "native.file"
 local journal = require "sba.run.journal"
 local pieces = require "sba.util.pieces"
+local secret = require "sba.util.secret"
 local todo = require "sba.run.todo"
 local workspace = require "native.workspace"
 
@@ -18,7 +19,7 @@ end
 
 --- Logs the failure of something that the job can do without.
 local function warn(run, event, failure, advice)
-  run.log:event("warning", event, { code = failure.code, error = failure.message .. "; " .. advice })
+  run.log:event("warning", event, { code = failure.code, error = secret.redact(failure.message) .. "; " .. advice })
 end
 
 --- The same as a function that is called with the first failure only.
@@ -33,7 +34,7 @@ local function read_history(run, path)
   })
   if failure then return { code = "schema_validation", message = "cannot resume: " .. failure.message } end
   if not history then
-    run.log:event("warning", "journal.missing", { error = path .. " holds nothing to go on from; the job begins anew" })
+    run.log:event("warning", "journal.missing", { error = secret.redact(path) .. " holds nothing to go on from; the job begins anew" })
     return nil
   end
   run.history = history
@@ -71,10 +72,10 @@ local function open_artifacts(run)
   end
 end
 
---- What commands get: the runner's environment, and where artifacts go.
+--- What commands get: the runner's environment less its passwords, and where artifacts go.
 local function children_environment(run)
   local list = {}
-  for name, value in pairs(run.environment) do
+  for name, value in pairs(secret.for_commands(run.environment)) do
     if name ~= "CYNODE_ARTIFACTS_DIR" then list[#list + 1] = name .. "=" .. value end
   end
   if run.artifacts then list[#list + 1] = "CYNODE_ARTIFACTS_DIR=" .. run.artifacts:path() end

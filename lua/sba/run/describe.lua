@@ -1,6 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What a step is about, in a few words for people: its command line, pattern or path.
 
+local redact = require "native.secret".redact
+
 local LONGEST <const> = 200 -- characters
 
 local function quoted(word)
@@ -18,6 +20,7 @@ local function describe(step)
   local what = arguments.shell or arguments.argv and command_line(arguments.argv)
   if not what and arguments.command then what = command_line { arguments.command, table.unpack(arguments.args or {}) } end
   what = what or arguments.pattern or arguments.path or arguments.tool or arguments.prompt or ""
+  what = redact(what)
   local past = utf8.offset(what, LONGEST + 1)
   return past and what:sub(1, past - 1) or what
 end

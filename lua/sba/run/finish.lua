@@ -7,6 +7,7 @@ local exit = require "sba.util.exit"
 local failures = require "sba.result.failure"
 local interrupt = require "native.interrupt"
 local process = require "native.process"
+local redact = require "native.secret".redact
 local watchdog = require "native.watchdog"
 
 local GRACE <const> = 2 -- seconds from SIGTERM to SIGKILL
@@ -59,6 +60,11 @@ local function list_artifacts(run)
       error = ("only %d artifacts are listed: there are more than %d, or more than there was time for"):format(#files, MOST_ARTIFACTS),
     })
   end
+  run.artifact_names = {}
+  for _, artifact in ipairs(files) do
+    local path = redact(artifact.path)
+    if path ~= artifact.path then run.artifact_names[artifact], artifact.path = artifact.path, path end
+  end
   say_unread(run, files)
   run.record.artifacts = array(files)
 end
@@ -73,12 +79,12 @@ local function write_parts(run, parts)
   local path = run.settings.result
   local size, how = emit.write(path, parts)
   if not size then
-    run.log:event("error", "result.failed", { error = how.message })
+    run.log:event("error", "result.failed", { error = redact(how.message) })
     emit.to_stderr(parts, how)
     return false
   end
   if how == "in_place" then
-    local why = path .. " was written in place, which is not atomic: no file beside it can take its place"
+    local why = redact(path) .. " was written in place, which is not atomic: no file beside it can take its place"
     run.log:event("warning", "result.in_place", { error = why })
   end
   return true
@@ -97,7 +103,7 @@ local function log_outcome(run, fields)
   end
   run.log:event(code and "error" or "info", "job.finished", {
     status = fields.status, failure_code = code, failure_message = message, duration_ms = fields.duration_ms,
-    done = run.record.succeeded, steps = run.steps and #run.steps, result = run.settings.result,
+    done = run.record.succeeded, steps = run.steps and #run.steps, result = redact(run.settings.result),
     error = run.failure and run.failure.traceback,
   })
 end

@@ -5,7 +5,7 @@ local file = require "native.file"
 local is_array = require "sba.util.json".is_array
 local lines = require "sba.util.lines"
 local read_json = require "sba.util.json".decode
-local redact = require "native.secret".redact
+local secret = require "sba.util.secret"
 
 local past = {}
 
@@ -43,7 +43,7 @@ local function next_step(history, about, expected)
   if index ~= #history.entries + 1 then return nil, "the step is not the next one" end
   if not expected.steps then return index end
   local step = expected.steps[index]
-  if not step or redact(step.id) ~= about.id or step.type ~= about.type then return nil, "the job has no such step" end
+  if not step or step.id ~= about.id or step.type ~= about.type then return nil, "the job has no such step" end
   return index
 end
 
@@ -121,6 +121,7 @@ readers["model.exchange"] = function(history, line)
   local mistakes = require "sba.util.schema_mistakes"
   local errors = mistakes.of(line, exchange_schema)
   if errors[1] then return mistakes.line(errors[1]) end
+  secret.clean(line, exchange_schema)
   table.insert(history.exchanges, { messages = line.messages, reply = line.reply })
 end
 

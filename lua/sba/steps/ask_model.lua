@@ -2,12 +2,13 @@
 -- The step ask_model: one question to a model of the job, its answer kept, and saved where that is wanted.
 
 local json = require "sba.util.json"
+local redact = require "native.secret".redact
 local text = require "native.text"
 
 local function messages_of(arguments)
   local list = {}
-  if arguments.system then list[1] = { role = "system", content = arguments.system } end
-  list[#list + 1] = { role = "user", content = arguments.prompt }
+  if arguments.system then list[1] = { role = "system", content = redact(arguments.system) } end
+  list[#list + 1] = { role = "user", content = redact(arguments.prompt) }
   return list
 end
 

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The step read_file: a file of the workspace, or a range of it.
 
+local secret = require "sba.util.secret"
 local text = require "native.text"
 
 -- The longest beginning of cut content that ends with a whole character.
@@ -10,12 +11,19 @@ local function without_half_character(content)
   return content
 end
 
+--- At which ends the range may have cut a secret.
+local function cut_of(arguments, read)
+  local at_start, at_end = arguments.offset_bytes or arguments.start_line, read.truncated or arguments.end_line
+  return at_start and (at_end and "both" or "start") or at_end and "end" or "none"
+end
+
 ---What is returned of the bytes read, and how: at most bound bytes of content.
-local function encoded(read, bound)
-  local content = read.truncated and without_half_character(read.content) or read.content
-  if text.is_utf8(content) then return content, "utf-8", read.truncated end
+local function encoded(arguments, read, bound)
+  local bytes = secret.redact(read.content, cut_of(arguments, read))
+  local content = read.truncated and without_half_character(bytes) or bytes
+  if text.is_utf8(content) then return text.cut(content, bound), "utf-8", read.truncated or #content > bound end
   local most = bound // 4 * 3
-  return text.base64_encode(read.content:sub(1, most)), "base64", read.truncated or #read.content > most
+  return text.base64_encode(bytes:sub(1, most)), "base64", read.truncated or #bytes > most
 end
 
 ---@param arguments { path: string, max_bytes?: integer, start_line?: integer, end_line?: integer, offset_bytes?: integer }
@@ -32,7 +40,7 @@ local function run(arguments, job_context)
     digest = true,
   })
   if not read then return nil, failure end
-  local content, encoding, truncated = encoded(read, bound)
+  local content, encoding, truncated = encoded(arguments, read, bound)
   local result = {
     path = job_context.workspace:relative(arguments.path), content = content, encoding = encoding,
     size_bytes = read.size_bytes, truncated = truncated, sha256 = read.sha256,

@@ -2,6 +2,7 @@
 -- The step run_command: one command, run to its end in the workspace.
 
 local process = require "native.process"
+local redact = require "native.secret".redact
 local text = require "native.text"
 local workspace = require "native.workspace"
 
@@ -16,7 +17,7 @@ end
 
 --- The command as messages name it.
 local function named(arguments)
-  local line = (arguments.shell or table.concat(argv_of(arguments), " ")):gsub("%c+", " ")
+  local line = redact(arguments.shell or table.concat(argv_of(arguments), " ")):gsub("%c+", " ")
   if #line > LONGEST_NAME then line = text.cut(line, LONGEST_NAME) .. "..." end
   return ("the command `%s`"):format(line)
 end

@@ -7,6 +7,7 @@ local json = require "sba.util.json"
 local native = require "native.http"
 local page = require "sba.util.page"
 local printable = require "sba.util.printable"
+local redact = require "native.secret".redact
 local retry = require "sba.util.retry"
 local text = require "native.text"
 local url = require "sba.util.url"
@@ -43,12 +44,12 @@ local down = {
 }
 
 ---@param code string
----@param message string
+---@param message string may hold secrets: curl quotes URLs
 ---@param more? table other fields; becomes the failure
 ---@return http.failure
 function http.failure(code, message, more)
   local failure = more or {}
-  failure.code, failure.message = code, message
+  failure.code, failure.message = code, redact(message)
   if failure.transient == nil then failure.transient = transient[code] or false end
   return failure
 end
@@ -70,11 +71,13 @@ end
 ---@param environment table<string, string>
 ---@return native.http.client?, native.failure?
 function http.client(environment)
-  return native.client {
+  local client, failure = native.client {
     http_proxy = either(environment, "HTTP_PROXY"), https_proxy = either(environment, "HTTPS_PROXY"),
     no_proxy = either(environment, "NO_PROXY"), ca_file = either(environment, "SSL_CERT_FILE"),
     ca_directory = either(environment, "SSL_CERT_DIR"),
   }
+  if failure then failure.message = redact(failure.message) end
+  return client, failure
 end
 
 ---A server's own words on one line, cut to a length that suits a message.
@@ -154,6 +157,7 @@ end
 ---@return http.failure
 function http.refused(who, status, body, retry_after)
   local words, details = http.words(body)
+  words = redact(words)
   return http.failure("refused", ("%s answered with status %d: %s"):format(who, status, http.shown(words)), {
     status = status, words = words, details = details, value = type(body) == "string" and json.decode_repaired(body) or body,
     transient = is_transient(status), retry_after = retry.after(retry_after),
@@ -187,7 +191,7 @@ end
 function http.not_json(who, bytes)
   local html = page(bytes)
   local what = not bytes:find "%S" and "an empty answer" or html and html .. ", not JSON"
-    or "what is not JSON: " .. http.shown(bytes:sub(1, 100))
+    or "what is not JSON: " .. http.shown(redact(bytes:sub(1, 100), "end"))
   return http.failure("bad_answer", ("%s sent %s"):format(who, what))
 end
 

@@ -7,7 +7,7 @@
 -- is written again as it was read. Objects and arrays keep apart even when empty.
 
 local cjson = require "cjson"
-local secret = require "native.secret"
+local redact = require "native.secret".redact
 local text = require "native.text"
 
 local json = { null = cjson.null }
@@ -72,7 +72,7 @@ local function found(bytes, offset)
   local at = offset + 1
   if at > #bytes then return "the end of the text" end
   local word = bytes:match("^[%w_.+-]+", at)
-  if word then return "'" .. text.cut(word, 20) .. "'" end
+  if word then return "'" .. text.cut(redact(word), 20) .. "'" end
   local byte = bytes:byte(at)
   if byte < 0x20 or byte == 0x7F then return ("the control character U+%04X"):format(byte) end
   return "'" .. bytes:match("^" .. utf8.charpattern, at) .. "'" -- bounded: one character
@@ -93,7 +93,7 @@ end
 local function name_at(bytes, offset)
   local last = offset + 2
   while bytes:byte(last) ~= 0x22 do last = last + (bytes:byte(last) == 0x5C and 2 or 1) end
-  local name = codec.decode(bytes:sub(offset + 1, last))
+  local name = redact(codec.decode(bytes:sub(offset + 1, last)))
   return codec.encode(#name > SHOWN_NAME and text.cut(name, SHOWN_NAME) .. "..." or name)
 end
 
@@ -262,19 +262,6 @@ function add_value(parts, value, schema)
   end
 end
 
--- A copy without secrets, until text is redacted where it comes in. Names that a schema gives are ours.
-local function redacted(value, schema)
-  if type(value) == "string" then return secret.redact(value) end
-  if type(value) ~= "table" then return value end
-  local copy, properties, items = setmetatable({}, getmetatable(value)), schema and schema.properties or {}, schema and schema.items
-  local known = schema and plan_of(schema).known or {}
-  for name, member in next, value do
-    local kept = known[name] and name or redacted(name)
-    copy[kept] = redacted(member, properties[name] or math.type(name) and items)
-  end
-  return copy
-end
-
 ---Compact RFC 8259 text of a value. Tables that are marked as arrays or have a first element are arrays; others are objects. Keys come
 ---in the order of schema.order where given (then required, then byte order). Strings are repaired. Integers keep all digits, floats the
 ---shortest that reads back. Raises for what JSON cannot hold (NaN, functions, mixed keys, great depth).
@@ -283,7 +270,6 @@ end
 ---@return string
 function json.encode(value, schema)
   if value == nil then error("cannot encode: nil", 2) end
-  if secret.is_known() then value = redacted(value, schema) end
   local parts = {}
   add_value(parts, value, schema)
   return #parts == 1 and parts[1] or table.concat(parts)

@@ -5,7 +5,6 @@
 local file = require "native.file"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
-local redact = require "native.secret".redact
 
 local log = {}
 log.__index = log
@@ -76,22 +75,12 @@ local function write_lines(self, text, lines)
   end
 end
 
---- What the live view shows: JSON is redacted where it is made.
-local function redacted(fields)
-  local shown = {}
-  for name, value in pairs(fields) do
-    if type(value) == "table" then value = redacted(value) end
-    shown[name] = type(value) == "string" and redact(value) or value
-  end
-  return shown
-end
-
 --- Logs an event.
 ---@param level "debug"|"info"|"warning"|"error"
 ---@param event string "step.started"
 ---@param fields? table of the event's own, which becomes the log's
 function log:event(level, event, fields)
-  if self.view then return self.view:event(level, event, redacted(fields or {}), redact(self.job_id)) end
+  if self.view then return self.view:event(level, event, fields or {}, self.job_id) end
   local time, held = interrupt.timestamp(), self.held
   if held then
     held[#held + 1] = { time, level, event, fields or {} }

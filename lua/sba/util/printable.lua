@@ -2,6 +2,7 @@
 -- Foreign text made fit for a terminal: what could move the cursor, change colours or turn the direction of writing is
 -- shown, not done.
 
+local secret = require "native.secret"
 local text = require "native.text"
 
 local printable = {}
@@ -25,11 +26,12 @@ local function shown(character)
   return code < 0x100 and ("\\x%02x"):format(code) or ("\\u{%x}"):format(code)
 end
 
---- One line of UTF-8 that a terminal shows as it is; runs of line ends and tabs become a space.
+--- Text from outside as one line of UTF-8 that a terminal shows as it is, without secrets; runs of line ends and tabs become
+--- a space.
 ---@param bytes string
 ---@return string
 function printable.line(bytes)
-  local line = text.repair(bytes):gsub("[\r\n\t]+", " ")
+  local line = text.repair(secret.redact(bytes)):gsub("[\r\n\t]+", " ")
   return (line:gsub(utf8.charpattern, shown))
 end
 

@@ -3,6 +3,7 @@
 -- only where something is wrong; whether it is, util/schema.lua tells.
 
 local json = require "sba.util.json"
+local redact = require "native.secret".redact
 local schema = require "sba.util.schema"
 local text = require "native.text"
 local words = require "sba.util.words"
@@ -55,7 +56,7 @@ end
 ---@param name string|integer
 ---@return string
 function mistakes.token(name)
-  local token = tostring(name)
+  local token = redact(tostring(name))
   if #token > 256 then token = text.cut(token, 256) .. "..." end
   return (token:gsub("~", "~0"):gsub("/", "~1"))
 end

@@ -2,6 +2,7 @@
 -- Values, names and schemas in words, for messages of one line.
 
 local json = require "sba.util.json"
+local redact = require "native.secret".redact
 local text = require "native.text"
 
 local words = {}
@@ -9,6 +10,7 @@ local words = {}
 local SHOWN = 60 -- most bytes of a value or name in a message
 
 local function shortened(bytes)
+  bytes = redact(bytes)
   if #bytes <= SHOWN then return bytes end
   return text.cut(bytes, SHOWN) .. "..."
 end
