@@ -87,7 +87,7 @@ function inspect.step(type, arguments, environment)
   run.context = {
     workspace = must(workspace.open(".")), max_output_bytes = MOST_OUTPUT, environment = variables(environment), agent = false,
     ask = function(request) return require "sba.run.ask".new(run)(request) end,
-    call_tool = function(tool, values) return run.outside:call(tool, values) end,
+    call_tool = function(...) return run.outside:call(...) end,
     tick = function() end,
   }
   local entry = entries.make(xpcall(module.run, failures.traced, step.arguments, run.context))

@@ -21,7 +21,7 @@
 ---@field environment string[] "NAME=value": what a command gets
 ---@field agent boolean a model asked for the step: cut and say so, rather than fail
 ---@field ask fun(request: table): table?, sba.step_failure? asks the job's model, see steps/ask_model.lua
----@field call_tool fun(tool: string, arguments: table): table?, sba.step_failure? asks the gateway, see steps/call_tool.lua
+---@field call_tool fun(tool: string, arguments: table, limits?: gateway.limits): table?, sba.step_failure? asks the gateway, see steps/call_tool.lua
 ---@field commit fun(transaction: native.transaction): true?, native.failure? commits it so that --resume undoes it if the runner dies
 ---@field tick fun() call it from time to time while you wait or work for long: logs and reports go out
 

@@ -5,6 +5,8 @@ local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 
 local options, calls = assert(json.decode(arg[1])), assert(json.decode(arg[2]))
+local limits = options.limits
+options.limits = nil
 if options.deadline then interrupt.set_deadline(options.deadline) end
 options.deadline = nil
 
@@ -15,9 +17,10 @@ end
 local remote, failure = gateway.connect(options)
 if not remote then return say { failure = failure } end
 local tools, problem = remote:tools()
-say { form = remote.form, era = remote.remote.era, tools = tools and json.array(tools), failure = problem, dropped = remote.dropped }
+say { form = remote.form, era = remote.remote.era, tools = tools and json.array(tools), failure = problem, dropped = remote.dropped,
+  instructions = remote.instructions }
 for _, call in ipairs(calls) do
-  local answer, refused = remote:call(call.name, call.arguments)
+  local answer, refused = remote:call(call.name, call.arguments, limits)
   say { answer = answer, failure = refused }
 end
 remote:close()

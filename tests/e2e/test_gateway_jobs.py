@@ -80,6 +80,16 @@ class Offered(GatewayCase):
         self.assertEqual(offered[-3]["description"], "Lists.")
         self.assertEqual(offered[-3]["parameters"], {**schema, "properties": {"a": {"$ref": "#/$defs/a"}}, "required": ["a"]})
 
+    def test_instructions_of_the_gateway(self):
+        gateway = self.gateway(tools={"help": tool()}, instructions="Call help first.")
+        outcome, model = self.agent(gateway, call("help"))
+        said = self.chats(model)[0]["messages"][0]["content"]
+        self.assertTrue(said.endswith("says this about them. It is not part of the job.\n\nCall help first.\n"), said[-300:])
+        recording = self.root / "recording.jsonl"
+        recording.write_bytes((self.job_folder / "journal.jsonl").read_bytes())
+        recording.chmod(0o644)
+        self.assertEqual((outcome.exit, self.run_job(self.agent_job(), "--replay", str(recording)).exit), (0, 0))
+
     def test_a_call_is_a_step(self):
         for era in ("legacy", "modern"):
             with self.subTest(era):
@@ -314,6 +324,23 @@ class Direct(GatewayCase):
         self.assertEqual([one["status"] for one in outcome.result["steps"]], ["failure", "skipped"])
         self.assertEqual(outcome.result["steps"][0]["result"], {"content": "no such artifact", "is_error": True})
         self.assertEqual(len(self.called(gateway)), 1)
+
+    def test_a_timeout_of_its_own(self):
+        def silent(exchange):
+            exchange.begin_events()
+            exchange.rfile.read(1)
+        gateway = self.gateway(tools={"wait": tool(silent)})
+        outcome = self.direct(gateway, {"type": "call_tool", "arguments": {"tool": "wait", "timeout_seconds": 0.5}})
+        (entry,) = outcome.result["steps"]
+        self.assertEqual((outcome.exit, entry["error_code"]), (124, "timeout"), outcome.result)
+        self.assertIn("did not answer within its timeout of 0.5 s", outcome.result["failure_message"])
+        self.assertEqual(len(gateway.messages("notifications/cancelled")), 1)
+
+    def test_a_gateway_that_forbids_everything_is_no_missing_network(self):
+        gateway = self.gateway(hook=lambda e: e.whole({"error": "forbidden"}, 403) or True)
+        outcome = self.direct(gateway, step("x"))
+        self.assertEqual((outcome.exit, outcome.result["failure_code"]), (1, "step_failed"))
+        self.assertIn("answered with status 403: forbidden", outcome.result["failure_message"])
 
     def test_an_answer_that_is_too_long(self):
         gateway = self.gateway(tools={"big": says("x" * 5000), "wide": tool(lambda _: {"structuredContent": ["y" * 3000]})})

@@ -44,7 +44,7 @@ class Gateway(unittest.TestCase):
 
 class Eras(Gateway):
     def test_each_legacy_revision(self):
-        for version in ("2025-03-26", "2025-06-18", "2025-11-25"):
+        for version in ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"):
             server = self.server(version=version, tools={"echo": ECHO})
             first, (said,) = self.talk(server.url, ("echo", {"a": 1}))
             self.assertEqual((first["era"], first["form"], said["answer"]["content"]), ("legacy", "mcp", '{"a": 1}'))
@@ -78,11 +78,35 @@ class Eras(Gateway):
                        lambda e: e.whole(b"<html>", 404, "text/html"), lambda e: e.whole(None, 405), lambda e: e.reply({}),
                        lambda e: e.refuse(-32022, "no", data={"supported": ["2025-06-18"]}),
                        lambda e: e.reply({"supportedVersions": ["2025-06-18"]}),
-                       lambda e: e.whole({"error": "not found"}, 404)):
+                       lambda e: e.whole({"error": "not found"}, 404),
+                       lambda e: e.whole({"error": "Invalid method: server/discover"}, 400),  # IBM ContextForge 1.0
+                       lambda e: e.begin_events()):  # Python SDK 1.8.1: a stream that ends without an answer
             self.assertEqual(self.legacy_after(refuse), "legacy")
 
+    def test_an_answer_with_jsonrpc_is_never_the_plain_form(self):
+        server = self.server(hook=lambda e: e.whole({"jsonrpc": "2.0", "error": "no such method"}, 400) or True)
+        self.assertEqual(self.talk(server.url)[0]["failure"]["code"], "not_mcp")
+
+    def test_the_session_of_the_probe_is_ended(self):
+        """FastMCP 2 and the Go SDK open a session before they refuse."""
+        def hook(exchange):
+            if (exchange.message or {}).get("method") != "server/discover":
+                return False
+            exchange.whole({"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "no"}}, 200, Mcp_Session_Id="probe-1")
+            return True
+        server = self.server(tools={"echo": ECHO}, hook=hook)
+        self.talk(server.url)
+        ended = [(place, headers["Mcp-Session-Id"]) for place, (command, _, headers, _) in enumerate(server.requests) if command == "DELETE"]
+        self.assertEqual(ended, [(1, "probe-1"), (len(server.requests) - 1, "s-1")])
+
+    def test_instructions(self):
+        for era in ("legacy", "modern"):
+            server = self.server(era=era, tools={"echo": ECHO}, instructions="x" * 5000)
+            said = self.talk(server.url)[0]["instructions"]
+            self.assertEqual(said, "x" * 4096 + "...")
+
     def test_what_does_not(self):
-        for code, refuse in (("unauthorized", lambda e: e.whole(None, 401)), ("tool_denied", lambda e: e.whole(None, 403)),
+        for code, refuse in (("unauthorized", lambda e: e.whole(None, 401)), ("refused", lambda e: e.whole(None, 403)),
                              ("gateway_failed", lambda e: e.whole(b"<html>", 502, "text/html")),
                              ("tool_refused", lambda e: e.refuse(-32021, "missing capability")),
                              ("unsupported_version", lambda e: e.reply({"supportedVersions": ["2031-01-01"]}))):
@@ -95,7 +119,7 @@ class Eras(Gateway):
             self.assertEqual(server.messages("initialize"), [])
 
     def test_a_version_that_nobody_speaks_here(self):
-        first, _ = self.talk(self.server(version="2024-11-05").url)
+        first, _ = self.talk(self.server(version="2024-10-07").url)
         self.assertEqual(first["failure"]["code"], "unsupported_version")
 
     def test_an_old_server_and_no_server(self):
@@ -238,6 +262,12 @@ class Streams(Gateway):
         _, said = self.stream(lambda exchange: exchange.event("", id="e", retry=1), get=get)
         self.assertEqual(said["failure"]["code"], "request_lost")
 
+    def test_named_events_of_the_servers_own(self):
+        def write(exchange):
+            exchange.wfile.write(b"event: ping\ndata: now\n\nevent: message\n")
+            exchange.event(exchange.result(mcp.text("after a ping")))
+        self.assertEqual(self.stream(write)[1]["answer"]["content"], "after a ping")
+
     def test_noise(self):
         for noise in ("{", '"text"', "<html>"):
             self.assertEqual(self.stream(lambda exchange, noise=noise: exchange.event(noise))[1]["failure"]["code"], "bad_answer")
@@ -340,7 +370,7 @@ class Ends(Gateway):
 
     def test_a_tool_that_never_answers(self):
         server = self.server(tools={"echo": ({}, self.silent)})
-        said = self.call(server, timeout={"answer": 1})
+        said = self.call(server, limits={"whole": 1})
         self.assertEqual(said["failure"]["code"], "slow_answer")
         self.assertTrue(self.cancelled(server))
 
@@ -351,7 +381,7 @@ class Ends(Gateway):
             exchange.begin_events()
             closed.append(exchange.rfile.read(1))
         server = self.server(era="modern", tools={"echo": ({}, tool)})
-        said = self.call(server, timeout={"answer": 1})
+        said = self.call(server, limits={"whole": 1})
         self.assertEqual(said["failure"]["code"], "slow_answer")
         self.assertEqual(server.messages("notifications/cancelled"), [])
         sba.wait_for(lambda: closed, "the end of the connection")
@@ -362,8 +392,28 @@ class Ends(Gateway):
             exchange.begin_events()
             for _ in range(2000):
                 exchange.event({"jsonrpc": "2.0", "method": "notifications/progress", "params": {}})
+                exchange.wfile.write(b": still here\n")
                 time.sleep(0.02)
-        said = self.call(self.server(tools={"echo": ({}, tool)}), timeout={"answer": 1})
+        said = self.call(self.server(tools={"echo": ({}, tool)}), limits={"idle": 1})
+        self.assertEqual(said["failure"]["code"], "slow_answer")
+
+    def test_progress(self):
+        """Each progress of the call itself gives it as much time again."""
+        def tool(exchange):
+            exchange.begin_events()
+            params = {"progressToken": exchange.message["params"]["_meta"]["progressToken"], "progress": 1}
+            for _ in range(10):
+                exchange.event({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+                time.sleep(0.3)
+            exchange.event(exchange.result(mcp.text("done")))
+        for era in ("legacy", "modern"):
+            server = self.server(era=era, tools={"echo": ({}, tool)})
+            self.assertEqual(self.call(server, limits={"idle": 2})["answer"]["content"], "done")
+            self.assertEqual(self.call(server, limits={"idle": 2, "whole": 1})["failure"]["code"], "slow_answer")
+
+    def test_questions_on_a_stream_that_is_not_open(self):
+        """Servers of the official SDKs send these on the standalone stream, and wait: only the call's limits end it."""
+        said = self.call(self.server(tools={"echo": ({}, self.silent)}), limits={"idle": 1})
         self.assertEqual(said["failure"]["code"], "slow_answer")
 
 
@@ -396,6 +446,11 @@ class Tokens(Gateway):
     def test_redirects_in_circles(self):
         first, _ = self.talk(self.server(hook=lambda e: e.whole(None, 307, Location="/mcp") or True).url)
         self.assertEqual(first["failure"]["code"], "redirected")
+
+    def test_401_says_whether_a_token_was_given(self):
+        server = self.server(hook=lambda e: e.whole(None, 401) or True)
+        self.assertIn("no token was given (SBA_MCP_TOKEN_FILE, SBA_MCP_TOKEN)", self.talk(server.url)[0]["failure"]["message"])
+        self.assertIn("does not accept the agent's token", self.talk(server.url, token="t")[0]["failure"]["message"])
 
     def test_a_token_that_would_add_a_header(self):
         first, _ = self.talk("http://127.0.0.1:9/", token="t\r\nX-Evil: 1")
@@ -460,7 +515,24 @@ class Lists(Gateway):
             server = self.server(era=era, tools={"grow": ({}, grow)})
             _, said = self.talk(server.url, ("new", {}), ("grow", {}), ("new", {}), ("new", {}))
             self.assertEqual([one.get("failure", {}).get("code") for one in said], ["unknown_tool", None, None, None])
-            self.assertEqual(len(server.messages("tools/list")), 2)
+            self.assertEqual(len(server.messages("tools/list")), 3)  # at first, and for each call of a tool that is not in it
+
+    def test_a_list_that_is_cut(self):
+        """The server may have tools beyond the limit, so it decides about those that are not in the list."""
+        pages = {None: [f"t{number}" for number in range(1001)], "x": ["beyond"]}
+
+        def hook(exchange):
+            if (exchange.message or {}).get("method") != "tools/list":
+                return False
+            cursor = exchange.message["params"].get("cursor")
+            exchange.reply({"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in pages[cursor]],
+                            **({} if cursor else {"nextCursor": "x"})})
+            return True
+        server = self.server(hook=hook, tools={"beyond": ECHO})
+        first, said = self.talk(server.url, ("beyond", {"a": 1}), ("nowhere", {}), ("db.task.get", {}))
+        self.assertEqual(len(first["tools"]), 1000)
+        self.assertEqual(said[0]["answer"]["content"], '{"a": 1}')
+        self.assertEqual([one["failure"]["code"] for one in said[1:]], ["tool_refused", "tool_forbidden"])
 
     def test_both_names_call_the_tool(self):
         server = self.server(tools={"artifact.put": ECHO, "artifact_put": ECHO})
@@ -540,6 +612,16 @@ class Results(Gateway):
     def test_errors_of_tools(self):
         answer = self.shown(mcp.text("no such file", isError=True))
         self.assertEqual((answer["content"], answer["is_error"]), ("no such file", True))
+
+    def test_a_call_that_was_not_carried_out(self):
+        for status, headers, tries in ((429, {"Retry_After": "0"}, 3), (429, {}, 1), (503, {"Retry_After": "0"}, 1)):
+            left = [True, True]
+            server = self.server(tools={"echo": ECHO}, hook=lambda e, status=status, headers=headers, left=left:
+                                 (e.message or {}).get("method") == "tools/call" and bool(left) and left.pop()
+                                 and (e.whole({"error": "later"}, status, **headers) or True))
+            said = self.call(server)
+            self.assertEqual(len(server.messages("tools/call")), tries, (status, headers))
+            self.assertEqual("answer" in said, tries == 3, said)
 
     def test_errors_of_the_protocol(self):
         for status in (200, 400, 404):

@@ -110,9 +110,10 @@ class SocketListener(Listener):
 
 class Server:
     def __init__(self, era="legacy", version="2025-11-25", tools=None, session="s-1", hook=None, get=None, capabilities=None,
-                 socket=None):
+                 socket=None, instructions=None):
         self.era, self.version, self.session, self.hook, self.get = era, version, session, hook, get
         self.capabilities = {"tools": {}} if capabilities is None else capabilities
+        self.described = {"capabilities": self.capabilities, **({"instructions": instructions} if instructions else {})}
         self.tools = tools or {}  # name: (tool's fields, function of the exchange)
         self.requests, self.lock, self.arrived = [], threading.Lock(), threading.Condition()
         self.connections = 0
@@ -166,7 +167,7 @@ class Server:
     def legacy(self, exchange, method):
         if method == "initialize":
             session = {"Mcp_Session_Id": self.session} if self.session else {}
-            exchange.reply({"protocolVersion": self.version, "capabilities": self.capabilities,
+            exchange.reply({"protocolVersion": self.version, **self.described,
                             "serverInfo": {"name": "scripted", "version": "1"}}, **session)
         elif self.session and exchange.headers.get("Mcp-Session-Id") is None:
             exchange.refuse(-32000, "Bad Request: No valid session ID provided")
@@ -183,7 +184,7 @@ class Server:
         elif exchange.headers.get("Mcp-Method") != method:
             exchange.refuse(-32020, "Mcp-Method does not match")
         elif method == "server/discover":
-            exchange.reply({"resultType": "complete", "supportedVersions": [MODERN], "capabilities": self.capabilities})
+            exchange.reply({"resultType": "complete", "supportedVersions": [MODERN], **self.described})
         else:
             return False
         return True

@@ -8,7 +8,6 @@
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
-local retry = require "sba.util.retry"
 local text = require "native.text"
 
 local artifacts = {}
@@ -17,8 +16,7 @@ local TOOL <const> = "artifact.put"
 local LARGEST <const> = 256 * 1024 * 1024 -- bytes of one file
 local LARGEST_SUM <const> = 1024 * 1024 * 1024 -- bytes of all that are sent
 local MOST_FILES <const> = 1000
-local TRIES <const> = 2
-local ANSWER <const> = 60 -- seconds for the answer, from the last piece that was sent
+local LIMITS <const> = { idle = 60, repeatable = true } -- seconds for the answer, from the last chunk that was sent
 local LONGEST_REF <const> = 4096 -- bytes
 
 ---@class artifacts.options
@@ -79,7 +77,7 @@ local function stream(options, artifact)
   local file <close>, failure = options.folder:open(options.names[artifact] or artifact.path, artifact.sha256)
   if not file then return nil, failure end
   if file:size() ~= artifact.size_bytes then return nil, failed("changed", "the file changed meanwhile") end
-  return options.gateway:call(TOOL, { path = artifact.path, content_bytes_base64 = file }, ANSWER)
+  return options.gateway:call(TOOL, { path = artifact.path, content_bytes_base64 = file }, LIMITS)
 end
 
 --- Calls the tool with the whole file as a string.
@@ -91,7 +89,7 @@ local function send_whole(options, artifact, limit)
   if not file then return nil, failure end
   if file.sha256 ~= artifact.sha256 then return nil, failed("changed", "the file changed meanwhile") end
   local arguments = { path = artifact.path, content_bytes_base64 = text.base64_encode(file.content) }
-  return options.gateway:call(TOOL, arguments, ANSWER)
+  return options.gateway:call(TOOL, arguments, LIMITS)
 end
 
 --- Sends one file, once.
@@ -100,16 +98,18 @@ local function put(options, artifact)
   local send = limit and send_whole or stream
   local answer, failure = send(options, artifact, limit)
   if answer and answer.is_error then
-    return nil, http.failure("tool_failed", "the gateway says: " .. http.shown(answer.content), { transient = true })
+    return nil, http.failure("tool_failed", "the gateway says: " .. http.shown(answer.content))
   end
   return answer, failure
 end
 
 local function upload(options, artifact)
-  local began, policy = interrupt.now(), retry.policy()
-  policy.tries = TRIES
-  local answer, failure = retry.run(policy, function() return put(options, artifact) end)
-  if not answer then return failure end
+  local began = interrupt.now()
+  local answer, failure = put(options, artifact)
+  if not answer then
+    failure.tries = failure.tries or 1
+    return failure
+  end
   artifact.ref = artifacts.reference(answer)
   options.log("info", "artifact.uploaded", {
     path = artifact.path, size_bytes = artifact.size_bytes, ref = artifact.ref,

@@ -30,7 +30,7 @@ local slow = { slow_connect = true, slow_first_byte = true, slow_answer = true }
 ---@field ext_net_allowed boolean
 ---@field token? string
 ---@field protocol? string as mcp.options has it
----@field timeout? { connect: number?, answer: number? }
+---@field timeout? { connect: number?, answer: number? } seconds; answer: of anything but a call
 
 ---@class gateway.tool
 ---@field name string for the model
@@ -39,19 +39,34 @@ local slow = { slow_connect = true, slow_first_byte = true, slow_answer = true }
 ---@field parameters table JSON Schema, as listed, less task_id and job_id
 
 ---@class gateway
+---@field instructions? string the server's own words on how to use its tools
 local methods = {}
 methods.__index = methods
 
---- Tries a request again that failed for a transient cause, unless its timeout ran out: it would most likely do so again.
-local function retried(attempt)
+--- Tries again what failed for a transient cause.
+---@param attempt fun(): any, mcp.failure?
+---@param may_repeat fun(failure: mcp.failure): boolean
+local function retried(attempt, may_repeat)
   local policy = retry.policy()
-  policy.tries, policy.first = TRIES, FIRST_WAIT
+  policy.tries, policy.first, policy.may_repeat = TRIES, FIRST_WAIT, may_repeat
   return retry.run(policy, function()
     local value, failure = attempt()
-    if value then return value end
-    if slow[failure.code] then failure.transient = false end
+    if value ~= nil then return value end
     return nil, failure
   end)
+end
+
+--- For requests that change nothing at the gateway. One whose timeout ran out would most likely time out again.
+local function is_quick(failure)
+  return not slow[failure.code]
+end
+
+-- Failures of calls that never reached the gateway.
+local unsent = { connection_refused = true, network_unreachable = true, name_not_resolved = true, proxy_failed = true }
+
+--- For calls: only those that were surely not carried out.
+local function is_unsent(failure)
+  return unsent[failure.code] or failure.status == 429 and failure.retry_after ~= nil
 end
 
 --- The plain form, where a gateway that is no MCP server has it.
@@ -72,7 +87,7 @@ local function reach(options)
   return form, form and "plain" or problem
 end
 
----Gets to know the gateway. no_gateway: the environment names none, and no socket was opened.
+---Connects to the gateway. no_gateway: the environment names none, and no socket was opened.
 ---@param options gateway.options
 ---@return gateway?, mcp.failure?
 function gateway.connect(options)
@@ -96,10 +111,11 @@ function gateway.connect(options)
     }
     form = found and how
     return found, how
-  end)
+  end, is_quick)
   if not remote then return nil, failure end
   return setmetatable({
-    remote = remote, form = form, place = "the MCP gateway at " .. url.shown(address), ext_net_allowed = options.ext_net_allowed == true,
+    remote = remote, form = form, instructions = secret.clean(remote.instructions),
+    place = "the MCP gateway at " .. url.shown(address), ext_net_allowed = options.ext_net_allowed == true,
     ids = { task_id = options.task_id, job_id = options.job_id },
   }, methods)
 end
@@ -173,19 +189,12 @@ local function list(self)
     local found, more = self.remote:list()
     dropped = more
     return found, more
-  end)
+  end, is_quick)
   return tools, tools and dropped or failure
 end
 
---- Whether the server said since the last list that it has changed.
-local function is_stale(self)
-  return self.form == "mcp" and self.remote.peer.stale == true
-end
-
----The tools that the model may be shown; the gateway is asked once, and again where it said that they have changed.
----@return gateway.tool[]?, mcp.failure?
-function methods:tools()
-  if self.listed and not is_stale(self) then return self.listed end
+--- Asks for the tools.
+local function read_list(self)
   local listed, dropped = list(self)
   if not listed then return nil, dropped end
   self.dropped = dropped
@@ -193,18 +202,26 @@ function methods:tools()
   return self.listed
 end
 
---- The tool of a name, the model's or the gateway's own.
+---The tools that the model may be shown. The gateway is asked once.
+---@return gateway.tool[]?, mcp.failure?
+function methods:tools()
+  if self.listed then return self.listed end
+  return read_list(self)
+end
+
+--- The tool of a name, the model's or the gateway's own. A tool that is not in the list may be new: the list is read once more.
+--- The plain form lists nothing, and a list may be cut: then the gateway decides.
 local function find(self, name)
   local refusal = rules.refusal(name, self.ext_net_allowed)
   if refusal then return nil, refusal end
   local found = self.listed and (self.by_tool[name] or self.by_name[name])
   if found then return found end
-  local tools, failure = self:tools()
+  local tools, failure = read_list(self)
   if not tools then return nil, failure end
   found = self.by_tool[name] or self.by_name[name]
-  -- The plain form lists nothing, so it may have more than the worker's list.
-  if not found and self.form == "plain" then found = { tool = name, filled = { task_id = true, job_id = true } } end
   if found then return found end
+  if self.form == "plain" then return { tool = name, filled = { task_id = true, job_id = true } } end
+  if self.remote.cut then return { tool = name, filled = {} } end
   return nil, http.failure("unknown_tool", ("%s has no tool %s that this job may call"):format(self.place, http.shown(name)))
 end
 
@@ -216,19 +233,25 @@ local function told_of_risk(failure)
   return failure
 end
 
----Calls a tool, by either of its names. The job's identifiers are filled in where the tool takes them. The answer is without
----secrets.
+---@class gateway.limits: mcp.limits
+---@field repeatable? boolean the call may be made again even if it may have been carried out
+
+---Calls a tool, by either of its names. The job's identifiers are filled in where the tool takes them. A call that was surely not
+---carried out is tried again. The answer is without secrets.
 ---@param name string
 ---@param arguments table an object; one of its values may be an opened file, which is sent as base64 (see largest_file)
----@param timeout? number seconds for the answer
+---@param limits? gateway.limits
 ---@return gateway.answer?, mcp.failure?
-function methods:call(name, arguments, timeout)
+function methods:call(name, arguments, limits)
   local found, failure = find(self, name)
   if not found then return nil, failure end
-  if not json.is_object(arguments) then return nil, http.failure("invalid_arguments", "the arguments of a tool must be an object") end
+  if not json.is_object(arguments) then
+    return nil, http.failure("invalid_arguments", "the arguments of a tool must be an object")
+  end
   arguments = copy(arguments)
   for id in pairs(found.filled) do arguments[id] = self.ids[id] end
-  local answer, problem = self.remote:call(found.tool, arguments, timeout)
+  local answer, problem = retried(function() return self.remote:call(found.tool, arguments, limits) end,
+    limits and limits.repeatable and is_quick or is_unsent)
   if answer == nil then return nil, told_of_risk(problem) end
   local shown = self.form == "plain" and tool_result.of_plain or tool_result.of_mcp
   return secret.clean(shown(answer), answer_schema)

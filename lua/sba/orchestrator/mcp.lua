@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- An MCP client over Streamable HTTP, for tools alone: revisions 2025-03-26 to 2025-11-25 and 2026-07-28.
+-- An MCP client over Streamable HTTP, for tools alone: revisions 2024-11-05 to 2025-11-25 and 2026-07-28.
 --
 -- Failures are those of mcp/transport.lua.
 
@@ -10,22 +10,23 @@ local json = require "sba.util.json"
 local legacy = require "sba.orchestrator.mcp.legacy"
 local modern = require "sba.orchestrator.mcp.modern"
 local probe = require "sba.orchestrator.mcp.probe"
+local text = require "native.text"
 local transport = require "sba.orchestrator.mcp.transport"
 
 local mcp = {}
 
 local MOST_PAGES <const> = 100
 local MOST_TOOLS <const> = 1000
-local CONNECT <const> = 10 -- seconds to be reached
-local GREETING <const> = 20 -- seconds for an answer to anything but a call
-local ANSWER <const> = 600 -- seconds for a tool, unless the job ends earlier
+local LONGEST_INSTRUCTIONS <const> = 4096 -- bytes
+local CONNECT <const> = 10 -- seconds
+local ANSWER <const> = 20 -- seconds for an answer to anything but a call
 
 ---@class mcp.options
 ---@field url string
 ---@field http native.http.client
 ---@field token? string goes to the URL's origin only
 ---@field protocol? string "auto" (default), "legacy", a legacy revision to offer, or "2026-07-28"
----@field timeout? { connect: number?, answer: number? } seconds
+---@field timeout? { connect: number?, answer: number? } seconds; answer: of anything but a call
 
 ---@class mcp.tool as the server lists it
 ---@field name string
@@ -35,85 +36,95 @@ local ANSWER <const> = 600 -- seconds for a tool, unless the job ends earlier
 ---@class mcp.server
 ---@field peer mcp.peer
 ---@field era "legacy"|"modern"
----@field answer number seconds for a tool
+---@field instructions? string the server's, on how to use its tools
+---@field cut? boolean the last list of tools was not read to its end
 local server = {}
 server.__index = server
 
 local function new_peer(options)
   local timeout = options.timeout or {}
   return {
-    url = options.url, http = options.http, token = options.token, ids = 0,
-    timeout = { connect = timeout.connect or CONNECT, answer = math.min(GREETING, timeout.answer or GREETING) },
-    client = { name = "cynode-sba", version = about.version },
+    url = options.url, http = options.http, token = options.token, ids = 0, connect = timeout.connect or CONNECT,
+    limits = { whole = timeout.answer or ANSWER }, client = { name = "cynode-sba", version = about.version },
   }
 end
 
---- What the server can do, as it says itself: whether it has tools.
-local function has_tools(greeting)
-  local capabilities = greeting and greeting.capabilities
+--- Whether the server says that it has tools.
+local function has_tools(described)
+  local capabilities = described and described.capabilities
   return type(capabilities) ~= "table" or (capabilities.tools ~= nil and capabilities.tools ~= json.null)
 end
 
---- Whether an initialize that failed so was said to something that is no MCP server of our revisions.
+local function instructions_of(described)
+  local words = described and described.instructions
+  if type(words) ~= "string" or not words:find "%S" then return nil end
+  return #words > LONGEST_INSTRUCTIONS and text.cut(words, LONGEST_INSTRUCTIONS) .. "..." or words
+end
+
+--- Whether initialize failed in a way that shows something other than an MCP server of these revisions.
 local function is_foreign(failure)
   if failure.code == "bad_answer" or failure.code == "request_lost" then return true end
   local status = failure.status
   return status ~= nil and not failure.rpc and (status == 400 or status == 404 or status == 405 or status == 415 or status == 501)
 end
 
-local function open_legacy(peer, offer)
-  local greeting, failure = legacy.open(peer, offer)
-  if greeting then return greeting end
+--- Opens a session. The refusal of the probe, if there was one, tells what else may be there.
+local function open_legacy(peer, offer, refusal)
+  local result, failure = legacy.open(peer, offer)
+  if result then return result end
   if not is_foreign(failure) then return nil, failure end
-  return nil, http.failure("not_mcp", ("%s speaks no MCP over Streamable HTTP of a revision from 2025-03-26 on: %s")
-    :format(transport.place(peer), failure.message), { status = failure.status })
+  return nil, http.failure("not_mcp", ("%s does not speak MCP over Streamable HTTP: %s")
+    :format(transport.place(peer), failure.message), { status = failure.status, plain = failure.plain or refusal and refusal.plain })
 end
 
---- Era, and what the server said of itself.
-local function greet(peer, protocol)
+--- The era, and what the server says about itself.
+local function describe(peer, protocol)
   if protocol == modern.version then return "modern" end
+  local refusal
   if protocol == "auto" then
     local era, found = probe.era(peer)
-    if era == "plain" then
-      return nil, http.failure("not_mcp", transport.place(peer) .. " is no MCP server, but a plain POST gateway", { plain = true })
-    end
     if era ~= "legacy" then return era, found end
+    refusal = found
   end
-  local greeting, failure = open_legacy(peer, legacy.versions[protocol] and protocol or nil)
-  return greeting and "legacy", greeting or failure
+  local result, failure = open_legacy(peer, legacy.versions[protocol] and protocol or nil, refusal)
+  return result and "legacy", result or failure
 end
 
----Gets to know a server. A failure with code not_mcp: something else is there (plain: it looks like the POST form).
+---Connects to a server. A failure with code not_mcp: something else is there; with plain, it looks like the POST form.
 ---@param options mcp.options
 ---@return mcp.server?, mcp.failure?
 function mcp.connect(options)
   local peer = new_peer(options)
-  local era, greeting = greet(peer, options.protocol or "auto")
-  if not era then return nil, greeting end
-  local answer = options.timeout and options.timeout.answer or ANSWER
-  return setmetatable({ peer = peer, era = era, answer = answer, has_tools = has_tools(greeting), by_name = {} }, server)
+  local era, described = describe(peer, options.protocol or "auto")
+  if not era then return nil, described end
+  return setmetatable({
+    peer = peer, era = era, has_tools = has_tools(described), instructions = instructions_of(described), by_name = {},
+  }, server)
 end
 
-function server:request(method, params, more)
-  if self.era == "modern" then return modern.request(self.peer, method, params, more) end
-  return legacy.request(self.peer, method, params)
+function server:request(method, params, options)
+  if self.era == "modern" then return modern.request(self.peer, method, params, options) end
+  return legacy.request(self.peer, method, params, options and options.limits)
 end
 
 local INVALID_PARAMS <const> = -32602
 
---- All pages of tools/list, in one list. seen: the cursors that were there.
+--- All pages of tools/list in one list; nil, failure and the cursor that was asked for.
 local function pages(self)
   local found, seen, cursor = {}, {}, nil
-  for _ = 1, MOST_PAGES do
+  self.cut = false
+  for number = 1, MOST_PAGES do
     local result, failure = self:request("tools/list", { cursor = cursor })
     if not result then return nil, failure, cursor end
     if not json.is_array(result.tools) then
-      return nil, http.failure("bad_answer", transport.place(self.peer) .. " sent a list of tools that is none")
+      return nil, http.failure("bad_answer", transport.place(self.peer) .. " sent no list of tools")
     end
     table.move(result.tools, 1, #result.tools, #found + 1, found)
     cursor = result.nextCursor
-    if cursor == nil or cursor == json.null or seen[cursor] or #found >= MOST_TOOLS then break end
+    if cursor == nil or cursor == json.null or seen[cursor] then break end
     seen[cursor] = true
+    self.cut = number == MOST_PAGES or #found >= MOST_TOOLS
+    if self.cut then break end
   end
   return found
 end
@@ -132,11 +143,11 @@ local function unusable(self, tool)
   return reason
 end
 
----The server's tools, asked for anew. Those that cannot be used are left out: dropped says which and why.
+---Asks for the server's tools. Tools that cannot be used are left out: dropped says which and why.
 ---@return mcp.tool[]|nil
 ---@return { name: string, reason: string }[]|mcp.failure dropped
 function server:list()
-  self.peer.stale, self.by_name, self.wanted = false, {}, {}
+  self.by_name, self.wanted = {}, {}
   if not self.has_tools then return {}, {} end
   local found, failure, cursor = pages(self)
   if not found and cursor ~= nil and failure.rpc and failure.rpc.code == INVALID_PARAMS then found, failure = pages(self) end
@@ -144,6 +155,7 @@ function server:list()
   local tools, dropped = {}, {}
   for _, tool in ipairs(found) do
     local reason = #tools >= MOST_TOOLS and "there are too many" or unusable(self, tool)
+    self.cut = self.cut or #tools >= MOST_TOOLS
     if reason then
       local name = type(tool) == "table" and tool.name
       dropped[#dropped + 1] = { name = type(name) == "string" and http.shown(name) or "(none)", reason = reason }
@@ -154,25 +166,24 @@ function server:list()
   return tools, dropped
 end
 
-local function call(self, name, arguments, answer)
-  local wanted, peer = self.wanted and self.wanted[name], self.peer
-  local timeout = peer.timeout
-  peer.timeout = { connect = timeout.connect, answer = answer or self.answer }
-  local result, failure = self:request("tools/call", { name = name, arguments = arguments }, wanted and headers.lines(wanted, arguments))
-  peer.timeout = timeout
+local function call(self, name, arguments, limits)
+  local wanted = self.wanted and self.wanted[name]
+  local result, failure = self:request("tools/call", { name = name, arguments = arguments },
+    { headers = wanted and headers.lines(wanted, arguments), limits = limits or {} })
+  if failure and failure.status == 403 then failure.code = "tool_denied" end
   return result, failure
 end
 
 ---Calls a tool.
 ---@param name string
 ---@param arguments table an object
----@param answer? number seconds for the answer, default: the connection's
+---@param limits? mcp.limits default: none but the job's deadline
 ---@return table? result as the server sent it: content, structuredContent, isError
 ---@return mcp.failure?
-function server:call(name, arguments, answer)
-  local result, failure = call(self, name, arguments, answer)
+function server:call(name, arguments, limits)
+  local result, failure = call(self, name, arguments, limits)
   local mismatch = failure and failure.rpc and failure.rpc.code == modern.HEADER_MISMATCH
-  if mismatch and self.era == "modern" and self:list() then result, failure = call(self, name, arguments, answer) end
+  if mismatch and self.era == "modern" and self:list() then result, failure = call(self, name, arguments, limits) end
   return result, failure
 end
 

@@ -11,7 +11,7 @@ local transport = require "sba.orchestrator.mcp.transport"
 local post_form = {}
 
 local PATH <const> = "/v1/mcp/tools/call"
-local CONNECT <const>, PROBE <const>, ANSWER <const> = 10, 20, 600 -- seconds
+local CONNECT <const>, PROBE <const> = 10, 20 -- seconds
 local LARGEST_PROBE <const> = 64 * 1024 -- bytes of the answer to a probe that are read
 
 ---@class post_form.gateway
@@ -33,11 +33,10 @@ end
 ---@param url? string default: the URL with the form's path
 ---@return post_form.gateway
 function post_form.at(options, url)
-  local timeout = options.timeout or {}
-  local base = text.trim_end(options.url, "/")
+  local timeout, base = options.timeout or {}, text.trim_end(options.url, "/")
   local peer = {
-    url = url or (post_form.is_named_by(options.url) and options.url or base .. PATH), http = options.http, token = options.token, ids = 0,
-    timeout = { connect = timeout.connect or CONNECT, answer = timeout.answer or ANSWER },
+    url = url or (post_form.is_named_by(options.url) and options.url or base .. PATH), http = options.http, token = options.token,
+    ids = 0, connect = timeout.connect or CONNECT, limits = { whole = timeout.answer or PROBE },
   }
   local enveloped = envelope.is_named_by(peer.url)
   return setmetatable({ peer = peer, enveloped = enveloped, largest_file = enveloped and envelope.LARGEST_FILE or nil }, gateway)
@@ -60,14 +59,15 @@ local function unwrap(peer, status, answer)
 end
 
 --- Posts a call.
----@param limit? integer bytes of the body to read where the status is 2xx
+---@param limits mcp.limits
+---@param limit? integer bytes of the body of a 2xx to read
 ---@return integer? status
 ---@return string|mcp.failure answer the body of a 2xx
-local function post(self, name, arguments, limit)
+local function post(self, name, arguments, limits, limit)
   local message, failure = { tool_name = name, arguments = arguments }, nil
   if self.enveloped then message, failure = envelope.wrap(PATH, json.encode(message)) end
   if not message then return nil, failure end
-  local exchange <close>, status = transport.send(self.peer, message)
+  local exchange <close>, status = transport.send(self.peer, message, { request = transport.request(self.peer, "the call", limits) })
   if not exchange then return nil, status end
   local answer
   if status >= 300 then
@@ -80,16 +80,6 @@ local function post(self, name, arguments, limit)
   return status, answer
 end
 
---- The same with another timeout for the answer, in seconds.
-local function post_within(self, seconds, ...)
-  local peer = self.peer
-  local timeout = peer.timeout
-  peer.timeout = { connect = timeout.connect, answer = seconds or timeout.answer }
-  local status, answer = post(self, ...)
-  peer.timeout = timeout
-  return status, answer
-end
-
 -- What a gateway of this form answers to a call without a tool. 404 and 405 say that it is none.
 local understood = { [200] = true, [400] = true, [403] = true, [422] = true, [501] = true }
 
@@ -97,22 +87,22 @@ local understood = { [200] = true, [400] = true, [403] = true, [422] = true, [50
 ---@return boolean|nil
 ---@return mcp.failure? failure where it could not be found out
 function gateway:probe()
-  local status, answer = post_within(self, math.min(PROBE, self.peer.timeout.answer), "", {}, LARGEST_PROBE)
+  local status, answer = post(self, "", {}, self.peer.limits, LARGEST_PROBE)
   if not status or status == 401 or (status >= 500 and status ~= 501) then return nil, answer end
   local value = status >= 300 and answer.value or status < 300 and json.decode(answer)
-  return understood[status] == true and json.is_object(value)
+  return understood[status] == true and json.is_object(value) and value.jsonrpc == nil
 end
 
-local codes = { [400] = "tool_refused", [404] = "tool_refused", [422] = "tool_refused" }
+local codes = { [400] = "tool_refused", [403] = "tool_denied", [404] = "tool_refused", [422] = "tool_refused" }
 
 ---Calls a tool.
 ---@param name string
 ---@param arguments table
----@param answer? number seconds for the answer, default: the connection's
+---@param limits? mcp.limits default: none but the job's deadline
 ---@return any value decoded, nil with a failure; a 2xx without a body is {}
 ---@return mcp.failure?
-function gateway:call(name, arguments, answer)
-  local status, body = post_within(self, answer, name, arguments)
+function gateway:call(name, arguments, limits)
+  local status, body = post(self, name, arguments, limits or {})
   if not status then return nil, body end
   if status >= 300 then
     body.code = codes[status] or body.code

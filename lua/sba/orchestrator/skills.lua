@@ -7,7 +7,7 @@ local json = require "sba.util.json"
 local skills = {}
 
 local TOOL <const> = "skills.get"
-local ANSWER <const> = 20 -- seconds for one
+local LIMITS <const> = { whole = 20, repeatable = true } -- seconds for one
 local LARGEST <const> = 256 * 1024 -- bytes of one skill's text
 local LARGEST_SUM <const> = 1024 * 1024 -- bytes of all: they are part of every prompt
 local MOST <const> = 100
@@ -41,7 +41,7 @@ end
 
 --- One skill, or nil and a failure. room: bytes that its text may have.
 local function fetch(gateway, id, room)
-  local answer, failure = gateway:call(TOOL, { skill_id = id }, ANSWER)
+  local answer, failure = gateway:call(TOOL, { skill_id = id }, LIMITS)
   if not answer then return nil, failure end
   if answer.is_error then return nil, { code = "skill_refused", message = "the gateway says: " .. http.shown(answer.content) } end
   local text, name = read(answer)

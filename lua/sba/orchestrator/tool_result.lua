@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A tool's result as text for the model: texts as they are, what is no text as a line that says what there was.
+-- A tool's result as text for the model: texts as they are, everything else as a line that says what there is.
 
 local json = require "sba.util.json"
 local native_text = require "native.text"
@@ -8,6 +8,7 @@ local printable = require "sba.util.printable"
 local tool_result = {}
 
 local MOST_NAMED <const> = 200 -- bytes of a name or type in a placeholder
+local LEAST_BASE64 <const> = 256 -- bytes from which a string without blanks counts as base64
 
 local function named(value, otherwise)
   if type(value) ~= "string" or value == "" then return otherwise end
@@ -53,22 +54,62 @@ end
 
 ---@class gateway.answer
 ---@field content string for the model
----@field structured any as the server sent it; nil where there is none
+---@field structured any as the server sent it; nil if there is none, or if it says the same as the text
 ---@field is_error boolean the tool ran and failed
 ---@field parts table[] the content's blocks, raw
+
+--- Whether two decoded values are equal.
+local function same(a, b)
+  if type(a) ~= "table" or type(b) ~= "table" then return a == b end
+  if json.is_array(a) ~= json.is_array(b) then return false end
+  for key, value in pairs(a) do
+    if not same(value, b[key]) then return false end
+  end
+  for key in pairs(b) do
+    if a[key] == nil then return false end
+  end
+  return true
+end
+
+--- Whether the texts hold nothing but the structured value, as JSON or, as Python's servers wrap it, as {"result": text}.
+local function repeats(structured, texts)
+  local inner = json.is_object(structured) and next(structured, next(structured)) == nil and structured.result
+  local items = json.is_array(inner) and #inner == #texts and #texts > 1 and inner
+  for i, words in ipairs(texts) do
+    local value = json.decode(words)
+    local wanted = items and items[i] or inner
+    local is_same = wanted and (words == wanted or value ~= nil and same(value, wanted))
+    if not is_same and not (#texts == 1 and value ~= nil and same(value, structured)) then return false end
+  end
+  return #texts == 1 or items ~= false
+end
+
+--- A copy of a decoded value for the model, with base64 named instead of shown.
+local function without_base64(value)
+  if type(value) == "string" then
+    local is_base64 = #value >= LEAST_BASE64 and #value % 4 == 0 and not value:find "[^%w+/=]"
+      and value:find "%d" and value:find "%u" and value:find "%l"
+    return is_base64 and ("[base64, %d bytes]"):format(decoded_size(value)) or value
+  end
+  if type(value) ~= "table" then return value end
+  local copy = {}
+  for key, item in pairs(value) do copy[key] = without_base64(item) end
+  return setmetatable(copy, getmetatable(value))
+end
 
 ---@param result table of tools/call
 ---@return gateway.answer
 function tool_result.of_mcp(result)
   local parts = json.is_array(result.content) and result.content or json.array {}
-  local shown, has_text = {}, false
+  local shown, texts = {}, {}
   for i, block in ipairs(parts) do
     shown[i] = block_shown(block)
-    has_text = has_text or (type(block) == "table" and block.type == "text" and shown[i] ~= "")
+    if type(block) == "table" and block.type == "text" and shown[i] ~= "" then texts[#texts + 1] = shown[i] end
   end
   local structured = result.structuredContent
   if structured == json.null then structured = nil end
-  if structured ~= nil and not has_text then shown[#shown + 1] = json.encode(structured) end
+  if structured ~= nil and #texts == 0 then shown[#shown + 1] = json.encode(without_base64(structured)) end
+  if structured ~= nil and #texts > 0 and repeats(structured, texts) then structured = nil end
   return {
     content = table.concat(shown, "\n"), structured = structured,
     is_error = result.isError == true, parts = parts,

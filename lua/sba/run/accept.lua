@@ -120,7 +120,7 @@ local function open_context(run)
       return run.ask(request)
     end,
     commit = function(transaction) return require "sba.run.changes".commit(run, transaction) end,
-    call_tool = function(tool, arguments) return run.outside:call(tool, arguments) end,
+    call_tool = function(...) return run.outside:call(...) end,
     tick = function()
       run.log:tick()
       run.todo:tick()

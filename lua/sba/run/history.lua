@@ -22,7 +22,7 @@ local ENTRY_PREFIX <const> = '{"event":"step.finished","entry":'
 ---@field left? { index: integer, message: string } what could not be undone, for the step that is run again
 ---@field result? table the result's fields without steps; the job was over
 ---@field exchanges { messages?: table[], reply: table }[] with the model, in order
----@field session? { model: string, context_length: integer, tools: agent.tool[] } tools: the gateway's
+---@field session? { model: string, context_length: integer, tools: agent.tool[], instructions?: string } tools: the gateway's
 ---@field skills? { found: table[], missing: string[] } of the orchestrator
 ---@field reported? boolean it was told the result
 
@@ -88,7 +88,10 @@ readers["model.session"] = function(history, line)
   for _, tool in ipairs(tools) do
     if not is_tool(tool) then return "its tools cannot be read" end
   end
-  history.session = { model = line.model, context_length = line.context_length, tools = tools }
+  if line.instructions ~= nil and type(line.instructions) ~= "string" then return "its instructions cannot be read" end
+  history.session = {
+    model = line.model, context_length = line.context_length, tools = tools, instructions = line.instructions,
+  }
 end
 
 local words <const>, count <const> = { type = "string" }, { type = "integer", minimum = 0 }

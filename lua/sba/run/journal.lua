@@ -101,10 +101,11 @@ end
 ---@param entry string JSON of its entry
 function journal:step_finished(entry) self:append(ENTRY_PREFIX, entry, "}") end
 
---- Which model works, how much it holds, and the gateway's tools that it is offered.
-function journal:session(session, offered)
+--- Which model works, how much it holds, the gateway's tools that it is offered, and what the gateway says about them.
+function journal:session(session, offered, instructions)
   self:event("model.session", {
     model = session.model, context_length = session.context_length, tools = #offered > 0 and json.array(offered) or nil,
+    instructions = instructions,
   })
 end
 

@@ -57,12 +57,13 @@ end
 ---Calls a tool of the gateway for a step. A replay calls none: what such a call did is done.
 ---@param tool string
 ---@param arguments table
+---@param limits? gateway.limits
 ---@return gateway.answer?, mcp.failure?
-function outside:call(tool, arguments)
+function outside:call(tool, arguments, limits)
   if self.run.recording then return nil, { code = "internal_error", message = "a replay does not call the gateway" } end
   local gateway, failure = self:gateway()
   if not gateway then return nil, failure end
-  return gateway:call(tool, arguments)
+  return gateway:call(tool, arguments, limits)
 end
 
 ---Ends the session with the gateway, if there is one; at the end of the job.

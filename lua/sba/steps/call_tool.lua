@@ -11,6 +11,7 @@ local printable = require "sba.util.printable"
 local text = require "native.text"
 
 local LONGEST_MESSAGE <const> = 500 -- bytes of the tool's words in a failure's message
+local AGENT_IDLE <const> = 120 -- seconds without progress that a model's call may take; a model cannot choose
 
 --- The answer as a result; what is longer than the limit is left out of it, and told by the second value.
 local function result_of(answer, limit)
@@ -33,14 +34,29 @@ local function said_error(tool, result)
   return nil, { code = "step_failed", message = message, result = result, text = result.content }
 end
 
----@param arguments { tool: string, arguments?: table }
----@param job_context { max_output_bytes: integer, agent: boolean, call_tool: fun(tool: string, arguments: table): table?, table? }
+--- What is wrong with the arguments beyond their schema.
+local function check(arguments)
+  if (arguments.timeout_seconds or 1) <= 0 then return "must be more than 0", "timeout_seconds" end
+end
+
+local slow = { slow_first_byte = true, slow_answer = true, slow_connect = true }
+
+local function call_failed(arguments, failure)
+  if not arguments.timeout_seconds or not slow[failure.code] then return failure end
+  local message = ("the tool %s did not answer within its timeout of %s s; it may still run")
+    :format(arguments.tool, arguments.timeout_seconds)
+  return { code = "timeout", message = message }
+end
+
+---@param arguments { tool: string, arguments?: table, timeout_seconds?: number }
+---@param job_context sba.job_context
 ---@return table? result
 ---@return string|native.failure text or failure
 local function run(arguments, job_context)
   local limit = job_context.max_output_bytes
-  local answer, failure = job_context.call_tool(arguments.tool, arguments.arguments or {})
-  if not answer then return nil, failure end
+  local answer, failure = job_context.call_tool(arguments.tool, arguments.arguments or {},
+    { whole = arguments.timeout_seconds, idle = job_context.agent and AGENT_IDLE or nil })
+  if not answer then return nil, call_failed(arguments, failure) end
   local result, whole = result_of(answer, limit)
   if not whole and not job_context.agent then return too_long(arguments.tool, result, limit) end
   if result.is_error then return said_error(arguments.tool, result) end
@@ -59,11 +75,15 @@ return {
   arguments = {
     type = "object",
     required = { "tool" },
-    order = { "tool", "arguments" },
+    order = { "tool", "arguments", "timeout_seconds" },
     additionalProperties = false,
     properties = {
       tool = { type = "string", minLength = 1, description = "The tool's name, as the gateway lists it." },
       arguments = { type = "object", description = "What the tool takes; task_id and job_id are filled in." },
+      timeout_seconds = {
+        type = "number", minimum = 0,
+        description = "Seconds, more than 0, after which the step fails; default: no limit but the job's.",
+      },
     },
   },
   result = {
@@ -73,10 +93,11 @@ return {
     additionalProperties = false,
     properties = {
       content = { type = "string", description = "The answer as text; what is no text as a line that says what there was." },
-      structured = { description = "The answer as a value, where the tool gave one and there is room for it." },
+      structured = { description = "The answer as a value, if the tool gave one that says more than the text, and there is room for it." },
       is_error = { type = "boolean", description = "The tool ran and failed; then the step has failed." },
     },
   },
+  check = check,
   show = show,
   run = run,
 }

@@ -13,6 +13,7 @@ local retry = {}
 ---@field longest number seconds no wait of our own exceeds
 ---@field longest_asked number seconds a server may ask for at most
 ---@field random fun(): number from 0 up to 1
+---@field may_repeat? fun(failure: table): boolean which transient failures are tried again; default: all
 ---@field until_when? number on the monotonic clock; default: the job's deadline
 
 local MULTIPLIER <const>, INCREMENT <const> = 6364136223846793005, 1442695040888963407
@@ -86,6 +87,7 @@ end
 
 local function may_try_again(policy, number, failure)
   return failure.transient and number < policy.tries and not (failure.once and number > 1)
+    and (not policy.may_repeat or policy.may_repeat(failure))
 end
 
 ---Does something until it succeeds, fails for good, or was tried often enough. It tries again what fails with transient set; once more

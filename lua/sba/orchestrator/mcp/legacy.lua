@@ -1,14 +1,16 @@
 -- SPDX-License-Identifier: Apache-2.0
--- MCP with a handshake: revisions 2025-03-26, 2025-06-18 and 2025-11-25.
+-- MCP with a handshake: revisions 2024-11-05 (over Streamable HTTP), 2025-03-26, 2025-06-18 and 2025-11-25.
 
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
+local retry = require "sba.util.retry"
 local transport = require "sba.orchestrator.mcp.transport"
 
-local legacy = { newest = "2025-11-25", versions = { ["2025-03-26"] = true, ["2025-06-18"] = true, ["2025-11-25"] = true } }
+local legacy = {
+  newest = "2025-11-25",
+  versions = { ["2024-11-05"] = true, ["2025-03-26"] = true, ["2025-06-18"] = true, ["2025-11-25"] = true },
+}
 
-local FIRST_WAIT <const> = 1 -- seconds before a stream is asked for again, where the server names none; doubles
-local MOST_WAIT <const> = 30
 local MOST_FAILED_RESUMES <const> = 5 -- in a row, without a new event
 local MOST_REQUESTS <const> = 1000 -- of the server's, answered during one of ours
 
@@ -19,7 +21,7 @@ local function header_lines(peer, more)
   return lines
 end
 
---- Sends what has no answer: a notification, or our answer to the server. What the server says to it matters to nobody.
+--- Sends a message without an answer: a notification, or our answer to the server.
 local function tell(peer, message, ignore_interrupt)
   message.jsonrpc = "2.0"
   local exchange, status = transport.send(peer, message, { headers = header_lines(peer), ignore_interrupt = ignore_interrupt })
@@ -29,7 +31,7 @@ local function tell(peer, message, ignore_interrupt)
   return true
 end
 
---- A ping is answered, everything else that a server may ask is declined. This goes on while its stream stays open.
+--- Answers a request of the server, whose stream stays open meanwhile: a ping with success, everything else with a refusal.
 local function answer(peer, message)
   if message.method == "ping" then return tell(peer, { id = message.id, result = {} }) end
   return tell(peer, { id = message.id, error = { code = -32601, message = "Method not found" } })
@@ -39,7 +41,7 @@ local gave_up = {
   timeout = "the job's time was up", cancelled = "the job was cancelled", slow_answer = "timeout", slow_first_byte = "timeout",
 }
 
---- Tells the server that nobody waits any more, even at the job's deadline.
+--- Tells the server that nobody waits any more, past the job's deadline too.
 local function cancel(peer, request, failure)
   if not gave_up[failure.code] or request.method == "initialize" then return end
   local params = { requestId = request.id, reason = gave_up[failure.code] }
@@ -51,11 +53,6 @@ local function lost(peer, request, why)
     :format(transport.place(peer), request.method, why))
 end
 
-local function expired(peer, request)
-  if interrupt.now() < request.until_when then return nil end
-  return http.failure("slow_answer", ("%s did not answer within %g s"):format(transport.place(peer), peer.timeout.answer))
-end
-
 --- Reads a stream up to the answer. Returns the message; or nil and how the stream ended.
 local function read(peer, request, stream)
   while true do
@@ -63,14 +60,12 @@ local function read(peer, request, stream)
     if not message then return nil, failure end
     local kind = transport.kind(message, request.id)
     if kind == "answer" then return message end
-    if kind == "request" and request.asked < MOST_REQUESTS then
+    if kind == "notification" then
+      transport.note(request, message)
+    elseif kind == "request" and request.asked < MOST_REQUESTS then
       request.asked = request.asked + 1
       answer(peer, message)
-    elseif kind == "notification" and message.method == "notifications/tools/list_changed" then
-      peer.stale = true
     end
-    failure = expired(peer, request)
-    if failure then return nil, failure end
   end
 end
 
@@ -80,40 +75,40 @@ local function may_resume(failure)
   return not code or code == "cut_off" or code == "connection_failed" or code == "connection_refused" or code == "gateway_failed"
 end
 
---- Waits as the server asked and opens the stream again behind its last event.
+--- Waits and opens the stream again behind its last event.
 local function reopen(peer, request, stream, wait)
-  local left = request.until_when - interrupt.now()
+  local left = request.until_when and request.until_when - interrupt.now() or wait
   local slept, failure = interrupt.sleep(math.max(0, math.min(wait, left)))
   if not slept then return nil, http.failure(failure.code, failure.message) end
   local headers = header_lines(peer, { "Last-Event-ID: " .. stream.last_id })
-  local exchange, status = transport.send(peer, nil, { method = "GET", headers = headers })
+  local exchange, status = transport.send(peer, nil, { method = "GET", headers = headers, request = request })
   if not exchange then return nil, status end
   if status >= 500 then return nil, transport.refusal(peer, exchange, status) end
   if status >= 300 or not transport.is_stream(exchange) then
     exchange:close()
-    return nil, lost(peer, request, ("its stream broke, and status %d was the answer to going on with it"):format(status))
+    return nil, lost(peer, request, ("its stream broke, and status %d was the answer to the request to resume it"):format(status))
   end
   return exchange
 end
 
---- Goes on with a broken stream until the answer is there.
+--- Resumes a broken stream until the answer is there, after the wait that the server asks for or that of the retry policy.
 local function resume(peer, request, stream, failure)
-  local wait, failed = FIRST_WAIT, 0
+  local policy, failed = retry.policy(), 0
   while may_resume(failure) do
     failed = failed + 1
     if not stream.last_id or stream.last_id:find "%c" then return nil, lost(peer, request, "its stream ended early") end
     if failed > MOST_FAILED_RESUMES then return nil, lost(peer, request, "its stream broke again and again") end
     local exchange
-    exchange, failure = reopen(peer, request, stream, stream.retry and math.min(stream.retry / 1000, MOST_WAIT) or wait)
+    exchange, failure = reopen(peer, request, stream,
+      stream.retry and math.min(stream.retry / 1000, policy.longest) or retry.wait(policy, failed))
     if exchange then
       local before, message = stream.last_id
-      stream = transport.stream(peer, exchange, stream)
+      stream = transport.stream(peer, exchange, request, stream)
       message, failure = read(peer, request, stream)
       exchange:close()
       if message then return message end
-      if stream.last_id ~= before then wait, failed = FIRST_WAIT, 0 end
+      if stream.last_id ~= before then failed = 0 end
     end
-    wait, failure = math.min(wait * 2, MOST_WAIT), failure or expired(peer, request)
   end
   return nil, failure
 end
@@ -128,21 +123,21 @@ local function without_answer(peer, request, exchange, status)
   return failure
 end
 
---- Sends a request and waits for its answer. Returns result and exchange's headers by a function, or nil, failure.
-local function ask(peer, method, params)
-  local request = {
-    id = transport.new_id(peer), method = method, asked = 0, until_when = interrupt.now() + peer.timeout.answer,
-  }
+--- Sends a request and waits for its answer. Returns the result and the session that the answer names, or nil and the failure.
+local function ask(peer, method, params, limits)
+  local request = transport.request(peer, method, limits)
+  request.asked = 0
+  if method == "tools/call" then params._meta = { progressToken = request.id } end
   local body = { jsonrpc = "2.0", id = request.id, method = method, params = params }
-  local exchange <close>, status = transport.send(peer, body, { headers = header_lines(peer) })
+  local exchange <close>, status = transport.send(peer, body, { headers = header_lines(peer), request = request })
   if not exchange then
     cancel(peer, request, status)
     return nil, status
   end
   local refused = without_answer(peer, request, exchange, status)
   if refused then return nil, refused end
-  local session = exchange:header "Mcp-Session-Id"
-  local stream = transport.stream(peer, exchange)
+  local session = peer.offered
+  local stream = transport.stream(peer, exchange, request)
   local message, failure = read(peer, request, stream)
   if not message then message, failure = resume(peer, request, stream, failure) end
   if message then
@@ -153,7 +148,14 @@ local function ask(peer, method, params)
   return nil, failure
 end
 
----Opens a session: initialize, and the notification after it. What fails with code not_mcp is no MCP server of these revisions.
+---Whether a session's name fits a header.
+---@param session string
+---@return boolean
+function legacy.is_session(session)
+  return session:find("^[\x21-\x7E]+$") ~= nil
+end
+
+---Opens a session: initialize, and the notification after it.
 ---@param peer mcp.peer
 ---@param offer? string the revision to offer
 ---@return table? result of initialize
@@ -169,7 +171,7 @@ function legacy.open(peer, offer)
     return nil, http.failure("unsupported_version", ("%s speaks revision %s of MCP, which is not spoken here"):format(shown,
       http.shown(type(result.protocolVersion) == "string" and result.protocolVersion or "(none)")))
   end
-  if session and not session:find "^[\x21-\x7E]+$" then
+  if session and not legacy.is_session(session) then
     return nil, http.failure("bad_session", shown .. " names a session with characters that no header may hold")
   end
   peer.session, peer.version = session, result.protocolVersion
@@ -178,21 +180,22 @@ function legacy.open(peer, offer)
   return result
 end
 
----A request in the open session; where the server has lost it, once more in a new one.
+---Sends a request in the open session; once more in a new one if the server has lost the session.
 ---@param peer mcp.peer
 ---@param method string
 ---@param params table
+---@param limits? mcp.limits
 ---@return table? result, mcp.failure?
-function legacy.request(peer, method, params)
-  local result, failure = ask(peer, method, params)
+function legacy.request(peer, method, params, limits)
+  local result, failure = ask(peer, method, params, limits)
   if result or failure.code ~= "session_lost" then return result, not result and failure or nil end
   local opened, problem = legacy.open(peer)
   if not opened then return nil, problem end
-  result, failure = ask(peer, method, params)
+  result, failure = ask(peer, method, params, limits)
   return result, not result and failure or nil
 end
 
----Ends the session; whether the server cares is its own affair.
+---Ends the session. Failures are ignored.
 ---@param peer mcp.peer
 function legacy.close(peer)
   if not peer.session then return end

@@ -3,7 +3,6 @@
 
 local headers = require "sba.orchestrator.mcp.headers"
 local http = require "sba.util.http"
-local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local transport = require "sba.orchestrator.mcp.transport"
 
@@ -27,30 +26,31 @@ local function header_lines(method, params, more)
   return table.move(more or {}, 1, #(more or {}), #lines + 1, lines)
 end
 
---- Reads up to the answer; the stream holds nothing else that matters here.
-local function read(peer, exchange, id, status)
-  local stream, until_when = transport.stream(peer, exchange), interrupt.now() + peer.timeout.answer
-  while interrupt.now() < until_when do
+--- Reads up to the answer. Nothing else in the stream matters but progress.
+local function read(peer, exchange, request, status)
+  local stream = transport.stream(peer, exchange, request)
+  while true do
     local message, failure = stream.next()
     if not message then
       return nil, failure or http.failure("request_lost", transport.place(peer) .. " ended its answer before its end")
     end
-    local kind = transport.kind(message, id)
+    local kind = transport.kind(message, request.id)
     if kind == "answer" then return transport.outcome(peer, message, status) end
-    if kind == "notification" and message.method == "notifications/tools/list_changed" then peer.stale = true end
+    if kind == "notification" then transport.note(request, message) end
   end
-  return nil, http.failure("slow_answer", ("%s did not answer within %g s"):format(transport.place(peer), peer.timeout.answer))
 end
 
---- One request. Closing the exchange early is what cancels it.
-local function ask(peer, method, params, more)
+--- Sends a request once. Closing the exchange early is what cancels it.
+local function ask(peer, method, params, options)
+  local request = transport.request(peer, method, options.limits)
   params._meta = meta(peer)
-  local id = transport.new_id(peer)
-  local body = { jsonrpc = "2.0", id = id, method = method, params = params }
-  local exchange <close>, status = transport.send(peer, body, { headers = header_lines(method, params, more) })
+  if method == "tools/call" then params._meta.progressToken = request.id end
+  local body = { jsonrpc = "2.0", id = request.id, method = method, params = params }
+  local headers_sent = header_lines(method, params, options.headers)
+  local exchange <close>, status = transport.send(peer, body, { headers = headers_sent, request = request })
   if not exchange then return nil, status end
   if status >= 300 then return nil, transport.refusal(peer, exchange, status) end
-  return read(peer, exchange, id, status)
+  return read(peer, exchange, request, status)
 end
 
 ---Whether the server's list of versions, if it is one, holds ours.
@@ -65,11 +65,11 @@ function modern.speaks(list)
 end
 
 --- A request; sent again where the server refused the version although it has it.
-local function ask_again(peer, method, params, more)
-  local result, failure = ask(peer, method, params, more)
+local function ask_again(peer, method, params, options)
+  local result, failure = ask(peer, method, params, options)
   local rpc = failure and failure.rpc
   if not rpc or rpc.code ~= modern.UNSUPPORTED_VERSION or type(rpc.data) ~= "table" then return result, failure end
-  if modern.speaks(rpc.data.supported) then return ask(peer, method, params, more) end
+  if modern.speaks(rpc.data.supported) then return ask(peer, method, params, options) end
   failure.code = "unsupported_version"
   return nil, failure
 end
@@ -105,12 +105,12 @@ end
 ---@param peer mcp.peer
 ---@param method string
 ---@param params table
----@param more? string[] header lines
+---@param options? { headers?: string[], limits?: mcp.limits }
 ---@return table? result, mcp.failure?
-function modern.request(peer, method, params, more)
+function modern.request(peer, method, params, options)
   local sent = params
   for _ = 1, MOST_ROUNDS do
-    local result, failure = ask_again(peer, method, sent, more)
+    local result, failure = ask_again(peer, method, sent, options or {})
     if not result then return nil, failure end
     local complete, answers, problem = judged(peer, result)
     if complete or problem then return complete, problem end

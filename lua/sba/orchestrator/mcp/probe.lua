@@ -35,11 +35,8 @@ local function by_error(peer, failure)
   return "legacy"
 end
 
----Finds out the era. "plain": the answer was an error in the form of the plain POST gateway.
----@param peer mcp.peer
----@return "modern"|"legacy"|"plain"|nil
----@return mcp.failure|table|nil failure, or the result of server/discover
-function probe.era(peer)
+--- Asks for the era. Any answer that is not the one of revision 2026-07-28 counts as an earlier revision: initialize then tells.
+local function ask(peer)
   local result, failure = modern.request(peer, "server/discover", {})
   if result then
     if not json.is_array(result.supportedVersions) then return "legacy" end
@@ -48,9 +45,23 @@ function probe.era(peer)
   end
   if failure.status == 401 or failure.status == 403 or failure.code == "redirected" then return nil, failure end
   if failure.rpc then return by_error(peer, failure) end
-  if failure.plain and (failure.status == 400 or failure.status == 501) then return "plain" end
-  if failure.status and failure.status < 500 or failure.code == "bad_answer" then return "legacy" end
+  if failure.status and (failure.status < 500 or failure.status == 501) then return "legacy", failure end
+  if failure.code == "bad_answer" or failure.code == "request_lost" then return "legacy", failure end
   return nil, failure
+end
+
+---Finds out the era. A session that a server of an earlier revision opened for the question is ended.
+---@param peer mcp.peer
+---@return "modern"|"legacy"|nil
+---@return mcp.failure|table|nil failure, or the result of server/discover
+function probe.era(peer)
+  local era, found = ask(peer)
+  local offered = peer.offered
+  if offered and legacy.is_session(offered) and era ~= "modern" then
+    peer.session = offered
+    legacy.close(peer)
+  end
+  return era, found
 end
 
 return probe

@@ -1,18 +1,21 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Server-sent events, as they come.
+-- Server-sent events, read one by one.
 
 local sse = {}
 
 ---@class sse.event
----@field data string empty where an event only sets id or retry
+---@field data string empty if an event only sets id or retry
+---@field name? string
 ---@field id? string
 ---@field retry? integer milliseconds
 
---- Puts a line of the stream into the event; comments and unknown fields are nothing.
+--- Adds a line of the stream to the event. Comments and unknown fields are ignored.
 local function take(event, data, line)
   local field, value = line:match("^([^:]*):? ?(.*)$")
   if field == "data" then
     data[#data + 1] = value
+  elseif field == "event" then
+    event.name = value
   elseif field == "id" and not value:find("\0", 1, true) then
     event.id = value
   elseif field == "retry" and value:find("^%d+$") then
@@ -20,16 +23,20 @@ local function take(event, data, line)
   end
 end
 
----Reads events one by one: event, nil at the stream's end, or nil and the failure. An event that the end cut is none.
+---Reads events one by one: the event, nil at the end of the stream, or nil and the failure. An event that the end cuts off is
+---dropped.
 ---@param exchange native.http.exchange
+---@param expired fun(): native.failure? is asked at every line, comments included
 ---@return fun(): sse.event?, native.failure?
-function sse.reader(exchange)
+function sse.reader(exchange, expired)
   local first = true
   return function()
     local event, data = {}, {}
     while true do
       local line, ended = exchange:line "any"
       if not line then return nil, ended or nil end
+      local failure = expired()
+      if failure then return nil, failure end
       if first then
         first, line = false, line:gsub("^\xEF\xBB\xBF", "")
       end

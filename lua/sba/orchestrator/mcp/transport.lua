@@ -1,20 +1,21 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Streamable HTTP: a JSON-RPC message out by POST, messages back as one JSON text or as a stream of events.
+-- Streamable HTTP: a JSON-RPC message goes out by POST; messages come back as one JSON text or as a stream of events.
 --
--- Failures are those of sba.util.http, with these codes of its own: "unauthorized" (401), "tool_denied" (403), "refused" (another
--- 4xx), "redirected", "gateway_failed" (429, 5xx), "tool_refused" (a JSON-RPC error), "tool_unavailable" (501), "session_lost",
--- "bad_session" (its name fits no header), "request_lost" (sent, but the answer cannot be had: it may have run), "not_mcp",
--- "unsupported_version", "input_required" (the tool asks what nobody here can answer), "bad_answer", "slow_answer".
+-- Failures are those of sba.util.http, with these codes of its own: "unauthorized" (401), "tool_denied" (403 to a call), "refused"
+-- (another 4xx), "redirected", "gateway_failed" (429, 5xx), "tool_refused" (a JSON-RPC error), "tool_unavailable" (501),
+-- "session_lost", "bad_session" (its name fits no header), "request_lost" (sent, but the answer cannot be had: it may have run),
+-- "not_mcp", "unsupported_version", "input_required" (the tool asks what nobody here can answer), "bad_answer", "slow_answer".
 
 local http = require "sba.util.http"
+local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local sse = require "sba.orchestrator.mcp.sse"
 local url = require "sba.util.url"
 
 local transport = {}
 
--- Seconds for requests that are sent after the deadline: to connect, and for an answer that nobody needs.
-local LAST_WORDS <const> = { connect = 0.5, answer = 0.25 }
+local NO_LIMIT <const> = 1e8 -- seconds
+local LAST_CONNECT <const>, LAST_ANSWER <const> = 0.5, 0.25 -- seconds, for requests that are sent after the deadline
 
 ---@class mcp.failure: http.failure
 ---@field rpc? { code: integer?, message: string, data: any } the JSON-RPC error
@@ -23,16 +24,29 @@ local LAST_WORDS <const> = { connect = 0.5, answer = 0.25 }
 ---@field url string
 ---@field http native.http.client
 ---@field token? string
----@field timeout { connect: number, answer: number } seconds: to connect; for an answer as a whole
+---@field connect number seconds to connect
+---@field limits mcp.limits of everything but calls
 ---@field ids integer the last id that was used
 ---@field session? string
 ---@field version? string negotiated (legacy)
----@field stale? boolean the server said that its list of tools has changed
+---@field offered? string the session that the last answer named
 ---@field client { name: string, version: string }
+
+---@class mcp.limits
+---@field whole? number seconds for the whole answer; nil: no limit but the job's deadline
+---@field idle? number seconds without progress; nil: no limit
+
+---@class mcp.request one that is answered
+---@field id integer
+---@field method string
+---@field limits mcp.limits
+---@field until_when? number on the monotonic clock, from limits.whole
+---@field progressed number on the monotonic clock: when the server last reported progress
 
 ---@class mcp.post
 ---@field headers? string[]
 ---@field method? string default POST
+---@field request? mcp.request whose limits apply; default: those of the peer
 ---@field ignore_interrupt? boolean
 
 local function header_lines(peer, message, options)
@@ -64,6 +78,38 @@ function transport.place(peer)
   return "the MCP gateway at " .. url.shown(peer.url)
 end
 
+---A request that is about to be sent.
+---@param peer mcp.peer
+---@param method string
+---@param limits? mcp.limits default: those of the peer
+---@return mcp.request
+function transport.request(peer, method, limits)
+  limits = limits or peer.limits
+  local now = interrupt.now()
+  peer.ids = peer.ids + 1
+  return {
+    id = peer.ids, method = method, limits = limits, until_when = limits.whole and now + limits.whole, progressed = now,
+  }
+end
+
+---Notes what a notification says about a request.
+---@param request mcp.request
+---@param message table
+function transport.note(request, message)
+  local params = message.params
+  if message.method == "notifications/progress" and json.is_object(params) and params.progressToken == request.id then
+    request.progressed = interrupt.now()
+  end
+end
+
+--- The failure of a request without progress for too long; nil if it may go on.
+local function expired(peer, request)
+  local idle = request.limits.idle
+  if not idle or interrupt.now() < request.progressed + idle then return nil end
+  return http.failure("slow_answer", ("%s reported no progress on %s within %g s")
+    :format(transport.place(peer), request.method, idle))
+end
+
 ---Sends a message, or asks for a stream (message nil). Returns the exchange, with its status.
 ---@param peer mcp.peer
 ---@param message? table
@@ -71,15 +117,17 @@ end
 ---@return native.http.exchange?, integer|mcp.failure
 function transport.send(peer, message, options)
   options = options or {}
-  local timeout = options.ignore_interrupt and LAST_WORDS or peer.timeout
+  local limits, until_when = peer.limits, peer.limits.whole and interrupt.now() + peer.limits.whole
+  if options.request then limits, until_when = options.request.limits, options.request.until_when end
+  local idle = options.ignore_interrupt and LAST_ANSWER or limits.idle or NO_LIMIT
   local request = {
     method = options.method or "POST", url = peer.url, headers = header_lines(peer, message, options),
     body = message and body_of(message), ignore_interrupt = options.ignore_interrupt,
     once = message ~= nil, -- a call that may have been carried out is not made again
-    connect_timeout = timeout.connect, first_timeout = timeout.answer, idle_timeout = timeout.answer,
+    connect_timeout = options.ignore_interrupt and LAST_CONNECT or peer.connect, first_timeout = idle, idle_timeout = idle,
   }
-  local exchange, status = http.send(peer.http, request)
-  peer.url = request.url
+  local exchange, status = http.send(peer.http, request, not options.ignore_interrupt and until_when or nil)
+  peer.url, peer.offered = request.url, exchange and exchange:header "Mcp-Session-Id"
   return exchange, status
 end
 
@@ -97,7 +145,7 @@ local function of_rpc(peer, error, status)
     })
 end
 
-local codes = { [401] = "unauthorized", [403] = "tool_denied", [429] = "gateway_failed", [501] = "tool_unavailable" }
+local codes = { [401] = "unauthorized", [429] = "gateway_failed", [501] = "tool_unavailable" }
 
 local function code_of(status)
   if status >= 300 and status < 400 then return "redirected" end
@@ -125,7 +173,7 @@ function transport.refused(peer, failure)
     failure.code = code_of(status)
   end
   failure.message = failure.message .. advice(peer, status)
-  failure.plain = json.is_object(value) and type(value.error) == "string"
+  failure.plain = json.is_object(value) and type(value.error) == "string" and value.jsonrpc == nil
   return failure
 end
 
@@ -184,25 +232,28 @@ local function of_json(peer, exchange)
   end)
 end
 
-local function of_events(peer, exchange, stream)
-  local event_of = sse.reader(exchange)
+local function of_events(peer, exchange, request, stream)
+  local event_of = sse.reader(exchange, function() return expired(peer, request) end)
   return one_by_one(function()
     local event, failure = event_of()
     if not event then return nil, failure and http.failure(failure.code, failure.message) end
     stream.last_id, stream.retry = event.id or stream.last_id, event.retry or stream.retry
     if event.data == "" then return {} end
-    return decoded(peer, event.data)
+    local list, problem = decoded(peer, event.data)
+    local is_other = event.name and event.name ~= "message" -- of the server's own, such as a named ping
+    return list or is_other and {} or nil, problem
   end)
 end
 
 ---Reads the messages of an answer with status 2xx.
 ---@param peer mcp.peer
 ---@param exchange native.http.exchange
----@param before? mcp.stream the stream that this one goes on with
+---@param request mcp.request
+---@param before? mcp.stream the stream that this one continues
 ---@return mcp.stream
-function transport.stream(peer, exchange, before)
+function transport.stream(peer, exchange, request, before)
   local stream = { last_id = before and before.last_id, retry = before and before.retry }
-  stream.next = is_stream(exchange) and of_events(peer, exchange, stream) or of_json(peer, exchange)
+  stream.next = is_stream(exchange) and of_events(peer, exchange, request, stream) or of_json(peer, exchange)
   return stream
 end
 
@@ -232,12 +283,4 @@ function transport.outcome(peer, message, status)
   if json.is_object(message.error) then return nil, of_rpc(peer, message.error, status) end
   return message.result
 end
-
----@param peer mcp.peer
----@return integer
-function transport.new_id(peer)
-  peer.ids = peer.ids + 1
-  return peer.ids
-end
-
 return transport

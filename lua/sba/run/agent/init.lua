@@ -176,7 +176,7 @@ local function shown_limit(state)
 end
 
 --- Everything the turns share.
-local function begin(run, session, gateway_tools)
+local function begin(run, session, gateway_tools, instructions)
   local list, by_name = tools.list(run.catalogue, gateway_tools)
   local state = {
     run = run, session = session, context = run.job.context, tools = by_name, tool_names = names(list), shown = list,
@@ -187,7 +187,7 @@ local function begin(run, session, gateway_tools)
       recorded = (run.recording or run.history or {}).exchanges, replay = run.recording ~= nil, journal = run.journal,
     },
   }
-  say(state, { role = "system", content = prompt.system(run.job, run.job.context, run.missing_skills) })
+  say(state, { role = "system", content = prompt.system(run.job, run.job.context, run.missing_skills, instructions) })
   say(state, { role = "user", content = prompt.opening(run.job.context) })
   state.outputs = outputs.new(run.result_folder, shown_limit(state))
   return state
@@ -212,9 +212,9 @@ function agent.run(run)
   collectgarbage "step"
   local session, failure = connect(run)
   if not session then return failure end
-  local gateway_tools = offered.tools(run, session.context_length - reply_budget(session))
-  run.journal:session(session, gateway_tools)
-  local state = begin(run, session, gateway_tools)
+  local gateway_tools, instructions = offered.tools(run, session.context_length - reply_budget(session))
+  run.journal:session(session, gateway_tools, instructions)
+  local state = begin(run, session, gateway_tools, instructions)
   repeat
     failure = interrupt.reason() or turn(state)
   until failure or state.finished

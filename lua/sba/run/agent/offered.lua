@@ -63,16 +63,17 @@ local function listed_now(run, space)
   local own, taken = tools.list(run.catalogue)
   local chosen, others = choose(listed, taken, (space - tools.cost(own)) * SHARE)
   log_choice(run, chosen, table.move(others, 1, #others, #dropped + 1, table.move(dropped, 1, #dropped, 1, {})))
-  return chosen
+  return chosen, run.outside:gateway().instructions
 end
 
 ---The tools of the job's gateway: as the journal has them, so that the same replies mean the same calls; else as they are listed.
 ---@param run table
 ---@param space integer tokens for tools and conversation
 ---@return agent.tool[]
+---@return string? instructions the gateway's own words on how to use them
 function offered.tools(run, space)
   local past = run.recording or run.history
-  if past and past.session then return past.session.tools end
+  if past and past.session then return past.session.tools, past.session.instructions end
   if run.recording or not run.outside:has_gateway() then return {} end
   return listed_now(run, space)
 end
