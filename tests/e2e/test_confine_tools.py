@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ordinary tools do the same inside the rules as outside: each case runs twice, confined and with SBA_CONFINE=off."""
+import os
+import shutil
+import subprocess
+import unittest
+
+import sba
+from test_confine import ABI, ConfinedCase
+
+PATH = "/usr/local/go/bin:/usr/bin:/bin"
+ENVIRONMENT = {"PATH": PATH, "HOME": "/tmp", "LC_ALL": "C.UTF-8", "GOFLAGS": "-mod=mod", "GOTOOLCHAIN": "local", "GOPROXY": "off",
+               "GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@b", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@b",
+               "GIT_CONFIG_GLOBAL": "/dev/null", "PIP_NO_INDEX": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", "npm_config_update_notifier": "false"}
+
+# What a tool needs, then a script whose exit status and last line must be the same inside and outside.
+CASES = {
+    "git": ("git", """
+        git init -q a && cd a && for i in 1 2 3; do echo $i > f$i && git add . && git commit -qm $i; done
+        git clone -q . ../b && git clone -q "file://$PWD" ../c && git worktree add -q ../w HEAD~1 && git -C ../w mv f1 g1
+        git -C ../w commit -qam moved && git stash list && git gc -q --aggressive --prune=now && git fsck --strict 2>&1
+        git -C ../b pull -q && git -C ../b branch -q x && git -C ../b rebase -q x && git log --all --oneline | wc -l"""),
+    "make -j": ("make", """
+        printf 'all: a b c d\\n%%: ; sleep 0.0$$RANDOM; echo $@ > $@\\n' > Makefile && make -sj4 && cat a b c d | tr -d '\\n'"""),
+    "cmake": ("cmake", """
+        printf 'cmake_minimum_required(VERSION 3.20)\\nproject(p C)\\nenable_testing()\\nadd_executable(p p.c)\\nadd_test(p p)\\n' > CMakeLists.txt
+        echo 'int main(void) { return 0; }' > p.c
+        cmake -S . -B out >/dev/null && cmake --build out -j2 >/dev/null && ctest --test-dir out | grep -o '100% tests passed'"""),
+    "gcc": ("gcc", """
+        export TMPDIR=$PWD/tmp && mkdir tmp && echo 'int f(void) { return 1; }' > a.c && echo 'int main(void) { return 0; }' > b.c
+        gcc -pipe -save-temps -flto -shared -fPIC -o liba.so a.c && gcc -o b b.c && ar rc lib.a a.c && ./b && echo built"""),
+    "go": ("go", """
+        export GOCACHE=$PWD/cache GOPATH=$PWD/path && mkdir m && cd m && printf 'module m\\n' > go.mod
+        printf 'package m\\nfunc F() int { return 1 }\\n' > m.go
+        printf 'package m\\nimport "testing"\\nfunc TestF(t *testing.T) { if F() != 1 { t.Fatal() } }\\n' > m_test.go
+        go build ./... && go vet ./... && go test ./... | cut -f1"""),
+    "cargo": ("cargo", """
+        export CARGO_HOME=$PWD/home && cargo init -q --vcs none --name c c && cd c && cargo build -q --offline && cargo test -q --offline >/dev/null
+        cargo run -q --offline"""),
+    "npm": ("npm", """
+        export npm_config_cache=$PWD/cache && mkdir p q && cd p && printf '{"name":"p","version":"1.0.0","bin":"p.js"}' > package.json
+        printf '#!/usr/bin/env node\\nconsole.log("from p")\\n' > p.js && npm pack --silent >/dev/null && cd ../q
+        printf '{"name":"q","version":"1.0.0","scripts":{"start":"p"}}' > package.json
+        npm install --silent --offline --no-audit ../p/p-1.0.0.tgz >/dev/null && npm start --silent"""),
+    "python": ("python3", """
+        mkdir pkg && printf 'def f():\\n    return 42\\n' > pkg/__init__.py
+        printf 'from setuptools import setup\\nsetup(name="pkg", version="1", packages=["pkg"])\\n' > setup.py
+        python3 setup.py -q bdist_wheel 2>/dev/null && python3 -m venv v && v/bin/pip install -q dist/*.whl && cd v && bin/python -c 'import pkg; print(pkg.f())'"""),
+    "pytest": ("pytest-3", """
+        printf 'def test_a(tmp_path):\\n    (tmp_path / "x").write_text("y")\\n' > test_a.py && pytest-3 -q test_a.py | grep -o '1 passed'"""),
+    "gdb": ("gdb", """
+        gdb -q -batch -ex 'break main' -ex run -ex 'print 6 * 7' -ex kill /bin/true 2>/dev/null | grep -o '42'"""),
+    "strace": ("strace", "strace -f -o trace /bin/sh -c '/bin/true; /bin/echo hi' && grep -c execve trace"),
+    "renames": ("mv", """
+        f=$(mktemp) && d=$(mktemp -d /var/tmp/XXXXXX) && mkdir -p x/y && echo one > x/y/f && mv x/y/f "$d/f" && mv "$d/f" "$f" && mv "$f" back
+        mv x z && ln back z/link && ln -s back z/soft && mv -T z "$d/z" && cat "$d/z/link" && rm -r "$d" """),
+    "server over loopback": ("python3", """
+        python3 -u -m http.server --bind 127.0.0.1 0 >log 2>&1 & server=$!
+        for i in $(seq 100); do port=$(sed -n 's/.* port \\([0-9]*\\) .*/\\1/p' log); [ -n "$port" ] && break; sleep 0.1; done
+        python3 -c "import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:$port/').status)"; kill $server"""),
+    "unix socket": ("python3", """
+        python3 - <<'END'
+import os, socket, tempfile
+with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+    for name in (folder + "/socket", "\\0sba-test-%d" % os.getpid()):
+        server = socket.socket(socket.AF_UNIX); server.bind(name); server.listen()
+        if os.fork() == 0:
+            client = socket.socket(socket.AF_UNIX); client.connect(name); client.send(b"hello"); os._exit(0)
+        print(server.accept()[0].recv(9).decode()); os.wait()
+END"""),
+    "flock": ("flock", "flock lock sh -c 'flock -n lock true || echo held'"),
+    "temporary files": ("python3", """
+        python3 - <<'END'
+import ctypes, os, tempfile
+for folder in (".", "/tmp", "/dev/shm", "/var/tmp"):
+    fd = os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o600)
+    os.write(fd, b"x"); os.truncate(fd, 0)
+    name = os.path.join(folder, "linked-%d" % os.getpid())
+    at_fdcwd, follow = -100, 0x400
+    assert ctypes.CDLL(None).linkat(at_fdcwd, b"/proc/self/fd/%d" % fd, at_fdcwd, name.encode(), follow) == 0, folder
+    os.unlink(name)
+    with tempfile.NamedTemporaryFile(dir=folder) as file: file.write(b"x")
+os.memfd_create("m"); os.mkfifo("pipe"); print("all made")
+END"""),
+    "standard streams": ("tee", "echo a > /dev/stdout; echo b > /dev/stderr; echo c | tee /dev/fd/1 >/dev/null; sleep 0.1; echo d > /proc/self/fd/1"),
+}
+
+
+@unittest.skipUnless(ABI, "this kernel has no Landlock")
+@unittest.skipIf(sba.IS_DEV, "minutes, and the same rules: the release build does it")
+class Tools(ConfinedCase):
+    def run_case(self, script, mode):
+        """Exit status and last line of output of the script in a fresh workspace."""
+        shutil.rmtree(self.workspace)
+        self.workspace.mkdir()
+        self.give(self.workspace)
+        done = self.run_job(self.job(self.step("run_command", argv=["/bin/bash", "-ec", script]), max_runtime_seconds=300),
+                            env={**ENVIRONMENT, "SBA_CONFINE": mode}, timeout=400)
+        step = done.result["steps"][0]
+        self.assertEqual(done.result["confinement"]["writes"], "landlock" if mode == "auto" else "none")
+        return step["result"].get("exit_code"), step.get("output", "").splitlines()[-1:], step.get("output")
+
+    def test_same_inside_and_outside(self):
+        for name, (tool, script) in CASES.items():  # one after the other: they share the workspace
+            with self.subTest(name):
+                if not shutil.which(tool, path=PATH):
+                    self.skipTest(f"{tool} is not installed")
+                outside, inside = self.run_case(script, "off"), self.run_case(script, "auto")
+                self.assertEqual(outside[0], 0, outside[2])
+                self.assertEqual(inside[:2], outside[:2], inside[2])
+
+    @unittest.skipUnless(os.geteuid() == 0, "mounts want root")
+    def test_other_file_systems_in_the_workspace(self):
+        """A tmpfs, an overlay and a bind mount below the workspace are written as the workspace itself."""
+        script = "for d in tmpfs overlay bind; do echo x > $d/f && mv $d/f $d/g && mkdir $d/d && mv $d/g $d/d && cat $d/d/g; done"
+        mounts = f"""mount -t tmpfs none {self.workspace}/tmpfs && chmod 777 {self.workspace}/tmpfs
+            mount -t tmpfs none {self.root}/over && mkdir -m 777 {self.root}/over/u {self.root}/over/w {self.root}/over/l
+            mount -t overlay none -o lowerdir={self.root}/over/l,upperdir={self.root}/over/u,workdir={self.root}/over/w {self.workspace}/overlay
+            mount --bind {self.root}/bound {self.workspace}/bind"""
+        for folder in ("over", "bound", "workspace/tmpfs", "workspace/overlay", "workspace/bind"):
+            (self.root / folder).mkdir()
+            (self.root / folder).chmod(0o777)
+        wrapper = ["unshare", "-m", "sh", "-ec", f'{mounts}\nexec setpriv --reuid {sba.UID} --regid {sba.GID} --clear-groups "$@"', "sh"]
+        if subprocess.run([*wrapper, "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
+            self.skipTest("this place forbids mounts")
+        done = self.run_job(self.job(self.step("run_command", shell=script)), wrapper=wrapper, user=None, group=None, extra_groups=None)
+        self.assertEqual((done.exit, done.result["steps"][0]["output"]), (0, "x\n" * 3), done.result["failure_message"])
+
+
+if __name__ == "__main__":
+    sba.main()
