@@ -271,11 +271,15 @@ function folder:stat(path) end
 function folder:tree(path, options) end
 
 ---Every regular file below, for artifacts. In byte order of path. At most limit files. They are read for so many seconds, or until
----a signal comes, small ones first; what was not read by then has no sha256. A third of a second later listing ends too.
+---a signal comes, small ones first; what was not read by then has no sha256. A third of a second later listing ends too. A file that
+---cannot be read has no sha256 and says why (problem).
 ---@param limit integer
 ---@param seconds? number nil: as long as it takes
----@return { path: string, size_bytes: integer, sha256: string? }[]|nil, boolean|native.failure truncated
-function folder:files(limit, seconds) end
+---@param shared? integer permission bits that every folder below gets, if it is the runner's own
+---@return { path: string, size_bytes: integer, sha256: string?, problem: string? }[]|nil
+---@return boolean|native.failure truncated
+---@return string? closed the first folder that cannot be read
+function folder:files(limit, seconds, shared) end
 
 ---A handle on a folder, to run a command in.
 ---@param path string
@@ -612,6 +616,16 @@ function file.write(fd, bytes, patience) end
 ---@param path string
 ---@return true|nil, native.failure?
 function file.make_directory(path) end
+
+---Creates a directory of a new name (0700) in the one given.
+---@param above string
+---@return string|nil path, native.failure?
+function file.make_temporary_directory(above) end
+
+---Removes a directory and all that is in it. Links are removed, not followed.
+---@param path string
+---@return true|nil, native.failure?
+function file.remove_directory(path) end
 
 ---@param fd integer
 ---@return integer? columns nil where fd is no terminal

@@ -6,6 +6,7 @@
 #include "core/result.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -151,6 +152,28 @@ static int f_make_directory(lua_State *L)
     return 1;
 }
 
+// make_temporary_directory(above) -> path | nil, failure
+static int f_make_temporary_directory(lua_State *L)
+{
+    struct error error = {0};
+    char *path = file_make_temporary_directory(check_path(L, 1), &error);
+    if (!path)
+        return bind_fail(L, &error);
+    lua_pushstring(L, path);
+    free(path);
+    return 1;
+}
+
+// remove_directory(path) -> true | nil, failure
+static int f_remove_directory(lua_State *L)
+{
+    struct error error = {0};
+    if (file_remove_directory(check_path(L, 1), &error) < 0)
+        return bind_fail(L, &error);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
 // terminal_columns(fd) -> integer | nil
 static int f_terminal_columns(lua_State *L)
 {
@@ -191,6 +214,8 @@ static const luaL_Reg functions[] = {
     {"append", f_append},
     {"write", f_write},
     {"make_directory", f_make_directory},
+    {"make_temporary_directory", f_make_temporary_directory},
+    {"remove_directory", f_remove_directory},
     {"terminal_columns", f_terminal_columns},
     {"environment", f_environment},
     {NULL, NULL},

@@ -6,16 +6,21 @@
 #include "core/workspace_read.h"
 #include "core/workspace_tree.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct found {
     size_t path;                  // offset among the paths
     uint64_t size;                // as read, or as the file system says
     char sha256[TEXT_SHA256_HEX]; // empty: not read
-    bool unreadable;
+    int problem;                  // errno of why it could not be read; 0: none; ENOENT: it is gone
 };
 
 enum {
@@ -29,6 +34,8 @@ struct listing {
     struct tree *tree;
     struct read_time time;
     size_t limit;
+    mode_t shared;         // permission bits that every folder gets; 0: none
+    char closed[PATH_MAX]; // the first folder that cannot be read; empty: none
     struct buffer *found, *paths;
 };
 
@@ -47,7 +54,38 @@ static int compare_sizes(const void *left, const void *right)
     return a->size < b->size ? -1 : a->size > b->size;
 }
 
-// Adds the entry that the tree is at, if it is a regular file that can be read: 0 or -1.
+// Whether an errno of opening or reading a file says that there is no regular file of this name any more.
+static bool is_gone(int number)
+{
+    return number == ENOENT || number == ENOTDIR || number == ELOOP || number == EINVAL;
+}
+
+// Hashes an opened file. What cannot be read is its problem: 0, or -1 where the listing itself fails.
+static int digest(const struct listing *listing, int fd, const char *path, struct found *file, struct error *error)
+{
+    int outcome = workspace_digest(fd, path, &listing->time, file->sha256, &file->size, error);
+    close(fd);
+    if (outcome >= 0 || error->number == 0)
+        return outcome < 0 ? -1 : 0;
+    file->problem = error->number;
+    error_clear(error);
+    return 0;
+}
+
+// Gives others what they may do in the folder that the artifacts are in, so that they can delete what is in this one.
+// Best effort: a folder of another user stays as it is.
+static void share_folder(const struct listing *listing)
+{
+    struct stat status;
+    int fd = workspace_resolve(listing->workspace, tree_path(listing->tree), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (fd < 0)
+        return;
+    if (fstat(fd, &status) == 0 && (status.st_mode & listing->shared) != listing->shared)
+        fchmod(fd, (status.st_mode & 07777) | listing->shared);
+    close(fd);
+}
+
+// Adds the entry that the tree is at, a regular file: 0 or -1.
 static int add_found(struct listing *listing, const struct tree_entry *entry, struct error *error)
 {
     struct stat status;
@@ -55,11 +93,11 @@ static int add_found(struct listing *listing, const struct tree_entry *entry, st
     const char *path = tree_path(listing->tree);
     if (entry->size <= SMALL && workspace_time_left(&listing->time)) {
         int fd = tree_open_file(listing->tree, &status);
-        if (fd < 0)
+        if (fd < 0 && is_gone(errno))
             return 0;
-        int outcome = workspace_digest(fd, path, &listing->time, file.sha256, &file.size, error);
-        close(fd);
-        if (outcome < 0)
+        if (fd < 0)
+            file.problem = errno;
+        else if (digest(listing, fd, path, &file, error) < 0)
             return -1;
     }
     if (buffer_append(listing->paths, path, strlen(path) + 1) < 0 ||
@@ -77,6 +115,10 @@ static int find_files(struct listing *listing, struct error *error)
     while ((more = tree_next(listing->tree, &entry, error)) > 0) {
         if (until != INT64_MAX && interrupt_now() >= until + LISTING)
             return 1;
+        if (S_ISDIR(entry.mode) && listing->shared)
+            share_folder(listing);
+        if (S_ISDIR(entry.mode) && !entry.entered && !*listing->closed)
+            snprintf(listing->closed, sizeof listing->closed, "%s", tree_path(listing->tree));
         if (!S_ISREG(entry.mode))
             continue;
         if (listing->found->size / sizeof(struct found) == listing->limit)
@@ -93,21 +135,18 @@ static size_t count_found(const struct listing *listing, struct found **files)
     return listing->found->size / sizeof **files;
 }
 
-// Reads one that was not read yet. What cannot be opened is none.
+// Reads one that was not read yet.
 static int read_found(const struct listing *listing, struct found *file, struct error *error)
 {
     struct stat status;
-    struct error unused = {0};
+    struct error unopened = {0};
     const char *path = found_paths + file->path;
-    int fd = workspace_open_file(listing->workspace, path, &status, &unused);
-    if (fd < 0) {
-        error_clear(&unused);
-        file->unreadable = true;
-        return 0;
-    }
-    int outcome = workspace_digest(fd, path, &listing->time, file->sha256, &file->size, error);
-    close(fd);
-    return outcome;
+    int fd = workspace_open_file(listing->workspace, path, &status, &unopened);
+    if (fd >= 0)
+        return digest(listing, fd, path, file, error);
+    file->problem = is_gone(unopened.number) || !unopened.number ? ENOENT : unopened.number;
+    error_clear(&unopened);
+    return 0;
 }
 
 // Reads the larger ones, the smallest of them first, as long as there is time: 0 or -1.
@@ -118,7 +157,7 @@ static int read_large(const struct listing *listing, struct error *error)
     if (count)
         qsort(files, count, sizeof *files, compare_sizes);
     for (size_t i = 0; i < count && workspace_time_left(&listing->time); i++)
-        if (!files[i].sha256[0] && read_found(listing, &files[i], error) < 0)
+        if (!files[i].sha256[0] && !files[i].problem && read_found(listing, &files[i], error) < 0)
             return -1;
     return 0;
 }
@@ -130,6 +169,8 @@ static void push_file(lua_State *L, const struct found *file)
     bind_set_integer(L, "size_bytes", (lua_Integer)file->size);
     if (file->sha256[0])
         bind_set_string(L, "sha256", file->sha256);
+    if (file->problem)
+        bind_set_string(L, "problem", strerror(file->problem));
 }
 
 // Pushes the list of what was found, in byte order of path.
@@ -143,7 +184,7 @@ static void push_files(lua_State *L, const struct listing *listing)
     bind_push_array_metatable(L);
     lua_setmetatable(L, -2);
     for (size_t i = 0, pushed = 0; i < count; i++) {
-        if (files[i].unreadable)
+        if (files[i].problem == ENOENT)
             continue;
         push_file(L, &files[i]);
         lua_rawseti(L, -2, (lua_Integer)++pushed);
@@ -157,7 +198,8 @@ static int64_t check_until(lua_State *L, int index)
     return seconds < 9e12 ? interrupt_now() + (int64_t)(seconds * 1000) : INT64_MAX;
 }
 
-// folder:files(limit, seconds?) -> {{path=, size_bytes=, sha256=}...}, truncated | nil, failure
+// folder:files(limit, seconds?, shared?) -> {{path=, size_bytes=, sha256=, problem=}...}, truncated, closed | nil,
+// failure
 int bind_folder_files(lua_State *L)
 {
     struct error error = {0};
@@ -167,6 +209,7 @@ int bind_folder_files(lua_State *L)
     luaL_argcheck(L, limit >= 0, 2, "must not be negative");
     listing.limit = (size_t)limit;
     listing.time.until = check_until(L, 3);
+    listing.shared = (mode_t)luaL_optinteger(L, 4, 0) & 0777;
     struct tree **tree = bind_new_tree(L);
     listing.found = bind_new_buffer(L);
     listing.paths = bind_new_buffer(L);
@@ -179,5 +222,9 @@ int bind_folder_files(lua_State *L)
 
     push_files(L, &listing);
     lua_pushboolean(L, truncated);
-    return 2;
+    if (*listing.closed)
+        lua_pushstring(L, listing.closed);
+    else
+        lua_pushnil(L);
+    return 3;
 }

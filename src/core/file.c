@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
@@ -239,6 +240,36 @@ int file_make_directory(const char *path, struct error *error)
         return error_set(error, "out_of_memory", 0, "no memory is left");
     make_above(copy);
     return have_folder(path) ? 0 : error_system(error, errno, "cannot create the folder %s", path);
+}
+
+char *file_make_temporary_directory(const char *above, struct error *error)
+{
+    cleanup_free char *path = NULL;
+    if (asprintf(&path, "%s/cynode-sba-XXXXXX", above) < 0) {
+        path = NULL;
+        error_set(error, "out_of_memory", 0, "no memory is left");
+    } else if (mkdtemp(path)) {
+        return steal_pointer(&path);
+    } else {
+        error_system(error, errno, "cannot create a directory in %s", above);
+    }
+    return NULL;
+}
+
+static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *where)
+{
+    (void)status, (void)kind, (void)where;
+    remove(path); // the directory that holds it says whether it went
+    return 0;
+}
+
+int file_remove_directory(const char *path, struct error *error)
+{
+    enum { DESCRIPTORS = 16 };
+    nftw(path, remove_one, DESCRIPTORS, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+    if (access(path, F_OK) < 0 && errno == ENOENT)
+        return 0;
+    return error_set(error, "io_error", 0, "cannot remove the directory %s and all that is in it", path);
 }
 
 int file_terminal_columns(int fd)

@@ -37,6 +37,12 @@ size_t file_write_patiently(int fd, const char *bytes, size_t size, int64_t pati
 // Creates a folder (0755 less the umask) and those above it. 0 where it exists.
 int file_make_directory(const char *path, struct error *error);
 
+// Creates a directory of a new name (0700) in the one given. The path, which the caller frees.
+char *file_make_temporary_directory(const char *above, struct error *error);
+
+// Removes a directory and all that is in it. Links are removed, not followed.
+int file_remove_directory(const char *path, struct error *error);
+
 // The columns of a terminal, 80 where it does not say; 0 where fd is none.
 int file_terminal_columns(int fd);
 

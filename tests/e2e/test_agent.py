@@ -240,7 +240,7 @@ class TheWindow(AgentCase):
             self.assertEqual(request["options"]["num_ctx"], 6000)
             self.assertLess(sum(len(message["content"]) for message in request["messages"]), 6000 * 3)
             self.assertEqual(request["messages"][0]["role"], "system")
-            self.assertIn("Do the job", request["messages"][1]["content"])
+            self.assertRegex(request["messages"][1]["content"], r"^Do the job.*artifacts into the directory \$CYNODE_ARTIFACTS_DIR")
 
     def test_text_that_can_never_fit_is_said(self):
         models = {"m": {"capabilities": ["completion", "tools"], "context_length": 4096}}

@@ -5,7 +5,9 @@ import hashlib
 import json
 import os
 import pathlib
+import shutil
 import signal
+import subprocess
 import time
 import unittest
 
@@ -60,6 +62,66 @@ class ArtifactCase(sba.SandboxCase):
     @staticmethod
     def events(outcome, name):
         return [line for line in outcome.log if line["event"] == name]
+
+
+class Listed(ArtifactCase):
+    def test_what_cannot_be_read_is_listed_without_a_digest(self):
+        outcome = self.run_job(self.job(command("cd $CYNODE_ARTIFACTS_DIR; echo a > a; echo b > b; chmod 0 b; truncate -s 2M c; chmod 0 c; "
+                                                "mkdir d; echo e > d/e; chmod 0 d")))
+        self.addCleanup(os.chmod, self.job_folder / "artifacts/d", 0o755)
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assertEqual([(one["path"], one["size_bytes"], "sha256" in one) for one in outcome.result["artifacts"]],
+                         [("a", 2, True), ("b", 2, False), ("c", 2 * MIB, False)])
+        sba.result_validator().validate(outcome.result)
+        closed, unread = self.events(outcome, "artifacts.failed")
+        self.assertIn("the folder d of the artifacts cannot be read", closed["error"])
+        self.assertEqual((unread["count"], unread["path"]), (2, "b"))
+        self.assertRegex(unread["error"], "2 artifacts cannot be read .* b: Permission denied")
+
+    def test_the_node_can_delete_them_where_it_shared_the_job_folder(self):
+        script = "cd $CYNODE_ARTIFACTS_DIR; mkdir -p d/e; echo > d/e/f; echo > a"
+        for mode, bits in ((0o777, 0o077), (0o775, 0o070), (0o755, 0), (0o1777, 0)):
+            with self.subTest(oct(mode)):
+                self.job_folder.chmod(mode)
+                self.assertEqual(self.run_job(self.job(command(script))).exit, 0)
+                folder = self.job_folder / "artifacts"
+                for path in (folder, folder / "d", folder / "d/e"):
+                    self.assertEqual(path.stat().st_mode & 0o777, 0o755 | bits, path)
+                shutil.rmtree(folder)
+
+    def with_stdin(self, script, **env):
+        """A job on stdin, with TMPDIR in a folder of its own. Returns the process, the result and what is left in that folder."""
+        temporary = self.root / "tmp"
+        temporary.mkdir(exist_ok=True)
+        self.give(temporary)
+        job = json.dumps(self.job(command(script))).encode()
+        done = subprocess.run([sba.BINARY, "--stdin", "--workspace", str(self.workspace)], input=job, capture_output=True, timeout=60,
+                              env={"PATH": "/usr/bin:/bin", "TMPDIR": str(temporary), **env}, **sba.ordinary_user())
+        return done, json.loads(done.stdout), list(temporary.iterdir())
+
+    SCRIPT = "cd $CYNODE_ARTIFACTS_DIR; pwd; mkdir d; echo hello > d/a; ln -s /etc link"
+
+    def test_with_the_result_on_stdout_they_are_in_a_temporary_folder(self):
+        done, result, left = self.with_stdin(self.SCRIPT)
+        self.assertEqual((done.returncode, [one["path"] for one in result["artifacts"]], left), (0, ["d/a"], []))
+        self.assertTrue(result["steps"][0]["output"].startswith(str(self.root / "tmp/")))
+
+    def test_the_temporary_folder_stays_where_an_upload_failed(self):
+        store = Store()
+        server = self.gateway(store)
+        _, result, left = self.with_stdin(self.SCRIPT, SBA_MCP_GATEWAY_URL=server.url)
+        self.assertEqual((result["artifacts"][0]["ref"], left), ("art:d/a", []))
+        store.answer = lambda path: mcp.text("disk full", isError=True)
+        done, result, left = self.with_stdin(self.SCRIPT, SBA_MCP_GATEWAY_URL=server.url)
+        self.assertEqual((len(left), (left[0] / "d/a").read_text()), (1, "hello\n"))
+        self.assertIn(f"all are kept in {left[0]}", done.stderr.decode())
+
+    def test_a_folder_that_the_node_names_is_kept(self):
+        folder = self.root / "named"
+        folder.mkdir()
+        self.give(folder)
+        self.with_stdin(self.SCRIPT, CYNODE_ARTIFACTS_DIR=str(folder))
+        self.assertTrue((folder / "d/a").is_file())
 
 
 class Uploaded(ArtifactCase):

@@ -119,7 +119,7 @@ end
 
 --- Why it is not even tried.
 local function refusal(artifact, sum)
-  if not artifact.sha256 then return failed("not_read", "the time was up before it was read") end
+  if not artifact.sha256 then return failed("not_read", "it was not read") end
   if artifact.size_bytes > LARGEST then return failed("too_large", "it is larger than %d bytes", LARGEST) end
   if sum + artifact.size_bytes > LARGEST_SUM then
     return failed("too_large", "with it, more than %d bytes would be uploaded", LARGEST_SUM)
@@ -153,8 +153,9 @@ end
 ---that holds for all, the rest are not tried.
 ---@param options artifacts.options
 ---@param list { path: string, size_bytes: integer, sha256: string?, ref: string? }[] without sha256: not read, and not uploaded
+---@return boolean? all whether all were uploaded
 function artifacts.upload(options, list)
-  local sum = 0
+  local sum, all = 0, true
   for i, artifact in ipairs(list) do
     if i > MOST_FILES then return artifacts.give_up(options, list, i, failed("too_many", "%d at most are uploaded", MOST_FILES)) end
     local failure = refusal(artifact, sum)
@@ -162,11 +163,15 @@ function artifacts.upload(options, list)
       sum = sum + artifact.size_bytes
       failure = upload(options, artifact)
     end
-    if failure then log_failed(options, artifact, failure) end
+    if failure then
+      all = false
+      log_failed(options, artifact, failure)
+    end
     if failure and (http.is_down(failure) or failure.code == "unknown_tool") then
       return artifacts.give_up(options, list, i + 1, failure)
     end
   end
+  return all
 end
 
 return artifacts

@@ -37,7 +37,7 @@ local artifact = {
     size_bytes = count,
     sha256 = {
       type = "string", minLength = 64, maxLength = 64,
-      description = "Left out where the job's time was up before the file was read.",
+      description = "Left out where the file cannot be read, or the job's time was up before it was read.",
     },
     ref = { type = "string" },
   },

@@ -2,10 +2,10 @@
 -- From a valid job to one that may run: its folders, its journal, and a first result that says
 -- `interrupted`. What is missing here ends the job before anything has run.
 
-local confinement = require "sba.run.confinement"
+local artifacts = require "sba.run.artifacts"
 local checkpoint = require "sba.result.checkpoint"
+local confinement = require "sba.run.confinement"
 local emit = require "sba.result.emit"
-local file = require "native.file"
 local journal = require "sba.run.journal"
 local pieces = require "sba.util.pieces"
 local secret = require "sba.util.secret"
@@ -54,21 +54,6 @@ local function open_journal(run, path)
     run.journal:job(run.job, run.job_sha256, run.record.started_wall)
   elseif not run.history.result then
     run.journal:resumed()
-  end
-end
-
---- The artifacts folder, made where it can be; the steps learn its absolute path.
-local function open_artifacts(run)
-  local path = run.environment.CYNODE_ARTIFACTS_DIR
-  if not path or path == "" then path = run.settings.result ~= "-" and folder_of(run.settings.result) .. "artifacts" or nil end
-  if not path then return end
-  local ok, failure = file.make_directory(path)
-  local folder
-  if ok then folder, failure = workspace.open(path) end
-  if folder then
-    run.artifacts = folder
-  else
-    warn(run, "artifacts.failed", failure, "the job has no artifacts")
   end
 end
 
@@ -192,7 +177,7 @@ end
 return function(run)
   local ok, failure = open_files(run)
   if not ok then return nil, failure end
-  open_artifacts(run) -- which makes folders, so after what wants the result's folder to be there
+  artifacts.open(run) -- which makes folders, so after what wants the result's folder to be there
   run.accepted = true
   ok, failure = open_workspace(run)
   if ok then ok, failure = confine(run) end

@@ -2,6 +2,7 @@
 -- The end of a job, however it came: nothing of it is left alive, its artifacts are listed, its result is written.
 
 local array = require "sba.util.json".array
+local artifacts = require "sba.run.artifacts"
 local emit = require "sba.result.emit"
 local exit = require "sba.util.exit"
 local failures = require "sba.result.failure"
@@ -14,7 +15,6 @@ local GRACE <const> = 2 -- seconds from SIGTERM to SIGKILL
 local OVERRUN <const> = 2.5 -- seconds past the deadline within which everything must be dead
 local READING <const> = 2.2 -- seconds past the deadline, or after a signal, until which artifacts are read
 local LAST_ATTEMPTS <const> = 4
-local MOST_ARTIFACTS <const> = 100000
 
 --- Ends what the job left running; past the deadline the grace is what remains of it.
 local function end_processes(run)
@@ -35,39 +35,7 @@ local function reading_seconds(run)
   return math.max(0, interrupt.signal() and math.min(left, READING) or left)
 end
 
---- What was not read has no sha256, and is not uploaded.
-local function say_unread(run, files)
-  local count, first = 0, nil
-  for _, artifact in ipairs(files) do
-    if not artifact.sha256 then count, first = count + 1, first or artifact.path end
-  end
-  if count == 0 then return end
-  run.log:event("warning", "artifacts.failed", {
-    count = count, path = first,
-    error = ("the time was up before every artifact was read: %d have no sha256 in the result, %s first"):format(count, first),
-  })
-end
-
-local function list_artifacts(run)
-  if not run.artifacts then return end
-  local files, more = run.artifacts:files(MOST_ARTIFACTS, reading_seconds(run))
-  if not files then
-    run.log:event("warning", "artifacts.failed", { code = more.code, error = more.message })
-    return
-  end
-  if more == true then
-    run.log:event("warning", "artifacts.failed", {
-      error = ("only %d artifacts are listed: there are more than %d, or more than there was time for"):format(#files, MOST_ARTIFACTS),
-    })
-  end
-  run.artifact_names = {}
-  for _, artifact in ipairs(files) do
-    local path = redact(artifact.path)
-    if path ~= artifact.path then run.artifact_names[artifact], artifact.path = artifact.path, path end
-  end
-  say_unread(run, files)
-  run.record.artifacts = array(files)
-end
+local function list_artifacts(run) artifacts.list(run, reading_seconds(run)) end
 
 --- Where the environment names a gateway, and the job is over for the first time and not replayed.
 local function upload_artifacts(run)
@@ -134,7 +102,10 @@ local function finish_todo(run)
   if run.todo then run.todo:finish() end
 end
 
-local function leave_outside(run) run.outside:close() end
+local function leave_outside(run)
+  artifacts.close(run)
+  run.outside:close()
+end
 
 --- The result's fields: an earlier run's where the job was over already.
 local function final_fields(run)

@@ -25,12 +25,13 @@ local function send(run)
   local gateway, failure = run.outside:gateway(true)
   if not gateway then return artifacts.give_up(options, run.record.artifacts, 1, failure) end
   options.gateway = gateway
-  artifacts.upload(options, run.record.artifacts)
+  run.upload_failed = not artifacts.upload(options, run.record.artifacts)
 end
 
 ---@param run table its record lists them
 return function(run)
   run.checkpoint:write() -- what the job did is on disk before this takes its time
+  run.upload_failed = true -- until all is uploaded
   interrupt.grant(seconds(run))
   local ok, problem = pcall(send, run)
   interrupt.lift()

@@ -80,10 +80,12 @@ end
 ---@param context sba.context
 ---@return string
 function prompt.opening(context)
+  local task = "Do the job, and finish with a short answer that says what was done."
   if #context.acceptance_criteria > 0 then
-    return "Do the job. Finish when every acceptance criterion is met, and name for each the step that shows it."
+    task = "Do the job. Finish when every acceptance criterion is met, and name for each the step that shows it."
   end
-  return "Do the job, and finish with a short answer that says what was done."
+  -- Not the directory's path: a replay has another one, and must say the same.
+  return task .. " Put files that are to be handed over as artifacts into the directory $CYNODE_ARTIFACTS_DIR, with run_command."
 end
 
 local marks = { pending = "[ ]", in_progress = "[>]", done = "[x]", dropped = "[-]" }
