@@ -393,10 +393,10 @@ local patch = {}
 ---@field new_mode? integer
 ---@field hunks integer
 ---@field line integer where in the diff it begins, from 1
----@field leniencies? native.patch.leniency[] known before it is applied
+---@field tolerated? native.patch.tolerated[] known before it is applied
 
 ---What was not as diff and git write it, and was taken nevertheless.
----@alias native.patch.leniency "code_fence"|"prose"|"begin_patch"|"no_git_line"|"no_line_numbers"|"blank_lines"|"trailing_blanks"|"final_newline"
+---@alias native.patch.tolerated "code_fence"|"prose"|"begin_patch"|"no_git_line"|"no_line_numbers"|"blank_lines"|"trailing_blanks"|"final_newline"
 
 ---Parses a unified diff with git's extensions, or the form of "*** Begin Patch". Errors: invalid_patch (message with the line),
 ---binary_patch, too_large.
@@ -408,7 +408,7 @@ function patch.parse(diff) end
 local parsed = {}
 
 ---@class native.patch.files: native.patch.file[]
----@field leniencies? native.patch.leniency[] of the whole diff: the first three
+---@field tolerated? native.patch.tolerated[] of the whole diff: the first three
 
 ---@return native.patch.files
 function parsed:files() end
@@ -421,7 +421,7 @@ function parsed:files() end
 ---@field fuzz integer largest, 0 to 2
 ---@field recounted integer hunks whose @@ counts were wrong
 ---@field line_ends? "crlf"|"lf" the file's, where the diff's were others throughout and were made the same
----@field leniencies? native.patch.leniency[] of this file
+---@field tolerated? native.patch.tolerated[] of this file
 
 ---Applies the hunks of file number index (from 1) to bytes. The nearest place wins, the later one of two as near. Errors:
 ---patch_mismatch (message: hunk, the first line that differs with what is there, and the place that fits best),

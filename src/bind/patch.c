@@ -37,22 +37,22 @@ static int f_parse(lua_State *L)
 }
 
 // A list of names; nothing where there are none.
-static void set_leniencies(lua_State *L, unsigned leniencies)
+static void set_tolerated(lua_State *L, unsigned tolerated)
 {
-    static const char *const names[PATCH_LENIENCIES] = {"code_fence",      "prose",           "begin_patch",
-                                                        "no_git_line",     "no_line_numbers", "blank_lines",
-                                                        "trailing_blanks", "final_newline"};
+    static const char *const names[PATCH_TOLERATED_COUNT] = {"code_fence",      "prose",           "begin_patch",
+                                                             "no_git_line",     "no_line_numbers", "blank_lines",
+                                                             "trailing_blanks", "final_newline"};
     lua_Integer count = 0;
-    if (!leniencies)
+    if (!tolerated)
         return;
     lua_newtable(L);
-    for (int i = 0; i < PATCH_LENIENCIES; i++) {
-        if (!(leniencies >> i & 1))
+    for (int i = 0; i < PATCH_TOLERATED_COUNT; i++) {
+        if (!(tolerated >> i & 1))
             continue;
         lua_pushstring(L, names[i]);
         lua_seti(L, -2, ++count);
     }
-    lua_setfield(L, -2, "leniencies");
+    lua_setfield(L, -2, "tolerated");
 }
 
 static void push_file(lua_State *L, const struct patch_file *file)
@@ -76,10 +76,10 @@ static void push_file(lua_State *L, const struct patch_file *file)
         bind_set_integer(L, "new_mode", file->new_mode);
     bind_set_integer(L, "hunks", file->hunk_count);
     bind_set_integer(L, "line", file->line);
-    set_leniencies(L, file->leniencies);
+    set_tolerated(L, file->tolerated);
 }
 
-// parsed:files() -> list; its leniencies are those of the whole diff
+// parsed:files() -> list; its tolerated are those of the whole diff
 static int m_files(lua_State *L)
 {
     const struct patch *patch = &((struct parsed *)luaL_checkudata(L, 1, parsed_name))->patch;
@@ -88,7 +88,7 @@ static int m_files(lua_State *L)
         push_file(L, &patch->files[i]);
         lua_seti(L, -2, (lua_Integer)i + 1);
     }
-    set_leniencies(L, patch->leniencies);
+    set_tolerated(L, patch->tolerated);
     return 1;
 }
 
@@ -103,7 +103,7 @@ static void push_report(lua_State *L, const struct patch_file *file, const struc
     bind_set_integer(L, "recounted", report->recounted);
     if (report->line_ends)
         bind_set_string(L, "line_ends", report->line_ends == 'c' ? "crlf" : "lf");
-    set_leniencies(L, report->leniencies);
+    set_tolerated(L, report->tolerated);
 }
 
 // parsed:apply(index, bytes, into) -> bytes, report | nil, failure

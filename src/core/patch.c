@@ -23,7 +23,7 @@ static int pass_tail(struct patch_reader *reader, struct patch *patch, struct er
         if (line.size && line.text[0] == '\\')
             return patch_invalid(reader, error, "'\\ No newline' belongs right below a line of a hunk");
         if (line.size)
-            patch->leniencies |= PATCH_PROSE;
+            patch->tolerated |= PATCH_PROSE;
         patch_advance(reader);
     }
     return 0;
@@ -39,7 +39,7 @@ static bool at_hunk(struct patch_reader *reader, struct patch_file *file)
     if (!patch_header_line(&after, &line) || !patch_starts(line, "@@"))
         return false;
     if (after.at != reader->at)
-        file->leniencies |= PATCH_BLANK_LINES;
+        file->tolerated |= PATCH_BLANK_LINES;
     *reader = after;
     return true;
 }
@@ -65,7 +65,7 @@ static int read_hunk(struct patch_reader *reader, struct patch *patch, struct pa
         return -1;
     bool bare = patch_at_bare_hunk(reader);
     if (bare)
-        file->leniencies |= PATCH_NO_NUMBERS;
+        file->tolerated |= PATCH_NO_NUMBERS;
     int status = bare ? patch_read_bare_hunk(reader, patch->diff, false, hunk, error)
                       : patch_read_hunk(reader, patch->diff, hunk, error);
     return status < 0 ? -1 : check_end(*reader, hunk, error);
@@ -194,11 +194,11 @@ static int pass_prose(struct patch_reader *reader, struct patch *patch, struct s
     patch_header_line(reader, &line);
     if (patch_starts(line, "```")) {
         around->fence = !around->fence;
-        patch->leniencies |= PATCH_CODE_FENCE;
+        patch->tolerated |= PATCH_CODE_FENCE;
     } else if (patch_starts(line, "From ") || patch_starts(line, "commit ")) {
         around->mail = true;
     } else if (line.size && !around->mail && !patch_at_separator(reader)) {
-        patch->leniencies |= PATCH_PROSE;
+        patch->tolerated |= PATCH_PROSE;
     }
     patch_advance(reader);
     return 0;
@@ -210,7 +210,7 @@ static int check_fences(const struct patch_reader *reader, const struct patch *p
                         struct error *error)
 {
     const struct patch_hunk *last = patch->hunk_count ? &patch->hunks[patch->hunk_count - 1] : NULL;
-    bool whole = patch->leniencies & PATCH_BEGIN_PATCH || (last && !last->recounted && !last->by_content);
+    bool whole = patch->tolerated & PATCH_BEGIN_PATCH || (last && !last->recounted && !last->by_content);
     if (!around->fence || !last || whole)
         return 0;
     return patch_invalid(reader, error, "a code fence (```) has no other end: the diff may have been cut off");

@@ -3,7 +3,7 @@
 //
 // What language models write instead is taken too, where no exact reading is possible and only one place fits: hunks
 // without line numbers, lines that lost their trailing blanks, and the form that begins with "*** Begin Patch". Every
-// such liberty is a bit of enum patch_leniency in what comes out.
+// such liberty is a bit of enum patch_tolerated in what comes out.
 //
 // Errors as error.h says. Codes: invalid_patch, binary_patch, too_large, patch_mismatch, already_applied,
 // patch_ambiguous, already_exists, out_of_memory, timeout, cancelled. Line numbers count from 1, sizes are bytes.
@@ -27,7 +27,7 @@ enum {
 };
 
 // Where the diff was not as diff and git write it. Of the whole diff: the first three; of a file: the others.
-enum patch_leniency {
+enum patch_tolerated {
     PATCH_CODE_FENCE = 1 << 0,      // a line of ``` around it
     PATCH_PROSE = 1 << 1,           // words around it, which are no mail's
     PATCH_BEGIN_PATCH = 1 << 2,     // the form of "*** Begin Patch"
@@ -36,7 +36,7 @@ enum patch_leniency {
     PATCH_BLANK_LINES = 1 << 5,     // blank lines of context without their leading blank, or between hunks
     PATCH_TRAILING_BLANKS = 1 << 6, // the file's lines end in blanks that the diff's lost
     PATCH_FINAL_NEWLINE = 1 << 7,   // the file ends without a newline, which the diff does not say; it still does
-    PATCH_LENIENCIES = 8,
+    PATCH_TOLERATED_COUNT = 8,
 };
 
 // What the names of a "diff --git" line say of their first directory.
@@ -63,8 +63,8 @@ struct patch_file {
     bool may_create;   // its one hunk takes nothing away: where the file is absent, it is created
     unsigned old_mode; // as git writes it: 0100644, 0100755, 0120000 for a link; 0: not said
     unsigned new_mode;
-    unsigned leniencies; // known before it is applied
-    uint32_t line;       // where in the diff it begins
+    unsigned tolerated; // known before it is applied
+    uint32_t line;      // where in the diff it begins
     uint32_t first_hunk;
     uint32_t hunk_count;
 };
@@ -89,7 +89,7 @@ struct patch {
     uint32_t file_count;
     struct patch_hunk *hunks;
     uint32_t hunk_count;
-    unsigned leniencies;
+    unsigned tolerated;
 };
 
 struct patch_report {
@@ -98,7 +98,7 @@ struct patch_report {
     uint32_t fuzz;           // most context lines left out at an end of a hunk
     uint32_t recounted;      // hunks
     char line_ends;          // 'c' or 'l': the diff's line ends were made the file's, CRLF or LF; 0: taken as they were
-    unsigned leniencies;     // of the file
+    unsigned tolerated;      // of the file
 };
 
 // Parses diff into *patch, which is patch_free's in either case.

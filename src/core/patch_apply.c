@@ -3,7 +3,7 @@
 #include "core/patch_find.h"
 
 #include "core/interrupt.h"
-#include "core/patch_complain.h"
+#include "core/patch_explain.h"
 #include "core/patch_lines.h"
 
 #include <string.h>
@@ -38,7 +38,7 @@ static int begin_line(const struct application *application, struct error *error
     const struct buffer *out = application->out;
     if (!out->size || out->data[out->size - 1] == '\n')
         return 0;
-    if (application->report->leniencies & PATCH_FINAL_NEWLINE)
+    if (application->report->tolerated & PATCH_FINAL_NEWLINE)
         return end_line(application, error);
     return error_set(
         error, "patch_mismatch", 0,
@@ -132,13 +132,13 @@ static int apply_hunk(struct application *application, uint32_t number, struct e
     int status = hunk->by_content ? 0 : patch_find(&search, PATCH_MAX_FUZZ, error);
     if (!status)
         status = patch_find_by_lines(application->patch, application->file, number, &search, &application->loose,
-                                     &application->report->leniencies, error);
+                                     &application->report->tolerated, error);
     if (status < 0)
         return -1;
     if (!status)
-        return patch_complain(application->patch, application->file, number, &search, error);
+        return patch_explain_mismatch(application->patch, application->file, number, &search, error);
     if (application->body.bare)
-        application->report->leniencies |= PATCH_BLANK_LINES;
+        application->report->tolerated |= PATCH_BLANK_LINES;
     note(application, hunk, &search, expected);
     return write_hunk(application, &search, error);
 }
@@ -177,7 +177,7 @@ static void keep_open_end(struct application *application)
 {
     struct buffer *out = application->out;
     size_t end = application->image.ends == PATCH_ENDS_CRLF ? 2 : 1;
-    if (!application->ends_added || !(application->report->leniencies & PATCH_FINAL_NEWLINE))
+    if (!application->ends_added || !(application->report->tolerated & PATCH_FINAL_NEWLINE))
         return;
     if (out->size > end && out->data[out->size - 1] == '\n' && out->data[out->size - end - 1] != '\n')
         out->size -= end;
@@ -189,7 +189,7 @@ static int apply_all(struct application *application, struct error *error)
     if (application->image.count && application->file->hunk_count && says_empty(application) &&
         (!application->file->not_empty ||
          patch_is_as_added(application->patch, application->file, &application->image)))
-        return patch_complain_exists(application->patch, application->file, &application->image, error);
+        return patch_explain_exists(application->patch, application->file, &application->image, error);
     application->image.ends = choose_ends(application);
     application->report->line_ends = letters[application->image.ends];
     for (uint32_t i = 0; i < application->file->hunk_count; i++)
@@ -205,7 +205,7 @@ int patch_apply(const struct patch *patch, uint32_t file, const char *bytes, siz
                 struct patch_report *report, struct error *error)
 {
     struct application application = {.patch = patch, .file = &patch->files[file], .out = out, .report = report};
-    *report = (struct patch_report){.leniencies = patch->files[file].leniencies};
+    *report = (struct patch_report){.tolerated = patch->files[file].tolerated};
     if (size > PATCH_MAX_TARGET)
         return error_set(error, "too_large", 0, "a file of more than %d MiB is not patched", PATCH_MAX_TARGET >> 20);
     int status = patch_image_split(&application.image, bytes, size);

@@ -132,7 +132,7 @@ static int read_hunks(struct patch_reader *reader, struct patch *patch, struct p
         struct patch_hunk *hunk = patch_add_hunk(patch, error);
         if (!hunk || patch_read_bare_hunk(reader, patch->diff, true, hunk, error) < 0)
             return -1;
-        file->leniencies |= PATCH_NO_NUMBERS;
+        file->tolerated |= PATCH_NO_NUMBERS;
         struct patch_reader after = *reader;
         patch_pass_blank(&after);
         if (!at_word(&after, END_OF_FILE))
@@ -189,7 +189,7 @@ static int read_file(struct patch_reader *reader, struct patch *patch, struct er
 int patch_read_begin(struct patch_reader *reader, struct patch *patch, struct error *error)
 {
     struct patch_line line;
-    patch->leniencies |= PATCH_BEGIN_PATCH;
+    patch->tolerated |= PATCH_BEGIN_PATCH;
     patch_advance(reader);
     for (patch_pass_blank(reader); !at_word(reader, END); patch_pass_blank(reader)) {
         if (!patch_peek(reader, &line))

@@ -304,7 +304,7 @@ bool patch_at_extensions(const struct patch_reader *reader)
 
 int patch_read_bare_git_header(struct patch_reader *reader, struct patch_file *file, struct error *error)
 {
-    *file = (struct patch_file){.line = reader->line, .leniencies = PATCH_NO_GIT_LINE};
+    *file = (struct patch_file){.line = reader->line, .tolerated = PATCH_NO_GIT_LINE};
     if (read_extensions(reader, file, error) < 0)
         return -1;
     file->git = file->from != NULL;

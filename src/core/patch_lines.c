@@ -3,7 +3,7 @@
 #include "core/patch_lines.h"
 
 #include "core/interrupt.h"
-#include "core/patch_complain.h"
+#include "core/patch_explain.h"
 
 #include <string.h>
 
@@ -139,7 +139,7 @@ static int find_place(const struct patch *patch, const struct patch_file *file, 
         if (status < 2 && status)
             return status;
     }
-    return patch_complain_ambiguous(patch, file, number, place, other, error);
+    return patch_explain_ambiguous(patch, file, number, place, other, error);
 }
 
 // What the loose comparison overlooked.
@@ -156,7 +156,7 @@ static unsigned differences(const struct patch_search *search)
 }
 
 static int find_loosely(const struct patch *patch, const struct patch_file *file, uint32_t number,
-                        struct patch_search *search, struct patch_image *loose, unsigned *leniencies,
+                        struct patch_search *search, struct patch_image *loose, unsigned *tolerated,
                         struct error *error)
 {
     struct patch_image *exact = search->image;
@@ -169,7 +169,7 @@ static int find_loosely(const struct patch *patch, const struct patch_file *file
     search->body->hashed = false;
     int status = find_place(patch, file, number, search, error);
     if (status > 0)
-        *leniencies |= differences(search);
+        *tolerated |= differences(search);
     search->body->hashed = false;
     search->image = exact;
     return status;
@@ -205,7 +205,7 @@ static int find_bare_addition(const struct patch_hunk *hunk, struct patch_search
 }
 
 int patch_find_by_lines(const struct patch *patch, const struct patch_file *file, uint32_t number,
-                        struct patch_search *search, struct patch_image *loose, unsigned *leniencies,
+                        struct patch_search *search, struct patch_image *loose, unsigned *tolerated,
                         struct error *error)
 {
     const struct patch_hunk *hunk = &patch->hunks[file->first_hunk + number];
@@ -217,7 +217,7 @@ int patch_find_by_lines(const struct patch *patch, const struct patch_file *file
     else if (is_there(search, hunk, false))
         return 0;
     if (!status)
-        status = find_loosely(patch, file, number, search, loose, leniencies, error);
+        status = find_loosely(patch, file, number, search, loose, tolerated, error);
     if (status > 0 && search->place < search->floor)
         return 0;
     if (status > 0 && hunk->by_content && is_there(search, hunk, true))

@@ -3,7 +3,7 @@
 #include "check_patch.h"
 
 struct patch_report report;
-unsigned whole_leniencies;
+unsigned whole_tolerated;
 char message[1024];
 
 char *apply(const char *diff, size_t diff_size, const char *bytes, size_t size)
@@ -14,7 +14,7 @@ char *apply(const char *diff, size_t diff_size, const char *bytes, size_t size)
     char *exact = malloc(diff_size + !diff_size); // so that AddressSanitizer sees a read past the end
     memcpy(exact, diff, diff_size);
     int status = patch_parse(exact, diff_size, &patch, &error);
-    whole_leniencies = patch.leniencies;
+    whole_tolerated = patch.tolerated;
     if (status == 0)
         status = patch_apply(&patch, 0, bytes, size, &out, &report, &error);
     if (status == 0)

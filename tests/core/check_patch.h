@@ -16,9 +16,9 @@
 
 #define X "--- a/x\n+++ b/x\n"
 
-// Of the last diff: its report, the leniencies of the whole diff, and where it was refused "code: message".
+// Of the last diff: its report, the tolerated of the whole diff, and where it was refused "code: message".
 extern struct patch_report report;
-extern unsigned whole_leniencies;
+extern unsigned whole_tolerated;
 extern char message[1024];
 
 // What diff makes of bytes, NUL-terminated and owned; NULL where it was refused.

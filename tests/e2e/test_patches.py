@@ -117,11 +117,11 @@ class Patches(sba.SandboxCase):
     def test_takes_what_models_write(self):
         self.put("x.md", "# T\n```c\nold\n```\nend"), self.put("y", b"1 \r\n2\r\n")
         files = self.accepted("Sure:\n```diff\n--- a/x.md\n+++ b/x.md\n@@ ... @@\n ```c\n-old\n+new\n ```\n end\n```\n")
-        self.assertEqual(files[0]["leniencies"], ["no_line_numbers", "final_newline"])
+        self.assertEqual(files[0]["tolerated"], ["no_line_numbers", "final_newline"])
         step = self.apply("*** Begin Patch\n*** Update File: y\n@@\n 1\n-2\n+3\n*** Add File: d/n\n+n\n*** End Patch")
-        self.assertEqual(step["result"]["leniencies"], ["begin_patch"], step)
-        self.assertEqual(step["result"]["files"][0]["leniencies"], ["no_line_numbers", "trailing_blanks"])
-        self.assertIn("read leniently: begin patch", step["output"])
+        self.assertEqual(step["result"]["tolerated"], ["begin_patch"], step)
+        self.assertEqual(step["result"]["files"][0]["tolerated"], ["no_line_numbers", "trailing_blanks"])
+        self.assertIn("tolerated: begin patch", step["output"])
         self.assertEqual(tree(self.workspace), {"x.md": b"# T\n```c\nnew\n```\nend", "y": b"1 \r\n3\r\n", "d/n": b"n\n"})
 
     def test_begin_patch_is_as_safe(self):

@@ -94,7 +94,7 @@ end
 
 local function open_context(run)
   local folder = run.workspace
-  if run.history and run.history.changes then require "sba.run.changes".recover(run, folder) end
+  if run.history and run.history.changes then require "sba.patch.changes".recover(run, folder) end
   run.context = {
     workspace = folder,
     max_output_bytes = run.job.constraints.max_output_bytes,
@@ -104,7 +104,7 @@ local function open_context(run)
       run.ask = run.ask or require "sba.run.ask".new(run)
       return run.ask(request)
     end,
-    commit = function(transaction) return require "sba.run.changes".commit(run, transaction) end,
+    commit = function(transaction) return require "sba.patch.changes".commit(run, transaction) end,
     call_tool = function(...) return run.outside:call(...) end,
     tick = function()
       run.log:tick()

@@ -54,7 +54,7 @@ readers["step.started"] = function(history, line, _, expected)
 end
 
 readers["step.changes"] = function(history, line)
-  local mistakes, wanted = require "sba.util.schema_mistakes", require "sba.run.changes".schema
+  local mistakes, wanted = require "sba.util.schema_mistakes", require "sba.patch.changes".schema
   local errors = mistakes.of(line, wanted)
   if errors[1] then return mistakes.line(errors[1]) end
   local index = #history.entries + 1

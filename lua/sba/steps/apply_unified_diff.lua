@@ -1,218 +1,21 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The step apply_unified_diff: changes files as a unified diff says, all of them or none.
---
--- Several parts for one file apply one after the other. As git has it, a copy takes what was there before the diff, and a
--- rename may go to where another file is about to leave, so files can be swapped. A link is changed only by a part of
--- mode 120000, and nothing is read or written through one. What models write instead of a diff is read by native.patch, which
--- says what liberties it took; they stand in the result.
 
+local apply = require "sba.patch.apply"
 local json = require "sba.util.json"
-local names = require "sba.util.patch_names"
-local overlay = require "sba.util.overlay"
-local patch = require "native.patch"
 local printable = require "sba.util.printable"
 
-local LINK, PLAIN, EXECUTABLE = 40960, 33188, 33261 -- 0120000, 0100644, 0100755
-
-local function fail(code, message, ...)
-  return nil, { code = code, message = message:format(...) }
-end
-
-local function kind_of(mode)
-  return mode == LINK and "link" or "file"
-end
-
----Permission bits of a file that gets a mode of git's. The two that git itself writes only say whether it may be run.
-local function permissions(mode, before)
-  if not mode or mode == LINK then return before end
-  if mode ~= PLAIN and mode ~= EXECUTABLE then return mode & 511 end -- 0777
-  if not before then return mode == EXECUTABLE and 493 or nil end -- 0755
-  if mode == EXECUTABLE then return before | (before & 292) >> 2 end -- run by whoever may read, 0444
-  return before & ~73 -- 0111
-end
-
----A link must stay inside, also where only a dry run looks at it.
-local function check_target(path, target)
-  local depth = select(2, path:gsub("/", ""))
-  for part in target:gmatch("[^/]+") do
-    depth = part == ".." and depth - 1 or part == "." and depth or depth + 1
-    if depth < 0 then break end
-  end
-  if depth < 0 or target:sub(1, 1) == "/" then
-    return fail("path_escape", "path escapes workspace: the link would point to %s", target)
-  end
-  if target == "" or target:find("\0", 1, true) then return fail("invalid_patch", "the link would point to no path") end
-  return true
-end
-
----The change that a part makes to an entry.
----@return sba.overlay.entry|nil, native.patch.report|native.failure
-local function changed(change, before, path)
-  local bytes, report = before.bytes, { hunks = 0, added = 0, removed = 0, offset = 0, fuzz = 0, recounted = 0 }
-  if change.file.hunks > 0 then
-    bytes, report = change.parsed:apply(change.index, before.bytes)
-    if not bytes then return nil, report end
-  end
-  local entry = { kind = before.kind, bytes = bytes, mode = permissions(change.file.new_mode, before.mode) }
-  if entry.kind == "link" and path then
-    local good, failure = check_target(path, bytes)
-    if not good then return nil, failure end
-  end
-  return entry, report
-end
-
----What is at path, if it is of the kind that the diff means.
-local function of_kind(file, entry, failure)
-  if not entry then return nil, failure end
-  if not file.old_mode and not file.new_mode and file.hunks == 0 then return entry end
-  local old = kind_of(file.old_mode or (file.action ~= "created" and file.new_mode) or nil)
-  if file.new_mode and file.old_mode and kind_of(file.new_mode) ~= old then
-    return fail("invalid_patch", "a file becomes a link, or a link a file, only by a deletion and a creation")
-  end
-  if entry.kind == old then return entry end
-  if old == "file" then return fail("patch_mismatch", "it is a symbolic link, and the diff is not for one (mode 120000)") end
-  return fail("patch_mismatch", "it is no symbolic link, but the diff is for one (mode 120000)")
-end
-
-local actions = {}
-
-function actions.created(change, files)
-  local path = change.new
-  local entry, report = changed(change, { kind = kind_of(change.file.new_mode), bytes = "" }, path)
-  if not entry then return nil, report end
-  local there = files:exists(path) and files:get(path)
-  local good, failure = files:create(path, entry)
-  if good then return report end
-  if failure.code == "already_exists" and there and there.kind == entry.kind and there.bytes == entry.bytes then
-    return fail("already_applied", "the change is already there: the file is as the diff would make it")
-  end
-  return nil, failure
-end
-
-function actions.deleted(change, files)
-  local before, failure = of_kind(change.file, files:get(change.old))
-  if not before then return nil, failure end
-  local entry, report = changed(change, before)
-  if not entry then return nil, report end
-  if change.file.whole then
-    report.removed = select(2, entry.bytes:gsub("\n", "")) + (entry.bytes:find("[^\n]$") and 1 or 0)
-  elseif entry.bytes ~= "" then
-    return fail("patch_mismatch", "it is to be deleted, but has %d bytes more than the diff takes away", #entry.bytes)
-  end
-  files:remove(change.old)
-  return report
-end
-
----A file that this part alone is about needs no place in memory.
-local function changed_alone(change, files)
-  local mode = change.file.new_mode
-  local function apply(before, after)
-    local bytes, report = change.parsed:apply(change.index, before, after)
-    return bytes and report, report
-  end
-  return files:stage_change(change.new, apply, function(before) return permissions(mode, before) end)
-end
-
-local function is_alone(change, files)
-  local file = change.file
-  return change.alone and file.hunks > 0 and file.old_mode ~= LINK and file.new_mode ~= LINK and files:is_plain(change.new)
-end
-
-function actions.modified(change, files)
-  if is_alone(change, files) then return changed_alone(change, files) end
-  local before, failure = files:get(change.new)
-  if not before and failure.code == "not_found" and change.file.may_create then
-    change.action = "created"
-    return actions.created(change, files)
-  end
-  before, failure = of_kind(change.file, before, failure)
-  if not before then return nil, failure end
-  local entry, report = changed(change, before, change.new)
-  if not entry then return nil, report end
-  local good
-  good, failure = files:put(change.new, entry)
-  return good and report, failure
-end
-
-actions.mode_changed = actions.modified
-
-local function moved(change, files, before, failure)
-  before, failure = of_kind(change.file, before, failure)
-  if not before then return nil, failure end
-  local entry, report = changed(change, before, change.new)
-  if not entry then return nil, report end
-  local good
-  good, failure = files:create(change.new, entry)
-  return good and report, failure
-end
-
-function actions.copied(change, files)
-  change.action = "created"
-  return moved(change, files, files:get_original(change.old))
-end
-
-function actions.renamed(change, files)
-  if not change.file.plain and not files:known(change.old) and files:exists(change.new) and change.file.hunks > 0 then
-    change.action = "modified" -- renamed already, as patch has it: only the content is to change
-    return actions.modified(change, files)
-  end
-  local report, failure = moved(change, files, files:get(change.old))
-  if report then files:remove(change.old) end
-  return report, failure
-end
-
----The names of a part as paths of the workspace.
-local function locate(change, files, strip, prefixes)
-  local file = change.file
-  local function exists(name)
-    local path = files:path(name)
-    return path ~= nil and files:exists(path)
-  end
-  local found, failure = names.resolve(file, strip, prefixes, exists)
-  if not found then return nil, failure end
-  for side, name in pairs(found) do
-    change[side], failure = files:path(name)
-    if not change[side] then return nil, failure end
-  end
-  change.old, change.new = change.old or change.new, change.new or change.old
-  if change.file.from and change.old == change.new then
-    return fail("invalid_patch", "line %d of the diff: %s is renamed or copied to itself", file.line, change.old)
-  end
-  return true
-end
-
----One line for people, which begins with the file.
-local function about(change, failure)
-  local message = failure.message
-  local path = change.action == "deleted" and change.old or change.new or change.old
-  local begins = path and message:sub(1, #path) == path and message:find("^[: ]", #path + 1)
-  if path and not begins then message = path .. ": " .. message end
-  return nil, { code = failure.code, message = printable.line(message) }
-end
-
-local function list(leniencies)
-  return leniencies and json.array(leniencies)
-end
-
-local function entry_of(change, report)
-  return {
-    path = change.action == "deleted" and change.old or change.new,
-    old_path = change.action == "renamed" and change.old or nil,
-    action = change.action,
-    hunks = report.hunks, added = report.added, removed = report.removed, offset = report.offset, fuzz = report.fuzz,
-    recounted = report.recounted > 0 and report.recounted or nil,
-    line_ends = report.line_ends,
-    leniencies = list(report.leniencies or change.file.leniencies),
-  }
+local function list(tolerated)
+  return tolerated and json.array(tolerated)
 end
 
 local function counted(count, noun)
   return ("%d %s%s"):format(count, noun, count == 1 and "" or "s")
 end
 
----"read leniently: code fence, prose"
-local function taken(leniencies)
-  return "read leniently: " .. table.concat(leniencies, ", "):gsub("_", " ")
+---"tolerated: code fence, prose"
+local function taken(tolerated)
+  return "tolerated: " .. table.concat(tolerated, ", "):gsub("_", " ")
 end
 
 ---"modified src/a.c: 2 hunks, +3 -1 (offset 4, fuzz 1)"
@@ -225,48 +28,11 @@ local function line_of(entry)
   note(entry.fuzz > 0, "fuzz %d", entry.fuzz)
   note(entry.recounted, "%s recounted", counted(entry.recounted or 0, "hunk"))
   note(entry.line_ends, "line ends made %s", (entry.line_ends or ""):upper())
-  note(entry.leniencies, "%s", entry.leniencies and taken(entry.leniencies))
+  note(entry.tolerated, "%s", entry.tolerated and taken(entry.tolerated))
   local from = entry.old_path and entry.old_path .. " to " or ""
   local line = ("%s %s%s"):format(entry.action:gsub("_", " "), from, entry.path)
   if entry.hunks > 0 then line = ("%s: %s, +%d -%d"):format(line, counted(entry.hunks, "hunk"), entry.added, entry.removed) end
   return printable.line(line .. (#notes > 0 and " (" .. table.concat(notes, ", ") .. ")" or ""))
-end
-
-local function changes_of(parsed, described)
-  local changes = {}
-  for index, file in ipairs(described) do
-    changes[index] = { parsed = parsed, index = index, file = file, action = file.action }
-  end
-  return changes
-end
-
----Marks the changes whose path no other change names.
-local function mark_alone(changes)
-  local uses = {}
-  for _, change in ipairs(changes) do
-    uses[change.old] = (uses[change.old] or 0) + 1
-    if change.new ~= change.old then uses[change.new] = (uses[change.new] or 0) + 1 end
-  end
-  for _, change in ipairs(changes) do change.alone = uses[change.new] == 1 end
-end
-
-local function apply_all(changes, files, strip)
-  local described = {}
-  for i, change in ipairs(changes) do described[i] = change.file end
-  local prefixes = names.prefixes(described)
-  for _, change in ipairs(changes) do
-    local good, failure = locate(change, files, strip, prefixes)
-    if not good then return about(change, failure) end
-    if change.action == "deleted" or change.action == "renamed" then files:leave(change.old) end
-  end
-  mark_alone(changes)
-  local results = {}
-  for i, change in ipairs(changes) do
-    local report, failure = actions[change.action](change, files)
-    if not report then return about(change, failure) end
-    results[i] = entry_of(change, report)
-  end
-  return results
 end
 
 ---@param arguments { diff: string, strip?: integer, dry_run?: boolean }
@@ -274,29 +40,22 @@ end
 ---@return table? result
 ---@return string|native.failure text or failure
 local function run(arguments, job_context)
-  local parsed <close>, failure = patch.parse(arguments.diff)
-  if not parsed then return nil, failure end
-  local files <close> = overlay.new(job_context.workspace, not arguments.dry_run)
-  local results
-  local described = parsed:files()
-  results, failure = apply_all(changes_of(parsed, described), files, arguments.strip)
-  if not results then return nil, failure end
-  if not arguments.dry_run then
-    local good
-    good, failure = files:commit(job_context.commit)
-    if not good then return nil, failure end
-  end
+  local entries, tolerated = apply(job_context.workspace, arguments, job_context.commit)
+  if not entries then return nil, tolerated end
   local lines = {}
-  for i, entry in ipairs(results) do lines[i] = line_of(entry) end
-  if described.leniencies then lines[#lines + 1] = "(" .. taken(described.leniencies) .. ")" end
+  for i, entry in ipairs(entries) do
+    lines[i] = line_of(entry)
+    entry.tolerated = list(entry.tolerated)
+  end
+  if tolerated then lines[#lines + 1] = "(" .. taken(tolerated) .. ")" end
   if arguments.dry_run then lines[#lines + 1] = "(dry run: nothing was written)" end
-  local result = { files = results, leniencies = list(described.leniencies), dry_run = arguments.dry_run or nil }
+  local result = { files = entries, tolerated = list(tolerated), dry_run = arguments.dry_run or nil }
   return result, table.concat(lines, "\n") .. "\n"
 end
 
 local count = { type = "integer", minimum = 0 }
 
-local function leniencies_schema(description, ...)
+local function tolerated_schema(description, ...)
   return { type = "array", minItems = 1, items = { type = "string", enum = { ... } }, description = description }
 end
 
@@ -326,7 +85,7 @@ return {
   result = {
     type = "object",
     required = { "files" },
-    order = { "files", "leniencies", "dry_run" },
+    order = { "files", "tolerated", "dry_run" },
     additionalProperties = false,
     properties = {
       files = {
@@ -335,7 +94,7 @@ return {
           type = "object",
           required = { "path", "action", "hunks", "added", "removed", "offset", "fuzz" },
           order = { "path", "old_path", "action", "hunks", "added", "removed", "offset", "fuzz", "recounted", "line_ends",
-            "leniencies" },
+            "tolerated" },
           additionalProperties = false,
           properties = {
             path = { type = "string" },
@@ -348,12 +107,12 @@ return {
             fuzz = { type = "integer", minimum = 0, maximum = 2, description = "Lines of context left out at an end of a hunk, at most." },
             recounted = { type = "integer", minimum = 1, description = "Hunks whose @@ line had wrong counts." },
             line_ends = { type = "string", enum = { "crlf", "lf" }, description = "The file's, which the diff's lines were given." },
-            leniencies = leniencies_schema("What of the diff was not as git writes it, where only one place fits.",
+            tolerated = tolerated_schema("What of the diff was not as git writes it, where only one place fits.",
               "no_git_line", "no_line_numbers", "blank_lines", "trailing_blanks", "final_newline"),
           },
         },
       },
-      leniencies = leniencies_schema("What stood around the diff, or that it was of another form.",
+      tolerated = tolerated_schema("What stood around the diff, or that it was of another form.",
         "code_fence", "prose", "begin_patch"),
       dry_run = { type = "boolean", description = "True where nothing was written." },
     },

@@ -195,17 +195,17 @@ describe("the step apply_unified_diff", function()
     put { x = "a \nb\nc", ["a/y"] = "1\n", gone = "1\n2", old = "o\n" }
     local result, text = run("Here it is:\n\n```diff\n--- a/x\n+++ b/x\n@@\n a\n-b\n+B\n c\n```\nDone.\n")
     assert.are.equal('{"files":[{"path":"x","action":"modified","hunks":1,"added":1,"removed":1,"offset":0,"fuzz":0,' ..
-      '"leniencies":["no_line_numbers","trailing_blanks","final_newline"]}],"leniencies":["code_fence","prose"]}',
+      '"tolerated":["no_line_numbers","trailing_blanks","final_newline"]}],"tolerated":["code_fence","prose"]}',
       json.encode(result, step.result))
-    assert.are.equal("modified x: 1 hunk, +1 -1 (read leniently: no line numbers, trailing blanks, final newline)\n" ..
-      "(read leniently: code fence, prose)\n", text)
+    assert.are.equal("modified x: 1 hunk, +1 -1 (tolerated: no line numbers, trailing blanks, final newline)\n" ..
+      "(tolerated: code fence, prose)\n", text)
     result = assert(run(begin("*** Update File: a/y", "@@", "-1", "+2", "*** Delete File: gone", "*** Add File: b/new", "+n",
       "*** Update File: old", "*** Move to: s/moved", "@@", "-o", "+O", "*** Update File: a/y", "@@", "-2", "+3", "*** Add File: void")))
-    assert.are.same({ "begin_patch" }, setmetatable(result.leniencies, nil))
+    assert.are.same({ "begin_patch" }, setmetatable(result.tolerated, nil))
     assert.are.equal(2, result.files[2].removed)
     assert.are.same({ x = "a \nB\nc", ["a/y"] = "3\n", ["b/new"] = "n\n", ["s/moved"] = "O\n", void = "" }, all())
     result = assert(run("rename from x\nrename to z\n"))
-    assert.are.same({ "no_git_line" }, setmetatable(result.files[1].leniencies, nil))
+    assert.are.same({ "no_git_line" }, setmetatable(result.files[1].tolerated, nil))
   end)
 
   it("keeps all of its refusals for them", function()

@@ -6,10 +6,10 @@
 #define UPDATE "*** Begin Patch\n*** Update File: x\n"
 #define END "*** End Patch\n"
 
-static void takes(const char *diff, const char *bytes, const char *wanted, unsigned leniencies)
+static void takes(const char *diff, const char *bytes, const char *wanted, unsigned tolerated)
 {
     gives(diff, bytes, wanted);
-    assert_int_equal(report.leniencies | whole_leniencies, leniencies);
+    assert_int_equal(report.tolerated | whole_tolerated, tolerated);
 }
 
 static void takes_no_liberty_with_an_exact_diff(void **state)

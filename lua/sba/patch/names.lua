@@ -1,20 +1,20 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Which files of the workspace the names in a diff stand for: how many leading folders to strip.
+-- Which files of the workspace the names in a diff stand for: how many leading directories to strip.
 --
 -- With strip given, as many as it says (one less from the names of "rename from" and the like, which have no prefix).
 -- Names of the form of "*** Begin Patch" have no prefix either. Without strip, the "diff --git" line of a file decides: a prefix
 -- on both names (a/ and b/) is always stripped, whatever directories the workspace has; two names that are the same have none,
 -- unless only the name without its first directory is there. Where there is no such line, each file decides for itself:
---   two names that differ in the first folder alone (a/x and b/x, old/x and new/x): one;
---   the same name twice: none, unless only the name without its first folder is there;
+--   two names that differ in the first directory alone (a/x and b/x, old/x and new/x): one;
+--   the same name twice: none, unless only the name without its first directory is there;
 --   one name alone (the other is /dev/null): one if its first directory is one that the pairs of this diff lose, or a or b (unless
 --   only the name with it is there), else none.
 -- Of two names that still differ (x.orig and x), a diff without git's header means the second, or the first where the
 -- second only adds to it, or else the one that is there.
 
-local patch_names = {}
+local names = {}
 
----@return string? the name without count leading folders; nil where it has no more than that
+---@return string? the name without count leading directories; nil where it has no more than that
 local function strip(name, count)
   for _ = 1, count do
     name = name:match("^[^/]*/+(.+)$")
@@ -23,23 +23,23 @@ local function strip(name, count)
   return name
 end
 
-local function first_folder(name) return name:match("^([^/]*)/") end
+local function first_directory(name) return name:match("^([^/]*)/") end
 
----Whether the names differ in the first folder and nowhere else.
+---Whether the names differ in the first directory and nowhere else.
 local function is_prefixed_pair(file)
   local old, new = file.old_path, file.new_path
-  return old and new and first_folder(old) ~= first_folder(new) and strip(old, 1) and strip(old, 1) == strip(new, 1)
+  return old and new and first_directory(old) ~= first_directory(new) and strip(old, 1) and strip(old, 1) == strip(new, 1)
 end
 
 ---The first directories that are no part of a name in this diff: those that its pairs of names show, and a and b.
 ---@param files native.patch.file[]
 ---@return table<string, "shown"|"usual">
-function patch_names.prefixes(files)
+function names.prefixes(files)
   local prefixes = { a = "usual", b = "usual" }
   for _, file in ipairs(files) do
     if is_prefixed_pair(file) then
-      prefixes[first_folder(file.old_path)] = "shown"
-      prefixes[first_folder(file.new_path)] = "shown"
+      prefixes[first_directory(file.old_path)] = "shown"
+      prefixes[first_directory(file.new_path)] = "shown"
     end
   end
   return prefixes
@@ -56,12 +56,12 @@ local function found_strip(file, prefixes, exists)
   if file.prefix or is_prefixed_pair(file) then return 1 end
   if not old or not new then
     local name = old or new
-    local prefix = strip(name, 1) and file.prefix == nil and prefixes[first_folder(name)]
+    local prefix = strip(name, 1) and file.prefix == nil and prefixes[first_directory(name)]
     if not prefix then return 0 end
     return prefix == "usual" and exists(name) and not exists(strip(name, 1)) and 0 or 1
   end
   if only_below_is_there(old, exists) or only_below_is_there(new, exists) then return 1 end
-  local both = strip(old, 1) and strip(new, 1) and first_folder(old) ~= first_folder(new)
+  local both = strip(old, 1) and strip(new, 1) and first_directory(old) ~= first_directory(new)
   return both and not exists(old) and not exists(new) and 1 or 0
 end
 
@@ -76,7 +76,7 @@ end
 local function no_name(file, name, count)
   return nil, {
     code = "invalid_patch",
-    message = ("line %d of the diff: nothing is left of the name %s without %d leading folders"):format(file.line, name, count),
+    message = ("line %d of the diff: nothing is left of the name %s without %d leading directories"):format(file.line, name, count),
   }
 end
 
@@ -85,7 +85,7 @@ end
 ---@param prefixes table<string, "shown"|"usual"> of this diff
 ---@param exists fun(path: string): boolean
 ---@return { old: string?, new: string? }|nil, native.failure?
-function patch_names.resolve(file, count, prefixes, exists)
+function names.resolve(file, count, prefixes, exists)
   local old, new = file.from or file.old_path, file.to or file.new_path
   if file.from or file.plain then
     count = count and math.max(count - 1, 0) or 0
@@ -106,4 +106,4 @@ function patch_names.resolve(file, count, prefixes, exists)
   return { old = old_name, new = new_name }
 end
 
-return patch_names
+return names

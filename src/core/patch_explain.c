@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Saying why a hunk fits nowhere, see patch_complain.h.
-#include "core/patch_complain.h"
+// Saying why a hunk fits nowhere, see patch_explain.h.
+#include "core/patch_explain.h"
 
 #include "core/cleanup.h"
 #include "core/secret.h"
@@ -92,8 +92,8 @@ static int64_t place_in_question(const struct patch_hunk *hunk, struct patch_sea
     return place < 0 ? 0 : place;
 }
 
-int patch_complain_ambiguous(const struct patch *patch, const struct patch_file *file, uint32_t number, int64_t place,
-                             int64_t other, struct error *error)
+int patch_explain_ambiguous(const struct patch *patch, const struct patch_file *file, uint32_t number, int64_t place,
+                            int64_t other, struct error *error)
 {
     const struct patch_hunk *hunk = &patch->hunks[file->first_hunk + number];
     char header[SHOWN_SIZE];
@@ -103,8 +103,8 @@ int patch_complain_ambiguous(const struct patch *patch, const struct patch_file 
                      number + 1, file->hunk_count, header, (long long)place + 1, (long long)other + 1);
 }
 
-int patch_complain(const struct patch *patch, const struct patch_file *file, uint32_t number,
-                   struct patch_search *search, struct error *error)
+int patch_explain_mismatch(const struct patch *patch, const struct patch_file *file, uint32_t number,
+                           struct patch_search *search, struct error *error)
 {
     const struct patch_hunk *hunk = &patch->hunks[file->first_hunk + number];
     char header[SHOWN_SIZE], difference[4 * SHOWN_SIZE], nearest[SHOWN_SIZE];
@@ -137,8 +137,8 @@ bool patch_is_as_added(const struct patch *patch, const struct patch_file *file,
     return same;
 }
 
-int patch_complain_exists(const struct patch *patch, const struct patch_file *file, const struct patch_image *image,
-                          struct error *error)
+int patch_explain_exists(const struct patch *patch, const struct patch_file *file, const struct patch_image *image,
+                         struct error *error)
 {
     if (patch_is_as_added(patch, file, image))
         return error_set(error, "already_applied", 0,

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The bounds of what a patch holds in memory, in a workspace whose files seem larger than they are.
-local overlay = require "sba.util.overlay"
+local overlay = require "sba.patch.overlay"
 
 local MIB <const> = 1 << 20
 
