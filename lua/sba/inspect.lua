@@ -90,7 +90,7 @@ function inspect.step(type, arguments, environment)
     call_tool = function(...) return run.outside:call(...) end,
     tick = function() end,
   }
-  local entry = entries.make(xpcall(module.run, failures.traced, step.arguments, run.context))
+  local entry = entries.make(module, entries.limit(step, run.context), xpcall(module.run, failures.traced, step.arguments, run.context))
   run.outside:close()
   if entry.status == "success" then return entry.result end
   return nil, entry

@@ -164,7 +164,9 @@ local process = {}
 ---@field stderr_truncated boolean
 ---@field stdout_bytes integer as printed, what was left out included
 ---@field stderr_bytes integer
----@field output string UTF-8; both as they came, at most 16 KiB: head and tail, with the count left out between them
+---@field output? string UTF-8; both as they came, up to the limit or 1 MiB; nil where only one of them printed, and all of it is kept
+---@field output_tail? string the end, where there is more
+---@field output_missing integer bytes between output and output_tail
 ---@field duration_ms integer
 ---@field cpu_time_ms integer of the command and its waited-for children
 ---@field max_rss_bytes integer as the kernel counts it: never less than the runner's own was when the command started

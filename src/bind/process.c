@@ -120,7 +120,11 @@ static void push_outcome(lua_State *L, struct process_outcome *outcome)
     bind_set_boolean(L, "stderr_truncated", outcome->err.truncated);
     bind_set_integer(L, "stdout_bytes", (lua_Integer)outcome->out.printed);
     bind_set_integer(L, "stderr_bytes", (lua_Integer)outcome->err.printed);
-    set_buffer(L, "output", &outcome->output);
+    if (outcome->output.size)
+        set_buffer(L, "output", &outcome->output);
+    if (outcome->missing)
+        set_buffer(L, "output_tail", &outcome->tail);
+    bind_set_integer(L, "output_missing", (lua_Integer)outcome->missing);
     bind_set_integer(L, "duration_ms", outcome->duration);
     bind_set_integer(L, "cpu_time_ms", outcome->cpu_time);
     bind_set_integer(L, "max_rss_bytes", (lua_Integer)outcome->max_rss);

@@ -300,7 +300,8 @@ static int fill_outcome(struct run *run, struct process_outcome *outcome, struct
         .max_rss = (uint64_t)child->usage.ru_maxrss * RSS_UNIT,
         .out_of_memory = failed_for_memory(run),
     };
-    if (output_repair(&run->output) < 0 || excerpt_text(&run->output.excerpt, &outcome->output) < 0) {
+    if (output_repair(&run->output) < 0 ||
+        transcript_text(&run->output.transcript, &outcome->output, &outcome->tail, &outcome->missing) < 0) {
         process_outcome_free(outcome);
         return error_set(error, "out_of_memory", 0, "out of memory for the output of %s", run->options->argv[0]);
     }
@@ -322,6 +323,7 @@ int process_run(const struct process_options *options, struct process_outcome *o
     __attribute__((cleanup(release))) struct run run = {
         .options = options, .ends = {-1, -1}, .input = -1, .started = interrupt_now()};
     run.output.limit = options->output_limit;
+    transcript_limit(&run.output.transcript, options->output_limit);
     run.output.streams[PROCESS_STDOUT].fd = run.output.streams[PROCESS_STDERR].fd = -1;
     run.next_tick = run.started; // the first tick comes as soon as the command runs
     if (children_watch(error) < 0)
@@ -349,6 +351,7 @@ void process_outcome_free(struct process_outcome *outcome)
     buffer_free(&outcome->out.text);
     buffer_free(&outcome->err.text);
     buffer_free(&outcome->output);
+    buffer_free(&outcome->tail);
 }
 
 // Zombies are none of them: all that ended were reaped.

@@ -54,7 +54,10 @@ struct process_outcome {
     int exit_code; // -1: a signal ended it
     int signal;    // 0: it exited; also 0 with exit_code -1 where it could not be ended
     struct process_text out, err;
-    struct buffer output; // UTF-8; both as they came, at most 16 KiB: head, tail, and the count left out between
+    // UTF-8; both as they came. Where that is more than the limit, or 1 MiB, output is the head and tail the tail of
+    // it. Empty where only one of them printed, and all of it is kept.
+    struct buffer output, tail;
+    uint64_t missing; // bytes between head and tail
     int64_t duration;
     int64_t cpu_time; // of the command and its waited-for children
     uint64_t max_rss; // as the kernel counts it: never less than our own was when the command started

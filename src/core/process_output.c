@@ -21,7 +21,6 @@ enum {
     PIPE_USUAL = 64 << 10,
     PIPE_WIDE = 1 << 20,
     LONGEST_CHARACTER = 4,
-    LINE_SIZE = 64, // "\n[... 18446744073709551615 bytes left out ...]\n"
 };
 
 static size_t least(size_t a, size_t b)
@@ -29,22 +28,35 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-static void excerpt_add(struct excerpt *excerpt, const char *bytes, size_t size)
+// Where byte number n lies.
+static size_t transcript_place(const struct transcript *transcript, uint64_t n)
 {
-    size_t head = least(size, EXCERPT_HALF - excerpt->head_size);
-    memcpy(excerpt->head + excerpt->head_size, bytes, head);
-    excerpt->head_size += head;
-    excerpt->total += size;
-    bytes += head;
-    size -= head;
-    if (size == 0)
-        return;
-    size_t last = least(size, EXCERPT_HALF);
-    size_t place = (size_t)((excerpt->total - excerpt->head_size - last) % EXCERPT_HALF);
-    size_t before_end = least(last, EXCERPT_HALF - place);
-    bytes += size - last;
-    memcpy(excerpt->tail + place, bytes, before_end);
-    memcpy(excerpt->tail, bytes + before_end, last - before_end);
+    size_t half = transcript->half;
+    return n < 2 * half ? (size_t)n : half + (size_t)((n - half) % half);
+}
+
+static int transcript_add(struct transcript *transcript, const char *bytes, size_t size)
+{
+    struct buffer *kept = &transcript->bytes;
+    while (size > 0) {
+        if (transcript->total >= transcript->half && size > transcript->half) { // the ring has no room for its start
+            size_t skipped = size - transcript->half;
+            transcript->total += skipped;
+            bytes += skipped;
+            size -= skipped;
+        }
+        size_t at = transcript_place(transcript, transcript->total), part = least(size, 2 * transcript->half - at);
+        if (at + part > kept->size) {
+            if (buffer_reserve(kept, at + part - kept->size) < 0)
+                return -1;
+            kept->size = at + part;
+        }
+        memcpy(kept->data + at, bytes, part);
+        transcript->total += part;
+        bytes += part;
+        size -= part;
+    }
+    return 0;
 }
 
 static size_t kept_bytes(const struct process_output *output)
@@ -61,14 +73,32 @@ static void widen(struct process_stream *stream, ssize_t got)
     fcntl(stream->fd, F_SETPIPE_SZ, PIPE_WIDE);
 }
 
-// Past the limit what comes is looked at for its last bytes only.
+static void starve(struct process_output *output)
+{
+    output->starved = true;
+    output->limit = kept_bytes(output);
+}
+
+// Adds what a stream has printed; what the other one has printed until then comes first.
+static void transcribe(struct process_output *output, const char *bytes, size_t size)
+{
+    struct transcript *transcript = &output->transcript;
+    for (int i = 0; i < PROCESS_STREAMS && transcript->total == 0; i++) {
+        const struct buffer *kept = &output->streams[i].kept;
+        if (transcript_add(transcript, kept->data, kept->size) < 0)
+            starve(output);
+    }
+    if (transcript_add(transcript, bytes, size) < 0)
+        starve(output);
+}
+
 static ssize_t discard(struct process_output *output, struct process_stream *stream)
 {
     static char scratch[PIPE_WIDE / 4];
     ssize_t got = read(stream->fd, scratch, sizeof scratch);
     if (got <= 0)
         return got;
-    excerpt_add(&output->excerpt, scratch, (size_t)got);
+    transcribe(output, scratch, (size_t)got);
     stream->printed += (uint64_t)got;
     stream->truncated = true;
     return got;
@@ -77,10 +107,12 @@ static ssize_t discard(struct process_output *output, struct process_stream *str
 // Counts what was read, and says how much of it is to be kept.
 static size_t account(struct process_output *output, struct process_stream *stream, const char *bytes, size_t got)
 {
-    excerpt_add(&output->excerpt, bytes, got);
+    const struct process_stream *other = &output->streams[stream == output->streams];
     stream->printed += got;
     size_t fits = least(got, output->limit - kept_bytes(output));
     stream->truncated = fits < got;
+    if (stream->truncated || other->printed > 0)
+        transcribe(output, bytes, got);
     return fits;
 }
 
@@ -92,8 +124,7 @@ static ssize_t keep_first(struct process_output *output, struct process_stream *
     if (got <= 0)
         return got;
     if (buffer_append(&stream->kept, scratch, account(output, stream, scratch, (size_t)got)) < 0) {
-        output->starved = true;
-        output->limit = kept_bytes(output);
+        starve(output);
         stream->truncated = true;
     }
     return got;
@@ -106,8 +137,7 @@ static ssize_t keep(struct process_output *output, struct process_stream *stream
         return keep_first(output, stream);
     size_t room = kept->size < READ_LEAST ? READ_LEAST : least(kept->size, READ_MOST);
     if (buffer_reserve(kept, room) < 0) {
-        output->starved = true;
-        output->limit = kept_bytes(output);
+        starve(output);
         return discard(output, stream);
     }
     char *to = kept->data + kept->size;
@@ -222,77 +252,46 @@ int output_repair(struct process_output *output)
     return 0;
 }
 
-// How much the character at the start of bytes takes once it is repaired.
-static size_t repaired_size(const char *bytes, size_t size, size_t *length)
+void transcript_limit(struct transcript *transcript, size_t limit)
 {
-    bool good = true;
-    *length = text_character(bytes, size, &good);
-    return good ? *length : strlen("\xEF\xBF\xBD");
+    size_t most = least(limit, TRANSCRIPT_MAX);
+    bool has_tail = most > TRANSCRIPT_NOTE;
+    transcript->half = has_tail ? (most + 1) / 2 : most + 1;
+    transcript->spare = has_tail ? (TRANSCRIPT_NOTE + 1) / 2 : 0;
 }
 
-// The part of bytes from its start that is whole characters and takes at most limit bytes once repaired; *rest: what
-// the remainder would take.
-static size_t fitting(const char *bytes, size_t size, size_t limit, size_t *rest)
+// Where the tail starts among the last bytes, from a place on; their size where there is none.
+static size_t tail_start(const char *bytes, size_t size, size_t from)
 {
-    size_t taken = 0, fits = 0, length;
-    *rest = 0;
-    for (size_t i = 0; i < size; i += length) {
-        size_t more = repaired_size(bytes + i, size - i, &length);
-        taken += more;
-        if (taken <= limit)
-            fits = i + length;
-        else
-            *rest += more;
-    }
-    return fits;
+    static const char blanks[] = " \t\r\n";
+    for (size_t i = from; i < size; i++)
+        if (bytes[i] && strchr(blanks, bytes[i]))
+            return i + 1;
+    return size;
 }
 
-// The place from which on bytes take at most limit once repaired.
-static size_t fitting_end(const char *bytes, size_t size, size_t limit)
+int transcript_text(const struct transcript *transcript, struct buffer *head, struct buffer *tail, uint64_t *missing)
 {
-    size_t whole, length, i = 0;
-    fitting(bytes, size, 0, &whole);
-    for (; whole > limit; i += length)
-        whole -= repaired_size(bytes + i, size - i, &length);
-    return i;
-}
-
-static int append_shortened(const char *bytes, size_t size, uint64_t missing, size_t gap, struct buffer *out)
-{
-    enum { HALF = EXCERPT_HALF - LINE_SIZE / 2 };
-    char line[LINE_SIZE];
-    size_t unused, from = gap;
-    size_t head = fitting(bytes, without_torn_end(bytes, gap), HALF, &unused);
-    while (from < size && from < gap + LONGEST_CHARACTER - 1 && ((unsigned char)bytes[from] & 0xC0) == 0x80)
-        from++;
-    from += fitting_end(bytes + from, size - from, HALF);
-    int length =
-        snprintf(line, sizeof line, "\n[... %llu bytes left out ...]\n", (unsigned long long)(missing + from - head));
-    return text_repair(bytes, head, out) < 0 || buffer_append(out, line, (size_t)length) < 0
-               ? -1
-               : text_repair(bytes + from, size - from, out);
-}
-
-int excerpt_text(const struct excerpt *excerpt, struct buffer *out)
-{
-    cleanup_buffer struct buffer text = {0}, end = {0};
-    size_t rest, gap = excerpt->head_size;
-    uint64_t after = excerpt->total - gap;
-    size_t tail = (size_t)(after < EXCERPT_HALF ? after : EXCERPT_HALF);
-    size_t place = (size_t)((after - tail) % EXCERPT_HALF);
-    size_t before_end = least(tail, EXCERPT_HALF - place);
-    bool whole = after == tail;
-    struct buffer *second = whole ? &text : &end;
-    if (buffer_append(&text, excerpt->head, gap) < 0 || buffer_append(second, excerpt->tail + place, before_end) < 0 ||
-        buffer_append(second, excerpt->tail, tail - before_end) < 0 ||
-        secret_redact(&text, whole ? 0 : SECRET_CUT_END) < 0 || secret_redact(&end, SECRET_CUT_START) < 0)
+    const struct buffer *kept = &transcript->bytes;
+    cleanup_buffer struct buffer first = {0}, last = {0};
+    *missing = transcript->total - kept->size;
+    if (kept->size == 0)
+        return 0;
+    size_t half = transcript->half, oldest = transcript_place(transcript, transcript->total);
+    size_t shown = *missing ? without_torn_end(kept->data, half - transcript->spare) : kept->size;
+    if (buffer_append(&first, kept->data, shown) < 0 || secret_redact(&first, *missing ? SECRET_CUT_END : 0) < 0 ||
+        text_repair(first.data, first.size, head) < 0)
         return -1;
-    if (whole && fitting(text.data, text.size, EXCERPT_SIZE, &rest) == text.size)
-        return text_repair(text.data, text.size, out);
-    gap = whole ? text.size / 2 : text.size;
-    if (buffer_append(&text, end.data, end.size) < 0)
+    if (*missing == 0)
+        return 0;
+    if (buffer_append(&last, kept->data + oldest, kept->size - oldest) < 0 ||
+        buffer_append(&last, kept->data + half, oldest - half) < 0)
         return -1;
-    return append_shortened(text.data, text.size, after - tail, gap, out);
+    size_t start = tail_start(last.data, last.size, transcript->spare);
+    *missing = transcript->total - shown - (last.size - start);
+    memmove(last.data, last.data + start, last.size - start);
+    last.size -= start;
+    return secret_redact(&last, SECRET_CUT_START) < 0 ? -1 : text_repair(last.data, last.size, tail);
 }
 
 void output_free(struct process_output *output)
@@ -303,4 +302,5 @@ void output_free(struct process_output *output)
         buffer_free(&output->streams[i].kept);
         output->streams[i].fd = -1;
     }
+    buffer_free(&output->transcript.bytes);
 }

@@ -8,14 +8,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { EXCERPT_HALF = 8192, EXCERPT_SIZE = 2 * EXCERPT_HALF };
+enum {
+    TRANSCRIPT_MAX = 1 << 20,
+    TRANSCRIPT_NOTE = 80, // bytes left free for a line between head and tail
+};
 
-// Head and tail of both streams as they came.
-struct excerpt {
+// Both streams as they came: whole up to two halves, past that head and tail. Empty while only one stream has printed,
+// and no more than the limit: then its kept bytes are the same.
+struct transcript {
+    size_t half;
+    size_t spare;   // bytes at the end of the first half and the start of the ring that are not shown where bytes are
+                    // missing
     uint64_t total; // bytes
-    size_t head_size;
-    char head[EXCERPT_HALF];
-    char tail[EXCERPT_HALF]; // a ring: byte number n after the head lies at n % EXCERPT_HALF
+    struct buffer bytes; // the second half is a ring: byte number n lies at half + (n - half) % half
 };
 
 enum { PROCESS_STDOUT, PROCESS_STDERR, PROCESS_STREAMS };
@@ -32,7 +37,7 @@ struct process_output {
     struct process_stream streams[PROCESS_STREAMS];
     size_t limit; // bytes of both streams kept together
     bool starved; // memory was out before the limit was reached
-    struct excerpt excerpt;
+    struct transcript transcript;
 };
 
 // Reads what a stream has to give now, at most about a MiB; closes it at its end. Where memory is out it keeps no more.
@@ -52,8 +57,12 @@ void output_drain(struct process_output *output, int milliseconds);
 // together stay within the limit. Out of memory, now or when it was read: -1.
 int output_repair(struct process_output *output);
 
-// Appends head and tail as UTF-8, at most EXCERPT_SIZE bytes, with the count left out between them. Out of memory: -1.
-int excerpt_text(const struct excerpt *excerpt, struct buffer *out);
+// Sets how much the transcript keeps.
+void transcript_limit(struct transcript *transcript, size_t limit);
+
+// Appends the transcript as UTF-8, its tail to another buffer where bytes are missing in between: *missing. The tail
+// starts after a blank, so that no secret is cut at its beginning. Out of memory: -1.
+int transcript_text(const struct transcript *transcript, struct buffer *head, struct buffer *tail, uint64_t *missing);
 
 // Closes and frees.
 void output_free(struct process_output *output);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/process: what a command prints and how it ends, its excerpt, what cannot be started, what is left behind.
+// core/process: what a command prints and how it ends, what cannot be started, what is left behind.
 #include "core/process.h"
 
 #include "core/interrupt.h"
@@ -149,44 +149,55 @@ static void cuts_at_its_limit_between_characters(void **state)
 static void keeps_head_and_tail_of_both(void **state)
 {
     (void)state;
-    const char *const argv[] = {"sh", "-c", "echo first; head -c 3000000 /dev/zero | tr '\\000' '\\377'; echo last >&2",
-                                NULL};
+    const char *const argv[] = {
+        "sh", "-c", "echo first; head -c 3000000 /dev/zero | tr '\\000' '\\377'; printf '\\nlast\\n' >&2", NULL};
     struct process_options options = options_for(argv);
     options.output_limit = 100;
     struct process_outcome outcome = run(&options);
-    const struct buffer *output = &outcome.output;
-    assert_true(output->size <= EXCERPT_SIZE && output->size > EXCERPT_HALF);
-    assert_memory_equal(output->data, "first\n", 6);
-    assert_memory_equal(output->data + output->size - 5, "last\n", 5);
-    assert_non_null(memmem(output->data, output->size, "bytes left out ...]", 19));
+    assert_memory_equal(outcome.output.data, "first\n", 6);
+    assert_memory_equal(outcome.tail.data + outcome.tail.size - 5, "last\n", 5);
+    assert_int_equal(outcome.missing, 3000012 - 9 - 5);
     process_outcome_free(&outcome);
 }
 
-// Every size around the two halves: nothing is lost where it fits, and the count is right where it does not.
-static void counts_what_an_excerpt_leaves_out(void **state)
+static void keeps_the_order_of_both(void **state)
 {
     (void)state;
-    char bytes[3 * EXCERPT_HALF];
-    memset(bytes, 'x', sizeof bytes);
-    for (size_t size = EXCERPT_SIZE - 2; size <= EXCERPT_SIZE + 2; size++) {
-        const char *const argv[] = {"cat", NULL};
+    const char *const argv[] = {"sh", "-c", "for i in 1 2 3; do echo o$i; sleep .05; echo e$i >&2; sleep .05; done",
+                                NULL};
+    struct process_options options = options_for(argv);
+    struct process_outcome outcome = run(&options);
+    const char expected[] = "o1\ne1\no2\ne2\no3\ne3\n";
+    assert_int_equal(outcome.output.size, strlen(expected));
+    assert_memory_equal(outcome.output.data, expected, strlen(expected));
+    assert_int_equal(outcome.missing, 0);
+    process_outcome_free(&outcome);
+}
+
+// Every size around the limit of what is kept: nothing is lost where it fits, and the count is right where it does not.
+static void counts_what_is_missing(void **state)
+{
+    (void)state;
+    char *bytes = malloc(TRANSCRIPT_MAX + 2);
+    for (size_t i = 0; i < TRANSCRIPT_MAX + 2; i++)
+        bytes[i] = i % 23 ? (char)('a' + i % 23) : '\n';
+    for (size_t size = TRANSCRIPT_MAX - 2; size <= TRANSCRIPT_MAX + 2; size++) {
+        const char *const argv[] = {"sh", "-c", "printf e >&2; sleep .1; cat", NULL};
         struct process_options options = options_for(argv);
         options.input = bytes;
-        options.input_size = size;
+        options.input_size = size - 1;
         struct process_outcome outcome = run(&options);
-        const char *line = memmem(outcome.output.data, outcome.output.size, "\n[... ", 6);
-        if (size <= EXCERPT_SIZE) {
-            assert_null(line);
-            assert_int_equal(outcome.output.size, size);
-        } else {
-            size_t shown = 0;
-            assert_non_null(line);
-            for (size_t i = 0; i < outcome.output.size; i++)
-                shown += outcome.output.data[i] == 'x';
-            assert_int_equal(strtoul(line + 6, NULL, 10) + shown, size);
-        }
+        const struct buffer *head = &outcome.output, *tail = &outcome.tail;
+        size_t at = size - 1 - tail->size;
+        assert_int_equal(head->size + tail->size + outcome.missing, size);
+        assert_true(size <= TRANSCRIPT_MAX ? outcome.missing == 0 : outcome.missing <= TRANSCRIPT_NOTE + 23 + 2);
+        assert_memory_equal(head->data, "e", 1);
+        assert_memory_equal(head->data + 1, bytes, head->size - 1);
+        if (tail->size)
+            assert_memory_equal(tail->data, bytes + at, tail->size);
         process_outcome_free(&outcome);
     }
+    free(bytes);
 }
 
 static void times_out(void **state)
@@ -296,7 +307,8 @@ int main(void)
         cmocka_unit_test(refuses_too_many_arguments),
         cmocka_unit_test(cuts_at_its_limit_between_characters),
         cmocka_unit_test(keeps_head_and_tail_of_both),
-        cmocka_unit_test(counts_what_an_excerpt_leaves_out),
+        cmocka_unit_test(keeps_the_order_of_both),
+        cmocka_unit_test(counts_what_is_missing),
         cmocka_unit_test(times_out),
         cmocka_unit_test(ends_when_a_tick_says_so),
         cmocka_unit_test(spares_what_earlier_commands_left),

@@ -14,7 +14,8 @@ from sba import SandboxCase
 
 KEYS = ["protocol_version", "job_id", "task_id", "status", "started_at", "finished_at", "duration_ms", "steps", "artifacts",
         "todo", "resource_usage", "inference_used", "confinement", "failure_code", "failure_message"]
-STEP_KEYS = ["index", "id", "type", "status", "started_at", "duration_ms", "exit_code", "output", "error", "error_code", "result"]
+STEP_KEYS = ["index", "id", "type", "status", "started_at", "duration_ms", "exit_code", "output", "output_truncated", "error", "error_code",
+             "result"]
 AS_ROOT = {"user": None, "group": None, "extra_groups": None}
 
 
@@ -47,13 +48,36 @@ class FormTest(SandboxCase):
         self.assertGreater(result["resource_usage"]["max_rss_bytes"], 100000)
         self.assertIs(result["inference_used"], False)
 
-    def test_plain_output_is_cut_to_16_kib(self):
-        outcome = self.run_job(self.job(self.step("run_command", shell="yes 0123456789 | head -c 100000 | tee numbers"),
-                                        self.step("read_file", path="numbers")))
-        for step, content in zip(outcome.result["steps"], ("stdout", "content")):
-            self.assertLessEqual(len(step["output"].encode()), 16 << 10)
-            self.assertIn("left out", step["output"])
-            self.assertEqual(len(step["result"][content]), 100000)
+    def test_plain_output_is_whole_up_to_its_limit(self):
+        numbers = "yes 0123456789 | head -c 100000"
+        steps = self.run_job(self.job(
+            self.step("run_command", shell=numbers + " | tee numbers"), self.step("read_file", path="numbers"),
+            self.step("run_command", shell=numbers, max_output_bytes=1000), self.step("run_command", shell=numbers, max_output_bytes=10),
+            self.step("run_command", shell="echo 1; sleep .1; echo 2 >&2; sleep .1; echo 3"), self.step("read_file", path="numbers", max_bytes=5),
+        )).result["steps"]
+        self.assertEqual([step["output"] == (b"0123456789\n" * 9091)[:100000].decode() for step in steps[:2]], [True, True])
+        self.assertRegex(steps[2]["output"], r"^(0123456789\n)+0*1*2*[\s\S]*\[\.\.\. \d+ of 100000 bytes left out \.\.\.\]\n[\s\S]*0123456789\n")
+        self.assertLessEqual(len(steps[2]["output"]), 1000)
+        self.assertEqual([step["output"] for step in steps[3:]], ["0123456789", "1\n2\n3\n", "01234"])
+        self.assertEqual([step.get("output_truncated") for step in steps], [None, None, True, True, None, True])
+
+    def test_plain_output_past_a_mebibyte_is_head_and_tail(self):
+        steps = self.run_job(self.job(
+            self.step("run_command", shell="echo first; yes | head -c 3000000; echo last >&2"),
+            self.step("run_command", shell="yes | head -c 1048576"), max_output_bytes=1 << 23)).result["steps"]
+        output = steps[0]["output"]
+        self.assertTrue(output.startswith("first\ny\n") and output.endswith("y\nlast\n"))
+        self.assertEqual(len(steps[0]["result"]["stdout"]), 3000006)
+        self.assertTrue(1000000 < len(output) <= 1 << 20, len(output))
+        self.assertRegex(output, r"\n\[\.\.\. \d+ of 3000011 bytes left out \.\.\.\]\n")
+        self.assertEqual([step.get("output_truncated") for step in steps], [True, None])
+        self.assertEqual(len(steps[1]["output"]), 1 << 20)
+
+    def test_the_jobs_limit_holds_for_plain_output(self):
+        for script in ("yes", "echo one; yes >&2"):
+            step = self.run_job(self.job(self.step("run_command", shell=script), max_output_bytes=10)).result["steps"][0]
+            self.assertLessEqual(len(step["output"]), 10)
+            self.assertTrue(step["output_truncated"])
 
     def test_it_is_json_whatever_a_command_prints(self):
         for script in ("head -c 50000 /dev/urandom", "printf '\\0\\377\\033[31m\\\\\"\\342\\202'", "printf '%s' '\u2028\ud7ff'"):

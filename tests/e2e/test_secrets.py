@@ -176,10 +176,10 @@ class Commands(SecretCase):
         self.assertEqual((self.workspace / "out" / secret_name).read_text(), TOKEN)  # a workspace is no sink
 
     def test_an_output_stays_within_its_bound(self):
-        outcome = self.run_job(self.job(self.step("run_command", shell="yes s3cr3t | head -c 16000")),
+        outcome = self.run_job(self.job(self.step("run_command", shell="yes s3cr3t | head -c 16000"), max_output_bytes=16000),
                                env={"SBA_MCP_TOKEN": "s3cr3t"})
         output = outcome.result["steps"][0]["output"]
-        self.assertLessEqual(len(output), 16 << 10)
+        self.assertLessEqual(len(output), 16000)
         self.assertNotIn("s3cr3t", output)
 
     def test_artifacts_and_file_names(self):

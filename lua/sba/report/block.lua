@@ -11,7 +11,7 @@ local h = require "sba.report.html".elements
 ---@param as_diff? boolean it is a diff, whatever it begins with
 ---@return table children
 return function(label, bytes, limit, as_diff)
-  local shown = excerpt(bytes, limit)
+  local shown = excerpt.of(bytes, limit)
   return {
     label and h.p { class = "label", label },
     h.pre { (as_diff or diff.is_one(bytes)) and diff.lines(shown) or shown },

@@ -78,7 +78,7 @@ local function explanation(result)
   local message = type(result.failure_message) == "string" and result.failure_message
   return h.div { class = "why " .. result.status,
     known and h.p { h.strong { known.meaning } },
-    message and message ~= "" and h.p { class = "message", excerpt(message, LONGEST) },
+    message and message ~= "" and h.p { class = "message", (excerpt.of(message, LONGEST)) },
     known and h.p { class = "help", h.span { class = "label", "What would help: " }, known.help },
   }
 end
@@ -99,7 +99,7 @@ function outcome.view(result)
       " · ", count_steps(result.steps),
     },
     explanation(result),
-    result.final_answer and { h.h2 { "Answer" }, h.div { class = "answer", excerpt(result.final_answer, LONGEST) } },
+    result.final_answer and { h.h2 { "Answer" }, h.div { class = "answer", (excerpt.of(result.final_answer, LONGEST)) } },
   }
 end
 

@@ -98,7 +98,7 @@ end
 
 local function problem(entry, limit)
   if not entry.error then return false end
-  return h.p { class = "message", entry.error_code and { h.code { entry.error_code }, " " }, excerpt(entry.error, limit) }
+  return h.p { class = "message", entry.error_code and { h.code { entry.error_code }, " " }, (excerpt.of(entry.error, limit)) }
 end
 
 --- The files that a result names.

@@ -1,13 +1,16 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- A step's entry in the result, made of what its run returned.
 
+local excerpt = require "sba.util.excerpt"
 local failures = require "sba.result.failure"
 local json = require "sba.util.json"
-local output = require "sba.result.output"
 local schema = require "sba.result.schema"
 local secret = require "sba.util.secret"
+local text = require "native.text"
 
 local entries = {}
+
+local MOST_OUTPUT <const> = 1024 * 1024 -- bytes
 
 local entry_schema = schema.properties.steps.items
 local schemas = setmetatable({}, { __mode = "k" })
@@ -26,27 +29,32 @@ local function schema_of(module)
 end
 
 --- What a step says comes from outside. Secrets go from the text before it is shortened, for a part of one would not be found.
-local function fill(entry, module, result, text)
+local function fill(entry, module, limit, result, words, is_cut)
   entry.result = result ~= nil and secret.clean(result, module and module.result) or nil
   entry.exit_code = type(result) == "table" and result.exit_code or nil
-  entry.output = text and output(secret.redact(text)) or nil
   entry.error = entry.error and secret.redact(entry.error)
+  if not words then return end
+  local is_shortened
+  entry.output, is_shortened = excerpt.of(text.repair(secret.redact(words)), math.min(limit, MOST_OUTPUT))
+  entry.output_truncated = (is_cut or is_shortened) and true or nil
 end
 
 --- Makes an entry, but for its place, name and times, of what xpcall(run, failures.traced) gave.
 ---@param module table of the step's type
+---@param limit integer bytes of the plain text
 ---@param ok boolean
 ---@param result any run's first value
 ---@param more any run's second value: the text, or the failure
+---@param is_cut? boolean run's third value: something is missing from the text
 ---@return table entry, failure? failure the job's
-function entries.make(module, ok, result, more)
+function entries.make(module, limit, ok, result, more, is_cut)
   if ok and result ~= nil then
     -- With room for what comes later: a table that grows member by member is made anew four times.
     local entry = {
       index = nil, id = nil, type = nil, status = "success", started_at = nil, duration_ms = nil, exit_code = nil, output = nil,
-      result = nil,
+      output_truncated = nil, result = nil,
     }
-    fill(entry, module, result, more)
+    fill(entry, module, limit, result, more, is_cut)
     return entry
   end
   local problem = more
@@ -55,10 +63,19 @@ function entries.make(module, ok, result, more)
   local entry = {
     status = problem.code == "timeout" and "timeout" or "failure", error = problem.message, error_code = problem.code,
   }
-  fill(entry, module, problem.result, problem.text)
+  fill(entry, module, limit, problem.result, problem.text, problem.is_cut)
   local failure = failures.of_step(problem.code, entry.error)
   failure.traceback = problem.traceback
   return entry, failure
+end
+
+---The bytes that the plain text of a step may have.
+---@param step { arguments: table }
+---@param context { max_output_bytes: integer }
+---@return integer
+function entries.limit(step, context)
+  local arguments = step.arguments
+  return math.min(context.max_output_bytes, arguments.max_output_bytes or arguments.max_bytes or math.maxinteger)
 end
 
 --- The entry as JSON.

@@ -8,7 +8,8 @@ local words = { type = { "string", "null" } }
 local step = {
   type = "object",
   order = {
-    "index", "id", "type", "status", "started_at", "duration_ms", "exit_code", "output", "error", "error_code", "result",
+    "index", "id", "type", "status", "started_at", "duration_ms", "exit_code", "output", "output_truncated", "error",
+    "error_code", "result",
   },
   required = { "index", "id", "type", "status", "started_at", "duration_ms" },
   additionalProperties = false,
@@ -20,7 +21,8 @@ local step = {
     started_at = time,
     duration_ms = count,
     exit_code = { type = "integer", description = "Of a command that ended by itself." },
-    output = { type = "string", description = "Plain text of the step, at most 16 KiB: head and tail where there was more." },
+    output = { type = "string", description = "Plain text of the step, whole up to its limit; past 1 MiB head and tail." },
+    output_truncated = { type = "boolean", description = "True where output is not all of the text; else absent." },
     error = { type = "string", description = "One line for people." },
     error_code = { type = "string", description = "What went wrong, finer than the job's failure_code." },
     result = { description = "The structured answer, as `--schema steps` says for the type." },

@@ -103,7 +103,8 @@ end
 
 local function execute(run, index, step, module)
   local wall, begun = interrupt.wall(), interrupt.now()
-  local entry, failure = entries.make(module, xpcall(module.run, failures.traced, step.arguments, run.context))
+  local limit = entries.limit(step, run.context)
+  local entry, failure = entries.make(module, limit, xpcall(module.run, failures.traced, step.arguments, run.context))
   if failure then
     steps.judge(run, step, entry, failure)
     explain_denial(run, step, entry, failure)

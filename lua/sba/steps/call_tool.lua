@@ -15,7 +15,7 @@ local AGENT_IDLE <const> = 120 -- seconds without progress that a model's call m
 
 --- The answer as a result; what is longer than the limit is left out of it, and told by the second value.
 local function result_of(answer, limit)
-  local result = { content = excerpt(answer.content, limit), is_error = answer.is_error }
+  local result = { content = excerpt.of(answer.content, limit), is_error = answer.is_error }
   local size = #answer.content + (answer.structured ~= nil and #json.encode(answer.structured) or 0)
   if size > limit then return result, false end
   result.structured = answer.structured

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The step list_tree: what is below a folder of the workspace, nested.
 
-local TEXT_BYTES = 16384      -- of the tree as text, as much as a result shows
 local BYTES_OF_TRUNCATED = 18 -- ,"truncated":false
 
 local function line_of(entry)
@@ -11,22 +10,15 @@ local function line_of(entry)
   return entry.type == "file" and name or ("%s (%s)"):format(name, entry.type)
 end
 
--- Appends the entry's line and those below it, until the room is used up; false where it is.
+-- Appends the entry's line and those below it.
 local function add_lines(entry, indent, lines)
-  local line = indent .. line_of(entry)
-  lines.room = lines.room - #line - 1
-  if lines.room < 0 then return false end
-  lines[#lines + 1] = line
-  for _, child in ipairs(entry.children or {}) do
-    if not add_lines(child, indent .. "  ", lines) then return false end
-  end
-  return true
+  lines[#lines + 1] = indent .. line_of(entry)
+  for _, child in ipairs(entry.children or {}) do add_lines(child, indent .. "  ", lines) end
 end
 
 local function text_of(root)
-  local lines = { room = TEXT_BYTES - 100 }
-  local whole = add_lines(root, "", lines)
-  if not whole then lines[#lines + 1] = "[... the rest is in the result ...]" end
+  local lines = {}
+  add_lines(root, "", lines)
   if root.truncated then lines[#lines + 1] = "[there is more than was listed]" end
   return table.concat(lines, "\n") .. "\n"
 end

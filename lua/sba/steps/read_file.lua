@@ -30,6 +30,7 @@ end
 ---@param job_context { workspace: native.folder, max_output_bytes: integer }
 ---@return table? result
 ---@return string|native.failure text or failure
+---@return boolean? is_cut whether something is missing from the text
 local function run(arguments, job_context)
   local bound, own = job_context.max_output_bytes, arguments.max_bytes
   local read, failure = job_context.workspace:read(arguments.path, {
@@ -46,10 +47,10 @@ local function run(arguments, job_context)
     size_bytes = read.size_bytes, truncated = truncated, sha256 = read.sha256,
   }
   local shown = encoding == "utf-8" and content or ("%d bytes that are not UTF-8\n"):format(read.size_bytes)
-  if not truncated or (own and own <= bound) then return result, shown end
+  if not truncated or (own and own <= bound) then return result, shown, truncated end
   local message = ("%s holds more than the job's max_output_bytes (%d) lets a step return; set max_bytes, or lines or an offset")
     :format(result.path, bound)
-  return nil, { code = "constraint_violation", message = message, result = result, text = shown }
+  return nil, { code = "constraint_violation", message = message, result = result, text = shown, is_cut = true }
 end
 
 local function check(arguments)

@@ -1,12 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The step run_command: one command, run to its end in the workspace.
 
+local excerpt = require "sba.util.excerpt"
 local process = require "native.process"
 local redact = require "native.secret".redact
 local text = require "native.text"
 local workspace = require "native.workspace"
 
 local DEFAULT_PATH <const> = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+local MOST_TEXT <const> = 1024 * 1024 -- bytes of both streams as they came
 local LONGEST_NAME <const> = 100 -- bytes of a command in a message
 local TEXTS <const> = { "command", "args", "argv", "shell", "working_dir" } -- arguments that the kernel takes as C strings
 
@@ -151,10 +153,25 @@ local function directory_of(root, path)
   return outside:directory "."
 end
 
+--- Both streams as they came.
+---@param outcome native.process.outcome
+---@param limit integer bytes
+---@return string text, boolean is_cut
+local function text_of(outcome, limit)
+  local head, missing = outcome.output, outcome.output_missing
+  if not head then return outcome.stdout ~= "" and outcome.stdout or outcome.stderr, false end
+  if missing == 0 then return head, outcome.stdout_truncated or outcome.stderr_truncated end
+  local tail, most = outcome.output_tail, math.min(limit, MOST_TEXT)
+  local total = #head + missing + #tail
+  if #head + #tail > most then tail = "" end -- it grew when it was made UTF-8, and a cut could go through a secret
+  return excerpt.join(head, tail, total, most), true
+end
+
 ---@param arguments table
 ---@param job_context { workspace: native.folder, max_output_bytes: integer, environment: string[], tick?: fun(), agent: boolean }
 ---@return table? result
 ---@return string|native.failure text or failure
+---@return boolean? is_cut whether something is missing from the text
 local function run(arguments, job_context)
   local folder <close>, unusable = directory_of(job_context.workspace, arguments.working_dir)
   if not folder then
@@ -170,8 +187,9 @@ local function run(arguments, job_context)
   }
   if not outcome then return nil, failure end
   local code, message = failure_of(arguments, job_context, outcome)
-  if code then return nil, { code = code, message = message, result = result_of(outcome), text = outcome.output } end
-  return result_of(outcome), outcome.output
+  local words, is_cut = text_of(outcome, limit)
+  if code then return nil, { code = code, message = message, result = result_of(outcome), text = words, is_cut = is_cut } end
+  return result_of(outcome), words, is_cut
 end
 
 --- What a model sees: one stream after the other, for in which order two pipes are read is different every time.

@@ -3,23 +3,29 @@ local excerpt = require "sba.util.excerpt"
 
 describe("excerpt", function()
   it("leaves alone what fits", function()
-    for _, bytes in ipairs { "", "abc", ("x"):rep(100) } do assert.are.equal(bytes, excerpt(bytes, #bytes)) end
+    for _, bytes in ipairs { "", "abc", ("x"):rep(100) } do assert.same({ bytes, false }, { excerpt.of(bytes, #bytes) }) end
   end)
 
   it("never exceeds the limit, splits no character, and counts what it left out", function()
     local bytes = ("aé€😀"):rep(500)
-    for limit = 0, 300 do
-      local shown = excerpt(bytes, limit)
-      assert.is_true(#shown <= limit, limit)
+    local function hint(offset) return ("read on from %d"):format(offset) end
+    for limit = 0, 600 do
+      local shown, is_cut = excerpt.of(bytes, limit, hint)
+      assert.is_true(is_cut and #shown <= limit, limit)
       assert.is_truthy(utf8.len(shown), limit)
-      local head, count, tail = shown:match("^(.*)\n%[(%d+) bytes left out%]\n(.*)$")
+      local head, count, whole, more, tail = shown:match("^(.*)\n%[%.%.%. (%d+) of (%d+) bytes left out(.-) %.%.%.%]\n(.*)$")
+      assert.are.equal(limit > 80, head ~= nil)
       if head then
+        assert.are.equal(#bytes, tonumber(whole))
         assert.are.equal(#bytes, #head + tonumber(count) + #tail)
         assert.are.equal(bytes:sub(1, #head), head)
         assert.are.equal(bytes:sub(#bytes - #tail + 1), tail)
-      else
-        assert.is_true(limit <= 40, limit)
+        assert.are.equal(limit > 200 and "; read on from " .. #head or "", more)
       end
     end
+  end)
+
+  it("joins a head and a tail that were kept apart", function()
+    assert.are.equal("head\n[... 2 of 10 bytes left out ...]\ntail", excerpt.join("head", "tail", 10, 100))
   end)
 end)

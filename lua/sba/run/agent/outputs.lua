@@ -2,6 +2,7 @@
 -- What tools answered: shown to the model as head and tail with the exact count left out, kept whole in outputs/ beside the
 -- result so that read_output gives the rest.
 
+local excerpt = require "sba.util.excerpt"
 local file = require "native.file"
 local text = require "native.text"
 local workspace = require "native.workspace"
@@ -11,7 +12,6 @@ outputs.__index = outputs
 
 local MOST_KEPT <const> = 256 * 1024 * 1024 -- bytes on disk
 local MOST_IN_MEMORY <const> = 16 * 1024 * 1024 -- where there is no job folder
-local HEAD_SHARE <const> = 0.6
 
 ---@param folder? string where outputs/ is made; nil: they are kept in memory
 ---@param limit integer most bytes of one answer that the model is shown
@@ -43,13 +43,11 @@ end
 ---@return string
 function outputs:show(id, whole)
   if #whole <= self.limit then return whole end
-  local room = math.floor(self.limit * HEAD_SHARE)
-  local head, tail = text.cut(whole, room), text.tail(whole, self.limit - room)
-  local left_out = #whole - #head - #tail
-  local how = keep(self, id, whole)
-    and ("read_output {\"step\": \"%s\", \"offset_bytes\": %d} gives them"):format(id, #head)
-    or "they were not kept: there is no room left"
-  return ("%s\n[... %d of %d bytes left out; %s ...]\n%s"):format(head, left_out, #whole, how, tail)
+  local is_kept = keep(self, id, whole)
+  return (excerpt.of(whole, self.limit, function(offset)
+    if not is_kept then return "they were not kept, for there is no room left" end
+    return ('read_output {"step": "%s", "offset_bytes": %d} gives them'):format(id, offset)
+  end))
 end
 
 local function slice(self, id, offset, size)

@@ -16,12 +16,12 @@ describe("outputs", function()
       end)
 
       it("shows head and tail with the exact count, and gives the rest when asked", function()
-        local store = outputs.new(folder and new_folder() or nil, 100)
+        local store = outputs.new(folder and new_folder() or nil, 300)
         local whole = ("a"):rep(500) .. ("b"):rep(500)
         local shown = store:show("step-1", whole)
         local head, left_out, tail = shown:match("^(a+)\n%[%.%.%. (%d+) of 1000 bytes left out; read_output .-%.%.%.%]\n(b+)$")
         assert.equal(1000, #head + tonumber(left_out) + #tail)
-        assert.equal(100, #head + #tail)
+        assert.is_true(#shown <= 300)
         local offset, read = #head, head
         while offset < 1000 do
           local part = store:read { step = "step-1", offset_bytes = offset }:match("^(.-)\n%[bytes")
