@@ -55,7 +55,7 @@ end
 
 local schemas = {
   job = function() return require "sba.job.printed".job(require "sba.catalogue") end,
-  result = function() return require "sba.util.schema".print((require "sba.result.schema")) end,
+  result = function() return require "sba.util.schema_document" ((require "sba.result.schema")) end,
   steps = function() return require "sba.job.printed".steps(require "sba.catalogue") end,
 }
 
@@ -67,7 +67,7 @@ function about.schema(what)
 end
 
 local function print_errors(errors)
-  local line = require "sba.util.schema_mistakes".line
+  local line = require "sba.util.schema".line
   for _, problem in ipairs(errors) do print(redact(line(problem))) end
   if errors.total > #errors then print(("and %d more"):format(errors.total - #errors)) end
 end
@@ -84,6 +84,12 @@ function about.validate(path, environment)
   local job, failure = require "sba.job".parse(bytes, require "sba.catalogue", environment)
   if not job then
     print_errors(failure.errors)
+    return exit.REFUSED
+  end
+  local folder = path ~= "-" and (path:match("^.*/") or ".") or nil
+  local context, missing = require "sba.job.context".load(job.context, folder)
+  if not context then
+    print("/context: " .. redact(missing.message))
     return exit.REFUSED
   end
   print((path == "-" and "the job" or redact(path)) .. ": valid")

@@ -10,7 +10,7 @@ local file = require "native.file"
 local job = require "sba.job"
 local json = require "sba.util.json"
 local prompt = require "sba.run.agent.prompt"
-local mistakes = require "sba.util.schema_mistakes"
+local schema = require "sba.util.schema"
 local todo = require "sba.run.todo"
 local workspace = require "native.workspace"
 
@@ -23,7 +23,7 @@ local MOST_OUTPUT <const> = 1024 * 1024 -- bytes, of a step that is tried
 local function spread(failure)
   if not failure.errors then return failure end
   local lines = { "not valid:" }
-  for i, mistake in ipairs(failure.errors) do lines[i + 1] = "  " .. mistakes.line(mistake) end
+  for i, mistake in ipairs(failure.errors) do lines[i + 1] = "  " .. schema.line(mistake) end
   if failure.errors.total > #failure.errors then
     lines[#lines + 1] = ("  and %d more"):format(failure.errors.total - #failure.errors)
   end

@@ -58,7 +58,7 @@ end
 
 --- The first errors as lines, for the log.
 local function lines_of(errors)
-  local line, lines = require "sba.util.schema_mistakes".line, {}
+  local line, lines = require "sba.util.schema".line, {}
   for i = 1, math.min(#errors, MOST_ERRORS_LOGGED) do lines[i] = secret.redact(line(errors[i])) end
   return lines
 end

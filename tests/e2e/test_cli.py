@@ -63,6 +63,8 @@ class CommandLineTest(SandboxCase):
         job = self.job(self.step("write_file", path="a", content="x"), self.step("read_file", path="none"),
                        self.step("list_tree", path="."))
         jsonschema.Draft202012Validator(schemas["job"]).validate(job)
+        jsonschema.Draft202012Validator(schemas["job"]).validate({**job, "context": None, "inference": None, "steps": [
+            {"id": None, "type": "read_file", "args": None, "arguments": {"path": "x", "max_bytes": None}}]})
         outcome = self.run_job(job)
         jsonschema.Draft202012Validator(schemas["result"]).validate(outcome.result)
         jsonschema.Draft202012Validator(schemas["result"]).validate(self.run_job(b"{").result)

@@ -34,6 +34,32 @@ class Validate(sba.SandboxCase):
         self.assertIn('did you mean "read_file"?', "".join(lines))
         self.assertIn('did you mean "path"?', "".join(lines))
 
+    def test_a_context_file_that_is_missing(self):
+        job = self.root / "job" / "job.json"
+        job.parent.mkdir(exist_ok=True)
+        content = self.job(self.step("read_file", path="x"), context={"task_context": "/job/missing.md"})
+        job.write_text(json.dumps(content))
+        process = subprocess.run([sba.BINARY, "--validate", job], capture_output=True, timeout=60, **sba.ordinary_user())
+        self.assertEqual(process.returncode, 2)
+        self.assertIn(b"/context: the context file /job/missing.md cannot be read", process.stdout)
+        (job.parent / "missing.md").write_text("here now")
+        process = subprocess.run([sba.BINARY, "--validate", job], capture_output=True, timeout=60, **sba.ordinary_user())
+        self.assertEqual(process.returncode, 0)
+
+    def test_null_is_absent(self):
+        job = self.job(self.step("read_file", path="x", max_bytes=None, start_line=None), inference=None, context=None,
+                       persona=None)
+        self.assertEqual(self.validate(job)[0], 0)
+        self.assertEqual(self.validate({**job, "steps": None})[0], 2)
+        self.assertEqual(self.validate({**job, "steps": None}, env={"SBA_EXECUTION_MODE": "agent_inference"})[0], 0)
+
+    def test_numbers_that_no_double_holds(self):
+        job = self.job(self.step("read_file", path="x", max_bytes=10 ** 30 + 1))
+        status, lines = self.validate(job)
+        self.assertEqual(status, 2)
+        self.assertIn("/steps/0/arguments/max_bytes: expected an integer", lines[0])
+        self.assertIn("has more digits than a double holds", lines[0])
+
     def test_errors_name_line_and_column(self):
         status, lines = self.validate(b'{\n  "protocol_version": "1.0",\n  "job_id": nope\n}')
         self.assertEqual(status, 2)

@@ -2,7 +2,6 @@
 -- The step sort_lines, run as the runner runs it: arguments by its schema, a real workspace.
 package.path = debug.getinfo(1, "S").source:match("^@(.*)/spec/") .. "/lua/?.lua;" .. package.path -- for binaries that lack it
 
-local mistakes = require "sba.util.schema_mistakes"
 local schema = require "sba.util.schema"
 local sort_lines = require "sba.steps.sort_lines"
 local workspace = require "native.workspace"
@@ -10,8 +9,9 @@ local workspace = require "native.workspace"
 local root, folder
 
 local function run(arguments)
-  assert.are.same({ total = 0 }, mistakes.of(arguments, sort_lines.arguments))
-  return sort_lines.run(schema.resolve(arguments, sort_lines.arguments), { workspace = folder, max_output_bytes = 1000 })
+  local checked, errors = schema.check(arguments, sort_lines.arguments)
+  assert.are.same({ total = 0 }, errors)
+  return sort_lines.run(checked, { workspace = folder, max_output_bytes = 1000 })
 end
 
 local function content(path) return assert(folder:read(path, {})).content end

@@ -12,6 +12,7 @@ local context = {}
 
 local LARGEST_FILE <const> = 1024 * 1024 -- bytes
 local MOST_SKILLS <const> = 100
+local MOST_ENTRIES <const> = 1000 -- of context/skills
 local JOB_FOLDER <const> = "/job/" -- how a job calls its folder, wherever that is mounted
 
 ---@class sba.context
@@ -51,8 +52,9 @@ local function read(folder, path)
   return found.content
 end
 
---- The text itself, or that of the file it names.
+--- The text itself, or that of the file it names; a structure as JSON.
 local function resolve(folder, value)
+  if type(value) ~= "string" then return json.encode(value) end
   if value:sub(1, #JOB_FOLDER) ~= JOB_FOLDER or value:find("\n", 1, true) then return value end
   local content, failure = read(folder, value:sub(#JOB_FOLDER + 1))
   if not content then refuse("the context file %s cannot be read: %s", value, failure.message) end
@@ -98,6 +100,7 @@ end
 
 local function texts(folder, given, name)
   local list = json.array {}
+  if given and not json.is_array(given) then given = { given } end
   for i, value in ipairs(given or {}) do list[i] = resolve(folder, value) end
   local markdown = not given and optional(folder, name)
   return markdown and entries(markdown) or list
@@ -142,7 +145,9 @@ end
 
 local function skills_of_folder(folder)
   local list = {}
-  local tree = folder and folder:tree("context/skills", { max_depth = 1, max_entries = MOST_SKILLS })
+  local tree, cut = nil, nil
+  if folder then tree, cut = folder:tree("context/skills", { max_depth = 1, max_entries = MOST_ENTRIES }) end
+  if cut == "max_entries" then refuse("the folder context/skills holds more than %d files", MOST_ENTRIES) end
   for _, entry in ipairs(tree and tree.children or {}) do
     local name = entry.name:match("^(.+)%.md$")
     if name then list[#list + 1] = { name = name, text = optional(folder, "skills/" .. entry.name) } end
@@ -150,8 +155,13 @@ local function skills_of_folder(folder)
   return list
 end
 
+local function skills_of(folder, given)
+  local list = given and given_skills(folder, given) or not given and skills_of_folder(folder)
+  if #list > MOST_SKILLS then refuse("the job has %d skills; at most %d are possible", #list, MOST_SKILLS) end
+  return list
+end
+
 local function bring_together(folder, given)
-  local no_skills = given.skills == nil or given.skills == json.null
   return {
     baseline_context = one_text(folder, given.baseline_context, "baseline.md"),
     project_context = one_text(folder, given.project_context, "project.md"),
@@ -162,7 +172,7 @@ local function bring_together(folder, given)
     additional_context = one_text(folder, given.additional_context, "additional.md"),
     skill_ids = given.skill_ids or json.array {},
     persona_title = given.persona_title, persona_description = given.persona_description,
-    skills = no_skills and skills_of_folder(folder) or not no_skills and given_skills(folder, given.skills),
+    skills = skills_of(folder, given.skills),
   }
 end
 

@@ -5,21 +5,9 @@ local job_mode = require "sba.job.mode"
 local job_schema = require "sba.job.schema"
 local json = require "sba.util.json"
 local schema = require "sba.util.schema"
+local words = require "sba.util.words"
 
 local job = {}
-
--- For mistakes only: where there are none they are not loaded.
-local function words() return require "sba.util.words" end
-local function mistakes() return require "sba.util.schema_mistakes" end
-
-local function refuse(errors, pointer, expected, got, message)
-  mistakes().refuse(errors, pointer, expected, got, message)
-end
-
---- Whether so much is wrong that no more should be looked for.
-local function is_enough(errors)
-  return errors.total > 0 and mistakes().enough(errors)
-end
 
 local MAJOR = "1"
 
@@ -46,53 +34,40 @@ local function check_version(value, errors)
   local version = value.protocol_version
   local major = type(version) == "string" and version:match("^(%d+)%.%d+$")
   if major and major ~= MAJOR then
-    refuse(errors, "/protocol_version", MAJOR .. ".x", words().value(version),
-      ("protocol version %s is not supported; this runner speaks %s.x"):format(words().quoted(version), MAJOR))
+    schema.refuse(errors, "/protocol_version", MAJOR .. ".x", words.value(version),
+      ("protocol version %s is not supported; this runner speaks %s.x"):format(words.quoted(version), MAJOR))
   end
 end
 
-local function check_steps_given(value, errors)
-  if value.steps == nil and value.execution_mode ~= "agent_inference" then
-    refuse(errors, "/steps", "an array", "nothing", "is missing; expected an array (only a job of agent_inference may leave it out)")
-  end
+local function is_given(value)
+  return value ~= nil and value ~= json.null
 end
 
-local function pointer_of(index, name, argument)
-  local pointer = ("/steps/%d/%s"):format(index - 1, name)
-  return argument and pointer .. "/" .. mistakes().token(argument) or pointer
-end
-
--- Arguments by their type's schema, then by its check. Leaves them resolved.
-local function check_arguments(step, index, catalogue, errors)
-  local kind = catalogue.get(step.type)
-  local name = step.args ~= nil and "args" or "arguments"
-  local arguments = step[name]
-  if arguments == nil then arguments = {} end
-  if not kind or step.args ~= nil and step.arguments ~= nil or json.kind(arguments) ~= "object" then return end
-  if not schema.fits(arguments, kind.arguments) then
-    local before = errors.total
-    mistakes().find(arguments, kind.arguments, errors, pointer_of(index, name))
-    if errors.total > before then return end
-  end
-  step.args, step.arguments = nil, schema.resolve(arguments, kind.arguments)
-  if not kind.check then return end
+-- Arguments by their type's schema, then by its check.
+local function check_arguments(step, pointer, catalogue, errors)
+  local kind, before = catalogue.get(step.type), errors.total
+  if not kind or json.kind(step.arguments) ~= "object" then return end
+  step.arguments = schema.check(step.arguments, kind.arguments, errors, pointer)
+  if errors.total > before or not kind.check then return end
   local mistake, argument = kind.check(step.arguments)
-  if mistake then refuse(errors, pointer_of(index, name, argument), "arguments that fit together", "others", mistake) end
+  if not mistake then return end
+  if argument then pointer = pointer .. "/" .. schema.token(argument) end
+  schema.refuse(errors, pointer, "arguments that fit together", "others", mistake)
 end
 
 -- Gives every step its id; none may be there twice.
 local function settle_ids(steps, errors)
   local owner, ids = {}, {}
   for i, step in ipairs(steps) do
-    if is_enough(errors) then return end
+    if schema.is_enough(errors) then return end
     if json.kind(step) == "object" then
       local id = step.id == nil and "step-" .. i or step.id
       ids[i] = id
       local other = owner[id]
       if other and type(id) == "string" then
-        local default = (step.id == nil or steps[other].id == nil) and " (a step without an id is step-N)" or ""
-        refuse(errors, ("/steps/%d/id"):format(step.id == nil and other - 1 or i - 1), "an id of its own", words().value(id),
-          ("the id %s belongs to step %d and step %d%s; ids must be unique"):format(words().quoted(id), other, i, default))
+        local default = (step.id == nil or steps[other].id == nil) and " (a step without an id is step-N, N from 1)" or ""
+        schema.refuse(errors, ("/steps/%d/id"):format(step.id == nil and other - 1 or i - 1), "an id of its own", words.value(id),
+          ("the id %s belongs to /steps/%d and /steps/%d%s; ids must be unique"):format(words.quoted(id), other - 1, i - 1, default))
       end
       owner[id] = other or i
     end
@@ -100,12 +75,21 @@ local function settle_ids(steps, errors)
   for i, id in pairs(ids) do steps[i].id = id end
 end
 
-local function check_steps(steps, catalogue, errors)
+-- What each step calls its arguments, before they get their final name.
+local function names_of_arguments(steps)
+  local names = {}
+  for i, step in ipairs(json.is_array(steps) and steps or {}) do
+    names[i] = json.is_object(step) and is_given(step.args) and "args" or "arguments"
+  end
+  return names
+end
+
+local function check_steps(steps, names, catalogue, errors)
   if not json.is_array(steps) then return end
   for i, step in ipairs(steps) do
-    if is_enough(errors) then return end
+    if schema.is_enough(errors) then return end
     if json.kind(step) == "object" and type(step.type) == "string" then
-      check_arguments(step, i, catalogue, errors)
+      check_arguments(step, ("/steps/%d/%s"):format(i - 1, names[i]), catalogue, errors)
     end
   end
   settle_ids(steps, errors)
@@ -113,23 +97,26 @@ end
 
 local function check_job(value, catalogue, environment)
   local errors = { total = 0 }
-  local wanted = job_schema(catalogue.names())
-  if not schema.fits(value, wanted) then mistakes().find(value, wanted, errors) end
+  local is_object = json.is_object(value)
+  local has_steps, names = is_object and is_given(value.steps), names_of_arguments(is_object and value.steps)
+  schema.check(value, job_schema(catalogue.names()), errors)
   local asked, mistake = job_mode.from_environment(environment)
-  if mistake then refuse(errors, "", "a mode", "another value", mistake) end
-  if json.kind(value) ~= "object" then return errors end
+  if mistake then schema.refuse(errors, "", "a mode", "another value", mistake) end
+  if not is_object then return errors end
   check_version(value, errors)
-  check_steps_given(value, errors)
-  check_steps(value.steps, catalogue, errors)
+  if not has_steps and (asked or value.execution_mode) ~= job_mode.AGENT then
+    schema.refuse(errors, "/steps", "an array", "nothing",
+      "is missing; expected an array (only a job of agent_inference may leave it out)")
+  end
+  check_steps(value.steps, names, catalogue, errors)
   if errors.total > 0 then return errors end
-  schema.resolve(value, wanted)
   value.execution_mode = asked or job_mode.of_job(value)
   return errors
 end
 
 local function message_of(errors)
   local lines = {}
-  for i = 1, #errors do lines[i] = mistakes().line(errors[i]) end
+  for i = 1, #errors do lines[i] = schema.line(errors[i]) end
   local more = errors.total - #lines
   return "the job is not valid: " .. table.concat(lines, "; ") .. (more > 0 and ("; and %d more"):format(more) or "")
 end
@@ -149,7 +136,7 @@ function job.parse(bytes, catalogue, environment)
   local errors
   if broken then
     errors = { total = 0 }
-    refuse(errors, "", "JSON (RFC 8259)", "something else", broken.message)
+    schema.refuse(errors, "", "JSON (RFC 8259)", "something else", broken.message)
   else
     errors = check_job(value, catalogue, environment)
   end

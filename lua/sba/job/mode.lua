@@ -2,19 +2,15 @@
 -- Which way a job runs: the environment says it, else the job, else what the job holds.
 
 local text = require "native.text"
+local words = require "sba.util.words"
 
-local mode = {}
+local mode = { AGENT = "agent_inference" }
 
--- For mistakes only: where there are none it is not loaded.
-local function words()
-  return require "sba.util.words"
-end
-
-local DIRECT, AGENT = "direct_steps", "agent_inference"
+local DIRECT <const>, AGENT <const> = "direct_steps", mode.AGENT
 local switches = { ["1"] = true, ["true"] = true, ["0"] = false, ["false"] = false }
 
 local function invalid(name, value, expected)
-  return nil, ("the environment variable %s must be %s, not %s"):format(name, expected, words().quoted(value))
+  return nil, ("the environment variable %s must be %s, not %s"):format(name, expected, words.quoted(value))
 end
 
 ---What the environment asks for.

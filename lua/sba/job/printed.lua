@@ -3,7 +3,7 @@
 
 local job_schema = require "sba.job.schema"
 local json = require "sba.util.json"
-local schema = require "sba.util.schema"
+local print_schema = require "sba.util.schema_document"
 
 local printed = {}
 
@@ -32,7 +32,7 @@ function printed.job(catalogue)
     definitions[step.name] = one_of[i]
   end
   whole.properties.steps.items = { oneOf = one_of }
-  return schema.print(whole, definitions)
+  return print_schema(whole, definitions, true)
 end
 
 ---One document: each step type with its arguments and its result.
@@ -47,7 +47,7 @@ function printed.steps(catalogue)
       properties = { arguments = step.arguments, result = step.result or { type = "object" } },
     }
   end
-  return schema.print {
+  return print_schema {
     title = "The step types of cynode-sba", description = "For each type of step: what its arguments are, and what its result is.",
     type = "object", order = order, properties = properties, additionalProperties = false,
   }

@@ -11,6 +11,11 @@ local function texts(description)
   return { type = "array", items = { type = "string" }, description = description }
 end
 
+-- A text, or a structure that is shown as JSON.
+local function text_or_structure(description)
+  return { type = { "string", "object", "array" }, description = description }
+end
+
 local constraints = {
   type = "object",
   description = "What the job may use at most.",
@@ -61,14 +66,17 @@ local context = {
   additionalProperties = false,
   properties = {
     baseline_context = text "Who the agent is: identity, role, responsibilities, what it must not do.",
-    project_context = text "The project: its identity and scope.",
-    task_context = text "The task: its identity, state and what belongs to it.",
-    requirements = texts "What the work must satisfy.",
+    project_context = text_or_structure "The project: its identity and scope.",
+    task_context = text_or_structure "The task: its identity, state and what belongs to it.",
+    requirements = {
+      type = { "array", "string", "object" }, items = { type = { "string", "object", "array" } },
+      description = "What the work must satisfy: each a text, or a structure that is shown as JSON. One may stand alone.",
+    },
     acceptance_criteria = texts "What the outcome is checked by.",
     preferences = { type = "object", description = "How the user wants work to be done." },
     additional_context = text "Further text that the user has configured.",
     skill_ids = texts "Identifiers of skills to fetch from the gateway.",
-    skills = { type = { "string", "array", "object", "null" }, description = "Skills themselves, or paths of their files." },
+    skills = { type = { "string", "array", "object" }, description = "Skills themselves, or paths of their files." },
     persona_title = text "The role's name, where persona.title is left out.",
     persona_description = text "The role in a few sentences, where persona.description is left out.",
   },
@@ -103,7 +111,7 @@ local properties = {
 -- For readers of the schema; the job's own check has the better message.
 local steps_may_be_left_out = {
   ["if"] = { properties = { execution_mode = { const = "agent_inference" } }, required = json.array { "execution_mode" } },
-  ["else"] = { required = json.array { "steps" } },
+  ["else"] = { required = json.array { "steps" }, properties = { steps = { type = "array" } } },
 }
 
 ---@param type_names string[] the step types there are

@@ -5,7 +5,7 @@ local digest = require "sba.report.digest"
 local file = require "native.file"
 local read_json = require "sba.util.json".decode
 local result_schema = require "sba.result.schema"
-local mistakes = require "sba.util.schema_mistakes"
+local schema = require "sba.util.schema"
 local secret = require "sba.util.secret"
 local sha256 = require "native.text".sha256
 
@@ -34,8 +34,8 @@ local function read_result(path)
   local result
   result, failure = read_json(bytes, { size = LARGEST, depth = DEPTH })
   if failure then return nil, ("%s is not a result: %s"):format(path, failure.message) end
-  local errors = mistakes.of(result, result_schema)
-  if #errors > 0 then return nil, ("%s is not a result of cynode-sba: %s"):format(path, mistakes.line(errors[1])) end
+  local _, errors = schema.check(result, result_schema, { total = 0, limit = 1 })
+  if errors[1] then return nil, ("%s is not a result of cynode-sba: %s"):format(path, schema.line(errors[1])) end
   return secret.clean(result, result_schema)
 end
 

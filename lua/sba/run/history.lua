@@ -5,6 +5,7 @@ local file = require "native.file"
 local is_array = require "sba.util.json".is_array
 local lines = require "sba.util.lines"
 local read_json = require "sba.util.json".decode
+local schema = require "sba.util.schema"
 local secret = require "sba.util.secret"
 
 local past = {}
@@ -54,9 +55,8 @@ readers["step.started"] = function(history, line, _, expected)
 end
 
 readers["step.changes"] = function(history, line)
-  local mistakes, wanted = require "sba.util.schema_mistakes", require "sba.patch.changes".schema
-  local errors = mistakes.of(line, wanted)
-  if errors[1] then return mistakes.line(errors[1]) end
+  local _, errors = schema.check(line, require "sba.patch.changes".schema, { total = 0, limit = 1 })
+  if errors[1] then return schema.line(errors[1]) end
   local index = #history.entries + 1
   if line.index ~= index - 1 or not history.begun[index] then return "the step had not begun" end
   history.changes = { index = index, plan = line }
@@ -121,9 +121,8 @@ local exchange_schema = {
 }
 
 readers["model.exchange"] = function(history, line)
-  local mistakes = require "sba.util.schema_mistakes"
-  local errors = mistakes.of(line, exchange_schema)
-  if errors[1] then return mistakes.line(errors[1]) end
+  local _, errors = schema.check(line, exchange_schema, { total = 0, limit = 1 })
+  if errors[1] then return schema.line(errors[1]) end
   secret.clean(line, exchange_schema)
   table.insert(history.exchanges, { messages = line.messages, reply = line.reply })
 end

@@ -71,7 +71,7 @@ return {
       system = { type = "string", description = "What it is told first." },
       model = { type = "string", minLength = 1, description = "One of inference.allowed_models; default: the first that is served." },
       json_schema = { type = "object", description = "The answer is to be JSON that fits this JSON Schema." },
-      save_to = { type = "string", minLength = 1, description = "File of the workspace that the answer is written to." },
+      save_to = { type = "string", minLength = 1, nul = false, description = "File of the workspace that the answer is written to." },
     },
   },
   result = {

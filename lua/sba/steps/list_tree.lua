@@ -83,7 +83,7 @@ return {
     additionalProperties = false,
     properties = {
       path = {
-        type = "string", default = ".",
+        type = "string", nul = false, default = ".",
         description = "Folder to list, relative to the workspace or absolute below it; \"\" is the workspace itself.",
       },
       max_depth = {

@@ -67,7 +67,10 @@ return {
     order = { "path", "max_bytes", "start_line", "end_line", "offset_bytes" },
     additionalProperties = false,
     properties = {
-      path = { type = "string", minLength = 1, description = "A regular file, relative to the workspace or absolute below it." },
+      path = {
+        type = "string", nul = false, minLength = 1,
+        description = "A regular file, relative to the workspace or absolute below it.",
+      },
       max_bytes = { type = "integer", minimum = 0, description = "Bytes to return at most; what is more is left out and said." },
       start_line = { type = "integer", minimum = 1, description = "First line to return, from 1." },
       end_line = { type = "integer", minimum = 1, description = "Last line to return, inclusive." },

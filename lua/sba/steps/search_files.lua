@@ -67,7 +67,7 @@ return {
         description = "Regular expression (PCRE2, UTF-8), matched against each line by itself; \\w, \\d, \\s and \\b know ASCII only.",
       },
       path = {
-        type = "string",
+        type = "string", nul = false,
         default = ".",
         description = "File or folder to search, with all below it but folders named .git. Links and binary files are passed over.",
       },

@@ -46,7 +46,7 @@ return {
     additionalProperties = false,
     properties = {
       path = {
-        type = "string", minLength = 1,
+        type = "string", nul = false, minLength = 1,
         description = "Relative to the workspace or absolute below it. A link is followed, where it stays inside.",
       },
       content = { type = "string" },

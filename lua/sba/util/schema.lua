@@ -1,163 +1,131 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Values against JSON Schema (draft 2020-12): whether they fit, and their final form. What is wrong with one that does not fit
--- is told by util/schema_mistakes.lua.
+-- Checks values against JSON Schema (draft 2020-12) and puts them into their final form, in one walk.
 --
 -- Keywords: type, required, properties, additionalProperties, items, enum, const, minimum, maximum, minLength, maxLength,
--- pattern, minItems, maxItems, oneOf, default, description, title; and three of our own: `order` (the order of keys when
--- written), `aliases` (another accepted name of an optional property -> its name; not both may be given) and `printed`
--- (keywords for the printed form only). A pattern is limited to what is a Lua pattern too, with \ for %. A schema may hold
--- itself.
+-- pattern, minItems, maxItems, oneOf, default, description, title; and four of our own: `order` (the order of keys when
+-- written), `aliases` (another accepted name of an optional property -> its name; not both may be given), `nul` (false: a
+-- string must not hold one) and `printed` (keywords for the printed form only). A pattern is limited to what is a Lua
+-- pattern too, with \ for %. A schema may hold itself. An optional property that is null counts as absent, unless its type says null.
 
 local json = require "sba.util.json"
+local redact = require "native.secret".redact
+local text = require "native.text"
+local words = require "sba.util.words"
 
 local schema = {}
 
+local MAX_ERRORS <const> = 100
+local MAX_COUNTED <const> = 1000 -- then the walk ends, so that a large value that is all wrong is refused quickly
+local MAX_TOKEN <const> = 256 -- bytes of a name in a pointer
+
 local none <const> = {}
 
-local function is_of(kind, value, name)
-  if name == "integer" then return kind == "number" and math.tointeger(value) ~= nil end
-  return kind == name
+---@class sba.schema.error
+---@field pointer string RFC 6901
+---@field expected string
+---@field got string
+---@field message string one line
+
+---@class sba.schema.errors list of at most 100
+---@field total integer how many were found
+---@field limit? integer how many are looked for; default 1,000
+
+---Whether no further errors are looked for.
+---@param errors sba.schema.errors
+---@return boolean
+function schema.is_enough(errors)
+  return errors.total >= (errors.limit or MAX_COUNTED)
 end
 
----Whether a value is of a type, or of one of a list.
----@param value any
----@param kind string the value's JSON type
----@param wanted string|string[]
----@return boolean
-function schema.is_of_type(value, kind, wanted)
-  if type(wanted) == "string" then return is_of(kind, value, wanted) end
-  for _, name in ipairs(wanted) do
-    if is_of(kind, value, name) then return true end
-  end
-  return false
+---Adds an error. Without a message: "expected X, got Y".
+---@param errors sba.schema.errors
+---@param pointer string
+---@param expected string
+---@param got string
+---@param message? string
+function schema.refuse(errors, pointer, expected, got, message)
+  errors.total = errors.total + 1
+  if #errors >= MAX_ERRORS then return end
+  message = message or ("expected %s, got %s"):format(expected, got)
+  errors[#errors + 1] = { pointer = pointer, expected = expected, got = got, message = message }
 end
 
----@param value any
----@param values any[]
----@return boolean
-function schema.is_among(value, values)
+---One line for people: "/steps/3/type: expected ...". The whole document is "(job)" or what name says.
+---@param failed sba.schema.error
+---@param name? string
+---@return string
+function schema.line(failed, name)
+  local pointer = failed.pointer == "" and "(" .. (name or "job") .. ")" or failed.pointer
+  if pointer:find("[%c]") then pointer = words.quoted(pointer) end
+  return pointer .. ": " .. failed.message
+end
+
+---A reference token of RFC 6901. A very long name is cut.
+---@param name string|integer
+---@return string
+function schema.token(name)
+  local token = redact(tostring(name))
+  if #token > MAX_TOKEN then token = text.cut(token, MAX_TOKEN) .. "..." end
+  return (token:gsub("~", "~0"):gsub("/", "~1"))
+end
+
+local function is_among(value, values)
   for i = 1, #values do
     if values[i] == value then return true end
   end
   return false
 end
 
-local exclusive = setmetatable({}, { __mode = "k" })
-
----The names of a oneOf whose parts each only require one, so that exactly one of these must be given; false for others.
----@param parts table[]
----@return string[]|false
-function schema.exclusive_names(parts)
-  if exclusive[parts] ~= nil then return exclusive[parts] end
-  local names = {}
-  for i, part in ipairs(parts) do
-    local only = next(part)
-    if only ~= "required" or next(part, only) or #part.required ~= 1 then
-      names = false
-      break
+local function is_of_type(value, kind, wanted)
+  if type(wanted) == "table" then
+    for _, name in ipairs(wanted) do
+      if is_of_type(value, kind, name) then return true end
     end
-    names[i] = part.required[1]
+    return false
   end
-  exclusive[parts] = names
-  return names
+  return kind == wanted or wanted == "integer" and kind == "number" and math.tointeger(value) ~= nil
 end
 
-local fits
+---@class sba.schema.plan what an object's schema asks for, worked out once
+---@field names string[] all properties, in a fixed order
+---@field known table<string, true> names an object may have, aliases included
+---@field required table<string, true>
+---@field no_null table<string, true> optional properties that are absent where they are null
 
--- A member that no property names. One that only order or required name is left to the walk.
-local function fits_other(member, others)
-  if others == nil or others == true then return true end
-  return others and fits(member, others)
+local plans = setmetatable({}, { __mode = "k" })
+
+local function takes_null(property)
+  if property.enum then return is_among(json.null, property.enum) end
+  return property.const == nil and (property.type == nil or is_of_type(json.null, "null", property.type))
 end
 
-local function fits_object(value, wanted)
-  local properties, aliases = wanted.properties or none, wanted.aliases or none
-  for name, member in next, value do
-    local meant = aliases[name]
-    if meant and value[meant] ~= nil then return false end
-    local property = properties[meant or name]
-    if property then
-      if not fits(member, property) then return false end
-    elseif not fits_other(member, wanted.additionalProperties) then
-      return false
+local function make_plan(wanted)
+  local plan, rest, properties = { names = {}, known = {}, required = {}, no_null = {} }, {}, wanted.properties or none
+  for _, name in ipairs(wanted.required or none) do plan.required[name] = true end
+  for _, list in ipairs { wanted.order or none, wanted.required or none } do
+    for _, name in ipairs(list) do
+      if not plan.known[name] then plan.names[#plan.names + 1], plan.known[name] = name, true end
     end
   end
-  local required = wanted.required or none
-  for i = 1, #required do
-    if value[required[i]] == nil then return false end
+  for name, property in pairs(properties) do
+    if not plan.known[name] then rest[#rest + 1], plan.known[name] = name, true end
+    if not plan.required[name] and not takes_null(property) then plan.no_null[name] = true end
   end
-  return true
-end
-
-local function fits_array(value, wanted)
-  local count, items = #value, wanted.items
-  if wanted.minItems and count < wanted.minItems or wanted.maxItems and count > wanted.maxItems then return false end
-  for i = 1, items and count or 0 do
-    if not fits(value[i], items) then return false end
+  table.sort(rest)
+  table.move(rest, 1, #rest, #plan.names + 1, plan.names)
+  for alias, name in pairs(wanted.aliases or none) do
+    plan.known[alias], plan.no_null[alias] = true, plan.no_null[name]
   end
-  return true
+  return plan
 end
 
-local function fits_string(value, wanted)
-  local least, most = wanted.minLength, wanted.maxLength
-  if least or most then -- else it is not looked at: it may be long
-    local length = utf8.len(value) or #value
-    if length < (least or 0) or length > (most or math.huge) then return false end
+local function plan_of(wanted)
+  local plan = plans[wanted]
+  if not plan then
+    plan = make_plan(wanted)
+    plans[wanted] = plan
   end
-  return not wanted.pattern or value:find((wanted.pattern:gsub("\\", "%%"))) ~= nil -- bounded: patterns of our own schemas
-end
-
-local function fits_number(value, wanted)
-  return value >= (wanted.minimum or -math.huge) and value <= (wanted.maximum or math.huge)
-end
-
-local function fits_one_of(value, kind, parts)
-  local names = kind == "object" and schema.exclusive_names(parts)
-  if not names then return false end
-  local given = 0
-  for i = 1, #names do
-    if value[names[i]] ~= nil then given = given + 1 end
-  end
-  return given == 1
-end
-
-local by_kind = { object = fits_object, array = fits_array, string = fits_string, number = fits_number }
-
----Whether a decoded value fits, found out quickly: true is certain. False is not: where rare keywords are used, only
----schema_mistakes.find tells.
----@param value any
----@param wanted table a schema
----@return boolean
-function schema.fits(value, wanted)
-  local kind, named = json.kind(value), wanted.type
-  if named and kind ~= named and not schema.is_of_type(value, kind, named) then return false end
-  if wanted.const ~= nil and value ~= wanted.const or wanted.enum and not schema.is_among(value, wanted.enum) then return false end
-  local further = by_kind[kind]
-  if further and not further(value, wanted) then return false end
-  return not wanted.oneOf or fits_one_of(value, kind, wanted.oneOf)
-end
-
-fits = schema.fits
-
--- Whether no value of a schema is changed by being resolved: schema -> boolean.
-local inert = setmetatable({}, { __mode = "k" })
-
-local is_inert
-
-local function changes_nothing(wanted)
-  if wanted.type == "integer" or wanted.aliases or wanted.items and not is_inert(wanted.items) then return false end
-  for _, property in pairs(wanted.properties or none) do
-    if property.default ~= nil or not is_inert(property) then return false end
-  end
-  return true
-end
-
-function is_inert(wanted)
-  if inert[wanted] == nil then
-    inert[wanted] = false -- until it is known: a schema may hold itself
-    inert[wanted] = changes_nothing(wanted)
-  end
-  return inert[wanted]
+  return plan
 end
 
 local function copy(value)
@@ -167,42 +135,187 @@ local function copy(value)
   return result
 end
 
-local function resolve_object(value, wanted)
-  local properties = wanted.properties or none
-  for alias, name in pairs(wanted.aliases or none) do
-    if value[alias] ~= nil then value[name], value[alias] = value[alias], nil end
+-- A walk holds the errors, the pointer it began at, and the tokens from there to the value at hand.
+local visit
+
+local function pointer_of(walk, depth)
+  local tokens = { walk.base }
+  for i = 1, depth do
+    local step = walk.path[i]
+    tokens[i + 1] = schema.token(math.type(step) and step - 1 or step)
   end
-  for name, property in next, properties do
-    local member = value[name]
-    if member == nil then
-      if property.default ~= nil then value[name] = copy(property.default) end
-    elseif not is_inert(property) then
-      value[name] = schema.resolve(member, property)
+  return table.concat(tokens, "/")
+end
+
+local function fail(walk, depth, expected, got, message)
+  if schema.is_enough(walk.errors) then return end
+  schema.refuse(walk.errors, pointer_of(walk, depth), expected, got, message)
+end
+
+local function visit_member(walk, depth, value, name, key, wanted)
+  walk.path[depth + 1] = key
+  value[name] = visit(walk, depth + 1, value[name], wanted)
+end
+
+local function refuse_unknown(walk, depth, name, plan)
+  local known = {}
+  for one in pairs(plan.known) do known[#known + 1] = one end
+  table.sort(known)
+  local near = words.near(name, known)
+  local hint = near and ("; did you mean %s?"):format(words.quoted(near)) or ""
+  walk.path[depth + 1] = name
+  fail(walk, depth + 1, near or words.alternatives(known), words.quoted(name), "unknown field " .. words.quoted(name) .. hint)
+end
+
+-- Members that no property names.
+local function visit_others(walk, depth, value, wanted, plan)
+  local others, names = wanted.additionalProperties, nil
+  if others == nil or others == true then return end
+  for name in next, value do
+    if not plan.known[name] then
+      names = names or {}
+      names[#names + 1] = name
     end
   end
-end
-
----Puts a valid value into its final form, in place: names for aliases, integers for whole floats, defaults for what is absent.
----@param value any
----@param wanted table the schema it was validated by
----@return any value
-function schema.resolve(value, wanted)
-  if is_inert(wanted) then return value end
-  local kind = json.kind(value)
-  if kind == "number" and wanted.type == "integer" then
-    return math.tointeger(value)
-  elseif kind == "object" then
-    resolve_object(value, wanted)
-  elseif kind == "array" and wanted.items then
-    for i = 1, #value do value[i] = schema.resolve(value[i], wanted.items) end
+  if not names then return end
+  table.sort(names)
+  for _, name in ipairs(names) do
+    if schema.is_enough(walk.errors) then return end
+    if others then visit_member(walk, depth, value, name, name, others) else refuse_unknown(walk, depth, name, plan) end
   end
-  return value
 end
 
----The standard form as text: loaded only where a schema is printed.
----@see sba.util.schema_document
-function schema.print(...)
-  return require "sba.util.schema_document" (...)
+-- Gives members their own names. Returns the aliases that were used, name -> alias: pointers name what was written.
+local function rename(walk, depth, value, aliases)
+  local used = none
+  for alias, name in pairs(aliases) do
+    if value[alias] ~= nil and value[name] ~= nil then
+      walk.path[depth + 1] = alias
+      fail(walk, depth + 1, "only one of the two", "both",
+        ("%s and %s are two names of one field; give only one"):format(words.quoted(alias), words.quoted(name)))
+    elseif value[alias] ~= nil then
+      if used == none then used = {} end
+      used[name], value[name], value[alias] = alias, value[alias], nil
+    end
+  end
+  return used
+end
+
+local function visit_object(walk, depth, value, wanted)
+  local plan, properties = plan_of(wanted), wanted.properties or none
+  for name, member in next, value do
+    if member == json.null and plan.no_null[name] then value[name] = nil end
+  end
+  local used, names = wanted.aliases and rename(walk, depth, value, wanted.aliases) or none, plan.names
+  for i = 1, #names do
+    local name = names[i]
+    local property = properties[name]
+    if value[name] ~= nil then
+      if property then visit_member(walk, depth, value, name, used[name] or name, property) end
+    elseif plan.required[name] then
+      local expected = words.schema(property or none)
+      walk.path[depth + 1] = name
+      fail(walk, depth + 1, expected, "nothing", "is missing; expected " .. expected)
+    elseif property and property.default ~= nil then
+      value[name] = copy(property.default)
+    end
+  end
+  visit_others(walk, depth, value, wanted, plan)
+end
+
+local function visit_array(walk, depth, value, wanted)
+  if #value < (wanted.minItems or 0) then fail(walk, depth, words.schema(wanted), words.value(value)) end
+  if wanted.maxItems and #value > wanted.maxItems then
+    fail(walk, depth, ("at most %d elements"):format(wanted.maxItems), words.value(value))
+  end
+  for i = 1, wanted.items and #value or 0 do
+    if schema.is_enough(walk.errors) then return end
+    visit_member(walk, depth, value, i, i, wanted.items)
+  end
+end
+
+local function visit_string(walk, depth, value, wanted)
+  local least, most = wanted.minLength or 0, wanted.maxLength or math.huge
+  local length = (wanted.minLength or wanted.maxLength) and (utf8.len(value) or #value) -- else not looked at: it may be long
+  if length and length < least then
+    local expected = least == 1 and "a non-empty string" or ("a string of at least %d characters"):format(least)
+    fail(walk, depth, expected, words.value(value))
+  elseif length and length > most then
+    fail(walk, depth, ("a string of at most %d characters"):format(most), words.value(value))
+  end
+  if wanted.nul == false and value:find("\0", 1, true) then fail(walk, depth, "a string without NUL", words.value(value)) end
+  if wanted.pattern and not value:find((wanted.pattern:gsub("\\", "%%"))) then -- bounded: the pattern is a schema's
+    fail(walk, depth, "a string that matches " .. wanted.pattern, words.value(value))
+  end
+end
+
+local function visit_number(walk, depth, value, wanted)
+  if wanted.minimum and value < wanted.minimum or wanted.maximum and value > wanted.maximum then
+    fail(walk, depth, words.schema(wanted), words.value(value))
+  end
+end
+
+-- The names of a oneOf whose parts each only require one, so that exactly one of these must be given; nil for others.
+local function exclusive_names(parts)
+  local names = {}
+  for i, part in ipairs(parts) do
+    local only = next(part)
+    if only ~= "required" or next(part, only) or #part.required ~= 1 then return nil end
+    names[i] = part.required[1]
+  end
+  return names
+end
+
+local function visit_exclusive(walk, depth, value, names)
+  local present = {}
+  for _, name in ipairs(names) do
+    if value[name] ~= nil then present[#present + 1] = words.quoted(name) end
+  end
+  if #present == 1 then return end
+  fail(walk, depth, "exactly one of " .. words.alternatives(names), #present == 0 and "none" or words.list(present, "and"))
+end
+
+local function visit_one_of(walk, depth, value, parts)
+  local names = json.kind(value) == "object" and exclusive_names(parts)
+  if names then return visit_exclusive(walk, depth, value, names) end
+  local matching, list = 0, {}
+  for i, part in ipairs(parts) do
+    local _, errors = schema.check(copy(value), part, { total = 0, limit = 1 })
+    if errors.total == 0 then matching = matching + 1 end
+    list[i] = words.schema(part)
+  end
+  if matching ~= 1 then fail(walk, depth, "exactly one of " .. words.list(list, "or"), words.value(value)) end
+end
+
+local by_kind = { object = visit_object, array = visit_array, string = visit_string, number = visit_number }
+
+-- Returns the value's final form.
+function visit(walk, depth, value, wanted)
+  if schema.is_enough(walk.errors) then return value end
+  local kind = json.kind(value)
+  if wanted.type and not is_of_type(value, kind, wanted.type) or wanted.const ~= nil and value ~= wanted.const
+    or wanted.enum and not is_among(value, wanted.enum) then
+    local expected, got = words.schema(wanted), words.value(value)
+    local near = wanted.enum and kind == "string" and words.near(value, wanted.enum)
+    fail(walk, depth, expected, got, near and ("expected %s, got %s; did you mean %s?"):format(expected, got, words.quoted(near)))
+    return value
+  end
+  local further = by_kind[kind]
+  if further then further(walk, depth, value, wanted) end
+  if wanted.oneOf then visit_one_of(walk, depth, value, wanted.oneOf) end
+  return wanted.type == "integer" and math.tointeger(value) or value
+end
+
+---Checks a decoded value and puts it into its final form, in place: names for aliases, integers for whole floats, defaults for
+---what is absent, nothing for null. A value with mistakes may be changed in part.
+---@param value any
+---@param wanted table a schema
+---@param errors? sba.schema.errors to add to; with limit = 1 the walk stops at the first mistake
+---@param pointer? string of the value, default "" (the whole document)
+---@return any value, sba.schema.errors errors
+function schema.check(value, wanted, errors, pointer)
+  errors = errors or { total = 0 }
+  return visit({ errors = errors, base = pointer or "", path = {} }, 0, value, wanted), errors
 end
 
 return schema

@@ -18,15 +18,26 @@ local plain_keywords = {
 
 local convert
 
-local function listed(values)
-  return json.array(table.move(values, 1, #values, 1, {}))
+local function listed(values, ...)
+  local list = json.array { ... }
+  return table.move(values, 1, #values, #list + 1, list)
+end
+
+-- An optional property may also be null.
+local function make_nullable(document)
+  if document["$ref"] then return { anyOf = json.array { document, { type = "null" } } } end
+  if document.type then document.type = listed(type(document.type) == "table" and document.type or { document.type }, "null") end
+  if document.enum then document.enum = listed(document.enum, json.null) end
+  return document
 end
 
 -- Property schemas, with those of the aliases; and the order they are written in.
 local function convert_properties(wanted, pointer, above)
-  local document, ordering = {}, { order = wanted.order, properties = {} }
+  local document, ordering, required = {}, { order = wanted.order, properties = {} }, {}
+  for _, name in ipairs(wanted.required or {}) do required[name] = true end
   for name, property in pairs(wanted.properties) do
     document[name], ordering.properties[name] = convert(property, pointer .. "/properties/" .. name, above)
+    if above.nullable and not required[name] then document[name] = make_nullable(document[name]) end
   end
   for alias, name in pairs(wanted.aliases or {}) do
     local original = "#" .. pointer .. "/properties/" .. name
@@ -35,10 +46,17 @@ local function convert_properties(wanted, pointer, above)
   return document, ordering
 end
 
-local function exclusions(aliases)
+-- The schema of objects that have all of the names; null counts as absent.
+local function has(names, nullable)
+  local document = { required = listed(names), properties = nullable and {} or nil }
+  for _, name in ipairs(nullable and names or {}) do document.properties[name] = { ["not"] = { type = "null" } } end
+  return document
+end
+
+local function exclusions(aliases, nullable)
   local excluded = json.array {}
   for alias, name in pairs(aliases) do
-    excluded[#excluded + 1] = { ["not"] = { required = json.array { name, alias } } }
+    excluded[#excluded + 1] = { ["not"] = has({ name, alias }, nullable) }
   end
   table.sort(excluded, function(a, b) return a["not"].required[2] < b["not"].required[2] end)
   return excluded
@@ -58,7 +76,9 @@ local function convert_parts(wanted, pointer, above, document, ordering)
   if not wanted.oneOf then return end
   document.oneOf = json.array {}
   for i, part in ipairs(wanted.oneOf) do
-    document.oneOf[i] = convert(part, ("%s/oneOf/%d"):format(pointer, i - 1), above)
+    local only_required = part.required and next(part) == "required" and not next(part, "required")
+    document.oneOf[i] = only_required and has(part.required, above.nullable)
+      or convert(part, ("%s/oneOf/%d"):format(pointer, i - 1), above)
   end
 end
 
@@ -67,11 +87,12 @@ function convert(wanted, pointer, above)
   above[wanted] = "#" .. pointer
   local document, ordering = {}, { order = KEYWORD_ORDER, properties = {} }
   for _, keyword in ipairs(plain_keywords) do document[keyword] = wanted[keyword] end
+  if wanted.nul == false then document.pattern = "^[^\0]*$" end
   document.type = type(wanted.type) == "table" and listed(wanted.type) or wanted.type
   document.enum = wanted.enum and listed(wanted.enum)
   document.required = wanted.required and listed(wanted.required)
   convert_parts(wanted, pointer, above, document, ordering)
-  if wanted.aliases then document.allOf = exclusions(wanted.aliases) end
+  if wanted.aliases then document.allOf = exclusions(wanted.aliases, above.nullable) end
   for keyword, value in pairs(wanted.printed or {}) do document[keyword] = value end
   above[wanted] = nil
   return document, ordering
@@ -90,9 +111,10 @@ end
 
 ---@param wanted table a schema
 ---@param definitions? table<string, table> schemas inside it that are written once, below $defs, and referred to by name
+---@param nullable? boolean say that optional properties may be null, for what is read
 ---@return string text indented JSON, one newline at its end
-return function(wanted, definitions)
-  local above = {}
+return function(wanted, definitions, nullable)
+  local above = { nullable = nullable }
   for name, part in pairs(definitions or {}) do above[part] = "#/$defs/" .. name end
   local document, ordering = convert(wanted, "", above)
   document["$schema"] = DRAFT

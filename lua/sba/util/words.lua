@@ -50,6 +50,9 @@ function words.value(value)
   local kind = json.kind(value)
   if kind == "string" then return value == "" and "an empty string" or "the string " .. words.quoted(value) end
   if kind == "number" then return "the number " .. json.encode(value) end
+  if kind == "long number" then
+    return ("the number %s, which has more digits than a double holds"):format(shortened(json.encode(value)))
+  end
   if kind == "array" then return #value == 0 and "an empty array" or ("an array of %d"):format(#value) end
   return kind == "object" and "an object" or json.encode(value)
 end

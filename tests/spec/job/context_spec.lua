@@ -52,6 +52,30 @@ describe("context", function()
     assert.same({ { name = "a", text = "skill a" }, { name = "b", text = "skill b" } }, loaded.skills)
   end)
 
+  it("shows structures as JSON, and takes one requirement for a list of one", function()
+    local loaded = context.load({
+      project_context = { name = "p", tags = json.array { "a" } }, task_context = json.array { 1, 2 },
+      requirements = json.array { "plain", { must = "hold" } },
+    }, folder)
+    assert.equal('{"name":"p","tags":["a"]}', loaded.project_context)
+    assert.equal("[1,2]", loaded.task_context)
+    assert.same({ "plain", '{"must":"hold"}' }, { table.unpack(loaded.requirements) })
+    assert.same({ "only one" }, { table.unpack(context.load({ requirements = "only one" }, folder).requirements) })
+    assert.same({ '{"a":1}' }, { table.unpack(context.load({ requirements = { a = 1 } }, folder).requirements) })
+  end)
+
+  it("refuses more than 100 skills, wherever they come from", function()
+    local many = json.array {}
+    for i = 1, 101 do
+      many[i] = "skill " .. i
+      put(("context/skills/%03d.md"):format(i), "text")
+    end
+    assert.equal("the job has 101 skills; at most 100 are possible", refusal { skills = many })
+    assert.equal("the job has 101 skills; at most 100 are possible", refusal(nil))
+    many[101] = nil
+    assert.equal(100, #context.load({ skills = many }, folder).skills)
+  end)
+
   it("reads paragraphs where a file holds no list", function()
     put("context/requirements.md", "the first\nin two lines\n\nthe second\n")
     assert.same({ "the first in two lines", "the second" }, { table.unpack(context.load(nil, folder).requirements) })
@@ -71,7 +95,6 @@ describe("context", function()
       for _, skill in ipairs(context.load({ skills = given }, folder).skills) do assert.is_string(skill.text) end
     end
     assert.same({ { name = "s", text = "from s" } }, context.load({ skills = "/job/s.md" }, folder).skills)
-    assert.same({}, context.load({ skills = json.null }, folder).skills)
   end)
 
   it("refuses a file that is missing, no file, outside, too large or not text", function()

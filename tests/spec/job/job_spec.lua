@@ -5,7 +5,7 @@ local job_schema = require "sba.job.schema"
 local json = require "sba.util.json"
 local metaschema = require "sba.util.metaschema"
 local printed = require "sba.job.printed"
-local mistakes = require "sba.util.schema_mistakes"
+local schema = require "sba.util.schema"
 
 -- Two step types that stand for all.
 local types = {
@@ -52,7 +52,7 @@ local function lines_of(text, environment)
   local parsed, failure = job.parse(text, fake, environment or {})
   if parsed then return {} end
   local lines = {}
-  for i, failed in ipairs(failure.errors) do lines[i] = mistakes.line(failed) end
+  for i, failed in ipairs(failure.errors) do lines[i] = schema.line(failed) end
   return lines, failure
 end
 
@@ -123,9 +123,9 @@ describe("job.parse", function()
   it("wants ids that are unique, defaults included", function()
     local arguments = { shell = "" }
     check({ steps = { { id = "a", type = "run", arguments = arguments }, { id = "a", type = "run", arguments = arguments } } },
-      '/steps/1/id: the id "a" belongs to step 1 and step 2; ids must be unique')
+      '/steps/1/id: the id "a" belongs to /steps/0 and /steps/1; ids must be unique')
     check({ steps = { { id = "step-2", type = "run", arguments = arguments }, { type = "run", arguments = arguments } } },
-      '/steps/0/id: the id "step-2" belongs to step 1 and step 2 (a step without an id is step-N); ids must be unique')
+      '/steps/0/id: the id "step-2" belongs to /steps/0 and /steps/1 (a step without an id is step-N, N from 1); ids must be unique')
     check({ steps = { { id = "step-1", type = "run", arguments = arguments }, { type = "run", arguments = arguments } } })
     check({ steps = { { id = "", type = "run", arguments = arguments } } }, "/steps/0/id: expected a non-empty string, got an empty string")
   end)
@@ -135,7 +135,46 @@ describe("job.parse", function()
       (lines_of(text_of({}, "steps"))))
     local parsed = assert(job.parse(text_of({ execution_mode = "agent_inference" }, "steps"), fake, {}))
     assert.is_true(json.is_array(parsed.steps))
-    check({ steps = json.null }, "/steps: expected an array, got null")
+    assert(job.parse(text_of({ execution_mode = "agent_inference", steps = json.null }), fake, {}))
+    assert(job.parse(text_of({}, "steps"), fake, { SBA_EXECUTION_MODE = "agent_inference" }))
+    check({ steps = json.null }, "/steps: is missing; expected an array (only a job of agent_inference may leave it out)")
+  end)
+
+  it("takes null as absent, at every level", function()
+    local null = json.null
+    local step = { id = null, type = "run_command", args = null, arguments = { shell = "true", command = null, args = null, env = null } }
+    local parsed = assert(job.parse(text_of {
+      execution_mode = null, inference = null, persona = null, persona_id = null, steps = { step },
+      context = { requirements = null, skills = null, agents_md = nil, preferences = null },
+      constraints = { max_runtime_seconds = 1, max_output_bytes = 1, ext_net_allowed = null },
+    }, require "sba.catalogue", {}))
+    assert.are.same({ id = "step-1", type = "run_command", arguments = { shell = "true", working_dir = "." } }, parsed.steps[1])
+    assert.is_false(parsed.constraints.ext_net_allowed)
+    assert.is_nil(parsed.persona)
+    assert.are.same({}, parsed.context)
+    assert.are.equal(1, #lines_of(text_of { job_id = null }))
+  end)
+
+  it("refuses numbers that lose digits where they count, and passes them on in a tool's arguments", function()
+    local long = "12345678901234567890123"
+    local function with(arguments)
+      return (text_of { steps = { { type = "call_tool", arguments = arguments } } }:gsub('"LONG"', long))
+    end
+    local parsed = assert(job.parse(with { tool = "t", arguments = { id = "LONG" } }, require "sba.catalogue", {}))
+    assert.are.equal('{"id":' .. long .. "}", json.encode(parsed.steps[1].arguments.arguments))
+    local wrong = text_of { constraints = { max_runtime_seconds = "LONG", max_output_bytes = 1 } }:gsub('"LONG"', long)
+    local _, failure = job.parse(wrong, fake, {})
+    assert.are.equal("/constraints/max_runtime_seconds", failure.errors[1].pointer)
+    assert.matches("the number " .. long .. ", which has more digits than a double holds", failure.message, 1, true)
+  end)
+
+  it("refuses a NUL in a path before anything runs", function()
+    for _, kind in ipairs { "read_file", "list_tree", "write_file", "search_files" } do
+      local arguments = { path = "a\0b", content = kind == "write_file" and "" or nil, pattern = kind == "search_files" and "x" or nil }
+      local _, failure = job.parse(text_of { steps = { { type = kind, arguments = arguments } } }, require "sba.catalogue", {})
+      assert.are.equal("/steps/0/arguments/path", failure.errors[1].pointer)
+      assert.matches("a string without NUL", failure.message)
+    end
   end)
 
   it("decides the mode: environment, job, content", function()

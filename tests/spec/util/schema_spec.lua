@@ -1,20 +1,20 @@
 -- SPDX-License-Identifier: Apache-2.0
 local json = require "sba.util.json"
 local metaschema = require "sba.util.metaschema"
-local mistakes = require "sba.util.schema_mistakes"
 local schema = require "sba.util.schema"
+local print_schema = require "sba.util.schema_document"
 local words = require "sba.util.words"
 
 -- The lines of all errors that a JSON text has against a schema.
 local function errors_of(wanted, text)
-  local errors = { total = 0 }
   local value, broken = json.decode(text)
   assert.is_nil(broken)
-  mistakes.find(value, wanted, errors)
-  if errors.total > 0 then assert.is_false(schema.fits(value, wanted), text) end
-  assert.are.same(errors, mistakes.of(value, wanted))
+  local _, first = schema.check(json.decode(text), wanted, { total = 0, limit = 1 })
+  local _, errors = schema.check(value, wanted)
+  assert.are.equal(math.min(errors.total, 1), first.total, text)
+  assert.are.same(errors[1], first[1])
   local lines = {}
-  for i, failed in ipairs(errors) do lines[i] = mistakes.line(failed) end
+  for i, failed in ipairs(errors) do lines[i] = schema.line(failed) end
   return lines, errors
 end
 
@@ -22,7 +22,7 @@ local function check(wanted, text, ...)
   assert.are.same({ ... }, (errors_of(wanted, text)), text)
 end
 
-describe("schema_mistakes.find", function()
+describe("schema.check", function()
   it("knows the types", function()
     local samples = { string = '"x"', integer = "1", boolean = "false", array = "[]", object = "{}", null = "null" }
     for wanted in pairs(samples) do
@@ -118,7 +118,7 @@ describe("schema_mistakes.find", function()
   it("gives up where nearly all is wrong", function()
     local _, errors = errors_of({ type = "array", items = { type = "string" } }, "[" .. ("1,"):rep(99999) .. "1]")
     assert.are.same({ 100, 1000 }, { #errors, errors.total })
-    assert.is_true(mistakes.enough(errors))
+    assert.is_true(schema.is_enough(errors))
   end)
 
   it("keeps messages to one short line whatever the names are", function()
@@ -136,12 +136,12 @@ describe("schema_mistakes.find", function()
     check(entry, '{"name":"a","children":[{"children":[{"name":1}]}]}',
       "/children/0/children/0/name: expected a string, got the number 1")
     assert.is_nil(metaschema(entry))
-    local printed = json.decode(schema.print(entry))
+    local printed = json.decode(print_schema(entry))
     assert.are.equal("#", printed.properties.children.items["$ref"])
   end)
 end)
 
-describe("schema.resolve", function()
+describe("the final form", function()
   it("names aliases, fills defaults, makes whole floats integers", function()
     local wanted = {
       type = "object", aliases = { cwd = "dir" },
@@ -150,12 +150,12 @@ describe("schema.resolve", function()
         list = { type = "array", items = { type = "integer" }, default = json.array {} },
       },
     }
-    local value = schema.resolve(json.decode '{"cwd":"x","n":5.0}', wanted)
+    local value = schema.check(json.decode '{"cwd":"x","n":5.0}', wanted)
     assert.are.same({ dir = "x", n = 5, list = {}, on = false }, value)
     assert.are.equal("integer", math.type(value.n))
     assert.is_true(json.is_array(value.list))
     assert.is_false(rawequal(value.list, wanted.properties.list.default))
-    assert.are.equal("integer", math.type(schema.resolve(json.decode '{"list":[1.0]}', wanted).list[1]))
+    assert.are.equal("integer", math.type(schema.check(json.decode '{"list":[1.0]}', wanted).list[1]))
   end)
 end)
 
@@ -170,9 +170,9 @@ describe("metaschema", function()
   end)
 end)
 
-describe("schema.print", function()
+describe("the printed schema", function()
   it("says our keywords in standard ones, in order", function()
-    local printed = schema.print({
+    local printed = print_schema({
       type = "object", order = { "z", "a" }, required = { "z" }, additionalProperties = false, aliases = { other = "a" },
       properties = { a = { type = "string", default = "x" }, z = { enum = { 1, "b" } } },
     })

@@ -3,7 +3,6 @@
 -- gateway offers stands before finish.
 
 local json = require "sba.util.json"
-local mistakes = require "sba.util.schema_mistakes"
 local schema = require "sba.util.schema"
 local window = require "sba.run.agent.window"
 
@@ -118,16 +117,15 @@ end
 ---@return table? arguments resolved, string? mistake one line for the model
 function tools.check(tool, arguments, step)
   if tool.kind == "gateway" then return arguments end
-  local errors = mistakes.of(arguments, tool.parameters)
+  local checked, errors = schema.check(arguments, tool.parameters)
   if errors.total > 0 then
     local lines = {}
-    for i = 1, math.min(#errors, 5) do lines[i] = mistakes.line(errors[i], "arguments") end
+    for i = 1, math.min(#errors, 5) do lines[i] = schema.line(errors[i], "arguments") end
     return nil, table.concat(lines, "; ")
   end
-  arguments = schema.resolve(arguments, tool.parameters)
-  local mistake = step and step.check and step.check(arguments)
+  local mistake = step and step.check and step.check(checked)
   if mistake then return nil, mistake end
-  return arguments
+  return checked
 end
 
 return tools
