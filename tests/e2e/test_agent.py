@@ -275,6 +275,28 @@ class AskModel(AgentCase):
         self.assertEqual([message["role"] for message in self.chats(server)[0]["messages"]], ["system", "user"])
         self.assertEqual((outcome.result["inference_used"], outcome.result["inference"]["requests"]), (True, 1))
 
+    def test_the_model_is_told_the_jobs_context(self):
+        server = self.server({"content": "42"})
+        context = {"baseline_context": "BASE", "project_context": "PROJECT", "task_context": "TASK", "requirements": ["REQUIRED"],
+                   "acceptance_criteria": ["CRITERION"], "preferences": {"style": "PREFERRED"}, "additional_context": "ADDED",
+                   "skills": ["SKILL"]}
+        job = self.job(self.step("ask_model", prompt="what?", system="BRIEF"), inference={"allowed_models": ["m"]}, context=context,
+                       persona={"title": "TITLE", "description": "DESCRIPTION"})
+        outcome = self.run_job(job, env={"OLLAMA_BASE_URL": server.url})
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        system, question = self.chats(server)[0]["messages"]
+        self.assertEqual((system["role"], question), ("system", {"role": "user", "content": "what?"}))
+        places = [system["content"].index(word) for word in ("TITLE", "DESCRIPTION", "BASE", "PROJECT", "TASK", "REQUIRED", "CRITERION",
+                                                             "PREFERRED", "ADDED", "SKILL", "BRIEF", "Time left:", "Todo list:")]
+        self.assertEqual(places, sorted(places))
+
+    def test_without_a_context_it_is_told_what_a_question_is(self):
+        server, outcome = self.ask({"content": "42"}, prompt="what?")
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        system = self.chats(server)[0]["messages"][0]["content"]
+        self.assertIn("You answer one question", system)
+        self.assertNotIn("finish", system)
+
     def test_an_answer_in_json(self):
         schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
         server, outcome = self.ask({"content": '{"a": 1}'}, prompt="x", json_schema=schema)
@@ -299,6 +321,34 @@ class AskModel(AgentCase):
         names = [tool["function"]["name"] for tool in self.chats(server)[0]["tools"]]
         self.assertEqual(names, ["apply_unified_diff", "list_tree", "read_file", "run_command", "search_files", "write_file",
                                  "todo_add", "todo_update", "read_output", "finish"])
+
+
+class Todo(AgentCase):
+    @staticmethod
+    def statuses(outcome, source):
+        return [(item["status"], item["note"]) for item in outcome.result["todo"]["items"] if item["source"] == source]
+
+    CONTEXT = {"requirements": ["fast"], "acceptance_criteria": ["it is there", "it is good"]}
+
+    def test_a_criterion_that_is_met_is_done(self):
+        server = self.server(call("run_command", command="true"),
+                             finish("done", ("it is there", True, "step-1"), ("it is good", True, "step-1")))
+        outcome = self.run_agent(server, job=self.agent_job(context=self.CONTEXT))
+        self.assertEqual(self.statuses(outcome, "acceptance_criterion"), [("done", None)] * 2, outcome.result)
+        self.assertEqual(outcome.result["todo"]["done"], 2)
+        self.assertEqual(json.loads((self.job_folder / "todo.json").read_text())["items"], outcome.result["todo"]["items"])
+
+    def test_one_of_two(self):
+        server = self.server(call("run_command", command="true"),
+                             finish("no", ("it is there", True, "step-1"), ("it is good", False, "it is bad")))
+        outcome = self.run_agent(server, job=self.agent_job(context=self.CONTEXT))
+        self.assertEqual([status for status, _ in self.statuses(outcome, "acceptance_criterion")], ["done", "pending"])
+
+    def test_what_a_direct_job_has_not_checked_says_so(self):
+        for command, wanted in (("true", ("dropped", "not checked")), ("false", ("pending", None))):
+            outcome = self.run_job(self.job(self.step("run_command", command=command), context=self.CONTEXT))
+            for source, count in (("requirement", 1), ("acceptance_criterion", 2)):
+                self.assertEqual(self.statuses(outcome, source), [wanted] * count)
 
 
 class ResumeAndReplay(AgentCase):

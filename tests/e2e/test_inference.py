@@ -562,6 +562,16 @@ class Endpoints(InferenceCase):
         server = self.server({"content": "hello"})
         self.assertEqual(self.run_plan({"SBA_API_EGRESS_URL": server.url}, {}).reply["content"], "hello")
 
+    def test_an_egress_address_that_names_the_chat(self):
+        server = self.server(*[{"content": "hello"}] * 2)
+        for suffix in ("", "/"):
+            run = self.run_plan({"SBA_API_EGRESS_URL": server.url + "/v1/chat/completions" + suffix}, {})
+            self.assertEqual(run.reply["content"], "hello")
+        # Nothing is added to it, though only the address with /v1 lists models here.
+        self.failed({"SBA_API_EGRESS_URL": server.url + "/chat/completions"})
+        self.assertEqual({request["path"] for request in server.requests if request["path"].endswith("/chat/completions")},
+                         {"/v1/chat/completions", "/chat/completions"})
+
     def test_an_egress_that_lists_no_models(self):
         server = self.server({"fault": "model_missing"}, {"content": "hello"}, models={"a": {}, "m": {}},
                              probe_fault={"name": "status", "status": 404, "body": "no"})

@@ -23,7 +23,7 @@ end
 ---@return inference.served[]?, inference.failure?
 function chat_completions.list(endpoint)
   local base, first = endpoint.base, nil
-  for _, suffix in ipairs { "", "/v1" } do
+  for _, suffix in ipairs(endpoint.exact and { "" } or { "", "/v1" }) do
     endpoint.base = base .. suffix
     local answer, failure = wire.ask(endpoint, "/models")
     if answer and json.is_array(answer.data) then return models_of(answer) end

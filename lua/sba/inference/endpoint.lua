@@ -26,6 +26,15 @@ local function named(environment, variables)
   end
 end
 
+local CHAT <const> = "/chat/completions"
+
+--- The address without a slash at its end. One that names the chat itself is used as it is: its base is not completed.
+local function base_of(address)
+  local base = text.trim_end(address, "/")
+  local exact = base:sub(-#CHAT) == CHAT
+  return exact and base:sub(1, -#CHAT - 1) or base, exact
+end
+
 ---The endpoints of a job, in the order in which they are tried.
 ---@param environment table<string, string>
 ---@param source? "worker"|"api_egress"|"orchestrator" orchestrator or nil: first the worker's, then API Egress
@@ -37,9 +46,10 @@ function endpoint.candidates(environment, source, http, timeout)
   for _, name in ipairs(sources[source] and { source } or { "worker", "api_egress" }) do
     local variable, base = named(environment, sources[name].variables)
     if variable then
+      local address, exact = base_of(base)
       list[#list + 1] = {
         endpoint = {
-          variable = variable, base = text.trim_end(base, "/"), http = http,
+          variable = variable, base = address, exact = exact, http = http,
           timeout = setmetatable(timeout or {}, { __index = TIMEOUT }),
         },
         dialects = sources[name].dialects, source = name,

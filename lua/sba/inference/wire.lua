@@ -11,6 +11,7 @@ local wire = {}
 ---@class inference.endpoint
 ---@field variable string of the environment that names it
 ---@field base string URL without a slash at its end
+---@field exact? boolean the base is not to be completed
 ---@field http native.http.client
 ---@field timeout { connect: number, first: number, idle: number, probe: number } seconds
 

@@ -1,7 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- A run's way to models: the connection, what the result says of it, and one question, for the steps of a direct job.
 
+local fetch_skills = require "sba.run.skills"
+local interrupt = require "native.interrupt"
+local prompt = require "sba.run.agent.prompt"
+local redact = require "native.secret".redact
+
 local ask = {}
+
+local NO_CONTEXT <const> = { requirements = {}, acceptance_criteria = {}, skill_ids = {}, skills = {} }
 
 ---Finds a model.
 ---@param run table
@@ -46,9 +53,28 @@ function ask.count(run, model, reply)
   })
 end
 
----The function that steps ask with: request as sba.inference has it, and `model` of the allowed ones.
+--- The job's context, with its skills; they are fetched once.
+local function context_of(run)
+  local context = run.job.context or NO_CONTEXT
+  if #context.skill_ids > 0 and not run.missing_skills then fetch_skills(run) end
+  return context
+end
+
+local function messages_of(run, request)
+  local status = prompt.status(interrupt.remaining(), run.todo.items)
+  local system = prompt.question(run.job, context_of(run), run.missing_skills, request.system, status)
+  return { { role = "system", content = redact(system) }, { role = "user", content = redact(request.prompt) } }
+end
+
+---@class run.question
+---@field prompt string
+---@field system? string instructions of the step
+---@field model? string one of the allowed
+---@field json_schema? table
+
+---The function that steps ask with. The model is told the job's context too.
 ---@param run table
----@return fun(request: table): table?, table? reply with `model`; or a failure
+---@return fun(question: run.question): table?, table? reply with `model`; or a failure
 function ask.new(run)
   local sessions = {}
   return function(request)
@@ -56,9 +82,10 @@ function ask.new(run)
     if not sessions[key] then sessions[key], failure = connect_for(run, request.model) end
     local session = sessions[key]
     if not session then return nil, failure end
-    run.log:event("info", "model.request", { model = session.model, messages = #request.messages })
+    local messages = messages_of(run, request)
     local reply
-    reply, failure = session:chat { messages = request.messages, json_schema = request.json_schema, on_text = run.context.tick }
+    run.log:event("info", "model.request", { model = session.model, messages = #messages })
+    reply, failure = session:chat { messages = messages, json_schema = request.json_schema, on_text = run.context.tick }
     if not reply then return nil, failure end
     ask.count(run, session.model, reply)
     reply.model = session.model

@@ -99,7 +99,9 @@ local function revert(run)
 end
 
 local function finish_todo(run)
-  if run.todo then run.todo:finish() end
+  if not run.todo then return end
+  if run.accepted and run.steps and not run.failure then run.todo:close_unchecked() end
+  run.todo:finish()
 end
 
 local function leave_outside(run)

@@ -35,7 +35,7 @@ end
 --- An empty list.
 ---@return todo
 function todo.new()
-  return setmetatable({ items = json.array {}, texts = {}, steps = {}, count = 0, done = 0 }, todo)
+  return setmetatable({ items = json.array {}, texts = {}, steps = {}, criteria = {}, count = 0, done = 0 }, todo)
 end
 
 --- Fills the list from a job.
@@ -44,7 +44,7 @@ end
 function todo:fill(job, describe)
   local context = job.context or {}
   for _, requirement in ipairs(context.requirements or {}) do add(self, requirement, "requirement") end
-  for _, criterion in ipairs(context.acceptance_criteria or {}) do add(self, criterion, "acceptance_criterion") end
+  for i, criterion in ipairs(context.acceptance_criteria or {}) do self.criteria[i] = add(self, criterion, "acceptance_criterion") end
   for i, step in ipairs(job.steps) do
     local what = describe(step)
     self.steps[i] = add(self, what == "" and step.type or step.type .. ": " .. what, "step")
@@ -104,6 +104,25 @@ function todo:follow(index, status, note)
   set_status(self, item, status)
   item.note = note or item.note
   return changed(self, item)
+end
+
+--- An acceptance criterion is met.
+---@param index integer of the criterion, from 1
+function todo:meet(index)
+  local item = self.criteria[index]
+  set_status(self, item, "done")
+  changed(self, item)
+end
+
+--- Requirements and criteria that nothing has checked are no longer open when a direct job has succeeded.
+function todo:close_unchecked()
+  for _, item in ipairs(self.items) do
+    if item.status == "pending" and (item.source == "requirement" or item.source == "acceptance_criterion") then
+      set_status(self, item, "dropped")
+      item.note = "not checked"
+      changed(self, item)
+    end
+  end
 end
 
 local function find(self, id)

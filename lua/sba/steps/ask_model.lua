@@ -2,15 +2,7 @@
 -- The step ask_model: one question to a model of the job, its answer kept, and saved where that is wanted.
 
 local json = require "sba.util.json"
-local redact = require "native.secret".redact
 local text = require "native.text"
-
-local function messages_of(arguments)
-  local list = {}
-  if arguments.system then list[1] = { role = "system", content = redact(arguments.system) } end
-  list[#list + 1] = { role = "user", content = redact(arguments.prompt) }
-  return list
-end
 
 local function result_of(reply, value)
   return {
@@ -39,7 +31,7 @@ end
 ---@return string|native.failure text or failure
 local function run(arguments, job_context)
   local reply, failure = job_context.ask {
-    messages = messages_of(arguments), model = arguments.model, json_schema = arguments.json_schema,
+    prompt = arguments.prompt, system = arguments.system, model = arguments.model, json_schema = arguments.json_schema,
   }
   if not reply then return nil, failure end
   if reply.done_reason == "length" then return unusable(reply, "was cut off because it was too long") end
@@ -68,7 +60,7 @@ return {
     additionalProperties = false,
     properties = {
       prompt = { type = "string", minLength = 1, description = "What the model is asked." },
-      system = { type = "string", description = "What it is told first." },
+      system = { type = "string", description = "Instructions that follow the job's context." },
       model = { type = "string", minLength = 1, description = "One of inference.allowed_models; default: the first that is served." },
       json_schema = { type = "object", description = "The answer is to be JSON that fits this JSON Schema." },
       save_to = { type = "string", minLength = 1, nul = false, description = "File of the workspace that the answer is written to." },

@@ -112,6 +112,9 @@ local function finish(state, _, arguments)
   local criteria = state.context.acceptance_criteria
   local list, missing, unmet = acceptance.judge(criteria, arguments.acceptance or {}, function(id) return state.status_of[id] end)
   state.answer = arguments.answer
+  for i, item in ipairs(list or {}) do
+    if item.met then state.run.todo:meet(i) end
+  end
   if unmet then
     state.acceptance = list
     return nil, { code = "acceptance_unmet", gave_up = true, message = ("the model says that a criterion is not met: %s"):format(unmet) }
