@@ -148,5 +148,18 @@ class RefusalTest(SandboxCase):
         self.assertEqual(outcome.result["steps"][0]["output"], f"{sba.UID}\n")
 
 
+class SkippedTest(SandboxCase):
+    def test_many_steps_share_one_line_of_the_log_and_one_write_of_the_journal(self):
+        job = self.job(self.step("run_command", argv=["false"]), *[self.step("list_tree", path=".") for _ in range(3000)])
+        done = self.run_job(job)
+        self.assertEqual([step["status"] for step in done.result["steps"]], ["failure"] + ["skipped"] * 3000)
+        self.assertEqual([(item["id"], item["status"]) for item in done.result["todo"]["items"]][1:], [(str(i), "dropped") for i in range(2, 3002)])
+        events = [line["event"] for line in done.log]
+        self.assertEqual((events.count("steps.skipped"), events.count("todo.changed")), (1, 2))
+        before = done.result["steps"]
+        again = self.run_job(job, "--resume")
+        self.assertEqual((again.exit, again.result["steps"]), (1, before))
+
+
 if __name__ == "__main__":
     sba.main()

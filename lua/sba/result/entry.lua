@@ -86,4 +86,28 @@ function entries.encode(entry, module)
   return json.encode(entry, schema_of(module))
 end
 
+local function split(whole, word)
+  local from, to = whole:find(word, 1, true)
+  return whole:sub(1, from - 1), whole:sub(to + 1)
+end
+
+---Encodes entries of steps that were not reached: many times as fast as one by one, for there may be very many.
+---@param started_at string
+---@return fun(index: integer, id: string, type: string): string
+function entries.skipped(started_at)
+  local before_index, before_id, before_type, rest
+  before_index, rest = split(entries.encode {
+    index = 123456789, id = "<id>", type = "<type>", status = "skipped", started_at = started_at, duration_ms = 0,
+  }, "123456789")
+  before_id, rest = split(rest, '"<id>"')
+  before_type, rest = split(rest, '"<type>"')
+  local types = setmetatable({}, { __index = function(known, name)
+    known[name] = json.encode(name)
+    return known[name]
+  end })
+  return function(index, id, type)
+    return before_index .. index .. before_id .. json.encode(id) .. before_type .. types[type] .. rest
+  end
+end
+
 return entries

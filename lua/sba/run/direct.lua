@@ -59,19 +59,16 @@ function direct.run(run)
   end
 end
 
---- Reports the steps that were not reached.
+---Reports the steps that were not reached. There may be very many, and the time is up: they share one line of the log.
 ---@param run table
 function direct.skip_rest(run)
-  local history = run.history or { entries = {} }
-  for index = #run.record.steps + 1, #run.job.steps do
-    local step, old = run.job.steps[index], history.entries[index]
-    if old then
-      take_over(run, index, old)
-    else
-      steps.keep(run, index, step, { status = "skipped" })
-      follow(run, index, "dropped")
-    end
-  end
+  local entries = run.history and run.history.entries or {}
+  for index = #run.record.steps + 1, #entries do take_over(run, index, entries[index]) end
+  local first = #run.record.steps + 1
+  if first > #run.job.steps then return end
+  steps.skip_from(run, first)
+  for index = first, #run.job.steps do run.todo:follow(index, "dropped") end
+  run.log:event("info", "steps.skipped", { step = first, steps = #run.job.steps })
 end
 
 return direct

@@ -101,6 +101,12 @@ end
 ---@param entry string JSON of its entry
 function journal:step_finished(entry) self:append(ENTRY_PREFIX, entry, "}") end
 
+--- Many are over at once. A kill within the one write leaves some of them, which is as good.
+---@param texts string[] the JSON of their entries
+function journal:steps_finished(texts)
+  if #texts > 0 then self:append(ENTRY_PREFIX, table.concat(texts, "}\n" .. ENTRY_PREFIX), "}") end
+end
+
 --- Which model works, how much it holds, the gateway's tools that it is offered, and what the gateway says about them.
 function journal:session(session, offered, instructions)
   self:event("model.session", {

@@ -163,6 +163,20 @@ function steps.keep(run, index, step, entry, module)
   return text
 end
 
+---Takes the steps from one on, which were not reached, into journal and record.
+---@param run table
+---@param first integer
+function steps.skip_from(run, first)
+  local skipped, texts = entries.skipped(interrupt.timestamp()), {}
+  for index = first, #run.job.steps do
+    local step = run.job.steps[index]
+    local text = skipped(index - 1, step.id, step.type)
+    texts[#texts + 1] = text
+    run.record:add_step(text, "skipped")
+  end
+  run.journal:steps_finished(texts)
+end
+
 ---Runs a step that has begun. The log learns of its end with the next tick.
 ---@param run table
 ---@param index integer

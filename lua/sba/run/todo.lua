@@ -35,7 +35,9 @@ end
 --- An empty list.
 ---@return todo
 function todo.new()
-  return setmetatable({ items = json.array {}, texts = {}, steps = {}, criteria = {}, count = 0, done = 0 }, todo)
+  return setmetatable({
+    items = json.array {}, texts = {}, heads = {}, steps = {}, criteria = {}, count = 0, done = 0,
+  }, todo)
 end
 
 --- Fills the list from a job.
@@ -51,6 +53,20 @@ function todo:fill(job, describe)
   end
 end
 
+local STATUS <const> = ',"status":' -- and what follows is all that changes of most items
+
+--- An item as JSON. What stands before its status is kept: a list may have very many items.
+local function encode(self, item)
+  local head = self.heads[item]
+  if not head then
+    local text = json.encode(item, item_schema)
+    self.heads[item] = text:sub(1, text:find(STATUS, 1, true) + #STATUS - 1)
+    return text
+  end
+  local note = item.note == json.null and "null" or json.encode(item.note)
+  return head .. '"' .. item.status .. '","note":' .. note .. "}"
+end
+
 --- Each item as JSON. The list is written at every change of one of them, so the others' texts are kept.
 ---@return string[]
 function todo:encoded()
@@ -58,7 +74,7 @@ function todo:encoded()
   for i, item in ipairs(self.items) do
     local text = texts[item]
     if not text then
-      text = json.encode(item, item_schema)
+      text = encode(self, item)
       texts[item] = text
     end
     list[i] = text
@@ -148,7 +164,7 @@ function todo:update(change)
   local item, position = find(self, change.id)
   if not item then return nil, "there is no item " .. change.id end
   if change.status then set_status(self, item, change.status) end
-  if change.title then item.title = shortened(change.title, LONGEST_TITLE) end
+  if change.title then self.heads[item], item.title = nil, shortened(change.title, LONGEST_TITLE) end
   if change.note then item.note = shortened(change.note, LONGEST_TITLE) end
   if change.position then
     table.remove(self.items, position)
