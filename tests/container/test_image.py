@@ -127,6 +127,49 @@ class JobTest(node.NodeCase):
         self.assertIn("user 1000 cannot write /job/result.json, nor create a file beside it: Permission denied", done.stderr)
 
 
+class DeployedNode(node.NodeCase):
+    """The way a deployed node runs a job: the job folder open to everybody, an empty result file in it, and the node's variables."""
+
+    def lay_out(self, owner):
+        example = podman.TOP / "examples/deployed-node"
+        shutil.copytree(example / "workspace", self.workspace, dirs_exist_ok=True)
+        shutil.copy(example / "job.json", self.job_folder)
+        (self.job_folder / "result.json").touch()
+        for path in (self.job_folder, self.workspace, *self.job_folder.iterdir(), *self.workspace.iterdir()):
+            os.chown(path, owner, owner)
+        self.job_folder.chmod(0o777)
+        (self.job_folder / "result.json").chmod(0o666)
+        self.workspace.chmod(0o700)
+        variables = (example / "environment").read_text().split()
+        return ["--env=CYNODE_WORKSPACE_DIR=/workspace", *(f"--env={variable}" for variable in variables)]
+
+    def check(self, done):
+        """The result holds what the example expects, and stdout, which the node takes for the answer, is empty."""
+        self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
+        result = json.loads((self.job_folder / "result.json").read_text())
+        expected = json.loads((podman.TOP / "examples/deployed-node/expected.json").read_text())["result"]
+        self.assertEqual([step["output"] for step in result["steps"]], [step["output"] for step in expected["steps"]])
+        self.assertEqual(result["artifacts"], expected["artifacts"])
+
+    def test_as_the_images_user(self):
+        variables = self.lay_out(node.UID)
+        for arguments in ([], ["cynode-sba"]):  # a node may repeat our name
+            done = podman.podman("run", "--rm", *self.options, "--network=none", *variables, *self.volumes(), self.image, *arguments, check=False)
+            self.check(done)
+
+    def test_as_another_user_who_can_delete_everything_afterwards(self):
+        with rootless.Account(self.root) as account:
+            reason = account.why_not(self.image)
+            if reason:
+                self.skipTest(f"no container runs without root here: {reason}")
+            variables = self.lay_out(rootless.UID)
+            self.check(account.podman("run", "--rm", "--network=none", "--userns=keep-id:uid=1000,gid=1000", *variables, *self.volumes(),
+                                      self.image))
+            subprocess.run(["setpriv", f"--reuid={rootless.UID}", f"--regid={rootless.UID}", "--clear-groups", "sh", "-c",
+                            'rm -r "$0"/*', str(self.job_folder)], check=True)
+            self.assertEqual(list(self.job_folder.iterdir()), [])
+
+
 class RootlessTest(node.NodeCase):
     """As an ordinary user runs it. What the container writes belongs to that user."""
 

@@ -191,6 +191,15 @@ class Jobs(NodeCase):
         for variables in ({"SBA_EXECUTION_MODE": " direct_steps\n"}, {"SBA_DIRECT_STEPS": "TRUE"}):
             self.assertEqual(self.as_node(job, **variables).exit, 0)
 
+    def test_steps_may_be_left_out_where_the_mode_says_agent(self):
+        for steps in ({}, {"steps": None}, {"steps": []}):
+            server = self.server({"content": "It is noon."}, {"content": "It is noon."})
+            job = {**self.agent_job(), "steps": None, **steps}
+            if not steps:
+                del job["steps"]
+            outcome = self.run_agent(server, job=job, env={"SBA_EXECUTION_MODE": "agent_inference"})
+            self.assertEqual((outcome.exit, outcome.result["final_answer"], outcome.stdout), (0, "It is noon.", b""), outcome.result)
+
     def test_its_own_name_as_the_command(self):
         outcome = self.run_job(self.sent(("run_command", {"argv": ["true"]})), env={
             "SBA_JOB_PATH": str(self.job_folder / "job.json"), "SBA_RESULT_PATH": str(self.result_path), "CYNODE_WORKSPACE_DIR": str(self.workspace)},
