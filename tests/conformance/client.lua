@@ -6,7 +6,6 @@ local json = require "sba.util.json"
 local mcp = require "sba.orchestrator.mcp"
 
 local scenario = os.getenv "MCP_CONFORMANCE_SCENARIO"
-local version = os.getenv "MCP_CONFORMANCE_PROTOCOL_VERSION" or "auto"
 local context = json.decode(os.getenv "MCP_CONFORMANCE_CONTEXT" or "{}") or {}
 
 local function show(result, failure)
@@ -40,7 +39,7 @@ plays["http-custom-headers"] = function(server)
   for _, call in ipairs(context.toolCalls) do show(server:call(call.name, call.arguments)) end
 end
 
-local server, failure = mcp.connect { url = arg[1], http = assert(http.client {}), protocol = version, timeout = { answer = 3 } }
+local server, failure = mcp.connect { url = arg[1], http = assert(http.client {}), timeout = { answer = 3 } }
 if not show(server, failure) then os.exit(1) end
 local tools, dropped = server:list()
 if not show(tools, dropped) then os.exit(1) end

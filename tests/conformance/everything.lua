@@ -2,6 +2,7 @@
 -- cynode-sba --lua everything.lua URL: uses the tools of the reference server as a job would.
 
 local http = require "sba.util.http"
+local json = require "sba.util.json"
 local gateway = require "sba.orchestrator.gateway"
 
 local remote = assert(gateway.connect {
@@ -26,7 +27,7 @@ local image = call("get-tiny-image", {})
 assert(image.content:find("%[image, image/png, %d+ bytes%]"), image.content)
 
 local structured = call("get-structured-content", { location = "Chicago" })
-assert(type(structured.structured) == "table" and structured.structured.temperature, structured.content)
+assert(structured.structured == nil and json.decode(structured.content).temperature, structured.content)
 
 local long = call("trigger-long-running-operation", { duration = 1, steps = 4 })
 assert(long.content:find("completed", 1, true), long.content)

@@ -18,7 +18,7 @@ local remote, failure = gateway.connect(options)
 if not remote then return say { failure = failure } end
 local tools, problem = remote:tools()
 say { form = remote.form, era = remote.remote.era, tools = tools and json.array(tools), failure = problem, dropped = remote.dropped,
-  instructions = remote.instructions }
+  instructions = remote.instructions, version = remote.remote.peer.version }
 for _, call in ipairs(calls) do
   local answer, refused = remote:call(call.name, call.arguments, limits)
   say { answer = answer, failure = refused }

@@ -9,6 +9,11 @@ local transport = require "sba.orchestrator.mcp.transport"
 
 local probe = {}
 
+local SILENCE <const> = 5 -- seconds after which initialize is tried: the first SDKs never answer what they do not know
+
+-- Answers that cannot be read, or never come.
+local no_answer = { bad_answer = true, request_lost = true, slow_first_byte = true, slow_answer = true }
+
 local function speaks_legacy(list)
   for _, version in ipairs(list) do
     if legacy.versions[version] then return true end
@@ -37,7 +42,8 @@ end
 
 --- Asks for the era. Any answer that is not the one of revision 2026-07-28 counts as an earlier revision: initialize then tells.
 local function ask(peer)
-  local result, failure = modern.request(peer, "server/discover", {})
+  local limits = { whole = math.min(SILENCE, peer.limits.whole) }
+  local result, failure = modern.request(peer, "server/discover", {}, { limits = limits })
   if result then
     if not json.is_array(result.supportedVersions) then return "legacy" end
     local era, problem = by_versions(peer, result.supportedVersions)
@@ -46,7 +52,7 @@ local function ask(peer)
   if failure.status == 401 or failure.status == 403 or failure.code == "redirected" then return nil, failure end
   if failure.rpc then return by_error(peer, failure) end
   if failure.status and (failure.status < 500 or failure.status == 501) then return "legacy", failure end
-  if failure.code == "bad_answer" or failure.code == "request_lost" then return "legacy", failure end
+  if no_answer[failure.code] then return "legacy", failure end
   return nil, failure
 end
 
