@@ -15,6 +15,18 @@ local LARGEST <const> = 512 * 1024 * 1024 -- bytes of a result or a journal: rea
 local LARGEST_JOB <const> = 64 * 1024 * 1024 -- bytes
 local DEPTH <const> = 90 -- of JSON; a job's own depth and what a result adds
 
+local function with(original, changes)
+  for name, value in pairs(original) do
+    if changes[name] == nil then changes[name] = value end
+  end
+  return changes
+end
+
+-- A result as a report takes it: a later version may know more failure codes.
+local readable <const> = with(result_schema, {
+  properties = with(result_schema.properties, { failure_code = { type = { "string", "null" } } }),
+})
+
 -- What of a job is ours.
 local job_schema <const> = {
   properties = {
@@ -34,7 +46,7 @@ local function read_result(path)
   local result
   result, failure = read_json(bytes, { size = LARGEST, depth = DEPTH })
   if failure then return nil, ("%s is not a result: %s"):format(path, failure.message) end
-  local _, errors = schema.check(result, result_schema, { total = 0, limit = 1 })
+  local _, errors = schema.check(result, readable, { total = 0, limit = 1 })
   if errors[1] then return nil, ("%s is not a result of cynode-sba: %s"):format(path, schema.line(errors[1])) end
   return secret.clean(result, result_schema)
 end

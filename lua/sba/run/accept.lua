@@ -30,7 +30,7 @@ end
 --- Takes what an earlier run left; returns why it cannot. Nothing there: the job begins anew, and the log says so.
 local function read_history(run, path)
   local history, failure = require "sba.run.history".read(path, {
-    job_sha256 = run.job_sha256, steps = run.steps,
+    job_sha256 = run.job_sha256, steps = run.steps, catalogue = run.catalogue,
   })
   if failure then return { code = "schema_validation", message = "cannot resume: " .. failure.message } end
   if not history then

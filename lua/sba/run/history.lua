@@ -1,10 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Reads a journal: what an earlier run did, for --resume, and what a model and the gateway said, for --replay. journal.lua writes it.
 
+local changes = require "sba.patch.changes"
 local file = require "native.file"
-local is_array = require "sba.util.json".is_array
 local lines = require "sba.util.lines"
 local read_json = require "sba.util.json".decode
+local result_schema = require "sba.result.schema"
 local schema = require "sba.util.schema"
 local secret = require "sba.util.secret"
 
@@ -27,12 +28,61 @@ local ENTRY_PREFIX <const> = '{"event":"step.finished","entry":'
 ---@field skills? { found: table[], missing: string[] } of the orchestrator
 ---@field reported? boolean it was told the result
 
+local words <const>, count <const> = { type = "string" }, { type = "integer", minimum = 0 }
+local LAST_TIME <const> = 253402300799999 -- milliseconds since 1970: the end of the year 9999
+
+local function object(properties, required)
+  return { type = "object", properties = properties, required = required }
+end
+
+-- The result without its steps, which have lines of their own.
+local finished_fields = {}
+for _, name in ipairs(result_schema.required) do
+  if name ~= "steps" then finished_fields[#finished_fields + 1] = name end
+end
+
+-- What a line must hold to be relied on: people edit journals, and write recordings.
+local schemas = {
+  job = object({
+    job_sha256 = words, started_wall = { type = "integer", minimum = 0, maximum = LAST_TIME },
+  }, { "job_sha256", "started_wall" }),
+  ["step.started"] = object({ index = count, id = words, type = words }, { "index", "id", "type" }),
+  ["step.changes"] = changes.schema,
+  ["step.finished"] = object({ entry = result_schema.properties.steps.items }, { "entry" }),
+  ["job.finished"] = object({ result = object(result_schema.properties, finished_fields) }, { "result" }),
+  ["model.session"] = object({
+    model = words, context_length = { type = "integer", minimum = 1 }, instructions = words,
+    tools = { type = "array", items = object({
+      kind = { enum = { "gateway" } }, name = words, tool = words, description = words, parameters = words,
+    }, { "kind", "name", "tool", "description", "parameters" }) },
+  }, { "model", "context_length" }),
+  ["model.exchange"] = object({
+    messages = { type = "array", items = object({ role = words, content = words }, { "role" }) },
+    reply = object {
+      content = words, thinking = words, unreadable = words, done_reason = words,
+      prompt_tokens = count, completion_tokens = count, duration_ms = count, notes = { type = "array", items = words },
+      tool_calls = { type = "array", items = object({
+        id = words, name = words, arguments = { type = "object" }, mistake = words, size = count,
+      }, { "name", "arguments" }) },
+    },
+  }, { "reply" }),
+  skills = object({
+    found = { type = "array", items = object({ id = words, name = words, text = words }, { "id", "name", "text" }) },
+    missing = { type = "array", items = words },
+  }, { "found", "missing" }),
+}
+
+--- What is wrong with a value, in one line, or nil.
+local function mistake_in(value, wanted)
+  local errors = wanted and select(2, schema.check(value, wanted, { total = 0, limit = 1 })) or {}
+  return errors[1] and schema.line(errors[1], "line")
+end
+
 local readers = {}
 
 function readers.job(history, line, _, expected)
   if history.started_wall then return "a second job begins" end
   if line.job_sha256 ~= expected.job_sha256 then return "it is of another job" end
-  if math.type(line.started_wall) ~= "integer" then return "started_wall is missing" end
   history.started_wall = line.started_wall
 end
 
@@ -40,7 +90,7 @@ readers["job.resumed"] = function() end
 
 --- The step of a line, where it is the next one. In an agent's job the model says which steps there are.
 local function next_step(history, about, expected)
-  local index = math.type(about.index) == "integer" and about.index + 1 or 0
+  local index = about.index + 1
   if index ~= #history.entries + 1 then return nil, "the step is not the next one" end
   if not expected.steps then return index end
   local step = expected.steps[index]
@@ -55,8 +105,6 @@ readers["step.started"] = function(history, line, _, expected)
 end
 
 readers["step.changes"] = function(history, line)
-  local _, errors = schema.check(line, require "sba.patch.changes".schema, { total = 0, limit = 1 })
-  if errors[1] then return schema.line(errors[1]) end
   local index = #history.entries + 1
   if line.index ~= index - 1 or not history.begun[index] then return "the step had not begun" end
   history.changes = { index = index, plan = line }
@@ -64,71 +112,32 @@ end
 
 readers["step.finished"] = function(history, line, text, expected)
   local entry = line.entry
-  if type(entry) ~= "table" or text:sub(1, #ENTRY_PREFIX) ~= ENTRY_PREFIX then return "its entry is missing" end
+  if text:sub(1, #ENTRY_PREFIX) ~= ENTRY_PREFIX then return "its entry is missing" end
   local index, reason = next_step(history, entry, expected)
   if not index then return reason end
   if not history.begun[index] and entry.status ~= "skipped" then return "the step had not begun" end
+  local failed = entry.status == "failure" or entry.status == "timeout"
+  if failed and not (entry.error and entry.error_code) then return "its error is missing" end
+  local module = entry.result ~= nil and expected.catalogue.get(entry.type)
+  local mistake = module and mistake_in(entry.result, module.result)
+  if mistake then return mistake end
   history.begun[index] = nil
   if history.changes and entry.status == "success" then history.changes.committed = true else history.changes = nil end
   history.entries[index] = { text = text:sub(#ENTRY_PREFIX + 1, -2), entry = entry }
 end
 
-local function is_tool(tool)
-  if type(tool) ~= "table" then return false end
-  for _, field in ipairs { "name", "tool", "description", "parameters" } do
-    if type(tool[field]) ~= "string" then return false end
-  end
-  return tool.kind == "gateway"
-end
-
 readers["model.session"] = function(history, line)
-  if type(line.model) ~= "string" or math.type(line.context_length) ~= "integer" then return "the model is missing" end
-  local tools = line.tools or {}
-  if type(tools) ~= "table" then return "its tools cannot be read" end
-  for _, tool in ipairs(tools) do
-    if not is_tool(tool) then return "its tools cannot be read" end
-  end
-  if line.instructions ~= nil and type(line.instructions) ~= "string" then return "its instructions cannot be read" end
   history.session = {
-    model = line.model, context_length = line.context_length, tools = tools, instructions = line.instructions,
+    model = line.model, context_length = line.context_length, tools = line.tools or {}, instructions = line.instructions,
   }
 end
 
-local words <const>, count <const> = { type = "string" }, { type = "integer", minimum = 0 }
-
--- What of an exchange is relied on: people write and edit recordings.
-local exchange_schema = {
-  type = "object", required = { "reply" },
-  properties = {
-    messages = {
-      type = "array", items = { type = "object", required = { "role" }, properties = { role = words, content = words } },
-    },
-    reply = {
-      type = "object",
-      properties = {
-        content = words, thinking = words, unreadable = words, done_reason = words,
-        prompt_tokens = count, completion_tokens = count, duration_ms = count,
-        tool_calls = {
-          type = "array",
-          items = {
-            type = "object", required = { "name", "arguments" },
-            properties = { id = words, name = words, arguments = { type = "object" }, mistake = words },
-          },
-        },
-      },
-    },
-  },
-}
-
 readers["model.exchange"] = function(history, line)
-  local _, errors = schema.check(line, exchange_schema, { total = 0, limit = 1 })
-  if errors[1] then return schema.line(errors[1]) end
-  secret.clean(line, exchange_schema)
+  secret.clean(line, schemas["model.exchange"])
   table.insert(history.exchanges, { messages = line.messages, reply = line.reply })
 end
 
 function readers.skills(history, line)
-  if not is_array(line.found) or not is_array(line.missing) then return "the skills are missing" end
   history.skills = { found = line.found, missing = line.missing }
 end
 
@@ -138,7 +147,6 @@ readers["job.reported"] = function(history)
 end
 
 readers["job.finished"] = function(history, line, _, expected)
-  if type(line.result) ~= "table" then return "its result is missing" end
   if expected.steps and #history.entries ~= #expected.steps then return "steps are missing" end
   history.result = line.result
 end
@@ -152,12 +160,12 @@ local function read_line(history, text, expected)
   if line.event == "journal.failed" then return not history.result and "what was done then could not be written" or nil end
   if not history.started_wall and line.event ~= "job" then return "the journal does not begin with its job" end
   if history.result and line.event ~= "job.reported" then return "the job was over" end
-  return reader(history, line, text, expected)
+  return mistake_in(line, schemas[line.event]) or reader(history, line, text, expected)
 end
 
 --- Reads what an earlier run left. A torn last line does not count.
 ---@param path string
----@param expected { job_sha256: string, steps?: table[] } steps: of a direct job
+---@param expected { job_sha256: string, steps?: table[], catalogue: table } steps: of a direct job
 ---@return journal.history? history, native.failure? failure nil without failure: there is nothing to go on from
 function past.read(path, expected)
   local bytes, failure = file.read(path, LIMIT)
@@ -178,7 +186,6 @@ end
 --- Keeps what a call to the gateway came to: a replay calls nothing there.
 local function keep_call(recording, line)
   local entry = line.entry
-  if type(entry) ~= "table" or math.type(entry.index) ~= "integer" then return "its entry is missing" end
   if entry.type == "call_tool" then recording.entries[entry.index + 1] = entry end
 end
 
@@ -192,7 +199,7 @@ local function read_recorded(recording, text, job_sha256)
   if type(line) ~= "table" then return failure and failure.message or "it is no event of a journal" end
   if line.event == "job" and line.job_sha256 ~= job_sha256 then return "it is of another job" end
   local reader = recorded_readers[line.event]
-  return reader and reader(recording, line) or nil
+  return reader and (mistake_in(line, schemas[line.event]) or reader(recording, line)) or nil
 end
 
 --- Reads the conversation of a journal, or a script of one: lines of model.exchange, each with a reply at least.

@@ -102,13 +102,13 @@ end
 
 ---The one of names that is meant by a name that is not among them: the same but for case and underscores, or at most two letters away.
 ---@param name string
----@param names string[]
+---@param names any[] what is not a string is ignored
 ---@return string?
 function words.near(name, names)
   if #name > 64 then return nil end
   local plain, best, best_distance = plain_form(name), nil, math.min(2, #name // 2) + 1
   for _, candidate in ipairs(names) do
-    local away = plain_form(candidate) == plain and 0 or distance(name, candidate, 2)
+    local away = type(candidate) ~= "string" and math.huge or plain_form(candidate) == plain and 0 or distance(name, candidate, 2)
     if away < best_distance then best, best_distance = candidate, away end
   end
   return best

@@ -2,6 +2,7 @@
 local file = require "native.file"
 local past = require "sba.run.history"
 local journal = require "sba.run.journal"
+local record = require "sba.result.record"
 
 local JOB <const> = { protocol_version = "1.0", job_id = "j", task_id = "t" }
 local STEPS <const> = { { id = "a", type = "x" }, { id = "b", type = "x" } }
@@ -13,7 +14,9 @@ describe("the journal", function()
   after_each(function() os.remove(path) end)
 
   local function entry(index, id, status)
-    return ('{"index":%d,"id":"%s","type":"x","status":"%s"}'):format(index, id, status or "success")
+    local failed = status == "failure" and ',"error":"no","error_code":"step_failed"' or ""
+    return ('{"index":%d,"id":"%s","type":"x","status":"%s","started_at":"","duration_ms":0%s}'):format(
+      index, id, status or "success", failed)
   end
 
   local function write(fill)
@@ -52,13 +55,14 @@ describe("the journal", function()
   end)
 
   it("knows a job that was over", function()
+    local result = record.new("j", "t"):fields { code = "step_failed", message = "no" }
     write(function(log)
       log:step_started(1, STEPS[1])
       log:step_finished(entry(0, "a", "failure"))
       log:step_finished(entry(1, "b", "skipped"))
-      log:job_finished { status = "failure" }
+      log:job_finished(result)
     end)
-    assert.are.same({ status = "failure" }, assert(read()).result)
+    assert.are.same(result, assert(read()).result)
   end)
 
   it("goes on after a torn line, and the next run cuts it off", function()
@@ -96,7 +100,7 @@ describe("the journal", function()
     refusal "had not begun"
     write(function(log) log:step_started(1, STEPS[1]) log:step_finished(entry(1, "b")) end)
     refusal "not the next one"
-    write(function(log) log:job_finished { status = "success" } end)
+    write(function(log) log:job_finished(record.new("j", "t"):fields()) end)
     refusal "steps are missing"
     write()
     append '{"event":"other"}\n'
