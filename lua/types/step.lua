@@ -11,7 +11,8 @@
 ---@field check? fun(arguments: table): string?, string? what the schema cannot say: one line, and the argument it is about
 ---@field show? fun(result: table): string the whole of a result as a model reads it; default: its text
 ---@field for_model? boolean false: not offered to models
----@field ticks? boolean true: run calls tick once what it waits for has begun; logs and reports are then written meanwhile, not before
+---@field ticks? boolean true: run calls tick several times a second while it waits, so that the result file follows the job meanwhile
+---@field brief? boolean true: run takes milliseconds. Where neither is set, the result file is brought up to date before run
 ---@field run fun(arguments: table, job_context: sba.job_context): table?, string|sba.step_failure|nil
 
 ---What `run` is given beside its arguments, which are those of the job with the schema's defaults filled in.

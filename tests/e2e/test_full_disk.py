@@ -12,7 +12,7 @@ OLDER = '{"job_id": "older"}'
 
 
 class FullDisk(SandboxCase):
-    """The result and what stands beside it are on a file system of 64 KiB."""
+    """The result and what stands beside it are on a file system of 128 KiB."""
 
     def setUp(self):
         super().setUp()
@@ -20,7 +20,7 @@ class FullDisk(SandboxCase):
             self.skipTest("only root can mount")
         self.disk = self.root / "disk"
         self.disk.mkdir()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=0777", "tmpfs", str(self.disk)], check=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k,mode=0777", "tmpfs", str(self.disk)], check=True)
         self.addCleanup(subprocess.run, ["umount", "-l", str(self.disk)], check=True)
         self.result_path = self.disk / "result.json"
         self.fill = self.step("run_command", shell=f"head -c 1000000 /dev/zero >{self.disk}/filler; true")
@@ -48,12 +48,12 @@ class FullDisk(SandboxCase):
     def test_in_the_middle(self):
         """The job goes on; its result goes to stderr, and the last one that there was room for stands."""
         self.put("x", "1\n")
-        done = self.run_job(self.job(self.step("run_command", shell="echo one"), self.fill,
+        done = self.run_job(self.job(self.step("run_command", shell="echo one"), self.step("run_command", shell="sleep 0.6"), self.fill,
                                      self.step("apply_unified_diff", diff="--- a/x\n+++ b/x\n@@ -1 +1 @@\n-1\n+2\n"),
                                      self.step("run_command", shell="head -c 20000 /dev/zero | tr '\\0' x")))
         self.assertEqual(done.exit, 3, done.stderr)
         whole = done.result_on_stderr
-        self.assertEqual((whole["status"], [step["status"] for step in whole["steps"]]), ("success", ["success"] * 4))
+        self.assertEqual((whole["status"], [step["status"] for step in whole["steps"]]), ("success", ["success"] * 5))
         self.assertEqual((self.workspace / "x").read_text(), "2\n")
         self.assertEqual((done.result["failure_code"], done.result["steps"][0]["output"]), ("interrupted", "one\n"))
         events = [line["event"] for line in done.log]

@@ -85,10 +85,11 @@ class OutOfMemory(sba.SandboxCase):
         self.put("large", b"x" * (LIMIT - (32 << 20)))
         enter = ["sh", "-c", 'echo $$ >"$0" && exec "$@"', str(self.cgroup.folder / "cgroup.procs"),
                  "setpriv", f"--reuid={sba.UID}", f"--regid={sba.GID}", "--clear-groups"]
-        job = self.job(self.step("run_command", shell="echo before"), self.step("read_file", path="large"), max_output_bytes=1 << 30)
+        job = self.job(self.step("run_command", shell="echo before"), self.step("run_command", shell="sleep 0.5"),
+                       self.step("read_file", path="large"), max_output_bytes=1 << 30)
         done = self.run_job(job, wrapper=enter, user=None, group=None, extra_groups=None)
         self.assertEqual((done.exit, done.result["failure_code"]), (-9, "interrupted"), done.stderr)
-        self.assertEqual([step["output"] for step in done.result["steps"]], ["before\n"])
+        self.assertEqual([step["output"] for step in done.result["steps"]], ["before\n", ""])
 
     def test_a_process_of_the_command(self):
         self.assert_out_of_memory(self.run_in_cgroup(HOG + "; exit 2"), "ended with exit code 2")

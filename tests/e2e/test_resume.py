@@ -43,7 +43,7 @@ class ResumeTest(SandboxCase):
 
     def kill_in_the_middle(self):
         """Runs a job that is killed in its second step; gives the job."""
-        job = self.job(*self.counted("one"), shell(KILL_ONCE + "; echo two | tee -a count"), *self.counted("three"))
+        job = self.job(*self.counted("one"), shell(f"sleep 0.5; {KILL_ONCE}; echo two | tee -a count"), *self.counted("three"))
         outcome = self.run_job(job)
         self.assertEqual(outcome.exit, -9)
         self.assertEqual(outcome.result["failure_code"], "interrupted")

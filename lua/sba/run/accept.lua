@@ -5,9 +5,8 @@
 local artifacts = require "sba.run.artifacts"
 local checkpoint = require "sba.result.checkpoint"
 local confinement = require "sba.run.confinement"
-local emit = require "sba.result.emit"
+local file = require "native.file"
 local journal = require "sba.run.journal"
-local pieces = require "sba.util.pieces"
 local secret = require "sba.util.secret"
 local todo = require "sba.run.todo"
 local workspace = require "native.workspace"
@@ -125,9 +124,9 @@ local function open_checkpoint(run)
   local warned = false
   run.checkpoint = checkpoint.new(function()
     local parts = run.record:interim()
-    if run.settings.result == "-" then return pieces.size(parts) end
-    local size, failure = emit.replace(run.settings.result, parts)
-    if size then return size end
+    if run.settings.result == "-" then return true end
+    local how, failure = file.replace(run.settings.result, parts, { durable = false })
+    if how then return true end
     run.checkpoint_failure = failure
     if run.accepted and not warned then
       warned = true

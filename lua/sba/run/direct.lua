@@ -13,21 +13,14 @@ local function follow(run, index, status, note)
   run.log:event("info", "todo.changed", { id = item.id, status = item.status })
 end
 
---- Runs one step with all that goes with it; returns its failure as the job's. What log and list have to write of it and of
---- the step before is written while it runs where it ticks, else before.
+--- Runs one step with all that goes with it; returns its failure as the job's.
 local function perform(run, index, step, again)
   local module = run.catalogue.get(step.type)
-  run.log:hold()
   follow(run, index, "in_progress", again and "interrupted, run again" or nil)
   steps.begin(run, index, step, again)
-  if not module.ticks then run.context.tick() end
-  local _, failure, text = steps.perform(run, index, step, module, function(entry, failed)
-    follow(run, index, failed and "dropped" or "done", entry.error)
-  end)
-  if index < #run.job.steps and not failure then
-    run.checkpoint:changed(#text)
-    run.checkpoint:tick()
-  end
+  local entry, failure = steps.perform(run, index, step, module)
+  follow(run, index, failure and "dropped" or "done", entry.error)
+  run.context.tick()
   return failure and { code = failure.code, message = steps.named(step, index, failure.message), traceback = failure.traceback }
 end
 

@@ -101,7 +101,7 @@ end
 local function finish_todo(run)
   if not run.todo then return end
   if run.accepted and run.steps and not run.failure then run.todo:close_unchecked() end
-  run.todo:finish()
+  run.todo:flush()
 end
 
 local function leave_outside(run)
@@ -141,9 +141,12 @@ local function write_short_result(run)
   write_result(run)
 end
 
-local function release_log(run) run.log:tick() end
+--- What was done is in the result file before the rest of the end takes its time.
+local function flush_checkpoint(run)
+  if run.checkpoint then run.checkpoint:flush() end
+end
 
-local parts = { release_log, end_processes, revert, skip_rest, list_artifacts, finish_todo, upload_artifacts }
+local parts = { flush_checkpoint, end_processes, revert, skip_rest, list_artifacts, finish_todo, upload_artifacts }
 
 --- Ends the job and returns the exit status.
 ---@param run table

@@ -46,9 +46,10 @@ end
 ---@param step { id: string, type: string, arguments: table }
 ---@param again? boolean it was interrupted before
 function steps.begin(run, index, step, again)
-  if run.reporter and not run.reporter.over and index > 1 then
-    run.log:tick() -- what is kept back must not wait for the orchestrator
-    run.reporter:began()
+  if run.reporter and not run.reporter.over and index > 1 then run.reporter:began() end
+  local module = run.catalogue.get(step.type)
+  if not (module.ticks or module.brief) then
+    run.checkpoint:hurry()
   end
   run.journal:step_started(index, step)
   local fields = log_fields(run, index, step)
@@ -177,14 +178,13 @@ function steps.skip_from(run, first)
   run.journal:steps_finished(texts)
 end
 
----Runs a step that has begun. The log learns of its end with the next tick.
+---Runs a step that has begun.
 ---@param run table
 ---@param index integer
 ---@param step { id: string, type: string, arguments: table }
 ---@param module sba.step
----@param concluded? fun(entry: table, failure: table?) called once the entry is in the journal
----@return table entry, table? failure of the step, string text the entry's JSON
-function steps.perform(run, index, step, module, concluded)
+---@return table entry, table? failure of the step
+function steps.perform(run, index, step, module)
   local entry, failure = execute(run, index, step, module)
   local text
   text, failure = encode(entry, module, failure)
@@ -192,10 +192,9 @@ function steps.perform(run, index, step, module, concluded)
   run.journal:step_finished(text)
   settle(run)
   run.record:add_step(text, entry.status)
-  run.log:hold()
+  run.checkpoint:changed()
   log_finished(run, index, step, entry)
-  if concluded then concluded(entry, failure) end
-  return entry, failure, text
+  return entry, failure
 end
 
 return steps

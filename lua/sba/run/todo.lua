@@ -13,7 +13,6 @@ todo.__index = todo
 
 local LONGEST_TITLE <const> = 200 -- characters
 local MOST_ITEMS <const> = 10000
-local ITEM_OVERHEAD <const> = 100 -- bytes of an item in JSON, its title aside
 
 local item_schema <const> = schema.properties.todo.properties.items.items
 
@@ -91,7 +90,7 @@ function todo:keep(path, failed)
     pieces.add_list(parts, self:encoded())
     parts[#parts + 1] = "]}\n"
     local ok, failure = file.replace(path, parts, { durable = false })
-    if ok then return pieces.size(parts) end
+    if ok then return true end
     if failed then failed(failure) end
     failed = nil
   end)
@@ -100,7 +99,7 @@ end
 
 local function changed(self, item)
   self.texts[item] = nil
-  if self.checkpoint then self.checkpoint:changed(#item.title + ITEM_OVERHEAD) end
+  if self.checkpoint then self.checkpoint:changed() end
   return item
 end
 
@@ -179,8 +178,8 @@ function todo:tick()
 end
 
 --- Writes what was not yet written.
-function todo:finish()
-  if self.checkpoint and self.checkpoint.dirty then self.checkpoint:write() end
+function todo:flush()
+  if self.checkpoint then self.checkpoint:flush() end
 end
 
 --- The list as the result carries it.

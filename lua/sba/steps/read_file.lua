@@ -92,5 +92,6 @@ return {
     },
   },
   check = check,
+  brief = true,
   run = run,
 }

@@ -69,5 +69,6 @@ return {
     },
   },
   check = check,
+  brief = true,
   run = run,
 }

@@ -38,14 +38,13 @@ function log:identify(job_id, task_id)
   self.job_id, self.task_id, self.heads = job_id, task_id, {}
 end
 
---- Writes bytes that are whole lines (or, on a terminal, part of one), or drops them.
+--- Writes a line (or, on a terminal, part of the view), or drops it.
 ---@param bytes string
----@param lines? integer how many, default 1
-function log:write(bytes, lines)
+function log:write(bytes)
   local all, written = file.write(STDERR, (self.torn and "\n" or "") .. bytes, self.patience)
   self.torn = not all and written > 0 and not self.view
   self.patience = all and PATIENCE or 0
-  if not all then self.dropped = self.dropped + (lines or 1) end
+  if not all then self.dropped = self.dropped + 1 end
   return all
 end
 
@@ -66,10 +65,10 @@ local function line_of(self, time, level, event, fields)
   return '{"ts":"' .. time .. head .. "," .. json.encode(fields, fields_schema):sub(2) .. "\n"
 end
 
---- Writes lines; and, once the reader takes them again, how many it did not take.
-local function write_lines(self, text, lines)
+--- Writes a line; and, once the reader takes lines again, how many it did not take.
+local function write_line(self, line)
   local dropped = self.dropped
-  if self:write(text, lines) and dropped > 0 then
+  if self:write(line) and dropped > 0 then
     self.dropped = 0
     self:write(line_of(self, interrupt.timestamp(), "warning", "log.dropped", { lines = dropped }))
   end
@@ -81,12 +80,7 @@ end
 ---@param fields? table of the event's own, which becomes the log's
 function log:event(level, event, fields)
   if self.view then return self.view:event(level, event, fields or {}, self.job_id) end
-  local time, held = interrupt.timestamp(), self.held
-  if held then
-    held[#held + 1] = { time, level, event, fields or {} }
-  else
-    write_lines(self, line_of(self, time, level, event, fields or {}), 1)
-  end
+  write_line(self, line_of(self, interrupt.timestamp(), level, event, fields or {}))
 end
 
 --- An event as a line, for who writes it in the log's place.
@@ -99,22 +93,8 @@ function log:line(level, event, fields)
   return line_of(self, interrupt.timestamp(), level, event, fields)
 end
 
---- Keeps back what is logged until the next tick: what belongs to one moment is one write, made while a command runs and not
---- before it starts.
-function log:hold()
-  self.held = self.held or {}
-end
-
-local function release(self)
-  local held, lines = self.held, {}
-  self.held = nil
-  for i, line in ipairs(held) do lines[i] = line_of(self, table.unpack(line)) end
-  if #lines > 0 then write_lines(self, table.concat(lines), #lines) end
-end
-
---- To be called now and then while a step runs: writes what was kept back, and keeps the live view alive.
+--- To be called now and then while a step runs: keeps the live view alive.
 function log:tick()
-  if self.held then release(self) end
   if self.view then self.view:tick() end
 end
 

@@ -1,64 +1,85 @@
 -- SPDX-License-Identifier: Apache-2.0
 local checkpoint = require "sba.result.checkpoint"
+local interrupt = require "native.interrupt"
 
---- A file of parts that grow: counts how often and how much is written.
-local function growing()
-  local state = { size = 0, writes = 0, written = 0 }
+--- A checkpoint whose clock stands still until it is moved, and whose writes take `cost` seconds.
+local function prepare()
+  local state = { now = 100.0, writes = 0, cost = 0, works = true }
   state.checkpoint = checkpoint.new(function()
-    if state.broken then
-      state.tries = (state.tries or 0) + 1
-      return nil
-    end
-    state.writes, state.written = state.writes + 1, state.written + state.size
-    return state.size
+    state.now, state.writes = state.now + state.cost, state.writes + 1
+    return state.works or nil
   end)
-  function state.grow(bytes)
-    state.size = state.size + bytes
-    state.checkpoint:changed(bytes)
+  function state.change()
+    state.checkpoint:changed()
     state.checkpoint:tick()
   end
+  interrupt.now = function() return state.now end
   return state
 end
 
 describe("a checkpoint", function()
-  it("follows every change of a small file", function()
-    local state = growing()
-    for _ = 1, 100 do state.grow(100) end
-    assert.are.equal(100, state.writes)
-  end)
+  local now = interrupt.now
+  after_each(function() interrupt.now = now end)
 
-  it("writes a large file a bounded number of times", function()
-    local state = growing()
-    state.grow(100000)
-    local before = state.written
-    for _ = 1, 100000 do state.grow(300) end
-    assert.is_true(state.written - before <= 2.5 * state.size, ("%d of %d"):format(state.written, state.size))
-  end)
-
-  it("writes what became old when it is ticked, and only if something changed", function()
-    local state = growing()
-    state.grow(100000)
-    state.grow(1)
+  it("writes a change at once, and the next ones together 200 ms later", function()
+    local state = prepare()
+    for _ = 1, 100 do state.change() end
     assert.are.equal(1, state.writes)
-    state.checkpoint:tick()
+    state.now = state.now + 0.19
+    state.change()
     assert.are.equal(1, state.writes)
-    state.checkpoint.at = state.checkpoint.at - 2
-    state.checkpoint:tick()
-    assert.are.equal(2, state.writes)
-    state.checkpoint.at = state.checkpoint.at - 2
+    state.now = state.now + 0.02
     state.checkpoint:tick()
     assert.are.equal(2, state.writes)
   end)
 
-  it("does not try again at every change what failed", function()
-    local state = growing()
-    state.grow(10)
-    state.broken = true
-    for _ = 1, 100 do state.grow(10) end
-    assert.are.equal(1, state.tries)
-    state.broken = false
-    state.checkpoint.at = state.checkpoint.at - 2
-    state.grow(10)
+  it("writes nothing where nothing changed", function()
+    local state = prepare()
+    state.checkpoint:tick()
+    state.checkpoint:flush()
+    assert.are.equal(0, state.writes)
+  end)
+
+  it("writes a change now when it is flushed", function()
+    local state = prepare()
+    state.change()
+    state.change()
+    state.checkpoint:flush()
     assert.are.equal(2, state.writes)
+  end)
+
+  it("hurries where that costs little", function()
+    local state = prepare()
+    state.cost = 0.01
+    state.change()
+    state.change()
+    state.checkpoint:hurry()
+    assert.are.equal(1, state.writes)
+    state.now = state.now + 0.05
+    state.checkpoint:hurry()
+    assert.are.equal(2, state.writes)
+  end)
+
+  it("takes at most a fifth of the time where a write is slow", function()
+    local state = prepare()
+    state.cost = 1
+    state.change()
+    state.now = state.now + 3.9
+    state.change()
+    assert.are.equal(1, state.writes)
+    state.now = state.now + 0.2
+    state.checkpoint:tick()
+    assert.are.equal(2, state.writes)
+  end)
+
+  it("tries again later what failed", function()
+    local state = prepare()
+    state.works = false
+    for _ = 1, 100 do state.change() end
+    assert.are.equal(1, state.writes)
+    state.works, state.now = true, state.now + 0.3
+    state.checkpoint:tick()
+    assert.are.equal(2, state.writes)
+    assert.is_false(state.checkpoint.dirty)
   end)
 end)

@@ -11,10 +11,10 @@ local function prepare(types, ...)
   for i, name in ipairs { ... } do steps[i] = { id = "step-" .. i, type = name, arguments = {} } end
   local run = {
     job = { steps = steps }, journal = journal.none(), record = record.new("j", "t"), todo = todo.new(), events = {},
-    checkpoint = { changed = function() end, tick = function() end }, context = { tick = function() end, max_output_bytes = 1000 },
+    checkpoint = { changed = function() end, hurry = function() end }, context = { tick = function() end, max_output_bytes = 1000 },
     catalogue = { get = function(name) return { run = types[name] } end },
   }
-  run.log = { event = function(_, _, event, fields) table.insert(run.events, { event, fields }) end, hold = function() end }
+  run.log = { event = function(_, _, event, fields) table.insert(run.events, { event, fields }) end }
   run.todo:fill(run.job, function() return "" end)
   return run
 end

@@ -64,10 +64,7 @@ local function perform(state, index, step, module)
     return replay(run, index, step, module)
   end
   steps.begin(run, index, step)
-  local failure
-  entry, failure, encoded = steps.perform(run, index, step, module)
-  run.checkpoint:changed(#encoded)
-  return entry, failure
+  return steps.perform(run, index, step, module)
 end
 
 local function run_step(state, name, arguments)

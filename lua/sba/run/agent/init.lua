@@ -65,6 +65,8 @@ local function ask(state)
     local messages, failure = request(state)
     if not messages then return nil, failure end
     state.run.log:event("info", "model.request", { model = state.session.model, messages = #messages })
+    state.run.todo:flush()
+    state.run.checkpoint:hurry()
     local reply
     reply, failure = state.session:chat {
       messages = messages, tools = state.shown, max_tokens = reply_budget(state.session), on_text = state.run.context.tick,
