@@ -283,6 +283,12 @@ function folder:tree(path, options) end
 ---@return string? closed the first folder that cannot be read
 function folder:files(limit, seconds, shared) end
 
+---Removes the temporary files (`.sba-` and eight digits) below the folder that a killed run of this user left.
+---@param since number seconds of the epoch; what was last changed before stays
+---@param keep table<string, true> paths that stay
+---@return integer|nil, native.failure? count
+function folder:sweep(since, keep) end
+
 ---A handle on a folder, to run a command in.
 ---@param path string
 ---@return native.directory|nil, native.failure?

@@ -24,6 +24,8 @@
 ---@field ask fun(request: table): table?, sba.step_failure? asks the job's model, see steps/ask_model.lua
 ---@field call_tool fun(tool: string, arguments: table, limits?: gateway.limits): table?, sba.step_failure? asks the gateway, see steps/call_tool.lua
 ---@field commit fun(transaction: native.transaction): true?, native.failure? commits it so that --resume undoes it if the runner dies
+---@field size_before_append fun(size?: integer): integer? journals the size of a file (nil: absent) before the step appends to it; gives
+---that size, or the one from before an earlier run of this step that was killed
 ---@field tick fun() call it from time to time while you wait or work for long: logs and reports go out
 
 ---What `run` returns after nil. native.failure is one.

@@ -73,6 +73,7 @@ const char *bind_check_path(lua_State *L, int index, struct error *error);
 // Methods of native.folder that have a file of their own: tree(path, options), files(limit, seconds),
 // transaction(), recover(plan, committed).
 int bind_folder_tree(lua_State *L);
+int bind_folder_sweep(lua_State *L);
 int bind_folder_files(lua_State *L);
 int bind_folder_transaction(lua_State *L);
 int bind_folder_recover(lua_State *L);

@@ -212,3 +212,30 @@ int bind_folder_tree(lua_State *L)
         lua_pushboolean(L, 0);
     return 2;
 }
+
+// folder:sweep(since, keep) -> count | nil, failure
+int bind_folder_sweep(lua_State *L)
+{
+    struct error error = {0};
+    struct tree_entry entry;
+    const struct tree_options options = {.max_depth = SIZE_MAX, .hidden = true};
+    const struct workspace *workspace = bind_check_folder(L, 1);
+    int64_t since = (int64_t)luaL_checknumber(L, 2);
+    luaL_checktype(L, 3, LUA_TTABLE);
+    struct tree **tree = bind_new_tree(L);
+    if (!(*tree = tree_open(workspace, ".", &options, &error)))
+        return bind_fail(L, &error);
+    lua_Integer count = 0;
+    int more;
+    while ((more = tree_next(*tree, &entry, &error)) > 0) {
+        if (strncmp(entry.name, ".sba-", 5) != 0)
+            continue;
+        bool kept = lua_getfield(L, 3, tree_path(*tree)) != LUA_TNIL;
+        lua_pop(L, 1);
+        count += !kept && tree_remove_temporary(*tree, since);
+    }
+    if (more < 0)
+        return bind_fail(L, &error);
+    lua_pushinteger(L, count);
+    return 1;
+}

@@ -281,6 +281,7 @@ static const luaL_Reg folder_methods[] = {
     {"stat", folder_stat},
     {"tree", bind_folder_tree},
     {"files", bind_folder_files},
+    {"sweep", bind_folder_sweep},
     {"directory", folder_directory},
     {"open", folder_open},
     {"transaction", bind_folder_transaction},

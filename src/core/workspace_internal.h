@@ -41,6 +41,8 @@ enum { TEMPORARY_NAME_SIZE = sizeof ".sba-01234567" };
 // A name for a temporary file or a file set aside. What a crash leaves behind is known by it.
 void workspace_temporary_name(char name[TEMPORARY_NAME_SIZE]);
 
+bool workspace_is_temporary_name(const char *name);
+
 // Makes a new temporary file in a folder. A descriptor to write to, or -1 and errno.
 int workspace_temporary_file(int folder, mode_t mode, char name[TEMPORARY_NAME_SIZE]);
 

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 enum {
     FOLDERS_OPEN = 32,        // descriptors held; folders further up are opened again on the way back
@@ -396,4 +397,16 @@ int tree_open_file(const struct tree *tree, struct stat *status)
         return -1;
     }
     return steal_fd(&fd);
+}
+
+bool tree_remove_temporary(const struct tree *tree, int64_t since)
+{
+    struct stat status;
+    const struct level *level = tree->depth ? deepest(tree) : NULL;
+    if (!level || !workspace_is_temporary_name(current_name(level)) ||
+        fstatat(level->fd, current_name(level), &status, AT_SYMLINK_NOFOLLOW) < 0)
+        return false;
+    bool ours = (S_ISREG(status.st_mode) || S_ISLNK(status.st_mode)) && status.st_nlink == 1 &&
+                status.st_uid == geteuid() && status.st_ctim.tv_sec >= since;
+    return ours && unlinkat(level->fd, current_name(level), 0) == 0;
 }

@@ -42,5 +42,8 @@ const char *tree_path(const struct tree *tree);
 char *tree_target(const struct tree *tree);
 // a regular file opened to read, its status in *status; -1 and errno where it cannot be, or is none any more:
 int tree_open_file(const struct tree *tree, struct stat *status);
+// Removes the entry if it is a temporary file that a killed run of this user left: its name is one, it is a file with
+// one link or a symbolic link, and it was changed at since (seconds of the epoch) or later. Whether it was removed.
+bool tree_remove_temporary(const struct tree *tree, int64_t since);
 
 #endif

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_NAMED = 20, MADE_ANEW = 0700 };
+enum { MOST_WORDS = 64 << 10, MADE_ANEW = 0700 };
 
 // What stands under a name. inode 0: nothing, or it cannot be seen.
 static struct identity stands(const struct transaction *transaction, const char *path)
@@ -58,6 +58,23 @@ static char *waiting(const struct transaction *transaction, const struct change 
     return steal_pointer(&second);
 }
 
+// A temporary name of the change that is in use, whatever stands there. Owned by the caller; NULL: none is.
+static char *any_aside(const struct transaction *transaction, const struct change *change)
+{
+    if (!change->other || stands(transaction, change->other).inode)
+        return change->other ? strdup(change->other) : NULL;
+    cleanup_free char *second = transaction_second_aside(change);
+    return second && stands(transaction, second).inode ? steal_pointer(&second) : NULL;
+}
+
+// Whether a change whose original is not found was never begun: what waits under its names is what was to be put, or
+// nothing. After a workspace was copied, inodes and times prove neither.
+static bool is_untouched(const struct transaction *transaction, const struct change *change, struct identity found)
+{
+    cleanup_free char *aside = any_aside(transaction, change);
+    return found.inode && (!aside || is_put(transaction, change, stands(transaction, aside)));
+}
+
 // Brings back what was at the path, unless it is there, or something that is neither of the two.
 static int bring_back(const struct transaction *transaction, const struct change *change)
 {
@@ -66,7 +83,7 @@ static int bring_back(const struct transaction *transaction, const struct change
     if (is_put(transaction, change, found))
         return aside ? transaction_two_names(transaction, RENAME, aside, change->path) : -1;
     if (!aside)
-        return found.inode ? 0 : -1;
+        return is_untouched(transaction, change, found) ? 0 : -1;
     if (!found.inode)
         return transaction_two_names(transaction, MOVE, aside, change->path);
     // Two links of one file: it was only about to be set aside.
@@ -81,6 +98,14 @@ static void remove_made_folders(const struct transaction *transaction, const str
         workspace_remove_folders(transaction->workspace, folder, change->kept);
 }
 
+// Whether a file that the change made seems to be at its path, though not under the inode and times that it had.
+static bool seems_made(const struct transaction *transaction, const struct change *change)
+{
+    struct stat status;
+    return transaction_look(transaction, change->path, &status) == 0 && !S_ISDIR(status.st_mode) &&
+           !stands(transaction, change->other).inode;
+}
+
 static int undo_put(const struct transaction *transaction, const struct change *change)
 {
     int outcome = 0;
@@ -88,6 +113,8 @@ static int undo_put(const struct transaction *transaction, const struct change *
         outcome = bring_back(transaction, change);
     else if (is_put(transaction, change, stands(transaction, change->path)))
         outcome = transaction_unlink(transaction, change->path);
+    else if (seems_made(transaction, change))
+        outcome = -1;
     if (is_put(transaction, change, stands(transaction, change->other)))
         transaction_unlink(transaction, change->other);
     remove_made_folders(transaction, change);
@@ -122,14 +149,17 @@ static int undo_cleared(const struct transaction *transaction, const struct clea
 // What could not be put back, as words.
 struct losses {
     struct buffer words;
-    size_t count;
+    size_t count, unnamed;
 };
 
 static void lose(struct losses *losses, const char *path, const char *kept)
 {
     cleanup_free char *words = NULL;
-    if (losses->count++ >= MOST_NAMED)
+    losses->count++;
+    if (losses->words.size >= MOST_WORDS) {
+        losses->unnamed++;
         return;
+    }
     int length =
         asprintf(&words, "%s%s%s%s", losses->count > 1 ? "; " : "", path, kept ? " is kept as " : "", kept ? kept : "");
     if (length < 0 || buffer_append(&losses->words, words, (size_t)length) < 0)
@@ -139,7 +169,7 @@ static void lose(struct losses *losses, const char *path, const char *kept)
 static void say(const struct losses *losses, struct error *error)
 {
     struct error whole = {0};
-    size_t more = losses->count > MOST_NAMED ? losses->count - MOST_NAMED : 0;
+    size_t more = losses->unnamed;
     error_set(&whole, error->code, 0, "%s; could not be put back: %.*s%s%.*zu%s", error->message ? error->message : "",
               (int)losses->words.size, losses->words.data ? losses->words.data : "", more ? "; and " : "", more ? 1 : 0,
               more, more ? " more" : "");
@@ -159,7 +189,7 @@ static void undo_change(const struct transaction *transaction, const struct chan
         outcome = bring_back(transaction, change);
     if (outcome == 0)
         return;
-    cleanup_free char *kept = waiting(transaction, change);
+    cleanup_free char *kept = any_aside(transaction, change);
     lose(losses, change->path, kept);
 }
 
@@ -236,7 +266,7 @@ void transaction_sweep(struct transaction *transaction)
     }
 }
 
-static bool is_temporary_name(const char *name)
+bool workspace_is_temporary_name(const char *name)
 {
     enum { PREFIX = sizeof ".sba-" - 1 };
     return strlen(name) == TEMPORARY_NAME_SIZE - 1 && strncmp(name, ".sba-", PREFIX) == 0 &&
@@ -248,7 +278,7 @@ static bool is_beside(const char *other, const char *path)
 {
     const char *slash = strrchr(other, '/');
     size_t folder = slash ? (size_t)(slash + 1 - other) : 0;
-    return is_temporary_name(other + folder) && strncmp(other, path, folder) == 0;
+    return workspace_is_temporary_name(other + folder) && strncmp(other, path, folder) == 0;
 }
 
 static int no_plan(const char *path, struct error *error)

@@ -20,6 +20,7 @@ from waiting import wait_for  # noqa: E402, F401  (for the tests)
 
 BINARY = os.environ["SBA_BINARY"]
 IN_TIME = 3  # seconds after its deadline within which a job has ended
+LONG = bool(os.environ.get("SBA_LONG"))  # tests/run --long: more rounds of what is tried many times
 IS_DEV = os.environ.get("SBA_BUILD", "dev") == "dev"
 UID = GID = 54321 if os.geteuid() == 0 else None
 

@@ -14,6 +14,7 @@ WRAPPERS = ((), (f"{TOOLS}/without", "openat2", "ENOSYS"), (f"{TOOLS}/without", 
 class Escapes(sba.SandboxCase):
     def setUp(self):
         super().setUp()
+        self.turn = 0
         self.outside, self.sibling = self.root / "outside", self.root / "workspace-evil"
         for folder in (self.outside, self.sibling):
             folder.mkdir()
@@ -39,9 +40,14 @@ class Escapes(sba.SandboxCase):
             self.assertEqual((folder / "file").read_text(), "SECRET")
         self.assertEqual(sorted(path.name for path in self.root.iterdir()), ["job", "outside", "workspace", "workspace-evil"])
 
+    def wrappers(self):
+        """All of them, or each in its turn."""
+        self.turn += 1
+        return WRAPPERS if sba.LONG else WRAPPERS[self.turn % 3:][:1]
+
     def refused(self, path, codes=("path_escape",), steps=None):
-        for wrapper in WRAPPERS:
-            for step in steps or self.steps(path):
+        for step in steps or self.steps(path):
+            for wrapper in self.wrappers():
                 with self.subTest(path=path, step=step["type"], wrapper=wrapper):
                     outcome = self.run_job(self.job(step), wrapper=wrapper)
                     entry = outcome.result["steps"][0]

@@ -9,7 +9,7 @@ import sba
 
 TOOLS = os.environ["SBA_TOOLS"]
 SCRIPT = pathlib.Path(__file__).with_name("races.lua")
-ROUNDS = 1500 if sba.IS_DEV else 6000
+ROUNDS = (1500 if sba.IS_DEV else 6000) // (1 if sba.LONG else 4)
 
 
 class Races(sba.SandboxCase):

@@ -89,4 +89,22 @@ function changes.recover(run, folder)
   run.log:event("warning", done and "step.undone" or "step.not_undone", { step = found.index, error = history.undone })
 end
 
+---Removes the temporary files of a step that was killed while it wrote them. Originals that could not be put back stay: their names are
+---in the journal's plans.
+---@param run table
+---@param folder native.folder
+function changes.sweep(run, folder)
+  local history = run.history
+  if not next(history.begun) or history.left then return end
+  local keep = {}
+  for name in pairs(history.planned or {}) do
+    name = read(name)
+    keep[name], keep[name .. "~"] = true, true
+  end
+  local removed, failure = folder:sweep(history.started_wall // 1000, keep)
+  if failure or removed > 0 then
+    run.log:event("warning", "workspace.swept", { removed = removed, error = failure and failure.message })
+  end
+end
+
 return changes

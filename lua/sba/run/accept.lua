@@ -94,6 +94,7 @@ end
 local function open_context(run)
   local folder = run.workspace
   if run.history and run.history.changes then require "sba.patch.changes".recover(run, folder) end
+  if run.history then require "sba.patch.changes".sweep(run, folder) end
   run.context = {
     workspace = folder,
     max_output_bytes = run.job.constraints.max_output_bytes,
@@ -104,6 +105,12 @@ local function open_context(run)
       return run.ask(request)
     end,
     commit = function(transaction) return require "sba.patch.changes".commit(run, transaction) end,
+    size_before_append = function(size)
+      local index, known = #run.record.steps + 1, run.history and run.history.append
+      if known and known.index == index then return known.size end
+      run.journal:step_append(index, size)
+      return size
+    end,
     call_tool = function(...) return run.outside:call(...) end,
     tick = function()
       run.log:tick()

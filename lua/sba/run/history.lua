@@ -20,6 +20,8 @@ local ENTRY_PREFIX <const> = '{"event":"step.finished","entry":'
 ---@field entries table<integer, { text: string, entry: table }> of finished steps, by index from 1
 ---@field begun table<integer, boolean> steps that had begun and not ended
 ---@field changes? { index: integer, plan: native.plan, committed?: boolean } of the last step; committed: it has ended well
+---@field append? { index: integer, size?: integer } the step that last began to append to a file, and the file's size before
+---@field planned? table<string, true> the temporary names in all plans, as the journal writes them
 ---@field undone? string what came of undoing them, for the model
 ---@field left? { index: integer, message: string } what could not be undone, for the step that is run again
 ---@field result? table the result's fields without steps; the job was over
@@ -108,6 +110,17 @@ readers["step.changes"] = function(history, line)
   local index = #history.entries + 1
   if line.index ~= index - 1 or not history.begun[index] then return "the step had not begun" end
   history.changes = { index = index, plan = line }
+  history.planned = history.planned or {}
+  for _, change in ipairs(line.changes) do
+    if change.other then history.planned[change.other] = true end
+  end
+end
+
+readers["step.append"] = function(history, line)
+  local index = #history.entries + 1
+  if line.index ~= index - 1 or not history.begun[index] then return "the step had not begun" end
+  if line.size ~= nil and math.type(line.size) ~= "integer" then return "its size cannot be read" end
+  history.append = { index = index, size = line.size }
 end
 
 readers["step.finished"] = function(history, line, text, expected)

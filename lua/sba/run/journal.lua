@@ -5,6 +5,7 @@
 --   {"event":"job","job_sha256",...}              first line: which job
 --   {"event":"step.started","index","id","type"}  before the step does anything
 --   {"event":"step.changes","index","changes",...} before the step changes several files at once: how to undo it
+--   {"event":"step.append","index","size"}        before the step appends to a file: the size that the file has; absent: no such file
 --   {"event":"step.finished","entry":{...}}       the step's whole entry of the result
 --   {"event":"model.session","model",...}         agent: which model works, with which tools of the gateway
 --   {"event":"model.exchange","messages","reply"} agent: what was new in the request, and the reply
@@ -96,6 +97,11 @@ end
 function journal:step_changes(index, changes, folders)
   self:event("step.changes", { index = index - 1, changes = changes, folders = folders })
 end
+
+--- A step is about to append to a file.
+---@param index integer from 1
+---@param size? integer of the file; nil: there is none
+function journal:step_append(index, size) self:event("step.append", { index = index - 1, size = size }) end
 
 --- A step is over.
 ---@param entry string JSON of its entry
