@@ -11,6 +11,7 @@ local retry = require "sba.util.retry"
 local rules = require "sba.orchestrator.rules"
 local temporary_folder = require "temporary_folder"
 local text = require "native.text"
+local text_protocol = require "sba.inference.text_protocol"
 local tool_result = require "sba.orchestrator.tool_result"
 local url = require "sba.util.url"
 
@@ -78,6 +79,15 @@ describe("a long text", function()
     local candidates = endpoint.candidates({ INFERENCE_PROXY_URL = "http://h" .. many "/" .. "x" }, "worker", {})
     assert.are.equal("x", candidates[1].endpoint.base:sub(-1))
     assert.are.equal("http://" .. many "1" .. ":80", url.origin("http://" .. many "1"))
+  end)
+
+  it("may be a reply of a model", function()
+    local tools = { { name = "read_file" } }
+    for _, reply in ipairs { many "``` ", many "`", "```" .. many "a", many "<tool_call>", many "{", many "{}" } do
+      assert.is_nil(text_protocol.read(reply, tools))
+      assert.is_nil(text_protocol.find(reply, tools))
+    end
+    assert.are.equal("read_file", text_protocol.read("```json\n" .. many " " .. '{"tool":"read_file"}\n```', tools)[1].name)
   end)
 
   it("may be an image of a gateway", function()

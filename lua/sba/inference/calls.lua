@@ -55,7 +55,7 @@ end
 ---@return string? name nil where none is meant
 function calls.name(name, names, guessed)
   if type(name) ~= "string" or #name > LONGEST_NAME then return nil end
-  local bare = fence.trim(name):gsub("^functions[.:]", ""):gsub("^default_api[.:]", ""):gsub("%(.*$", "")
+  local bare = native_text.trim(name):gsub("^functions[.:]", ""):gsub("^default_api[.:]", ""):gsub("%(.*$", "")
   local mapped = bare:gsub("[^%w_-]", "_") -- from the name that a gateway has for it
   for _, known in ipairs(names) do
     if known == name or known == bare or known == mapped then return known end

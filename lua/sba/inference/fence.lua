@@ -1,59 +1,42 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What models wrap around what was asked for: code fences and <tool_call> marks. Plain searches only, for a model's text may be
--- megabytes of anything, and patterns would take their time with it.
+-- What models wrap around what was asked for: code fences and <tool_call> marks. The last one may lack its end.
+
+local lpeg = require "lpeg"
 
 local fence = {}
 
-local FENCE <const> = "```"
+local P, C, Ct = lpeg.P, lpeg.C, lpeg.Ct
+local blank <const> = lpeg.S " \t\n\v\f\r" ^ 0
+local mark <const> = P "```"
+local language <const> = (1 - (mark + "\n")) ^ 0 * "\n" + (lpeg.R("az", "AZ", "09") + lpeg.S "_-") ^ 0
 
----The parts between an opening and a closing mark; the last one may lack its end.
----@param content string
----@param opening string
----@param closing string
----@return string[] parts, integer past where the last one ends
-function fence.between(content, opening, closing)
-  local parts, from = {}, 1
-  while true do
-    local _, begin = content:find(opening, from, true)
-    if not begin then return parts, from end
-    local stop, last = content:find(closing, begin + 1, true)
-    parts[#parts + 1] = content:sub(begin + 1, (stop or #content + 1) - 1)
-    from = (last or #content) + 1
-  end
-end
+local function up_to(ending) return C((1 - ending) ^ 0) * (ending + -1) end
 
---- The first line names the language.
-local function without_language(part)
-  local line_end = part:find("\n", 1, true)
-  return line_end and part:sub(line_end + 1) or (part:gsub("^[%w_-]+", ""))
-end
+local block <const> = mark * language * up_to(mark)
+local blocks <const> = Ct(((1 - mark) ^ 0 * block) ^ 0)
+local only_block <const> = blank * block * blank * -1
+local opening <const> = P "<tool_call>"
+local marked <const> = Ct(((1 - opening) ^ 0 * opening * up_to(P "</tool_call>")) ^ 0)
 
 ---What stands in code fences.
 ---@param content string
----@return string[] parts, integer past
+---@return string[]
 function fence.code(content)
-  local parts, past = fence.between(content, FENCE, FENCE)
-  for i, part in ipairs(parts) do parts[i] = without_language(part) end
-  return parts, past
+  return lpeg.match(blocks, content)
 end
 
----What stands in a text's only code fence, where nothing stands outside of it; else the text itself.
+---What stands between <tool_call> marks.
+---@param content string
+---@return string[]
+function fence.marked(content)
+  return lpeg.match(marked, content)
+end
+
+---What stands in the only code fence of a text that holds nothing else; otherwise the text itself.
 ---@param content string
 ---@return string
 function fence.inside(content)
-  local first = content:find("%S")
-  if not first or content:sub(first, first + #FENCE - 1) ~= FENCE then return content end
-  local parts, past = fence.code(content)
-  if #parts ~= 1 or content:find("%S", past) then return content end
-  return parts[1]
-end
-
----A text without the blanks around it.
----@param content string
----@return string
-function fence.trim(content)
-  local first = content:find("%S")
-  return first and content:match("^.*%S", first) or ""
+  return lpeg.match(only_block, content) or content
 end
 
 return fence

@@ -148,7 +148,7 @@ end
 --- What stands between <tool_call> marks.
 local function marked(content, names)
   local found = {}
-  for _, part in ipairs(fence.between(content, "<tool_call>", "</tool_call>")) do calls_in(part, names, found) end
+  for _, part in ipairs(fence.marked(content)) do calls_in(part, names, found) end
   return #found > 0 and found or nil
 end
 

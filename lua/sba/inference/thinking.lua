@@ -2,13 +2,19 @@
 -- Keeps a model's thinking apart from what it says, where a server leaves both in one text: <think>...</think> at its beginning,
 -- or no more than the </think> where the template itself opened it. Pieces come as they are streamed.
 
-local fence = require "sba.inference.fence"
+local lpeg = require "lpeg"
+local text = require "native.text"
 
 local thinking = {}
 thinking.__index = thinking
 
 local OPENINGS <const> = { "<think>", "<thinking>" }
 local CLOSING <const> = "</think%a*>"
+local blank <const>, letter <const> = lpeg.S " \t\n\v\f\r" ^ 0, lpeg.R("az", "AZ")
+local opening <const>, closing <const> = "<think" * letter ^ 0 * ">", "</think" * letter ^ 0 * ">" * blank
+local marked <const> = blank * opening * lpeg.C((1 - closing) ^ 0) * (closing + -1)
+local unmarked <const> = lpeg.C((1 - (closing + "<think")) ^ 0) * closing -- the template itself opened it
+local thinking_first <const> = (marked + unmarked) * lpeg.C(lpeg.P(1) ^ 0)
 local LONGEST_MARK <const> = #"</thinking>"
 local MOST_BLANKS <const> = 256 -- before a mark
 
@@ -60,25 +66,14 @@ function thinking:add(piece)
   states[self.state](self, piece)
 end
 
---- Where the thinking ends: the places of its closing mark.
-local function closing(self, whole)
-  if self.state == "start" then return nil end
-  local first, last = whole:find(CLOSING)
-  if self.state == "thinking" then return #whole + 1, #whole end
-  local opened = whole:find("<think", 1, true)
-  if opened and opened < (first or 0) and whole:find("%S") < opened then return nil end
-  return first, last
-end
-
 ---What was said and what was thought, marks and the blanks around them left out.
 ---@return string content, string thought
 function thinking:finish()
   local whole = table.concat(self.pieces)
   if self.state == "start" then self.on_text(self.held) end
-  local first, last = closing(self, whole)
-  if not first then return whole, "" end
-  local thought = whole:sub(1, first - 1):gsub("^%s*<think%a*>", "")
-  return (whole:sub(last + 1):gsub("^%s+", "")), fence.trim(thought)
+  local thought, content = lpeg.match(thinking_first, whole)
+  if not thought then return whole, "" end
+  return content, text.trim(thought)
 end
 
 return thinking

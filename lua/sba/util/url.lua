@@ -1,41 +1,44 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- URLs: their origin, how a message names them, and where a redirect leads.
 
+local lpeg = require "lpeg"
 local printable = require "sba.util.printable"
 
 local url = {}
 
+local P, S, R, C, Cg, Ct = lpeg.P, lpeg.S, lpeg.R, lpeg.C, lpeg.Cg, lpeg.Ct
 local ports = { http = "80", https = "443" }
 
---- Scheme (in lower case), authority, and the rest of a URL.
-local function split(given)
-  local scheme, authority, rest = given:match("^(%a[%w+.-]*)://([^/?#]*)(.*)$")
-  return scheme and scheme:lower(), authority, rest
-end
+local letter <const>, digit <const>, character <const> = R("az", "AZ"), R "09", 1 - S "/?#"
+local scheme <const> = letter * (letter + digit + S "+.-") ^ 0
+local user <const> = ((character - "@") ^ 0 * "@") ^ 0 -- all up to the last @
+local after_scheme <const> = Cg(C(user), "user") * Cg(C(character ^ 0), "address") * Cg(C(P(1) ^ 0), "rest")
+local whole <const> = Ct(Cg(scheme / string.lower, "scheme") * "://" * after_scheme)
+local host <const> = "[" * (1 - P "]") ^ 0 * "]" + (1 - P ":") ^ 0
+local host_and_port <const> = C(host) * (":" * C(digit ^ 1)) ^ -1 * P ":" ^ -1 * -1
+local hex <const> = R("09", "af", "AF")
+local escape <const> = "%" * C(hex * hex) / function(digits) return string.char(tonumber(digits, 16)) end
+local unescaped <const> = lpeg.Cs((escape + 1) ^ 0)
 
 ---What two URLs have in common if a token for one may be sent to the other; nil if it is not a URL.
 ---@param given string
 ---@return string?
 function url.origin(given)
-  local scheme, authority = split(given)
-  if not scheme then return nil end
-  if scheme == "http+unix" then return scheme .. "://" .. authority end
-  local address = authority:gsub("^.*@", ""):lower()
-  local host = address:match("^(.*):") or address
-  local port = address:sub(#host + 2)
-  if not port:find("^%d*$") then host, port = address, "" end -- the colon is inside an IPv6 address
-  return ("%s://%s:%s"):format(scheme, host, port ~= "" and port or ports[scheme] or "")
+  local parts = lpeg.match(whole, given)
+  if not parts then return nil end
+  if parts.scheme == "http+unix" then return parts.scheme .. "://" .. parts.address end
+  local name, port = lpeg.match(host_and_port, parts.address:lower())
+  return ("%s://%s:%s"):format(parts.scheme, name or parts.address, port or ports[parts.scheme] or "")
 end
 
 ---A URL as messages show it: never with a user name, a path or a query.
 ---@param given string
 ---@return string
 function url.shown(given)
-  local scheme, authority = split(given)
-  if not scheme then return "its URL" end
-  if scheme ~= "http+unix" then return ("%s://%s"):format(scheme, printable.line((authority:gsub("^.*@", "")))) end
-  local path = authority:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end)
-  return "the socket " .. printable.line(path)
+  local parts = lpeg.match(whole, given)
+  if not parts then return "its URL" end
+  if parts.scheme ~= "http+unix" then return ("%s://%s"):format(parts.scheme, printable.line(parts.address)) end
+  return "the socket " .. printable.line(lpeg.match(unescaped, parts.address))
 end
 
 ---The URL that a Location names, if it has the same origin; otherwise nil.
@@ -43,12 +46,10 @@ end
 ---@param location string
 ---@return string?
 function url.redirected(given, location)
-  local scheme, authority = split(given)
-  if location:find("^/[^/\\]") or location == "/" then return ("%s://%s%s"):format(scheme, authority, location) end
-  local target = url.origin(location)
-  if not target or target ~= url.origin(given) then return nil end
-  local _, _, rest = split(location)
-  return ("%s://%s%s"):format(scheme, authority, rest)
+  local from, to = lpeg.match(whole, given), lpeg.match(whole, location)
+  local is_path = location == "/" or location:find("^/[^/\\]")
+  if not is_path and not (to and url.origin(location) == url.origin(given)) then return nil end
+  return ("%s://%s%s%s"):format(from.scheme, from.user, from.address, is_path and location or to.rest)
 end
 
 return url
