@@ -3,12 +3,14 @@
 // is in lua/.
 #include "core/identity.h"
 #include "core/interrupt.h"
+#include "core/process.h"
 #include "host.h"
 
 enum { EXIT_INTERNAL = 3 };
 
 int main(int argc, char **argv)
 {
+    process_begin_usage();
     identity_harden();
     interrupt_install();
     int status = host_run(argc, argv);

@@ -17,7 +17,7 @@ local function become_user(run)
   local identity = require "native.identity"
   local user = run.settings.user
   if not user then
-    if identity.uid() ~= 0 then return true end
+    if not identity.is_root() then return true end
     return nil, {
       code = "runs_as_root", message = "the runner does not run as root; start it as another user, or name one with --user",
     }

@@ -51,6 +51,9 @@ local identity = {}
 ---@return integer effective user id
 function identity.uid() end
 
+---@return boolean root whether its effective, real or saved user is root
+function identity.is_root() end
+
 ---@return integer
 function identity.pid() end
 

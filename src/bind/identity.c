@@ -13,6 +13,15 @@ static int f_uid(lua_State *L)
     return 1;
 }
 
+// is_root() -> whether it is root, or could become it again
+static int f_is_root(lua_State *L)
+{
+    uid_t real, effective, saved;
+    getresuid(&real, &effective, &saved);
+    lua_pushboolean(L, real == 0 || effective == 0 || saved == 0);
+    return 1;
+}
+
 // pid() -> process id
 static int f_pid(lua_State *L)
 {
@@ -30,7 +39,8 @@ static int f_become(lua_State *L)
     return 1;
 }
 
-static const luaL_Reg functions[] = {{"uid", f_uid}, {"pid", f_pid}, {"become", f_become}, {NULL, NULL}};
+static const luaL_Reg functions[] = {
+    {"uid", f_uid}, {"is_root", f_is_root}, {"pid", f_pid}, {"become", f_become}, {NULL, NULL}};
 
 int luaopen_native_identity(lua_State *L)
 {

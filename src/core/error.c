@@ -18,6 +18,7 @@ static const struct {
     {ELOOP, "path_escape"},        {EXDEV, "path_escape"},       {ENAMETOOLONG, "name_too_long"},
     {EMFILE, "too_many_files"},    {ENFILE, "too_many_files"},   {ENOMEM, "out_of_memory"},
     {EAGAIN, "out_of_processes"},  {EINVAL, "invalid"},          {ENOEXEC, "not_executable"},
+    {EFBIG, "file_too_large"},
 };
 
 const char *error_code_of(int number)

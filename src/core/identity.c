@@ -71,6 +71,7 @@ void identity_harden(void)
     if (getpid() != 1) // who adopts them anyway
         must(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "adopting orphans (PR_SET_CHILD_SUBREAPER)");
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); // a file that would grow past RLIMIT_FSIZE is an error of that write
 }
 
 // A whole decimal number below 2^32 - 1 (which means "no id").

@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -379,14 +380,42 @@ size_t process_finish(int64_t grace, struct process_left *left)
     return count;
 }
 
+static struct rusage own_before;
+static int64_t cpu_time_before;
+
+static int64_t cpu_time_so_far(struct rusage *own)
+{
+    struct rusage children;
+    getrusage(RUSAGE_SELF, own);
+    getrusage(RUSAGE_CHILDREN, &children);
+    return cpu_time_of(own) + cpu_time_of(&children);
+}
+
+void process_begin_usage(void)
+{
+    cpu_time_before = cpu_time_so_far(&own_before);
+}
+
+// The kernel's count for the process is never less than what it was before exec; that of the memory is, but costs more.
+static long own_max_rss(const struct rusage *own)
+{
+    char line[256];
+    long kib = 0;
+    FILE *status = own->ru_maxrss > own_before.ru_maxrss ? NULL : fopen("/proc/self/status", "re");
+    if (!status)
+        return own->ru_maxrss;
+    while (kib == 0 && fgets(line, sizeof line, status))
+        sscanf(line, "VmHWM: %ld", &kib);
+    fclose(status);
+    return kib > 0 ? kib : own->ru_maxrss;
+}
+
 void process_usage(int64_t *cpu_time, uint64_t *max_rss)
 {
-    struct rusage own, children;
-    getrusage(RUSAGE_SELF, &own);
-    getrusage(RUSAGE_CHILDREN, &children);
-    long largest = own.ru_maxrss > children.ru_maxrss ? own.ru_maxrss : children.ru_maxrss;
-    *cpu_time = cpu_time_of(&own) + cpu_time_of(&children);
-    *max_rss = (uint64_t)largest * RSS_UNIT;
+    struct rusage own;
+    *cpu_time = cpu_time_so_far(&own) - cpu_time_before;
+    long largest = own_max_rss(&own), of_children = children_max_rss();
+    *max_rss = (uint64_t)(largest > of_children ? largest : of_children) * RSS_UNIT;
 }
 
 void process_idle(void)

@@ -82,7 +82,10 @@ struct process_left {
 // ended; *left says what was not.
 size_t process_finish(int64_t grace, struct process_left *left);
 
-// What this process and its waited-for descendants used so far: CPU time, and the largest that one of them was.
+// To be called when the program starts: what was used before, by whoever became this program, is not counted.
+void process_begin_usage(void);
+
+// What this program and its waited-for descendants used so far: CPU time, and the largest that one of them was.
 void process_usage(int64_t *cpu_time, uint64_t *max_rss);
 
 // Reaps adopted children until the interrupt cancels.

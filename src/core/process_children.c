@@ -24,6 +24,7 @@ enum {
 };
 
 static int event_fd = -1;
+static long max_rss;
 
 void pids_free(struct pids *pids)
 {
@@ -118,11 +119,18 @@ size_t children_reap(struct child *child)
         pid_t pid = wait4(-1, &status, WNOHANG | __WALL, &usage);
         if (pid <= 0)
             return count;
+        if (usage.ru_maxrss > max_rss)
+            max_rss = usage.ru_maxrss;
         if (child && pid == child->pid)
             *child = (struct child){.pid = pid, .ended = true, .status = status, .usage = usage};
     }
     on_child(SIGCHLD);
     return REAPED_AT_ONCE;
+}
+
+long children_max_rss(void)
+{
+    return max_rss;
 }
 
 bool children_any(void)

@@ -51,6 +51,9 @@ bool children_dead(pid_t pid);
 // is waiting for is noted there (NULL: nobody waits). Returns how many.
 size_t children_reap(struct child *child);
 
+// The largest that a reaped child, or one that it waited for, ever was: KiB in memory.
+long children_max_rss(void);
+
 // Whether there is any child, alive or not yet reaped.
 bool children_any(void);
 

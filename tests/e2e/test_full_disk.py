@@ -74,6 +74,29 @@ class FullDisk(SandboxCase):
         self.assertEqual((self.workspace / "count").read_text(), "x\n")
 
 
+class LimitedFiles(SandboxCase):
+    """RLIMIT_FSIZE: the kernel sends SIGXFSZ to whoever writes more."""
+    wrapper = ["prlimit", "--fsize=200000"]
+
+    def test_a_step_fails(self):
+        done = self.run_job(self.job(self.step("write_file", path="a", content="x" * 300000)), wrapper=self.wrapper)
+        step = done.result["steps"][0]
+        self.assertEqual((done.exit, step["status"], step["error_code"]), (1, "failure", "file_too_large"), done.result)
+        self.assertIn("File too large", step["error"])
+
+    def test_a_command_gets_the_signal(self):
+        done = self.run_job(self.job(self.step("run_command", shell="exec head -c 300000 /dev/zero >a")), wrapper=self.wrapper)
+        self.assertEqual((done.exit, done.result["steps"][0]["result"]["signal"]), (1, "SIGXFSZ"), done.result)
+
+    def test_a_result_that_is_too_large_goes_to_stderr(self):
+        done = self.run_job(self.job(self.step("run_command", shell="echo one"), self.step("run_command", shell="sleep 1"),
+                                     self.step("run_command", shell="head -c 300000 /dev/zero | tr '\\0' x")),
+                            wrapper=self.wrapper)
+        self.assertEqual((done.exit, done.result_on_stderr["status"]), (3, "success"), done.stderr)
+        self.assertEqual((done.result["failure_code"], done.result["steps"][0]["output"]), ("interrupted", "one\n"))
+        self.assertIn("journal.failed", [line["event"] for line in done.log])
+
+
 class FullLog(SandboxCase):
     """/dev/full takes no byte."""
 

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import socket
+import sys
 import unittest
 
 import sba
@@ -177,6 +178,23 @@ class DurableTest(SandboxCase):
         calls = self.calls_of()
         self.assertEqual([name for name, _ in calls[-3:]], ["writev", "ftruncate", "fsync"])
         self.assertEqual(len({descriptor for _, descriptor in calls[-3:]}), 1)
+
+
+class UsageTest(SandboxCase):
+    def test_what_was_used_before_the_start_does_not_count(self):
+        """Neither by who became the runner nor by its children."""
+        burn = "x = bytearray(300 << 20); import time; end = time.process_time() + 1\nwhile time.process_time() < end: pass\n"
+        launcher = burn + "import os, subprocess, sys\nsubprocess.run([sys.executable, '-c', sys.argv[1]])\nos.execv(sys.argv[2], sys.argv[2:])"
+        done = self.run_job(self.job(self.step("run_command", argv=["true"])), wrapper=["/usr/bin/python3", "-c", launcher, burn])
+        usage = done.result["resource_usage"]
+        self.assertEqual(done.exit, 0)
+        self.assertLess(usage["max_rss_bytes"], 200 << 20)
+        self.assertLess(usage["cpu_time_ms"], 900)
+        self.assertGreater(usage["max_rss_bytes"], 1 << 20)
+
+    def test_what_commands_use_counts(self):
+        done = self.run_job(self.job(self.step("run_command", argv=["/usr/bin/python3", "-c", "x = bytearray(300 << 20)"])))
+        self.assertGreater(done.result["resource_usage"]["max_rss_bytes"], 300 << 20)
 
 
 class PlaceTest(SandboxCase):

@@ -42,6 +42,15 @@ class Root(sba.SandboxCase):
                             env={"CYNODE_JOB_ID": "job-1"})
         self.assert_refused(done, "runs_as_root")
 
+    def test_is_refused_where_only_the_real_user_is_root(self):
+        """As a program with the set-user-id bit is."""
+        wrapper = ["/usr/bin/python3", "-c", f"import os, sys; os.setresgid({sba.UID}, {sba.UID}, {sba.UID}); os.setresuid(0, {sba.UID}, {sba.UID}); "
+                   "os.execv(sys.argv[1], sys.argv[1:])"]
+        done = self.run_as_root(wrapper=wrapper, groups=(), env={"CYNODE_JOB_ID": "job-1"})
+        self.assertEqual(done.result["failure_code"], "runs_as_root")
+        if not sba.IS_DEV:  # where LeakSanitizer may not look at such a process and says so by the exit status
+            self.assert_refused(done, "runs_as_root")
+
     def test_is_refused_where_it_could_be_had_back(self):
         """With these securebits a process keeps root's rights as it becomes somebody else."""
         done = self.run_as_root("--user", str(sba.UID), wrapper=["setpriv", "--securebits=+no_setuid_fixup", "--"],

@@ -12,17 +12,17 @@ local JOB <const> = [[{"protocol_version": "1.0", "job_id": "j", "task_id": "t",
   "constraints": {"max_runtime_seconds": 60, "max_output_bytes": 100000}}]]
 
 describe("the program", function()
-  local folder, uid, finish, globals, skip_rest
+  local folder, is_root, finish, globals, skip_rest
 
   before_each(function()
     folder = assert(io.popen("mktemp -d"):read("l"))
     assert(file.replace(folder .. "/job.json", { JOB }))
-    uid, finish, globals, skip_rest = identity.uid, process.finish, getmetatable(_G), direct.skip_rest
-    identity.uid = function() return 1 end -- the tests may be root's
+    is_root, finish, globals, skip_rest = identity.is_root, process.finish, getmetatable(_G), direct.skip_rest
+    identity.is_root = function() return false end -- the tests may be root's
   end)
 
   after_each(function()
-    identity.uid, process.finish, direct.skip_rest, package.loaded["sba.run.accept"] = uid, finish, skip_rest, accept
+    identity.is_root, process.finish, direct.skip_rest, package.loaded["sba.run.accept"] = is_root, finish, skip_rest, accept
     setmetatable(_G, globals)
     os.execute("rm -r " .. folder)
   end)
