@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A conversation's way to one model: each request in the dialect of its endpoint, tried again where that helps, with what the
--- endpoint refuses left out from then on.
+-- Sends the requests of one conversation to one model, in the dialect of its endpoint. Transient failures are tried again; features
+-- that the endpoint refuses are left out from then on.
 
 local cut = require "sba.inference.cut"
 local interrupt = require "native.interrupt"
@@ -83,7 +83,7 @@ local function exchange_once(self, ask, tools, on_text)
   return result
 end
 
--- What is done about a refusal, so that the same request is taken the next time. Each returns whether it changed anything.
+-- How the session adapts to a refusal before the request is sent again. Each returns whether it changed anything.
 local remedies = {}
 
 function remedies.tools_unsupported(self, ask)
@@ -127,8 +127,8 @@ local function attempt(self, request)
   end
 end
 
---- What the loaded model really has, once it is loaded. Fewer tokens than were asked for are all there will be.
-local function learn_window(self)
+--- Reads the context length of the model once it is loaded, which may be smaller than the one that was asked for.
+local function read_window(self)
   self.looked = true
   local real = self.dialect.loaded_window and self.dialect.loaded_window(self.endpoint, self.model)
   if not real or real <= 0 or real >= self.window then return end
@@ -172,7 +172,7 @@ function session:chat(request)
     if failure.context_length and failure.context_length < self.context_length then self.context_length = failure.context_length end
     return nil, failure
   end
-  if not self.looked then learn_window(self) end
+  if not self.looked then read_window(self) end
   local is_cut = self.cut:judge(sent.messages, self.window, result.prompt_tokens)
   if is_cut then return nil, context_cut(self, result) end
   return clean(result, request.tools)

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Artifacts go to the orchestrator, by the gateway's tool artifact.put; the reference that it answers with becomes the artifact's
--- `ref`. A file is read while it is sent, and what is not what was listed never arrives whole. What cannot be uploaded stays on disk.
+-- Uploads artifacts with the gateway's tool artifact.put. The reference in its answer becomes the artifact's `ref`. A file is read
+-- while it is sent; one that has changed since it was listed never arrives whole. A file that cannot be uploaded stays on disk.
 --
 -- The log: artifact.uploaded {path, size_bytes, ref, duration_ms}, artifact.failed {path, code, tries, error};
--- with count it stands for that many from path on.
+-- with count, the event stands for that many artifacts from path on.
 
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
@@ -29,11 +29,11 @@ local function failed(code, format, ...)
   return { code = code, message = format:format(...) }
 end
 
--- Names that references go by: those that mean nothing else first, wherever they stand.
+-- Names of fields that hold references. The first group is searched at every level before the second.
 local SURE <const>, LIKELY <const> = { "ref", "artifact_ref", "reference", "artifact_id" }, { "uri", "url", "id" }
 local INNER <const> = { "artifact", "result", "data" }
 
---- What a value says under one of the names, itself or further in.
+--- The value of the first of these fields, in the value itself or in those it holds.
 local function named(value, names, depth)
   if not json.is_object(value) then return nil end
   for _, name in ipairs(names) do
@@ -56,14 +56,14 @@ local function in_links(parts)
   end
 end
 
---- A text may be JSON, or a reference itself: one word.
+--- The reference in a text, which may be JSON or a single word.
 local function in_text(content)
   local value = json.decode(content)
   if type(value) == "table" then return in_structure(value) end
   return type(value) == "string" and value or content:match "^%s*(%S+)%s*$"
 end
 
----The reference in an answer: a field of its structure, a link to a resource, or what its text says.
+---The reference in an answer: a field of the structured answer, a resource link, or the text.
 ---@param answer gateway.answer
 ---@return string? ref
 function artifacts.reference(answer)
@@ -117,7 +117,7 @@ local function upload(options, artifact)
   })
 end
 
---- Why it is not even tried.
+--- Why an artifact is not uploaded at all.
 local function refusal(artifact, sum)
   if not artifact.sha256 then return failed("not_read", "it was not read") end
   if artifact.size_bytes > LARGEST then return failed("too_large", "it is larger than %d bytes", LARGEST) end
@@ -135,7 +135,7 @@ local function log_failed(options, artifact, failure)
   })
 end
 
----Says that the artifacts from one on were not tried.
+---Logs that the artifacts from one on were not tried.
 ---@param options { log: function }
 ---@param list table[]
 ---@param from integer
@@ -149,8 +149,8 @@ function artifacts.give_up(options, list, from, failure)
   })
 end
 
----Uploads files one after the other; those that arrive get their `ref`. After a failure that is the gateway's own, or past a limit
----that holds for all, the rest are not tried.
+---Uploads files one after the other and sets their `ref`. The rest are not tried after a failure of the gateway itself, or past a
+---limit for all of them together.
 ---@param options artifacts.options
 ---@param list { path: string, size_bytes: integer, sha256: string?, ref: string? }[] without sha256: not read, and not uploaded
 ---@return boolean? all whether all were uploaded

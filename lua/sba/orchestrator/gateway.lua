@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The orchestrator's tools: found at the gateway that the environment names, cut down to what a job may call, called with the
--- job's own identifiers.
+-- The orchestrator's tools: connects to the gateway that the environment names, lists the tools that a job may call, and calls them
+-- with the job's identifiers.
 --
 -- Failures are those of mcp/transport.lua, with the codes "no_gateway", "invalid_token", "unknown_tool", "tool_forbidden" and
 -- "ext_net_required" (rules.lua), and "invalid_arguments". A call that the gateway itself forbids (403) fails with "tool_denied".
@@ -69,7 +69,7 @@ local function is_unsent(failure)
   return unsent[failure.code] or failure.status == 429 and failure.retry_after ~= nil
 end
 
---- The plain form, where a gateway that is no MCP server has it.
+--- Connects to the plain form, if a gateway that is not an MCP server has it.
 local function find_form(options, refusal)
   local form = post_form.at(options, refusal.plain and options.url or nil)
   local there, failure = form:probe()
@@ -77,7 +77,7 @@ local function find_form(options, refusal)
   return nil, failure or http.failure("not_mcp", refusal.message .. "; nor does it take POST /v1/mcp/tools/call")
 end
 
---- An MCP server, or a gateway of the plain form.
+--- Connects to an MCP server, or to a gateway of the plain form.
 local function reach(options)
   if post_form.is_named_by(options.url) then return post_form.at(options), "plain" end
   local server, failure = mcp.connect(options)
@@ -130,7 +130,7 @@ local function copy(value)
   return setmetatable(result, getmetatable(value))
 end
 
---- A schema without the properties that are filled in here, and which these are. Nothing else is touched.
+--- A schema without the properties that the runner fills in, and the names of those. Nothing else is changed.
 local function without_ids(schema, ids)
   local properties = schema.properties
   local filled, left = {}, json.is_object(properties) and copy(properties) or {}
@@ -164,7 +164,7 @@ local function clean_descriptions(schema)
   return schema
 end
 
---- Takes a list of tools: what may be called, by the model's name and by its own.
+--- Keeps the listed tools that may be called, by the model's name for each and by the gateway's.
 local function keep(self, listed)
   local tools, by_name, by_tool = {}, {}, {}
   for _, tool in ipairs(listed) do
@@ -225,7 +225,7 @@ local function find(self, name)
   return nil, http.failure("unknown_tool", ("%s has no tool %s that this job may call"):format(self.place, http.shown(name)))
 end
 
--- Ends of a call that say nothing of what became of it.
+-- Failures after which nobody knows whether the call was carried out.
 local unknown_ends = { cut_off = true, slow_first_byte = true, slow_answer = true }
 
 local function told_of_risk(failure)
@@ -257,7 +257,7 @@ function methods:call(name, arguments, limits)
   return secret.clean(shown(answer), answer_schema)
 end
 
----How many bytes a file may have that is part of a call. The file is then given as a string in base64.
+---How many bytes a file in a call may have. With such a limit, the file must be given as a string in base64.
 ---@return integer? bytes nil: no such limit, and files are streamed
 function methods:largest_file()
   return self.remote.largest_file

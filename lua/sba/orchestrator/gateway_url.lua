@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Which gateway the environment names. A file of its own, so that a job without one loads nothing else.
+-- The gateway that the environment names.
 
 local text = require "native.text"
 

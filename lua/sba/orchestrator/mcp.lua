@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- An MCP client over Streamable HTTP, for tools alone: revisions 2024-11-05 to 2025-11-25 and 2026-07-28.
+-- An MCP client over Streamable HTTP, for tools only: revisions 2024-11-05 to 2025-11-25 and 2026-07-28.
 --
 -- Failures are those of mcp/transport.lua.
 
@@ -129,7 +129,7 @@ local function pages(self)
   return found
 end
 
---- Why a tool cannot be used, nil where it can.
+--- Why a tool cannot be used; nil if it can.
 local function unusable(self, tool)
   if type(tool) ~= "table" or type(tool.name) ~= "string" or tool.name == "" then return "it has no name" end
   if self.by_name[tool.name] then return "its name is there twice" end

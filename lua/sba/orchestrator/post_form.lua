@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A gateway that has no MCP, only POST /v1/mcp/tools/call with {"tool_name", "arguments"}. It lists nothing. Behind a node's proxy
--- (mcp:call) the same call travels in an envelope.
+-- A gateway without MCP: POST /v1/mcp/tools/call with {"tool_name", "arguments"}. It cannot list its tools. Behind a node's proxy
+-- (mcp:call) the same call is sent in an envelope.
 
 local envelope = require "sba.orchestrator.envelope"
 local http = require "sba.util.http"
@@ -28,7 +28,7 @@ function post_form.is_named_by(url)
   return envelope.is_named_by(url) or url:match("^[^?#]*"):sub(-#PATH) == PATH
 end
 
----The gateway at a URL, not asked whether it is one.
+---A gateway at a URL. Nothing is sent yet.
 ---@param options mcp.options
 ---@param url? string default: the URL with the form's path
 ---@return post_form.gateway
@@ -80,10 +80,10 @@ local function post(self, name, arguments, limits, limit)
   return status, answer
 end
 
--- What a gateway of this form answers to a call without a tool. 404 and 405 say that it is none.
+-- Statuses of a gateway of this form for a call without a tool. Something else answers 404 or 405.
 local understood = { [200] = true, [400] = true, [403] = true, [422] = true, [501] = true }
 
----Whether the gateway is there: asks for a tool without a name, which does nothing.
+---Whether the gateway is there. Calls a tool without a name, which does nothing.
 ---@return boolean|nil
 ---@return mcp.failure? failure where it could not be found out
 function gateway:probe()

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Which tools of the gateway a job never calls, whatever the gateway lists, and which reach the network outside.
+-- The gateway's tools that no job may call, whatever the gateway lists, and those that reach the external network.
 
 local text = require "native.text"
 
 local rules = {}
 
--- Names of tools, and of whole families.
+-- Names of tools, and prefixes that end with a dot.
 local never = { ["db."] = true, ["node."] = true, ["sandbox."] = true,
   ["skills.create"] = true, ["skills.update"] = true, ["skills.delete"] = true }
 local outside = { ["web."] = true, ["api.call"] = true }
@@ -21,7 +21,7 @@ function rules.is_outside(tool)
   return fits(text.trim(tool):lower(), outside) == true
 end
 
----Why a tool may not be called; nil where it may. Codes: tool_forbidden, ext_net_required.
+---Why a tool must not be called; nil if it may be. Codes: tool_forbidden, ext_net_required.
 ---@param tool string the gateway's name of it
 ---@param ext_net_allowed boolean
 ---@return mcp.failure?

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The skills that a job names by id, fetched with the gateway's tool skills.get.
+-- Fetches the skills that a job names by id, with the gateway's tool skills.get.
 
 local http = require "sba.util.http"
 local json = require "sba.util.json"
@@ -26,7 +26,7 @@ end
 
 local TEXTS <const>, NAMES <const> = { "content", "text", "body", "markdown", "instructions" }, { "name", "title" }
 
---- Name and text in an answer: fields of its structure or of its JSON, or the text itself.
+--- The name and the text in an answer: fields of the structured answer or of its JSON, or the text itself.
 local function read(answer)
   local value = answer.structured
   if value == nil then value = json.decode(answer.content) end
@@ -50,7 +50,7 @@ local function fetch(gateway, id, room)
   return { id = id, name = name or id, text = text }
 end
 
----Fetches skills. After a failure that is the gateway's own the rest are not tried: a job waits for a dead one once.
+---Fetches skills. After a failure of the gateway itself the rest are not tried, so that a job waits for a dead gateway once.
 ---@param gateway gateway? nil: none can be had
 ---@param failure native.failure? why
 ---@param ids string[]

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Reports of a job's beginning and end. Each ends as delivered (a 2xx), refused (an answer that another try would not change) or
--- undeliverable, and is logged so; none of it changes the job.
+-- Reports the beginning and the end of a job. The log says how each report ended: delivered (a 2xx), refused (an answer that another
+-- try would not change) or undeliverable. None of them changes the job's result.
 --
 -- The log: report.sent {report, status, tries, duration_ms}, report.failed {report, outcome, status, tries, error}, and
--- report.retry {report, error} for what is tried again.
+-- report.retry {report, error} when a report is tried again.
 
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
@@ -14,11 +14,11 @@ local url = require "sba.util.url"
 local status = {}
 
 local BEGINNING <const> = 3 -- seconds that the report of the beginning may cost the job in all
-local SHARE <const> = 2 / 3 -- of what is left of them, for one try: a slow server has a chance, and so has a late one
+local SHARE <const> = 2 / 3 -- of the remaining time for one try, so that a second try is possible
 local LEAST <const> = 0.05 -- seconds: a shorter try is not worth it
 local ENDING <const>, AFTER_SIGNAL <const> = 30, 5 -- seconds within which the end must be reported
-local CONNECT <const>, ANSWER <const>, REST <const> = 5, 10, 1 -- seconds to be reached, for an answer, for the rest of its body
-local LARGEST_ANSWER <const> = 64 * 1024 -- bytes; nobody reads more of it
+local CONNECT <const>, ANSWER <const>, REST <const> = 5, 10, 1 -- seconds to connect, for an answer, for the rest of its body
+local LARGEST_ANSWER <const> = 64 * 1024 -- bytes; the body is not used
 
 local body_schema = { order = { "status", "job_id", "task_id" } }
 
@@ -33,7 +33,7 @@ local body_schema = { order = { "status", "job_id", "task_id" } }
 ---@field refused? boolean the server answered, and another try would bring the same answer
 
 ---@class status.reporter
----@field over? boolean the beginning was said, or given up
+---@field over? boolean the beginning was delivered, or given up
 local reporter = {}
 reporter.__index = reporter
 
@@ -90,7 +90,7 @@ local function log_failed(self, report, failure, tries)
   })
 end
 
---- The report of the beginning is over: delivered, or not.
+--- Ends the report of the beginning and logs whether it was delivered.
 local function close_beginning(self, code)
   self.over = true
   if code then
@@ -100,8 +100,8 @@ local function close_beginning(self, code)
   end
 end
 
----Says that the job is in progress. To be called when it begins and before its later steps: what was not delivered is tried again,
----until that has taken 3 s in all.
+---Reports that the job is in progress. Call it when the job begins and before each later step: a report that was not delivered is
+---tried again until the tries have taken 3 s in all.
 function reporter:began()
   local at = interrupt.now()
   if self.over or at < self.not_before then return end
@@ -131,7 +131,7 @@ local function deliver(self, body)
   return code, failure, tries
 end
 
----Says how the job ended, within 30 s. The first signal leaves it 5 s; the next one ends it at once.
+---Reports how the job ended, within 30 s. The first signal leaves it 5 s; the next one ends it at once.
 ---@param result string[] its JSON, to be sent part by part
 ---@return "delivered"|"refused"|"undeliverable"
 function reporter:completed(result)

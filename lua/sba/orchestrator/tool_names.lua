@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Names of the gateway's tools as models may be shown them: letters, digits, _ and -, at most 64, each once.
+-- Names of the gateway's tools for models: unique, of at most 64 letters, digits, _ and -.
 
 local tool_names = {}
 
 local LONGEST <const> = 64
 
---- A name that is not taken: with a number at its end where it must be.
+--- A name that is not taken; a number is appended if necessary.
 local function free(name, taken)
   local base, number = name:sub(1, LONGEST), 1
   local result = base

@@ -15,7 +15,7 @@ local function named(value, otherwise)
   return native_text.cut(printable.line(value), MOST_NAMED)
 end
 
---- How many bytes a base64 text stands for.
+--- How many bytes a base64 text encodes.
 local function decoded_size(data)
   if type(data) ~= "string" then return 0 end
   return #data // 4 * 3 - (#data - #native_text.trim_end(data, "="))
@@ -116,7 +116,7 @@ function tool_result.of_mcp(result)
   }
 end
 
----The answer of the plain form: any JSON. One in the form of MCP's results is read as such.
+---The answer of the plain form, which may be any JSON. An answer in the form of MCP's results is read as one.
 ---@param value any decoded
 ---@return gateway.answer
 function tool_result.of_plain(value)

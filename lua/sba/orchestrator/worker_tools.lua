@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The worker's tools, for a gateway that lists none: what a sandbox may call, with the arguments that the orchestrator's catalogue names.
+-- The tools that a sandbox may call, with the arguments of the orchestrator's catalogue. Used for a gateway that cannot list its tools.
 
 local json = require "sba.util.json"
 

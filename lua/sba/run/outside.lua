@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What a run uses of the outside: one HTTP client, so that requests to the same origin share a connection, and the gateway.
--- Each is made when it is first asked for; a job that asks for neither loads nothing and opens no socket.
+-- The run's network: one HTTP client, so that requests to the same origin share a connection, and the gateway. Each is created when
+-- it is first needed; a job that needs neither opens no socket.
 
 local outside = {}
 outside.__index = outside
@@ -45,7 +45,7 @@ local function connect(self)
   }
 end
 
----The gateway of a valid job; it is sought once, and a failure then is the answer from then on.
+---The gateway of a valid job. It is connected to once; a failure is remembered.
 ---@param again? boolean seek once more what was not found
 ---@return gateway?, mcp.failure? failure codes as in orchestrator/gateway.lua
 function outside:gateway(again)
@@ -54,7 +54,7 @@ function outside:gateway(again)
   return self.remote, self.failure
 end
 
----Calls a tool of the gateway for a step. A replay calls none: what such a call did is done.
+---Calls a tool of the gateway for a step. A replay calls none.
 ---@param tool string
 ---@param arguments table
 ---@param limits? gateway.limits

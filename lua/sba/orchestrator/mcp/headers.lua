@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- `x-mcp-header` of revision 2026-07-28: arguments of a tool that go into headers too.
+-- `x-mcp-header` of revision 2026-07-28: arguments of a tool that are sent as headers too.
 
 local json = require "sba.util.json"
 local text = require "native.text"
@@ -13,7 +13,7 @@ local headers = {}
 local MARK <const> = "x-mcp-header"
 local primitive = { string = true, integer = true, boolean = true }
 
--- Keywords that hold values, not schemas, and those that hold schemas by names of their own.
+-- Keywords that hold values instead of schemas, and keywords that hold named schemas.
 local values = { const = true, enum = true, default = true, examples = true, required = true }
 local named = { properties = true, patternProperties = true, ["$defs"] = true, definitions = true, dependentSchemas = true }
 
@@ -31,7 +31,7 @@ end
 
 local visit
 
---- Schemas below a keyword. path is nil where no header may be named.
+--- Visits the schemas below a keyword. path is nil where a header is not allowed.
 local function visit_below(keyword, value, path, found, seen)
   if named[keyword] then
     for name, schema in pairs(value) do
@@ -63,7 +63,7 @@ function visit(schema, path, found, seen)
   end
 end
 
----The headers that a tool's schema wants, or why such a tool must not be used.
+---The headers that a tool's schema names, or why the tool must not be used.
 ---@param schema table inputSchema
 ---@return mcp.header[]?, string? reason
 function headers.wanted(schema)
@@ -74,7 +74,7 @@ function headers.wanted(schema)
   return nil, problem.invalid
 end
 
----A value as a header may carry it.
+---Encodes a value for a header.
 ---@param value string
 ---@return string
 function headers.encoded(value)
@@ -83,7 +83,7 @@ function headers.encoded(value)
   return "=?base64?" .. text.base64_encode(value) .. "?="
 end
 
----A header line; an empty value is sent as one (curl would leave out a line that ends with a colon).
+---A header line. An empty value is sent too: curl leaves out a line that ends with a colon, so it ends with a semicolon.
 ---@param name string
 ---@param value string
 ---@return string
@@ -99,7 +99,7 @@ local function plain(value)
   return integer and ("%d"):format(integer) or nil
 end
 
---- What stands at a path in the arguments; nil where it leads nowhere.
+--- The argument at a path; nil if there is none.
 local function at(value, path)
   for _, name in ipairs(path) do
     if type(value) ~= "table" then return nil end

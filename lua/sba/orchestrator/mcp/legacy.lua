@@ -31,7 +31,7 @@ local function tell(peer, message, ignore_interrupt)
   return true
 end
 
---- Answers a request of the server, whose stream stays open meanwhile: a ping with success, everything else with a refusal.
+--- Answers a request of the server while its stream stays open: a ping with success, everything else with a refusal.
 local function answer(peer, message)
   if message.method == "ping" then return tell(peer, { id = message.id, result = {} }) end
   return tell(peer, { id = message.id, error = { code = -32601, message = "Method not found" } })
@@ -69,7 +69,7 @@ local function read(peer, request, stream)
   end
 end
 
---- Whether a stream that ended so may be gone on with.
+--- Whether a stream that ended like this may be resumed.
 local function may_resume(failure)
   local code = failure and failure.code
   return not code or code == "cut_off" or code == "connection_failed" or code == "connection_refused" or code == "gateway_failed"

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- MCP without a handshake: revision 2026-07-28, where every request says all that there is to know.
+-- MCP without a handshake: revision 2026-07-28, in which every request describes itself.
 
 local headers = require "sba.orchestrator.mcp.headers"
 local http = require "sba.util.http"
@@ -53,7 +53,7 @@ local function ask(peer, method, params, options)
   return read(peer, exchange, request, status)
 end
 
----Whether the server's list of versions, if it is one, holds ours.
+---Whether the server's list of versions holds ours.
 ---@param list any
 ---@return boolean
 function modern.speaks(list)
@@ -64,7 +64,7 @@ function modern.speaks(list)
   return false
 end
 
---- A request; sent again where the server refused the version although it has it.
+--- Sends a request; once more if the server refused the version although it supports it.
 local function ask_again(peer, method, params, options)
   local result, failure = ask(peer, method, params, options)
   local rpc = failure and failure.rpc
@@ -74,7 +74,7 @@ local function ask_again(peer, method, params, options)
   return nil, failure
 end
 
---- What is answered to a tool that asks back; nil, failure where it cannot be declined.
+--- The answers to the questions of a tool; nil and a failure if one cannot be declined.
 local function declined(peer, asked)
   if type(asked) ~= "table" then return nil end
   local responses = {}
@@ -89,7 +89,7 @@ local function declined(peer, asked)
   return responses
 end
 
---- Checks a result's type: returns it where it is complete; nil and what to add to the parameters where more is asked.
+--- Checks a result's type. Returns a complete result; or nil and the parameters to add if the tool asks for more.
 local function judged(peer, result)
   local kind = result.resultType
   if kind == nil or kind == json.null or kind == "complete" then return result end

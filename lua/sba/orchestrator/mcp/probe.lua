@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Which MCP a server speaks, found out with the one request that no server of an earlier revision carries out.
+-- Finds out which revisions a server speaks, with a request that servers of earlier revisions do not know.
 
 local http = require "sba.util.http"
 local json = require "sba.util.json"
@@ -31,7 +31,7 @@ end
 
 local not_evidence = { [-32020] = true, [-32021] = true }
 
---- What a JSON-RPC error says about its sender's era.
+--- The era of a server that answers with a JSON-RPC error.
 local function by_error(peer, failure)
   local rpc = failure.rpc
   if not_evidence[rpc.code] then return nil, failure end

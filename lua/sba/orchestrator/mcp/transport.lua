@@ -56,7 +56,7 @@ local function header_lines(peer, message, options)
   return table.move(options.headers or {}, 1, #(options.headers or {}), #lines + 1, lines)
 end
 
---- A message as a body: its JSON; or, where an argument is an opened file, the JSON before it, the file, the JSON behind it.
+--- The body of a message: its JSON; or, if an argument is an opened file, the JSON before it, the file, and the JSON after it.
 local function body_of(message)
   local arguments = message.arguments or message.params and message.params.arguments
   for name, value in pairs(arguments or {}) do
@@ -259,7 +259,7 @@ end
 
 transport.is_stream = is_stream
 
----What a message is to the one who waits for the answer to id.
+---What a message means to the request with that id.
 ---@param message any
 ---@param id integer
 ---@return "request"|"notification"|"answer"|"other"
