@@ -3,6 +3,7 @@
 refused."""
 import json
 import os
+import subprocess
 
 import sba
 from sba import SandboxCase
@@ -49,6 +50,18 @@ class ResumeTest(SandboxCase):
         self.assertEqual(outcome.result["failure_code"], "interrupted")
         self.assertEqual([step["status"] for step in outcome.result["steps"]], ["success"])
         return job
+
+    def test_a_torn_last_line_of_any_length(self):
+        job = self.kill_in_the_middle()
+        with open(self.result_path.parent / "journal.jsonl", "ab") as journal:
+            journal.write(b'{"event":"step.finished","entry":{"output":"' + b"x" * (60 << 20))
+        page = subprocess.run([sba.BINARY, "--report", str(self.result_path)], capture_output=True, text=True, timeout=300, check=False,
+                              env={"PATH": "/usr/bin:/bin"}, **sba.ordinary_user())
+        self.assertEqual(page.returncode, 0, page.stderr)
+        self.assertIn("it ends within a line", page.stdout)
+        outcome = self.run_job(job, "--resume")
+        self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"), outcome.result)
+        self.assertEqual(self.counts(), ["one", "two", "three"])
 
     def test_finished_steps_are_kept_and_the_rest_is_run(self):
         job = self.kill_in_the_middle()

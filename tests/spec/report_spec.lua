@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 local digest = require "sba.report.digest"
 local html = require "sba.report.html"
-local words = require "sba.report.words"
+local format = require "sba.report.format"
 
 local h = html.elements
 
@@ -54,18 +54,18 @@ describe("a report", function()
   end)
 
   it("reads times as the calendar has them", function()
-    assert.equal(0, words.instant("1970-01-01T00:00:00.000Z"))
-    assert.equal(951782400000, words.instant("2000-02-29T00:00:00.000Z"))
-    assert.equal(1795265782087, words.instant("2026-11-21T12:56:22.087Z"))
-    assert.is_nil(words.instant("now"))
-    assert.is_nil(words.instant({}))
+    assert.equal(0, format.instant("1970-01-01T00:00:00.000Z"))
+    assert.equal(951782400000, format.instant("2000-02-29T00:00:00.000Z"))
+    assert.equal(1795265782087, format.instant("2026-11-21T12:56:22.087Z"))
+    assert.is_nil(format.instant("now"))
+    assert.is_nil(format.instant({}))
   end)
 
   it("says sizes and times in few words", function()
     assert.same({ "< 1 ms", "12 ms", "3.4 s", "2 min 05 s", "1 h 02 min" },
-      { words.duration(0), words.duration(12), words.duration(3400), words.duration(125000), words.duration(3725000) })
+      { format.duration(0), format.duration(12), format.duration(3400), format.duration(125000), format.duration(3725000) })
     assert.same({ "1 byte", "1\u{202f}000 bytes", "1.5 KiB", "2.0 GiB" },
-      { words.size(1), words.size(1000), words.size(1536), words.size(2 << 30) })
+      { format.size(1), format.size(1000), format.size(1536), format.size(2 << 30) })
   end)
 
   it("takes the steps of answered calls by their ids, and of the last ones by their order", function()

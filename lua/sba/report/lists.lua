@@ -4,7 +4,7 @@
 local h = require "sba.report.html".elements
 local text = require "native.text"
 local version = require "native.bundle".version
-local words = require "sba.report.words"
+local format = require "sba.report.format"
 
 local lists = {}
 
@@ -100,7 +100,7 @@ function lists.artifacts(result)
   return section("Artifacts", h.div { class = "wide", tabindex = 0, role = "region", ["aria-label"] = "Artifacts", h.table {
     h.tr { h.th { "Path" }, h.th { "Size" }, h.th { "SHA-256" }, uploaded and h.th { "Reference" } },
     rows_of(result.artifacts, function(file)
-      return h.tr { h.td { file.path }, h.td { class = "nowrap", words.size(file.size_bytes) }, h.td { h.code { file.sha256 or "" } },
+      return h.tr { h.td { file.path }, h.td { class = "nowrap", format.size(file.size_bytes) }, h.td { h.code { file.sha256 or "" } },
         uploaded and h.td { file.ref or "" } }
     end),
   } }, rest(result.artifacts))
@@ -113,9 +113,9 @@ function lists.about(source)
   local used = result.resource_usage
   return section("Resources and origin",
     h.dl {
-      h.dt { "Time" }, h.dd { words.duration(result.duration_ms), ", from ", result.started_at, " to ", result.finished_at },
-      h.dt { "CPU" }, h.dd { words.duration(used.cpu_time_ms) },
-      h.dt { "Largest process" }, h.dd { words.size(used.max_rss_bytes) },
+      h.dt { "Time" }, h.dd { format.duration(result.duration_ms), ", from ", result.started_at, " to ", result.finished_at },
+      h.dt { "CPU" }, h.dd { format.duration(used.cpu_time_ms) },
+      h.dt { "Largest process" }, h.dd { format.size(used.max_rss_bytes) },
       h.dt { "Protocol" }, h.dd { result.protocol_version },
       h.dt { "Report" }, h.dd { "by cynode-sba ", version, ". ", table.concat(source.notes, " ") },
     })

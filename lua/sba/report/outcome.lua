@@ -3,7 +3,7 @@
 
 local excerpt = require "sba.util.excerpt"
 local h = require "sba.report.html".elements
-local words = require "sba.report.words"
+local format = require "sba.report.format"
 
 local outcome = {}
 
@@ -65,9 +65,9 @@ local function count_steps(steps)
   local counts, said = { success = 0, failure = 0, timeout = 0, skipped = 0 }, {}
   for _, entry in ipairs(steps) do counts[entry.status] = counts[entry.status] + 1 end
   for _, status in ipairs { "success", "failure", "timeout", "skipped" } do
-    if counts[status] > 0 then said[#said + 1] = ("%d %s"):format(counts[status], words.status[status].name) end
+    if counts[status] > 0 then said[#said + 1] = ("%d %s"):format(counts[status], format.status[status].name) end
   end
-  local total = words.count(#steps, "step")
+  local total = format.count(#steps, "step")
   return #said > 0 and ("%s: %s"):format(total, table.concat(said, ", ")) or total
 end
 
@@ -86,7 +86,7 @@ end
 ---@param result table
 ---@return html.element
 function outcome.view(result)
-  local status = words.status[result.status]
+  local status = format.status[result.status]
   local code = type(result.failure_code) == "string" and result.failure_code
   return h.header {
     h.p { class = "verdict " .. result.status,
@@ -95,7 +95,7 @@ function outcome.view(result)
     },
     h.h1 { "Job ", h.span { class = "id", result.job_id } },
     h.p { class = "quiet",
-      "task ", result.task_id, " · ", h.span { class = "nowrap", result.started_at }, " · took ", words.duration(result.duration_ms),
+      "task ", result.task_id, " · ", h.span { class = "nowrap", result.started_at }, " · took ", format.duration(result.duration_ms),
       " · ", count_steps(result.steps),
     },
     explanation(result),

@@ -7,7 +7,7 @@ local excerpt = require "sba.util.excerpt"
 local h = require "sba.report.html".elements
 local json = require "sba.util.json"
 local timeline = require "sba.report.timeline"
-local words = require "sba.report.words"
+local format = require "sba.report.format"
 
 local steps = {}
 
@@ -21,10 +21,10 @@ local LONGEST_FACT <const> = 200 -- bytes
 
 -- What of a result is said in the line of facts, and how.
 local facts <const> = {
-  { "exit_code", "exit code" }, { "signal", "ended by" }, { "path", "path" }, { "size_bytes", "size", words.size },
+  { "exit_code", "exit code" }, { "signal", "ended by" }, { "path", "path" }, { "size_bytes", "size", format.size },
   { "created", "created" }, { "files_searched", "files searched" }, { "model", "model" },
   { "prompt_tokens", "prompt tokens" }, { "completion_tokens", "completion tokens" },
-  { "cpu_time_ms", "CPU", words.duration }, { "max_rss_bytes", "memory", words.size },
+  { "cpu_time_ms", "CPU", format.duration }, { "max_rss_bytes", "memory", format.size },
   { "truncated", "cut" }, { "stdout_truncated", "stdout cut" }, { "stderr_truncated", "stderr cut" }, { "is_error", "an error" },
 }
 
@@ -131,13 +131,13 @@ local function titles_of(result)
 end
 
 local function line(entry, what, scale)
-  local status = words.status[entry.status]
+  local status = format.status[entry.status]
   return h.summary {
     h.span { class = "sign " .. entry.status, ["aria-hidden"] = "true", status.sign },
     h.span { class = "number", entry.index + 1 },
     h.span { class = "what", h.b { entry.type }, " ", what, h.span { class = "unseen", ", " .. status.name } },
     timeline.bar(scale, entry),
-    h.span { class = "time", entry.status == "skipped" and "skipped" or words.duration(entry.duration_ms) },
+    h.span { class = "time", entry.status == "skipped" and "skipped" or format.duration(entry.duration_ms) },
   }
 end
 
@@ -146,8 +146,8 @@ local function view(entry, call, what, scale, limit, is_open)
     line(entry, what, scale),
     -- The target of links is inside: a browser opens what is folded around it.
     h.div { class = "inside", id = "s" .. entry.index + 1,
-      h.p { class = "quiet", "Step ", h.code { entry.id }, " ", words.status[entry.status].name,
-        entry.status ~= "skipped" and { ", began at ", entry.started_at, ", took ", words.duration(entry.duration_ms) }, "." },
+      h.p { class = "quiet", "Step ", h.code { entry.id }, " ", format.status[entry.status].name,
+        entry.status ~= "skipped" and { ", began at ", entry.started_at, ", took ", format.duration(entry.duration_ms) }, "." },
       problem(entry, limit),
       what_was_told(call, limit),
       what_came(entry, limit),

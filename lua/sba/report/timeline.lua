@@ -2,7 +2,7 @@
 -- Time, to scale: the strip of the whole job, and the small bar that each step has of its own.
 
 local h = require "sba.report.html".elements
-local words = require "sba.report.words"
+local format = require "sba.report.format"
 
 local timeline = {}
 
@@ -21,8 +21,8 @@ local LANE <const> = 14 -- height
 ---@param result table
 ---@return report.scale
 function timeline.scale(result)
-  local start = words.instant(result.started_at) or 0
-  local length = math.max((words.instant(result.finished_at) or start) - start, result.duration_ms, 1)
+  local start = format.instant(result.started_at) or 0
+  local length = math.max((format.instant(result.finished_at) or start) - start, result.duration_ms, 1)
   return { start = start, length = length }
 end
 
@@ -33,7 +33,7 @@ local function place(scale, at, duration)
 end
 
 local function place_of(scale, entry)
-  return place(scale, words.instant(entry.started_at) or scale.start, entry.duration_ms)
+  return place(scale, format.instant(entry.started_at) or scale.start, entry.duration_ms)
 end
 
 local function bar(x, width, y, class)
@@ -82,7 +82,7 @@ local function step_marks(scale, steps)
     if entry.status ~= "skipped" then
       local x, width = place_of(scale, entry)
       marks[#marks + 1] = { x = x, width = width, class = entry.status, href = "#s" .. i,
-        title = ("step %d, %s, %s"):format(i, entry.type, words.duration(entry.duration_ms)) }
+        title = ("step %d, %s, %s"):format(i, entry.type, format.duration(entry.duration_ms)) }
     end
   end
   return marks
@@ -91,11 +91,11 @@ end
 local function turn_marks(scale, turns)
   local marks = {}
   for i, turn in ipairs(turns) do
-    local at, duration = words.instant(turn.at), turn.duration_ms or 0
+    local at, duration = format.instant(turn.at), turn.duration_ms or 0
     if at then
       local x, width = place(scale, at - duration, duration)
       marks[#marks + 1] = { x = x, width = width, class = "model", href = "#t" .. i,
-        title = ("turn %d of the model, %s"):format(i, words.duration(duration)) }
+        title = ("turn %d of the model, %s"):format(i, format.duration(duration)) }
     end
   end
   return marks
@@ -115,7 +115,7 @@ end
 local function ticks(scale)
   local marks, distance = {}, tick_of(scale.length)
   for at = 0, scale.length * 0.97 // 1, distance do
-    marks[#marks + 1] = h.span { style = ("left:%.2f%%"):format(at / scale.length * 100), at == 0 and "0" or words.duration(at) }
+    marks[#marks + 1] = h.span { style = ("left:%.2f%%"):format(at / scale.length * 100), at == 0 and "0" or format.duration(at) }
   end
   return h.div { class = "ticks", ["aria-hidden"] = "true", marks }
 end

@@ -5,7 +5,7 @@ local block = require "sba.report.block"
 local describe = require "sba.run.describe"
 local h = require "sba.report.html".elements
 local json = require "sba.util.json"
-local words = require "sba.report.words"
+local format = require "sba.report.format"
 
 local turns = {}
 
@@ -16,9 +16,9 @@ local LONGEST_CALL <const> = 120 -- bytes
 
 local function cost(used)
   local said = {}
-  if (used.prompt_tokens or 0) > 0 then said[#said + 1] = words.count(used.prompt_tokens, "token") .. " read" end
-  if (used.completion_tokens or 0) > 0 then said[#said + 1] = words.count(used.completion_tokens, "token") .. " written" end
-  if (used.duration_ms or 0) > 0 then said[#said + 1] = words.duration(used.duration_ms) end
+  if (used.prompt_tokens or 0) > 0 then said[#said + 1] = format.count(used.prompt_tokens, "token") .. " read" end
+  if (used.completion_tokens or 0) > 0 then said[#said + 1] = format.count(used.completion_tokens, "token") .. " written" end
+  if (used.duration_ms or 0) > 0 then said[#said + 1] = format.duration(used.duration_ms) end
   return table.concat(said, " · ")
 end
 
@@ -81,7 +81,7 @@ function turns.view(source)
   for i, turn in ipairs(list) do views[i] = view(turn, i, limit) end
   return h.section { ["aria-label"] = "Model",
     h.h2 { "Model" },
-    used and h.p { h.code { used.model }, " · ", words.count(used.requests, "request"), cost(used) ~= "" and " · ", cost(used) },
+    used and h.p { h.code { used.model }, " · ", format.count(used.requests, "request"), cost(used) ~= "" and " · ", cost(used) },
     views,
   }
 end

@@ -5,7 +5,7 @@
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local native = require "native.http"
-local page = require "sba.util.page"
+local html_page = require "sba.util.html_page"
 local printable = require "sba.util.printable"
 local redact = require "native.secret".redact
 local retry = require "sba.util.retry"
@@ -136,7 +136,7 @@ function http.words(body)
   if type(body) == "string" then
     local inner = body:find "^%s*{" and json.decode_repaired(body)
     if type(inner) == "table" then return http.words(inner) end
-    return page(body) or body:find "%S" and body or "an empty answer", {}
+    return html_page(body) or body:find "%S" and body or "an empty answer", {}
   end
   if type(body) ~= "table" then return tostring(body), {} end
   if type(body.error) == "string" then return http.words(body.error) end
@@ -189,7 +189,7 @@ end
 ---@param bytes string
 ---@return http.failure
 function http.not_json(who, bytes)
-  local html = page(bytes)
+  local html = html_page(bytes)
   local what = not bytes:find "%S" and "an empty answer" or html and html .. ", not JSON"
     or "what is not JSON: " .. http.shown(redact(bytes:sub(1, 100), "end"))
   return http.failure("bad_answer", ("%s sent %s"):format(who, what))

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A web page where an answer was wanted, in words: what stands between us and a server mostly answers with one.
+-- Describes an HTML page that came instead of an answer: a proxy or gateway in between mostly sends one.
 
 local printable = require "sba.util.printable"
 local text = require "native.text"

@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Sizes, times and statuses as a report says them.
 
-local words = {}
+local format = {}
 
 local MINUTE <const>, HOUR <const> = 60000, 3600000 -- milliseconds
 
 ---@param ms integer
 ---@return string "< 1 ms", "12 ms", "3.4 s", "2 min 05 s", "1 h 02 min"
-function words.duration(ms)
+function format.duration(ms)
   if ms < 1 then return "< 1 ms" end
   if ms < 1000 then return ("%d ms"):format(ms) end
   if ms < MINUTE then return ("%.1f s"):format(ms / 1000) end
@@ -17,19 +17,19 @@ end
 
 ---@param bytes integer
 ---@return string "12 bytes", "3.4 KiB"
-function words.size(bytes)
+function format.size(bytes)
   local unit, units = 0, { "KiB", "MiB", "GiB", "TiB" }
   local value = bytes
   while value >= 1024 and unit < #units do
     value, unit = value / 1024, unit + 1
   end
-  return unit == 0 and words.count(bytes, "byte") or ("%.1f %s"):format(value, units[unit])
+  return unit == 0 and format.count(bytes, "byte") or ("%.1f %s"):format(value, units[unit])
 end
 
 ---@param number integer
 ---@param thing string in the singular
 ---@return string "1 step", "5 000 steps", with narrow no-break spaces
-function words.count(number, thing)
+function format.count(number, thing)
   local digits = tostring(number):reverse():gsub("(%d%d%d)", "%1 "):reverse():gsub("^ ", "")
   return ("%s %s%s"):format(digits:gsub(" ", "\u{202f}"), thing, number == 1 and "" or "s")
 end
@@ -37,7 +37,7 @@ end
 --- Milliseconds since 1970-01-01 UTC of a time as results have it, or nil.
 ---@param time any RFC 3339 in UTC
 ---@return integer?
-function words.instant(time)
+function format.instant(time)
   local year, month, day, hour, minute, second = tostring(time):match("^(%d%d%d%d)%-(%d%d)%-(%d%d)T(%d%d):(%d%d):(%d%d%.?%d*)Z$")
   if not year then return nil end
   -- Days of the civil calendar; the year begins in March, so that a leap day is its last.
@@ -49,11 +49,11 @@ function words.instant(time)
 end
 
 -- What stands for a status, and how it is said; the sign is never all there is.
-words.status = {
+format.status = {
   success = { sign = "✓", name = "succeeded" },
   failure = { sign = "✗", name = "failed" },
   timeout = { sign = "◷", name = "timed out" },
   skipped = { sign = "–", name = "skipped" },
 }
 
-return words
+return format
