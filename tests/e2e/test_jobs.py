@@ -82,9 +82,7 @@ class EndTest(SandboxCase):
 
     def test_the_agent_is_not_there_and_that_is_said(self):
         job = self.job(inference={"allowed_models": ["m"]})
-        outcome = self.run_job(job)
-        if outcome.result["failure_code"] == "inference_unavailable":
-            self.check_end(outcome, "failure", "inference_unavailable", 1, [])
+        self.check_end(self.run_job(job), "failure", "inference_unavailable", 1, [])
 
     def test_a_missing_workspace(self):
         outcome = self.run_job(self.job(shell("true")), "--workspace", str(self.root / "none"))
@@ -92,16 +90,11 @@ class EndTest(SandboxCase):
         self.assertIn("none", outcome.result["failure_message"])
 
     def test_nothing_outlives_the_job(self):
-        marker = f"sba-test-{self.root.name}"
-        self.run_job(self.job(shell(f"exec 3>&1; (setsid sleep 1000 {marker} &) >/dev/null 2>&1; true")))
-        for path in sba.pathlib.Path("/proc").glob("[0-9]*/cmdline"):
-            try:
-                self.assertNotIn(marker.encode(), path.read_bytes())
-            except OSError:
-                pass
+        daemon = "(setsid sh -c 'echo $$ > pid; exec sleep 1000' >/dev/null 2>&1 &); until test -s pid; do sleep 0.01; done"
+        outcome = self.run_job(self.job(shell(daemon), shell("test -d /proc/$(cat pid)")))
+        self.assertEqual(outcome.exit, 0, outcome.result)  # it lived when its command was over
+        self.assertFalse(sba.pathlib.Path("/proc", (self.workspace / "pid").read_text().strip()).exists())
 
-
-class RefusalTest(SandboxCase):
     def check_refused(self, outcome, code="schema_validation"):
         self.assertEqual((outcome.exit, outcome.result["failure_code"], outcome.result["status"]), (2, code, "failure"))
         self.assertEqual((outcome.result["steps"], outcome.result["artifacts"]), ([], []))
