@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What the command line and the environment ask for.
+-- Reads the command line and the environment.
 
 local cli = {}
 
 local OWN_NAME <const> = "cynode-sba"
 
--- Options with a value: an option beats its variables, the first variable that is set beats the next.
+-- Options with a value. An option takes precedence over its variables, and a variable over those after it.
 local valued = {
   job = { value = "FILE", variables = { "SBA_JOB_PATH" }, default = "/job/job.json" },
   result = { value = "FILE", variables = { "SBA_RESULT_PATH" }, default = "/job/result.json" },
@@ -18,7 +18,7 @@ local valued = {
   },
 }
 
--- Options that say what to do instead of running a job; `rest`: all that follows is the script's.
+-- Options that select another mode than running a job. `rest`: the remaining arguments belong to the script.
 local modes = {
   validate = { optional = "file" },
   report = { optional = "file" },
@@ -41,7 +41,6 @@ local function sorted_names()
 end
 
 local function unknown(argument, name)
-  -- Here, not at the top: only a mistake needs it.
   local near = require "sba.util.words".near(name, sorted_names())
   return nil, ("unknown option %s; %s"):format(argument, near and "did you mean --" .. near .. "?" or "see --help")
 end
@@ -55,12 +54,12 @@ end
 
 local function check_choice(option, name, value)
   if option.choices and not option.choices[value] then
-    return nil, ("%s does not know '%s'; it knows %s"):format(name, value, keys(option.choices))
+    return nil, ("invalid value '%s' for %s; it must be one of %s"):format(value, name, keys(option.choices))
   end
   return value
 end
 
---- Splits "--name=value" and "-name". Returns nil where the argument is no option.
+--- Splits "--name=value" and "-name". Returns nil if the argument is not an option.
 local function split(argument)
   local name, value = argument:match("^%-%-?([^%-=][^=]*)=(.*)$")
   if name then return name, value end
@@ -74,7 +73,7 @@ local function take_value(given, argv, i, name, value)
     i = i + 1
     value = argv[i]
   end
-  if not value or value == "" then return nil, ("--%s wants a value: --%s %s"):format(name, name, option.value) end
+  if not value or value == "" then return nil, ("--%s requires a value: --%s %s"):format(name, name, option.value) end
   local message
   given[name], message = check_choice(option, "--" .. name, value)
   if message then return nil, message end
@@ -83,13 +82,13 @@ end
 
 local function take_mode(given, argv, i, name, value)
   local mode = modes[name]
-  if given.mode then return nil, ("--%s and --%s do not go together"):format(given.mode, name) end
+  if given.mode then return nil, ("--%s and --%s cannot be combined"):format(given.mode, name) end
   given.mode = name
   if mode.rest then
     given.script = table.move(argv, i + 1, #argv, 1, {})
     return #argv
   end
-  if value and not mode.optional then return nil, ("--%s takes no value"):format(name) end
+  if value and not mode.optional then return nil, ("--%s does not take a value"):format(name) end
   local following = argv[i + 1]
   if not value and mode.optional and following and (following == "-" or following:sub(1, 1) ~= "-") then
     i, value = i + 1, following
@@ -108,12 +107,12 @@ local function take(given, argv, i)
   if valued[name] then return take_value(given, argv, i, name, value) end
   if modes[name] then return take_mode(given, argv, i, name, value) end
   if not flags[name] then return unknown(argv[i], name) end
-  if value then return nil, ("--%s takes no value"):format(name) end
+  if value then return nil, ("--%s does not take a value"):format(name) end
   given[name] = true
   return i
 end
 
---- A node may repeat our own name as the command of the container, whose entrypoint we are.
+--- A node may pass our own name as the command of a container whose entrypoint we are.
 local function is_own_name(argv)
   return #argv == 1 and (argv[1] == OWN_NAME or argv[1]:sub(-#OWN_NAME - 1) == "/" .. OWN_NAME)
 end
@@ -128,7 +127,7 @@ end
 
 local switches = { ["true"] = true, ["1"] = true, ["false"] = false, ["0"] = false, [""] = false }
 
---- --stdin, or SBA_STDIN_STDOUT: stands between the options and the other variables.
+--- --stdin or SBA_STDIN_STDOUT. Options take precedence over it; it takes precedence over the other variables.
 local function stdin_stdout(given, environment)
   local wanted = given.stdin
   if wanted == nil then wanted = switches[(environment.SBA_STDIN_STDOUT or ""):lower()] end
@@ -178,9 +177,9 @@ function cli.parse(argv, environment)
   given.log_format, given["log-format"] = given["log-format"], nil
   given.confine, message = from_variables({ variables = { "SBA_CONFINE" }, default = "auto", choices = confine_modes }, environment)
   if message and given.mode == "run" then return nil, message end
-  if given.resume and given.replay then return nil, "--resume and --replay do not go together" end
+  if given.resume and given.replay then return nil, "--resume and --replay cannot be combined" end
   if given.resume and given.result == "-" then
-    return nil, "--resume wants a result file: the journal lies beside it"
+    return nil, "--resume requires a result file: the journal is next to it"
   end
   return given
 end

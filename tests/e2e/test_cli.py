@@ -173,7 +173,7 @@ class LuaTest(SandboxCase):
         self.assertEqual((done.returncode, done.stdout.decode()), (0, f"{path}\ta b\n"))
 
     def test_what_is_no_script_is_said(self):
-        for arguments, words in ((("-e",), b"-e wants code"), (("-x", "1"), b"does not know -x"), (("none.lua",), b"none.lua")):
+        for arguments, words in ((("-e",), b"-e requires code"), (("-x", "1"), b"does not know -x"), (("none.lua",), b"none.lua")):
             done = self.run_sba("--lua", *arguments)
             self.assertEqual((done.returncode, done.stdout), (1, b""))
             self.assertIn(words, done.stderr)

@@ -80,7 +80,7 @@ class ReportTest(ReportCase):
         self.assertIn('<span class="removed">-one\n</span><span class="added">+two\n</span>', source)
         self.assertIn("$ sh -c 'echo printed; exit 3'", page.text)
         self.assertIn("step_failed", page.text)
-        self.assertIn("A step failed, and the steps after it did not run.", page.text)
+        self.assertIn("A step failed. The steps after it did not run.", page.text)
         self.assertIn("exit code 3", page.text)
         self.assertEqual(page.elements.count("details"), 4)
         self.assertEqual(page.open_details, 1, "the failed step is open, and nothing else")
@@ -91,7 +91,7 @@ class ReportTest(ReportCase):
         (self.job_folder / "job.json").write_text(json.dumps(other))
         page, _ = self.page(self.result_path)
         self.assertNotIn("false", page.text)
-        self.assertIn("The job file is not beside the result", page.text)
+        self.assertIn("The job file is not next to the result", page.text)
         self.assertIn("run_command true", page.text, "the todo list still says what it was")
 
     def test_a_result_on_stdin(self):
@@ -101,12 +101,12 @@ class ReportTest(ReportCase):
     def test_the_journal_of_another_job_is_left_alone(self):
         self.write(evil_result(job_id="mine"), evil_journal(evil_result(job_id="other")))
         page, _ = self.page(self.result_path)
-        self.assertIn("is of another job", page.text)
+        self.assertIn("belongs to another job", page.text)
         self.assertEqual([i for i in page.ids if i.startswith("t")], [])
 
     def test_half_a_journal_counts_as_far_as_it_goes(self):
         whole = evil_journal(evil_result())
-        for cut, said in ((len(whole) - 5, "it ends within a line"), (None, "line 6")):
+        for cut, said in ((len(whole) - 5, "its last line is incomplete"), (None, "line 6")):
             journal = whole[:cut] if cut else whole + "{]\n" + whole
             self.write(evil_result(), journal)
             page, _ = self.page(self.result_path)
@@ -201,7 +201,7 @@ class BadInputTest(ReportCase):
                                    **sba.ordinary_user())
         process.stdout.read(1)
         process.stdout.close()
-        self.assertIn(b"could not be written", process.stderr.read())
+        self.assertIn(b"cannot write the report", process.stderr.read())
         process.stderr.close()
         self.assertEqual(process.wait(timeout=60), 3)
 

@@ -45,7 +45,7 @@ describe("a long text", function()
     local torn = '{"event":"job","job_sha256":"x","started_wall":1}\n{"event":"' .. many "a"
     local read = assert(history.read(put("journal.jsonl", torn), { job_sha256 = "x" }))
     assert.are.equal(1, read.started_wall)
-    assert.are.equal("it ends within a line, as it does when the runner is killed", digest.read(torn).problem)
+    assert.are.equal("its last line is incomplete, which happens when the runner is killed", digest.read(torn).problem)
   end)
 
   it("may be a file of requirements", function()

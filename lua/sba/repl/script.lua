@@ -16,7 +16,7 @@ end
 local function read(arguments)
   local name = arguments[1]
   if name == "-e" then
-    if not arguments[2] then return nil, "-e wants code: --lua -e CODE", 3 end
+    if not arguments[2] then return nil, "-e requires code: --lua -e CODE", 3 end
     local chunk, message = load(arguments[2], "=(command line)", "t")
     return chunk, message, 3
   end

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What a report takes from a journal: which job it is of, and the model's turns with the steps that each led to.
--- A journal that is damaged counts as far as it can be read.
+-- Reads from a journal what a report shows: the job's ids, and the model's turns with the steps that each one started.
+-- A damaged journal is used up to the damage.
 
 local lines = require "sba.util.lines"
 local read_json = require "sba.util.json".decode
@@ -12,7 +12,7 @@ local DEPTH <const> = 90 -- of JSON; a job's own depth and what a result adds
 local STEP_FINISHED <const> = '{"event":"step.finished",' -- the result holds these entries; they are not read again
 
 ---@class report.turn
----@field at? string when the reply was there, RFC 3339
+---@field at? string time of the reply, RFC 3339
 ---@field content string
 ---@field thinking string
 ---@field calls { name: string, arguments: table, id?: string, step?: integer }[] step: index from 1 of what it became
@@ -27,7 +27,7 @@ local STEP_FINISHED <const> = '{"event":"step.finished",' -- the result holds th
 ---@field model? string
 ---@field turns report.turn[]
 ---@field calls table<integer, { type: string, arguments: table }> by index of the step, from 1
----@field problem? string why its end is missing
+---@field problem? string why the rest of the journal is missing
 
 local function words(value) return type(value) == "string" and secret.redact(value) or "" end
 
@@ -43,13 +43,13 @@ local function read_calls(value)
   return calls
 end
 
---- A call has become a step.
+--- Records that a call became a step.
 local function became(self, call, index)
   call.step = index
   self.calls[index] = { type = self.types[index] or call.name, arguments = call.arguments }
 end
 
---- The answers in a request say which step each call of the turn before was.
+--- The answers in a request tell which step each call of the previous turn became.
 local function link_answers(self, messages)
   local turn, by_id = self.turns[#self.turns], {}
   for _, call in ipairs(turn and turn.calls or {}) do by_id[call.id or 0] = call end
@@ -60,7 +60,7 @@ local function link_answers(self, messages)
   end
 end
 
---- The last turn's calls were never answered to the model: they are its steps in their order, as far as the names agree.
+--- The model never got answers to the last turn's calls. They are matched with its steps in order, while the names agree.
 local function link_last(self)
   local turn = self.turns[#self.turns]
   local index = turn and turn.first_step
@@ -98,7 +98,7 @@ end
 local function read_line(self, text)
   if text:sub(1, #STEP_FINISHED) == STEP_FINISHED then return end
   local line, failure = read_json(text, { size = #text, depth = DEPTH })
-  if type(line) ~= "table" then return failure and failure.message or "it is no event" end
+  if type(line) ~= "table" then return failure and failure.message or "it is not an event" end
   local reader = readers[line.event]
   if reader then reader(self, line) end
 end
@@ -110,13 +110,13 @@ function digest.read(bytes)
   local number = 0
   for _, text, is_whole in lines(bytes) do
     if not is_whole then
-      self.problem = "it ends within a line, as it does when the runner is killed"
+      self.problem = "its last line is incomplete, which happens when the runner is killed"
       break
     end
     number = number + 1
     local reason = read_line(self, text)
     if reason then
-      self.problem = ("line %d, %s; what follows is left out"):format(number, reason)
+      self.problem = ("line %d: %s; the lines after it are ignored"):format(number, reason)
       break
     end
   end

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- --report: a result, and the journal and the job beside it, as one page of HTML on stdout.
+-- --report: writes one HTML page about a result, and the journal and job next to it, to stdout.
 
 local exit = require "sba.util.exit"
 local file = require "native.file"
@@ -28,6 +28,6 @@ return function(path, job_path)
   local title = ("%s: %s"):format(found.result.status, found.result.job_id)
   local bytes = table.concat(html.document(title, style, page(found)))
   if file.write(1, bytes, PATIENCE) then return exit.OK end
-  complain("the report could not be written to stdout: its reader stopped reading")
+  complain("cannot write the report to stdout: its reader stopped reading")
   return exit.signalled() or exit.UNWRITABLE
 end

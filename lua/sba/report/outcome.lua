@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- How the job ended: what each failure code means, and what would help.
+-- How the job ended: what each failure code means, and what helps.
 
 local excerpt = require "sba.util.excerpt"
 local h = require "sba.report.html".elements
@@ -12,52 +12,55 @@ local LONGEST <const> = 64 * 1024 -- bytes of a message or an answer
 ---@type table<string, { meaning: string, help: string }>
 outcome.failures = {
   schema_validation = {
-    meaning = "The job was refused before anything ran: it is not valid.",
-    help = "Correct every mistake that the message names; cynode-sba --validate checks a job without running it.",
+    meaning = "The job is not valid. Nothing ran.",
+    help = "Fix the errors that the message lists. cynode-sba --validate checks a job without running it.",
   },
   ext_net_required = {
-    meaning = "A step needed something from outside that this job cannot reach.",
-    help = "Allow the job the network (ext_net_allowed, and the container's rules), or bring what it needs into image or workspace.",
+    meaning = "A step needed network access that this job does not have.",
+    help = "Allow network access (ext_net_allowed and the rules of the container), or put what the step needs into the image "
+      .. "or workspace.",
   },
   step_failed = {
-    meaning = "A step failed, and the steps after it did not run.",
-    help = "Look at the failed step below: its output and its error say why.",
+    meaning = "A step failed. The steps after it did not run.",
+    help = "The output and error of the failed step, below, say why.",
   },
   timeout = {
-    meaning = "The time was up: the job's own, or that of a step. What was done until then is kept.",
-    help = "See in the timeline where the time went; then give the job a larger max_runtime_seconds, or the step a larger timeout_seconds.",
+    meaning = "The job or a step took longer than allowed. The work done until then is kept.",
+    help = "The timeline shows where the time went. Increase max_runtime_seconds of the job, or timeout_seconds of the step.",
   },
   constraint_violation = {
-    meaning = "A step returned more than the job allows, and was cut there.",
-    help = "Print less, write to a file, set a smaller max_output_bytes for the step (which only cuts), or allow the job more.",
+    meaning = "A step returned more than the job allows, and its output was cut.",
+    help = "Print less, write to a file, set a smaller max_output_bytes for the step (its output is cut, but the step succeeds), "
+      .. "or increase that of the job.",
   },
   cancelled = {
-    meaning = "The job was ended from outside, by SIGTERM or SIGINT. What was done until then is kept.",
-    help = "Run it again; --resume goes on from where it was, where its journal is still there.",
+    meaning = "SIGTERM or SIGINT ended the job. The work done until then is kept.",
+    help = "Run it again. With --resume it continues from its journal, if that still exists.",
   },
   interrupted = {
-    meaning = "The job has not ended: the runner was killed, or it is still at work. This is what was done until then.",
-    help = "Where no runner is at work any more, --resume goes on from the journal.",
+    meaning = "The job has not ended: the runner was killed or is still running. The report shows the work done so far.",
+    help = "If no runner is running any more, --resume continues from the journal.",
   },
   runs_as_root = {
-    meaning = "The runner refused to work as root.",
+    meaning = "The runner refuses to run as root.",
     help = "Start the container as another user, or name one with --user.",
   },
   inference_unavailable = {
-    meaning = "The job asks for a model, and none of those that it allows can be reached.",
-    help = "See in the message what was tried; check the address in the environment, and that the server has one of the allowed models.",
+    meaning = "None of the models that the job allows can be reached.",
+    help = "The message lists what was tried. Check the address in the environment, and that the server has one of the allowed "
+      .. "models.",
   },
   acceptance_unmet = {
-    meaning = "An acceptance criterion was not met, or the model showed no evidence for it.",
-    help = "Look at the criteria below, and at the model's last turns.",
+    meaning = "An acceptance criterion is not met, or the model gave no evidence for it.",
+    help = "See the criteria below and the model's last turns.",
   },
   agent_stuck = {
-    meaning = "The model went round in circles, or its replies could not be used.",
-    help = "Look at its last turns below; a clearer task, smaller requirements or another model may help.",
+    meaning = "The model repeated itself, or its replies could not be used.",
+    help = "See its last turns below. A clearer task, smaller requirements or another model may help.",
   },
   internal_error = {
-    meaning = "The runner met a mistake of its own, or something in its surroundings that it needs is missing.",
-    help = "See the message; where it is no help, the log has the traceback: report it with this job.",
+    meaning = "The runner has a bug, or something that it needs from the system is missing.",
+    help = "See the message. If it does not help, report the traceback in the log together with this job.",
   },
 }
 
@@ -79,7 +82,7 @@ local function explanation(result)
   return h.div { class = "why " .. result.status,
     known and h.p { h.strong { known.meaning } },
     message and message ~= "" and h.p { class = "message", (excerpt.of(message, LONGEST)) },
-    known and h.p { class = "help", h.span { class = "label", "What would help: " }, known.help },
+    known and h.p { class = "help", h.span { class = "label", "What helps: " }, known.help },
   }
 end
 

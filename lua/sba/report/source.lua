@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What a report is made of: a result, and beside it the journal and the job, where they are of the same job.
+-- The input of a report: a result, and the journal and job next to it if they belong to the same job.
 
 local digest = require "sba.report.digest"
 local file = require "native.file"
@@ -22,8 +22,17 @@ local function with(original, changes)
   return changes
 end
 
--- A result as a report takes it: a later version may know more failure codes.
+local function without(list, left_out)
+  local rest = {}
+  for _, name in ipairs(list) do
+    if name ~= left_out then rest[#rest + 1] = name end
+  end
+  return rest
+end
+
+-- A result as a report takes it: an earlier version does not know confinement, a later one may know more failure codes.
 local readable <const> = with(result_schema, {
+  required = without(result_schema.required, "confinement"),
   properties = with(result_schema.properties, { failure_code = { type = { "string", "null" } } }),
 })
 
@@ -37,8 +46,8 @@ local job_schema <const> = {
 ---@class report.source
 ---@field result table a valid result
 ---@field journal? report.digest
----@field calls table<integer, { type: string, arguments: table }> what is known of the steps' arguments, by index from 1
----@field notes string[] what the report is made of and what was missing, in sentences
+---@field calls table<integer, { type: string, arguments: table }> the arguments of steps, as far as known, by index from 1
+---@field notes string[] sentences that say which files the report uses and which are missing
 
 local function read_result(path)
   local bytes, failure = file.read(path, LARGEST)
@@ -51,19 +60,19 @@ local function read_result(path)
   return secret.clean(result, result_schema)
 end
 
---- The journal of the result's own job, or why there is none.
+--- The journal of the result's job; otherwise nil and the reason.
 local function read_journal(path, result)
   local bytes, failure = file.read(path, LARGEST, { regular = true })
   if not bytes then
-    if failure.code == "not_found" then return nil, "There is no journal beside the result." end
-    return nil, "The journal beside the result cannot be read: " .. failure.message .. "."
+    if failure.code == "not_found" then return nil, "There is no journal next to the result." end
+    return nil, "The journal next to the result cannot be read: " .. failure.message .. "."
   end
   local journal = digest.read(bytes)
   if journal.job_id ~= result.job_id or journal.task_id ~= result.task_id then
-    return nil, "The journal beside the result is of another job, and was left alone."
+    return nil, "The journal next to the result belongs to another job and was ignored."
   end
-  if journal.problem then return journal, "The journal beside the result is damaged: " .. journal.problem .. "." end
-  return journal, "Made with the journal beside the result."
+  if journal.problem then return journal, "The journal next to the result is damaged: " .. journal.problem .. "." end
+  return journal, "This report uses the journal next to the result."
 end
 
 local function is_of(job, bytes, result, journal)
@@ -71,7 +80,7 @@ local function is_of(job, bytes, result, journal)
   return not journal or journal.job_sha256 == sha256(bytes)
 end
 
---- The steps as the job gives them. Whether it is the very job, its digest in the journal says.
+--- The job of the result. The digest in the journal tells whether it is exactly this file.
 local function read_job(paths, result, journal)
   for _, path in ipairs(paths) do
     local bytes = file.read(path, LARGEST_JOB, { regular = true })
@@ -95,8 +104,8 @@ local function add_job_calls(calls, job, result)
 end
 
 ---Reads a result and what belongs to it.
----@param path string of the result; "-" is stdin, which has nothing beside it
----@param job_path string where a job may be besides the result's folder
+---@param path string of the result; "-" is stdin, which has no files next to it
+---@param job_path string another place where the job may be
 ---@return report.source?, string? message one line
 function source.read(path, job_path)
   local result, message = read_result(path)
@@ -113,8 +122,8 @@ function source.read(path, job_path)
   if not is_agent and #result.steps > 0 then
     local job = read_job(paths, result, journal)
     if job then add_job_calls(calls, job, result) end
-    notes[#notes + 1] = job and "Commands and diffs are from the job file."
-      or "The job file is not beside the result: what is known of commands is short, and diffs are missing."
+    notes[#notes + 1] = job and "Commands and diffs come from the job file."
+      or "The job file is not next to the result, so commands are shortened and diffs are missing."
   end
   return { result = result, journal = journal, calls = calls, notes = notes }
 end

@@ -139,7 +139,7 @@ function timeline.view(source, scale)
       #turns > 0 and { h.rect { class = "track", width = WIDTH, y = MODEL_LANE, height = LANE }, turn_bars },
     },
     ticks(scale),
-    h.p { class = "quiet", #turns > 0 and "Above the steps, below the model. ", "A bar leads to what it stands for.",
+    h.p { class = "quiet", #turns > 0 and "Steps are above, the model is below. ", "Select a bar to jump to its step.",
       close and " What is too close to be told apart is one bar, of the colour of the worst." },
   }
 end
