@@ -15,7 +15,7 @@ describe("the command line", function()
   it("has the contract's defaults", function()
     assert.are.same({
       mode = "run", job = "/job/job.json", result = "/job/result.json", workspace = "/workspace", log_format = "auto",
-      resume = false,
+      resume = false, confine = "auto",
     }, parse())
   end)
 
