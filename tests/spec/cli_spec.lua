@@ -94,7 +94,7 @@ describe("the command line", function()
     assert.matches("must be one of job, result, steps", refusal("--schema", "other"))
     assert.matches("must be one of auto, json, text", refusal("--log-format", "xml"))
     assert.matches("cannot be combined", refusal("--version", "--help"))
-    assert.matches("wants a result file", refusal("--resume", "--stdin"))
+    assert.matches("requires a result file", refusal("--resume", "--stdin"))
     assert.matches("SBA_LOG_FORMAT", select(2, cli.parse({}, { SBA_LOG_FORMAT = "xml" })))
   end)
 
