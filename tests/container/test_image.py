@@ -156,6 +156,7 @@ class DeployedNode(node.NodeCase):
         for arguments in ([], ["cynode-sba"]):  # a node may repeat our name
             done = podman.podman("run", "--rm", *self.options, "--network=none", *variables, *self.volumes(), self.image, *arguments, check=False)
             self.check(done)
+            (self.workspace / "greeting.txt").unlink()
 
     def test_as_another_user_who_can_delete_everything_afterwards(self):
         with rootless.Account(self.root) as account:
