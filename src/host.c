@@ -4,8 +4,8 @@
 
 #include "bind/bind.h"
 #include "bundle.h"
-#include "core/allocator.h"
 #include "core/cleanup.h"
+#include "core/reserve.h"
 #include "core/secret.h"
 #include "stop.h"
 
@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { KIB_WITHOUT_COLLECTOR = 16 << 10 };
+enum { COLLECTOR_PAUSE = 150 }; // per cent of what is in use, at which a collection begins
 
 // The two searchers that a sealed state has: preload and the bundle. The path and cpath of the other two are empty, so
 // they find nothing; they stay for `--lua`, where a script may set them.
@@ -57,6 +57,8 @@ static int prepare_and_run(lua_State *L)
     lua_getglobal(L, "require");
     lua_pushliteral(L, "sba.main");
     lua_call(L, 1, 1);
+    lua_gc(L, LUA_GCRESTART);
+    lua_gc(L, LUA_GCSETPAUSE, COLLECTOR_PAUSE);
     lua_createtable(L, argc, 1);
     for (int i = 0; i < argc; i++) {
         lua_pushstring(L, argv[i]);
@@ -75,26 +77,15 @@ static void print_error(const char *message)
         fprintf(stderr, "cynode-sba: %.*s\n", (int)clean.size, clean.data);
 }
 
-// The sanitizers watch malloc only.
-static lua_State *new_state(void)
-{
-#ifdef __SANITIZE_ADDRESS__
-    return luaL_newstate();
-#else
-    return lua_newstate(allocator, NULL);
-#endif
-}
-
 int host_run(int argc, char **argv)
 {
     int status = -1;
-    lua_State *L = new_state();
+    lua_State *L = reserve_keep() ? luaL_newstate() : NULL;
     if (!L) {
         fputs("cynode-sba: cannot start: out of memory\n", stderr);
         return -1;
     }
-    // A credit, for most jobs end before there is garbage worth the while.
-    lua_gc(L, LUA_GCSTEP, -KIB_WITHOUT_COLLECTOR);
+    lua_gc(L, LUA_GCSTOP); // as lua.c does: what is loaded first stays
     lua_pushcfunction(L, with_traceback);
     lua_pushcfunction(L, prepare_and_run);
     lua_pushinteger(L, argc);

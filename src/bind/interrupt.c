@@ -3,7 +3,7 @@
 #include "core/interrupt.h"
 
 #include "bind/bind.h"
-#include "core/allocator.h"
+#include "core/reserve.h"
 
 #include <signal.h>
 
@@ -107,7 +107,7 @@ static int f_lift(lua_State *L)
 {
     (void)L;
     interrupt_lift();
-    allocator_spend_reserve();
+    reserve_release();
     return 0;
 }
 

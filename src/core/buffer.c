@@ -2,9 +2,8 @@
 // A growing run of bytes, see buffer.h.
 #include "core/buffer.h"
 
-#include "core/memory.h"
-
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 int buffer_reserve(struct buffer *buffer, size_t extra)
@@ -17,7 +16,7 @@ int buffer_reserve(struct buffer *buffer, size_t extra)
     size_t capacity = buffer->capacity + buffer->capacity / 2;
     if (capacity < wanted)
         capacity = wanted;
-    char *data = memory_resize(buffer->data, buffer->capacity, capacity);
+    char *data = realloc(buffer->data, capacity);
     if (!data)
         return -1;
     buffer->data = data;
@@ -37,6 +36,6 @@ int buffer_append(struct buffer *buffer, const void *bytes, size_t size)
 
 void buffer_free(struct buffer *buffer)
 {
-    memory_resize(buffer->data, buffer->capacity, 0);
+    free(buffer->data);
     *buffer = (struct buffer){0};
 }

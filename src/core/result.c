@@ -4,11 +4,11 @@
 
 #include "core/cleanup.h"
 #include "core/file.h"
-#include "core/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -75,7 +75,7 @@ static bool takes_no_file(int number)
 // All parts as one run of bytes, with blanks after them up to whole bytes. NULL: memory is out.
 static char *join(const struct iovec *parts, size_t count, size_t whole)
 {
-    char *bytes = memory_resize(NULL, 0, whole ? whole : 1), *end = bytes;
+    char *bytes = malloc(whole ? whole : 1), *end = bytes;
     for (size_t i = 0; bytes && i < count; i++)
         end = (char *)mempcpy(end, parts[i].iov_base, parts[i].iov_len);
     if (bytes)
@@ -91,7 +91,7 @@ static int write_over(int fd, const struct iovec *parts, size_t count, size_t wh
         return file_write_parts(fd, parts, count, error);
     struct iovec all = {.iov_base = bytes, .iov_len = whole};
     int outcome = file_write_parts(fd, &all, 1, error);
-    memory_resize(bytes, whole ? whole : 1, 0);
+    free(bytes);
     return outcome;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Taking back a change of several files, at once or after a crash, and clearing up after one that stands; see
 // workspace_transaction.h. What was done is seen from what stands under the names of the plan.
-#include "core/allocator.h"
 #include "core/buffer.h"
 #include "core/cleanup.h"
+#include "core/reserve.h"
 #include "core/workspace_transaction_internal.h"
 
 #include <errno.h>
@@ -198,7 +198,7 @@ int transaction_undo(struct transaction *transaction, struct error *error)
 {
     struct losses losses = {0};
     if (error->number == ENOMEM)
-        allocator_spend_reserve();
+        reserve_release();
     for (size_t i = transaction->count; i-- > 0;)
         if (transaction->changes[i].kind != CHANGE_REMOVE)
             undo_change(transaction, &transaction->changes[i], &losses);
@@ -231,7 +231,7 @@ int transaction_revert(struct transaction *transaction, struct error *error)
     if (transaction->state != DONE)
         return 0;
     transaction->state = UNDONE;
-    allocator_spend_reserve(); // it is mostly for want of memory
+    reserve_release(); // it is mostly for want of memory
     return undo_whole(transaction, "the change of a step that failed", error);
 }
 

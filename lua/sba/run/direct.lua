@@ -20,6 +20,7 @@ local function perform(run, index, step, again)
   steps.begin(run, index, step, again)
   local entry, failure = steps.perform(run, index, step, module)
   follow(run, index, failure and "dropped" or "done", entry.error)
+  step.arguments = nil -- which may be megabytes, and is not needed again
   run.context.tick()
   return failure and { code = failure.code, message = steps.named(step, index, failure.message), traceback = failure.traceback }
 end
