@@ -515,6 +515,12 @@ function text.repair(bytes) end
 ---@return boolean
 function text.is_utf8(bytes) end
 
+---Parts of a JSON text put together: strings as they are, and a string in a table quoted and escaped (and repaired), without a copy on
+---the way. For long strings; see util.json.
+---@param parts (string|{ [1]: string })[]
+---@return string
+function text.join_json(parts) end
+
 ---The longest prefix of at most size bytes that does not split a character.
 ---@param utf8 string
 ---@param size integer

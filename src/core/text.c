@@ -234,16 +234,3 @@ void text_sha256_final(struct text_sha256 *sha256, char hex[TEXT_SHA256_HEX])
     }
     hex[TEXT_SHA256_HEX - 1] = '\0';
 }
-
-size_t text_json_size(const char *utf8, size_t size)
-{
-    size_t total = size;
-    for (size_t i = 0; i < size; i++) {
-        unsigned char c = (unsigned char)utf8[i];
-        if (c == '"' || c == '\\' || (c && c < ' ' && strchr("\b\t\n\f\r", c)))
-            total += 1; // \n
-        else if (c < ' ')
-            total += 5; // \u0001
-    }
-    return total;
-}

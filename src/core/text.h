@@ -33,6 +33,9 @@ size_t text_tail(const char *utf8, size_t size, size_t limit);
 size_t text_leading(const char *bytes, size_t size, const char *set);
 size_t text_trailing(const char *bytes, size_t size, const char *set);
 
+// Appends the bytes as the inside of a JSON string; what is not UTF-8 becomes U+FFFD, as text_repair does it.
+int text_json_escape(const char *bytes, size_t size, struct buffer *out);
+
 // Bytes that a text takes inside a JSON string.
 size_t text_json_size(const char *utf8, size_t size);
 

@@ -14,6 +14,7 @@ local json = { null = cjson.null }
 
 local LIMITS <const> = { size = 64 * 1024 * 1024, depth = 64 }
 local WRITTEN_DEPTH <const> = 200
+local LONG <const> = 64 * 1024 -- bytes of a string
 local SHOWN_DIGITS <const> = 40 -- of a number, in a message
 local SHOWN_NAME <const> = 60 -- bytes, likewise
 
@@ -197,69 +198,76 @@ local function plan_of(schema)
   return plan
 end
 
+-- What follows adds to parts, which holds count of them, and returns the new count.
 local add_value
 
-local function add_leaf(parts, value)
-  local bytes = codec.encode(value)
-  if type(value) ~= "number" and not text.is_utf8(bytes) then bytes = text.repair(bytes) end -- only strings are not ASCII
-  parts[#parts + 1] = bytes
+-- A long string is left to text.join_json, so that it is never copied on the way.
+local function add_leaf(parts, count, value)
+  if math.type(value) == "integer" then
+    parts[count + 1] = value -- has the same digits when the parts are put together
+  elseif type(value) == "string" and #value > LONG then
+    parts.has_long = true
+    parts[count + 1] = { value }
+  else
+    parts[count + 1] = codec.encode(value)
+  end
+  return count + 1
 end
 
--- The names that no schema orders, in byte order.
+-- The names that no schema orders, in byte order; nil where there is none.
 local function other_names(object, known)
-  local names = {}
+  local names
   for name in next, object do
     if not known[name] then
       if type(name) ~= "string" then error(("cannot encode: an object with a key that is a %s"):format(type(name)), 0) end
+      names = names or {}
       names[#names + 1] = name
     end
   end
-  table.sort(names)
+  if names then table.sort(names) end
   return names
 end
 
-local function add_object(parts, object, plan)
+local function add_object(parts, count, object, plan)
   local names, heads, properties = plan.names, plan.first, plan.properties
   for i = 1, #names do
     local name = names[i]
     local member = object[name]
     if member ~= nil then
-      parts[#parts + 1] = heads[i]
-      add_value(parts, member, properties[name])
+      parts[count + 1] = heads[i]
+      count = (type(member) == "table" and add_value or add_leaf)(parts, count + 1, member, properties[name])
       heads = plan.further
     end
   end
   local separator = heads == plan.first and "{" or ","
-  for _, name in ipairs(other_names(object, plan.known)) do
-    parts[#parts + 1] = separator
-    add_leaf(parts, name)
-    parts[#parts + 1] = ":"
-    add_value(parts, object[name], properties[name])
+  for _, name in ipairs(other_names(object, plan.known) or {}) do
+    parts[count + 1] = separator
+    count = add_leaf(parts, count + 1, name)
+    parts[count + 1] = ":"
+    count = add_value(parts, count + 1, object[name], properties[name])
     separator = ","
   end
-  parts[#parts + 1] = separator == "{" and "{}" or "}"
+  parts[count + 1] = separator == "{" and "{}" or "}"
+  return count + 1
 end
 
-local function add_array(parts, list, items)
+local function add_array(parts, count, list, items)
   local keys = 0
   for _ in next, list do keys = keys + 1 end
   if keys ~= #list then error("cannot encode: an array with holes or other keys", 0) end
   for i = 1, keys do
-    parts[#parts + 1] = i == 1 and "[" or ","
-    add_value(parts, list[i], items)
+    parts[count + 1] = i == 1 and "[" or ","
+    count = add_value(parts, count + 1, list[i], items)
   end
-  parts[#parts + 1] = keys == 0 and "[]" or "]"
+  parts[count + 1] = keys == 0 and "[]" or "]"
+  return count + 1
 end
 
-function add_value(parts, value, schema)
-  local kind = schema and json.kind(value)
-  if kind == "object" then
-    add_object(parts, value, plan_of(schema))
-  elseif kind == "array" and schema.items then
-    add_array(parts, value, schema.items)
-  else
-    add_leaf(parts, value)
-  end
+function add_value(parts, count, value, schema)
+  local kind = schema and type(value) == "table" and json.kind(value)
+  if kind == "object" then return add_object(parts, count, value, plan_of(schema)) end
+  if kind == "array" and schema.items then return add_array(parts, count, value, schema.items) end
+  return add_leaf(parts, count, value)
 end
 
 ---Compact RFC 8259 text of a value. Tables that are marked as arrays or have a first element are arrays; others are objects. Keys come
@@ -271,21 +279,9 @@ end
 function json.encode(value, schema)
   if value == nil then error("cannot encode: nil", 2) end
   local parts = {}
-  add_value(parts, value, schema)
-  return #parts == 1 and parts[1] or table.concat(parts)
-end
-
----Decodes JSON of a server or a model, of any size. Bytes that are not UTF-8 become U+FFFD.
----@param bytes string
----@return any value, table? failure as of decode
-function json.decode_repaired(bytes)
-  local limits = { size = #bytes }
-  local value, failure = json.decode(bytes, limits)
-  if not failure then return value end
-  local repaired, changed = text.repair(bytes)
-  if not changed then return nil, failure end
-  limits.size = #repaired
-  return json.decode(repaired, limits)
+  add_value(parts, 0, value, schema)
+  local bytes = parts.has_long and text.join_json(parts) or table.concat(parts)
+  return text.is_utf8(bytes) and bytes or (text.repair(bytes)) -- what is not ASCII is in strings only
 end
 
 return json

@@ -165,6 +165,17 @@ describe("json.encode", function()
     end
   end)
 
+  it("writes long strings as it writes short ones", function()
+    local short = "\0\1\n\"\\/\127é😀" .. "\xFF\xE2\x82 " .. ("plain "):rep(20)
+    local inside = json.encode(short):sub(2, -2)
+    local value = { a = short:rep(1000), b = { 1, short:rep(1000) } }
+    local schema = { order = { "a", "b" }, properties = { b = { items = {} } } }
+    local wanted = ('{"a":"%s","b":[1,"%s"]}'):format(inside:rep(1000), inside:rep(1000))
+    assert.are.equal(wanted, json.encode(value, schema))
+    assert.are.equal(wanted, json.encode(value))
+    assert.are.equal('"' .. inside:rep(1000) .. '"', json.encode(short:rep(1000)))
+  end)
+
   it("keeps numbers", function()
     assert.are.equal("[9223372036854775807,-9223372036854775808,0]", json.encode { math.maxinteger, math.mininteger, 0 })
     assert.are.equal("[0.1,1.0,-0.0,1e+17,5e-324,1234567890123456.0]", json.encode { 0.1, 1.0, -0.0, 1e17, 5e-324, 1234567890123456.0 })
