@@ -28,17 +28,21 @@ def fetch():
     missing = [name for name in PACKAGES if not (CACHE / name / "complete").exists()]
     for name in missing:
         subprocess.run([sys.executable, "-m", "venv", CACHE / name], check=True)
-    if missing:
-        try:
-            subprocess.run([CACHE / missing[0] / "bin" / "pip", "--quiet", "--retries", "0", "download", "--no-deps", "--dest",
-                            CACHE / "reachable", PACKAGES[missing[0]][0]], check=True, timeout=REACHABLE)
-        except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+        pip = [CACHE / name / "bin" / "pip", "--quiet"]
+        if name == missing[0] and not is_reachable(pip, PACKAGES[name][0]):
             print("conformance: PyPI cannot be reached")
             sys.exit(77)
-    for name in missing:
         print(f"== Fetching {' '.join(PACKAGES[name])} into {CACHE / name}", flush=True)
-        subprocess.run([CACHE / name / "bin" / "pip", "--quiet", "install", *PACKAGES[name]], check=True)
+        subprocess.run([*pip, "install", *PACKAGES[name]], check=True)
         (CACHE / name / "complete").touch()
+
+
+def is_reachable(pip, package):
+    command = [*pip, "--retries", "0", "download", "--no-deps", "--dest", CACHE / "reachable", package]
+    try:
+        return subprocess.run(command, timeout=REACHABLE, check=False).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
 
 
 def free_port():
