@@ -278,10 +278,16 @@ static int begin(struct tree *tree, struct tree_entry *entry, struct error *erro
     return 1;
 }
 
-// Types as getdents64 has them, for what cannot be looked at.
-static mode_t mode_of_type(unsigned char type)
+// The status of an item, as far as the options ask for it: 0, or -1 and errno ENOENT where it is gone.
+static int look(const struct tree *tree, const struct level *level, const struct item *item, struct stat *status)
 {
-    return DTTOIF(type);
+    *status = (struct stat){.st_mode = DTTOIF(item->type)};
+    if (tree->options.types_only && item->type != DT_UNKNOWN)
+        return 0;
+    if (fstatat(level->fd, item->name, status, AT_SYMLINK_NOFOLLOW) == 0)
+        return 0;
+    *status = (struct stat){.st_mode = DTTOIF(item->type)};
+    return errno == ENOENT ? -1 : 0;
 }
 
 // Fills the entry with the next of the deepest level: 1, 0 where it is passed over, or -1 and errno.
@@ -290,12 +296,10 @@ static int meet(struct tree *tree, struct tree_entry *entry)
     struct stat status;
     struct level *level = deepest(tree);
     const struct item *item = &level->items[level->next++];
-    if (fstatat(level->fd, item->name, &status, AT_SYMLINK_NOFOLLOW) < 0) {
-        if (errno == ENOENT)
-            return 0;
-        status.st_mode = mode_of_type(item->type);
-        status.st_size = 0;
-    }
+    if (look(tree, level, item, &status) < 0)
+        return 0;
+    if (tree->options.without_git && S_ISDIR(status.st_mode) && strcmp(item->name, ".git") == 0)
+        return 0;
     *entry = (struct tree_entry){item->name, tree->depth, status.st_mode, (uint64_t)status.st_size, false};
     if (set_path(tree, level->path_size, item->name) < 0) {
         errno = ENOMEM;
@@ -304,6 +308,8 @@ static int meet(struct tree *tree, struct tree_entry *entry)
     if (!S_ISDIR(status.st_mode) || tree->depth >= tree->options.max_depth)
         return 1;
     int fd = openat(level->fd, item->name, FOLDER_FLAGS);
+    if (fd < 0 && errno == ENOENT)
+        return 0;
     int entered = fd < 0 ? 0 : enter(tree, fd);
     entry->entered = entered > 0;
     return entered < 0 ? -1 : 1;

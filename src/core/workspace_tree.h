@@ -16,6 +16,8 @@ struct tree;
 struct tree_options {
     size_t max_depth; // folders at this depth are not entered; 0 is where it starts
     bool hidden;      // names that begin with a dot too
+    bool without_git; // directories named .git below the start are passed over
+    bool types_only;  // below the start, mode has the type alone and size is 0: no file is looked at
 };
 
 // Lives until the next call of tree_next.

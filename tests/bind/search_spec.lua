@@ -29,13 +29,13 @@ describe("native.search", function()
     return table.concat(lines, "|")
   end
 
-  it("finds lines in byte order of path", function()
+  it("finds lines in the order of list_tree", function()
     put("b", "x\n")
     put("a/z", "x\n")
     put("a.c", "y\nx\nx")
     put("a/b/c", "x\n")
     put(".hidden", "x\n")
-    assert.equal(".hidden:1:x|a.c:2:x|a.c:3:x|a/b/c:1:x|a/z:1:x|b:1:x", found("x"))
+    assert.equal(".hidden:1:x|a/b/c:1:x|a/z:1:x|a.c:2:x|a.c:3:x|b:1:x", found("x"))
     assert.equal(5, find("x").files_searched)
   end)
 

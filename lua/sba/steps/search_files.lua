@@ -87,7 +87,7 @@ return {
     properties = {
       matches = {
         type = "array",
-        description = "In byte order of path, then by line.",
+        description = "In the order of list_tree (names in byte order, a directory's files where its name stands), then by line.",
         items = {
           type = "object",
           required = { "path", "line", "text" },
