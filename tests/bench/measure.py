@@ -46,7 +46,18 @@ class Bench:
         source = pathlib.Path(__file__).parent / "launch.c"
         subprocess.run(["cc", "-O2", "-static", "-o", self.launcher, source], check=True)
         self.binary = shutil.copy(binary, tools / "cynode-sba")
+        self.tools = tools
+        self.file_system = subprocess.run(["findmnt", "-n", "-o", "FSTYPE", "-T", folder], capture_output=True, text=True, check=True).stdout.split()[-1]
         self.clean()
+
+    def compiled(self, name):
+        """The program of a source beside this file; None where its compiler is not installed."""
+        program = self.tools / pathlib.Path(name).stem
+        compiler = ["go", "build", "-o"] if name.endswith(".go") else ["cc", "-O2", "-static", "-o"]
+        if not shutil.which(compiler[0]):
+            return None
+        subprocess.run([*compiler, program, pathlib.Path(__file__).parent / name], check=True)
+        return program
 
     def clean(self):
         """Begins a row: an empty workspace and job folder, and an empty folder for the rival."""
