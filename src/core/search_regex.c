@@ -106,8 +106,7 @@ static int explain(int number, size_t offset, struct error *error)
     if (number == PCRE2_ERROR_NOMEMORY)
         return search_out_of_memory(error);
     pcre2_get_error_message(number, (PCRE2_UCHAR *)reason, sizeof reason);
-    return error_set(error, "invalid_pattern", 0,
-                     "the pattern is no regular expression that PCRE2 takes: %s, at byte %zu", reason, offset + 1);
+    return error_set(error, "invalid_pattern", 0, "invalid regular expression: %s, at byte %zu", reason, offset + 1);
 }
 
 struct search_regex *search_compile(const char *pattern, size_t size, bool ignore_case, struct error *error)

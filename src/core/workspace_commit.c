@@ -214,9 +214,9 @@ static int clear_folder(const struct transaction *transaction, const char *path)
 static int put_in_place(const struct transaction *transaction, const struct change *change, struct error *error)
 {
     if (make_folders(transaction, change->path) < 0)
-        return workspace_fail(error, errno, "make the folder of", change->path);
+        return workspace_fail(error, errno, "create the directory of", change->path);
     if (clear_folder(transaction, change->path) < 0)
-        return error_set(error, "not_a_file", errno, "cannot put a file where the folder %s is", change->path);
+        return error_set(error, "not_a_file", errno, "cannot replace the directory %s by a file", change->path);
     int outcome = change->before.inode ? replace(transaction, change)
                                        : transaction_two_names(transaction, MOVE, change->other, change->path);
     return outcome < 0 ? workspace_fail(error, errno, "write", change->path) : 0;

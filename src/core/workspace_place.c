@@ -106,7 +106,7 @@ static int names_a_folder(const struct workspace *workspace, struct error *error
     cleanup_fd int fd = workspace_resolve(workspace, path, O_PATH);
     if (fd < 0 && errno == EXDEV)
         return workspace_fail(error, EXDEV, "write", path);
-    return error_set(error, "not_a_file", 0, "%s names a folder; a regular file is wanted", path);
+    return error_set(error, "not_a_file", 0, "%s names a directory; expected a regular file", path);
 }
 
 // Splits a path into folder and name.
@@ -157,7 +157,7 @@ int workspace_place(const struct workspace *workspace, const char *relative, boo
         place->folder = make ? workspace_make_folders(workspace, place->folder_path, &place->kept)
                              : workspace_resolve(workspace, place->folder_path, O_PATH | O_DIRECTORY);
         if (place->folder < 0)
-            return workspace_fail(error, errno, make ? "make the folder of" : "open the folder of", relative);
+            return workspace_fail(error, errno, make ? "create the directory of" : "open the folder of", relative);
         char *next = follow ? link_path(place) : NULL;
         if (!next && (!follow || errno == 0))
             return 0;

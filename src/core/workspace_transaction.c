@@ -172,7 +172,7 @@ static char *path_of_file(const struct transaction *transaction, const char *pat
     const char *name = slash ? slash + 1 : relative;
     if (*name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
         return relative;
-    error_set(error, "not_a_file", 0, "%s names a folder; a regular file is wanted", path);
+    error_set(error, "not_a_file", 0, "%s names a directory; expected a regular file", path);
     free(relative);
     return NULL;
 }

@@ -253,7 +253,7 @@ static int tree_fail(struct error *error, int number)
 {
     if (number == EINTR && interrupt_check(error) < 0)
         return -1;
-    return error_system(error, number, "cannot list the folder");
+    return error_system(error, number, "cannot list the directory");
 }
 
 // The start: 1 and the entry, or -1.
@@ -270,7 +270,7 @@ static int begin(struct tree *tree, struct tree_entry *entry, struct error *erro
         return 1;
     int fd = openat(tree->start_fd, ".", FOLDER_FLAGS);
     if (fd < 0)
-        return workspace_fail(error, errno, "list the folder", tree->start);
+        return workspace_fail(error, errno, "list the directory", tree->start);
     int entered = enter(tree, fd);
     if (entered < 0)
         return tree_fail(error, errno);

@@ -217,7 +217,7 @@ int transaction_undo(struct transaction *transaction, struct error *error)
 static int undo_whole(struct transaction *transaction, const char *what, struct error *error)
 {
     struct error undone = {0};
-    error_set(&undone, "incomplete", 0, "%s could not be undone whole", what);
+    error_set(&undone, "incomplete", 0, "%s could not be undone completely", what);
     if (transaction_undo(transaction, &undone) < 0) {
         *error = undone;
         return -1;
@@ -283,7 +283,7 @@ static bool is_beside(const char *other, const char *path)
 
 static int no_plan(const char *path, struct error *error)
 {
-    return error_set(error, "invalid", 0, "what is said of %s is no part of a change", path);
+    return error_set(error, "invalid", 0, "what is said of %s is not part of a change", path);
 }
 
 int transaction_recall(struct transaction *transaction, const struct change *change, struct error *error)

@@ -69,7 +69,7 @@ local function of_kind(file, entry, failure)
   end
   if entry.kind == old then return entry end
   if old == "file" then return fail("patch_mismatch", "it is a symbolic link, and the diff is not for one (mode 120000)") end
-  return fail("patch_mismatch", "it is no symbolic link, but the diff is for one (mode 120000)")
+  return fail("patch_mismatch", "it is not a symbolic link, but the diff is for one (mode 120000)")
 end
 
 local actions = {}

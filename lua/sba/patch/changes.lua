@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Changes of several files that a kill cannot leave half done: the journal has their plan before the first file is touched, and what
--- was there before stays set aside until the journal has the step's end. Between the two, --resume puts everything back.
+-- Commits changes of several files so that a kill cannot leave them half done. The journal gets the plan before the first file
+-- changes, and the originals are kept until the journal has the end of the step. In between, --resume restores them.
 
 local array = require "sba.util.json".array
 local redact = require "native.secret".redact

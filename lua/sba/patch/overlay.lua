@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The files of a workspace as they would be after some changes, until all of them are made at once. They are kept in memory,
--- but for those that only one change is about: these are staged as they come, or a large diff would hold all files twice.
+-- Shows the files of a workspace as they will be after the changes made so far, until all changes are committed at once. Contents are
+-- kept in memory, except for a file that only one change touches: it is staged at once, so that a large diff does not hold
+-- every file twice.
 
 local text = require "native.text"
 
@@ -48,7 +49,7 @@ local function load(self, path)
   if not stat then return stat, failure end
   if stat.type == "directory" then return { kind = "folder" } end
   if stat.type == "symlink" then return { kind = "link", bytes = stat.target } end
-  if stat.type ~= "file" then return fail("not_a_file", "%s is no regular file but a %s", path, stat.type) end
+  if stat.type ~= "file" then return fail("not_a_file", "%s is not a regular file but a %s", path, stat.type) end
   local read
   read, failure = self.folder:read(path, { max_bytes = MAX_BYTES })
   if not read then return nil, failure end
@@ -90,7 +91,7 @@ local function check_way(self, path, reads)
     if kind == "link" or kind == "symlink" then
       return fail("path_escape", "path escapes workspace: %s lies behind the symbolic link %s, which a patch never follows", path, parent)
     elseif kind and kind ~= "directory" and not (self.leaving[parent] and not reads and not self.current[parent]) then
-      return fail("not_a_directory", "%s cannot be there: %s is no folder", path, parent)
+      return fail("not_a_directory", "cannot create %s: %s is not a directory", path, parent)
     end
   end
   return true
@@ -108,7 +109,7 @@ function overlay:path(name)
   end
   local path, failure = self.folder:relative(name)
   if not path then return nil, failure end
-  if path == "." or name:sub(-1) == "/" then return fail("invalid_patch", "%s names a folder, not a file", name) end
+  if path == "." or name:sub(-1) == "/" then return fail("invalid_patch", "%s names a directory, not a file", name) end
   return path
 end
 
@@ -148,7 +149,7 @@ function overlay:get(path)
     if entry == nil then return nil, failure end
   end
   if not entry then return fail("not_found", "%s: no such file", path) end
-  if entry.kind == "folder" then return fail("is_a_directory", "%s is a folder", path) end
+  if entry.kind == "folder" then return fail("is_a_directory", "%s is a directory", path) end
   return entry
 end
 
@@ -233,7 +234,7 @@ function overlay:create(path, entry)
     if there and (entry.early or (there.kind == "folder" and self.left[path])) then there = false end
   end
   if there then
-    return fail("already_exists", "%s is there already%s", path, there.kind == "folder" and ", a folder" or "")
+    return fail("already_exists", "%s is there already%s", path, there.kind == "folder" and ", a directory" or "")
   end
   return self:put(path, entry)
 end
