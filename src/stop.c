@@ -10,7 +10,7 @@
 #include <lualib.h>
 #include <signal.h>
 
-enum { INSTRUCTIONS_BETWEEN_CHECKS = 20000, CHECKS_OF_PATIENCE = 50 };
+enum { INSTRUCTIONS_BETWEEN_CHECKS = 20000, CHECKS_BEFORE_ERROR = 50 };
 
 static lua_State *volatile running;
 static volatile sig_atomic_t stopping;
@@ -44,16 +44,16 @@ static void stop_when_interrupted(lua_State *L, lua_Debug *unused)
 {
     (void)unused;
     static int checks;
-    static unsigned forgiven;
+    static unsigned cleared;
     enum interrupt_reason reason = interrupt_reason();
-    if (reason == INTERRUPT_NONE || forgiven != interrupt_forgiven())
+    if (reason == INTERRUPT_NONE || cleared != interrupt_cleared())
         checks = 0;
-    forgiven = interrupt_forgiven();
+    cleared = interrupt_cleared();
     if (reason == INTERRUPT_NONE) {
         go_on(L);
         return;
     }
-    if (++checks < CHECKS_OF_PATIENCE)
+    if (++checks < CHECKS_BEFORE_ERROR)
         return;
     if (interrupt_in_session()) // what catches the error gets to its next instruction, and no further
         lua_sethook(L, stop_when_interrupted, LUA_MASKCOUNT, 1);

@@ -175,7 +175,7 @@ end
 local function begin(settings, environment)
   local ready, run = pcall(new_run, settings, environment)
   if ready then return run end
-  interrupt.lift()
+  interrupt.disarm()
   local problem = run
   run = new_run(settings, environment)
   run.failure = require "sba.result.failure".caught(problem)
@@ -188,7 +188,7 @@ local function run_job(settings, environment, warnings)
   for _, warning in ipairs(warnings) do run.log:event("warning", "secret.warning", { error = warning }) end
   local ok, failure = true, run.failure
   if not failure then ok, failure = xpcall(go_through, failures.traced, run) end
-  interrupt.lift()
+  interrupt.disarm()
   run.failure = ok and failure or not ok and failures.caught(failure) or nil
   local status = require "sba.run.finish" (run)
   watchdog.stop()

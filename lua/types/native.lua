@@ -97,16 +97,16 @@ function interrupt.sleep(seconds) end
 ---its error gets no further.
 function interrupt.begin_session() end
 
----Takes a SIGINT as answered, so that the session goes on. SIGTERM is not forgiven.
+---Takes a SIGINT as answered, so that the session goes on. SIGTERM stays.
 ---@return boolean whether there was one
-function interrupt.forgive() end
+function interrupt.clear() end
 
 ---The work is over: from here on nothing is cut short, and memory that was kept back is free, so that the result can be written.
-function interrupt.lift() end
+function interrupt.disarm() end
 
----After lift: what is done now has so long, whatever was before, and a signal that comes from now on cancels it. lift ends this.
+---After disarm: what is done now has so long, whatever was before, and a signal that comes from now on cancels it. disarm ends this.
 ---@param seconds number
-function interrupt.grant(seconds) end
+function interrupt.rearm(seconds) end
 
 ------------------------------------------------------------------------------------------------------------------------
 ---@class native.watchdog ends the job where the runner hangs: 2.5 s past its deadline, or 5 s past a signal
@@ -570,7 +570,7 @@ function line_editor.open(complete) end
 ---@class native.editor to be declared <close> or closed
 local editor = {}
 
----Reads a line. nil alone is the end of the input (Ctrl-D). Errors: cancelled (Ctrl-C; see interrupt.forgive), timeout.
+---Reads a line. nil alone is the end of the input (Ctrl-D). Errors: cancelled (Ctrl-C; see interrupt.clear), timeout.
 ---@param prompt string
 ---@return string|nil, native.failure?
 function editor:read(prompt) end
@@ -624,10 +624,10 @@ function log:close() end
 ---Writes to an open descriptor (1 or 2), waiting for a slow reader at most so long.
 ---@param fd integer
 ---@param bytes string
----@param patience number seconds without progress
+---@param timeout number seconds without progress
 ---@return boolean all whether all was written
 ---@return integer written bytes
-function file.write(fd, bytes, patience) end
+function file.write(fd, bytes, timeout) end
 
 ---Creates a folder and those above it.
 ---@param path string

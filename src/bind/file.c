@@ -12,7 +12,7 @@
 
 #define LOG_TYPE "native.file.log"
 
-enum { MAX_PATIENCE_SECONDS = 1000000 };
+enum { MAX_TIMEOUT_SECONDS = 1000000 };
 
 // A path has no NUL: what follows one would be lost.
 static const char *check_path(lua_State *L, int index)
@@ -127,16 +127,16 @@ static int log_append(lua_State *L)
     return 1;
 }
 
-// write(fd, bytes, patience) -> whether all was written, count of bytes that were
+// write(fd, bytes, timeout) -> whether all was written, count of bytes that were
 static int f_write(lua_State *L)
 {
     size_t size;
     int fd = (int)luaL_checkinteger(L, 1);
     const char *bytes = luaL_checklstring(L, 2, &size);
-    lua_Number patience = luaL_checknumber(L, 3);
-    luaL_argcheck(L, patience >= 0 && patience <= MAX_PATIENCE_SECONDS, 3, "must be 0 to 1000000 seconds");
+    lua_Number timeout = luaL_checknumber(L, 3);
+    luaL_argcheck(L, timeout >= 0 && timeout <= MAX_TIMEOUT_SECONDS, 3, "must be 0 to 1000000 seconds");
 
-    size_t written = file_write_patiently(fd, bytes, size, (int64_t)(patience * 1000));
+    size_t written = file_write_within(fd, bytes, size, (int64_t)(timeout * 1000));
     lua_pushboolean(L, written == size);
     lua_pushinteger(L, (lua_Integer)written);
     return 2;

@@ -113,7 +113,7 @@ static int find_files(struct listing *listing, struct error *error)
     struct tree_entry entry;
     int more;
     while ((more = tree_next(listing->tree, &entry, error)) > 0) {
-        if (until != INT64_MAX && interrupt_now() >= until + LISTING)
+        if (until != INT64_MAX && clock_now() >= until + LISTING)
             return 1;
         if (S_ISDIR(entry.mode) && listing->shared)
             share_folder(listing);
@@ -195,7 +195,7 @@ static int64_t check_until(lua_State *L, int index)
 {
     lua_Number seconds = luaL_optnumber(L, index, HUGE_VAL);
     luaL_argcheck(L, seconds >= 0, index, "must be seconds, not negative");
-    return seconds < 9e12 ? interrupt_now() + (int64_t)(seconds * 1000) : INT64_MAX;
+    return seconds < 9e12 ? clock_now() + (int64_t)(seconds * 1000) : INT64_MAX;
 }
 
 // folder:files(limit, seconds?, shared?) -> {{path=, size_bytes=, sha256=, problem=}...}, truncated, closed | nil,

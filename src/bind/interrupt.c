@@ -10,24 +10,24 @@
 // now() -> seconds on the monotonic clock
 static int f_now(lua_State *L)
 {
-    lua_pushnumber(L, (lua_Number)interrupt_now() / 1000);
+    lua_pushnumber(L, (lua_Number)clock_now() / 1000);
     return 1;
 }
 
 // wall() -> milliseconds since 1970-01-01 UTC
 static int f_wall(lua_State *L)
 {
-    lua_pushinteger(L, interrupt_wall());
+    lua_pushinteger(L, clock_wall());
     return 1;
 }
 
 // timestamp(wall?) -> "2026-01-31T09:05:00.123Z"; of now where no time is given
 static int f_timestamp(lua_State *L)
 {
-    char text[INTERRUPT_TIMESTAMP_SIZE];
-    lua_Integer wall = luaL_optinteger(L, 1, interrupt_wall());
+    char text[CLOCK_TIMESTAMP_SIZE];
+    lua_Integer wall = luaL_optinteger(L, 1, clock_wall());
     luaL_argcheck(L, wall >= 0 && wall < 253402300800000, 1, "must be milliseconds of the years 1970 to 9999");
-    interrupt_timestamp(wall, text);
+    clock_timestamp(wall, text);
     lua_pushstring(L, text);
     return 1;
 }
@@ -96,27 +96,27 @@ static int f_begin_session(lua_State *L)
     return 0;
 }
 
-// forgive() -> whether there was a SIGINT
-static int f_forgive(lua_State *L)
+// clear() -> whether there was a SIGINT
+static int f_clear(lua_State *L)
 {
-    lua_pushboolean(L, interrupt_forgive());
+    lua_pushboolean(L, interrupt_clear());
     return 1;
 }
 
-static int f_lift(lua_State *L)
+static int f_disarm(lua_State *L)
 {
     (void)L;
-    interrupt_lift();
+    interrupt_disarm();
     reserve_release();
     return 0;
 }
 
-// grant(seconds)
-static int f_grant(lua_State *L)
+// rearm(seconds)
+static int f_rearm(lua_State *L)
 {
     lua_Number seconds = luaL_checknumber(L, 1);
     luaL_argcheck(L, seconds >= 0 && seconds < 1e9, 1, "must be from 0 to 1e9 seconds");
-    interrupt_grant((int64_t)(seconds * 1000));
+    interrupt_rearm((int64_t)(seconds * 1000));
     return 0;
 }
 
@@ -130,9 +130,9 @@ static const luaL_Reg functions[] = {
     {"signal", f_signal},
     {"sleep", f_sleep},
     {"begin_session", f_begin_session},
-    {"forgive", f_forgive},
-    {"lift", f_lift},
-    {"grant", f_grant},
+    {"clear", f_clear},
+    {"disarm", f_disarm},
+    {"rearm", f_rearm},
     {NULL, NULL},
 };
 

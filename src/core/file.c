@@ -61,7 +61,7 @@ static int read_all(int fd, const char *path, size_t limit, struct buffer *out, 
         if (space > limit - out->size)
             space = limit - out->size + 1;
         if (out->size == 0)
-            read_began = interrupt_now();
+            read_began = clock_now();
         ssize_t got = read(fd, out->data + out->size, space);
         if (got == 0)
             return 0;
@@ -186,13 +186,13 @@ static ssize_t write_some(int fd, const char *bytes, size_t size)
     return write(fd, bytes, some);
 }
 
-size_t file_write_patiently(int fd, const char *bytes, size_t size, int64_t patience)
+size_t file_write_within(int fd, const char *bytes, size_t size, int64_t timeout)
 {
     size_t written = 0;
-    int64_t until = interrupt_now() + patience;
+    int64_t until = clock_now() + timeout;
     while (written < size) {
         struct pollfd wait = {.fd = fd, .events = POLLOUT};
-        int64_t left = until - interrupt_now();
+        int64_t left = until - clock_now();
         int ready = poll(&wait, 1, left > INT_MAX ? INT_MAX : left > 0 ? (int)left : 0);
         if (ready == 0 || (ready < 0 && errno != EINTR) || wait.revents & (POLLERR | POLLNVAL))
             break;
@@ -201,7 +201,7 @@ size_t file_write_patiently(int fd, const char *bytes, size_t size, int64_t pati
             break;
         if (done > 0) {
             written += (size_t)done;
-            until = interrupt_now() + patience;
+            until = clock_now() + timeout;
         }
     }
     return written;

@@ -17,7 +17,7 @@
 // not past the deadline or a cancel. Errors: "too_large", "timeout", "cancelled", those of open(2) and read(2).
 int file_read(const char *path, size_t limit, struct buffer *out, struct error *error);
 
-// When the first bytes of the last file came, or its end, in milliseconds of interrupt_now.
+// When the first bytes of the last file came, or its end, in milliseconds of clock_now.
 int64_t file_read_began(void);
 
 // The same of a regular file, or a link to one, and of nothing else ("not_a_file"): never waits for a writer.
@@ -30,9 +30,9 @@ int file_open_log(const char *path, bool empty, struct error *error);
 // Writes all parts at the descriptor's place, past deadline and cancel too. After an error some may have been written.
 int file_write_parts(int fd, const struct iovec *parts, size_t count, struct error *error);
 
-// Writes to a pipe, socket, terminal or file that others may read slowly, or not at all: waits at most patience
-// milliseconds without progress. Returns the bytes written, fewer than size when patience ended or the reader left.
-size_t file_write_patiently(int fd, const char *bytes, size_t size, int64_t patience);
+// Writes to a pipe, socket, terminal or file that others may read slowly, or not at all: waits at most timeout
+// milliseconds without progress. Returns the bytes written, fewer than size when the time was up or the reader left.
+size_t file_write_within(int fd, const char *bytes, size_t size, int64_t timeout);
 
 // Creates a folder (0755 less the umask) and those above it. 0 where it exists.
 int file_make_directory(const char *path, struct error *error);

@@ -71,7 +71,7 @@ struct http_exchange *http_open(struct http_client *client, const struct http_re
     exchange->body_limit = request->body_limit;
     exchange->once = request->once;
     exchange->ignore_interrupt = request->ignore_interrupt;
-    exchange->started = interrupt_now();
+    exchange->started = clock_now();
     if (http_prepare(exchange, request, error) < 0) {
         http_close(exchange);
         return NULL;

@@ -12,7 +12,7 @@ static size_t on_header(char *bytes, size_t unit, size_t count, void *context)
 {
     struct http_exchange *exchange = context;
     size_t size = unit * count, text = size;
-    exchange->last = interrupt_now();
+    exchange->last = clock_now();
     exchange->header_bytes += size;
     if (exchange->header_bytes > exchange->header_limit) {
         exchange->stop = HTTP_STOP_HEADERS;
@@ -40,7 +40,7 @@ static size_t on_body(char *bytes, size_t unit, size_t count, void *context)
 {
     struct http_exchange *exchange = context;
     size_t size = unit * count;
-    exchange->last = interrupt_now();
+    exchange->last = clock_now();
     exchange->body_bytes += size;
     if (exchange->body_bytes > exchange->body_limit)
         exchange->stop = HTTP_STOP_BODY;
@@ -53,7 +53,7 @@ static size_t on_send(char *to, size_t unit, size_t count, void *context)
 {
     struct http_exchange *exchange = context;
     ssize_t given = http_body_read(exchange->parts, to, unit * count, &exchange->body_problem);
-    exchange->last = interrupt_now();
+    exchange->last = clock_now();
     if (given >= 0)
         return (size_t)given;
     exchange->stop = HTTP_STOP_SOURCE;
@@ -78,7 +78,7 @@ static int on_progress(void *context, curl_off_t total, curl_off_t received, cur
     (void)total, (void)received, (void)to_send, (void)sent;
     if (exchange->sent == 0 && curl_easy_getinfo(exchange->easy, CURLINFO_PRETRANSFER_TIME_T, &ready) == CURLE_OK &&
         ready > 0)
-        exchange->sent = interrupt_now();
+        exchange->sent = clock_now();
     return 0;
 }
 

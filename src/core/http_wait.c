@@ -71,7 +71,7 @@ int http_drive(struct http_exchange *exchange, struct error *error)
     if (reason != INTERRUPT_NONE)
         return interrupted(exchange, reason, error);
     struct timeout timeout = timeout_of(exchange);
-    int64_t left = timeout.from + timeout.milliseconds - interrupt_now();
+    int64_t left = timeout.from + timeout.milliseconds - clock_now();
     if (left <= 0)
         return error_set(error, timeout.code, 0, "%s %s within %.1f s",
                          exchange->proxy && !exchange->sent ? exchange->proxy : exchange->origin, timeout.what,

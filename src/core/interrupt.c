@@ -13,16 +13,15 @@
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
-#include <time.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t cancel_signal; // the first one, but SIGTERM goes before SIGINT
 static volatile sig_atomic_t cancelled;     // whether one came that counts
 static volatile int64_t cancelled_at;       // when the first one came
 static int64_t deadline = INT64_MAX;
-static bool lifted;
+static bool disarmed;
 static bool in_session;
-static unsigned forgiven_count;
+static unsigned cleared_count;
 static int event_fd = -1;
 static void (*on_stop)(void);
 static void (*on_cancel)(void);
@@ -44,7 +43,7 @@ static void on_signal(int number)
     if (is_main_thread(number)) {
         if (number != SIGALRM) {
             if (!cancel_signal)
-                cancelled_at = interrupt_now();
+                cancelled_at = clock_now();
             if (!cancel_signal || number == SIGTERM)
                 cancel_signal = number;
             cancelled = 1;
@@ -74,56 +73,6 @@ void interrupt_install(void)
     sigaction(SIGALRM, &action, NULL);
 }
 
-int64_t interrupt_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-int64_t interrupt_wall(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-// Writes a number with so many digits and the character after it; returns where the next begins. printf takes ten times
-// as long, and every line of a log has a time.
-static char *put_number(char *to, int number, int digits, char after)
-{
-    for (int i = digits - 1; i >= 0; i--, number /= 10)
-        to[i] = (char)('0' + number % 10);
-    to[digits] = after;
-    return to + digits + 1;
-}
-
-// Writes the date of so many days since 1970-01-01, in years that begin in March: so a leap day is the last of its
-// year. gmtime takes a lock, which the watchdog must not wait for.
-static char *put_date(char *text, int days)
-{
-    enum { DAYS_OF_400_YEARS = 146097, DAYS_FROM_MARCH_OF_YEAR_0 = 719468 };
-    days += DAYS_FROM_MARCH_OF_YEAR_0;
-    int era = days / DAYS_OF_400_YEARS, of_era = days % DAYS_OF_400_YEARS;
-    int year = (of_era - of_era / 1460 + of_era / 36524 - of_era / (DAYS_OF_400_YEARS - 1)) / 365;
-    int day = of_era - (365 * year + year / 4 - year / 100);
-    int month = (5 * day + 2) / 153; // 0 is March
-    text = put_number(text, year + era * 400 + (month >= 10), 4, '-');
-    text = put_number(text, month < 10 ? month + 3 : month - 9, 2, '-');
-    return put_number(text, day - (153 * month + 2) / 5 + 1, 2, 'T');
-}
-
-void interrupt_timestamp(int64_t wall, char text[INTERRUPT_TIMESTAMP_SIZE])
-{
-    int64_t seconds = wall / 1000;
-    int of_day = (int)(seconds % 86400);
-    text = put_date(text, (int)(seconds / 86400));
-    text = put_number(text, of_day / 3600, 2, ':');
-    text = put_number(text, of_day / 60 % 60, 2, ':');
-    text = put_number(text, of_day % 60, 2, '.');
-    *put_number(text, (int)(wall % 1000), 3, 'Z') = '\0';
-}
-
 // Waits look at the clock themselves; the alarm is for what does not wait.
 static void set_alarm(int64_t milliseconds)
 {
@@ -138,22 +87,22 @@ static void set_alarm(int64_t milliseconds)
 
 void interrupt_set_deadline(int64_t milliseconds)
 {
-    int64_t now = interrupt_now();
+    int64_t now = clock_now();
     deadline = milliseconds > INT64_MAX - now ? INT64_MAX : now + milliseconds;
     set_alarm(milliseconds);
 }
 
 int64_t interrupt_remaining(void)
 {
-    if (lifted || deadline == INT64_MAX)
+    if (disarmed || deadline == INT64_MAX)
         return INT64_MAX;
-    int64_t left = deadline - interrupt_now();
+    int64_t left = deadline - clock_now();
     return left > 0 ? left : 0;
 }
 
 enum interrupt_reason interrupt_reason(void)
 {
-    if (lifted)
+    if (disarmed)
         return INTERRUPT_NONE;
     if (cancelled)
         return INTERRUPT_CANCELLED;
@@ -190,7 +139,7 @@ int64_t interrupt_signalled_at(void)
 
 int interrupt_fd(void)
 {
-    return lifted ? -1 : event_fd;
+    return disarmed ? -1 : event_fd;
 }
 
 int interrupt_poll_timeout(int64_t wished)
@@ -205,7 +154,7 @@ int interrupt_poll_timeout(int64_t wished)
 
 int interrupt_sleep(int64_t milliseconds, struct error *error)
 {
-    for (int64_t end = interrupt_now() + milliseconds, left; (left = end - interrupt_now()) > 0;) {
+    for (int64_t end = clock_now() + milliseconds, left; (left = end - clock_now()) > 0;) {
         if (interrupt_check(error) < 0)
             return -1;
         struct pollfd cancel = {.fd = interrupt_fd(), .events = POLLIN};
@@ -224,28 +173,28 @@ bool interrupt_in_session(void)
     return in_session;
 }
 
-bool interrupt_forgive(void)
+bool interrupt_clear(void)
 {
     sigset_t cancels, before;
     sigemptyset(&cancels);
     sigaddset(&cancels, SIGINT);
     sigaddset(&cancels, SIGTERM);
     sigprocmask(SIG_BLOCK, &cancels, &before);
-    bool forgiven = cancel_signal == SIGINT;
-    if (forgiven) {
+    bool cleared = cancel_signal == SIGINT;
+    if (cleared) {
         uint64_t count;
         ssize_t ignored = read(event_fd, &count, sizeof count);
         (void)ignored;
         cancel_signal = cancelled = 0;
-        forgiven_count++;
+        cleared_count++;
     }
     sigprocmask(SIG_SETMASK, &before, NULL);
-    return forgiven;
+    return cleared;
 }
 
-unsigned interrupt_forgiven(void)
+unsigned interrupt_cleared(void)
 {
-    return forgiven_count;
+    return cleared_count;
 }
 
 void interrupt_on_stop(void (*call)(void))
@@ -258,17 +207,17 @@ void interrupt_on_signal(void (*call)(void))
     on_cancel = call;
 }
 
-void interrupt_lift(void)
+void interrupt_disarm(void)
 {
-    lifted = true;
+    disarmed = true;
 }
 
-void interrupt_grant(int64_t milliseconds)
+void interrupt_rearm(int64_t milliseconds)
 {
     uint64_t count;
     cancelled = 0;
     ssize_t ignored = read(event_fd, &count, sizeof count);
     (void)ignored;
-    lifted = false;
+    disarmed = false;
     interrupt_set_deadline(milliseconds);
 }

@@ -96,9 +96,9 @@ static int read_byte(EditLine *edit, char *byte)
             return -1;
         }
         int left = interrupt_poll_timeout(-1);
-        struct timespec patience = {.tv_sec = left / 1000, .tv_nsec = left % 1000 * 1000000L};
+        struct timespec timeout = {.tv_sec = left / 1000, .tv_nsec = left % 1000 * 1000000L};
         struct pollfd sources[] = {{STDIN_FILENO, POLLIN, 0}, {interrupt_fd(), POLLIN, 0}};
-        int ready = ppoll(sources, 2, left < 0 ? NULL : &patience, &editor->waiting);
+        int ready = ppoll(sources, 2, left < 0 ? NULL : &timeout, &editor->waiting);
         if (ready < 0 && errno != EINTR)
             return -1;
         if (ready <= 0 || !sources[0].revents)

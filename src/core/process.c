@@ -148,7 +148,7 @@ static int64_t own_deadline(const struct run *run)
 // Milliseconds for poll until this run has something to do unasked.
 static int poll_timeout(const struct run *run)
 {
-    int64_t now = interrupt_now(), next = run->kill_at;
+    int64_t now = clock_now(), next = run->kill_at;
     if (!run->terminated)
         next = sooner(own_deadline(run), run->options->tick ? run->next_tick : INT64_MAX);
     int64_t left = next == INT64_MAX ? -1 : next > now ? sooner(next - now, INT_MAX) : 0;
@@ -203,14 +203,14 @@ static bool tick(struct run *run, int64_t now)
     if (!run->options->tick || now < run->next_tick)
         return true;
     bool go_on = run->options->tick(run->options->data);
-    run->next_tick = interrupt_now() + run->options->tick_interval;
+    run->next_tick = clock_now() + run->options->tick_interval;
     return go_on;
 }
 
 // Why the command must end now; PROCESS_EXIT: it need not.
 static enum process_ending reason_to_end(struct run *run)
 {
-    int64_t now = interrupt_now();
+    int64_t now = clock_now();
     enum interrupt_reason reason = interrupt_reason();
     if (reason != INTERRUPT_NONE)
         return reason == INTERRUPT_TIMEOUT ? PROCESS_DEADLINE : PROCESS_CANCELLED;
@@ -243,7 +243,7 @@ static void go_on(struct run *run)
 static void see_to_end(struct run *run, bool changed)
 {
     const struct tree tree = tree_of(run);
-    bool late = interrupt_now() >= run->kill_at;
+    bool late = clock_now() >= run->kill_at;
     if (!late && !(changed && tree_gone(&tree)))
         return;
     if (late)
@@ -296,7 +296,7 @@ static int fill_outcome(struct run *run, struct process_outcome *outcome, struct
         .ending = run->ending,
         .exit_code = exited ? WEXITSTATUS(child->status) : -1,
         .signal = child->ended && WIFSIGNALED(child->status) ? WTERMSIG(child->status) : 0,
-        .duration = interrupt_now() - run->started,
+        .duration = clock_now() - run->started,
         .cpu_time = cpu_time_of(&child->usage),
         .max_rss = (uint64_t)child->usage.ru_maxrss * RSS_UNIT,
         .out_of_memory = failed_for_memory(run),
@@ -322,7 +322,7 @@ static void release(struct run *run)
 int process_run(const struct process_options *options, struct process_outcome *outcome, struct error *error)
 {
     __attribute__((cleanup(release))) struct run run = {
-        .options = options, .ends = {-1, -1}, .input = -1, .started = interrupt_now()};
+        .options = options, .ends = {-1, -1}, .input = -1, .started = clock_now()};
     run.output.limit = options->output_limit;
     transcript_limit(&run.output.transcript, options->output_limit);
     run.output.streams[PROCESS_STDOUT].fd = run.output.streams[PROCESS_STDERR].fd = -1;

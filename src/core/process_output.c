@@ -184,8 +184,8 @@ void output_drain(struct process_output *output, int milliseconds)
     struct process_stream *streams = output->streams;
     for (int i = 0; i < PROCESS_STREAMS; i++)
         output_read_waiting(output, i);
-    int64_t until = interrupt_now() + milliseconds, left;
-    while ((streams[0].fd >= 0 || streams[1].fd >= 0) && (left = until - interrupt_now()) > 0) {
+    int64_t until = clock_now() + milliseconds, left;
+    while ((streams[0].fd >= 0 || streams[1].fd >= 0) && (left = until - clock_now()) > 0) {
         struct pollfd ends[PROCESS_STREAMS] = {{streams[0].fd, POLLIN, 0}, {streams[1].fd, POLLIN, 0}};
         if (poll(ends, PROCESS_STREAMS, (int)left) < 0 && errno != EINTR)
             break;

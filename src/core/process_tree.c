@@ -14,23 +14,23 @@
 #include <unistd.h>
 
 enum {
-    DEEPEST = 64,     // levels looked at in one walk; what is below comes up when those above are gone
-    STOP_ROUNDS = 10, // walks to stop a tree that grows meanwhile, or is continued by others
-    FEW = 16,         // so many are reached, however long it takes
-    TELLING = 500,    // ms after which more of them, if not all are stopped, are asked no more
-    DYING = 1,        // ms that the death of one of many takes
-    CROWD = 64,       // so many need not be looked at after every single end
-    QUIET = 10,       // ms to wait for an end
-    STUBBORN = 4,     // such waits in a row after which others are stopped
-    STOPPING = 20,    // ms for that
-    PATIENCE = 5000,  // ms without progress
+    DEEPEST = 64,       // levels looked at in one walk; what is below comes up when those above are gone
+    STOP_ROUNDS = 10,   // walks to stop a tree that grows meanwhile, or is continued by others
+    FEW = 16,           // so many are reached, however long it takes
+    TELLING = 500,      // ms after which more of them, if not all are stopped, are asked no more
+    DYING = 1,          // ms that the death of one of many takes
+    CROWD = 64,         // so many need not be looked at after every single end
+    QUIET = 10,         // ms to wait for an end
+    STUBBORN = 4,       // such waits in a row after which others are stopped
+    STOPPING = 20,      // ms for that
+    NO_PROGRESS = 5000, // ms without progress
 };
 
 // One signal on its way down the tree.
 struct walk {
     const struct tree *tree;
     int number;
-    int64_t until; // when to turn back, on the clock of interrupt_now
+    int64_t until; // when to turn back, on the clock of clock_now
     size_t met;
     bool cut; // it has turned back
 };
@@ -65,7 +65,7 @@ static bool take_hold(struct held *process, const struct held *parent, struct lo
 
 static bool may_go_on(struct walk *walk)
 {
-    walk->cut = walk->cut || (walk->met >= FEW && interrupt_now() >= walk->until);
+    walk->cut = walk->cut || (walk->met >= FEW && clock_now() >= walk->until);
     return !walk->cut;
 }
 
@@ -166,7 +166,7 @@ static void signal_tree(const struct tree *tree, int number)
 static int64_t freeze(const struct tree *tree)
 {
     const struct child *command = tree->command;
-    struct walk walk = {.tree = tree, .number = SIGSTOP, .until = interrupt_now() + TELLING};
+    struct walk walk = {.tree = tree, .number = SIGSTOP, .until = clock_now() + TELLING};
     if (command && command->pid && !command->ended)
         kill(-command->pid, SIGSTOP); // most trees are one process group, and this reaches all of it at once
     size_t sent = 1;
@@ -179,7 +179,7 @@ static int64_t freeze(const struct tree *tree)
 
 int64_t tree_terminate(const struct tree *tree, int64_t grace)
 {
-    int64_t began = interrupt_now(), count = freeze(tree);
+    int64_t began = clock_now(), count = freeze(tree);
     if (count < 0)
         return began;
     signal_tree(tree, SIGTERM);
@@ -272,7 +272,7 @@ static void wait_for_end(struct sweep *sweep)
         if (alive > CROWD)
             poll(NULL, 0, alive < QUIET * CROWD ? (int)(alive / CROWD) : QUIET);
     } else if (++sweep->waits % STUBBORN == 0) {
-        struct walk walk = {.tree = sweep->tree, .number = SIGSTOP, .until = interrupt_now() + STOPPING};
+        struct walk walk = {.tree = sweep->tree, .number = SIGSTOP, .until = clock_now() + STOPPING};
         signal_all(&walk);
     }
 }
@@ -282,13 +282,13 @@ static bool sweep_once(const struct tree *tree, size_t *ended)
 {
     __attribute__((cleanup(sweep_free))) struct sweep sweep = {.tree = tree};
     bool over = false;
-    for (int64_t last = interrupt_now(); !over && interrupt_now() - last < PATIENCE;) {
+    for (int64_t last = clock_now(); !over && clock_now() - last < NO_PROGRESS;) {
         size_t before = sweep.dead;
         bool dead = all_dead(&sweep); // before the look: who is dead has left its children to us
         bool found = kill_new(&sweep) > 0;
         over = dead && !found;
         if (found || sweep.dead > before)
-            last = interrupt_now();
+            last = clock_now();
         if (!all_dead(&sweep))
             wait_for_end(&sweep);
     }
@@ -303,12 +303,12 @@ static size_t kill_everybody(const struct tree *tree)
 {
     size_t ended = 0;
     signal_tree(tree, SIGKILL);
-    for (int64_t last = interrupt_now(); children_any() && interrupt_now() - last < PATIENCE;) {
+    for (int64_t last = clock_now(); children_any() && clock_now() - last < NO_PROGRESS;) {
         if (!children_wait(QUIET) && tree_gone(tree))
             break;
         size_t count = children_reap(tree->command);
         if (count > 0)
-            last = interrupt_now();
+            last = clock_now();
         ended += count;
     }
     return ended;
@@ -328,7 +328,7 @@ size_t tree_end(const struct tree *tree, int64_t grace)
 {
     size_t ended = 0;
     int64_t until = tree_terminate(tree, grace);
-    for (int64_t left; !tree_gone(tree) && (left = until - interrupt_now()) > 0;) {
+    for (int64_t left; !tree_gone(tree) && (left = until - clock_now()) > 0;) {
         children_wait(left < INT_MAX ? (int)left : INT_MAX);
         ended += children_reap(tree->command);
     }

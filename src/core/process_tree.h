@@ -27,7 +27,7 @@ struct tree {
 
 // Asks the tree to end: SIGTERM to every process of it, stopped ones too. All are stopped for a moment, so that none is
 // missed because its parent ends before it is reached. Returns when what is left is to be killed, on the clock of
-// interrupt_now: after so many milliseconds; sooner, at most by half, where there are so many that their death takes
+// clock_now: after so many milliseconds; sooner, at most by half, where there are so many that their death takes
 // its time; at once where not all could be told, because they take all the time there is.
 int64_t tree_terminate(const struct tree *tree, int64_t grace);
 

@@ -89,7 +89,7 @@ static void set_timer(void)
 static void signalled(void)
 {
     int64_t none = never;
-    atomic_compare_exchange_strong(&signalled_at, &none, interrupt_now());
+    atomic_compare_exchange_strong(&signalled_at, &none, clock_now());
     set_timer();
 }
 
@@ -153,12 +153,12 @@ static void kill_children(void)
 // Kills and reaps until nothing is left: whoever dies leaves its children to us.
 static void kill_all(void)
 {
-    int64_t began = interrupt_now(), last = began;
-    while (interrupt_now() < last + KILLING && last < began + LONGEST_KILLING) {
+    int64_t began = clock_now(), last = began;
+    while (clock_now() < last + KILLING && last < began + LONGEST_KILLING) {
         pid_t reaped;
         kill_children();
         while ((reaped = waitpid(-1, NULL, WNOHANG | __WALL)) > 0)
-            last = interrupt_now();
+            last = clock_now();
         if (reaped < 0 && errno == ECHILD)
             return;
         poll(NULL, 0, 1);
@@ -183,12 +183,12 @@ static void put(struct iovec *part, char *text, int size)
 static void complete(struct watchdog_result *result, enum interrupt_reason reason)
 {
     static char head[256], tail[256];
-    char started[INTERRUPT_TIMESTAMP_SIZE], finished[INTERRUPT_TIMESTAMP_SIZE];
-    int64_t now = interrupt_wall(), duration = now - result->started_wall;
+    char started[CLOCK_TIMESTAMP_SIZE], finished[CLOCK_TIMESTAMP_SIZE];
+    int64_t now = clock_wall(), duration = now - result->started_wall;
     if (result->began != WATCHDOG_CONTINUED)
-        duration = interrupt_now() - result->began;
-    interrupt_timestamp(result->started_wall, started);
-    interrupt_timestamp(now, finished);
+        duration = clock_now() - result->began;
+    clock_timestamp(result->started_wall, started);
+    clock_timestamp(now, finished);
     put(&result->parts[result->head], head,
         snprintf(head, sizeof head,
                  ",\"status\":\"%s\",\"started_at\":\"%s\",\"finished_at\":\"%s\",\"duration_ms\":%lld",
@@ -240,7 +240,7 @@ static void write_to_stdout(const struct watchdog_result *result)
 {
     for (size_t i = 0; i < result->count; i++) {
         const struct iovec *part = &result->parts[i];
-        if (file_write_patiently(STDOUT_FILENO, part->iov_base, part->iov_len, READER_GONE) < part->iov_len)
+        if (file_write_within(STDOUT_FILENO, part->iov_base, part->iov_len, READER_GONE) < part->iov_len)
             return;
     }
     stands = true;
@@ -269,11 +269,11 @@ static void *write_when_told(void *unused)
 static void log_end(void)
 {
     enum { TIME_AT = sizeof "{\"ts\":\"" - 1 };
-    char time[INTERRUPT_TIMESTAMP_SIZE];
-    interrupt_timestamp(interrupt_wall(), time);
+    char time[CLOCK_TIMESTAMP_SIZE];
+    clock_timestamp(clock_wall(), time);
     if (log_size > TIME_AT + strlen(time) && strncmp(log_line, "{\"ts\":\"", TIME_AT) == 0)
         memcpy(log_line + TIME_AT, time, strlen(time));
-    file_write_patiently(STDERR_FILENO, log_line, log_size, 0);
+    file_write_within(STDERR_FILENO, log_line, log_size, 0);
 }
 
 static int start_thread(void *(*run)(void *))
@@ -298,11 +298,11 @@ static _Noreturn void end(void)
     int number = cancel_number();
     complete(kept, number ? INTERRUPT_CANCELLED : INTERRUPT_TIMEOUT);
     kill_all();
-    int64_t began = interrupt_now();
+    int64_t began = clock_now();
     may_write = true;
     if (!helped)
         write_result();
-    while (!done && (!path || interrupt_now() < began + WRITING))
+    while (!done && (!path || clock_now() < began + WRITING))
         poll(NULL, 0, 1);
     log_end();
     _exit(!stands ? UNWRITABLE : number ? 128 + number : 124);
@@ -318,7 +318,7 @@ static void *watch(void *unused)
             signalled();
             waits[1].fd = -1;
         }
-        if (interrupt_now() >= due())
+        if (clock_now() >= due())
             end();
     }
     return NULL;
@@ -420,6 +420,6 @@ void watchdog_ending(void)
 void watchdog_written(int status)
 {
     written_status = status;
-    written_at = interrupt_now();
+    written_at = clock_now();
     set_timer();
 }

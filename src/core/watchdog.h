@@ -8,7 +8,7 @@
 // and no lock, for the main thread may hold any of them. Once the result is written, it ends the program where the rest
 // (the completion report) hangs.
 //
-// Times are milliseconds of interrupt_now. Before watchdog_start nothing here has an effect, and nothing fails.
+// Times are milliseconds of clock_now. Before watchdog_start nothing here has an effect, and nothing fails.
 #ifndef SBA_CORE_WATCHDOG_H
 #define SBA_CORE_WATCHDOG_H
 
@@ -22,8 +22,8 @@
 // A result to write. Two of its parts are made when it is written: at `head` the fields from `status` to `duration_ms`
 // (each with a comma before it), at `tail` those from `failure_code` to the end of the object.
 struct watchdog_result {
-    int64_t started_wall; // as interrupt_wall
-    int64_t began;        // as interrupt_now; WATCHDOG_CONTINUED: the duration is that of the wall clock
+    int64_t started_wall; // as clock_wall
+    int64_t began;        // as clock_now; WATCHDOG_CONTINUED: the duration is that of the wall clock
     size_t head, tail;
     size_t count;
     struct iovec parts[];

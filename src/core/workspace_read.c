@@ -138,7 +138,7 @@ int workspace_read(const struct workspace *workspace, const char *path, const st
 
 bool workspace_time_left(const struct read_time *time)
 {
-    return interrupt_now() < time->until && interrupt_signal() == time->signal;
+    return clock_now() < time->until && interrupt_signal() == time->signal;
 }
 
 int workspace_digest(int fd, const char *path, const struct read_time *time, char sha256[TEXT_SHA256_HEX],

@@ -33,7 +33,7 @@ int workspace_read(const struct workspace *workspace, const char *path, const st
 
 // How long files may be read.
 struct read_time {
-    int64_t until; // on the clock of interrupt_now
+    int64_t until; // on the clock of clock_now
     int signal;    // what interrupt_signal said when it began: a further signal ends it
 };
 

@@ -148,18 +148,18 @@ static void gives_up_on_a_reader_that_does_not_read(void **state)
     static char bytes[1 << 20];
     int ends[2];
     assert_int_equal(pipe(ends), 0);
-    size_t written = file_write_patiently(ends[1], bytes, sizeof bytes, 20);
+    size_t written = file_write_within(ends[1], bytes, sizeof bytes, 20);
     assert_true(written > 0 && written < sizeof bytes);
-    assert_int_equal(file_write_patiently(ends[1], bytes, 1, 0), 0);
+    assert_int_equal(file_write_within(ends[1], bytes, 1, 0), 0);
     close(ends[0]);
-    assert_int_equal(file_write_patiently(ends[1], bytes, 1, 1000), 0); // nobody is left: at once
+    assert_int_equal(file_write_within(ends[1], bytes, 1, 1000), 0); // nobody is left: at once
     close(ends[1]);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-    written = file_write_patiently(ends[1], bytes, sizeof bytes, 20);
+    written = file_write_within(ends[1], bytes, sizeof bytes, 20);
     assert_true(written > 0 && written < sizeof bytes);
     close(ends[0]);
     close(ends[1]);
-    assert_int_equal(file_write_patiently(-1, bytes, 1, 0), 0);
+    assert_int_equal(file_write_within(-1, bytes, 1, 0), 0);
 }
 
 static void writes_all_to_a_slow_reader(void **state)
@@ -177,7 +177,7 @@ static void writes_all_to_a_slow_reader(void **state)
         _exit(0);
     }
     close(ends[0]);
-    assert_int_equal(file_write_patiently(ends[1], bytes, sizeof bytes, 60000), sizeof bytes);
+    assert_int_equal(file_write_within(ends[1], bytes, sizeof bytes, 60000), sizeof bytes);
     close(ends[1]);
     assert_int_equal(waitpid(reader, NULL, 0), reader);
 }

@@ -236,10 +236,10 @@ static void ends_when_a_tick_says_so(void **state)
 }
 
 // Whether a child has ended, or does within so many milliseconds; a zombie would still take a signal.
-static bool has_ended(pid_t child, int patience)
+static bool has_ended(pid_t child, int milliseconds)
 {
     siginfo_t ended = {0};
-    for (; ended.si_pid == 0 && patience > 0; patience -= 10) {
+    for (; ended.si_pid == 0 && milliseconds > 0; milliseconds -= 10) {
         assert_int_equal(waitid(P_PID, (id_t)child, &ended, WEXITED | WNOHANG | WNOWAIT), 0);
         poll(NULL, 0, 10);
     }

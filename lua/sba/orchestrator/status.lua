@@ -120,14 +120,14 @@ local function deliver(self, body)
   local seconds = interrupt.signal() and AFTER_SIGNAL or ENDING
   local policy, tries = retry.policy(), 0
   policy.tries, policy.first, policy.longest, policy.until_when = math.huge, 0.5, 4, interrupt.now() + seconds
-  interrupt.grant(seconds)
+  interrupt.rearm(seconds)
   local code, failure = retry.run(policy, function(number)
     tries = number
     return post(self, body, policy.until_when)
   end, function(problem, wait)
     self.log("warning", "report.retry", { report = "completed", error = problem.message, seconds = wait })
   end)
-  interrupt.lift()
+  interrupt.disarm()
   return code, failure, tries
 end
 

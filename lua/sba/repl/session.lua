@@ -37,7 +37,7 @@ end
 --- The message handler of what is run. After Ctrl-C the rest of the session must find nothing of it. A failure of the world is
 --- no mistake in the code, and needs no traceback.
 local function explain(problem)
-  if interrupt.forgive() then return "interrupted" .. traceback() end
+  if interrupt.clear() then return "interrupted" .. traceback() end
   if type(problem) == "table" and type(problem.message) == "string" then
     return ("%s: %s"):format(problem.code or "error", problem.message)
   end
@@ -67,7 +67,7 @@ local function read_chunk(reader)
     stdout:flush()
     local line, failure = reader:read(source and MORE or FIRST)
     if not line then
-      if failure and interrupt.forgive() then return false end
+      if failure and interrupt.clear() then return false end
       if failure and failure.code ~= "cancelled" then complain(failure.message) end
       return nil
     end
@@ -93,7 +93,7 @@ function session.run(environment)
     local made = read_chunk(reader)
     if made == nil then break end
     if made then evaluate(made) end
-    interrupt.forgive()
+    interrupt.clear()
   end
   stdout:write("\n")
   return exit.signalled() or exit.OK

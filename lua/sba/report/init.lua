@@ -9,7 +9,7 @@ local redact = require "native.secret".redact
 local source = require "sba.report.source"
 local style = require "sba.report.style"
 
-local PATIENCE <const> = 3600 -- seconds that a reader of stdout may take
+local TIMEOUT <const> = 3600 -- seconds that a reader of stdout may take
 
 local function complain(message)
   io.stderr:write("cynode-sba: ", redact(message), "\n")
@@ -27,7 +27,7 @@ return function(path, job_path)
   end
   local title = ("%s: %s"):format(found.result.status, found.result.job_id)
   local bytes = table.concat(html.document(title, style, page(found)))
-  if file.write(1, bytes, PATIENCE) then return exit.OK end
+  if file.write(1, bytes, TIMEOUT) then return exit.OK end
   complain("cannot write the report to stdout: its reader stopped reading")
   return exit.signalled() or exit.UNWRITABLE
 end

@@ -7,11 +7,11 @@ local redact = require "native.secret".redact
 
 local emit = {}
 
-local PATIENCE <const> = 30 -- seconds without progress until a reader of stdout counts as gone
+local TIMEOUT <const> = 30 -- seconds without progress until a reader of stdout counts as gone
 
 local function to_stream(fd, parts)
   for _, part in ipairs(parts) do
-    if not file.write(fd, part, PATIENCE) then
+    if not file.write(fd, part, TIMEOUT) then
       return nil, { code = "io_error", message = "whoever reads the result stopped reading" }
     end
   end
@@ -41,7 +41,7 @@ end
 ---@param parts string[]
 ---@param failure failure
 function emit.to_stderr(parts, failure)
-  file.write(2, ("cynode-sba: the result follows here: %s\n"):format(redact(failure.message)), PATIENCE)
+  file.write(2, ("cynode-sba: the result follows here: %s\n"):format(redact(failure.message)), TIMEOUT)
   to_stream(2, parts)
 end
 

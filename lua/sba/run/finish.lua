@@ -134,7 +134,7 @@ end
 
 --- Where there is no memory for all of it, the todo list goes: its file has it.
 local function write_short_result(run)
-  interrupt.lift() -- frees more
+  interrupt.disarm() -- frees more
   local todo = run.record:todo_summary()
   run.fields = run.fields or run.record:fields(run.failure)
   run.fields.todo = { total = todo.total, done = todo.done, items = array {} }

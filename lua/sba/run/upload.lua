@@ -32,8 +32,8 @@ end
 return function(run)
   run.checkpoint:write() -- what the job did is on disk before this takes its time
   run.upload_failed = true -- until all is uploaded
-  interrupt.grant(seconds(run))
+  interrupt.rearm(seconds(run))
   local ok, problem = pcall(send, run)
-  interrupt.lift()
+  interrupt.disarm()
   if not ok then error(problem, 0) end
 end

@@ -10,7 +10,7 @@ local log = {}
 log.__index = log
 
 local STDERR <const> = 2
-local PATIENCE <const> = 1 -- seconds without progress until a line is dropped; then none until something is read
+local TIMEOUT <const> = 1 -- seconds without progress until a line is dropped; then none until something is read
 
 -- A line begins with what every line has; then comes what most have, then the rest in byte order.
 local head_schema <const> = { order = { "level", "event", "job_id", "task_id" } }
@@ -25,7 +25,7 @@ local fields_schema <const> = { order = { "step", "steps", "id", "type", "what",
 ---@return log
 function log.new(options)
   local columns = options.format ~= "json" and file.terminal_columns(STDERR) or nil
-  local self = setmetatable({ job_id = "", task_id = "", dropped = 0, patience = PATIENCE, heads = {} }, log)
+  local self = setmetatable({ job_id = "", task_id = "", dropped = 0, timeout = TIMEOUT, heads = {} }, log)
   if options.format == "text" or columns then
     -- Here, not at the top: most jobs write their log for machines.
     self.view = require "sba.util.terminal".new(function(bytes) self:write(bytes) end, columns, options.environment)
@@ -41,9 +41,9 @@ end
 --- Writes a line (or, on a terminal, part of the view), or drops it.
 ---@param bytes string
 function log:write(bytes)
-  local all, written = file.write(STDERR, (self.torn and "\n" or "") .. bytes, self.patience)
+  local all, written = file.write(STDERR, (self.torn and "\n" or "") .. bytes, self.timeout)
   self.torn = not all and written > 0 and not self.view
-  self.patience = all and PATIENCE or 0
+  self.timeout = all and TIMEOUT or 0
   if not all then self.dropped = self.dropped + 1 end
   return all
 end
