@@ -300,7 +300,13 @@ static int meet(struct tree *tree, struct tree_entry *entry)
         return 0;
     if (tree->options.without_git && S_ISDIR(status.st_mode) && strcmp(item->name, ".git") == 0)
         return 0;
-    *entry = (struct tree_entry){item->name, tree->depth, status.st_mode, (uint64_t)status.st_size, false};
+    *entry = (struct tree_entry){.name = item->name,
+                                 .depth = tree->depth,
+                                 .mode = status.st_mode,
+                                 .size = (uint64_t)status.st_size,
+                                 .inode = status.st_ino,
+                                 .modified = status.st_mtim,
+                                 .changed = status.st_ctim};
     if (set_path(tree, level->path_size, item->name) < 0) {
         errno = ENOMEM;
         return -1;
@@ -333,6 +339,14 @@ int tree_next(struct tree *tree, struct tree_entry *entry, struct error *error)
             return met < 0 ? tree_fail(error, errno) : 1;
     }
     return 0;
+}
+
+void tree_skip(struct tree *tree, const struct tree_entry *entry)
+{
+    if (entry->entered) {
+        close_level(deepest(tree));
+        tree->depth--;
+    }
 }
 
 struct tree *tree_open(const struct workspace *workspace, const char *path, const struct tree_options *options,

@@ -26,6 +26,8 @@ struct tree_entry {
     size_t depth;     // 0: where it starts
     mode_t mode;      // with the type; permission bits 0 where its folder does not let us look
     uint64_t size;
+    uint64_t inode;
+    struct timespec modified, changed;
     bool entered; // a folder: what is in it comes next, one deeper
 };
 
@@ -37,6 +39,9 @@ void tree_close(struct tree *tree);
 
 // 1 and *entry, 0 at the end, or -1 ("timeout", "cancelled", "out_of_memory").
 int tree_next(struct tree *tree, struct tree_entry *entry, struct error *error);
+
+// Leaves out what is in the folder that *entry, the last given, has entered.
+void tree_skip(struct tree *tree, const struct tree_entry *entry);
 
 // Of the entry last given. Its path relative to the workspace, as long as the entry lives:
 const char *tree_path(const struct tree *tree);

@@ -1,0 +1,134 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The difference of two texts as the hunks of a unified diff. The algorithm is that of E. Myers, "An O(ND) Difference Algorithm and
+-- Its Variations" (1986), with a bound: texts that differ in more lines than that are replaced from the first difference to the last.
+
+local unified_diff = {}
+
+local CONTEXT <const> = 3 -- lines
+local MOST_EDITS <const> = 500 -- memory grows with the square of it
+local NO_NEWLINE <const> = "\\ No newline at end of file\n"
+
+--- The lines of a text, each with its line end.
+local function lines_of(text)
+  local lines, from = {}, 1
+  while from <= #text do
+    local to = text:find("\n", from, true) or #text
+    lines[#lines + 1] = text:sub(from, to)
+    from = to + 1
+  end
+  return lines
+end
+
+--- How many lines are the same at both beginnings, and then at both ends.
+local function common_ends(old, new)
+  local least, head, tail = math.min(#old, #new), 0, 0
+  while head < least and old[head + 1] == new[head + 1] do head = head + 1 end
+  while tail < least - head and old[#old - tail] == new[#new - tail] do tail = tail + 1 end
+  return head, tail
+end
+
+--- Walks back through what the forward search kept of each round, and notes which old line is which new one.
+local function trace_back(rounds, x, y, head, same)
+  for d = #rounds, 1, -1 do
+    local reached, k = rounds[d], x - y
+    local from_k = (k == -d or (k ~= d and reached[k - 1] < reached[k + 1])) and k + 1 or k - 1
+    local from_x = reached[from_k]
+    while x > from_x and x - k > from_x - from_k do
+      same[head + x] = head + x - k
+      x = x - 1
+    end
+    x, y = from_x, from_x - from_k
+  end
+  while x > 0 and y > 0 do
+    same[head + x] = head + y
+    x, y = x - 1, y - 1
+  end
+end
+
+--- Finds the lines between head and tail that both texts have; none where too much differs.
+local function find_same(old, new, head, tail, same)
+  local n, m = #old - head - tail, #new - head - tail
+  local reached, rounds = { [1] = 0 }, {}
+  for d = 0, math.min(n + m, MOST_EDITS) do
+    if d > 0 then rounds[d] = table.move(reached, -d - 1, d + 1, -d - 1, {}) end
+    for k = -d, d, 2 do
+      local down = k == -d or (k ~= d and reached[k - 1] < reached[k + 1])
+      local x = down and reached[k + 1] or reached[k - 1] + 1
+      while x < n and x - k < m and old[head + x + 1] == new[head + x - k + 1] do x = x + 1 end
+      reached[k] = x
+      if x >= n and x - k >= m then return trace_back(rounds, n, m, head, same) end
+    end
+  end
+end
+
+---@class unified_diff.edit
+---@field mark " "|"-"|"+"
+---@field line string
+
+--- Every line of both texts in order, removed before added.
+---@return unified_diff.edit[]
+local function edits_of(old, new)
+  local head, tail = common_ends(old, new)
+  local same, edits, j = {}, {}, 1
+  find_same(old, new, head, tail, same)
+  for i = 1, #old do
+    local partner = i <= head and i or i > #old - tail and i - #old + #new or same[i]
+    while partner and j < partner do
+      edits[#edits + 1] = { mark = "+", line = new[j] }
+      j = j + 1
+    end
+    if partner then j = j + 1 end
+    edits[#edits + 1] = { mark = partner and " " or "-", line = old[i] }
+  end
+  for rest = j, #new do edits[#edits + 1] = { mark = "+", line = new[rest] } end
+  return edits
+end
+
+--- Where the next hunk begins and ends: its changes, with context around them.
+local function next_hunk(edits, from)
+  local first = from
+  while edits[first] and edits[first].mark == " " do first = first + 1 end
+  if not edits[first] then return nil end
+  local last = first
+  for i = first, #edits do
+    if edits[i].mark ~= " " then last = i end
+    if i - last > 2 * CONTEXT then break end
+  end
+  return math.max(from, first - CONTEXT), math.min(#edits, last + CONTEXT)
+end
+
+--- A range as a hunk's header has it: an empty one names the line before it.
+local function range(first, count)
+  if count == 0 then return ("%d,0"):format(first - 1) end
+  return count == 1 and tostring(first) or ("%d,%d"):format(first, count)
+end
+
+---The hunks that make one text of another; no texts with NUL bytes.
+---@param old string
+---@param new string
+---@return string hunks "" where they are the same
+function unified_diff.hunks(old, new)
+  local edits = edits_of(lines_of(old), lines_of(new))
+  local parts, old_line, new_line, position = {}, 1, 1, 1
+  local function pass(edit)
+    if edit.mark ~= "+" then old_line = old_line + 1 end
+    if edit.mark ~= "-" then new_line = new_line + 1 end
+  end
+  while true do
+    local first, last = next_hunk(edits, position)
+    if not first then return table.concat(parts) end
+    for i = position, first - 1 do pass(edits[i]) end
+    local old_first, new_first = old_line, new_line
+    local header = #parts + 1
+    parts[header] = ""
+    for i = first, last do
+      pass(edits[i])
+      local line = edits[i].line
+      parts[#parts + 1] = edits[i].mark .. line .. (line:sub(-1) == "\n" and "" or "\n" .. NO_NEWLINE)
+    end
+    parts[header] = ("@@ -%s +%s @@\n"):format(range(old_first, old_line - old_first), range(new_first, new_line - new_first))
+    position = last + 1
+  end
+end
+
+return unified_diff

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: Apache-2.0
+// What has changed in a workspace, see snapshot.h.
+#include "core/snapshot.h"
+
+#include "core/cleanup.h"
+#include "core/file.h"
+#include "core/ignore.h"
+#include "core/workspace_read.h"
+#include "core/workspace_tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum { LARGEST_IGNORE_FILE = 1 << 20, DEEPEST = 1000, BLOCK = 128 << 10 };
+
+#define NOT_KEPT UINT64_MAX
+
+struct item {
+    size_t path; // offset in paths
+    mode_t mode;
+    bool seen; // when comparing: it is still there
+    uint64_t size, inode;
+    int64_t modified, changed; // ns
+    uint64_t content;          // where it lies in the store, or NOT_KEPT
+};
+
+struct snapshot {
+    const struct workspace *workspace;
+    struct snapshot_options options;
+    char *left_out; // owned
+    struct ignore ignore;
+    struct buffer paths; // NUL-terminated
+    struct item *items;  // sorted by path once it is taken
+    size_t count, capacity;
+    uint64_t stored;
+    struct snapshot_change *changes;
+    size_t change_count, change_capacity;
+};
+
+static int out_of_memory(struct error *error)
+{
+    return error_set(error, "out_of_memory", 0, "out of memory for the state of the workspace");
+}
+
+static const char *path_of(const struct snapshot *snapshot, const struct item *item)
+{
+    return snapshot->paths.data + item->path;
+}
+
+static int64_t nanoseconds(struct timespec time)
+{
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static struct item item_of(const struct tree_entry *entry)
+{
+    return (struct item){.mode = entry->mode,
+                         .size = entry->size,
+                         .inode = entry->inode,
+                         .modified = nanoseconds(entry->modified),
+                         .changed = nanoseconds(entry->changed),
+                         .content = NOT_KEPT};
+}
+
+static int read_ignore_file(struct snapshot *snapshot, const char *directory)
+{
+    cleanup_free char *path = NULL;
+    cleanup_buffer struct buffer text = {0};
+    struct read_result result;
+    struct error error = {0};
+    const struct read_options options = {.max_bytes = LARGEST_IGNORE_FILE};
+    if (asprintf(&path, "%s%s.gitignore", directory, *directory ? "/" : "") < 0)
+        return -1;
+    bool there = workspace_read(snapshot->workspace, path, &options, &text, &result, &error) == 0;
+    error_clear(&error);
+    return there ? ignore_add(&snapshot->ignore, directory, text.data, text.size) : 0;
+}
+
+static bool is_left_out(const struct snapshot *snapshot, const struct tree_entry *entry, const char *path)
+{
+    return strcmp(entry->name, ".git") == 0 || (snapshot->left_out && strcmp(path, snapshot->left_out) == 0) ||
+           ignore_matches(&snapshot->ignore, path, S_ISDIR(entry->mode));
+}
+
+// The next file or link of the walk that is not left out: 1, 0 at the end, -1. reads: .gitignore files are read.
+static int next_item(struct snapshot *snapshot, struct tree *tree, bool reads, struct tree_entry *entry,
+                     struct error *error)
+{
+    int more;
+    while ((more = tree_next(tree, entry, error)) > 0) {
+        const char *path = entry->depth ? tree_path(tree) : "";
+        if (entry->depth && is_left_out(snapshot, entry, path))
+            tree_skip(tree, entry);
+        else if (S_ISDIR(entry->mode) && reads && read_ignore_file(snapshot, path) < 0)
+            return out_of_memory(error);
+        else if (S_ISREG(entry->mode) || S_ISLNK(entry->mode))
+            return 1;
+    }
+    return more;
+}
+
+static int store(struct snapshot *snapshot, const void *bytes, size_t size, struct error *error)
+{
+    struct iovec part = {.iov_base = (void *)bytes, .iov_len = size};
+    if (file_write_parts(snapshot->options.store, &part, 1, error) < 0)
+        return -1;
+    snapshot->stored += size;
+    return 0;
+}
+
+static int store_link(struct snapshot *snapshot, const struct tree *tree, struct item *item, struct error *error)
+{
+    cleanup_free char *target = tree_target(tree);
+    item->content = snapshot->stored;
+    item->size = target ? strlen(target) : 0;
+    return target ? store(snapshot, target, strlen(target), error) : 0;
+}
+
+// A file that grows meanwhile is kept to its size as it was.
+static int store_file(struct snapshot *snapshot, const struct tree *tree, struct item *item, struct error *error)
+{
+    struct stat status;
+    uint64_t begun = snapshot->stored;
+    if (item->size > snapshot->options.most_bytes - begun)
+        return 0;
+    cleanup_fd int fd = item->size ? tree_open_file(tree, &status) : -1;
+    cleanup_free char *block = fd >= 0 ? malloc(BLOCK) : NULL;
+    ssize_t size = 0;
+    for (uint64_t left = item->size; fd >= 0 && left > 0; left -= (uint64_t)size) {
+        size = block ? read(fd, block, left < BLOCK ? left : BLOCK) : -1;
+        if (size <= 0)
+            return size < 0 && !block ? out_of_memory(error) : 0; // shorter or unreadable: not kept
+        if (store(snapshot, block, (size_t)size, error) < 0)
+            return -1;
+    }
+    if (fd >= 0 || item->size == 0)
+        item->content = begun;
+    return 0;
+}
+
+static int add_item(struct snapshot *snapshot, const struct tree *tree, const struct tree_entry *entry,
+                    struct error *error)
+{
+    struct item item = item_of(entry);
+    if (snapshot->count == snapshot->capacity) {
+        size_t capacity = snapshot->capacity ? snapshot->capacity * 3 / 2 : 256;
+        struct item *items = realloc(snapshot->items, capacity * sizeof *items);
+        if (!items)
+            return out_of_memory(error);
+        snapshot->items = items;
+        snapshot->capacity = capacity;
+    }
+    item.path = snapshot->paths.size;
+    if (buffer_append(&snapshot->paths, tree_path(tree), strlen(tree_path(tree)) + 1) < 0)
+        return out_of_memory(error);
+    int stored =
+        S_ISLNK(item.mode) ? store_link(snapshot, tree, &item, error) : store_file(snapshot, tree, &item, error);
+    snapshot->items[snapshot->count++] = item;
+    return stored;
+}
+
+static int by_path(const void *left, const void *right, void *snapshot)
+{
+    return strcmp(path_of(snapshot, left), path_of(snapshot, right));
+}
+
+static struct tree *open_tree(const struct workspace *workspace, struct error *error)
+{
+    const struct tree_options options = {.max_depth = DEEPEST, .hidden = true};
+    return tree_open(workspace, ".", &options, error);
+}
+
+static int fill(struct snapshot *snapshot, struct tree *tree, struct error *error)
+{
+    struct tree_entry entry;
+    int more;
+    while ((more = next_item(snapshot, tree, true, &entry, error)) > 0)
+        if (add_item(snapshot, tree, &entry, error) < 0)
+            return -1;
+    if (snapshot->count)
+        qsort_r(snapshot->items, snapshot->count, sizeof *snapshot->items, by_path, snapshot);
+    return more;
+}
+
+struct snapshot *snapshot_take(const struct workspace *workspace, const struct snapshot_options *options,
+                               struct error *error)
+{
+    struct snapshot *snapshot = calloc(1, sizeof *snapshot);
+    struct tree *tree = snapshot ? open_tree(workspace, error) : NULL;
+    if (!snapshot)
+        out_of_memory(error);
+    int outcome = -1;
+    if (tree) {
+        snapshot->workspace = workspace;
+        snapshot->options = *options;
+        snapshot->left_out = options->left_out ? strdup(options->left_out) : NULL;
+        outcome = fill(snapshot, tree, error);
+    }
+    tree_close(tree);
+    if (outcome == 0)
+        return snapshot;
+    snapshot_free(snapshot);
+    return NULL;
+}
+
+void snapshot_free(struct snapshot *snapshot)
+{
+    if (!snapshot)
+        return;
+    ignore_free(&snapshot->ignore);
+    buffer_free(&snapshot->paths);
+    free(snapshot->left_out);
+    free(snapshot->items);
+    for (size_t i = 0; i < snapshot->change_count; i++)
+        free(snapshot->changes[i].path);
+    free(snapshot->changes);
+    free(snapshot);
+}
+
+static struct item *find(const struct snapshot *snapshot, const char *path)
+{
+    size_t low = 0, high = snapshot->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(path_of(snapshot, &snapshot->items[middle]), path);
+        if (order == 0)
+            return &snapshot->items[middle];
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
+}
+
+int snapshot_content(const struct snapshot *snapshot, const char *path, struct buffer *content, struct error *error)
+{
+    const struct item *item = find(snapshot, path);
+    if (!item || item->content == NOT_KEPT)
+        return error_set(error, "not_found", 0, "the content of %s was not kept", path);
+    if (buffer_reserve(content, item->size) < 0)
+        return out_of_memory(error);
+    for (size_t have = 0; have < item->size;) {
+        ssize_t size = pread(snapshot->options.store, content->data + content->size, item->size - have,
+                             (off_t)(item->content + have));
+        if (size <= 0)
+            return error_system(error, size < 0 ? errno : EIO, "cannot read what %s was", path);
+        have += (size_t)size;
+        content->size += (size_t)size;
+    }
+    return 0;
+}
+
+static int same_as_stored(const struct snapshot *snapshot, const struct item *item, int fd)
+{
+    char now[4096], then[sizeof now];
+    for (uint64_t at = 0; at < item->size;) {
+        ssize_t size = read(fd, now, sizeof now);
+        if (size <= 0 || pread(snapshot->options.store, then, (size_t)size, (off_t)(item->content + at)) != size ||
+            memcmp(now, then, (size_t)size) != 0)
+            return false;
+        at += (uint64_t)size;
+    }
+    return true;
+}
+
+// Whether the content is as before, though times or inode are not.
+static bool same_content(const struct snapshot *snapshot, const struct tree *tree, const struct item *before,
+                         const struct item *after)
+{
+    if (before->content == NOT_KEPT)
+        return false;
+    if (S_ISLNK(after->mode)) {
+        cleanup_free char *target = tree_target(tree);
+        cleanup_buffer struct buffer old = {0};
+        struct error error = {0};
+        bool read = snapshot_content(snapshot, path_of(snapshot, before), &old, &error) == 0;
+        error_clear(&error);
+        return read && target && strlen(target) == old.size && memcmp(target, old.data ? old.data : "", old.size) == 0;
+    }
+    struct stat status;
+    cleanup_fd int fd = before->size == after->size ? tree_open_file(tree, &status) : -1;
+    return fd >= 0 && same_as_stored(snapshot, before, fd);
+}
+
+static int add_change(struct snapshot *snapshot, const char *path, enum snapshot_action action,
+                      const struct item *before, const struct item *after, struct error *error)
+{
+    if (snapshot->change_count == snapshot->change_capacity) {
+        size_t capacity = snapshot->change_capacity ? snapshot->change_capacity * 2 : 64;
+        struct snapshot_change *changes = realloc(snapshot->changes, capacity * sizeof *changes);
+        if (!changes)
+            return out_of_memory(error);
+        snapshot->changes = changes;
+        snapshot->change_capacity = capacity;
+    }
+    char *copy = strdup(path);
+    if (!copy)
+        return out_of_memory(error);
+    struct snapshot_change *change = &snapshot->changes[snapshot->change_count++];
+    *change = (struct snapshot_change){.path = copy, .action = action, .kept = before && before->content != NOT_KEPT};
+    if (before)
+        change->before = (struct snapshot_side){before->mode, before->size};
+    if (after)
+        change->after = (struct snapshot_side){after->mode, after->size};
+    return 0;
+}
+
+static bool is_untouched(const struct item *before, const struct item *after)
+{
+    return before->mode == after->mode && before->size == after->size && before->inode == after->inode &&
+           before->modified == after->modified && before->changed == after->changed;
+}
+
+static int compare_entry(struct snapshot *snapshot, const struct tree *tree, const struct tree_entry *entry,
+                         struct error *error)
+{
+    const char *path = tree_path(tree);
+    const struct item after = item_of(entry);
+    struct item *before = find(snapshot, path);
+    if (!before)
+        return add_change(snapshot, path, SNAPSHOT_CREATED, NULL, &after, error);
+    before->seen = true;
+    if (is_untouched(before, &after))
+        return 0;
+    if ((before->mode & S_IFMT) != (after.mode & S_IFMT))
+        return add_change(snapshot, path, SNAPSHOT_TYPE_CHANGED, before, &after, error);
+    if (!same_content(snapshot, tree, before, &after))
+        return add_change(snapshot, path, SNAPSHOT_MODIFIED, before, &after, error);
+    if (before->mode != after.mode && !S_ISLNK(after.mode))
+        return add_change(snapshot, path, SNAPSHOT_MODE_CHANGED, before, &after, error);
+    return 0;
+}
+
+static int change_by_path(const void *left, const void *right)
+{
+    const struct snapshot_change *a = left, *b = right;
+    return strcmp(a->path, b->path);
+}
+
+static int find_changes(struct snapshot *snapshot, struct tree *tree, struct error *error)
+{
+    struct tree_entry entry;
+    int more;
+    while ((more = next_item(snapshot, tree, false, &entry, error)) > 0)
+        if (compare_entry(snapshot, tree, &entry, error) < 0)
+            return -1;
+    for (size_t i = 0; more == 0 && i < snapshot->count; i++) {
+        const struct item *item = &snapshot->items[i];
+        if (!item->seen && add_change(snapshot, path_of(snapshot, item), SNAPSHOT_DELETED, item, NULL, error) < 0)
+            return -1;
+    }
+    return more;
+}
+
+long snapshot_compare(struct snapshot *snapshot, const struct snapshot_change **changes, struct error *error)
+{
+    struct tree *tree = open_tree(snapshot->workspace, error);
+    if (!tree)
+        return -1;
+    int outcome = find_changes(snapshot, tree, error);
+    tree_close(tree);
+    if (outcome < 0)
+        return -1;
+    if (snapshot->change_count)
+        qsort(snapshot->changes, snapshot->change_count, sizeof *snapshot->changes, change_by_path);
+    *changes = snapshot->changes;
+    return (long)snapshot->change_count;
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a workspace was, and what has changed in it since: regular files and symbolic links.
+//
+// A file whose size, times and inode are as before is unchanged. Of every file the content is kept in a store, within a
+// bound. Left out: what is named .git, what the .gitignore files ignored at the beginning, and one path that the caller
+// names. Errors as in workspace.h, and "timeout", "cancelled", "out_of_memory", "no_space".
+#ifndef SBA_CORE_SNAPSHOT_H
+#define SBA_CORE_SNAPSHOT_H
+
+#include "core/buffer.h"
+#include "core/workspace.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct snapshot;
+
+struct snapshot_options {
+    int store;            // an empty file for the contents, the caller's; it must outlive the snapshot
+    uint64_t most_bytes;  // that it may hold
+    const char *left_out; // relative path; NULL: none
+};
+
+// The caller frees it.
+struct snapshot *snapshot_take(const struct workspace *workspace, const struct snapshot_options *options,
+                               struct error *error);
+void snapshot_free(struct snapshot *snapshot);
+
+enum snapshot_action {
+    SNAPSHOT_CREATED,
+    SNAPSHOT_MODIFIED,
+    SNAPSHOT_DELETED,
+    SNAPSHOT_MODE_CHANGED, // and nothing else
+    SNAPSHOT_TYPE_CHANGED, // a file became a link, or a link a file
+};
+
+// What one side of a change was. mode 0: nothing was there.
+struct snapshot_side {
+    mode_t mode; // with the type
+    uint64_t size;
+};
+
+struct snapshot_change {
+    char *path; // relative; the snapshot's
+    enum snapshot_action action;
+    struct snapshot_side before, after;
+    bool kept; // snapshot_content can give what was before
+};
+
+// Compares with what is there now. *changes, sorted by path, is owned by the snapshot. Returns how many; -1.
+long snapshot_compare(struct snapshot *snapshot, const struct snapshot_change **changes, struct error *error);
+
+// Appends what a file was before, or a link's target. 0 or -1.
+int snapshot_content(const struct snapshot *snapshot, const char *path, struct buffer *content, struct error *error);
+
+#endif
