@@ -314,6 +314,11 @@ local opened = {}
 function opened:size() end
 function opened:close() end
 
+---Remembers the files and links of the folder, with their content. Left out: .git, what .gitignore files ignore, and the path left_out.
+---@param options { directory: string, most_bytes?: integer, left_out?: string } directory: where contents are kept, in a file without a name
+---@return native.snapshot|nil, native.failure?
+function folder:snapshot(options) end
+
 ---Begins a change of several files that is all or nothing.
 ---@return native.transaction
 function folder:transaction() end
@@ -341,6 +346,28 @@ function folder:recover(plan, committed) end
 ---@field new_inode? integer
 ---@field new_size? integer
 ---@field new_mtime? integer ns
+
+---@class native.snapshot what a folder was
+local snapshot = {}
+
+---@class native.change
+---@field path string relative, bytes
+---@field action "created"|"modified"|"deleted"|"mode_changed"|"type_changed"
+---@field kept boolean whether content gives what it was
+---@field before? { type: string, mode: integer, size_bytes: integer } nil: it was not there
+---@field after? { type: string, mode: integer, size_bytes: integer } nil: it is not there any more
+
+---What has changed since. Called once.
+---@return native.change[]|nil changes in byte order of path
+---@return native.failure?
+function snapshot:changes() end
+
+---What a file was, or a link's target.
+---@param path string
+---@return string|nil, native.failure?
+function snapshot:content(path) end
+
+function snapshot:close() end
 
 ---@class native.transaction to be declared <close>: what was not committed is undone
 local transaction = {}

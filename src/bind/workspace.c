@@ -279,6 +279,7 @@ static const luaL_Reg folder_methods[] = {
     {"read", folder_read},
     {"write", folder_write},
     {"stat", folder_stat},
+    {"snapshot", bind_folder_snapshot},
     {"tree", bind_folder_tree},
     {"files", bind_folder_files},
     {"sweep", bind_folder_sweep},

@@ -9,6 +9,8 @@
 #include "core/workspace_tree.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -29,13 +31,14 @@ struct item {
 
 struct snapshot {
     const struct workspace *workspace;
-    struct snapshot_options options;
+    uint64_t most_bytes;
     char *left_out; // owned
     struct ignore ignore;
     struct buffer paths; // NUL-terminated
     struct item *items;  // sorted by path once it is taken
     size_t count, capacity;
-    uint64_t stored;
+    int store;
+    uint64_t stored; // bytes
     struct snapshot_change *changes;
     size_t change_count, change_capacity;
 };
@@ -105,7 +108,7 @@ static int next_item(struct snapshot *snapshot, struct tree *tree, bool reads, s
 static int store(struct snapshot *snapshot, const void *bytes, size_t size, struct error *error)
 {
     struct iovec part = {.iov_base = (void *)bytes, .iov_len = size};
-    if (file_write_parts(snapshot->options.store, &part, 1, error) < 0)
+    if (file_write_parts(snapshot->store, &part, 1, error) < 0)
         return -1;
     snapshot->stored += size;
     return 0;
@@ -124,7 +127,7 @@ static int store_file(struct snapshot *snapshot, const struct tree *tree, struct
 {
     struct stat status;
     uint64_t begun = snapshot->stored;
-    if (item->size > snapshot->options.most_bytes - begun)
+    if (item->size > snapshot->most_bytes - begun)
         return 0;
     cleanup_fd int fd = item->size ? tree_open_file(tree, &status) : -1;
     cleanup_free char *block = fd >= 0 ? malloc(BLOCK) : NULL;
@@ -185,22 +188,48 @@ static int fill(struct snapshot *snapshot, struct tree *tree, struct error *erro
     return more;
 }
 
+static int open_store(const char *directory, struct error *error)
+{
+    int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        return fd;
+    cleanup_free char *name = NULL;
+    if (asprintf(&name, "%s/.sba-XXXXXX", directory) < 0)
+        return out_of_memory(error);
+    fd = mkostemp(name, O_CLOEXEC);
+    if (fd < 0)
+        return error_system(error, errno, "cannot create a file in %s", directory);
+    unlink(name);
+    return fd;
+}
+
+// 0, or -1: then the caller frees what is there.
+static int begin(struct snapshot *snapshot, const struct workspace *workspace, const struct snapshot_options *options,
+                 struct error *error)
+{
+    snapshot->workspace = workspace;
+    snapshot->most_bytes = options->most_bytes;
+    snapshot->store = open_store(options->directory, error);
+    if (snapshot->store < 0)
+        return -1;
+    snapshot->left_out = options->left_out ? strdup(options->left_out) : NULL;
+    if (options->left_out && !snapshot->left_out)
+        return out_of_memory(error);
+    struct tree *tree = open_tree(workspace, error);
+    int outcome = tree ? fill(snapshot, tree, error) : -1;
+    tree_close(tree);
+    return outcome;
+}
+
 struct snapshot *snapshot_take(const struct workspace *workspace, const struct snapshot_options *options,
                                struct error *error)
 {
     struct snapshot *snapshot = calloc(1, sizeof *snapshot);
-    struct tree *tree = snapshot ? open_tree(workspace, error) : NULL;
-    if (!snapshot)
+    if (!snapshot) {
         out_of_memory(error);
-    int outcome = -1;
-    if (tree) {
-        snapshot->workspace = workspace;
-        snapshot->options = *options;
-        snapshot->left_out = options->left_out ? strdup(options->left_out) : NULL;
-        outcome = fill(snapshot, tree, error);
+        return NULL;
     }
-    tree_close(tree);
-    if (outcome == 0)
+    if (begin(snapshot, workspace, options, error) == 0)
         return snapshot;
     snapshot_free(snapshot);
     return NULL;
@@ -210,6 +239,7 @@ void snapshot_free(struct snapshot *snapshot)
 {
     if (!snapshot)
         return;
+    cleanup_close(&snapshot->store);
     ignore_free(&snapshot->ignore);
     buffer_free(&snapshot->paths);
     free(snapshot->left_out);
@@ -244,8 +274,8 @@ int snapshot_content(const struct snapshot *snapshot, const char *path, struct b
     if (buffer_reserve(content, item->size) < 0)
         return out_of_memory(error);
     for (size_t have = 0; have < item->size;) {
-        ssize_t size = pread(snapshot->options.store, content->data + content->size, item->size - have,
-                             (off_t)(item->content + have));
+        ssize_t size =
+            pread(snapshot->store, content->data + content->size, item->size - have, (off_t)(item->content + have));
         if (size <= 0)
             return error_system(error, size < 0 ? errno : EIO, "cannot read what %s was", path);
         have += (size_t)size;
@@ -259,7 +289,7 @@ static int same_as_stored(const struct snapshot *snapshot, const struct item *it
     char now[4096], then[sizeof now];
     for (uint64_t at = 0; at < item->size;) {
         ssize_t size = read(fd, now, sizeof now);
-        if (size <= 0 || pread(snapshot->options.store, then, (size_t)size, (off_t)(item->content + at)) != size ||
+        if (size <= 0 || pread(snapshot->store, then, (size_t)size, (off_t)(item->content + at)) != size ||
             memcmp(now, then, (size_t)size) != 0)
             return false;
         at += (uint64_t)size;

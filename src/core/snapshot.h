@@ -16,9 +16,9 @@
 struct snapshot;
 
 struct snapshot_options {
-    int store;            // an empty file for the contents, the caller's; it must outlive the snapshot
-    uint64_t most_bytes;  // that it may hold
-    const char *left_out; // relative path; NULL: none
+    const char *directory; // where contents are kept, in a file without a name
+    uint64_t most_bytes;   // that it may hold
+    const char *left_out;  // relative path; NULL: none
 };
 
 // The caller frees it.

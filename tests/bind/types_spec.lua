@@ -54,7 +54,9 @@ describe("lua/types/native.lua", function()
 
   it("declares each handle with its methods", function()
     for name in pairs(offered(package.preload)) do require(name) end
-    require("native.workspace").open("."):transaction() -- a type that C makes when the first is begun
+    local folder = require("native.workspace").open(".")
+    folder:transaction() -- types that C makes when the first is begun
+    folder:snapshot { directory = "/nowhere" }
     local actual = {}
     for name, metatable in pairs(offered(debug.getregistry())) do
       if metatable.__index then actual[name] = names_of(metatable.__index) end -- else it only owns something in C

@@ -19,7 +19,7 @@ end
 local constraints = {
   type = "object",
   description = "What the job may use at most.",
-  order = { "max_runtime_seconds", "max_output_bytes", "ext_net_allowed" },
+  order = { "max_runtime_seconds", "max_output_bytes", "ext_net_allowed", "report_changes" },
   required = { "max_runtime_seconds", "max_output_bytes" },
   additionalProperties = false,
   properties = {
@@ -34,6 +34,10 @@ local constraints = {
     ext_net_allowed = {
       type = "boolean", default = false,
       description = "Whether the job may use the network outside the node and the orchestrator.",
+    },
+    report_changes = {
+      type = "boolean", default = false,
+      description = "Whether the result says which files of the workspace changed; changes.patch among the artifacts has the diff.",
     },
   },
 }

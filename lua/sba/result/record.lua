@@ -84,7 +84,7 @@ function record:fields(failure)
     duration_ms = self:duration_ms(now), artifacts = self.artifacts, todo = self:todo_summary(),
     resource_usage = process.usage(),
     final_answer = self.final_answer, inference_used = self.inference ~= nil and self.inference.requests > 0,
-    inference = self.inference, acceptance = self.acceptance, confinement = self.confinement,
+    inference = self.inference, acceptance = self.acceptance, confinement = self.confinement, workspace_changes = self.workspace_changes,
     failure_code = failure and failure.code or json.null, failure_message = failure and failure.message or json.null,
   }
 end

@@ -110,6 +110,45 @@ local confinement = {
   },
 }
 
+local changed_file = {
+  type = "object",
+  order = { "path", "action", "size_bytes_before", "size_bytes", "left_out" },
+  required = { "path", "action" },
+  additionalProperties = false,
+  properties = {
+    path = { type = "string" },
+    action = { enum = { "created", "modified", "deleted", "mode_changed", "type_changed" } },
+    size_bytes_before = count,
+    size_bytes = count,
+    left_out = {
+      enum = { "binary", "too_large", "original_not_kept", "patch_too_large", "unreadable", "no_time" },
+      description = "Why the patch does not have this change.",
+    },
+  },
+}
+
+local change_counts = {
+  type = "object",
+  order = { "created", "modified", "deleted", "mode_changed", "type_changed" },
+  additionalProperties = false,
+  properties = { created = count, modified = count, deleted = count, mode_changed = count, type_changed = count },
+}
+
+local workspace_changes = {
+  type = "object",
+  order = { "counts", "files", "truncated", "patch", "since_resume" },
+  required = { "counts", "files", "truncated" },
+  additionalProperties = false,
+  description = "What the job did to the files of the workspace; where it was asked for.",
+  properties = {
+    counts = change_counts,
+    files = { type = "array", items = changed_file, description = "In byte order of path, at most 10,000." },
+    truncated = { type = "boolean", description = "There are more files than are listed." },
+    patch = { type = "string", description = "The artifact with the diff; left out where there is none." },
+    since_resume = { type = "boolean", description = "The job was resumed: these are the changes since then." },
+  },
+}
+
 local usage = {
   type = "object",
   order = { "cpu_time_ms", "max_rss_bytes" },
@@ -125,6 +164,7 @@ return {
   order = {
     "protocol_version", "job_id", "task_id", "status", "started_at", "finished_at", "duration_ms", "steps", "artifacts",
     "todo", "resource_usage", "final_answer", "inference_used", "inference", "acceptance", "confinement",
+    "workspace_changes",
     "failure_code", "failure_message",
   },
   required = {
@@ -149,6 +189,7 @@ return {
     inference = inference,
     acceptance = { type = "array", items = criterion },
     confinement = confinement,
+    workspace_changes = workspace_changes,
     failure_code = {
       enum = {
         require "sba.util.json".null, "schema_validation", "ext_net_required", "step_failed", "timeout",

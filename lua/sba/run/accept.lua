@@ -10,6 +10,7 @@ local journal = require "sba.run.journal"
 local secret = require "sba.util.secret"
 local todo = require "sba.run.todo"
 local workspace = require "native.workspace"
+local workspace_changes = require "sba.run.workspace_changes"
 
 --- The folder that a file lies in, with a slash at its end.
 local function folder_of(path)
@@ -187,6 +188,7 @@ return function(run)
   run.accepted = true
   ok, failure = open_workspace(run)
   if ok then ok, failure = confine(run) end
+  if ok then ok, failure = workspace_changes.begin(run) end
   run.log:event("info", "job.accepted", {
     steps = run.steps and #run.steps,
     max_runtime_seconds = run.job.constraints.max_runtime_seconds,

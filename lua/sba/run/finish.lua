@@ -8,6 +8,7 @@ local exit = require "sba.util.exit"
 local failures = require "sba.result.failure"
 local interrupt = require "native.interrupt"
 local process = require "native.process"
+local workspace_changes = require "sba.run.workspace_changes"
 local redact = require "native.secret".redact
 local watchdog = require "native.watchdog"
 
@@ -34,6 +35,8 @@ local function reading_seconds(run)
   local left = run.deadline and run.deadline + READING - interrupt.now() or READING
   return math.max(0, interrupt.signal() and math.min(left, READING) or left)
 end
+
+local function compare_workspace(run) workspace_changes.finish(run, reading_seconds(run)) end
 
 local function list_artifacts(run) artifacts.list(run, reading_seconds(run)) end
 
@@ -146,7 +149,7 @@ local function flush_checkpoint(run)
   if run.checkpoint then run.checkpoint:flush() end
 end
 
-local parts = { flush_checkpoint, end_processes, revert, skip_rest, list_artifacts, finish_todo, upload_artifacts }
+local parts = { flush_checkpoint, end_processes, revert, skip_rest, compare_workspace, list_artifacts, finish_todo, upload_artifacts }
 
 --- Ends the job and returns the exit status.
 ---@param run table

@@ -1,0 +1,163 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What the job did to the workspace: `workspace_changes` of the result, and changes.patch among the artifacts, a git-style diff that makes
+-- the final tree from the first.
+
+local array = require "sba.util.json".array
+local interrupt = require "native.interrupt"
+local secret = require "sba.util.secret"
+local text = require "native.text"
+local unified_diff = require "sba.util.unified_diff"
+
+local workspace_changes = {}
+
+local MOST_KEPT <const> = 256 * 1024 * 1024 -- bytes of files as they were at the beginning
+local LARGEST_FILE <const> = 16 * 1024 * 1024 -- bytes; larger ones are in the list, not in the patch
+local LARGEST_PATCH <const> = 32 * 1024 * 1024 -- bytes
+local MOST_LISTED <const> = 10000 -- files
+local PATCH <const> = "changes.patch"
+
+local actions <const> = { "created", "modified", "deleted", "mode_changed", "type_changed" }
+
+local function warn(run, failure, what)
+  run.log:event("warning", "changes.failed", { code = failure.code, error = what .. ": " .. secret.redact(failure.message) })
+end
+
+--- The job directory as a path of the workspace, where it lies in it: what the runner writes is none of the job's changes.
+local function job_directory(run)
+  local root = run.workspace:path() .. "/"
+  local path = run.job_directory
+  return path and path:sub(1, #root) == root and path:sub(#root + 1) or nil
+end
+
+---Remembers what the workspace is, where the job or the environment asks for its changes.
+---@param run table
+---@return true?, failure? failure the job's, when its time is up
+function workspace_changes.begin(run)
+  if not run.job.constraints.report_changes and run.environment.SBA_REPORT_CHANGES ~= "1" then return true end
+  local failure
+  run.snapshot, failure = run.workspace:snapshot {
+    directory = run.result_folder or run.environment.TMPDIR or "/tmp", most_bytes = MOST_KEPT, left_out = job_directory(run),
+  }
+  if run.snapshot then return true end
+  if interrupt.reason() then return nil, failure end
+  warn(run, failure, "the workspace's changes cannot be reported")
+  return true
+end
+
+--- A name as git quotes it.
+local function quoted(prefix, path)
+  local name = prefix .. path
+  if not name:find '[%c"\\\128-\255]' then return name end
+  return '"' .. name:gsub('[%c"\\\128-\255]', function(byte) return ("\\%03o"):format(byte:byte()) end) .. '"'
+end
+
+local function git_mode(side)
+  if side.type == "symlink" then return "120000" end
+  return side.mode & 64 ~= 0 and "100755" or "100644"
+end
+
+--- What is there now; nil and why it cannot be in the patch.
+local function content_after(run, change)
+  if change.after.size_bytes > LARGEST_FILE then return nil, "too_large" end
+  if change.after.type == "symlink" then
+    local status = run.workspace:stat(change.path)
+    return status and status.target, "unreadable"
+  end
+  local file = run.workspace:read(change.path, { max_bytes = LARGEST_FILE })
+  return file and file.content, "unreadable"
+end
+
+local function content_before(run, change)
+  if change.before.size_bytes > LARGEST_FILE then return nil, "too_large" end
+  if not change.kept then return nil, "original_not_kept" end
+  return run.snapshot:content(change.path), "unreadable"
+end
+
+local function is_binary(content)
+  return content:find("\0", 1, true) ~= nil
+end
+
+--- One section of the patch; before or after may be nil.
+local function section(path, before, after, old, new)
+  local parts = { ("diff --git %s %s\n"):format(quoted("a/", path), quoted("b/", path)) }
+  if not before then parts[2] = ("new file mode %s\n"):format(git_mode(after)) end
+  if not after then parts[2] = ("deleted file mode %s\n"):format(git_mode(before)) end
+  if before and after and git_mode(before) ~= git_mode(after) then
+    parts[2] = ("old mode %s\nnew mode %s\n"):format(git_mode(before), git_mode(after))
+  end
+  local hunks = unified_diff.hunks(old, new)
+  if hunks ~= "" then
+    -- A name with a blank ends at a tab.
+    local tab = path:find(" ", 1, true) and "\t" or ""
+    parts[#parts + 1] = ("--- %s%s\n"):format(before and quoted("a/", path) or "/dev/null", before and tab or "")
+    parts[#parts + 1] = ("+++ %s%s\n"):format(after and quoted("b/", path) or "/dev/null", after and tab or "")
+    parts[#parts + 1] = hunks
+  end
+  return #parts > 1 and table.concat(parts) or ""
+end
+
+--- A change as the patch has it; nil and why it has not.
+local function patch_of(run, change)
+  local before, after, path = change.before, change.after, change.path
+  if change.action == "mode_changed" then return section(path, before, after, "", "") end
+  local old, unkept = "", nil
+  if before then old, unkept = content_before(run, change) end
+  if not old then return nil, unkept end
+  local new, unread = "", nil
+  if after then new, unread = content_after(run, change) end
+  if not new then return nil, unread end
+  if is_binary(old) or is_binary(new) then return nil, "binary" end
+  if change.action ~= "type_changed" then return section(path, before, after, old, new) end
+  return section(path, before, nil, old, "") .. section(path, nil, after, "", new)
+end
+
+local function entry_of(change, left_out)
+  return {
+    path = secret.redact((text.repair(change.path))), action = change.action,
+    size_bytes_before = change.before and change.before.size_bytes, size_bytes = change.after and change.after.size_bytes,
+    left_out = left_out,
+  }
+end
+
+--- Writes changes.patch, if there is anything in it.
+local function write_patch(run, sections)
+  if #sections == 0 then return nil end
+  if not run.artifacts then return nil end
+  local written, failure = run.artifacts:write(PATCH, table.concat(sections), {})
+  if written then return PATCH end
+  warn(run, failure, "changes.patch cannot be written")
+end
+
+--- The list, and the sections of the patch.
+local function report_of(run, changes)
+  local report, sections, size = { counts = {}, files = array {}, truncated = #changes > MOST_LISTED }, {}, 0
+  for _, action in ipairs(actions) do report.counts[action] = 0 end
+  for i, change in ipairs(changes) do
+    report.counts[change.action] = report.counts[change.action] + 1
+    local part, left_out
+    if interrupt.reason() then left_out = "no_time" elseif size >= LARGEST_PATCH then left_out = "patch_too_large" end
+    if not left_out then part, left_out = patch_of(run, change) end
+    if part and part ~= "" then sections[#sections + 1], size = part, size + #part end
+    if i <= MOST_LISTED then report.files[i] = entry_of(change, left_out) end
+  end
+  return report, sections
+end
+
+---Compares the workspace with what it was.
+---@param run table
+---@param seconds number that it may take
+function workspace_changes.finish(run, seconds)
+  local snapshot <close> = run.snapshot
+  if not snapshot then return end
+  interrupt.grant(seconds)
+  local changes, failure = snapshot:changes()
+  local report, sections
+  if changes then report, sections = report_of(run, changes) end
+  interrupt.lift()
+  if not changes then return warn(run, failure, "the workspace's changes cannot be reported") end
+  report.patch = write_patch(run, sections)
+  report.since_resume = run.history ~= nil or nil
+  run.record.workspace_changes = report
+end
+
+return workspace_changes

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// native.snapshot: what a folder was, and what has changed in it since. folder:snapshot(options) takes one.
+#include "core/snapshot.h"
+
+#include "bind/bind.h"
+#include "core/workspace.h"
+
+static const char type_name[] = "native.snapshot";
+
+static int snapshot_close(lua_State *L)
+{
+    struct snapshot **handle = luaL_checkudata(L, 1, type_name);
+    snapshot_free(*handle);
+    *handle = NULL;
+    return 0;
+}
+
+static struct snapshot *check_snapshot(lua_State *L)
+{
+    struct snapshot **handle = luaL_checkudata(L, 1, type_name);
+    luaL_argcheck(L, *handle, 1, "the snapshot is closed");
+    return *handle;
+}
+
+static void set_side(lua_State *L, const char *name, const struct snapshot_side *side)
+{
+    if (!side->mode)
+        return;
+    lua_createtable(L, 0, 3);
+    bind_set_string(L, "type", workspace_type_name(side->mode));
+    bind_set_integer(L, "mode", side->mode & 07777);
+    bind_set_integer(L, "size_bytes", (lua_Integer)side->size);
+    lua_setfield(L, -2, name);
+}
+
+// snapshot:changes() -> list | nil, failure
+static int snapshot_changes(lua_State *L)
+{
+    static const char *const actions[] = {
+        [SNAPSHOT_CREATED] = "created",           [SNAPSHOT_MODIFIED] = "modified",
+        [SNAPSHOT_DELETED] = "deleted",           [SNAPSHOT_MODE_CHANGED] = "mode_changed",
+        [SNAPSHOT_TYPE_CHANGED] = "type_changed",
+    };
+    struct error error = {0};
+    const struct snapshot_change *changes;
+    long count = snapshot_compare(check_snapshot(L), &changes, &error);
+    if (count < 0)
+        return bind_fail(L, &error);
+    lua_createtable(L, (int)count, 0);
+    for (long i = 0; i < count; i++) {
+        lua_createtable(L, 0, 5);
+        bind_set_string(L, "path", changes[i].path);
+        bind_set_string(L, "action", actions[changes[i].action]);
+        bind_set_boolean(L, "kept", changes[i].kept);
+        set_side(L, "before", &changes[i].before);
+        set_side(L, "after", &changes[i].after);
+        lua_rawseti(L, -2, i + 1);
+    }
+    return 1;
+}
+
+// snapshot:content(path) -> bytes | nil, failure
+static int f_content(lua_State *L)
+{
+    struct error error = {0};
+    const struct snapshot *snapshot = check_snapshot(L);
+    const char *path = bind_check_path(L, 2, &error);
+    struct buffer *content = bind_new_buffer(L);
+    if (!path || snapshot_content(snapshot, path, content, &error) < 0)
+        return bind_fail(L, &error);
+    lua_pushlstring(L, content->size ? content->data : "", content->size);
+    buffer_free(content);
+    return 1;
+}
+
+static const luaL_Reg methods[] = {
+    {"changes", snapshot_changes}, {"content", f_content}, {"close", snapshot_close}, {NULL, NULL}};
+static const luaL_Reg metamethods[] = {{"__gc", snapshot_close}, {"__close", snapshot_close}, {NULL, NULL}};
+
+// folder:snapshot(options) -> snapshot | nil, failure
+int bind_folder_snapshot(lua_State *L)
+{
+    static const char *const names[] = {"directory", "most_bytes", "left_out", NULL};
+    struct error error = {0};
+    const struct workspace *workspace = bind_check_folder(L, 1);
+    bind_check_options(L, 2, names);
+    const struct snapshot_options options = {
+        .directory = bind_option_string(L, 2, "directory", NULL),
+        .most_bytes = (uint64_t)bind_option_integer(L, 2, "most_bytes", LUA_MAXINTEGER, 0),
+        .left_out = bind_option_string(L, 2, "left_out", NULL),
+    };
+    luaL_argcheck(L, options.directory, 2, "option 'directory' is missing");
+    struct snapshot **handle = lua_newuserdatauv(L, sizeof *handle, 1);
+    *handle = NULL;
+    bind_new_type(L, type_name, methods, metamethods);
+    luaL_setmetatable(L, type_name);
+    lua_pushvalue(L, 1); // the folder lives as long as its snapshot
+    lua_setiuservalue(L, -2, 1);
+    *handle = snapshot_take(workspace, &options, &error);
+    return *handle ? 1 : bind_fail(L, &error);
+}

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""workspace_changes: what a job did to its workspace, in the result and as changes.patch."""
+import os
+import pathlib
+import shutil
+import subprocess
+import unittest
+
+import sba
+
+CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
+REPORTED = {"constraints": {"max_runtime_seconds": 60, "max_output_bytes": 1 << 20, "report_changes": True}}
+GIT = {"PATH": "/usr/bin:/bin", "HOME": "/nowhere", "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
+
+
+def tree(root):
+    """Every file and link below a folder, without .git: content, whether it is executable."""
+    found = {}
+    for folder, names, files in os.walk(root):
+        names[:] = [name for name in names if name != ".git"]
+        for name in [*files, *[name for name in names if os.path.islink(os.path.join(folder, name))]]:
+            path = pathlib.Path(folder, name)
+            found[str(path.relative_to(root))] = (("link", os.readlink(path)) if path.is_symlink() else
+                                                  (path.read_bytes(), bool(path.stat().st_mode & 0o100)))
+    return found
+
+
+class ChangesCase(sba.SandboxCase):
+    def changed(self, *steps, exit_status=0, **options):
+        """Runs steps; checks that the original with changes.patch applied is the final workspace. Gives workspace_changes."""
+        original = self.root / "original"
+        shutil.copytree(self.workspace, original, symlinks=True)
+        done = self.run_job({**self.job(*steps), **REPORTED}, **options)
+        self.assertEqual(done.exit, exit_status, done.result["failure_message"])
+        sba.result_validator().validate(done.result)
+        self.patch = self.job_folder / "artifacts" / "changes.patch"
+        if self.patch.exists():
+            applied = subprocess.run(["git", "apply", "--whitespace=nowarn", str(self.patch)], cwd=original, env=GIT, capture_output=True,
+                                     check=False)
+            self.assertEqual(applied.returncode, 0, applied.stderr + self.patch.read_bytes()[:2000])
+            self.assertIn("changes.patch", [artifact["path"] for artifact in done.result["artifacts"]])
+        self.before, self.after = tree(original), tree(self.workspace)
+        return done.result.get("workspace_changes")
+
+    def actions(self, changes):
+        return {file["path"]: file["action"] for file in changes["files"]}
+
+
+class Changes(ChangesCase):
+    def test_every_action(self):
+        self.put("kept", "same\n")
+        self.put("edited", "".join(f"{n}\n" for n in range(100)))
+        self.put("removed", "gone\n")
+        self.put("script", "#!/bin/sh\n")
+        self.put("dir/becomes a link", "file\n")
+        script = r"""sed -i -e 's/^50$/fifty/' -e '3d' -e '90a new' edited; rm removed; chmod +x script; touch kept; : > empty
+            ln -sf ../kept 'dir/becomes a link'; ln -s nowhere dangling; printf 'no newline' > 'a "quoted"	name'; mkdir -p x/y; echo é > x/y/é
+            echo '#!' > run; chmod 755 run; echo x > mode-only; chmod 600 mode-only"""
+        changes = self.changed(self.step("run_command", shell=script))
+        self.assertEqual(self.before, self.after)
+        self.assertEqual(self.actions(changes), {
+            "edited": "modified", "removed": "deleted", "script": "mode_changed", "dir/becomes a link": "type_changed",
+            "dangling": "created", 'a "quoted"\tname': "created", "x/y/é": "created", "run": "created", "mode-only": "created", "empty": "created"})
+        self.assertEqual(changes["counts"], {"created": 6, "modified": 1, "deleted": 1, "mode_changed": 1, "type_changed": 1})
+        edited = next(file for file in changes["files"] if file["path"] == "edited")
+        self.assertEqual((edited["size_bytes_before"], edited["size_bytes"]), (290, 290 - 3 - 2 + 6 + 4))
+
+    def test_nothing_changed(self):
+        self.put("file", "x\n")
+        changes = self.changed(self.step("run_command", shell="touch file; echo y > new; rm new; cp -p file c && mv c file"))
+        self.assertEqual((changes["files"], changes["truncated"], self.patch.exists()), ([], False, False))
+
+    def test_it_is_not_reported_unasked(self):
+        done = self.run_job(self.job(self.step("write_file", path="a", content="b")))
+        self.assertNotIn("workspace_changes", done.result)
+        done = self.run_job(self.job(self.step("write_file", path="a", content="c")), env={"SBA_REPORT_CHANGES": "1"})
+        self.assertEqual(self.actions(done.result["workspace_changes"]), {"a": "modified"})
+
+    def test_a_failed_job_reports_too(self):
+        changes = self.changed(self.step("run_command", shell="echo x > new; exit 1"), exit_status=1)
+        self.assertEqual((self.actions(changes), self.before), ({"new": "created"}, self.after))
+
+    def test_what_git_and_gitignore_leave_out(self):
+        subprocess.run(["git", "init", "-q", str(self.workspace)], env=GIT, check=True)
+        self.put(".gitignore", "*.o\n/build/\n!kept.o\nlogs/**/debug\n# comment\n\\#hash\n")
+        self.put("sub/.gitignore", "local\n")
+        subprocess.run(["chown", "-R", f"{sba.UID or os.getuid()}", str(self.workspace)], check=True)
+        script = """mkdir -p build sub/build logs/a; for f in a.o kept.o build/x sub/build/x sub/local local logs/a/debug '#hash' sub/b.o; do echo x > "$f"; done
+            git -c user.name=a -c user.email=b commit -q --allow-empty -m x"""
+        changes = self.changed(self.step("run_command", shell=script))
+        self.assertEqual(set(self.actions(changes)), {"kept.o", "sub/build/x", "local"})
+        status = subprocess.run(["git", "-c", "safe.directory=*", "status", "--porcelain", "-uall"], cwd=self.workspace, env=GIT, capture_output=True,
+                                text=True, check=True).stdout
+        self.assertLessEqual({line[3:] for line in status.splitlines()}, {"kept.o", "sub/build/x", "local", ".gitignore", "sub/.gitignore"})
+
+    def test_binary_and_large_files_are_named(self):
+        self.put("image", b"\x89PNG\0" * 100)
+        self.put("large", b"x" * (17 << 20))
+        changes = self.changed(self.step("run_command", shell="echo >> image; echo >> large; head -c 9 /dev/zero > zeros; echo > text"))
+        self.assertEqual({file["path"]: file.get("left_out") for file in changes["files"]},
+                         {"image": "binary", "large": "too_large", "zeros": "binary", "text": None})
+        self.assertEqual(self.before["text"], self.after["text"])
+
+    def test_all_step_types_and_a_file_rewritten_with_the_same_bytes(self):
+        self.put("a", "1\n2\n3\n")
+        self.put("same", "x\n")
+        diff = "--- a/a\n+++ b/a\n@@ -1,3 +1,3 @@\n 1\n-2\n+two\n 3\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+new\n"
+        changes = self.changed(self.step("apply_unified_diff", diff=diff), self.step("write_file", path="same", content="x\n"),
+                               self.step("write_file", path="b", content="b"))
+        self.assertEqual((self.actions(changes), self.before), ({"a": "modified", "new": "created", "b": "created"}, self.after))
+
+    def test_the_runners_own_files_are_none_of_it(self):
+        self.give(self.root)
+        done = self.run_job({**self.job(self.step("write_file", path="a", content="b")), **REPORTED}, "--workspace", str(self.root))
+        self.assertEqual(self.actions(done.result["workspace_changes"]), {"a": "created"})
+
+    def test_a_resumed_job_says_since_when(self):
+        kill = "test -e killed || { touch killed; kill -9 $PPID; sleep 9; }; echo > late"
+        job = {**self.job(self.step("write_file", path="early", content="x"), self.step("run_command", shell=kill)), **REPORTED}
+        self.run_job(job, env={"SBA_CONFINE": "off"})
+        done = self.run_job(job, "--resume")
+        self.assertEqual((self.actions(done.result["workspace_changes"]), done.result["workspace_changes"]["since_resume"]), ({"late": "created"}, True))
+
+    def test_at_the_deadline_the_job_still_ends_in_time(self):
+        for number in range(2000):
+            self.put(f"d{number % 50}/f{number}", f"{number}\n" * 200)
+        slow = sba.slowness()
+        job = {**self.job(self.step("run_command", shell="for f in d*/*; do echo x >> $f; done; sleep 60")), **REPORTED}
+        job["constraints"] = {**job["constraints"], "max_runtime_seconds": 3}
+        done = self.run_job(job)
+        self.assert_in_time(done, 3, slow)
+        self.assertEqual(done.result["status"], "timeout")
+        self.assertGreater(sum(done.result["workspace_changes"]["counts"].values()), 0)
+
+
+@unittest.skipUnless(shutil.which("git") and (CHECKOUT / ".git").exists(), "wants git and this project's own history")
+class History(ChangesCase):
+    """Original + changes.patch = final tree, over the history of a real repository, done by commands, patches and writes in turn."""
+
+    def git(self, *arguments, **options):
+        return subprocess.run(["git", "-c", "safe.directory=*", "-C", str(CHECKOUT), *arguments], env=GIT, stdout=subprocess.PIPE, check=True,
+                              **options).stdout
+
+    def test_round_trip(self):
+        commits = self.git("log", "--no-merges", "--first-parent", "--format=%H", "-n", "121").decode().split()[::-1]
+        if len(commits) < 13:
+            self.skipTest("the history is too short")
+        stride = max(1, len(commits) // 6)
+        for number, (old, new) in enumerate(zip(commits[::stride], commits[stride::stride])):
+            with self.subTest(f"{old[:8]} to {new[:8]}"):
+                shutil.rmtree(self.root / "original", ignore_errors=True)
+                shutil.rmtree(self.workspace)
+                shutil.rmtree(self.job_folder / "artifacts", ignore_errors=True)
+                self.workspace.mkdir()
+                subprocess.run(["tar", "-x", "-C", str(self.workspace)], input=self.git("archive", old), check=True)
+                subprocess.run(["chown", "-R", f"{sba.UID or os.getuid()}:{sba.GID or os.getgid()}", str(self.workspace)], check=True)
+                final = self.root / "final.tar"
+                final.write_bytes(self.git("archive", new))
+                final.chmod(0o644)
+                by_command = self.step("run_command", shell=f'find . -mindepth 1 -delete && tar -xf "{final}"')
+                diff = self.git("diff", "--no-renames", "--no-ext-diff", old, new).decode("utf-8", "surrogateescape")
+                by_patch = self.step("apply_unified_diff", diff=diff)
+                steps = [by_command] if number % 2 == 0 or "GIT binary patch" in diff or "Binary files" in diff else [by_patch]
+                changes = self.changed(*steps, self.step("write_file", path="notes", content=f"{number}\n"))
+                self.assertEqual(self.before, self.after)
+                self.assertEqual([file for file in changes["files"] if "left_out" in file], [])
+
+
+if __name__ == "__main__":
+    sba.main()
