@@ -38,7 +38,8 @@ struct snapshot {
     struct item *items;  // sorted by path once it is taken
     size_t count, capacity;
     int store;
-    uint64_t stored; // bytes
+    struct buffer pending; // what is still to be written there
+    uint64_t stored;       // bytes, with what is pending
     struct snapshot_change *changes;
     size_t change_count, change_capacity;
 };
@@ -105,41 +106,65 @@ static int next_item(struct snapshot *snapshot, struct tree *tree, bool reads, s
     return more;
 }
 
-static int store(struct snapshot *snapshot, const void *bytes, size_t size, struct error *error)
+static int write_pending(struct snapshot *snapshot, struct error *error)
 {
-    struct iovec part = {.iov_base = (void *)bytes, .iov_len = size};
-    if (file_write_parts(snapshot->store, &part, 1, error) < 0)
-        return -1;
+    struct iovec part = {.iov_base = snapshot->pending.data, .iov_len = snapshot->pending.size};
+    snapshot->pending.size = 0;
+    return part.iov_len ? file_write_parts(snapshot->store, &part, 1, error) : 0;
+}
+
+// Room for the content that comes next, at the end of what is pending. NULL: an error is filled.
+static char *room(struct snapshot *snapshot, size_t size, struct error *error)
+{
+    if (snapshot->pending.size >= BLOCK && write_pending(snapshot, error) < 0)
+        return NULL;
+    if (buffer_reserve(&snapshot->pending, size) < 0) {
+        out_of_memory(error);
+        return NULL;
+    }
+    return snapshot->pending.data + snapshot->pending.size;
+}
+
+static void stored(struct snapshot *snapshot, size_t size)
+{
+    snapshot->pending.size += size;
     snapshot->stored += size;
-    return 0;
 }
 
 static int store_link(struct snapshot *snapshot, const struct tree *tree, struct item *item, struct error *error)
 {
     cleanup_free char *target = tree_target(tree);
-    item->content = snapshot->stored;
     item->size = target ? strlen(target) : 0;
-    return target ? store(snapshot, target, strlen(target), error) : 0;
+    item->content = snapshot->stored;
+    char *to = room(snapshot, item->size, error);
+    if (!to)
+        return -1;
+    if (target)
+        memcpy(to, target, item->size);
+    stored(snapshot, item->size);
+    return 0;
 }
 
-// A file that grows meanwhile is kept to its size as it was.
+// What is shorter than it was, or cannot be read, is not kept; what has grown meanwhile is kept as it was.
 static int store_file(struct snapshot *snapshot, const struct tree *tree, struct item *item, struct error *error)
 {
     struct stat status;
-    uint64_t begun = snapshot->stored;
-    if (item->size > snapshot->most_bytes - begun)
+    uint64_t begun = snapshot->stored, left = item->size;
+    if (left > snapshot->most_bytes - begun)
         return 0;
-    cleanup_fd int fd = item->size ? tree_open_file(tree, &status) : -1;
-    cleanup_free char *block = fd >= 0 ? malloc(BLOCK) : NULL;
-    ssize_t size = 0;
-    for (uint64_t left = item->size; fd >= 0 && left > 0; left -= (uint64_t)size) {
-        size = block ? read(fd, block, left < BLOCK ? left : BLOCK) : -1;
-        if (size <= 0)
-            return size < 0 && !block ? out_of_memory(error) : 0; // shorter or unreadable: not kept
-        if (store(snapshot, block, (size_t)size, error) < 0)
+    cleanup_fd int fd = left ? tree_open_file(tree, &status) : -1;
+    while (fd >= 0 && left > 0) {
+        size_t wanted = left < BLOCK ? left : BLOCK;
+        char *to = room(snapshot, wanted, error);
+        ssize_t size = to ? read(fd, to, wanted) : 0;
+        if (!to)
             return -1;
+        if (size <= 0)
+            break;
+        stored(snapshot, (size_t)size);
+        left -= (uint64_t)size;
     }
-    if (fd >= 0 || item->size == 0)
+    if (left == 0)
         item->content = begun;
     return 0;
 }
@@ -183,6 +208,9 @@ static int fill(struct snapshot *snapshot, struct tree *tree, struct error *erro
     while ((more = next_item(snapshot, tree, true, &entry, error)) > 0)
         if (add_item(snapshot, tree, &entry, error) < 0)
             return -1;
+    if (more == 0 && write_pending(snapshot, error) < 0)
+        return -1;
+    buffer_free(&snapshot->pending);
     if (snapshot->count)
         qsort_r(snapshot->items, snapshot->count, sizeof *snapshot->items, by_path, snapshot);
     return more;
@@ -242,6 +270,7 @@ void snapshot_free(struct snapshot *snapshot)
     cleanup_close(&snapshot->store);
     ignore_free(&snapshot->ignore);
     buffer_free(&snapshot->paths);
+    buffer_free(&snapshot->pending);
     free(snapshot->left_out);
     free(snapshot->items);
     for (size_t i = 0; i < snapshot->change_count; i++)
