@@ -20,6 +20,7 @@
 
 enum {
     STACK_SIZE = 64 << 10,
+    TRIES = 5, // where commands keep on killing it
     STOPPED = 100, // ms without an answer until the launcher is told to go on
 };
 
@@ -163,21 +164,31 @@ static void wait_for_child(void)
         continue;
 }
 
-pid_t launch(void (*run)(void *data), void *data)
+// false: the launcher was killed before it started anything.
+static bool ask(void)
 {
     uint64_t one = 1;
-    launcher.run = run;
-    launcher.data = data;
     launcher.started = launcher.error = 0;
     if (write(launcher.request, &one, sizeof one) != sizeof one)
-        return -1;
-    if (!answered()) {
-        launcher.error = launcher.started ? 0 : EAGAIN;
-        wait_for_child();
-        launch_end();
+        return false;
+    if (answered())
+        return true;
+    wait_for_child();
+    launch_end();
+    return launcher.started > 0;
+}
+
+pid_t launch(void (*run)(void *data), void *data)
+{
+    launcher.run = run;
+    launcher.data = data;
+    for (int tries = 0; tries < TRIES && launch_prepare(); tries++) {
+        if (!ask())
+            continue;
+        errno = launcher.error;
+        return launcher.error ? -1 : launcher.started;
     }
-    errno = launcher.error;
-    return launcher.error ? -1 : launcher.started;
+    return errno = EAGAIN, -1;
 }
 
 void launch_end(void)

@@ -65,6 +65,16 @@ class Changes(ChangesCase):
         edited = next(file for file in changes["files"] if file["path"] == "edited")
         self.assertEqual((edited["size_bytes_before"], edited["size_bytes"]), (290, 290 - 3 - 2 + 6 + 4))
 
+    def test_the_report_shows_the_diff_first(self):
+        self.put("edited <b>", "old & line\n")
+        self.changed(self.step("run_command", shell="echo 'new & line' > 'edited <b>'; head -c 9 /dev/zero > zeros"))
+        page = subprocess.run([sba.BINARY, "--report", str(self.result_path)], capture_output=True, check=True).stdout.decode()
+        self.assertIn("1 created, 1 modified", page)
+        self.assertIn('<span class="removed">-old &amp; line\n</span><span class="added">+new &amp; line\n</span>', page)
+        self.assertIn("not in the diff: binary", page)
+        self.assertLess(page.index("-old &amp; line"), page.index("zeros"))
+        self.assertIn("Commands could write below", page)
+
     def test_nothing_changed(self):
         self.put("file", "x\n")
         changes = self.changed(self.step("run_command", shell="touch file; echo y > new; rm new; cp -p file c && mv c file"))

@@ -55,6 +55,8 @@ def new_cgroup():
 
 
 class OutOfMemory(sba.SandboxCase):
+    environment = {"SBA_WRITABLE": "/sys/fs/cgroup"}  # its commands set limits
+
     def setUp(self):
         super().setUp()
         self.cgroup = new_cgroup() if sba.UID else None

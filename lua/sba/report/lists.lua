@@ -106,6 +106,13 @@ function lists.artifacts(result)
   } }, rest(result.artifacts))
 end
 
+--- What kept commands from writing elsewhere.
+local function confined(confinement)
+  if not confinement or confinement.writes == "none" then return "Commands were not confined." end
+  local where = "Commands could write below " .. table.concat(confinement.writable or {}, ", ") .. "."
+  return ("%s Landlock %d. %s"):format(where, confinement.abi or 0, table.concat(confinement.partial or {}, "; "))
+end
+
 ---@param source report.source
 ---@return html.element
 function lists.about(source)
@@ -116,6 +123,7 @@ function lists.about(source)
       h.dt { "Time" }, h.dd { format.duration(result.duration_ms), ", from ", result.started_at, " to ", result.finished_at },
       h.dt { "CPU" }, h.dd { format.duration(used.cpu_time_ms) },
       h.dt { "Largest process" }, h.dd { format.size(used.max_rss_bytes) },
+      h.dt { "Confinement" }, h.dd { confined(result.confinement) },
       h.dt { "Protocol" }, h.dd { result.protocol_version },
       h.dt { "Report" }, h.dd { "by cynode-sba ", version, ". ", table.concat(source.notes, " ") },
     })

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The page: how the job ended first, then what it did and why.
 
+local changes = require "sba.report.changes"
 local h = require "sba.report.html".elements
 local lists = require "sba.report.lists"
 local outcome = require "sba.report.outcome"
@@ -15,6 +16,7 @@ return function(source)
   return h.body {
     outcome.view(source.result),
     h.main {
+      changes(source),
       timeline.view(source, scale),
       lists.acceptance(source.result),
       lists.todo(source.result),

@@ -7,7 +7,7 @@ local read_json = require "sba.util.json".decode
 local result_schema = require "sba.result.schema"
 local schema = require "sba.util.schema"
 local secret = require "sba.util.secret"
-local sha256 = require "native.text".sha256
+local text = require "native.text"
 
 local source = {}
 
@@ -47,6 +47,7 @@ local job_schema <const> = {
 ---@field result table a valid result
 ---@field journal? report.digest
 ---@field calls table<integer, { type: string, arguments: table }> the arguments of steps, as far as known, by index from 1
+---@field patch? string changes.patch of the artifacts next to the result
 ---@field notes string[] sentences that say which files the report uses and which are missing
 
 local function read_result(path)
@@ -77,7 +78,7 @@ end
 
 local function is_of(job, bytes, result, journal)
   if type(job) ~= "table" or type(job.steps) ~= "table" or job.job_id ~= result.job_id then return false end
-  return not journal or journal.job_sha256 == sha256(bytes)
+  return not journal or journal.job_sha256 == text.sha256(bytes)
 end
 
 --- The job of the result. The digest in the journal tells whether it is exactly this file.
@@ -103,6 +104,17 @@ local function add_job_calls(calls, job, result)
   end
 end
 
+--- The diff of what the job changed: the artifact whose digest the result has.
+local function read_patch(folder, result)
+  local name = result.workspace_changes and result.workspace_changes.patch
+  for _, artifact in ipairs(name and result.artifacts or {}) do
+    if artifact.path == name then
+      local bytes = file.read(folder .. "artifacts/" .. name, LARGEST_JOB, { regular = true })
+      return bytes and text.sha256(bytes) == artifact.sha256 and secret.redact((text.repair(bytes))) or nil
+    end
+  end
+end
+
 ---Reads a result and what belongs to it.
 ---@param path string of the result; "-" is stdin, which has no files next to it
 ---@param job_path string another place where the job may be
@@ -110,12 +122,13 @@ end
 function source.read(path, job_path)
   local result, message = read_result(path)
   if not result then return nil, message end
-  local notes, journal = {}, nil
+  local notes, journal, patch = {}, nil, nil
   local paths = { job_path ~= "-" and job_path or nil }
   if path ~= "-" then
     local folder = path:match("^.*/") or ""
     journal, notes[1] = read_journal(folder .. "journal.jsonl", result)
     table.insert(paths, 1, folder .. "job.json")
+    patch = read_patch(folder, result)
   end
   local calls = journal and journal.calls or {}
   local is_agent = journal and (journal.model or #journal.turns > 0) or result.inference and result.final_answer
@@ -125,7 +138,7 @@ function source.read(path, job_path)
     notes[#notes + 1] = job and "Commands and diffs come from the job file."
       or "The job file is not next to the result, so commands are shortened and diffs are missing."
   end
-  return { result = result, journal = journal, calls = calls, notes = notes }
+  return { result = result, journal = journal, calls = calls, notes = notes, patch = patch }
 end
 
 return source
