@@ -20,7 +20,7 @@
 
 enum {
     STACK_SIZE = 64 << 10,
-    TRIES = 5, // where commands keep on killing it
+    TRIES = 5,     // where commands keep on killing it
     STOPPED = 100, // ms without an answer until the launcher is told to go on
 };
 

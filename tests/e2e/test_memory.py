@@ -55,8 +55,6 @@ def new_cgroup():
 
 
 class OutOfMemory(sba.SandboxCase):
-    environment = {"SBA_WRITABLE": "/sys/fs/cgroup"}  # its commands set limits
-
     def setUp(self):
         super().setUp()
         self.cgroup = new_cgroup() if sba.UID else None
@@ -110,6 +108,7 @@ class OutOfMemory(sba.SandboxCase):
 class SecondVersion(sba.SandboxCase):
     """cgroup 2 keeps the count elsewhere. Here a file stands in for the kernel's, as a container sees it, and the command counts."""
     COUNTER = "/sys/fs/cgroup/memory.events"
+    environment = {"SBA_WRITABLE": "/sys/fs/cgroup"}  # the command writes the count
 
     def test_its_count_is_found(self):
         fake = rf"mount -t tmpfs none /sys/fs/cgroup; printf 'low 0\nmax 0\noom 0\noom_kill 0\noom_group_kill 0\n' >{self.COUNTER}"
