@@ -149,11 +149,11 @@ end
 function workspace_changes.finish(run, seconds)
   local snapshot <close> = run.snapshot
   if not snapshot then return end
-  interrupt.grant(seconds)
+  interrupt.rearm(seconds)
   local changes, failure = snapshot:changes()
   local report, sections
   if changes then report, sections = report_of(run, changes) end
-  interrupt.lift()
+  interrupt.disarm()
   if not changes then return warn(run, failure, "the workspace's changes cannot be reported") end
   report.patch = write_patch(run, sections)
   report.since_resume = run.history ~= nil or nil
