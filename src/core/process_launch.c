@@ -27,7 +27,8 @@ enum {
 // Both processes work on it, one at a time: whoever does not waits for the other's eventfd.
 static struct {
     char *stacks; // the launcher's, then its children's
-    int process;  // pidfd of the launcher; -1: none runs
+    pid_t runner;
+    int process; // pidfd of the launcher; -1: none runs
     int request, reply;
     int alive[2]; // pipe; a child holds the writing end until it has become a program or has ended
     int error;    // errno of what was asked
@@ -71,6 +72,8 @@ ON_FOREIGN_STACK static int serve(void *unused)
     (void)unused;
     setsid();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != launcher.runner) // it was killed before that
+        return 0;
     reset_signals();
     launcher.error = confine_enter();
     reply();
@@ -128,6 +131,7 @@ static void release(void)
 static bool start_launcher(void)
 {
     sigset_t all, before;
+    launcher.runner = getpid();
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
     pid_t pid = clone(serve, launcher.stacks + STACK_SIZE, CLONE_VM | CLONE_FILES | SIGCHLD, NULL);

@@ -86,10 +86,19 @@ local function confine(run)
   }
   if not state then return nil, failure end
   run.record.confinement, run.job_directory = state, run.result_folder and confinement.real_path(run.result_folder)
-  if state.partial then
-    run.log:event("warning", "confinement.partial", { partial = state.partial, error = table.concat(state.partial, "; ") })
-  end
   return true
+end
+
+--- Says that the job is accepted, and once what could not be kept apart from its commands.
+local function log_accepted(run)
+  local confined = run.record.confinement
+  run.log:event("info", "job.accepted", {
+    steps = run.steps and #run.steps,
+    max_runtime_seconds = run.job.constraints.max_runtime_seconds,
+    mode = run.job.execution_mode, confinement = confined,
+  })
+  if not confined.partial then return end
+  run.log:event("warning", "confinement.partial", { partial = confined.partial, error = table.concat(confined.partial, "; ") })
 end
 
 local function open_context(run)
@@ -188,12 +197,8 @@ return function(run)
   run.accepted = true
   ok, failure = open_workspace(run)
   if ok then ok, failure = confine(run) end
+  log_accepted(run)
   if ok then ok, failure = workspace_changes.begin(run) end
-  run.log:event("info", "job.accepted", {
-    steps = run.steps and #run.steps,
-    max_runtime_seconds = run.job.constraints.max_runtime_seconds,
-    mode = run.job.execution_mode, confinement = run.record.confinement,
-  })
   if ok then open_context(run) end
   return ok, failure
 end
