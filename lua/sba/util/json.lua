@@ -284,4 +284,17 @@ function json.encode(value, schema)
   return text.is_utf8(bytes) and bytes or (text.repair(bytes)) -- what is not ASCII is in strings only
 end
 
+---Decodes JSON of a server or a model, of any size. Bytes that are not UTF-8 become U+FFFD.
+---@param bytes string
+---@return any value, table? failure as of decode
+function json.decode_repaired(bytes)
+  local limits = { size = #bytes }
+  local value, failure = json.decode(bytes, limits)
+  if not failure then return value end
+  local repaired, changed = text.repair(bytes)
+  if not changed then return nil, failure end
+  limits.size = #repaired
+  return json.decode(repaired, limits)
+end
+
 return json
