@@ -165,6 +165,19 @@ end
 
 -- Writing ---------------------------------------------------------------------------------------------------------------
 
+---Decodes JSON of a server or a model, of any size. Bytes that are not UTF-8 become U+FFFD.
+---@param bytes string
+---@return any value, table? failure as of decode
+function json.decode_repaired(bytes)
+  local limits = { size = #bytes }
+  local value, failure = json.decode(bytes, limits)
+  if not failure then return value end
+  local repaired, changed = text.repair(bytes)
+  if not changed then return nil, failure end
+  limits.size = #repaired
+  return json.decode(repaired, limits)
+end
+
 ---@class json.plan what a schema says of the order of keys, worked out once
 ---@field names string[] in their order
 ---@field first string[] each as it stands first in an object: '{"name":'
