@@ -97,10 +97,10 @@ class Bench:
         result = self.job_folder / "result.json"
         return self.result()["failure_message"] if result.exists() else "no result"
 
-    def write_job(self, *steps, max_output_bytes=1 << 20):
+    def write_job(self, *steps, max_output_bytes=1 << 20, **constraints):
         """Steps are (type, arguments)."""
         job = {"protocol_version": "1.0", "job_id": "bench", "task_id": "bench",
-               "constraints": {"max_runtime_seconds": 3600, "max_output_bytes": max_output_bytes},
+               "constraints": {"max_runtime_seconds": 3600, "max_output_bytes": max_output_bytes, **constraints},
                "steps": [{"type": kind, "arguments": arguments} for kind, arguments in steps]}
         path = self.job_folder / "job.json"
         path.write_text(json.dumps(job), encoding="utf-8")

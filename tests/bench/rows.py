@@ -51,6 +51,18 @@ def commands200(bench):
     return commands(bench, 200)
 
 
+def confined(bench):
+    """What it costs that the kernel confines commands."""
+    count = bench.size(1000, 20)
+    bench.write_job(*[("run_command", {"argv": ["/bin/true"]})] * count)
+    _, result = bench.run_job()
+    if result["confinement"]["writes"] == "none":
+        return [f"| {count:,} confined commands | not measured: this kernel has no Landlock | | | | ≤ 1.05 × | |"]
+    ours, theirs = bench.compare(["env", "SBA_CONFINE=off", *bench.command()], 9)
+    return [row(f"{count:,} confined commands", ours.seconds, "the same with `SBA_CONFINE=off`", theirs.seconds,
+                ours.seconds / theirs.seconds, 1.05)]
+
+
 def steps(bench):
     """200 writes and 200 reads of 4 KB."""
     count = bench.size(200, 5)
@@ -115,7 +127,8 @@ def count_entries(entry):
     return 1 + sum(count_entries(child) for child in entry.get("children", ()))
 
 
-def tree(bench):
+def plant(bench):
+    """Fills the workspace with folders of 99 files and a link each; gives how many."""
     folders = bench.size(2000, 20)
     for number in range(folders):
         folder = bench.workspace / f"group{number // 50}" / f"folder{number}"
@@ -123,6 +136,11 @@ def tree(bench):
         for file in range(99):
             (folder / f"file{file}.txt").touch()
         (folder / "link").symlink_to("file1.txt")
+    return folders
+
+
+def tree(bench):
+    folders = plant(bench)
     bench.write_job(("list_tree", {"max_entries": 1 << 30}), max_output_bytes=1 << 30)
     _, result = bench.run_job()
     listed = result["steps"][0]["result"]
@@ -133,6 +151,24 @@ def tree(bench):
     ours, theirs = bench.compare(find, 5, stdout=bench.rival / "out")
     return [row(f"`list_tree` of {folders * 100:,} files", ours.seconds, "`find -printf`", theirs.seconds, ours.seconds / theirs.seconds,
                 1)]
+
+
+def changes(bench):
+    """report_changes where 100 of many files change: what both walks take, the job's own time aside."""
+    folders = plant(bench)
+    bench.give_tree(bench.workspace)
+    change = ("run_command", {"shell": "for i in $(seq 100); do echo x >> group0/folder$((i % 20))/file$i.txt; done"})
+    bench.write_job(change)
+    plain, _ = bench.run_job()
+    bench.write_job(change, report_changes=True)
+    _, result = bench.run_job()
+    bench.check(result["workspace_changes"]["counts"]["created"] + result["workspace_changes"]["counts"]["modified"] == 100,
+                "not 100 files changed")
+    find = ["find", bench.workspace, "-printf", "%p %s %m %y %l\\n"]
+    ours, theirs = bench.compare(find, 5, stdout=bench.rival / "out")
+    walks = ours.seconds - plain[0] / 1e9
+    return [row(f"`report_changes` over {folders * 100:,} files, both walks", walks, "`find -printf`", theirs.seconds, walks / theirs.seconds, 2),
+            f"| the same, peak memory | {mib(ours.kib)} | | | | ≤ 64 MiB | {verdict(ours.kib, 65536)} |"]
 
 
 def difference(old, new):
@@ -250,8 +286,8 @@ def files(bench):
     return lines + [row("`read_file` of 64 MiB", ours.seconds, "`cp`", theirs.seconds, ours.seconds / theirs.seconds, 3)]
 
 
-ALL = {"size": size, "empty": empty, "commands": commands, "commands200": commands200, "steps": steps, "memory": memory, "drain": drain, "capture": capture, "tree": tree, "patch": patch,
-       "search": search, "files": files}
+ALL = {"size": size, "empty": empty, "commands": commands, "commands200": commands200, "confined": confined, "steps": steps, "memory": memory,
+       "drain": drain, "capture": capture, "tree": tree, "changes": changes, "patch": patch, "search": search, "files": files}
 
 # Measured in the build directory too, which is on a disk.
 ON_DISK = ("empty", "commands200", "steps")
