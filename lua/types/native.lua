@@ -358,7 +358,7 @@ local snapshot = {}
 ---@field after? { type: string, mode: integer, size_bytes: integer } nil: it is not there any more
 
 ---What has changed since. Called once.
----@return native.change[]|nil changes in byte order of path
+---@return native.change[]|nil changes in the order of a walk: names in byte order, a directory before what is in it
 ---@return native.failure?
 function snapshot:changes() end
 

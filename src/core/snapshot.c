@@ -23,7 +23,6 @@ enum { LARGEST_IGNORE_FILE = 1 << 20, DEEPEST = 1000, BLOCK = 128 << 10 };
 struct item {
     size_t path; // offset in paths
     mode_t mode;
-    bool seen; // when comparing: it is still there
     uint64_t size, inode;
     int64_t modified, changed; // ns
     uint64_t content;          // where it lies in the store, or NOT_KEPT
@@ -35,7 +34,7 @@ struct snapshot {
     char *left_out; // owned
     struct ignore ignore;
     struct buffer paths; // NUL-terminated
-    struct item *items;  // sorted by path once it is taken
+    struct item *items;  // in the order of the walk
     size_t count, capacity;
     int store;
     struct buffer pending; // what is still to be written there
@@ -190,9 +189,14 @@ static int add_item(struct snapshot *snapshot, const struct tree *tree, const st
     return stored;
 }
 
-static int by_path(const void *left, const void *right, void *snapshot)
+// The order of a walk: names in byte order, a directory before what is in it.
+static int compare_paths(const char *a, const char *b)
 {
-    return strcmp(path_of(snapshot, left), path_of(snapshot, right));
+    while (*a && *a == *b)
+        a++, b++;
+    int left = *a == '/' ? 1 : (unsigned char)*a + (*a != '\0'),
+        right = *b == '/' ? 1 : (unsigned char)*b + (*b != '\0');
+    return left - right;
 }
 
 static struct tree *open_tree(const struct workspace *workspace, struct error *error)
@@ -211,8 +215,6 @@ static int fill(struct snapshot *snapshot, struct tree *tree, struct error *erro
     if (more == 0 && write_pending(snapshot, error) < 0)
         return -1;
     buffer_free(&snapshot->pending);
-    if (snapshot->count)
-        qsort_r(snapshot->items, snapshot->count, sizeof *snapshot->items, by_path, snapshot);
     return more;
 }
 
@@ -279,12 +281,12 @@ void snapshot_free(struct snapshot *snapshot)
     free(snapshot);
 }
 
-static struct item *find(const struct snapshot *snapshot, const char *path)
+static const struct item *find(const struct snapshot *snapshot, const char *path)
 {
     size_t low = 0, high = snapshot->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        int order = strcmp(path_of(snapshot, &snapshot->items[middle]), path);
+        int order = compare_paths(path_of(snapshot, &snapshot->items[middle]), path);
         if (order == 0)
             return &snapshot->items[middle];
         if (order < 0)
@@ -374,45 +376,53 @@ static bool is_untouched(const struct item *before, const struct item *after)
            before->modified == after->modified && before->changed == after->changed;
 }
 
-static int compare_entry(struct snapshot *snapshot, const struct tree *tree, const struct tree_entry *entry,
-                         struct error *error)
+static int compare_item(struct snapshot *snapshot, const struct tree *tree, const struct item *before,
+                        const struct item *after, struct error *error)
 {
     const char *path = tree_path(tree);
-    const struct item after = item_of(entry);
-    struct item *before = find(snapshot, path);
-    if (!before)
-        return add_change(snapshot, path, SNAPSHOT_CREATED, NULL, &after, error);
-    before->seen = true;
-    if (is_untouched(before, &after))
+    if (is_untouched(before, after))
         return 0;
-    if ((before->mode & S_IFMT) != (after.mode & S_IFMT))
-        return add_change(snapshot, path, SNAPSHOT_TYPE_CHANGED, before, &after, error);
-    if (!same_content(snapshot, tree, before, &after))
-        return add_change(snapshot, path, SNAPSHOT_MODIFIED, before, &after, error);
-    if (before->mode != after.mode && !S_ISLNK(after.mode))
-        return add_change(snapshot, path, SNAPSHOT_MODE_CHANGED, before, &after, error);
+    if ((before->mode & S_IFMT) != (after->mode & S_IFMT))
+        return add_change(snapshot, path, SNAPSHOT_TYPE_CHANGED, before, after, error);
+    if (!same_content(snapshot, tree, before, after))
+        return add_change(snapshot, path, SNAPSHOT_MODIFIED, before, after, error);
+    if (before->mode != after->mode && !S_ISLNK(after->mode))
+        return add_change(snapshot, path, SNAPSHOT_MODE_CHANGED, before, after, error);
     return 0;
 }
 
-static int change_by_path(const void *left, const void *right)
+// Everything from *at on that comes before the path (NULL: everything) is not there any more.
+static int add_deleted(struct snapshot *snapshot, size_t *at, const char *path, struct error *error)
 {
-    const struct snapshot_change *a = left, *b = right;
-    return strcmp(a->path, b->path);
+    for (; *at < snapshot->count; ++*at) {
+        const struct item *item = &snapshot->items[*at];
+        if (path && compare_paths(path_of(snapshot, item), path) >= 0)
+            return 0;
+        if (add_change(snapshot, path_of(snapshot, item), SNAPSHOT_DELETED, item, NULL, error) < 0)
+            return -1;
+    }
+    return 0;
 }
 
+// Both walks have the same order, so they are gone through side by side.
 static int find_changes(struct snapshot *snapshot, struct tree *tree, struct error *error)
 {
     struct tree_entry entry;
+    size_t at = 0;
     int more;
-    while ((more = next_item(snapshot, tree, false, &entry, error)) > 0)
-        if (compare_entry(snapshot, tree, &entry, error) < 0)
+    while ((more = next_item(snapshot, tree, false, &entry, error)) > 0) {
+        const char *path = tree_path(tree);
+        const struct item after = item_of(&entry);
+        if (add_deleted(snapshot, &at, path, error) < 0)
             return -1;
-    for (size_t i = 0; more == 0 && i < snapshot->count; i++) {
-        const struct item *item = &snapshot->items[i];
-        if (!item->seen && add_change(snapshot, path_of(snapshot, item), SNAPSHOT_DELETED, item, NULL, error) < 0)
+        const struct item *before = at < snapshot->count ? &snapshot->items[at] : NULL;
+        bool was_there = before && strcmp(path_of(snapshot, before), path) == 0;
+        at += was_there;
+        if ((was_there ? compare_item(snapshot, tree, before, &after, error)
+                       : add_change(snapshot, path, SNAPSHOT_CREATED, NULL, &after, error)) < 0)
             return -1;
     }
-    return more;
+    return more < 0 ? -1 : add_deleted(snapshot, &at, NULL, error);
 }
 
 long snapshot_compare(struct snapshot *snapshot, const struct snapshot_change **changes, struct error *error)
@@ -424,8 +434,6 @@ long snapshot_compare(struct snapshot *snapshot, const struct snapshot_change **
     tree_close(tree);
     if (outcome < 0)
         return -1;
-    if (snapshot->change_count)
-        qsort(snapshot->changes, snapshot->change_count, sizeof *snapshot->changes, change_by_path);
     *changes = snapshot->changes;
     return (long)snapshot->change_count;
 }

@@ -47,7 +47,7 @@ struct snapshot_change {
     bool kept; // snapshot_content can give what was before
 };
 
-// Compares with what is there now. *changes, sorted by path, is owned by the snapshot. Returns how many; -1.
+// Compares with what is there now. *changes, in the order of a walk, is owned by the snapshot. Returns how many; -1.
 long snapshot_compare(struct snapshot *snapshot, const struct snapshot_change **changes, struct error *error);
 
 // Appends what a file was before, or a link's target. 0 or -1.

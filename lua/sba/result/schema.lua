@@ -142,7 +142,7 @@ local workspace_changes = {
   description = "What the job did to the files of the workspace; where it was asked for.",
   properties = {
     counts = change_counts,
-    files = { type = "array", items = changed_file, description = "In byte order of path, at most 10,000." },
+    files = { type = "array", items = changed_file, description = "At most 10,000." },
     truncated = { type = "boolean", description = "There are more files than are listed." },
     patch = { type = "string", description = "The artifact with the diff; left out where there is none." },
     since_resume = { type = "boolean", description = "The job was resumed: these are the changes since then." },
