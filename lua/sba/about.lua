@@ -55,7 +55,7 @@ end
 
 local schemas = {
   job = function() return require "sba.job.printed".job(require "sba.catalogue") end,
-  result = function() return require "sba.util.schema_document" ((require "sba.result.schema")) end,
+  result = function() return require "sba.util.schema_document" ((require "sba.result.result_schema")) end,
   steps = function() return require "sba.job.printed".steps(require "sba.catalogue") end,
 }
 
@@ -67,7 +67,7 @@ function about.schema(what)
 end
 
 local function print_errors(errors)
-  local line = require "sba.util.schema".line
+  local line = require "sba.util.schema_check".line
   for _, problem in ipairs(errors) do print(redact(line(problem))) end
   if errors.total > #errors then print(("and %d more"):format(errors.total - #errors)) end
 end

@@ -10,7 +10,7 @@ local file = require "native.file"
 local job = require "sba.job"
 local json = require "sba.util.json"
 local prompt = require "sba.run.agent.prompt"
-local schema = require "sba.util.schema"
+local schema_check = require "sba.util.schema_check"
 local todo = require "sba.run.todo"
 local workspace = require "native.workspace"
 
@@ -23,7 +23,7 @@ local MOST_OUTPUT <const> = 1024 * 1024 -- bytes, of a step that is tried
 local function spread(failure)
   if not failure.errors then return failure end
   local lines = { "not valid:" }
-  for i, mistake in ipairs(failure.errors) do lines[i + 1] = "  " .. schema.line(mistake) end
+  for i, mistake in ipairs(failure.errors) do lines[i + 1] = "  " .. schema_check.line(mistake) end
   if failure.errors.total > #failure.errors then
     lines[#lines + 1] = ("  and %d more"):format(failure.errors.total - #failure.errors)
   end
@@ -74,7 +74,7 @@ local function job_of_step(type, arguments)
   return must(job.parse(json.encode(given), catalogue, {}))
 end
 
----Runs one step in the current folder, without a deadline.
+---Runs one step in the current directory, without a deadline.
 ---@param type string
 ---@param arguments? table as in a job
 ---@param environment table<string, string>
@@ -82,7 +82,7 @@ end
 function inspect.step(type, arguments, environment)
   local read = job_of_step(type, arguments)
   local step, module = read.steps[1], catalogue.get(type)
-  local run = { job = read, environment = environment, record = {}, log = { event = function() end } }
+  local run = require "sba.run.state" { job = read, environment = environment, record = {}, log = { event = function() end } }
   run.outside = require "sba.run.outside".new(run)
   run.context = {
     workspace = must(workspace.open(".")), max_output_bytes = MOST_OUTPUT, environment = variables(environment), agent = false,

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The program: arguments in, exit status out. A job goes through the stages of the pipeline; whatever stops it, the last
--- stage ends what is alive and writes the result.
+-- The program: arguments in, exit status out. A job goes through the stages below. Whatever stops it, `finish` ends its processes
+-- and writes the result.
 
 local cli = require "sba.cli"
 local exit = require "sba.util.exit"
@@ -12,7 +12,7 @@ local watchdog = require "native.watchdog"
 local LARGEST_JOB <const> = 64 * 1024 * 1024 -- bytes
 local MOST_ERRORS_LOGGED <const> = 20
 
---- The runner does not work as root: it becomes the user it was given, for good, or refuses.
+--- The runner does not work as root: it becomes the given user for good, or refuses.
 local function become_user(run)
   local identity = require "native.identity"
   local user = run.settings.user
@@ -39,17 +39,17 @@ local function read(run)
   return true
 end
 
---- From here on the job ends whatever the runner does.
+--- From here on the job ends even if the runner hangs.
 local function watch(run)
   run.record:interim()
   local ok, failure = watchdog.start(run.settings.result)
   if not ok then
-    run.log:event("warning", "watchdog.failed", { error = failure.message .. "; where the runner hangs, nobody ends the job" })
+    run.log:event("warning", "watchdog.failed", { error = failure.message .. "; if the runner hangs, nothing ends the job" })
   end
   return true
 end
 
---- Counts from when the job began to be read.
+--- The time counts from the moment the first byte of the job was read.
 local function set_deadline(run)
   run.deadline = run.record.began + run.job.constraints.max_runtime_seconds
   interrupt.set_deadline(math.max(0, run.deadline - interrupt.now()))
@@ -58,7 +58,7 @@ end
 
 --- The first errors as lines, for the log.
 local function lines_of(errors)
-  local line, lines = require "sba.util.schema".line, {}
+  local line, lines = require "sba.util.schema_check".line, {}
   for i = 1, math.min(#errors, MOST_ERRORS_LOGGED) do lines[i] = secret.redact(line(errors[i])) end
   return lines
 end
@@ -76,7 +76,7 @@ local function validate(run)
     return nil, failure
   end
   run.job, run.job_sha256 = job, require "native.text".sha256(run.bytes)
-  -- In an agent's job the steps that were given are suggestions, and the model says which there are.
+  -- In an agent's job the given steps are suggestions; the model decides which steps there are.
   run.steps = job.execution_mode == "direct_steps" and job.steps or nil
   run.record.protocol_version = job.protocol_version
   set_deadline(run)
@@ -84,17 +84,17 @@ local function validate(run)
   return true
 end
 
-local function has_context(folder)
-  local job_folder = folder and require "native.workspace".open(folder)
-  return job_folder and job_folder:stat("context") ~= nil
+local function has_context(directory)
+  local opened = directory and require "native.workspace".open(directory)
+  return opened and opened:stat("context") ~= nil
 end
 
---- The job's context with the files that belong to it. Direct jobs want it too: their todo list begins with it.
-local function gather(run)
+--- Reads the job's context and the files that belong to it. Direct jobs need it too: their todo list begins with it.
+local function load_context(run)
   local path = run.settings.job
-  local folder = path ~= "-" and (path:match("^.*/") or ".") or nil
-  if run.steps and not run.job.context and not has_context(folder) then return true end
-  local context, failure = require "sba.job.context".load(run.job.context, folder)
+  local directory = path ~= "-" and (path:match("^.*/") or ".") or nil
+  if run.steps and not run.job.context and not has_context(directory) then return true end
+  local context, failure = require "sba.job.context".load(run.job.context, directory)
   if not context then return nil, failure end
   run.job.context, run.job.persona = context, secret.clean(run.job.persona, {})
   return true
@@ -102,16 +102,16 @@ end
 
 local function accept(run) return require "sba.run.accept" (run) end
 
---- Says that the job has begun, where the environment names somebody who wants to know.
-local function report(run)
-  if run.status_url and not (run.history and run.history.result) then require "sba.run.report".began(run) end
+--- Reports that the job has begun, if the environment names a URL for status reports.
+local function report_start(run)
+  if run.status_url and not (run.history and run.history.result) then require "sba.run.status_reports".began(run) end
   return true
 end
 
---- Skills that the job names by id. Only a model that is prompted with the context has a use for them.
-local function learn(run)
+--- Fetches the skills that an agent's job names by id. In a direct job, the first question to a model fetches them.
+local function fetch_skills(run)
   local ids = not run.steps and run.job.context.skill_ids
-  if ids and #ids > 0 and not (run.history and run.history.result) then require "sba.run.skills" (run) end
+  if ids and #ids > 0 and not (run.history and run.history.result) then require "sba.run.fetch_skills" (run) end
   return true
 end
 
@@ -123,32 +123,21 @@ local function work(run)
   return not failure, failure
 end
 
--- Each stage returns true, or nil and the failure that the job ends with. `finish` is no stage: it always runs.
-local pipeline = {
-  { "become user", become_user },
-  { "watch", watch },
-  { "read", read },
-  { "validate", validate },
-  { "gather", gather },
-  { "accept", accept },
-  { "report", report },
-  { "learn", learn },
-  { "work", work },
-}
+-- Each stage returns true, or nil and the failure that the job ends with. `finish` is not a stage: it always runs.
+local stages = { become_user, watch, read, validate, load_context, accept, report_start, fetch_skills, work }
 
 local function go_through(run)
-  for _, stage in ipairs(pipeline) do
-    run.stage = stage[1]
-    local ok, failure = stage[2](run)
+  for _, stage in ipairs(stages) do
+    local ok, failure = stage(run)
     if not ok then
-      -- It may quote the job, or a path of the command line. What work says is clean already, but for the ids of steps.
-      if stage[2] ~= work then failure.message = secret.redact(failure.message) end
+      -- The message may quote the job, or a path of the command line. Only `work` redacts its messages itself, but not the ids of steps.
+      if stage ~= work then failure.message = secret.redact(failure.message) end
       return failure
     end
   end
 end
 
---- Where to report; nil: nowhere. A replay is nobody's job.
+--- Where to send status reports; nil: nowhere. A replay sends none.
 local function status_url(settings, environment)
   for _, variable in ipairs { "SBA_JOB_STATUS_URL", "SBA_CALLBACK_URL" } do
     local url = environment[variable]
@@ -159,19 +148,19 @@ end
 local function new_run(settings, environment)
   require "sba.util.strict".on()
   local job_id, task_id = environment.CYNODE_JOB_ID or "", environment.CYNODE_TASK_ID or ""
-  local run = {
+  local run = require "sba.run.state" {
     settings = settings, environment = environment,
     catalogue = require "sba.catalogue",
     record = require "sba.result.record".new(job_id, task_id),
     log = require "sba.util.log".new { format = settings.log_format, environment = environment },
+    status_url = status_url(settings, environment),
   }
   run.log:identify(job_id, task_id)
-  run.status_url = status_url(settings, environment)
   run.outside = require "sba.run.outside".new(run)
   return run
 end
 
---- Where memory is out already, the run that is to say so may use what was kept for its end.
+--- If memory runs out here already, the run that reports it may use the block that is kept for the end.
 local function begin(settings, environment)
   local ready, run = pcall(new_run, settings, environment)
   if ready then return run end

@@ -58,7 +58,7 @@ class ResumeTest(SandboxCase):
         page = subprocess.run([sba.BINARY, "--report", str(self.result_path)], capture_output=True, text=True, timeout=300, check=False,
                               env={"PATH": "/usr/bin:/bin"}, **sba.ordinary_user())
         self.assertEqual(page.returncode, 0, page.stderr)
-        self.assertIn("it ends within a line", page.stdout)
+        self.assertIn("its last line is incomplete", page.stdout)
         outcome = self.run_job(job, "--resume")
         self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"), outcome.result)
         self.assertEqual(self.counts(), ["one", "two", "three"])

@@ -46,7 +46,7 @@ end)
 describe("a report", function()
   it("explains every failure code", function()
     local explained = require "sba.report.outcome".failures
-    for _, code in ipairs(require "sba.result.schema".properties.failure_code.enum) do
+    for _, code in ipairs(require "sba.result.result_schema".properties.failure_code.enum) do
       if type(code) == "string" then
         assert.truthy(explained[code] and explained[code].meaning and explained[code].help, code)
       end

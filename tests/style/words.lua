@@ -7,7 +7,7 @@ package.cpath = "/usr/lib/x86_64-linux-gnu/lua/5.4/?.so;/usr/lib/aarch64-linux-g
 
 local usage = require "sba.about".usage
 local lfs = require "lfs"
-local schema = require "sba.util.schema"
+local schema_check = require "sba.util.schema_check"
 
 local root = arg[0]:match("^(.*)/tests/style/")
 
@@ -52,7 +52,7 @@ end
 
 local function failure_codes()
   local list = {}
-  for _, code in ipairs(require "sba.result.schema".properties.failure_code.enum) do
+  for _, code in ipairs(require "sba.result.result_schema".properties.failure_code.enum) do
     if type(code) == "string" then list[#list + 1] = code end
   end
   return list
@@ -136,8 +136,8 @@ local function mistakes_in_json(text)
       list[#list + 1] = not value and failure.message or nil
     elseif type(value) == "table" and value.status then
       results = results + 1
-      local _, errors = schema.check(value, require "sba.result.schema")
-      list[#list + 1] = errors[1] and schema.line(errors[1])
+      local _, errors = schema_check.check(value, require "sba.result.result_schema")
+      list[#list + 1] = errors[1] and schema_check.line(errors[1])
     else
       list[#list + 1] = failure and failure.message or "JSON that is neither job nor result"
     end

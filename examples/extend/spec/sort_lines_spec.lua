@@ -2,14 +2,14 @@
 -- The step sort_lines, run as the runner runs it: arguments by its schema, a real workspace.
 package.path = debug.getinfo(1, "S").source:match("^@(.*)/spec/") .. "/lua/?.lua;" .. package.path -- for binaries that lack it
 
-local schema = require "sba.util.schema"
+local schema_check = require "sba.util.schema_check"
 local sort_lines = require "sba.steps.sort_lines"
 local workspace = require "native.workspace"
 
 local root, folder
 
 local function run(arguments)
-  local checked, errors = schema.check(arguments, sort_lines.arguments)
+  local checked, errors = schema_check.check(arguments, sort_lines.arguments)
   assert.are.same({ total = 0 }, errors)
   return sort_lines.run(checked, { workspace = folder, max_output_bytes = 1000 })
 end

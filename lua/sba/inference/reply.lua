@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Puts a reply together from what is streamed, and bounds it.
 
-local calls = require "sba.inference.calls"
+local call_reader = require "sba.inference.call_reader"
 local json = require "sba.util.json"
 local text_protocol = require "sba.inference.text_protocol"
 local thinking = require "sba.inference.thinking"
@@ -98,7 +98,7 @@ end
 ---@param outcome { done_reason: string, prompt_tokens?: integer, completion_tokens?: integer }
 ---@param tools? inference.tool[] that the request had
 ---@param as_text boolean whether calls were asked for as text
----@param session table see calls.normal
+---@param session table see call_reader.normal
 ---@return inference.reply
 function reply:finish(outcome, tools, as_text, session)
   local content, thought = self.said:finish()
@@ -117,7 +117,7 @@ function reply:finish(outcome, tools, as_text, session)
     names[i] = tool.name
     if not tool.exact then guessed[#guessed + 1] = tool.name end
   end
-  local list, notes = calls.normal(self.raw_calls, names, session, guessed)
+  local list, notes = call_reader.normal(self.raw_calls, names, session, guessed)
   result.tool_calls = list
   append(result.notes, notes)
   return result

@@ -2,9 +2,9 @@
 -- Bytes to a job: strict JSON, the schema, each step's arguments, every error at once.
 
 local job_mode = require "sba.job.mode"
-local job_schema = require "sba.job.schema"
+local job_schema = require "sba.job.job_schema"
 local json = require "sba.util.json"
-local schema = require "sba.util.schema"
+local schema_check = require "sba.util.schema_check"
 local words = require "sba.util.words"
 
 local job = {}
@@ -34,7 +34,7 @@ local function check_version(value, errors)
   local version = value.protocol_version
   local major = type(version) == "string" and version:match("^(%d+)%.%d+$")
   if major and major ~= MAJOR then
-    schema.refuse(errors, "/protocol_version", MAJOR .. ".x", words.value(version),
+    schema_check.refuse(errors, "/protocol_version", MAJOR .. ".x", words.value(version),
       ("protocol version %s is not supported; this runner speaks %s.x"):format(words.quoted(version), MAJOR))
   end
 end
@@ -47,26 +47,26 @@ end
 local function check_arguments(step, pointer, catalogue, errors)
   local kind, before = catalogue.get(step.type), errors.total
   if not kind or json.kind(step.arguments) ~= "object" then return end
-  step.arguments = schema.check(step.arguments, kind.arguments, errors, pointer)
+  step.arguments = schema_check.check(step.arguments, kind.arguments, errors, pointer)
   if errors.total > before or not kind.check then return end
   local mistake, argument = kind.check(step.arguments)
   if not mistake then return end
-  if argument then pointer = pointer .. "/" .. schema.token(argument) end
-  schema.refuse(errors, pointer, "arguments that fit together", "others", mistake)
+  if argument then pointer = pointer .. "/" .. schema_check.token(argument) end
+  schema_check.refuse(errors, pointer, "arguments that fit together", "others", mistake)
 end
 
 -- Gives every step its id; none may be there twice.
 local function settle_ids(steps, errors)
   local owner, ids = {}, {}
   for i, step in ipairs(steps) do
-    if schema.is_enough(errors) then return end
+    if schema_check.is_enough(errors) then return end
     if json.kind(step) == "object" then
       local id = step.id == nil and "step-" .. i or step.id
       ids[i] = id
       local other = owner[id]
       if other and type(id) == "string" then
         local default = (step.id == nil or steps[other].id == nil) and " (a step without an id is step-N, N from 1)" or ""
-        schema.refuse(errors, ("/steps/%d/id"):format(step.id == nil and other - 1 or i - 1), "an id of its own", words.value(id),
+        schema_check.refuse(errors, ("/steps/%d/id"):format(step.id == nil and other - 1 or i - 1), "an id of its own", words.value(id),
           ("the id %s belongs to /steps/%d and /steps/%d%s; ids must be unique"):format(words.quoted(id), other - 1, i - 1, default))
       end
       owner[id] = other or i
@@ -87,7 +87,7 @@ end
 local function check_steps(steps, names, catalogue, errors)
   if not json.is_array(steps) then return end
   for i, step in ipairs(steps) do
-    if schema.is_enough(errors) then return end
+    if schema_check.is_enough(errors) then return end
     if json.kind(step) == "object" and type(step.type) == "string" then
       check_arguments(step, ("/steps/%d/%s"):format(i - 1, names[i]), catalogue, errors)
     end
@@ -99,13 +99,13 @@ local function check_job(value, catalogue, environment)
   local errors = { total = 0 }
   local is_object = json.is_object(value)
   local has_steps, names = is_object and is_given(value.steps), names_of_arguments(is_object and value.steps)
-  schema.check(value, job_schema(catalogue.names()), errors)
+  schema_check.check(value, job_schema(catalogue.names()), errors)
   local asked, mistake = job_mode.from_environment(environment)
-  if mistake then schema.refuse(errors, "", "a mode", "another value", mistake) end
+  if mistake then schema_check.refuse(errors, "", "a mode", "another value", mistake) end
   if not is_object then return errors end
   check_version(value, errors)
   if not has_steps and (asked or value.execution_mode) ~= job_mode.AGENT then
-    schema.refuse(errors, "/steps", "an array", "nothing",
+    schema_check.refuse(errors, "/steps", "an array", "nothing",
       "is missing; expected an array (only a job of agent_inference may leave it out)")
   end
   check_steps(value.steps, names, catalogue, errors)
@@ -116,7 +116,7 @@ end
 
 local function message_of(errors)
   local lines = {}
-  for i = 1, #errors do lines[i] = schema.line(errors[i]) end
+  for i = 1, #errors do lines[i] = schema_check.line(errors[i]) end
   local more = errors.total - #lines
   return "the job is not valid: " .. table.concat(lines, "; ") .. (more > 0 and ("; and %d more"):format(more) or "")
 end
@@ -136,7 +136,7 @@ function job.parse(bytes, catalogue, environment)
   local errors
   if broken then
     errors = { total = 0 }
-    schema.refuse(errors, "", "JSON (RFC 8259)", "something else", broken.message)
+    schema_check.refuse(errors, "", "JSON (RFC 8259)", "something else", broken.message)
   else
     errors = check_job(value, catalogue, environment)
   end

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What `--schema job` and `--schema steps` print: the job's schema with the arguments of every step type in it.
 
-local job_schema = require "sba.job.schema"
+local job_schema = require "sba.job.job_schema"
 local json = require "sba.util.json"
 local print_schema = require "sba.util.schema_document"
 

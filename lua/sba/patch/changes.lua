@@ -59,11 +59,11 @@ local function can_be_kept(plan)
 end
 
 --- Commits a step's changes.
----@param run table run.kept: the transaction, to be closed once the step's end is in the journal
+---@param run run run.kept: the transaction, to be closed once the step's end is in the journal
 ---@param transaction native.transaction
 ---@return true?, native.failure?
 function changes.commit(run, transaction)
-  if not run.result_folder then return transaction:commit() end -- no journal: nobody can resume
+  if not run.result_directory then return transaction:commit() end -- no journal: nobody can resume
   local plan, failure = transaction:plan()
   if not plan then return nil, failure end
   if can_be_kept(plan) then
@@ -78,7 +78,7 @@ function changes.commit(run, transaction)
 end
 
 --- Puts back what a run that was ended had begun to change; or clears up, where it had changed all of it.
----@param run table run.history: what the step or the model is to know of it
+---@param run run run.history: what the step or the model is to know of it
 ---@param folder native.folder
 function changes.recover(run, folder)
   local history, found = run.history, run.history.changes
@@ -91,7 +91,7 @@ end
 
 ---Removes the temporary files of a step that was killed while it wrote them. Originals that could not be put back stay: their names are
 ---in the journal's plans.
----@param run table
+---@param run run
 ---@param folder native.folder
 function changes.sweep(run, folder)
   local history = run.history

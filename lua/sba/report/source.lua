@@ -4,8 +4,8 @@
 local digest = require "sba.report.digest"
 local file = require "native.file"
 local read_json = require "sba.util.json".decode
-local result_schema = require "sba.result.schema"
-local schema = require "sba.util.schema"
+local result_schema = require "sba.result.result_schema"
+local schema_check = require "sba.util.schema_check"
 local secret = require "sba.util.secret"
 local text = require "native.text"
 
@@ -56,8 +56,8 @@ local function read_result(path)
   local result
   result, failure = read_json(bytes, { size = LARGEST, depth = DEPTH })
   if failure then return nil, ("%s is not a result: %s"):format(path, failure.message) end
-  local _, errors = schema.check(result, readable, { total = 0, limit = 1 })
-  if errors[1] then return nil, ("%s is not a result of cynode-sba: %s"):format(path, schema.line(errors[1])) end
+  local _, errors = schema_check.check(result, readable, { total = 0, limit = 1 })
+  if errors[1] then return nil, ("%s is not a result of cynode-sba: %s"):format(path, schema_check.line(errors[1])) end
   return secret.clean(result, result_schema)
 end
 

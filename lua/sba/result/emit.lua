@@ -2,7 +2,7 @@
 -- The result leaves the runner: into its file, onto stdout, or, where neither takes it, onto stderr.
 
 local file = require "native.file"
-local pieces = require "sba.util.pieces"
+local chunks = require "sba.util.chunks"
 local redact = require "native.secret".redact
 
 local emit = {}
@@ -15,7 +15,7 @@ local function to_stream(fd, parts)
       return nil, { code = "io_error", message = "whoever reads the result stopped reading" }
     end
   end
-  return pieces.size(parts)
+  return chunks.size(parts)
 end
 
 --- Replaces the result file.
@@ -25,7 +25,7 @@ end
 function emit.replace(path, parts)
   local how, failure = file.replace(path, parts)
   if not how then return nil, failure end
-  return pieces.size(parts), how
+  return chunks.size(parts), how
 end
 
 --- Writes the result to where it belongs.

@@ -4,7 +4,7 @@
 local excerpt = require "sba.util.excerpt"
 local failures = require "sba.result.failure"
 local json = require "sba.util.json"
-local schema = require "sba.result.schema"
+local result_schema = require "sba.result.result_schema"
 local secret = require "sba.util.secret"
 local text = require "native.text"
 
@@ -12,7 +12,7 @@ local entries = {}
 
 local MOST_OUTPUT <const> = 1024 * 1024 -- bytes
 
-local entry_schema = schema.properties.steps.items
+local entry_schema = result_schema.properties.steps.items
 local schemas = setmetatable({}, { __mode = "k" })
 
 --- The entry's schema with a step type's result in it, so that every key has its order.

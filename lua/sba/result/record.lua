@@ -4,9 +4,9 @@
 
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
-local pieces = require "sba.util.pieces"
+local chunks = require "sba.util.chunks"
 local process = require "native.process"
-local schema = require "sba.result.schema"
+local result_schema = require "sba.result.result_schema"
 local watchdog = require "native.watchdog"
 
 local record = {}
@@ -92,20 +92,20 @@ end
 -- The lists that are kept as the JSON of each element.
 local function add_steps(parts, self)
   parts[#parts + 1] = "["
-  pieces.add_list(parts, self.steps)
+  chunks.add_list(parts, self.steps)
   parts[#parts + 1] = "]"
 end
 
 local function add_todo(parts, self, summary)
   parts[#parts + 1] = ('{"total":%d,"done":%d,"items":['):format(summary.total, summary.done)
-  pieces.add_list(parts, self.todo:encoded())
+  chunks.add_list(parts, self.todo:encoded())
   parts[#parts + 1] = "]}"
 end
 
 local function add_field(parts, self, name, value)
   if name == "steps" then return add_steps(parts, self) end
   if name == "todo" and self.todo and value.items == self.todo.items then return add_todo(parts, self, value) end
-  parts[#parts + 1] = json.encode(value, schema.properties[name])
+  parts[#parts + 1] = json.encode(value, result_schema.properties[name])
 end
 
 --- The result as strings to be written one after the other.
@@ -113,7 +113,7 @@ end
 ---@return string[], table<string, integer> places the index of the string where each field begins
 function record:parts(fields)
   local parts, before, places = {}, "{", {}
-  for _, name in ipairs(schema.order) do
+  for _, name in ipairs(result_schema.order) do
     local value = fields[name]
     if value ~= nil or name == "steps" then
       places[name] = #parts + 1

@@ -81,11 +81,11 @@ end
 local function confine(run)
   local state, failure = confinement.begin {
     mode = run.settings.confine, environment = run.environment, workspace = run.workspace:path(),
-    artifacts = run.artifacts and run.artifacts:path(), job_directory = run.result_folder,
+    artifacts = run.artifacts and run.artifacts:path(), job_directory = run.result_directory,
     token_file = require "sba.util.secret".token_file(),
   }
   if not state then return nil, failure end
-  run.record.confinement, run.job_directory = state, run.result_folder and confinement.real_path(run.result_folder)
+  run.record.confinement, run.job_directory = state, run.result_directory and confinement.real_path(run.result_directory)
   return true
 end
 
@@ -164,7 +164,7 @@ end
 local function open_files(run)
   local path = run.settings.result
   local folder = path ~= "-" and folder_of(path) or nil
-  run.result_folder = folder
+  run.result_directory = folder
   if run.settings.resume then
     local failure = read_history(run, folder .. "journal.jsonl")
     if failure then return nil, failure end
@@ -188,7 +188,7 @@ local function open_files(run)
 end
 
 --- Accepts a valid job.
----@param run table
+---@param run run
 ---@return true?, failure? failure
 return function(run)
   local ok, failure = open_files(run)

@@ -51,7 +51,7 @@ local function make(run)
 end
 
 ---Makes the artifacts folder where it can be made; run.artifacts is the opened folder.
----@param run table
+---@param run run
 function artifacts.open(run)
   local path, failure = make(run)
   local folder
@@ -89,7 +89,7 @@ local function redact_names(run, files)
 end
 
 ---Lists the artifacts in the record.
----@param run table
+---@param run run
 ---@param seconds number how long they may be read
 function artifacts.list(run, seconds)
   if not run.artifacts then return end
@@ -108,7 +108,7 @@ function artifacts.list(run, seconds)
 end
 
 ---Removes a temporary folder, unless an artifact that should have been uploaded was not: then the log says where it is.
----@param run table
+---@param run run
 function artifacts.close(run)
   local path = run.temporary_artifacts
   if not path then return end

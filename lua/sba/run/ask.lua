@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- A run's way to models: the connection, what the result says of it, and one question, for the steps of a direct job.
 
-local fetch_skills = require "sba.run.skills"
+local fetch_skills = require "sba.run.fetch_skills"
 local interrupt = require "native.interrupt"
 local prompt = require "sba.run.agent.prompt"
 local redact = require "native.secret".redact
@@ -11,7 +11,7 @@ local ask = {}
 local NO_CONTEXT <const> = { requirements = {}, acceptance_criteria = {}, skill_ids = {}, skills = {} }
 
 ---Finds a model.
----@param run table
+---@param run run
 ---@param allowed_models string[]
 ---@return inference.session?, table? failure
 function ask.connect(run, allowed_models)
@@ -39,7 +39,7 @@ local function connect_for(run, model)
 end
 
 ---Adds a reply to what the result says of inference, and logs it.
----@param run table
+---@param run run
 ---@param model string
 ---@param reply table
 function ask.count(run, model, reply)
@@ -73,7 +73,7 @@ end
 ---@field json_schema? table
 
 ---The function that steps ask with. The model is told the job's context too.
----@param run table
+---@param run run
 ---@return fun(question: run.question): table?, table? reply with `model`; or a failure
 function ask.new(run)
   local sessions = {}

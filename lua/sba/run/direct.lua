@@ -37,7 +37,7 @@ local function take_over(run, index, old)
 end
 
 --- Runs the steps that are left; returns the job's failure, or nil when all went well.
----@param run table
+---@param run run
 ---@return failure?
 function direct.run(run)
   local history = run.history or { entries = {}, begun = {} }
@@ -54,7 +54,7 @@ function direct.run(run)
 end
 
 ---Reports the steps that were not reached. There may be very many, and the time is up: they share one line of the log.
----@param run table
+---@param run run
 function direct.skip_rest(run)
   local entries = run.history and run.history.entries or {}
   for index = #run.record.steps + 1, #entries do take_over(run, index, entries[index]) end

@@ -152,7 +152,7 @@ end
 local parts = { flush_checkpoint, end_processes, revert, skip_rest, compare_workspace, list_artifacts, finish_todo, upload_artifacts }
 
 --- Ends the job and returns the exit status.
----@param run table
+---@param run run
 ---@return integer
 return function(run)
   watchdog.ending()
@@ -162,7 +162,7 @@ return function(run)
     if run.written == nil then attempt(run, write_short_result) end
   end
   local fields, written = run.fields, run.written
-  if run.status_url then attempt(run, function() require "sba.run.report".ended(run, written and run.parts) end) end
+  if run.status_url then attempt(run, function() require "sba.run.status_reports".ended(run, written and run.parts) end) end
   attempt(run, function() log_outcome(run, fields) end)
   attempt(run, leave_outside)
   return status_of(run, written)

@@ -5,8 +5,8 @@ local changes = require "sba.patch.changes"
 local file = require "native.file"
 local lines = require "sba.util.lines"
 local read_json = require "sba.util.json".decode
-local result_schema = require "sba.result.schema"
-local schema = require "sba.util.schema"
+local result_schema = require "sba.result.result_schema"
+local schema_check = require "sba.util.schema_check"
 local secret = require "sba.util.secret"
 
 local past = {}
@@ -76,8 +76,8 @@ local schemas = {
 
 --- What is wrong with a value, in one line, or nil.
 local function mistake_in(value, wanted)
-  local errors = wanted and select(2, schema.check(value, wanted, { total = 0, limit = 1 })) or {}
-  return errors[1] and schema.line(errors[1], "line")
+  local errors = wanted and select(2, schema_check.check(value, wanted, { total = 0, limit = 1 })) or {}
+  return errors[1] and schema_check.line(errors[1], "line")
 end
 
 local readers = {}

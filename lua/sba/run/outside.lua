@@ -10,7 +10,7 @@ outside.__index = outside
 ---@field http? native.http.client
 ---@field remote? gateway
 
----@param run table
+---@param run run
 ---@return run.outside
 function outside.new(run)
   return setmetatable({ run = run }, outside)

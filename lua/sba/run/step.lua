@@ -41,7 +41,7 @@ local function log_finished(run, index, step, entry)
 end
 
 ---Says in journal and log that a step begins.
----@param run table
+---@param run run
 ---@param index integer from 1
 ---@param step { id: string, type: string, arguments: table }
 ---@param again? boolean it was interrupted before
@@ -84,7 +84,7 @@ end
 
 ---Tells a step that failed for want of the network outside, and the job's failure with it. With ext_net_allowed, only what a policy
 ---denies counts.
----@param run table
+---@param run run
 ---@param step { type: string, arguments: table }
 ---@param entry table
 ---@param failure failure the job's
@@ -133,7 +133,7 @@ local function encode(entry, module, failure)
 end
 
 ---Takes back the files that a step has changed and then failed for another reason, such as memory for its answer.
----@param run table
+---@param run run
 function steps.revert(run)
   local kept = run.kept
   if not kept then return end
@@ -149,7 +149,7 @@ local function settle(run)
 end
 
 ---Takes an entry that no run of a step gave (skipped, interrupted, replayed) into journal and record.
----@param run table
+---@param run run
 ---@param index integer
 ---@param step { id: string, type: string }
 ---@param entry { status: string, error?: string, error_code?: string }
@@ -165,7 +165,7 @@ function steps.keep(run, index, step, entry, module)
 end
 
 ---Takes the steps from one on, which were not reached, into journal and record.
----@param run table
+---@param run run
 ---@param first integer
 function steps.skip_from(run, first)
   local skipped, texts = entries.skipped(interrupt.timestamp()), {}
@@ -179,7 +179,7 @@ function steps.skip_from(run, first)
 end
 
 ---Runs a step that has begun.
----@param run table
+---@param run run
 ---@param index integer
 ---@param step { id: string, type: string, arguments: table }
 ---@param module sba.step

@@ -5,8 +5,8 @@
 local checkpoint = require "sba.result.checkpoint"
 local file = require "native.file"
 local json = require "sba.util.json"
-local pieces = require "sba.util.pieces"
-local schema = require "sba.result.schema"
+local chunks = require "sba.util.chunks"
+local result_schema = require "sba.result.result_schema"
 
 local todo = {}
 todo.__index = todo
@@ -14,7 +14,7 @@ todo.__index = todo
 local LONGEST_TITLE <const> = 200 -- characters
 local MOST_ITEMS <const> = 10000
 
-local item_schema <const> = schema.properties.todo.properties.items.items
+local item_schema <const> = result_schema.properties.todo.properties.items.items
 
 local function shortened(words, limit)
   local past = utf8.offset(words, limit + 1)
@@ -87,7 +87,7 @@ end
 function todo:keep(path, failed)
   self.checkpoint = checkpoint.new(function()
     local parts = { '{"items":[' }
-    pieces.add_list(parts, self:encoded())
+    chunks.add_list(parts, self:encoded())
     parts[#parts + 1] = "]}\n"
     local ok, failure = file.replace(path, parts, { durable = false })
     if ok then return true end

@@ -28,7 +28,7 @@ local function send(run)
   run.upload_failed = not artifacts.upload(options, run.record.artifacts)
 end
 
----@param run table its record lists them
+---@param run run its record lists them
 return function(run)
   run.checkpoint:write() -- what the job did is on disk before this takes its time
   run.upload_failed = true -- until all is uploaded

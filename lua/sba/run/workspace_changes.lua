@@ -30,13 +30,13 @@ local function job_directory(run)
 end
 
 ---Remembers what the workspace is, where the job or the environment asks for its changes.
----@param run table
+---@param run run
 ---@return true?, failure? failure the job's, when its time is up
 function workspace_changes.begin(run)
   if not run.job.constraints.report_changes and run.environment.SBA_REPORT_CHANGES ~= "1" then return true end
   local failure
   run.snapshot, failure = run.workspace:snapshot {
-    directory = run.result_folder or run.environment.TMPDIR or "/tmp", most_bytes = MOST_KEPT, left_out = job_directory(run),
+    directory = run.result_directory or run.environment.TMPDIR or "/tmp", most_bytes = MOST_KEPT, left_out = job_directory(run),
   }
   if run.snapshot then return true end
   if interrupt.reason() then return nil, failure end
@@ -144,7 +144,7 @@ local function report_of(run, changes)
 end
 
 ---Compares the workspace with what it was.
----@param run table
+---@param run run
 ---@param seconds number that it may take
 function workspace_changes.finish(run, seconds)
   local snapshot <close> = run.snapshot

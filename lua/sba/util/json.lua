@@ -163,8 +163,6 @@ function json.decode(bytes, limits)
   return nil, failure_at(bytes, read_message(bytes, value, depth))
 end
 
--- Writing ---------------------------------------------------------------------------------------------------------------
-
 ---Decodes JSON of a server or a model, of any size. Bytes that are not UTF-8 become U+FFFD.
 ---@param bytes string
 ---@return any value, table? failure as of decode
@@ -177,6 +175,8 @@ function json.decode_repaired(bytes)
   limits.size = #repaired
   return json.decode(repaired, limits)
 end
+
+-- Writing ---------------------------------------------------------------------------------------------------------------
 
 ---@class json.plan what a schema says of the order of keys, worked out once
 ---@field names string[] in their order
@@ -295,19 +295,6 @@ function json.encode(value, schema)
   add_value(parts, 0, value, schema)
   local bytes = parts.has_long and text.join_json(parts) or table.concat(parts)
   return text.is_utf8(bytes) and bytes or (text.repair(bytes)) -- what is not ASCII is in strings only
-end
-
----Decodes JSON of a server or a model, of any size. Bytes that are not UTF-8 become U+FFFD.
----@param bytes string
----@return any value, table? failure as of decode
-function json.decode_repaired(bytes)
-  local limits = { size = #bytes }
-  local value, failure = json.decode(bytes, limits)
-  if not failure then return value end
-  local repaired, changed = text.repair(bytes)
-  if not changed then return nil, failure end
-  limits.size = #repaired
-  return json.decode(repaired, limits)
 end
 
 return json

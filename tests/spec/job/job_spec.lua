@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
 local catalogue = require "sba.catalogue"
 local job = require "sba.job"
-local job_schema = require "sba.job.schema"
+local job_schema = require "sba.job.job_schema"
 local json = require "sba.util.json"
 local metaschema = require "sba.util.metaschema"
 local printed = require "sba.job.printed"
-local schema = require "sba.util.schema"
+local schema_check = require "sba.util.schema_check"
 
 -- Two step types that stand for all.
 local types = {
@@ -52,7 +52,7 @@ local function lines_of(text, environment)
   local parsed, failure = job.parse(text, fake, environment or {})
   if parsed then return {} end
   local lines = {}
-  for i, failed in ipairs(failure.errors) do lines[i] = schema.line(failed) end
+  for i, failed in ipairs(failure.errors) do lines[i] = schema_check.line(failed) end
   return lines, failure
 end
 

@@ -2,7 +2,7 @@
 -- The steps read_file, write_file and list_tree.
 local json = require "sba.util.json"
 local list_tree = require "sba.steps.list_tree"
-local schema = require "sba.util.schema"
+local schema_check = require "sba.util.schema_check"
 local read_file = require "sba.steps.read_file"
 local temporary_folder = require "temporary_folder"
 local text = require "native.text"
@@ -17,7 +17,7 @@ local function run(step, arguments, bound)
   local result, more = step.run(arguments, { workspace = folder, max_output_bytes = bound or 1 << 20 })
   local shown = result or more.result
   if shown then
-    assert.same({ total = 0 }, select(2, schema.check(json.decode(json.encode(shown)), step.result)))
+    assert.same({ total = 0 }, select(2, schema_check.check(json.decode(json.encode(shown)), step.result)))
   end
   return result, more
 end

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
-local schema = require "sba.util.schema"
+local schema_check = require "sba.util.schema_check"
 local step = require "sba.steps.run_command"
 local workspace = require "native.workspace"
 
@@ -7,7 +7,7 @@ describe("the step run_command", function()
   local context = { workspace = assert(workspace.open("/tmp")), max_output_bytes = 1000, environment = { "A=1", "B=2" }, agent = false }
 
   local function valid(arguments)
-    local _, errors = schema.check(arguments, step.arguments)
+    local _, errors = schema_check.check(arguments, step.arguments)
     return errors.total == 0 and not step.check(arguments)
   end
 

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The agent: a model calls tools in the workspace until it says with evidence that the job is done, or cannot.
 
-local calls = require "sba.run.agent.calls"
+local call_runner = require "sba.run.agent.call_runner"
 local exchange = require "sba.run.agent.exchange"
 local interrupt = require "native.interrupt"
 local missed = require "sba.run.agent.missed"
@@ -106,7 +106,7 @@ local function without_calls(state, reply)
     state.answer, state.finished = reply.content, true
     return nil
   end
-  local refused, failure = calls.refuse_finish(state,
+  local refused, failure = call_runner.refuse_finish(state,
     "call finish with an entry for every acceptance criterion, its evidence naming the step that shows it")
   if not refused then return failure end
   say(state, { role = "user", content = refused.text })
@@ -119,7 +119,7 @@ end
 
 --- One call and its answer. Returns the job's failure, and whether the call could not be read.
 local function answer_call(state, call)
-  local answer, failure = calls.perform(state, call)
+  local answer, failure = call_runner.perform(state, call)
   if not answer then return failure end
   local verdict = state.stuck:answered(call.name, call.arguments or {}, answer.answer or answer.text, answer.changed)
   if verdict == "warn" then warn_of_repetition(answer) end
@@ -191,7 +191,7 @@ local function begin(run, session, gateway_tools, instructions)
   }
   say(state, { role = "system", content = prompt.system(run.job, run.job.context, run.missing_skills, instructions) })
   say(state, { role = "user", content = prompt.opening(run.job.context) })
-  state.outputs = outputs.new(run.result_folder, shown_limit(state))
+  state.outputs = outputs.new(run.result_directory, shown_limit(state))
   return state
 end
 
@@ -203,7 +203,7 @@ local function connect(run)
 end
 
 ---Works until the job is over; returns the job's failure, or nil when it ended well.
----@param run table
+---@param run run
 ---@return failure?
 function agent.run(run)
   if not run.job.inference and not run.recording then

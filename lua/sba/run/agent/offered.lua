@@ -67,7 +67,7 @@ local function listed_now(run, space)
 end
 
 ---The tools of the job's gateway: as the journal has them, so that the same replies mean the same calls; else as they are listed.
----@param run table
+---@param run run
 ---@param space integer tokens for tools and conversation
 ---@return agent.tool[]
 ---@return string? instructions the gateway's own words on how to use them

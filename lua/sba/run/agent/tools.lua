@@ -3,7 +3,7 @@
 -- gateway offers stands before finish.
 
 local json = require "sba.util.json"
-local schema = require "sba.util.schema"
+local schema_check = require "sba.util.schema_check"
 local window = require "sba.run.agent.window"
 
 local tools = {}
@@ -117,10 +117,10 @@ end
 ---@return table? arguments resolved, string? mistake one line for the model
 function tools.check(tool, arguments, step)
   if tool.kind == "gateway" then return arguments end
-  local checked, errors = schema.check(arguments, tool.parameters)
+  local checked, errors = schema_check.check(arguments, tool.parameters)
   if errors.total > 0 then
     local lines = {}
-    for i = 1, math.min(#errors, 5) do lines[i] = schema.line(errors[i], "arguments") end
+    for i = 1, math.min(#errors, 5) do lines[i] = schema_check.line(errors[i], "arguments") end
     return nil, table.concat(lines, "; ")
   end
   local mistake = step and step.check and step.check(checked)

@@ -8,7 +8,7 @@ local json = require "sba.util.json"
 local step_tools = require "sba.run.agent.tools"
 local steps = require "sba.run.step"
 
-local calls = {}
+local call_runner = {}
 
 local GATEWAY_STEP <const> = "call_tool" -- what a call to a tool of the gateway is among the job's steps
 
@@ -121,14 +121,14 @@ local function finish(state, _, arguments)
     state.finished = true
     return { text = "finished" }
   end
-  return calls.refuse_finish(state, table.concat(missing, "; "))
+  return call_runner.refuse_finish(state, table.concat(missing, "; "))
 end
 
 ---The job cannot end like this; told so once too often, it ends as unmet.
 ---@param state table
 ---@param why string
 ---@return { text: string }?, table? failure
-function calls.refuse_finish(state, why)
+function call_runner.refuse_finish(state, why)
   state.refused = (state.refused or 0) + 1
   if state.refused > MOST_REFUSED then
     return nil, { code = "acceptance_unmet", gave_up = true, message = "the model ended the job without evidence: " .. why }
@@ -152,7 +152,7 @@ end
 ---@return { text: string, answer?: string, step?: string, changed?: boolean, unreadable?: boolean }? answer text is what the model
 ---is shown; answer the same without the step's number
 ---@return table? failure the job's
-function calls.perform(state, call)
+function call_runner.perform(state, call)
   local tool = state.tools[call.name]
   if not tool then
     return { unreadable = true, text = ("failed: there is no tool %s; there are %s"):format(call.name, state.tool_names) }
@@ -166,4 +166,4 @@ function calls.perform(state, call)
   return answer, failure
 end
 
-return calls
+return call_runner

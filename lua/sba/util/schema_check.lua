@@ -12,7 +12,7 @@ local redact = require "native.secret".redact
 local text = require "native.text"
 local words = require "sba.util.words"
 
-local schema = {}
+local schema_check = {}
 
 local MAX_ERRORS <const> = 100
 local MAX_COUNTED <const> = 1000 -- then the walk ends, so that a large value that is all wrong is refused quickly
@@ -33,7 +33,7 @@ local none <const> = {}
 ---Whether no further errors are looked for.
 ---@param errors sba.schema.errors
 ---@return boolean
-function schema.is_enough(errors)
+function schema_check.is_enough(errors)
   return errors.total >= (errors.limit or MAX_COUNTED)
 end
 
@@ -43,7 +43,7 @@ end
 ---@param expected string
 ---@param got string
 ---@param message? string
-function schema.refuse(errors, pointer, expected, got, message)
+function schema_check.refuse(errors, pointer, expected, got, message)
   errors.total = errors.total + 1
   if #errors >= MAX_ERRORS then return end
   message = message or ("expected %s, got %s"):format(expected, got)
@@ -54,7 +54,7 @@ end
 ---@param failed sba.schema.error
 ---@param name? string
 ---@return string
-function schema.line(failed, name)
+function schema_check.line(failed, name)
   local pointer = failed.pointer == "" and "(" .. (name or "job") .. ")" or failed.pointer
   if pointer:find("[%c]") then pointer = words.quoted(pointer) end
   return pointer .. ": " .. failed.message
@@ -63,7 +63,7 @@ end
 ---A reference token of RFC 6901. A very long name is cut.
 ---@param name string|integer
 ---@return string
-function schema.token(name)
+function schema_check.token(name)
   local token = redact(tostring(name))
   if #token > MAX_TOKEN then token = text.cut(token, MAX_TOKEN) .. "..." end
   return (token:gsub("~", "~0"):gsub("/", "~1"))
@@ -142,14 +142,14 @@ local function pointer_of(walk, depth)
   local tokens = { walk.base }
   for i = 1, depth do
     local step = walk.path[i]
-    tokens[i + 1] = schema.token(math.type(step) and step - 1 or step)
+    tokens[i + 1] = schema_check.token(math.type(step) and step - 1 or step)
   end
   return table.concat(tokens, "/")
 end
 
 local function fail(walk, depth, expected, got, message)
-  if schema.is_enough(walk.errors) then return end
-  schema.refuse(walk.errors, pointer_of(walk, depth), expected, got, message)
+  if schema_check.is_enough(walk.errors) then return end
+  schema_check.refuse(walk.errors, pointer_of(walk, depth), expected, got, message)
 end
 
 local function visit_member(walk, depth, value, name, key, wanted)
@@ -180,7 +180,7 @@ local function visit_others(walk, depth, value, wanted, plan)
   if not names then return end
   table.sort(names)
   for _, name in ipairs(names) do
-    if schema.is_enough(walk.errors) then return end
+    if schema_check.is_enough(walk.errors) then return end
     if others then visit_member(walk, depth, value, name, name, others) else refuse_unknown(walk, depth, name, plan) end
   end
 end
@@ -229,7 +229,7 @@ local function visit_array(walk, depth, value, wanted)
     fail(walk, depth, ("at most %d elements"):format(wanted.maxItems), words.value(value))
   end
   for i = 1, wanted.items and #value or 0 do
-    if schema.is_enough(walk.errors) then return end
+    if schema_check.is_enough(walk.errors) then return end
     visit_member(walk, depth, value, i, i, wanted.items)
   end
 end
@@ -280,7 +280,7 @@ local function visit_one_of(walk, depth, value, parts)
   if names then return visit_exclusive(walk, depth, value, names) end
   local matching, list = 0, {}
   for i, part in ipairs(parts) do
-    local _, errors = schema.check(copy(value), part, { total = 0, limit = 1 })
+    local _, errors = schema_check.check(copy(value), part, { total = 0, limit = 1 })
     if errors.total == 0 then matching = matching + 1 end
     list[i] = words.schema(part)
   end
@@ -291,7 +291,7 @@ local by_kind = { object = visit_object, array = visit_array, string = visit_str
 
 -- Returns the value's final form.
 function visit(walk, depth, value, wanted)
-  if schema.is_enough(walk.errors) then return value end
+  if schema_check.is_enough(walk.errors) then return value end
   local kind = json.kind(value)
   if wanted.type and not is_of_type(value, kind, wanted.type) or wanted.const ~= nil and value ~= wanted.const
     or wanted.enum and not is_among(value, wanted.enum) then
@@ -313,9 +313,9 @@ end
 ---@param errors? sba.schema.errors to add to; with limit = 1 the walk stops at the first mistake
 ---@param pointer? string of the value, default "" (the whole document)
 ---@return any value, sba.schema.errors errors
-function schema.check(value, wanted, errors, pointer)
+function schema_check.check(value, wanted, errors, pointer)
   errors = errors or { total = 0 }
   return visit({ errors = errors, base = pointer or "", path = {} }, 0, value, wanted), errors
 end
 
-return schema
+return schema_check

@@ -15,7 +15,7 @@ local function fetch(run, ids)
   return { found = found, missing = missing }
 end
 
----@param run table
+---@param run run
 return function(run)
   local context = run.job.context
   local had = (run.recording or run.history or {}).skills

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 local json = require "sba.util.json"
 local metaschema = require "sba.util.metaschema"
-local schema = require "sba.util.schema"
+local schema_check = require "sba.util.schema_check"
 local print_schema = require "sba.util.schema_document"
 local words = require "sba.util.words"
 
@@ -9,12 +9,12 @@ local words = require "sba.util.words"
 local function errors_of(wanted, text)
   local value, broken = json.decode(text)
   assert.is_nil(broken)
-  local _, first = schema.check(json.decode(text), wanted, { total = 0, limit = 1 })
-  local _, errors = schema.check(value, wanted)
+  local _, first = schema_check.check(json.decode(text), wanted, { total = 0, limit = 1 })
+  local _, errors = schema_check.check(value, wanted)
   assert.are.equal(math.min(errors.total, 1), first.total, text)
   assert.are.same(errors[1], first[1])
   local lines = {}
-  for i, failed in ipairs(errors) do lines[i] = schema.line(failed) end
+  for i, failed in ipairs(errors) do lines[i] = schema_check.line(failed) end
   return lines, errors
 end
 
@@ -22,7 +22,7 @@ local function check(wanted, text, ...)
   assert.are.same({ ... }, (errors_of(wanted, text)), text)
 end
 
-describe("schema.check", function()
+describe("schema_check.check", function()
   it("knows the types", function()
     local samples = { string = '"x"', integer = "1", boolean = "false", array = "[]", object = "{}", null = "null" }
     for wanted in pairs(samples) do
@@ -118,7 +118,7 @@ describe("schema.check", function()
   it("gives up where nearly all is wrong", function()
     local _, errors = errors_of({ type = "array", items = { type = "string" } }, "[" .. ("1,"):rep(99999) .. "1]")
     assert.are.same({ 100, 1000 }, { #errors, errors.total })
-    assert.is_true(schema.is_enough(errors))
+    assert.is_true(schema_check.is_enough(errors))
   end)
 
   it("keeps messages to one short line whatever the names are", function()
@@ -150,12 +150,12 @@ describe("the final form", function()
         list = { type = "array", items = { type = "integer" }, default = json.array {} },
       },
     }
-    local value = schema.check(json.decode '{"cwd":"x","n":5.0}', wanted)
+    local value = schema_check.check(json.decode '{"cwd":"x","n":5.0}', wanted)
     assert.are.same({ dir = "x", n = 5, list = {}, on = false }, value)
     assert.are.equal("integer", math.type(value.n))
     assert.is_true(json.is_array(value.list))
     assert.is_false(rawequal(value.list, wanted.properties.list.default))
-    assert.are.equal("integer", math.type(schema.check(json.decode '{"list":[1.0]}', wanted).list[1]))
+    assert.are.equal("integer", math.type(schema_check.check(json.decode '{"list":[1.0]}', wanted).list[1]))
   end)
 end)
 

@@ -1,12 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- A text as a list of strings that are written one after the other, so that large ones are never copied.
 
-local pieces = {}
+local chunks = {}
 
 ---Adds texts with a comma between each two.
 ---@param list string[]
 ---@param texts string[]
-function pieces.add_list(list, texts)
+function chunks.add_list(list, texts)
   for i, text in ipairs(texts) do
     if i > 1 then list[#list + 1] = "," end
     list[#list + 1] = text
@@ -15,10 +15,10 @@ end
 
 ---@param list string[]
 ---@return integer bytes
-function pieces.size(list)
+function chunks.size(list)
   local size = 0
-  for _, piece in ipairs(list) do size = size + #piece end
+  for _, chunk in ipairs(list) do size = size + #chunk end
   return size
 end
 
-return pieces
+return chunks

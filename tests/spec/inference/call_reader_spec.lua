@@ -1,23 +1,23 @@
 -- SPDX-License-Identifier: Apache-2.0
-local calls = require "sba.inference.calls"
+local call_reader = require "sba.inference.call_reader"
 local json = require "sba.util.json"
 
-describe("calls.arguments", function()
+describe("call_reader.arguments", function()
   it("takes an object, in whatever form it comes", function()
     for _, given in ipairs {
       { a = 1 }, '{"a":1}', ' {"a":1}\n', '```json\n{"a":1}\n```', '```\n{"a":1}```', json.encode '{"a":1}',
     } do
-      assert.are.same({ a = 1 }, (calls.arguments(given)))
+      assert.are.same({ a = 1 }, (call_reader.arguments(given)))
     end
     for _, given in ipairs { "", "  ", "{}", "null", json.null, json.array {}, {}, "[]" } do
-      local arguments, mistake = calls.arguments(given)
+      local arguments, mistake = call_reader.arguments(given)
       assert.are.equal("{}", json.encode(arguments))
       assert.is_nil(mistake)
     end
   end)
 
   it("keeps large integers", function()
-    assert.are.same({ n = 9007199254740993 }, (calls.arguments '{"n":9007199254740993}'))
+    assert.are.same({ n = 9007199254740993 }, (call_reader.arguments '{"n":9007199254740993}'))
   end)
 
   it("says what is wrong with anything else", function()
@@ -27,7 +27,7 @@ describe("calls.arguments", function()
       ["true"] = "not true", ['"text"'] = "a string, not an object", [1] = "the number 1",
       [true] = "true", ['{"a":1'] = "the end of the text",
     } do
-      local arguments, mistake = calls.arguments(given)
+      local arguments, mistake = call_reader.arguments(given)
       assert.is_nil(arguments)
       assert.is_truthy(mistake:find(words, 1, true), mistake)
       assert.is_nil(mistake:find "\n")
@@ -35,7 +35,7 @@ describe("calls.arguments", function()
   end)
 end)
 
-describe("calls.name", function()
+describe("call_reader.name", function()
   local names = { "read_file", "run_command", "finish" }
 
   it("finds what is meant", function()
@@ -43,27 +43,27 @@ describe("calls.name", function()
       read_file = "read_file", ReadFile = "read_file", ["read-file"] = "read_file", ["functions.read_file"] = "read_file",
       [" read_file\n"] = "read_file", ["read_file()"] = "read_file", redfile = "read_file", Finish = "finish",
     } do
-      assert.are.equal(name, calls.name(given, names), given)
+      assert.are.equal(name, call_reader.name(given, names), given)
     end
   end)
 
   it("finds a gateway's tool by the gateway's name", function()
-    assert.are.equal("artifact_put", calls.name("artifact.put", { "artifact_put" }, {}))
+    assert.are.equal("artifact_put", call_reader.name("artifact.put", { "artifact_put" }, {}))
   end)
 
   it("guesses only those that may be guessed", function()
-    assert.is_nil(calls.name("read_fil", names, { "finish" }))
-    assert.are.equal("finish", calls.name("finnish", names, { "finish" }))
+    assert.is_nil(call_reader.name("read_fil", names, { "finish" }))
+    assert.are.equal("finish", call_reader.name("finnish", names, { "finish" }))
   end)
 
   it("guesses nothing else", function()
     for _, given in ipairs { "", "delete", "read", "x", ("read_file"):rep(100), (" "):rep(1000000), 1, {} } do
-      assert.is_nil(calls.name(given, names))
+      assert.is_nil(call_reader.name(given, names))
     end
   end)
 end)
 
-describe("calls.normal", function()
+describe("call_reader.normal", function()
   it("gives each call an id of its own", function()
     local session = { calls = 0, ids = {} }
     local given = {
@@ -71,7 +71,7 @@ describe("calls.normal", function()
     }
     local seen = {}
     for _ = 1, 2 do
-      for _, call in ipairs((calls.normal(given, { "x" }, session))) do
+      for _, call in ipairs((call_reader.normal(given, { "x" }, session))) do
         assert.is_nil(seen[call.id])
         seen[call.id] = true
       end
@@ -80,7 +80,7 @@ describe("calls.normal", function()
   end)
 
   it("keeps an unknown name, for the caller to refuse", function()
-    local list, notes = calls.normal({ { name = "nothing_like_it" }, { name = json.null } }, { "x_y" }, { calls = 0, ids = {} })
+    local list, notes = call_reader.normal({ { name = "nothing_like_it" }, { name = json.null } }, { "x_y" }, { calls = 0, ids = {} })
     assert.are.same({ "nothing_like_it", "(no name)" }, { list[1].name, list[2].name })
     assert.are.same({}, notes)
   end)

@@ -20,14 +20,14 @@ local function reporter(run)
 end
 
 ---Says that the job is in progress, where that was not said yet.
----@param run table
+---@param run run
 function report.began(run)
   local to = reporter(run)
   if to then to:began() end
 end
 
 ---Says how the job ended. What is known to have arrived, or to be unwanted, is not said again by a run that goes on with the job.
----@param run table
+---@param run run
 ---@param result string[]|false as it was written; false: it could not be, and who is told of it would look for it in vain
 function report.ended(run, result)
   if run.history and run.history.reported then return end

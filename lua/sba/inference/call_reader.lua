@@ -8,7 +8,7 @@ local native_text = require "native.text"
 local redact = require "native.secret".redact
 local words = require "sba.util.words"
 
-local calls = {}
+local call_reader = {}
 
 local LONGEST_NAME <const> = 256
 
@@ -38,7 +38,7 @@ end
 ---Arguments as an object.
 ---@param given any
 ---@return table? arguments, string? mistake
-function calls.arguments(given)
+function call_reader.arguments(given)
   local value, mistake = given, nil
   if type(given) == "string" then value, mistake = decode(given) end
   if mistake then return nil, mistake end
@@ -53,7 +53,7 @@ end
 ---@param names string[] of the tools there are
 ---@param guessed? string[] those that are meant by a name near to theirs; default: all
 ---@return string? name nil where none is meant
-function calls.name(name, names, guessed)
+function call_reader.name(name, names, guessed)
   if type(name) ~= "string" or #name > LONGEST_NAME then return nil end
   local bare = native_text.trim(name):gsub("^functions[.:]", ""):gsub("^default_api[.:]", ""):gsub("%(.*$", "")
   local mapped = bare:gsub("[^%w_-]", "_") -- from the name that a gateway has for it
@@ -76,13 +76,13 @@ end
 ---@param raw inference.raw_call[]
 ---@param names string[] of the tools there are
 ---@param session { calls: integer, ids: table<string, boolean> } numbers the calls that have no id of their own
----@param guessed? string[] see calls.name
+---@param guessed? string[] see call_reader.name
 ---@return inference.call[] calls, string[] notes
-function calls.normal(raw, names, session, guessed)
+function call_reader.normal(raw, names, session, guessed)
   local list, notes = json.array {}, {}
   for i, given in ipairs(raw) do
-    local arguments, mistake = calls.arguments(given.arguments)
-    local name = calls.name(given.name, names, guessed)
+    local arguments, mistake = call_reader.arguments(given.arguments)
+    local name = call_reader.name(given.name, names, guessed)
     local shown = type(given.name) == "string" and native_text.cut(redact(given.name), LONGEST_NAME) or "(no name)"
     if name and name ~= given.name then notes[#notes + 1] = ("the tool %s was taken for %s"):format(words.quoted(shown), name) end
     local id = unused_id(session, given.id, session.ids)
@@ -92,4 +92,4 @@ function calls.normal(raw, names, session, guessed)
   return list, notes
 end
 
-return calls
+return call_reader

@@ -1,0 +1,71 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The state of a run: the one table that main, accept, the steps and finish share. Every field is listed here with its type and
+-- with the module that sets it. Reading or setting a field that is not listed is an error.
+
+---@class run
+---@field settings table what the command line and the environment say; set by main
+---@field environment table<string, string> the runner's environment without its own secrets; set by main
+---@field catalogue table the step types; set by main
+---@field record record what the result will say; set by main
+---@field log log set by main
+---@field status_url? string where status reports go; set by main
+---@field outside run.outside the HTTP client and the gateway; set by main
+---@field failure? failure what the job ends with; set by main, or by finish where the end itself fails
+---@field bytes? string the job file, until it is validated; set by main
+---@field errors? string[] what is wrong with a job that is not valid, for the log; set by main
+---@field job? table the valid job; set by main
+---@field job_sha256? string of the job file; set by main
+---@field steps? table[] the steps of a direct job; nil: an agent's job; set by main
+---@field deadline? number monotonic seconds; set by main
+---@field accepted? boolean the first result is written; set by accept
+---@field result_directory? string with a slash at its end; nil: the result goes to stdout; set by accept
+---@field job_directory? string the same, resolved, for messages about confinement; set by accept
+---@field history? journal.history what an earlier run left, with --resume; set by accept
+---@field recording? table the journal to answer from, with --replay; set by accept
+---@field journal? journal set by accept
+---@field todo? todo set by accept
+---@field checkpoint? checkpoint writes the results in between; set by accept
+---@field checkpoint_failure? native.failure why the last of them was not written; set by accept
+---@field workspace? native.folder set by accept
+---@field context? table what steps are called with; set by accept
+---@field ask? fun(question: run.question): table?, table? asks a model for a step; set by accept
+---@field artifacts? native.folder the artifacts directory; set by artifacts
+---@field artifacts_shared? integer permission bits that artifacts get; set by artifacts
+---@field artifact_names? table<table, string> the names of artifacts that are redacted in the result; set by artifacts
+---@field temporary_artifacts? string the artifacts directory, if it is removed at the end; set by artifacts
+---@field snapshot? native.snapshot the workspace before the first step; set by workspace_changes
+---@field missing_skills? string[] the ids that could not be fetched; set by skills
+---@field reporter? status.reporter sends status reports; set by report
+---@field kept? native.transaction the files that the running step has changed; set by patch/changes, cleared by step
+---@field upload_failed? boolean an artifact was not uploaded; set by upload
+---@field fields? table the final result; set by finish
+---@field parts? string[] the same as it is written; set by finish
+---@field written? boolean whether it could be written; nil: not yet tried; set by finish
+
+local known = {}
+for name in ([[
+  settings environment catalogue record log status_url outside failure bytes errors job job_sha256 steps deadline
+  accepted result_directory job_directory history recording journal todo checkpoint checkpoint_failure workspace context ask
+  artifacts artifacts_shared artifact_names temporary_artifacts snapshot missing_skills reporter kept upload_failed
+  fields parts written
+]]):gmatch "%S+" do known[name] = true end
+
+local function check(name)
+  if not known[name] then error(("a run has no field '%s'; sba.run.state lists them"):format(tostring(name)), 3) end
+end
+
+local strict = {
+  __index = function(_, name) check(name) end,
+  __newindex = function(run, name, value)
+    check(name)
+    rawset(run, name, value)
+  end,
+}
+
+---Creates the state of a run.
+---@param fields table its first fields
+---@return run
+return function(fields)
+  for name in pairs(fields) do check(name) end
+  return setmetatable(fields, strict)
+end
