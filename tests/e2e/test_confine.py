@@ -74,6 +74,9 @@ ATTACKS = {
     "binds over it": "unshare -rm sh -c 'mount --bind {workspace} {job}'",
     "makes a pipe of it": "rm -f {job}/result.json; mkfifo {job}/result.json",
     "uses a descriptor of the runner": "for fd in /proc/$PPID/fd/*; do echo x > $fd; done",
+    "clones a file over it": "python3 -c 'import fcntl; fcntl.ioctl(open(\"{job}/result.json\"), 0x40049409, open(\"/etc/passwd\").fileno())'",
+    "makes it immutable": "python3 -c 'import array, fcntl; fcntl.ioctl(open(\"{job}/result.json\"), 0x40086602, array.array(\"L\", [16]))'",
+    "uses a setuid helper": "{root}/helper /etc/passwd {job}/other",
     "writes the memory of the runner": "echo x > /proc/$PPID/mem",
 }
 
@@ -81,6 +84,9 @@ ATTACKS = {
 @unittest.skipUnless(ABI >= 3, "this kernel's Landlock is older than version 3")
 class JobDirectory(ConfinedCase):
     def test_no_command_changes_it(self):
+        helper = self.root / "helper"
+        shutil.copy("/bin/cp", helper)
+        helper.chmod(0o4755)  # of root, where the test is
         for what, attack in ATTACKS.items():
             with self.subTest(what):
                 script = attack.format(job=self.job_folder, workspace=self.workspace, root=self.root)
