@@ -6,15 +6,12 @@ local checkpoint = require "sba.result.checkpoint"
 local file = require "native.file"
 local json = require "sba.util.json"
 local chunks = require "sba.util.chunks"
-local result_schema = require "sba.result.result_schema"
 
 local todo = {}
 todo.__index = todo
 
 local LONGEST_TITLE <const> = 200 -- characters
 local MOST_ITEMS <const> = 10000
-
-local item_schema <const> = result_schema.properties.todo.properties.items.items
 
 local function shortened(words, limit)
   local past = utf8.offset(words, limit + 1)
@@ -52,18 +49,18 @@ function todo:fill(job, describe)
   end
 end
 
-local STATUS <const> = ',"status":' -- and what follows is all that changes of most items
+local function encoded_or_null(value) return value == json.null and "null" or json.encode(value) end
 
---- An item as JSON. What stands before its status is kept: a list may have very many items.
+--- An item as JSON, in the order of its schema. What stands before its status is kept: a list may have very many items, and
+--- all that changes of most is their status.
 local function encode(self, item)
   local head = self.heads[item]
   if not head then
-    local text = json.encode(item, item_schema)
-    self.heads[item] = text:sub(1, text:find(STATUS, 1, true) + #STATUS - 1)
-    return text
+    head = '{"id":"' .. item.id .. '","title":' .. json.encode(item.title) .. ',"source":"' .. item.source ..
+      '","parent":' .. encoded_or_null(item.parent) .. ',"status":"'
+    self.heads[item] = head
   end
-  local note = item.note == json.null and "null" or json.encode(item.note)
-  return head .. '"' .. item.status .. '","note":' .. note .. "}"
+  return head .. item.status .. '","note":' .. encoded_or_null(item.note) .. "}"
 end
 
 --- Each item as JSON. The list is written at every change of one of them, so the others' texts are kept.

@@ -101,7 +101,10 @@ function http.send(client, request, until_when)
     local exchange, failure = client:open(request)
     local status
     if exchange then status, failure = exchange:status() end
-    if not status then return nil, http.failure(failure.code, failure.message) end
+    if not status then
+      if exchange then exchange:close() end
+      return nil, http.failure(failure.code, failure.message)
+    end
     local target = (status == 307 or status == 308) and url.redirected(request.url, exchange:header "Location" or "")
     if not target then return exchange, status end
     exchange:close()

@@ -15,6 +15,7 @@ local json = { null = cjson.null }
 local LIMITS <const> = { size = 64 * 1024 * 1024, depth = 64 }
 local WRITTEN_DEPTH <const> = 200
 local LONG <const> = 64 * 1024 -- bytes of a string
+local ESCAPED <const> = '[^ !#-%[%]-~]' -- what a JSON string may not hold as it is, or what may not be UTF-8
 local SHOWN_DIGITS <const> = 40 -- of a number, in a message
 local SHOWN_NAME <const> = 60 -- bytes, likewise
 
@@ -291,6 +292,7 @@ end
 ---@return string
 function json.encode(value, schema)
   if value == nil then error("cannot encode: nil", 2) end
+  if type(value) == "string" and not value:find(ESCAPED) then return '"' .. value .. '"' end
   local parts = {}
   add_value(parts, 0, value, schema)
   local bytes = parts.has_long and text.join_json(parts) or table.concat(parts)

@@ -42,6 +42,19 @@ describe("a direct job", function()
     assert.are.equal(2, run.todo.done)
   end)
 
+  it("writes its list in the order of the schema, with every character", function()
+    local run = prepare({ good = good }, "good")
+    run.todo:fill({ steps = {}, context = { requirements = { 'a "b"\n\u{E4}\x7f' } } })
+    run.todo:add('"', "1")
+    run.todo:update { id = "3", note = "\\" }
+    local items = require "sba.result.result_schema".properties.todo.properties.items.items
+    for _ = 1, 2 do
+      for i, text in ipairs(run.todo:encoded()) do assert.are.equal(json.encode(run.todo.items[i], items), text) end
+      run.todo:follow(1, "done", "why")
+      run.todo:update { id = "3", status = "done" }
+    end
+  end)
+
   it("begins no step once the job must stop", function()
     local interrupt = require "native.interrupt"
     local reason = interrupt.reason
