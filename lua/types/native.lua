@@ -542,12 +542,6 @@ function text.repair(bytes) end
 ---@return boolean
 function text.is_utf8(bytes) end
 
----Parts of a JSON text put together: strings as they are, and a string in a table quoted and escaped (and repaired), without a copy on
----the way. For long strings; see util.json.
----@param parts (string|{ [1]: string })[]
----@return string
-function text.join_json(parts) end
-
 ---The longest prefix of at most size bytes that does not split a character.
 ---@param utf8 string
 ---@param size integer
@@ -585,6 +579,17 @@ function text.base64_encode(bytes) end
 function text.base64_decode(base64) end
 
 ------------------------------------------------------------------------------------------------------------------------
+---@class native.json writes values as JSON; see util.json
+local json = {}
+
+---A value as JSON text, its keys in the order of a schema. A native.buffer is JSON text already.
+---@param value any
+---@param schema? table
+---@param rules { plans: table, encode: (fun(value: any): string), others: (fun(object: table, known: table): string[]) } the keys of each
+--- schema, in order; what encodes values without a schema; the names that a schema does not know, in their order
+---@return string
+function json.encode(value, schema, rules) end
+
 ---@class native.line_editor lines of a person at a terminal
 local line_editor = {}
 

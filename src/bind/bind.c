@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+enum { SHARED_BUFFER_KEPT = 1 << 20 }; // bytes of capacity
+
 int luaopen_cjson(lua_State *L);
 int luaopen_lpeg(lua_State *L);
 
@@ -18,6 +20,7 @@ static const luaL_Reg modules[] = {
     {"native.http", luaopen_native_http},
     {"native.identity", luaopen_native_identity},
     {"native.interrupt", luaopen_native_interrupt},
+    {"native.json", luaopen_native_json},
     {"native.line_editor", luaopen_native_line_editor},
     {"native.patch", luaopen_native_patch},
     {"native.process", luaopen_native_process},
@@ -102,6 +105,28 @@ struct buffer *bind_new_buffer(lua_State *L)
     if (luaL_newmetatable(L, "native.buffer"))
         luaL_setfuncs(L, buffer_metamethods, 0);
     lua_setmetatable(L, -2);
+    return buffer;
+}
+
+void bind_empty_shared_buffer(struct buffer *buffer)
+{
+    buffer->size = 0;
+    if (buffer->capacity > SHARED_BUFFER_KEPT)
+        buffer_free(buffer);
+}
+
+struct buffer *bind_push_shared_buffer(lua_State *L)
+{
+    static const char key = 0; // its address is the name
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &key) == LUA_TUSERDATA) {
+        struct buffer *buffer = lua_touserdata(L, -1);
+        bind_empty_shared_buffer(buffer); // a call that failed has left it as it was
+        return buffer;
+    }
+    lua_pop(L, 1);
+    struct buffer *buffer = bind_new_buffer(L);
+    lua_pushvalue(L, -1);
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &key);
     return buffer;
 }
 

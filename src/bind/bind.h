@@ -24,6 +24,7 @@ int luaopen_native_file(lua_State *L);
 int luaopen_native_http(lua_State *L);
 int luaopen_native_identity(lua_State *L);
 int luaopen_native_interrupt(lua_State *L);
+int luaopen_native_json(lua_State *L);
 int luaopen_native_line_editor(lua_State *L);
 int luaopen_native_patch(lua_State *L);
 int luaopen_native_process(lua_State *L);
@@ -49,6 +50,13 @@ void bind_push_interrupt(lua_State *L, enum interrupt_reason reason);
 
 // Pushes an empty buffer that Lua owns: freed when it is collected, closed or emptied with buffer_free.
 struct buffer *bind_new_buffer(lua_State *L);
+
+// Pushes the buffer that calls share which need one until they return, empty: fresh memory for each would cost more
+// than most of them do. Not across a call that may use it too.
+struct buffer *bind_push_shared_buffer(lua_State *L);
+
+// Empties it, and gives back what only large contents need.
+void bind_empty_shared_buffer(struct buffer *buffer);
 
 // The bytes of the string or buffer at index; a buffer's are good until it is filled again.
 const char *bind_check_bytes(lua_State *L, int index, size_t *size);

@@ -126,45 +126,8 @@ static int f_buffer(lua_State *L)
     return 1;
 }
 
-// Appends the string, or the quoted and escaped string in the table, on top of the stack; pops it.
-static void append_json(lua_State *L, struct buffer *out)
-{
-    size_t size;
-    int status;
-    if (lua_istable(L, -1)) {
-        lua_rawgeti(L, -1, 1);
-        const char *bytes = luaL_checklstring(L, -1, &size);
-        status = buffer_append_byte(out, '"') < 0 || text_json_escape(bytes, size, out) < 0 ||
-                 buffer_append_byte(out, '"') < 0;
-        lua_pop(L, 1);
-    } else {
-        const char *bytes = luaL_checklstring(L, -1, &size);
-        status = buffer_append(out, bytes, size);
-    }
-    lua_pop(L, 1);
-    if (status)
-        luaL_error(L, "not enough memory");
-}
-
-// join_json(parts) -> JSON text
-static int f_join_json(lua_State *L)
-{
-    luaL_checktype(L, 1, LUA_TTABLE);
-    lua_settop(L, 1);
-    struct buffer *out = bind_new_buffer(L);
-    lua_Integer count = (lua_Integer)lua_rawlen(L, 1);
-    for (lua_Integer i = 1; i <= count; i++) {
-        lua_rawgeti(L, 1, i);
-        append_json(L, out);
-    }
-    lua_pushlstring(L, out->data, out->size);
-    buffer_free(out);
-    return 1;
-}
-
 static const luaL_Reg functions[] = {
     {"buffer", f_buffer},
-    {"join_json", f_join_json},
     {"repair", f_repair},
     {"is_utf8", f_is_utf8},
     {"cut", f_cut},

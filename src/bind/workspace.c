@@ -10,8 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SHARED_BUFFER_KEPT = 1 << 20 }; // bytes of the buffer for reading that are kept
-
 static const char folder_type[] = "native.folder";
 static const char directory_type[] = "native.directory";
 static const char opened_type[] = "native.opened";
@@ -105,26 +103,6 @@ static struct read_options check_read_options(lua_State *L, int index)
     };
 }
 
-// The buffer that all reads share, pushed: fresh memory for each would cost more than the reading of most files.
-static struct buffer *push_shared_buffer(lua_State *L)
-{
-    static const char key = 0; // its address is the name
-    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &key) == LUA_TUSERDATA)
-        return lua_touserdata(L, -1);
-    struct buffer *buffer = bind_new_buffer(L);
-    lua_pushvalue(L, -1);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &key);
-    return buffer;
-}
-
-// Empties it, and gives back what only large files need.
-static void empty_shared_buffer(struct buffer *buffer)
-{
-    buffer->size = 0;
-    if (buffer->capacity > SHARED_BUFFER_KEPT)
-        buffer_free(buffer);
-}
-
 // The buffer that is an option, left on the stack; NULL where it is absent.
 static struct buffer *option_buffer(lua_State *L, int index, const char *name)
 {
@@ -142,7 +120,7 @@ static int folder_read(lua_State *L)
     const struct workspace *workspace = bind_check_folder(L, 1);
     const char *path = bind_check_path(L, 2, &error);
     struct read_options options = check_read_options(L, 3);
-    struct buffer *into = option_buffer(L, 3, "into"), *content = into ? into : push_shared_buffer(L);
+    struct buffer *into = option_buffer(L, 3, "into"), *content = into ? into : bind_push_shared_buffer(L);
     content->size = 0;
     if (!path || workspace_read(workspace, path, &options, content, &result, &error) < 0)
         return bind_fail(L, &error);
@@ -151,7 +129,7 @@ static int folder_read(lua_State *L)
     if (!into) {
         lua_pushlstring(L, content->data, content->size);
         lua_setfield(L, -2, "content");
-        empty_shared_buffer(content);
+        bind_empty_shared_buffer(content);
     }
     bind_set_boolean(L, "truncated", result.truncated);
     bind_set_integer(L, "size_bytes", (lua_Integer)result.size);

@@ -4,9 +4,10 @@
 --
 -- Values: objects are tables with string keys, arrays carry the array mark, null is json.null. A number without fraction and
 -- exponent is an integer. A number that neither 64 bits nor a double hold is kept as its text (json.is_long_number), which
--- is written again as it was read. Objects and arrays keep apart even when empty.
+-- is written again as it was read. Objects and arrays keep apart even when empty. A native.buffer is JSON text already.
 
 local cjson = require "cjson"
+local native = require "native.json"
 local redact = require "native.secret".redact
 local text = require "native.text"
 
@@ -14,8 +15,6 @@ local json = { null = cjson.null }
 
 local LIMITS <const> = { size = 64 * 1024 * 1024, depth = 64 }
 local WRITTEN_DEPTH <const> = 200
-local LONG <const> = 64 * 1024 -- bytes of a string
-local ESCAPED <const> = '[^ !#-%[%]-~]' -- what a JSON string may not hold as it is, or what may not be UTF-8
 local SHOWN_DIGITS <const> = 40 -- of a number, in a message
 local SHOWN_NAME <const> = 60 -- bytes, likewise
 
@@ -180,109 +179,36 @@ end
 -- Writing ---------------------------------------------------------------------------------------------------------------
 
 ---@class json.plan what a schema says of the order of keys, worked out once
----@field names string[] in their order
----@field first string[] each as it stands first in an object: '{"name":'
----@field further string[] each as it stands after another: ',"name":'
----@field known table<string, true>
----@field properties table<string, table>
----@field items? table schema
+---@field [1] string[] names in their order
+---@field [2] string[] each as it stands before its value: '"name":'
+---@field [3] table<string, table> properties
+---@field [4] table<string, true> names that have an order
 
-local plans = setmetatable({}, { __mode = "k" })
-
-local function make_plan(schema)
-  local plan = { names = {}, first = {}, further = {}, known = {}, properties = schema.properties or {}, items = schema.items }
+local plans = setmetatable({}, { __mode = "k", __index = function(plans, schema)
+  local names, heads, known = {}, {}, {}
   for _, list in ipairs { schema.order or {}, schema.required or {} } do
     for _, name in ipairs(list) do
-      if not plan.known[name] then
-        local at = #plan.names + 1
-        plan.names[at], plan.known[name] = name, true
-        plan.first[at], plan.further[at] = "{" .. codec.encode(name) .. ":", "," .. codec.encode(name) .. ":"
+      if not known[name] then
+        names[#names + 1], heads[#heads + 1], known[name] = name, codec.encode(name) .. ":", true
       end
     end
   end
-  return plan
-end
+  plans[schema] = { names, heads, schema.properties or {}, known }
+  return plans[schema]
+end })
 
-local function plan_of(schema)
-  local plan = plans[schema]
-  if not plan then
-    plan = make_plan(schema)
-    plans[schema] = plan
-  end
-  return plan
-end
-
--- What follows adds to parts, which holds count of them, and returns the new count.
-local add_value
-
--- A long string is left to text.join_json, so that it is never copied on the way.
-local function add_leaf(parts, count, value)
-  if math.type(value) == "integer" then
-    parts[count + 1] = value -- has the same digits when the parts are put together
-  elseif type(value) == "string" and #value > LONG then
-    parts.has_long = true
-    parts[count + 1] = { value }
-  else
-    parts[count + 1] = codec.encode(value)
-  end
-  return count + 1
-end
-
--- The names that no schema orders, in byte order; nil where there is none.
+-- The names that no schema orders, in byte order.
 local function other_names(object, known)
-  local names
+  local names = {}
   for name in next, object do
-    if not known[name] then
-      if type(name) ~= "string" then error(("cannot encode: an object with a key that is a %s"):format(type(name)), 0) end
-      names = names or {}
-      names[#names + 1] = name
-    end
+    if type(name) ~= "string" then error(("cannot encode: an object with a key that is a %s"):format(type(name)), 0) end
+    if not known[name] then names[#names + 1] = name end
   end
-  if names then table.sort(names) end
+  table.sort(names)
   return names
 end
 
-local function add_object(parts, count, object, plan)
-  local names, heads, properties = plan.names, plan.first, plan.properties
-  for i = 1, #names do
-    local name = names[i]
-    local member = object[name]
-    if member ~= nil then
-      parts[count + 1] = heads[i]
-      count = (type(member) == "table" and add_value or add_leaf)(parts, count + 1, member, properties[name])
-      heads = plan.further
-    end
-  end
-  local separator = heads == plan.first and "{" or ","
-  for _, name in ipairs(other_names(object, plan.known) or {}) do
-    parts[count + 1] = separator
-    count = add_leaf(parts, count + 1, name)
-    parts[count + 1] = ":"
-    count = add_value(parts, count + 1, object[name], properties[name])
-    separator = ","
-  end
-  parts[count + 1] = separator == "{" and "{}" or "}"
-  return count + 1
-end
-
-local function add_array(parts, count, list, items)
-  local keys = 0
-  for _ in next, list do keys = keys + 1 end
-  if keys ~= #list then error("cannot encode: an array with holes or other keys", 0) end
-  for i = 1, keys do
-    parts[count + 1] = i == 1 and "[" or ","
-    count = add_value(parts, count + 1, list[i], items)
-  end
-  parts[count + 1] = keys == 0 and "[]" or "]"
-  return count + 1
-end
-
-function add_value(parts, count, value, schema)
-  local kind = schema and type(value) == "table" and json.kind(value)
-  if kind == "object" then return add_object(parts, count, value, plan_of(schema)) end
-  if kind == "array" and schema.items then return add_array(parts, count, value, schema.items) end
-  return add_leaf(parts, count, value)
-end
+local rules <const> = { plans = plans, encode = codec.encode, others = other_names }
 
 ---Compact RFC 8259 text of a value. Tables that are marked as arrays or have a first element are arrays; others are objects. Keys come
 ---in the order of schema.order where given (then required, then byte order). Strings are repaired. Integers keep all digits, floats the
@@ -292,11 +218,7 @@ end
 ---@return string
 function json.encode(value, schema)
   if value == nil then error("cannot encode: nil", 2) end
-  if type(value) == "string" and not value:find(ESCAPED) then return '"' .. value .. '"' end
-  local parts = {}
-  add_value(parts, 0, value, schema)
-  local bytes = parts.has_long and text.join_json(parts) or table.concat(parts)
-  return text.is_utf8(bytes) and bytes or (text.repair(bytes)) -- what is not ASCII is in strings only
+  return native.encode(value, schema, rules)
 end
 
 return json
