@@ -86,8 +86,8 @@ function about.validate(path, environment)
     print_errors(failure.errors)
     return exit.REFUSED
   end
-  local folder = path ~= "-" and (path:match("^.*/") or ".") or nil
-  local context, missing = require "sba.job.context".load(job.context, folder)
+  local directory = path ~= "-" and (path:match("^.*/") or ".") or nil
+  local context, missing = require "sba.job.context".load(job.context, directory)
   if not context then
     print("/context: " .. redact(missing.message))
     return exit.REFUSED

@@ -18,7 +18,7 @@ local NEEDED <const> = { "name", "summary", "arguments", "run" }
 local OF_THE_AGENT <const> = { todo_add = true, todo_update = true, read_output = true, finish = true }
 
 local function misnamed(name)
-  if name:find(".", 1, true) then return "lies in a folder of its own: a step type is a file in sba/steps, its helpers lie elsewhere" end
+  if name:find(".", 1, true) then return "is in a directory of its own; put step types into sba/steps itself" end
   if not name:find("^%l[%l%d_]*$") or #name > 64 then return "is no name for a step type: lower-case letters, digits and _, at most 64" end
   if OF_THE_AGENT[name] then return "has a name that is taken by a tool of the agent" end
 end

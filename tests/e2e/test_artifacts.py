@@ -74,9 +74,9 @@ class Listed(ArtifactCase):
                          [("a", 2, True), ("b", 2, False), ("c", 2 * MIB, False)])
         sba.result_validator().validate(outcome.result)
         closed, unread = self.events(outcome, "artifacts.failed")
-        self.assertIn("the folder d of the artifacts cannot be read", closed["error"])
+        self.assertIn("cannot read the directory d in the artifacts", closed["error"])
         self.assertEqual((unread["count"], unread["path"]), (2, "b"))
-        self.assertRegex(unread["error"], "2 artifacts cannot be read .* b: Permission denied")
+        self.assertRegex(unread["error"], "cannot read 2 artifacts, .* b: Permission denied")
 
     def test_the_node_can_delete_them_where_it_shared_the_job_folder(self):
         script = "cd $CYNODE_ARTIFACTS_DIR; mkdir -p d/e; echo > d/e/f; echo > a"

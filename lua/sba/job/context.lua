@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What the work is about, brought together: the texts of the job's `context`, the files they name, and the files of the
--- job folder's context/ for what the job leaves out. A file that cannot be read is an error, never left out in silence.
+-- job directory's context/ for what the job leaves out. A file that cannot be read is an error, never left out in silence.
 
 local json = require "sba.util.json"
 local lines = require "sba.util.lines"
@@ -13,7 +13,7 @@ local context = {}
 local LARGEST_FILE <const> = 1024 * 1024 -- bytes
 local MOST_SKILLS <const> = 100
 local MOST_ENTRIES <const> = 1000 -- of context/skills
-local JOB_FOLDER <const> = "/job/" -- how a job calls its folder, wherever that is mounted
+local JOB_DIRECTORY <const> = "/job/" -- how a job calls its directory, wherever that is mounted
 
 ---@class sba.context
 ---@field baseline_context? string
@@ -42,10 +42,10 @@ local function refuse(format, ...)
   error({ refused = format:format(...) }, 0)
 end
 
---- The text of a file of the job folder, or nil and why it cannot be opened.
-local function read(folder, path)
-  if not folder then refuse("the context file %s cannot be read: there is no job folder", path) end
-  local found, failure = folder:read(path, { max_bytes = LARGEST_FILE })
+--- The text of a file of the job directory, or nil and why it cannot be opened.
+local function read(directory, path)
+  if not directory then refuse("the context file %s cannot be read: there is no job directory", path) end
+  local found, failure = directory:read(path, { max_bytes = LARGEST_FILE })
   if not found then return nil, failure end
   if found.truncated then refuse("the context file %s is larger than %d bytes", path, LARGEST_FILE) end
   if not text.is_utf8(found.content) then refuse("the context file %s is not UTF-8 text", path) end
@@ -53,25 +53,25 @@ local function read(folder, path)
 end
 
 --- The text itself, or that of the file it names; a structure as JSON.
-local function resolve(folder, value)
+local function resolve(directory, value)
   if type(value) ~= "string" then return json.encode(value) end
-  if value:sub(1, #JOB_FOLDER) ~= JOB_FOLDER or value:find("\n", 1, true) then return value end
-  local content, failure = read(folder, value:sub(#JOB_FOLDER + 1))
+  if value:sub(1, #JOB_DIRECTORY) ~= JOB_DIRECTORY or value:find("\n", 1, true) then return value end
+  local content, failure = read(directory, value:sub(#JOB_DIRECTORY + 1))
   if not content then refuse("the context file %s cannot be read: %s", value, failure.message) end
   return content
 end
 
 --- The text of context/NAME; nil where there is none.
-local function optional(folder, name)
-  if not folder then return nil end
-  local content, failure = read(folder, "context/" .. name)
+local function optional(directory, name)
+  if not directory then return nil end
+  local content, failure = read(directory, "context/" .. name)
   if content or failure.code == "not_found" then return content end
   refuse("the context file context/%s cannot be read: %s", name, failure.message)
 end
 
-local function one_text(folder, given, name)
-  if given then return resolve(folder, given) end
-  return optional(folder, name)
+local function one_text(directory, given, name)
+  if given then return resolve(directory, given) end
+  return optional(directory, name)
 end
 
 local function list_item(line)
@@ -98,17 +98,17 @@ local function entries(markdown)
   return list
 end
 
-local function texts(folder, given, name)
+local function texts(directory, given, name)
   local list = json.array {}
   if given and not json.is_array(given) then given = { given } end
-  for i, value in ipairs(given or {}) do list[i] = resolve(folder, value) end
-  local markdown = not given and optional(folder, name)
+  for i, value in ipairs(given or {}) do list[i] = resolve(directory, value) end
+  local markdown = not given and optional(directory, name)
   return markdown and entries(markdown) or list
 end
 
-local function preferences(folder, given)
+local function preferences(directory, given)
   if given then return given end
-  local bytes = optional(folder, "preferences.json")
+  local bytes = optional(directory, "preferences.json")
   if not bytes then return nil end
   local value, failure = json.decode(bytes)
   if failure then refuse("the context file context/preferences.json is not JSON: %s", failure.message) end
@@ -119,70 +119,70 @@ local function preferences(folder, given)
 end
 
 --- One skill as a job may give it: a text, or an object that holds one.
-local function skill(folder, value, name)
+local function skill(directory, value, name)
   if type(value) == "string" then
     local file_name = value:match("^/job/.*%.md$") and value:match("^.*/(.*)$")
-    return { name = name or file_name and file_name:sub(1, -#".md" - 1), text = resolve(folder, value) }
+    return { name = name or file_name and file_name:sub(1, -#".md" - 1), text = resolve(directory, value) }
   end
   local body = type(value) == "table" and (value.content or value.text)
   if type(body) ~= "string" then return { name = name, text = json.encode(value) } end
   local title = value.name or value.title or value.id
-  return { name = type(title) == "string" and title or name, text = resolve(folder, body) }
+  return { name = type(title) == "string" and title or name, text = resolve(directory, body) }
 end
 
-local function given_skills(folder, given)
+local function given_skills(directory, given)
   local list, names = {}, {}
   if type(given) == "string" then given = json.array { given } end
   if json.is_array(given) then
-    for i, value in ipairs(given) do list[i] = skill(folder, value) end
+    for i, value in ipairs(given) do list[i] = skill(directory, value) end
     return list
   end
   for name in pairs(given) do names[#names + 1] = name end
   table.sort(names)
-  for i, name in ipairs(names) do list[i] = skill(folder, given[name], name) end
+  for i, name in ipairs(names) do list[i] = skill(directory, given[name], name) end
   return list
 end
 
-local function skills_of_folder(folder)
+local function skills_of_directory(directory)
   local list = {}
   local tree, cut = nil, nil
-  if folder then tree, cut = folder:tree("context/skills", { max_depth = 1, max_entries = MOST_ENTRIES }) end
-  if cut == "max_entries" then refuse("the folder context/skills holds more than %d files", MOST_ENTRIES) end
+  if directory then tree, cut = directory:tree("context/skills", { max_depth = 1, max_entries = MOST_ENTRIES }) end
+  if cut == "max_entries" then refuse("the directory context/skills holds more than %d files", MOST_ENTRIES) end
   for _, entry in ipairs(tree and tree.children or {}) do
     local name = entry.name:match("^(.+)%.md$")
-    if name then list[#list + 1] = { name = name, text = optional(folder, "skills/" .. entry.name) } end
+    if name then list[#list + 1] = { name = name, text = optional(directory, "skills/" .. entry.name) } end
   end
   return list
 end
 
-local function skills_of(folder, given)
-  local list = given and given_skills(folder, given) or not given and skills_of_folder(folder)
+local function skills_of(directory, given)
+  local list = given and given_skills(directory, given) or not given and skills_of_directory(directory)
   if #list > MOST_SKILLS then refuse("the job has %d skills; at most %d are possible", #list, MOST_SKILLS) end
   return list
 end
 
-local function bring_together(folder, given)
+local function bring_together(directory, given)
   return {
-    baseline_context = one_text(folder, given.baseline_context, "baseline.md"),
-    project_context = one_text(folder, given.project_context, "project.md"),
-    task_context = one_text(folder, given.task_context, "task.md"),
-    requirements = texts(folder, given.requirements, "requirements.md"),
-    acceptance_criteria = texts(folder, given.acceptance_criteria, "acceptance_criteria.md"),
-    preferences = preferences(folder, given.preferences),
-    additional_context = one_text(folder, given.additional_context, "additional.md"),
+    baseline_context = one_text(directory, given.baseline_context, "baseline.md"),
+    project_context = one_text(directory, given.project_context, "project.md"),
+    task_context = one_text(directory, given.task_context, "task.md"),
+    requirements = texts(directory, given.requirements, "requirements.md"),
+    acceptance_criteria = texts(directory, given.acceptance_criteria, "acceptance_criteria.md"),
+    preferences = preferences(directory, given.preferences),
+    additional_context = one_text(directory, given.additional_context, "additional.md"),
     skill_ids = given.skill_ids or json.array {},
     persona_title = given.persona_title, persona_description = given.persona_description,
-    skills = skills_of(folder, given.skills),
+    skills = skills_of(directory, given.skills),
   }
 end
 
 ---Brings together the context of a job.
 ---@param given? table the job's `context`
----@param job_folder? string where `/job/` is; nil: there is none (the job came on stdin)
+---@param job_directory? string where `/job/` is; nil: there is none (the job came on stdin)
 ---@return sba.context|nil, native.failure? failure code schema_validation, the message names the file
-function context.load(given, job_folder)
-  local folder <close> = job_folder and workspace.open(job_folder) or nil
-  local ok, loaded = pcall(bring_together, folder, given or {})
+function context.load(given, job_directory)
+  local directory <close> = job_directory and workspace.open(job_directory) or nil
+  local ok, loaded = pcall(bring_together, directory, given or {})
   if ok then return secret.clean(loaded, shape) end
   if type(loaded) == "table" and loaded.refused then
     return nil, { code = "schema_validation", message = secret.redact(loaded.refused) }

@@ -21,7 +21,7 @@ local LONGEST_REF <const> = 4096 -- bytes
 
 ---@class artifacts.options
 ---@field gateway gateway
----@field folder native.folder where the files are
+---@field directory native.folder where the files are
 ---@field names table<table, string> names of files whose `path` is not the whole truth: it held a secret
 ---@field log fun(level: string, event: string, fields: table)
 
@@ -74,7 +74,7 @@ end
 
 --- Calls the tool with the file as it is read.
 local function stream(options, artifact)
-  local file <close>, failure = options.folder:open(options.names[artifact] or artifact.path, artifact.sha256)
+  local file <close>, failure = options.directory:open(options.names[artifact] or artifact.path, artifact.sha256)
   if not file then return nil, failure end
   if file:size() ~= artifact.size_bytes then return nil, failed("changed", "the file changed meanwhile") end
   return options.gateway:call(TOOL, { path = artifact.path, content_bytes_base64 = file }, LIMITS)
@@ -85,7 +85,7 @@ local function send_whole(options, artifact, limit)
   if artifact.size_bytes > limit then
     return nil, failed("too_large", "it is larger than the %d bytes that the node's proxy takes", limit)
   end
-  local file, failure = options.folder:read(options.names[artifact] or artifact.path, { digest = true, max_bytes = limit })
+  local file, failure = options.directory:read(options.names[artifact] or artifact.path, { digest = true, max_bytes = limit })
   if not file then return nil, failure end
   if file.sha256 ~= artifact.sha256 then return nil, failed("changed", "the file changed meanwhile") end
   local arguments = { path = artifact.path, content_bytes_base64 = text.base64_encode(file.content) }

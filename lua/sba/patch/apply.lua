@@ -238,15 +238,15 @@ local function apply_all(changes, files, strip)
 end
 
 ---Reads a diff and changes the files as it says.
----@param folder native.folder
+---@param directory native.folder
 ---@param arguments { diff: string, strip?: integer, dry_run?: boolean }
 ---@param commit? fun(transaction: native.transaction): true?, native.failure? as overlay:commit takes it
 ---@return table[]? entries one for each part of the diff: path, old_path, action and the fields of native.patch.report
 ---@return native.failure|string[]|nil tolerated of the whole diff; or the failure
-return function(folder, arguments, commit)
+return function(directory, arguments, commit)
   local parsed <close>, failure = patch.parse(arguments.diff)
   if not parsed then return nil, failure end
-  local files <close> = overlay.new(folder, not arguments.dry_run)
+  local files <close> = overlay.new(directory, not arguments.dry_run)
   local described = parsed:files()
   local entries
   entries, failure = apply_all(changes_of(parsed, described), files, arguments.strip)

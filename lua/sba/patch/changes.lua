@@ -10,7 +10,7 @@ local changes = {}
 local text <const>, count <const> = { type = "string" }, { type = "integer", minimum = 0 }
 local number <const> = { type = "integer" }
 
-local folders_schema = { type = "object", required = { "path", "mode" }, properties = { path = text, mode = count } }
+local directories_schema = { type = "object", required = { "path", "mode" }, properties = { path = text, mode = count } }
 local change_schema = {
   type = "object", required = { "kind", "path" },
   properties = {
@@ -24,7 +24,7 @@ changes.schema = {
   type = "object", required = { "changes", "folders" },
   properties = {
     changes = { type = "array", items = change_schema },
-    folders = { type = "array", items = folders_schema },
+    folders = { type = "array", items = directories_schema },
   },
 }
 
@@ -79,10 +79,10 @@ end
 
 --- Puts back what a run that was ended had begun to change; or clears up, where it had changed all of it.
 ---@param run run run.history: what the step or the model is to know of it
----@param folder native.folder
-function changes.recover(run, folder)
+---@param directory native.folder
+function changes.recover(run, directory)
   local history, found = run.history, run.history.changes
-  local done, failure = folder:recover(with_names(found.plan, read), found.committed)
+  local done, failure = directory:recover(with_names(found.plan, read), found.committed)
   if found.committed then return end
   history.undone = done and "the files that it was changing are as they were before" or failure.message
   history.left = failure and { index = found.index, message = failure.message }
@@ -92,8 +92,8 @@ end
 ---Removes the temporary files of a step that was killed while it wrote them. Originals that could not be put back stay: their names are
 ---in the journal's plans.
 ---@param run run
----@param folder native.folder
-function changes.sweep(run, folder)
+---@param directory native.folder
+function changes.sweep(run, directory)
   local history = run.history
   if not next(history.begun) or history.left then return end
   local keep = {}
@@ -101,7 +101,7 @@ function changes.sweep(run, folder)
     name = read(name)
     keep[name], keep[name .. "~"] = true, true
   end
-  local removed, failure = folder:sweep(history.started_wall // 1000, keep)
+  local removed, failure = directory:sweep(history.started_wall // 1000, keep)
   if failure or removed > 0 then
     run.log:event("warning", "workspace.swept", { removed = removed, error = failure and failure.message })
   end

@@ -15,12 +15,12 @@ local MAX_BYTES = 1 << 30 -- read and put, of all files
 ---@field bytes string content, or the target of a link
 ---@field mode? integer permission bits of a file; nil: whatever a new file gets
 
----@param folder native.folder
+---@param directory native.folder
 ---@param writes boolean false: nothing is staged
 ---@return table to be declared <close>
-function overlay.new(folder, writes)
+function overlay.new(directory, writes)
   local empty = { original = {}, current = {}, touched = {}, kinds = {}, leaving = {}, left = {} }
-  empty.folder, empty.writes, empty.size = folder, writes, 0
+  empty.directory, empty.writes, empty.size = directory, writes, 0
   return setmetatable(empty, overlay)
 end
 
@@ -38,7 +38,7 @@ end
 local function look(self, path)
   local known = self.kinds[path]
   if known ~= nil then return known end
-  local stat, failure = self.folder:stat(path)
+  local stat, failure = self.directory:stat(path)
   if not stat and failure.code ~= "not_found" and failure.code ~= "not_a_directory" then return nil, failure end
   self.kinds[path] = stat or false
   return stat or false
@@ -47,11 +47,11 @@ end
 local function load(self, path)
   local stat, failure = look(self, path)
   if not stat then return stat, failure end
-  if stat.type == "directory" then return { kind = "folder" } end
+  if stat.type == "directory" then return { kind = "directory" } end
   if stat.type == "symlink" then return { kind = "link", bytes = stat.target } end
   if stat.type ~= "file" then return fail("not_a_file", "%s is not a regular file but a %s", path, stat.type) end
   local read
-  read, failure = self.folder:read(path, { max_bytes = MAX_BYTES })
+  read, failure = self.directory:read(path, { max_bytes = MAX_BYTES })
   if not read then return nil, failure end
   if read.truncated then return fail("too_large", "%s is larger than %d MiB", path, MAX_BYTES >> 20) end
   return { kind = "file", bytes = read.content, mode = read.mode & 511 }
@@ -72,12 +72,12 @@ local function original(self, path)
   return self.original[path]
 end
 
----The folders above path, the outermost first.
+---The directories above path, the outermost first.
 local function above(path)
   return path:gmatch("()/")
 end
 
----Whether the way to path leads over folders alone. Links on it are refused wherever they lead.
+---Whether the way to path leads over directories alone. Links on it are refused wherever they lead.
 ---@param reads boolean the way is that of the workspace as it is, else as it will be
 local function check_way(self, path, reads)
   for slash in above(path) do
@@ -107,7 +107,7 @@ function overlay:path(name)
       return fail("invalid_patch", "%s: a patch may not change what is in .git, where git keeps programs that it runs", name)
     end
   end
-  local path, failure = self.folder:relative(name)
+  local path, failure = self.directory:relative(name)
   if not path then return nil, failure end
   if path == "." or name:sub(-1) == "/" then return fail("invalid_patch", "%s names a directory, not a file", name) end
   return path
@@ -149,7 +149,7 @@ function overlay:get(path)
     if entry == nil then return nil, failure end
   end
   if not entry then return fail("not_found", "%s: no such file", path) end
-  if entry.kind == "folder" then return fail("is_a_directory", "%s is a directory", path) end
+  if entry.kind == "directory" then return fail("is_a_directory", "%s is a directory", path) end
   return entry
 end
 
@@ -163,7 +163,7 @@ function overlay:get_original(path)
     entry, failure = original(self, path)
     if entry == nil then return nil, failure end
   end
-  if entry and entry.kind ~= "folder" then return entry end
+  if entry and entry.kind ~= "directory" then return entry end
   if self.current[path] == nil and not good then return nil, failure end
   return self:get(path)
 end
@@ -189,7 +189,7 @@ function overlay:put(path, entry)
   return true
 end
 
----Whether path is a regular file as it was found, with folders alone on the way.
+---Whether path is a regular file as it was found, with directories alone on the way.
 ---@param path string
 ---@return boolean
 function overlay:is_plain(path)
@@ -198,7 +198,7 @@ function overlay:is_plain(path)
 end
 
 local function opened(self)
-  self.transaction = self.transaction or self.folder:transaction()
+  self.transaction = self.transaction or self.directory:transaction()
   return self.transaction
 end
 
@@ -208,7 +208,7 @@ end
 ---@param permissions fun(mode: integer): integer the mode it had to the one it gets
 function overlay:stage_change(path, change, permissions)
   self.before, self.after = self.before or text.buffer(), self.after or text.buffer()
-  local read, failure = self.folder:read(path, { max_bytes = MAX_BYTES, into = self.before })
+  local read, failure = self.directory:read(path, { max_bytes = MAX_BYTES, into = self.before })
   if not read then return nil, failure end
   if read.truncated then return fail("too_large", "%s is larger than %d MiB", path, MAX_BYTES >> 20) end
   local result
@@ -230,11 +230,11 @@ function overlay:create(path, entry)
   if there == nil then
     there, failure = original(self, path)
     if there == nil then return nil, failure end
-    entry.early = there and there.kind ~= "folder" and self.leaving[path] or nil
-    if there and (entry.early or (there.kind == "folder" and self.left[path])) then there = false end
+    entry.early = there and there.kind ~= "directory" and self.leaving[path] or nil
+    if there and (entry.early or (there.kind == "directory" and self.left[path])) then there = false end
   end
   if there then
-    return fail("already_exists", "%s is there already%s", path, there.kind == "folder" and ", a directory" or "")
+    return fail("already_exists", "%s is there already%s", path, there.kind == "directory" and ", a directory" or "")
   end
   return self:put(path, entry)
 end

@@ -23,7 +23,7 @@ function globals.prompt(file)
   return require "sba.inspect".prompt(file)
 end
 
----Runs one step in the current folder: step("write_file", { path = "a", content = "b" }). help "steps" lists the types.
+---Runs one step in the current directory: step("write_file", { path = "a", content = "b" }). help "steps" lists the types.
 ---@param type string
 ---@param arguments? table as in a job
 ---@return table? result, table? entry nil and the whole entry of a step that failed; wrong arguments are raised

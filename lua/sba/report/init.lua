@@ -17,7 +17,7 @@ end
 
 ---Writes the page, whole or not at all. Returns the exit status.
 ---@param path string of the result; "-" is stdin
----@param job_path string where the job may be besides the result's folder
+---@param job_path string where the job may be besides the result's directory
 ---@return integer
 return function(path, job_path)
   local found, message = source.read(path, job_path)

@@ -105,11 +105,11 @@ local function add_job_calls(calls, job, result)
 end
 
 --- The diff of what the job changed: the artifact whose digest the result has.
-local function read_patch(folder, result)
+local function read_patch(directory, result)
   local name = result.workspace_changes and result.workspace_changes.patch
   for _, artifact in ipairs(name and result.artifacts or {}) do
     if artifact.path == name then
-      local bytes = file.read(folder .. "artifacts/" .. name, LARGEST_JOB, { regular = true })
+      local bytes = file.read(directory .. "artifacts/" .. name, LARGEST_JOB, { regular = true })
       return bytes and text.sha256(bytes) == artifact.sha256 and secret.redact((text.repair(bytes))) or nil
     end
   end
@@ -125,10 +125,10 @@ function source.read(path, job_path)
   local notes, journal, patch = {}, nil, nil
   local paths = { job_path ~= "-" and job_path or nil }
   if path ~= "-" then
-    local folder = path:match("^.*/") or ""
-    journal, notes[1] = read_journal(folder .. "journal.jsonl", result)
-    table.insert(paths, 1, folder .. "job.json")
-    patch = read_patch(folder, result)
+    local directory = path:match("^.*/") or ""
+    journal, notes[1] = read_journal(directory .. "journal.jsonl", result)
+    table.insert(paths, 1, directory .. "job.json")
+    patch = read_patch(directory, result)
   end
   local calls = journal and journal.calls or {}
   local is_agent = journal and (journal.model or #journal.turns > 0) or result.inference and result.final_answer

@@ -59,9 +59,9 @@ end
 local told = {}
 
 function told.run_command(arguments, limit)
-  local folder = text_of(arguments, "working_dir") or text_of(arguments, "cwd")
+  local directory = text_of(arguments, "working_dir") or text_of(arguments, "cwd")
   return {
-    block(folder and "Command, in " .. folder or "Command", "$ " .. describe { arguments = arguments }, limit),
+    block(directory and "Command, in " .. directory or "Command", "$ " .. describe { arguments = arguments }, limit),
     text_of(arguments, "stdin") and block("Standard input", arguments.stdin, limit),
   }
 end

@@ -35,7 +35,7 @@ local artifact = {
   required = { "path", "size_bytes" },
   additionalProperties = false,
   properties = {
-    path = { type = "string", description = "Relative to the artifacts folder." },
+    path = { type = "string", description = "Relative to the artifacts directory." },
     size_bytes = count,
     sha256 = {
       type = "string", minLength = 64, maxLength = 64,

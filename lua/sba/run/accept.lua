@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- From a valid job to one that may run: its folders, its journal, and a first result that says
--- `interrupted`. What is missing here ends the job before anything has run.
+-- Prepares a valid job: opens its directories and its journal, and writes a first result that says `interrupted`. If anything of
+-- this fails, the job ends before a step has run.
 
 local artifacts = require "sba.run.artifacts"
 local checkpoint = require "sba.result.checkpoint"
@@ -12,35 +12,35 @@ local todo = require "sba.run.todo"
 local workspace = require "native.workspace"
 local workspace_changes = require "sba.run.workspace_changes"
 
---- The folder that a file lies in, with a slash at its end.
-local function folder_of(path)
+--- The directory of a file, with a slash at its end.
+local function directory_of(path)
   return path:match("^.*/") or "./"
 end
 
---- Logs the failure of something that the job can do without.
+--- Logs a failure that does not end the job.
 local function warn(run, event, failure, advice)
   run.log:event("warning", event, { code = failure.code, error = secret.redact(failure.message) .. "; " .. advice })
 end
 
---- The same as a function that is called with the first failure only.
+--- Returns a function that logs one failure; its callers call it once.
 local function once(run, event, advice)
   return function(failure) warn(run, event, failure, advice) end
 end
 
---- Takes what an earlier run left; returns why it cannot. Nothing there: the job begins anew, and the log says so.
+--- Reads the journal of an earlier run; returns why it cannot. If there is none, the job starts from the beginning.
 local function read_history(run, path)
   local history, failure = require "sba.run.history".read(path, {
     job_sha256 = run.job_sha256, steps = run.steps, catalogue = run.catalogue,
   })
   if failure then return { code = "schema_validation", message = "cannot resume: " .. failure.message } end
   if not history then
-    run.log:event("warning", "journal.missing", { error = secret.redact(path) .. " holds nothing to go on from; the job begins anew" })
+    run.log:event("warning", "journal.missing", { error = secret.redact(path) .. " holds no job to resume; starting anew" })
     return nil
   end
   run.history = history
   run.record:continue(history.started_wall)
   for index in pairs(history.begun) do
-    run.log:event("warning", "step.interrupted", { step = index, error = "it had begun and not ended, and is run again" })
+    run.log:event("warning", "step.interrupted", { step = index, error = "the step was interrupted and runs again" })
   end
 end
 
@@ -57,7 +57,7 @@ local function open_journal(run, path)
   end
 end
 
---- What commands get: the runner's environment less its passwords, and where artifacts go.
+--- The environment of commands: the runner's without its passwords, and the artifacts directory.
 local function children_environment(run)
   local list = {}
   for name, value in pairs(secret.for_commands(run.environment)) do
@@ -69,11 +69,11 @@ local function children_environment(run)
 end
 
 local function open_workspace(run)
-  local folder, failure = workspace.open(run.settings.workspace)
-  if not folder then
+  local directory, failure = workspace.open(run.settings.workspace)
+  if not directory then
     return nil, { code = "internal_error", message = ("cannot use the workspace: %s"):format(failure.message) }
   end
-  run.workspace = folder
+  run.workspace = directory
   return true
 end
 
@@ -102,11 +102,11 @@ local function log_accepted(run)
 end
 
 local function open_context(run)
-  local folder = run.workspace
-  if run.history and run.history.changes then require "sba.patch.changes".recover(run, folder) end
-  if run.history then require "sba.patch.changes".sweep(run, folder) end
+  local directory = run.workspace
+  if run.history and run.history.changes then require "sba.patch.changes".recover(run, directory) end
+  if run.history then require "sba.patch.changes".sweep(run, directory) end
   run.context = {
-    workspace = folder,
+    workspace = directory,
     max_output_bytes = run.job.constraints.max_output_bytes,
     environment = children_environment(run),
     agent = not run.steps,
@@ -136,7 +136,7 @@ local function open_todo(run)
   run.record.todo = run.todo
 end
 
---- The results in between. With the result on stdout only the watchdog has them.
+--- Writes a result after each step. With the result on stdout, only the watchdog gets these.
 local function open_checkpoint(run)
   local warned = false
   run.checkpoint = checkpoint.new(function()
@@ -147,26 +147,26 @@ local function open_checkpoint(run)
     run.checkpoint_failure = failure
     if run.accepted and not warned then
       warned = true
-      warn(run, "checkpoint.failed", failure, "the last one stands, and the job goes on")
+      warn(run, "checkpoint.failed", failure, "the previous result stays, and the job goes on")
     end
   end)
 end
 
---- The first result. Where it cannot be written, neither could the last: nothing may run.
+--- Writes the first result. If that fails, the last one would fail too, so nothing runs.
 local function write_first(run)
   if run.checkpoint:write() then return true end
   return nil, {
     code = "internal_error", unwritable = true,
-    message = "the result cannot be written, so nothing was run: " .. run.checkpoint_failure.message,
+    message = "cannot write the result, so nothing was run: " .. run.checkpoint_failure.message,
   }
 end
 
 local function open_files(run)
   local path = run.settings.result
-  local folder = path ~= "-" and folder_of(path) or nil
-  run.result_directory = folder
+  local directory = path ~= "-" and directory_of(path) or nil
+  run.result_directory = directory
   if run.settings.resume then
-    local failure = read_history(run, folder .. "journal.jsonl")
+    local failure = read_history(run, directory .. "journal.jsonl")
     if failure then return nil, failure end
   end
   if run.settings.replay then
@@ -178,12 +178,12 @@ local function open_files(run)
     run.recording = recording
   end
   -- The old journal goes before the first result is written: no kill in between can make a resumed run take it for this one's.
-  open_journal(run, folder and folder .. "journal.jsonl")
+  open_journal(run, directory and directory .. "journal.jsonl")
   open_todo(run)
   open_checkpoint(run)
   local ok, failure = true, nil
   if not (run.history and run.history.result) then ok, failure = write_first(run) end
-  if ok and folder then run.todo:keep(folder .. "todo.json", once(run, "todo.failed", "the list is in the result only")) end
+  if ok and directory then run.todo:keep(directory .. "todo.json", once(run, "todo.failed", "the list is in the result only")) end
   return ok, failure
 end
 
@@ -193,7 +193,7 @@ end
 return function(run)
   local ok, failure = open_files(run)
   if not ok then return nil, failure end
-  artifacts.open(run) -- which makes folders, so after what wants the result's folder to be there
+  artifacts.open(run) -- after the first result: it makes directories, and may not hide that the result's directory is missing
   run.accepted = true
   ok, failure = open_workspace(run)
   if ok then ok, failure = confine(run) end

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The artifacts folder of a run: made when the job is accepted, listed at its end.
+-- The artifacts directory of a run: made when the job is accepted, listed at its end.
 
 local array = require "sba.util.json".array
 local file = require "native.file"
@@ -16,14 +16,14 @@ local function warn(run, fields)
   run.log:event("warning", "artifacts.failed", fields)
 end
 
-local function folder_of(path)
+local function directory_of(path)
   return path:match("^.*/") or "./"
 end
 
---- Whatever the group, or everybody, may write in the folder that holds the artifacts folder, they may delete in this one too: a node
---- that gave a job folder to another user can so remove all of it.
+--- The permission bits that artifacts get. If the group, or everybody, may write the directory above, they may delete artifacts too:
+--- a node that gave the job directory to another user can then remove all of it.
 local function shared_bits(path)
-  local above <close> = workspace.open(folder_of(text.trim_end(path, "/")))
+  local above <close> = workspace.open(directory_of(text.trim_end(path, "/")))
   local status = above and above:stat "."
   if not status or status.mode & STICKY ~= 0 then return 0 end
   local group = status.mode & tonumber("020", 8) ~= 0 and tonumber("070", 8) or 0
@@ -31,7 +31,7 @@ local function shared_bits(path)
   return group | others
 end
 
---- A temporary folder, for a job whose result goes to stdout.
+--- A temporary directory, for a job whose result goes to stdout.
 local function make_temporary(run)
   local above = run.environment.TMPDIR
   local path, failure = file.make_temporary_directory(above and above ~= "" and above or "/tmp")
@@ -39,28 +39,28 @@ local function make_temporary(run)
   return path, failure
 end
 
---- Makes the folder: where the environment says, or beside the result.
+--- Makes the directory that the environment names, or artifacts/ next to the result.
 local function make(run)
   local path = run.environment.CYNODE_ARTIFACTS_DIR
   if not path or path == "" then
     if run.settings.result == "-" then return make_temporary(run) end
-    path = folder_of(run.settings.result) .. "artifacts"
+    path = directory_of(run.settings.result) .. "artifacts"
   end
   local ok, failure = file.make_directory(path)
   return ok and path or nil, failure
 end
 
----Makes the artifacts folder where it can be made; run.artifacts is the opened folder.
+---Makes and opens the artifacts directory: run.artifacts. If that fails, the log says so and the job has no artifacts.
 ---@param run run
 function artifacts.open(run)
   local path, failure = make(run)
-  local folder
-  if path then folder, failure = workspace.open(path) end
-  if not folder then return warn(run, { code = failure.code, error = failure.message .. "; the job has no artifacts" }) end
-  run.artifacts, run.artifacts_shared = folder, not run.temporary_artifacts and shared_bits(path) or 0
+  local directory
+  if path then directory, failure = workspace.open(path) end
+  if not directory then return warn(run, { code = failure.code, error = failure.message .. "; the job has no artifacts" }) end
+  run.artifacts, run.artifacts_shared = directory, not run.temporary_artifacts and shared_bits(path) or 0
 end
 
---- Says which files have no sha256, and why.
+--- Logs which files have no sha256, and why.
 local function say_unread(run, files)
   local late, broken = {}, {}
   for _, artifact in ipairs(files) do
@@ -69,17 +69,17 @@ local function say_unread(run, files)
   end
   if #broken > 0 then
     warn(run, { count = #broken, path = broken[1].path, code = "not_read",
-      error = ("%d artifacts cannot be read and are listed without sha256, the first is %s: %s"):format(#broken, broken[1].path,
+      error = ("cannot read %d artifacts, so they have no sha256; the first is %s: %s"):format(#broken, broken[1].path,
         broken[1].problem) })
   end
   if #late > 0 then
     warn(run, { count = #late, path = late[1].path,
-      error = ("the time was up before every artifact was read: %d have no sha256 in the result, %s first"):format(#late, late[1].path) })
+      error = ("the time was up before all artifacts were read; %d have no sha256, starting with %s"):format(#late, late[1].path) })
   end
   for _, artifact in ipairs(broken) do artifact.problem = nil end
 end
 
---- The result shows names without secrets; run.artifact_names has those that are changed by it, as they are.
+--- The result shows redacted names. run.artifact_names keeps the real names of those that redaction changes.
 local function redact_names(run, files)
   run.artifact_names = {}
   for _, artifact in ipairs(files) do
@@ -96,18 +96,18 @@ function artifacts.list(run, seconds)
   local files, more, closed = run.artifacts:files(MOST, seconds, run.artifacts_shared)
   if not files then return warn(run, { code = more.code, error = more.message }) end
   if more == true then
-    warn(run, { error = ("only %d artifacts are listed: there are more than %d, or more than there was time for"):format(#files, MOST) })
+    warn(run, { error = ("only %d artifacts are listed: there are more than %d, or the time was up"):format(#files, MOST) })
   end
   if closed then
     closed = redact(closed)
-    warn(run, { path = closed, error = ("the folder %s of the artifacts cannot be read; what is in it is not listed"):format(closed) })
+    warn(run, { path = closed, error = ("cannot read the directory %s in the artifacts; its files are not listed"):format(closed) })
   end
   redact_names(run, files)
   say_unread(run, files)
   run.record.artifacts = array(files)
 end
 
----Removes a temporary folder, unless an artifact that should have been uploaded was not: then the log says where it is.
+---Removes a temporary artifacts directory. If an upload failed, it stays, and the log names it.
 ---@param run run
 function artifacts.close(run)
   local path = run.temporary_artifacts

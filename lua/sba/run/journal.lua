@@ -93,9 +93,9 @@ end
 --- A step is about to change files.
 ---@param index integer from 1
 ---@param changes table[] of a native.plan, names as JSON can hold them
----@param folders table[]
-function journal:step_changes(index, changes, folders)
-  self:event("step.changes", { index = index - 1, changes = changes, folders = folders })
+---@param directories table[]
+function journal:step_changes(index, changes, directories)
+  self:event("step.changes", { index = index - 1, changes = changes, folders = directories })
 end
 
 --- A step is about to append to a file.

@@ -20,7 +20,7 @@ end
 
 local function send(run)
   local options = {
-    folder = run.artifacts, names = run.artifact_names, log = function(level, event, fields) run.log:event(level, event, fields) end,
+    directory = run.artifacts, names = run.artifact_names, log = function(level, event, fields) run.log:event(level, event, fields) end,
   }
   local gateway, failure = run.outside:gateway(true)
   if not gateway then return artifacts.give_up(options, run.record.artifacts, 1, failure) end

@@ -77,7 +77,7 @@ return {
       strip = {
         type = "integer",
         minimum = 0,
-        description = "Leading folders to strip from the names, as patch -p. Default: found out from the names and the files there are.",
+        description = "Leading directories to strip from names, as patch -p. Default: guessed from the names and existing files.",
       },
       dry_run = { type = "boolean", default = false, description = "Only say what would be done." },
     },

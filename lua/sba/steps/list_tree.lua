@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The step list_tree: what is below a folder of the workspace, nested.
+-- The step list_tree: what is below a directory of the workspace, nested.
 
 local BYTES_OF_TRUNCATED = 18 -- ,"truncated":false
 
@@ -38,7 +38,7 @@ local function run(arguments, job_context)
   if not root then return nil, cut end
   root.truncated = cut ~= false
   if cut ~= "max_bytes" then return root, text_of(root) end
-  local message = ("the tree takes more than the job's max_output_bytes (%d); list a folder of it, or set max_depth or max_entries")
+  local message = ("the tree takes more than the job's max_output_bytes (%d); list a directory of it, or set max_depth or max_entries")
     :format(bound)
   return nil, { code = "constraint_violation", message = message, result = root, text = text_of(root) }
 end
@@ -58,7 +58,7 @@ local entry = {
     target = { type = "string", description = "Of a symlink, as it is written; it is not followed." },
     children = {
       type = "array",
-      description = "In byte order of name; left out where max_depth stopped, or for a folder that cannot be read.",
+      description = "In byte order of name; left out where max_depth stopped, or for a directory that cannot be read.",
     },
   },
 }
@@ -66,7 +66,7 @@ entry.properties.children.items = entry
 
 local result = {
   type = "object",
-  description = "The folder itself (\".\" is the workspace), all below it as its children.",
+  description = "The directory itself (\".\" is the workspace), all below it as its children.",
   required = { "name", "type", "size_bytes", "mode", "truncated" },
   order = order,
   additionalProperties = false,
@@ -76,7 +76,7 @@ for name, property in pairs(entry.properties) do result.properties[name] = prope
 
 return {
   name = "list_tree",
-  summary = "List the files and folders below a folder of the workspace.",
+  summary = "List the files and directories below a directory of the workspace.",
   arguments = {
     type = "object",
     order = { "path", "max_depth", "max_entries", "include_hidden" },
@@ -84,11 +84,11 @@ return {
     properties = {
       path = {
         type = "string", nul = false, default = ".",
-        description = "Folder to list, relative to the workspace or absolute below it; \"\" is the workspace itself.",
+        description = "Directory to list, relative to the workspace or absolute below it; \"\" is the workspace itself.",
       },
       max_depth = {
         type = "integer", minimum = 0,
-        description = "Levels to list: 1 is what the folder itself holds. At most 64 are listed.",
+        description = "Levels to list: 1 is what the directory itself holds. At most 64 are listed.",
       },
       max_entries = { type = "integer", minimum = 0, description = "Entries to list at most; what is more is left out and said." },
       include_hidden = { type = "boolean", default = true, description = "Where false, names that begin with a dot are left out." },

@@ -173,13 +173,13 @@ end
 ---@return string|native.failure text or failure
 ---@return boolean? is_cut whether something is missing from the text
 local function run(arguments, job_context)
-  local folder <close>, unusable = directory_of(job_context.workspace, arguments.working_dir)
-  if not folder then
+  local directory <close>, unusable = directory_of(job_context.workspace, arguments.working_dir)
+  if not directory then
     return nil, { code = unusable.code, message = "the working directory cannot be used: " .. unusable.message }
   end
   local limit = math.min(arguments.max_output_bytes or math.huge, job_context.max_output_bytes)
   local outcome, failure = process.run {
-    argv = argv_of(arguments), env = environment(job_context.environment, arguments.env), directory = folder,
+    argv = argv_of(arguments), env = environment(job_context.environment, arguments.env), directory = directory,
     stdin = arguments.stdin, timeout = arguments.timeout_seconds,
     output_limit = limit,
     on_output_limit = (limit < job_context.max_output_bytes or job_context.agent) and "discard" or "kill",

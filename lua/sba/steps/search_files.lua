@@ -69,7 +69,7 @@ return {
       path = {
         type = "string", nul = false,
         default = ".",
-        description = "File or folder to search, with all below it but folders named .git. Links and binary files are passed over.",
+        description = "File or directory to search, with all below it but directories named .git. Links and binary files are passed over.",
       },
       include = {
         type = "string",

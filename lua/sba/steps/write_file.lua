@@ -9,12 +9,12 @@ end
 
 ---The result of an append that an earlier run of this step made before it was killed; nil: it is still to be made.
 local function appended_before(arguments, content, job_context)
-  local folder = job_context.workspace
-  local there = folder:read(arguments.path, { max_bytes = 0 })
+  local directory = job_context.workspace
+  local there = directory:read(arguments.path, { max_bytes = 0 })
   local size = there and there.size_bytes
   local before = job_context.size_before_append(size)
   if not size or size == before or size ~= (before or 0) + #content then return nil end
-  there = folder:read(arguments.path, { max_bytes = 0, digest = true })
+  there = directory:read(arguments.path, { max_bytes = 0, digest = true })
   return there and { size_bytes = there.size_bytes, sha256 = there.sha256, created = before == nil }
 end
 
@@ -53,7 +53,7 @@ end
 
 return {
   name = "write_file",
-  summary = "Create or replace a file of the workspace, or append to it; missing folders are made.",
+  summary = "Create or replace a file of the workspace, or append to it; missing directories are made.",
   arguments = {
     type = "object",
     required = { "path", "content" },

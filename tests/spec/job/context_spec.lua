@@ -119,6 +119,6 @@ describe("context", function()
 
   it("says so where a path is named and there is no job folder", function()
     local _, failure = context.load({ task_context = "/job/x.md" }, nil)
-    assert.matches("no job folder", failure.message)
+    assert.matches("no job directory", failure.message)
   end)
 end)

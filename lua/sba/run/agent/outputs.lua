@@ -11,25 +11,25 @@ local outputs = {}
 outputs.__index = outputs
 
 local MOST_KEPT <const> = 256 * 1024 * 1024 -- bytes on disk
-local MOST_IN_MEMORY <const> = 16 * 1024 * 1024 -- where there is no job folder
+local MOST_IN_MEMORY <const> = 16 * 1024 * 1024 -- where there is no job directory
 
----@param folder? string where outputs/ is made; nil: they are kept in memory
+---@param directory? string where outputs/ is made; nil: they are kept in memory
 ---@param limit integer most bytes of one answer that the model is shown
 ---@return table outputs
-function outputs.new(folder, limit)
+function outputs.new(directory, limit)
   local self = setmetatable({ limit = limit, sizes = {}, kept = 0, memory = {} }, outputs)
-  if folder then
-    local path = folder .. "outputs"
-    self.folder = file.make_directory(path) and workspace.open(path)
+  if directory then
+    local path = directory .. "outputs"
+    self.directory = file.make_directory(path) and workspace.open(path)
   end
-  self.most = self.folder and MOST_KEPT or MOST_IN_MEMORY
+  self.most = self.directory and MOST_KEPT or MOST_IN_MEMORY
   return self
 end
 
 local function keep(self, id, whole)
   if self.kept + #whole > self.most then return false end
-  if self.folder then
-    if not self.folder:write(id, whole) then return false end
+  if self.directory then
+    if not self.directory:write(id, whole) then return false end
   else
     self.memory[id] = whole
   end
@@ -51,8 +51,8 @@ function outputs:show(id, whole)
 end
 
 local function slice(self, id, offset, size)
-  if not self.folder then return self.memory[id]:sub(offset + 1, offset + size) end
-  local found, failure = self.folder:read(id, { offset_bytes = offset, max_bytes = size })
+  if not self.directory then return self.memory[id]:sub(offset + 1, offset + size) end
+  local found, failure = self.directory:read(id, { offset_bytes = offset, max_bytes = size })
   if not found then return nil, failure end
   return found.content
 end
