@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -168,11 +169,20 @@ static int explain_too_large(const struct spawn *spawn, struct error *error)
         spawn->argv[0], total);
 }
 
+static int explain_directory(const struct spawn *spawn, int number, struct error *error)
+{
+    char link[32], path[PATH_MAX];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", spawn->directory);
+    ssize_t size = readlink(link, path, sizeof path); // -1 where there is no /proc
+    return error_system(error, number, "cannot run %s: the working directory%s%.*s cannot be entered", spawn->argv[0],
+                        size > 0 ? " " : "", size > 0 ? (int)size : 0, path);
+}
+
 static int explain(const struct spawn *spawn, const char *path, int number, struct error *error)
 {
     const char *name = spawn->argv[0];
     if ((number == EACCES || number == ENOENT) && faccessat(spawn->directory, ".", X_OK, 0) < 0)
-        return error_system(error, errno, "cannot run %s: the working directory cannot be entered", name);
+        return explain_directory(spawn, errno, error);
     enum kind kind = number == EACCES ? kind_of(spawn->directory, path) : PROGRAM;
     switch (number) {
     case ENOENT:

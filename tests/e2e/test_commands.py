@@ -51,7 +51,7 @@ class Commands(sba.SandboxCase):
         (self.root / "closed").mkdir(0o000)
         entry = self.run_step(command="ls", working_dir=str(self.root / "closed"))[1]
         self.assertEqual(entry["error_code"], "permission_denied")
-        self.assertIn("the working directory cannot be entered: Permission denied", entry["error"])
+        self.assertIn(f"the working directory {os.path.realpath(self.root)}/closed cannot be entered: Permission denied", entry["error"])
 
     def test_environment(self):
         job = self.job(self.step("run_command", shell="echo $KEPT $OTHER $NEW", env={"OTHER": "other", "NEW": "new"}))

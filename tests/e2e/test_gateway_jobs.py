@@ -107,6 +107,17 @@ class Offered(GatewayCase):
                 self.assertEqual(answers[0], "step-1: " + json.dumps(arguments))
                 self.assertEqual(self.events(outcome, "step.started")[0]["what"], "artifact.list")
 
+    def test_numbers_that_no_double_holds_pass_as_the_model_wrote_them(self):
+        long = 123456789012345678901234567890123
+        for kind in (mcp.Server, mcp.PlainForm):
+            for form in test_agent.FORMATS:
+                gateway = self.gateway(kind, tools={"help.get": tool(lambda e: mcp.text("got"))})
+                server = self.server(call("help_get", n=long, deep=[{"n": -long}]), finish())
+                outcome = self.run_agent(server, form=form, env=self.names(gateway))
+                self.assertEqual(outcome.exit, 0, outcome.result)
+                ((_, arguments),) = self.called(gateway)
+                self.assertEqual((arguments["n"], arguments["deep"]), (long, [{"n": -long}]))
+
     def test_a_call_is_evidence(self):
         gateway = self.gateway(tools={"check": says("all is well")})
         job = self.agent_job(context={"acceptance_criteria": ["it is well"]})
@@ -119,7 +130,7 @@ class Offered(GatewayCase):
         gateway = self.gateway(tools={"look": tool(lambda _: blocks)})
         outcome, model = self.agent(gateway, call("look"))
         self.assertEqual(self.shown(model, 1), 'step-1: [image, image/png, 5 bytes]\n[resource file:///a: A]\n{"a":{},"b":[1,null]}')
-        self.assertEqual(outcome.result["steps"][0]["result"]["structured"], {"a": {}, "b": [1, None]})
+        self.assertNotIn("structured", outcome.result["steps"][0]["result"])
 
     def test_only_its_own_names_mean_a_tool(self):
         gateway = self.gateway(tools={"artifact.put": tool()})
@@ -343,14 +354,14 @@ class Direct(GatewayCase):
         self.assertIn("answered with status 403: forbidden", outcome.result["failure_message"])
 
     def test_an_answer_that_is_too_long(self):
-        gateway = self.gateway(tools={"big": says("x" * 5000), "wide": tool(lambda _: {"structuredContent": ["y" * 3000]})})
+        gateway = self.gateway(tools={"big": says("x" * 5000), "wide": tool(lambda _: {"structuredContent": ["y" * 4980]})})
         for name in ("big", "wide"):
             outcome = self.direct(gateway, step(name), max_output_bytes=4000)
             self.assertEqual((outcome.exit, outcome.result["failure_code"]), (1, "constraint_violation"), outcome.result)
             result = outcome.result["steps"][0]["result"]
             self.assertLessEqual(len(result["content"]), 4000)
             self.assertNotIn("structured", result)
-        self.assertEqual(self.direct(gateway, step("big"), max_output_bytes=5000).exit, 0)
+        self.assertEqual(self.direct(gateway, step("big"), step("wide"), max_output_bytes=5000).exit, 0)
 
     def test_no_gateway(self):
         outcome = self.direct(None, step("x"))
@@ -381,7 +392,7 @@ class Direct(GatewayCase):
             return tool(lambda e: e.whole({"error": "the reason"}, status))
         gateway = self.gateway(mcp.PlainForm, tools={"help.get": tool(lambda e: {"got": 1}), "bad": refusing(400), "worse": refusing(501)})
         outcome = self.direct(gateway, step("help.get"))
-        self.assertEqual(outcome.result["steps"][0]["result"], {"content": '{"got":1}', "structured": {"got": 1}, "is_error": False})
+        self.assertEqual(outcome.result["steps"][0]["result"], {"content": '{"got":1}', "is_error": False})
         for name, code in (("bad", "tool_refused"), ("worse", "tool_unavailable")):
             outcome = self.direct(gateway, step(name))
             self.assertEqual((outcome.exit, outcome.result["steps"][0]["error_code"]), (1, code))

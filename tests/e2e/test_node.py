@@ -32,7 +32,7 @@ class Envelope(NodeCase):
     def test_a_call(self):
         gateway = self.proxy(tools={"help.get": tool(lambda e: {"got": e.message["arguments"]})})
         outcome = self.direct(gateway, step("help.get", topic="x"))
-        self.assertEqual(outcome.result["steps"][0]["result"]["structured"], {"got": {"topic": "x", "task_id": "task-1"}})
+        self.assertEqual(outcome.result["steps"][0]["output"], '{"got":{"task_id":"task-1","topic":"x"}}')
         (command, path, headers, envelope), (_, inner, _, message) = gateway.requests
         self.assertEqual((command, path, inner), ("POST", mcp.NodeProxy.PATH, "/v1/mcp/tools/call"))
         self.assertEqual(headers["Content-Type"], "application/json")

@@ -110,7 +110,11 @@ class Search(sba.SandboxCase):
 
     def test_bad_patterns_and_globs(self):
         self.put("a", "x\n")
-        self.assertIn("at byte 2", self.refused(self.search(pattern="("), "invalid_pattern")["error"])
+        for arguments, words in (({"pattern": "("}, "pattern: invalid regular expression: missing closing parenthesis, at byte 2"),
+                                 ({"pattern": "x", "include": "\0"}, "include: expected a string without NUL")):
+            outcome = self.run_job(self.job(self.step("write_file", path="made", content=""), self.step("search_files", **arguments)))
+            self.assertEqual((outcome.exit, (self.workspace / "made").exists()), (2, False))
+            self.assertIn(words, outcome.result["failure_message"])
         self.refused(self.search(pattern="x", include="[a"), "invalid_glob")
 
     def test_grep_finds_the_same(self):

@@ -120,6 +120,18 @@ class Skills(sba.SandboxCase):
         self.assertEqual((outcome.exit, len(gateway.messages("tools/call")), calls), (0, 1, 1))
         self.assertIn("Mind the gap", prompt)
 
+    def test_a_direct_jobs_questions_have_them_too(self):
+        gateway = self.gateway(lambda name: {} if name == "lost" else mcp.text("Mind the gap."))
+        server = self.model({"content": "mind"}, {"content": "what?"})
+        job = self.job(self.step("ask_model", prompt="mind what?"), self.step("ask_model", prompt="again?"),
+                       inference={"allowed_models": ["m"]}, context={"skill_ids": ["gap", "lost"]})
+        outcome = self.run_job(job, env={"OLLAMA_BASE_URL": server.url, "SBA_MCP_GATEWAY_URL": gateway.url})
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        prompts = [request["body"]["messages"][0]["content"] for request in server.requests if request["path"].endswith("/api/chat")]
+        for prompt in prompts:
+            self.assertIn("## Skills\n\n### gap\n\nMind the gap.\n\nThe skill lost could not be had", prompt)
+        self.assertEqual((len(prompts), len(gateway.messages("tools/call"))), (2, 2))
+
     def test_a_direct_job_has_no_use_for_them(self):
         gateway = self.gateway(lambda name: mcp.text(name))
         outcome = self.run_job(self.job(self.step("run_command", shell="true"), context={"skill_ids": ["gap"]}),

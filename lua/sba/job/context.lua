@@ -155,13 +155,15 @@ local function skills_of_directory(directory)
   return list
 end
 
-local function skills_of(directory, given)
+local function skills_of(directory, given, ids)
   local list = given and given_skills(directory, given) or not given and skills_of_directory(directory)
-  if #list > MOST_SKILLS then refuse("the job has %d skills; at most %d are possible", #list, MOST_SKILLS) end
+  local count = #list + #ids
+  if count > MOST_SKILLS then refuse("the job has %d skills; at most %d are possible", count, MOST_SKILLS) end
   return list
 end
 
 local function bring_together(directory, given)
+  local skill_ids = given.skill_ids or json.array {}
   return {
     baseline_context = one_text(directory, given.baseline_context, "baseline.md"),
     project_context = one_text(directory, given.project_context, "project.md"),
@@ -170,9 +172,9 @@ local function bring_together(directory, given)
     acceptance_criteria = texts(directory, given.acceptance_criteria, "acceptance_criteria.md"),
     preferences = preferences(directory, given.preferences),
     additional_context = one_text(directory, given.additional_context, "additional.md"),
-    skill_ids = given.skill_ids or json.array {},
+    skill_ids = skill_ids,
     persona_title = given.persona_title, persona_description = given.persona_description,
-    skills = skills_of(directory, given.skills),
+    skills = skills_of(directory, given.skills, skill_ids),
   }
 end
 

@@ -10,7 +10,6 @@ local TOOL <const> = "skills.get"
 local LIMITS <const> = { whole = 20, repeatable = true } -- seconds for one
 local LARGEST <const> = 256 * 1024 -- bytes of one skill's text
 local LARGEST_SUM <const> = 1024 * 1024 -- bytes of all: they are part of every prompt
-local MOST <const> = 100
 
 ---@class orchestrator.skill
 ---@field id string
@@ -59,9 +58,8 @@ end
 ---@return string[] missing ids
 function skills.fetch(gateway, failure, ids, on_missing)
   local found, missing, sum, over = {}, {}, 0, not gateway and failure or nil
-  for i, id in ipairs(ids) do
+  for _, id in ipairs(ids) do
     local skill, problem
-    if i > MOST then over = { code = "too_many", message = ("%d at most are fetched"):format(MOST) } end
     if not over then skill, problem = fetch(gateway, id, math.min(LARGEST, LARGEST_SUM - sum)) end
     if skill then
       found[#found + 1], sum = skill, sum + #skill.text

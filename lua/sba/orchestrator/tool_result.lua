@@ -108,8 +108,13 @@ function tool_result.of_mcp(result)
   end
   local structured = result.structuredContent
   if structured == json.null then structured = nil end
-  if structured ~= nil and #texts == 0 then shown[#shown + 1] = json.encode(without_base64(structured)) end
-  if structured ~= nil and #texts > 0 and repeats(structured, texts) then structured = nil end
+  if structured ~= nil and #texts == 0 then
+    local words = without_base64(structured)
+    shown[#shown + 1] = json.encode(words)
+    if same(words, structured) then structured = nil end
+  elseif structured ~= nil and repeats(structured, texts) then
+    structured = nil
+  end
   return {
     content = table.concat(shown, "\n"), structured = structured,
     is_error = result.isError == true, parts = parts,
@@ -121,11 +126,10 @@ end
 ---@return gateway.answer
 function tool_result.of_plain(value)
   if type(value) == "table" and json.is_array(value.content) then return tool_result.of_mcp(value) end
-  local content = type(value) == "string" and value or json.encode(value)
-  return {
-    content = content, structured = value, parts = json.array {},
-    is_error = type(value) == "table" and value.status == "error",
-  }
+  local answer = tool_result.of_mcp(type(value) == "string" and { content = json.array { { type = "text", text = value } } }
+    or { structuredContent = value })
+  answer.is_error = type(value) == "table" and value.status == "error"
+  return answer
 end
 
 return tool_result

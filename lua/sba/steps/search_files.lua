@@ -31,6 +31,12 @@ local function fail(failure, found)
   return nil, { code = failure.code, message = failure.message, result = found and result_of(found), text = found and text_of(found) }
 end
 
+--- What is wrong with the arguments beyond their schema.
+local function check(arguments)
+  local regex <close>, failure = search.compile(arguments.pattern)
+  if not regex then return failure.message, "pattern" end
+end
+
 ---@param arguments { pattern: string, path?: string, include?: string, max_matches?: integer, ignore_case?: boolean }
 ---@param job_context { workspace: native.folder, max_output_bytes: integer }
 ---@return table? result
@@ -72,7 +78,7 @@ return {
         description = "File or directory to search, with all below it but directories named .git. Links and binary files are passed over.",
       },
       include = {
-        type = "string",
+        type = "string", nul = false,
         description = "Only files that this glob matches: by name (*.c) or, where it holds a slash, by path (src/**/*.{c,h}).",
       },
       max_matches = { type = "integer", minimum = 1, default = MAX_MATCHES, description = "Matching lines to return at most." },
@@ -104,5 +110,6 @@ return {
       truncated = { type = "boolean", description = "There are more matches than were asked for." },
     },
   },
+  check = check,
   run = run,
 }

@@ -74,6 +74,7 @@ describe("context", function()
     assert.equal("the job has 101 skills; at most 100 are possible", refusal(nil))
     many[101] = nil
     assert.equal(100, #context.load({ skills = many }, folder).skills)
+    assert.equal("the job has 101 skills; at most 100 are possible", refusal { skill_ids = json.array { "a" }, skills = many })
   end)
 
   it("reads paragraphs where a file holds no list", function()

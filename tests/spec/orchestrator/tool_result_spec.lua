@@ -32,6 +32,21 @@ describe("structured content", function()
     end
   end)
 
+  it("is kept once where there is no text, and where a plain answer is all there is", function()
+    local value = { a = json.array { 1, json.null }, b = {} }
+    for _, answer in ipairs { of("", '{"a":[1,null],"b":{}}'), tool_result.of_plain(value) } do
+      assert.are.same({ content = '{"a":[1,null],"b":{}}', is_error = false, parts = json.array {} }, answer)
+    end
+    assert.are.equal("words", tool_result.of_plain("words").content)
+    assert.is_nil(tool_result.of_plain("words").structured)
+  end)
+
+  it("is shown without base64 in a plain answer", function()
+    local answer = tool_result.of_plain { content_bytes_base64 = ("iVB0"):rep(1000) }
+    assert.are.equal('{"content_bytes_base64":"[base64, 3000 bytes]"}', answer.content)
+    assert.are.equal(4000, #answer.structured.content_bytes_base64)
+  end)
+
   it("is shown without base64 where there is no text", function()
     local data = ("iVB0"):rep(1000)
     local answer = of('{"type":"image","mimeType":"image/png","data":"' .. data .. '"}', '{"result":{"data":"' .. data .. '","n":1}}')
