@@ -38,13 +38,22 @@ static size_t check_limit(lua_State *L, int index)
     return (size_t)limit;
 }
 
+// Pushes a part of the string at index 1, which is so long; the string itself where that is all of it.
+static int push_part(lua_State *L, const char *part, size_t kept, size_t size)
+{
+    if (kept == size)
+        lua_pushvalue(L, 1);
+    else
+        lua_pushlstring(L, part, kept);
+    return 1;
+}
+
 // cut(utf8, size) -> the longest prefix of at most size bytes that does not split a character
 static int f_cut(lua_State *L)
 {
     size_t size;
     const char *utf8 = luaL_checklstring(L, 1, &size);
-    lua_pushlstring(L, utf8, text_cut(utf8, size, check_limit(L, 2)));
-    return 1;
+    return push_part(L, utf8, text_cut(utf8, size, check_limit(L, 2)), size);
 }
 
 // tail(utf8, size) -> the longest suffix of at most size bytes that does not split a character
@@ -53,8 +62,7 @@ static int f_tail(lua_State *L)
     size_t size;
     const char *utf8 = luaL_checklstring(L, 1, &size);
     size_t kept = text_tail(utf8, size, check_limit(L, 2));
-    lua_pushlstring(L, utf8 + size - kept, kept);
-    return 1;
+    return push_part(L, utf8 + size - kept, kept, size);
 }
 
 static const char blanks[] = " \t\n\v\f\r";

@@ -16,7 +16,13 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
+
+#ifndef RWF_NOWAIT
+#define RWF_NOWAIT 0x00000008 // of linux/fs.h; musl has it not
+#endif
 
 enum { READ_BLOCK = 64 * 1024, PARTS_AT_ONCE = 512, TAIL_BLOCK = 4096, USUAL_COLUMNS = 80 };
 
@@ -171,38 +177,71 @@ int file_write_parts(int fd, const struct iovec *parts, size_t count, struct err
     return 0;
 }
 
-// One write that does not wait: of at most PIPE_BUF bytes, for which a pipe that polls writable has room; a socket is
-// asked not to block.
+// How one asks for a write that does not wait.
+enum stream_kind { STREAM_UNKNOWN, STREAM_SOCKET, STREAM_FILE, STREAM_NO_WAIT, STREAM_POLL };
+
+static enum stream_kind kind_of(int fd)
+{
+    struct stat status;
+    if (fstat(fd, &status) < 0)
+        return STREAM_POLL;
+    return S_ISSOCK(status.st_mode) ? STREAM_SOCKET : S_ISREG(status.st_mode) ? STREAM_FILE : STREAM_NO_WAIT;
+}
+
+static bool is_writable(int fd, int timeout)
+{
+    struct pollfd wait = {.fd = fd, .events = POLLOUT};
+    return poll(&wait, 1, timeout) > 0 && !(wait.revents & (POLLERR | POLLNVAL));
+}
+
+// A pipe, or a device. Where the kernel does not know how, as for a terminal, poll tells what has room for PIPE_BUF
+// bytes.
+static ssize_t write_no_wait(int fd, const char *bytes, size_t size, enum stream_kind *kind)
+{
+    struct iovec part = {.iov_base = (void *)bytes, .iov_len = size};
+    if (*kind == STREAM_NO_WAIT) {
+        ssize_t done = syscall(SYS_pwritev2, fd, &part, 1L, -1L, -1L, RWF_NOWAIT);
+        if (done >= 0 || errno == EAGAIN || errno == EINTR || errno == EPIPE)
+            return done;
+        *kind = STREAM_POLL;
+    }
+    if (is_writable(fd, 0))
+        return write(fd, bytes, size);
+    errno = EAGAIN;
+    return -1;
+}
+
+// One write that does not wait, of at most PIPE_BUF bytes; EAGAIN where it would.
 static ssize_t write_some(int fd, const char *bytes, size_t size)
 {
-    static int no_socket = -1; // what the log goes to stays what it is
+    static enum stream_kind kinds[STDERR_FILENO + 1]; // what a standard stream goes to stays what it is
+    enum stream_kind own = STREAM_UNKNOWN, *kind = fd >= 0 && fd <= STDERR_FILENO ? &kinds[fd] : &own;
     size_t some = size < PIPE_BUF ? size : PIPE_BUF;
-    if (fd != no_socket) {
-        struct stat status;
-        if (fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode))
-            return send(fd, bytes, some, MSG_DONTWAIT | MSG_NOSIGNAL);
-        no_socket = fd <= STDERR_FILENO ? fd : -1;
-    }
-    return write(fd, bytes, some);
+    if (*kind == STREAM_UNKNOWN)
+        *kind = kind_of(fd);
+    if (*kind == STREAM_SOCKET)
+        return send(fd, bytes, some, MSG_DONTWAIT | MSG_NOSIGNAL);
+    return *kind == STREAM_FILE ? write(fd, bytes, some) : write_no_wait(fd, bytes, some, kind);
 }
 
 size_t file_write_within(int fd, const char *bytes, size_t size, int64_t timeout)
 {
     size_t written = 0;
-    int64_t until = clock_now() + timeout;
+    int64_t until = 0; // nothing has made the writer wait
     while (written < size) {
-        struct pollfd wait = {.fd = fd, .events = POLLOUT};
-        int64_t left = until - clock_now();
-        int ready = poll(&wait, 1, left > INT_MAX ? INT_MAX : left > 0 ? (int)left : 0);
-        if (ready == 0 || (ready < 0 && errno != EINTR) || wait.revents & (POLLERR | POLLNVAL))
-            break;
-        ssize_t done = ready < 0 ? 0 : write_some(fd, bytes + written, size - written);
-        if (done < 0 && errno != EINTR && errno != EAGAIN)
-            break;
+        ssize_t done = write_some(fd, bytes + written, size - written);
         if (done > 0) {
             written += (size_t)done;
-            until = clock_now() + timeout;
+            until = 0;
+            continue;
         }
+        if (done < 0 && errno != EINTR && errno != EAGAIN)
+            break;
+        if (!until)
+            until = clock_now() + timeout;
+        int64_t left = until - clock_now();
+        if (left <= 0 || (!is_writable(fd, left > INT_MAX ? INT_MAX : (int)left) && errno != EINTR))
+            break;
     }
     return written;
 }

@@ -184,11 +184,11 @@ void workspace_place_free(struct place *place)
 
 void workspace_temporary_name(char name[TEMPORARY_NAME_SIZE])
 {
-    uint32_t random = 0;
-    // GRND_INSECURE would do: the name need only be new, and O_EXCL sees to what it is not.
-    while (getrandom(&random, sizeof random, 0) < 0 && errno == EINTR)
+    static uint32_t next;
+    // The name need only be new: counted from a random start, and O_EXCL sees to what is there already.
+    while (next == 0 && getrandom(&next, sizeof next, 0) < 0 && errno == EINTR)
         continue;
-    snprintf(name, TEMPORARY_NAME_SIZE, ".sba-%08x", random);
+    snprintf(name, TEMPORARY_NAME_SIZE, ".sba-%08x", next++);
 }
 
 int workspace_temporary_file(int folder, mode_t mode, char name[TEMPORARY_NAME_SIZE])
