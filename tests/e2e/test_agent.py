@@ -106,11 +106,40 @@ class TheLoop(AgentCase):
         outcome = self.run_agent(server, job=job)
         first, last = self.chats(server)[0]["messages"], self.chats(server)[2]["messages"]
         self.assertTrue(first[0]["content"].startswith("## Persona\n\nA tester"))
-        self.assertEqual(first[:2], last[:2])
+        self.assertEqual(first[0], last[0])
+        self.assertTrue(first[1]["content"].startswith(last[1]["content"] + "\n\nTime left:"))
+        self.assertEqual(last[-1]["role"], "tool")
         self.assertIn("Time left:", last[-1]["content"])
         self.assertIn("[x] 2 look around", last[-1]["content"])
         self.assertEqual([item["title"] for item in outcome.result["todo"]["items"]], ["be good", "look around"])
         self.assertEqual(json.loads((self.job_folder / "todo.json").read_text())["items"], outcome.result["todo"]["items"])
+
+    def test_a_template_whose_roles_must_alternate_takes_the_whole_job(self):
+        for form in FORMATS:
+            for capabilities in (["completion", "tools"], ["completion"]):
+                with self.subTest(form, capabilities=capabilities):
+                    models = {"m": {"capabilities": capabilities, "tools": "tools" in capabilities, "alternates": True}}
+                    as_text = {"content": json.dumps({"tool": "list_tree", "arguments": {}})}
+                    turn = call("list_tree") if "tools" in capabilities else as_text
+                    server = self.server(turn, {"content": ""}, turn, {"content": json.dumps(
+                        {"tool": "finish", "arguments": {"answer": "ok"}})}, models=models)
+                    outcome = self.run_agent(server, form=form)
+                    self.assertEqual((outcome.exit, outcome.result["final_answer"]), (0, "ok"), outcome.result)
+                    for request in self.chats(server):
+                        self.assertIn("Time left:", request["messages"][-1]["content"])
+
+    def test_a_call_that_its_server_cannot_parse_is_an_answer_to_the_model(self):
+        faults = ({"name": "call_unparsed"}, {"name": "call_unparsed", "text": "The model produced output that does not match the expected "
+                                              "peg-native format"},
+                  {"name": "error_midstream", "text": "error parsing tool call: raw='x'"})
+        for form in FORMATS:
+            for fault in faults:
+                with self.subTest(form, fault=fault["name"]):
+                    server = self.server({"content": "so so so so", "fault": fault}, call("list_tree"), {"content": "ok"})
+                    outcome = self.run_agent(server, form=form)
+                    self.assertEqual((outcome.exit, len(self.chats(server))), (0, 3), outcome.result)
+                    self.assertIn("could not parse the tool call", self.chats(server)[1]["messages"][-1]["content"])
+                    self.assertNotIn("model.retry", [line["event"] for line in outcome.log])
 
     def test_context_files_are_read(self):
         context = self.job_folder / "context"
@@ -130,8 +159,8 @@ class TheLoop(AgentCase):
         printed = subprocess.run([sba.BINARY, "--lua", "-e", "print(prompt(arg[1]))", str(self.job_folder / "job.json")],
                                  capture_output=True, text=True, timeout=60)
         self.assertEqual(printed.returncode, 0, printed.stderr)
-        for message in self.chats(server)[0]["messages"][:2]:
-            self.assertIn(message["content"], printed.stdout)
+        for message in self.chats(server)[0]["messages"]:
+            self.assertIn(message["content"].split("\n\nTime left:")[0], printed.stdout)
         self.assertIn("[ ] 1 be good", printed.stdout)
 
     def test_a_bad_context_file_refuses_the_job(self):
@@ -150,11 +179,11 @@ class Outputs(AgentCase):
                              {"content": "ok"})
         outcome = self.run_agent(server)
         self.assertEqual(outcome.exit, 0, outcome.result)
-        shown = self.chats(server)[1]["messages"][-2]["content"]
+        shown = self.chats(server)[1]["messages"][-1]["content"].split("\n\nTime left:")[0]
         self.assertLessEqual(len(shown), 17 * 1024)
         self.assertRegex(shown, r"\[\.\.\. \d+ of \d+ bytes left out; read_output")
         self.assertTrue(shown.rstrip().endswith("100000"))
-        more = self.chats(server)[2]["messages"][-2]["content"]
+        more = self.chats(server)[2]["messages"][-1]["content"]
         whole = "step-1: " + "".join(f"{number}\n" for number in range(1, 100001))
         self.assertEqual(more.split("\n[bytes")[0], whole[300000:300000 + len(more.split("\n[bytes")[0])])
 

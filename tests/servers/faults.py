@@ -3,6 +3,7 @@
 
 Instead of an answer:
     tools_unsupported, think_unsupported  400 as Ollama and others say it; "text" replaces the words, "status" the status
+    call_unparsed           500 as Ollama says that it cannot parse the model's tool call; "text" for other words
     model_missing, bad_request, context_exceeded, quota, script_ended
     busy                    503                       rate_limited   429, "retry_after": what the header says, absent: none
     rate_limited_until      429, Retry-After as an HTTP date "seconds" from now
@@ -49,6 +50,7 @@ REFUSALS = {
     "tools_unsupported": (400, "registry.ollama.ai/library/m does not support tools"),
     "think_unsupported": (400, '"m" does not support thinking'),
     "model_missing": (404, "model 'm' not found"),
+    "call_unparsed": (500, "error parsing tool call: raw='{\"path\": \"a', err=unexpected end of JSON input"),
     "bad_request": (400, "json: cannot unmarshal string into Go struct field"),
     "busy": (503, "server busy, please try again.  maximum pending requests exceeded"),
     "rate_limited": (429, "Rate limit reached"),

@@ -13,7 +13,8 @@ The script (all but models and replies may be left out):
                          "tools": true,             whether a request with tools is taken; default: as the capabilities say
                          "context_length": 32768,   trained; null: not said
                          "num_ctx": 8192,           of the Modelfile
-                         "loaded": 4096}},          what /api/ps says; default: the last request's num_ctx
+                         "loaded": 4096,            what /api/ps says; default: the last request's num_ctx
+                         "alternates": true}},      its template refuses two messages of the user without one of the model between
      "replies": [REPLY, ...],                       one a chat request, in order; after the last: status 500
      "formats": ["ollama", "openai"],               which paths exist
      "probe_fault": FAULT}                          of every request that is no chat
@@ -203,6 +204,12 @@ class OpenAI:
                            "choices": [{"index": 0, "finish_reason": self.finish(), "message": message}]}).encode()
 
 
+def alternating(messages):
+    """Whether Mistral's template takes these messages: calls and results aside, user and assistant take turns."""
+    roles = [message["role"] for message in messages[1:] if message["role"] != "tool" and not message.get("tool_calls")]
+    return all(role == ("user", "assistant")[index % 2] for index, role in enumerate(roles))
+
+
 class Server(listener.Listener):
     """Serves a script."""
 
@@ -305,6 +312,8 @@ class Server(listener.Listener):
         capabilities = model.get("capabilities", ["completion", "tools"])
         if body.get("tools") and not model.get("tools", capabilities is None or "tools" in capabilities):
             return 400, f"registry.ollama.ai/library/{name} does not support tools"
+        if model.get("alternates") and not alternating(body["messages"]):
+            return 500, "Conversation roles must alternate user/assistant/user/assistant/..."
         return None
 
     def chat(self, connection, request, form):

@@ -3,7 +3,9 @@
 -- that the endpoint refuses are left out from then on.
 
 local cut = require "sba.inference.cut"
+local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
+local json = require "sba.util.json"
 local reply = require "sba.inference.reply"
 local retry = require "sba.util.retry"
 local schemas = require "sba.inference.schemas"
@@ -37,6 +39,7 @@ session.__index = session
 ---@field messages inference.message[]
 ---@field tools? inference.tool[] the same table at every request: its text is made once
 ---@field json_schema? table the content is to be JSON that fits; not together with tools
+---@field status? string what changes with every request; it becomes the end of the last message
 ---@field max_tokens? integer of the reply
 ---@field on_text? fun(piece: string) is given the content as it comes; after a broken stream it comes again from its beginning
 
@@ -56,11 +59,34 @@ end
 
 local reply_schema <const> = { properties = { tool_calls = { enum = {} }, done_reason = { enum = {} } } }
 
+local function joined(message, more)
+  local copy = {}
+  for name, value in pairs(message) do copy[name] = value end
+  copy.content = (message.content or "") .. "\n\n" .. more
+  return copy
+end
+
+--- The messages as they are sent. Many chat templates refuse two user messages in a row, and one after a tool's result: neighbours
+--- become one message, and the status is part of the last.
+local function alternating(messages, status)
+  local result = {}
+  for _, message in ipairs(messages) do
+    local last = result[#result]
+    if last and message.role == "user" and last.role == "user" then
+      result[#result] = joined(last, message.content or "")
+    else
+      result[#result + 1] = message
+    end
+  end
+  if status then result[#result] = joined(result[#result], status) end
+  return result
+end
+
 local function ask_of(self, request)
-  local ask = { messages = request.messages, max_tokens = request.max_tokens }
+  local ask = { messages = alternating(request.messages, request.status), max_tokens = request.max_tokens }
   local tools = request.tools and #request.tools > 0 and request.tools or nil
   if tools and self.supports_tools == false then
-    ask.messages = text_protocol.messages(request.messages, tools)
+    ask.messages = text_protocol.messages(ask.messages, tools)
     ask.schema = not self.no_format and text_protocol.schema(tools) or nil
   elseif tools then
     ask.tools = tools
@@ -117,11 +143,20 @@ function remedies.model_missing(self)
   return other ~= nil
 end
 
+--- A server that could not parse its model's tool call did answer: the model is told, as of any reply that cannot be read.
+local function unparsed(failure)
+  return {
+    content = "", thinking = "", tool_calls = json.array {}, notes = json.array { "the server could not parse the model's tool call" },
+    done_reason = "stop", duration_ms = 0, unreadable = "the server could not parse the tool call: " .. http.shown(failure.words),
+  }
+end
+
 local function attempt(self, request)
   while true do
     local ask, tools = ask_of(self, request)
     local result, failure = exchange_once(self, ask, tools, request.on_text)
-    if result then return result, nil, ask end
+    if result then return result end
+    if failure.cause == "call_unparsed" and tools then return unparsed(failure) end
     local remedy = remedies[failure.cause]
     if not remedy or not remedy(self, ask) then return nil, failure end
   end
@@ -162,18 +197,13 @@ end
 ---@param request inference.request
 ---@return inference.reply?, inference.failure?
 function session:chat(request)
-  local sent
-  local result, failure = retry.run(self.policy, function()
-    local given, failed, ask = attempt(self, request)
-    sent = ask
-    return given, failed
-  end, self.on_wait)
+  local result, failure = retry.run(self.policy, function() return attempt(self, request) end, self.on_wait)
   if not result then
     if failure.context_length and failure.context_length < self.context_length then self.context_length = failure.context_length end
     return nil, failure
   end
   if not self.looked then read_window(self) end
-  local is_cut = self.cut:judge(sent.messages, self.window, result.prompt_tokens)
+  local is_cut = self.cut:judge(request.messages, self.window, result.prompt_tokens)
   if is_cut then return nil, context_cut(self, result) end
   return clean(result, request.tools)
 end

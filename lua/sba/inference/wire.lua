@@ -18,7 +18,8 @@ local wire = {}
 ---@class inference.failure: http.failure
 ---@field code "timeout"|"cancelled"|"context_cut"|"inference_unavailable"
 ---@field cause string finer: "connection_refused", "cut_off", "too_large", "bad_answer", "busy", "rate_limited", "quota", "refused",
----                    "model_missing", "tools_unsupported", "think_unsupported", "max_tokens_unsupported", "server_failed", ...
+---                    "model_missing", "tools_unsupported", "call_unparsed", "think_unsupported", "max_tokens_unsupported",
+---                    "server_failed", ...
 ---@field once? boolean tried once more at most
 ---@field context_length? integer of a context_cut: what the server says it has
 ---@field tries? integer how often the request was sent
@@ -45,6 +46,9 @@ local spellings = {
   { "does not support tools", "tools_unsupported" },
   { "requires --enable-auto-tool-choice", "tools_unsupported" },
   { "tools param requires --jinja", "tools_unsupported" },
+  { "error parsing tool call", "call_unparsed" }, -- Ollama
+  { "does not match the expected", "call_unparsed" }, -- llama.cpp's server
+  { "failed to parse input at pos", "call_unparsed" }, -- the same, before
   { "does not support thinking", "think_unsupported" },
   { "max_completion_tokens", "max_tokens_unsupported" },
   { "exceed_context_size_error", "context_cut" },

@@ -49,28 +49,27 @@ local function too_large(state)
 end
 
 local function request(state)
-  local status = { role = "user", content = prompt.status(interrupt.remaining(), state.run.todo.items) }
-  state.status_tokens = window.estimate(status)
+  local status = prompt.status(interrupt.remaining(), state.run.todo.items)
+  state.status_tokens = window.estimate { content = status }
   if not window.fit(state.conversation, KEPT_MESSAGES, message_budget(state)) then
     return nil, too_large(state)
   end
-  local messages = table.move(state.conversation.messages, 1, #state.conversation.messages, 1, {})
-  messages[#messages + 1] = status
-  return messages
+  return {
+    messages = state.conversation.messages, status = status, tools = state.shown, max_tokens = reply_budget(state.session),
+    on_text = state.run.context.tick,
+  }
 end
 
 --- Asks the model. Where its server says, or shows, that the prompt did not fit, the conversation is made smaller.
 local function ask(state)
   for _ = 1, MOST_CUTS do
-    local messages, failure = request(state)
-    if not messages then return nil, failure end
-    state.run.log:event("info", "model.request", { model = state.session.model, messages = #messages })
+    local wanted, failure = request(state)
+    if not wanted then return nil, failure end
+    state.run.log:event("info", "model.request", { model = state.session.model, messages = #wanted.messages })
     state.run.todo:flush()
     state.run.checkpoint:hurry()
     local reply
-    reply, failure = state.session:chat {
-      messages = messages, tools = state.shown, max_tokens = reply_budget(state.session), on_text = state.run.context.tick,
-    }
+    reply, failure = state.session:chat(wanted)
     if reply then return reply end
     if failure.code ~= "context_cut" then return nil, failure end
     state.run.log:event("warning", "model.context_cut", { model = state.session.model, error = failure.message })

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What the model is told. The blocks of the system text come in the contract's order and never change during a job, so that
--- a server can keep what it made of them; what changes every turn, time left and the todo list, comes last of all.
+-- a server can keep what it made of them; what changes every turn, time left and the todo list, is the end of the last message.
 
 local json = require "sba.util.json"
 
