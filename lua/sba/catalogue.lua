@@ -19,7 +19,7 @@ local OF_THE_AGENT <const> = { todo_add = true, todo_update = true, read_output 
 
 local function misnamed(name)
   if name:find(".", 1, true) then return "is in a directory of its own; put step types into sba/steps itself" end
-  if not name:find("^%l[%l%d_]*$") or #name > 64 then return "is no name for a step type: lower-case letters, digits and _, at most 64" end
+  if not name:find("^%l[%l%d_]*$") or #name > 64 then return "is not a valid name: use lower-case letters, digits and _, at most 64" end
   if OF_THE_AGENT[name] then return "has a name that is taken by a tool of the agent" end
 end
 
@@ -30,17 +30,17 @@ local function mistyped(step)
   for field, value in pairs(step) do
     local wanted = FIELDS[field]
     if not wanted then return ("has the unknown field '%s'"):format(tostring(field)) end
-    if type(value) ~= wanted then return ("has a %s that is no %s"):format(field, wanted) end
+    if type(value) ~= wanted then return ("has a %s that is not a %s"):format(field, wanted) end
   end
 end
 
 local function mistake_in(step, name)
-  if type(step) ~= "table" then return "returns no table" end
+  if type(step) ~= "table" then return "does not return a table" end
   local mistake = misnamed(name) or mistyped(step)
   if mistake then return mistake end
-  if step.name ~= name then return ("calls itself '%s': name and file must be the same"):format(step.name) end
+  if step.name ~= name then return ("has the name '%s': name and file name must be the same"):format(step.name) end
   if step.summary == "" then return "has an empty summary" end
-  if step.arguments.type ~= "object" then return "has arguments that are no schema of type object" end
+  if step.arguments.type ~= "object" then return "has arguments that are not a schema of type object" end
 end
 
 local function schema_mistake_in(step)

@@ -86,7 +86,7 @@ class Models(BadInputCase):
         told = self.tool_answers(server, 1)
         self.assertEqual(len(told), 5)
         for answer in told[:4]:
-            self.assertIn("there is no tool", answer)
+            self.assertIn("unknown tool", answer)
             self.assertIn("write_file", answer)
             self.assertLess(len(answer), 1000)
 

@@ -135,7 +135,7 @@ class Offered(GatewayCase):
     def test_only_its_own_names_mean_a_tool(self):
         gateway = self.gateway(tools={"artifact.put": tool()})
         outcome, model = self.agent(gateway, call("artifact_get"), call("artifact.put", a=1), call("ArtifactPuts"))
-        self.assertIn("there is no tool artifact_get", self.shown(model, 1))
+        self.assertIn("unknown tool artifact_get", self.shown(model, 1))
         self.assertEqual((outcome.exit, self.called(gateway)), (0, [("artifact.put", {"a": 1})]))
 
     def test_names_of_the_runner_stay_its_own(self):
@@ -207,7 +207,7 @@ class Trouble(GatewayCase):
                                       "broken": says("no such\nartifact", isError=True), "long": says("x" * 2000, isError=True)})
         outcome, model = self.agent(gateway, call("invented"), call("strict", b=1), call("broken"), call("long"))
         self.assertEqual(outcome.exit, 0, outcome.result)
-        self.assertRegex(self.shown(model, 1), "failed: there is no tool invented; there are .*strict, broken, long, finish")
+        self.assertRegex(self.shown(model, 1), "failed: unknown tool invented; the tools are .*strict, broken, long, finish")
         self.assertRegex(self.shown(model, 2), r"step-1: failed \(tool_refused\): .*-32602: a is missing")
         self.assertEqual(self.shown(model, 3), "step-2: failed (step_failed): the tool broken failed: no such artifact")
         self.assertTrue(self.shown(model, 4).endswith("\n" + "x" * 2000))
@@ -224,7 +224,7 @@ class Trouble(GatewayCase):
         self.assertEqual((outcome.exit, [step["status"] for step in outcome.result["steps"]]), (0, ["success", "failure", "failure"]),
                          outcome.result)
         self.assertEqual(len(owner.messages("tools/call")), 2)
-        self.assertRegex(self.shown(model, 2), r"failed \(cut_off\): .*may have been carried out all the same")
+        self.assertRegex(self.shown(model, 2), r"failed \(cut_off\): .*the call may still have run")
         self.assertIn("connection_refused", self.shown(model, 3))
 
     def test_five_megabytes(self):
@@ -483,7 +483,7 @@ class ResumeAndReplay(GatewayCase):
         recording.write_bytes(b"".join(line for line in lines if b'"step.finished"' not in line))
         again = self.run_job(self.agent_job(), "--replay", str(recording))
         self.assertEqual((again.exit, again.result["failure_code"]), (1, "internal_error"))
-        self.assertIn("no answer of the gateway for step-1", again.result["failure_message"])
+        self.assertIn("no gateway answer for step-1", again.result["failure_message"])
 
     def test_a_killed_run_does_not_call_again(self):
         def wait(exchange):

@@ -258,7 +258,7 @@ class Broken(InferenceCase):
     def test_broken_every_time(self):
         for _, server, run in self.each(*[{"content": "half", "fault": "unended"}] * 9, policy={"tries": 3}):
             self.assertEqual((run.failure["code"], run.failure["cause"], run.failure["tries"]), ("inference_unavailable", "cut_off", 3))
-            self.assertIn("ended before its end", run.failure["message"])
+            self.assertIn("the reply was cut off", run.failure["message"])
             self.assertEqual(len(server.chats()), 3)
 
 
@@ -379,7 +379,7 @@ class Windows(InferenceCase):
         server = self.server({"content": "sure!", "fault": "prompt_cut"}, models={"m": {"num_ctx": 4096}})
         run = self.chat(server, "ollama", self.LONG)
         self.assertEqual(run.failure["code"], "context_cut")
-        self.assertIn("cut the prompt in silence", run.failure["message"])
+        self.assertIn("cut the prompt without saying so", run.failure["message"])
 
     def test_a_server_that_gives_less_than_was_asked_for(self):
         server = self.server({"content": "sure!", "fault": {"name": "prompt_cut", "window": 4096}}, {"content": "well"},

@@ -101,7 +101,7 @@ class Envelope(NodeCase):
         sent = len(gateway.requests)
         outcome = self.direct(gateway, step("help.get", topic="x" * 8 * MIB))
         self.assertEqual((outcome.result["steps"][0]["error_code"], len(gateway.requests)), ("too_large", sent))
-        self.assertIn("the node's proxy takes at most", outcome.result["failure_message"])
+        self.assertIn("the node's proxy accepts at most", outcome.result["failure_message"])
 
     def test_artifacts(self):
         stored = {}

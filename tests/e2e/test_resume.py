@@ -150,7 +150,7 @@ class ResumeTest(SandboxCase):
                        [lines[0], lines[1], lines[2].replace(b"step-1", b"step-2")], lines[1:], [b"\n", *lines],
                        [lines[0], b'{"event":"step.started","index":1e9}\n'], [b"\0\xff\n"], [b"[" * 100000 + b"\n"]):
             journal.write_bytes(b"".join(edited))
-            self.check_refused(job, "journal.jsonl does not fit, line ")
+            self.check_refused(job, "journal.jsonl cannot be used, line ")
 
     def test_a_journal_that_is_no_file(self):
         job = self.kill_in_the_middle()

@@ -74,7 +74,7 @@ class Skills(sba.SandboxCase):
         outcome, prompt = self.prompted(self.gateway(answers.get).url, self.agent_job(*answers))
         self.assertEqual(outcome.exit, 0)
         for name in ("bad", "empty", "huge", "odd"):
-            self.assertIn(f"The skill {name} could not be had", prompt)
+            self.assertIn(f"The skill {name} could not be fetched", prompt)
         self.assertNotIn("The skill good", prompt)
         self.assertNotIn("xxx", prompt)
         missing = [line for line in outcome.log if line["event"] == "skill.missing"]
@@ -93,8 +93,8 @@ class Skills(sba.SandboxCase):
         for url in ("", dead.url):
             outcome, prompt = self.prompted(url, self.agent_job("one", "two"))
             self.assertEqual(outcome.exit, 0)
-            self.assertIn("The skill one could not be had", prompt)
-            self.assertIn("The skill two could not be had", prompt)
+            self.assertIn("The skill one could not be fetched", prompt)
+            self.assertIn("The skill two could not be fetched", prompt)
 
     def test_a_replay_tells_the_same_and_asks_nobody(self):
         gateway = self.gateway(lambda name: mcp.text("Mind the " + name))

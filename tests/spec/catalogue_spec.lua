@@ -39,16 +39,16 @@ describe("the catalogue", function()
 
   it("names the file of one that is not", function()
     for said, wrong in pairs {
-      ["returns no table"] = "text",
+      ["does not return a table"] = "text",
       ["has no name"] = without "name",
       ["has no summary"] = without "summary",
       ["has no arguments"] = without "arguments",
       ["has no run"] = without "run",
-      ["calls itself 'other': name and file must be the same"] = module { name = "other" },
+      ["has the name 'other': name and file name must be the same"] = module { name = "other" },
       ["has an empty summary"] = module { summary = "" },
-      ["has a run that is no function"] = module { run = 1 },
-      ["has arguments that are no schema of type object"] = module { arguments = {} },
-      ["has a check that is no function"] = module { check = "x" },
+      ["has a run that is not a function"] = module { run = 1 },
+      ["has arguments that are not a schema of type object"] = module { arguments = {} },
+      ["has a check that is not a function"] = module { check = "x" },
       ["has the unknown field 'for_models'"] = module { for_models = false },
       ["has a mistake in its schema of arguments: schema.additionalProps: is no known keyword"] =
         module { arguments = { type = "object", additionalProps = false } },

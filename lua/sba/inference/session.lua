@@ -173,7 +173,7 @@ end
 local function context_cut(self, result)
   return {
     code = "context_cut", cause = "context_cut", transient = false, context_length = self.context_length,
-    message = ("%s cut the prompt in silence: it counted %d tokens"):format(self.place, result.prompt_tokens),
+    message = ("%s cut the prompt without saying so: it counted %d tokens"):format(self.place, result.prompt_tokens),
   }
 end
 

@@ -173,7 +173,7 @@ end
 ---@param endpoint inference.endpoint
 ---@return inference.failure
 function wire.cut_off(endpoint)
-  return wire.failure(endpoint, interrupt.reason() or { code = "cut_off", message = "the reply ended before its end" })
+  return wire.failure(endpoint, interrupt.reason() or { code = "cut_off", message = "the reply was cut off" })
 end
 
 return wire

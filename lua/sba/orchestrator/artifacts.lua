@@ -83,7 +83,7 @@ end
 --- Calls the tool with the whole file as a string.
 local function send_whole(options, artifact, limit)
   if artifact.size_bytes > limit then
-    return nil, failed("too_large", "it is larger than the %d bytes that the node's proxy takes", limit)
+    return nil, failed("too_large", "it is larger than the node proxy's limit of %d bytes", limit)
   end
   local file, failure = options.directory:read(options.names[artifact] or artifact.path, { digest = true, max_bytes = limit })
   if not file then return nil, failure end
@@ -157,7 +157,7 @@ end
 function artifacts.upload(options, list)
   local sum, all = 0, true
   for i, artifact in ipairs(list) do
-    if i > MOST_FILES then return artifacts.give_up(options, list, i, failed("too_many", "%d at most are uploaded", MOST_FILES)) end
+    if i > MOST_FILES then return artifacts.give_up(options, list, i, failed("too_many", "at most %d are uploaded", MOST_FILES)) end
     local failure = refusal(artifact, sum)
     if not failure then
       sum = sum + artifact.size_bytes

@@ -31,7 +31,7 @@ end
 ---@return mcp.failure? failure too_large
 function envelope.wrap(path, body)
   if #body > LARGEST_BODY then
-    return nil, http.failure("too_large", ("the call has %d bytes, and the node's proxy takes at most %d"):format(#body, LARGEST_BODY))
+    return nil, http.failure("too_large", ("the call has %d bytes; the node's proxy accepts at most %d"):format(#body, LARGEST_BODY))
   end
   return {
     version = VERSION, method = "POST", path = path, headers = { ["Content-Type"] = json.array { "application/json" } },

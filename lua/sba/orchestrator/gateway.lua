@@ -74,7 +74,7 @@ local function find_form(options, refusal)
   local form = post_form.at(options, refusal.plain and options.url or nil)
   local there, failure = form:probe()
   if there then return form end
-  return nil, failure or http.failure("not_mcp", refusal.message .. "; nor does it take POST /v1/mcp/tools/call")
+  return nil, failure or http.failure("not_mcp", refusal.message .. "; it does not accept POST /v1/mcp/tools/call either")
 end
 
 --- Connects to an MCP server, or to a gateway of the plain form.
@@ -99,7 +99,7 @@ function gateway.connect(options)
     return nil, http.failure("invalid_url", variable .. " is not a URL that begins with http://, https:// or http+unix://")
   end
   if options.token and not options.token:find "^[\x21-\x7E]+$" then
-    return nil, http.failure("invalid_token", "the agent's token holds characters that no header may hold")
+    return nil, http.failure("invalid_token", "the agent's token has characters that a header cannot carry")
   end
   local client, unusable = options.http, nil
   if not client then client, unusable = http.client(options.environment) end
@@ -222,14 +222,14 @@ local function find(self, name)
   if found then return found end
   if self.form == "plain" then return { tool = name, filled = { task_id = true, job_id = true } } end
   if self.remote.cut then return { tool = name, filled = {} } end
-  return nil, http.failure("unknown_tool", ("%s has no tool %s that this job may call"):format(self.place, http.shown(name)))
+  return nil, http.failure("unknown_tool", ("%s has no tool %s for this job"):format(self.place, http.shown(name)))
 end
 
 -- Failures after which nobody knows whether the call was carried out.
 local unknown_ends = { cut_off = true, slow_first_byte = true, slow_answer = true }
 
 local function told_of_risk(failure)
-  if unknown_ends[failure.code] then failure.message = failure.message .. "; the call may have been carried out all the same" end
+  if unknown_ends[failure.code] then failure.message = failure.message .. "; the call may still have run" end
   return failure
 end
 

@@ -28,10 +28,10 @@ end
 function rules.refusal(tool, ext_net_allowed)
   local name = text.trim(tool):lower()
   if fits(name, never) then
-    return { code = "tool_forbidden", message = ("the tool %s is never open to a job"):format(name), transient = false }
+    return { code = "tool_forbidden", message = ("no job may call the tool %s"):format(name), transient = false }
   end
   if not ext_net_allowed and fits(name, outside) then
-    return { code = "ext_net_required", message = ("the tool %s needs the outside, and the job's ext_net_allowed is false"):format(name),
+    return { code = "ext_net_required", message = ("the tool %s needs the external network (ext_net_allowed is false)"):format(name),
       transient = false }
   end
 end

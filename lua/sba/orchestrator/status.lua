@@ -111,7 +111,7 @@ function reporter:began()
   if code or failure.refused or not failure.transient or self.left * SHARE < LEAST then return close_beginning(self, code) end
   self.not_before = at + took + (failure.retry_after or 0)
   if self.tries == 1 then
-    self.log("warning", "report.retry", { report = "in_progress", error = failure.message .. "; it is tried again before later steps" })
+    self.log("warning", "report.retry", { report = "in_progress", error = failure.message .. "; it tries again before later steps" })
   end
 end
 

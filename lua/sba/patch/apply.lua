@@ -39,7 +39,7 @@ local function check_target(path, target)
   if depth < 0 or target:sub(1, 1) == "/" then
     return fail("path_escape", "path escapes workspace: the link would point to %s", target)
   end
-  if target == "" or target:find("\0", 1, true) then return fail("invalid_patch", "the link would point to no path") end
+  if target == "" or target:find("\0", 1, true) then return fail("invalid_patch", "the link's target is empty or has a NUL byte") end
   return true
 end
 
@@ -82,7 +82,7 @@ function actions.created(change, files)
   local good, failure = files:create(path, entry)
   if good then return report end
   if failure.code == "already_exists" and there and there.kind == entry.kind and there.bytes == entry.bytes then
-    return fail("already_applied", "the change is already there: the file is as the diff would make it")
+    return fail("already_applied", "the change is already applied: the file is as the diff would make it")
   end
   return nil, failure
 end
@@ -95,7 +95,7 @@ function actions.deleted(change, files)
   if change.file.whole then
     report.removed = select(2, entry.bytes:gsub("\n", "")) + (entry.bytes:find("[^\n]$") and 1 or 0)
   elseif entry.bytes ~= "" then
-    return fail("patch_mismatch", "it is to be deleted, but has %d bytes more than the diff takes away", #entry.bytes)
+    return fail("patch_mismatch", "the diff deletes the file, but leaves %d of its bytes", #entry.bytes)
   end
   files:remove(change.old)
   return report

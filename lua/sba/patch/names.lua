@@ -76,7 +76,7 @@ end
 local function no_name(file, name, count)
   return nil, {
     code = "invalid_patch",
-    message = ("line %d of the diff: nothing is left of the name %s without %d leading directories"):format(file.line, name, count),
+    message = ("line %d of the diff: the name %s does not have more than %d directories to strip"):format(file.line, name, count),
   }
 end
 
@@ -98,7 +98,7 @@ function names.resolve(file, count, prefixes, exists)
   if old_name and new_name and not file.from then
     old_name = file.git and old_name or chosen(old_name, new_name, exists)
     if file.git and old_name ~= new_name then
-      local message = "line %d of the diff: %s and %s are two files, but no rename or copy is said"
+      local message = "line %d of the diff: %s and %s are two files, but the diff has no rename or copy lines"
       return nil, { code = "invalid_patch", message = message:format(file.line, old_name, new_name) }
     end
     new_name = old_name

@@ -89,7 +89,7 @@ local function check_way(self, path, reads)
     end
     local kind = entry and (entry.kind or entry.type)
     if kind == "link" or kind == "symlink" then
-      return fail("path_escape", "path escapes workspace: %s lies behind the symbolic link %s, which a patch never follows", path, parent)
+      return fail("path_escape", "path escapes workspace: %s is behind the symbolic link %s; a patch does not follow links", path, parent)
     elseif kind and kind ~= "directory" and not (self.leaving[parent] and not reads and not self.current[parent]) then
       return fail("not_a_directory", "cannot create %s: %s is not a directory", path, parent)
     end
@@ -104,7 +104,7 @@ function overlay:path(name)
   for part in name:gmatch("[^/]+") do
     if part == ".." then return fail("path_escape", "path escapes workspace: %s has a '..' in it", name) end
     if part:lower() == ".git" then
-      return fail("invalid_patch", "%s: a patch may not change what is in .git, where git keeps programs that it runs", name)
+      return fail("invalid_patch", "%s: a patch may not change .git, where git keeps programs that it runs", name)
     end
   end
   local path, failure = self.directory:relative(name)
@@ -182,7 +182,7 @@ function overlay:put(path, entry)
   if good then good, failure = self:count_bytes(#entry.bytes) end
   if not good then return nil, failure end
   if self.current[path] and self.current[path].early then
-    return fail("invalid_patch", "%s is replaced, changed and removed by one diff, which leaves open what is meant", path)
+    return fail("invalid_patch", "%s is replaced, changed and removed by the same diff, which is ambiguous", path)
   end
   touch(self, path)
   self.current[path] = entry
@@ -234,7 +234,7 @@ function overlay:create(path, entry)
     if there and (entry.early or (there.kind == "directory" and self.left[path])) then there = false end
   end
   if there then
-    return fail("already_exists", "%s is there already%s", path, there.kind == "directory" and ", a directory" or "")
+    return fail("already_exists", "%s already exists%s", path, there.kind == "directory" and ", a directory" or "")
   end
   return self:put(path, entry)
 end

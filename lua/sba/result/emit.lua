@@ -12,7 +12,7 @@ local TIMEOUT <const> = 30 -- seconds without progress until a reader of stdout 
 local function to_stream(fd, parts)
   for _, part in ipairs(parts) do
     if not file.write(fd, part, TIMEOUT) then
-      return nil, { code = "io_error", message = "whoever reads the result stopped reading" }
+      return nil, { code = "io_error", message = "the reader of the result stopped reading" }
     end
   end
   return chunks.size(parts)

@@ -18,9 +18,9 @@ local NO_MEMORY <const> = "not enough memory" -- as Lua says it, and the end of 
 -- Made beforehand: there is no memory when they are wanted.
 local starved <const> = {
   code = "out_of_memory",
-  message = "the runner's memory ran out; it needs more, or the step must read or return less (max_output_bytes, max_bytes)",
+  message = "the runner ran out of memory; give it more, or let the step read or return less (max_output_bytes, max_bytes)",
 }
-local starved_job <const> = { code = "internal_error", message = "the runner's memory ran out; it needs more for a job of this size" }
+local starved_job <const> = { code = "internal_error", message = "the runner ran out of memory; a job of this size needs more" }
 
 local function is_starved(problem)
   return type(problem) == "string" and problem:find(NO_MEMORY, -#NO_MEMORY, true) ~= nil

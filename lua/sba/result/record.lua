@@ -13,7 +13,7 @@ local record = {}
 record.__index = record
 
 local INTERRUPTED <const> = {
-  code = "interrupted", message = "the runner was ended before the job was over; this is what was done until then",
+  code = "interrupted", message = "the runner was ended before the job was over; the result has the work done so far",
 }
 local PROTOCOL_VERSION <const> = "1.0"
 

@@ -114,7 +114,7 @@ function artifacts.close(run)
   if not path then return end
   run.temporary_artifacts = nil
   if run.upload_failed then
-    return warn(run, { path = path, error = "not every artifact was uploaded; all are kept in " .. path })
+    return warn(run, { path = path, error = "some artifacts were not uploaded; all are kept in " .. path })
   end
   local ok, failure = file.remove_directory(path)
   if not ok then warn(run, { code = failure.code, error = failure.message }) end

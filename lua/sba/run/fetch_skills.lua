@@ -9,7 +9,7 @@ local function fetch(run, ids)
   local gateway, failure = run.outside:gateway()
   local found, missing = skills.fetch(gateway, failure, ids, function(id, problem)
     run.log:event("warning", "skill.missing", {
-      skill_id = id, code = problem.code, error = ("the skill %s could not be had: %s"):format(id, problem.message),
+      skill_id = id, code = problem.code, error = ("cannot fetch the skill %s: %s"):format(id, problem.message),
     })
   end)
   return { found = found, missing = missing }

@@ -25,7 +25,7 @@ local function end_processes(run)
   if left == 0 then return end
   run.log:event("warning", "processes.left", {
     count = left, pid = first,
-    error = ("%d child processes live on, process %d among them: they are not the job's but another user's, or hang in the kernel")
+    error = ("%d child processes are still alive, including process %d: they belong to another user or hang in the kernel")
       :format(left, first),
   })
 end

@@ -84,7 +84,7 @@ local readers = {}
 
 function readers.job(history, line, _, expected)
   if history.started_wall then return "a second job begins" end
-  if line.job_sha256 ~= expected.job_sha256 then return "it is of another job" end
+  if line.job_sha256 ~= expected.job_sha256 then return "it belongs to another job" end
   history.started_wall = line.started_wall
 end
 
@@ -169,7 +169,7 @@ local function read_line(history, text, expected)
   local line, failure = read_json(text, { size = #text, depth = DEPTH })
   if failure then return failure.message end
   local reader = type(line) == "table" and (readers[line.event] or line.event == "journal.failed")
-  if not reader then return "it is no event of a journal" end
+  if not reader then return "it is not an event of a journal" end
   if line.event == "journal.failed" then return not history.result and "what was done then could not be written" or nil end
   if not history.started_wall and line.event ~= "job" then return "the journal does not begin with its job" end
   if history.result and line.event ~= "job.reported" then return "the job was over" end
@@ -189,7 +189,7 @@ function past.read(path, expected)
     number = number + 1
     local reason = read_line(history, text, expected)
     if reason then
-      local message = ("the journal %s does not fit, line %d: %s; without --resume the job begins anew"):format(path, number, reason)
+      local message = ("the journal %s cannot be used, line %d: %s; without --resume the job starts anew"):format(path, number, reason)
       return nil, { code = "invalid_journal", message = message }
     end
   end
@@ -209,8 +209,8 @@ local recorded_readers = {
 
 local function read_recorded(recording, text, job_sha256)
   local line, failure = read_json(text, { size = #text, depth = DEPTH })
-  if type(line) ~= "table" then return failure and failure.message or "it is no event of a journal" end
-  if line.event == "job" and line.job_sha256 ~= job_sha256 then return "it is of another job" end
+  if type(line) ~= "table" then return failure and failure.message or "it is not an event of a journal" end
+  if line.event == "job" and line.job_sha256 ~= job_sha256 then return "it belongs to another job" end
   local reader = recorded_readers[line.event]
   return reader and (mistake_in(line, schemas[line.event]) or reader(recording, line)) or nil
 end

@@ -33,7 +33,7 @@ function report.ended(run, result)
   if run.history and run.history.reported then return end
   if not result then
     return run.log:event("warning", "report.failed", {
-      report = "completed", outcome = "undeliverable", tries = 0, error = "the end is not reported, for its result does not stand",
+      report = "completed", outcome = "undeliverable", tries = 0, error = "the end is not reported because the result was not written",
     })
   end
   local to = reporter(run)

@@ -69,7 +69,7 @@ end
 --- A call that the gateway denied: of a tool of the network, or with an answer that says so.
 local function judge_call(step, entry, failure)
   if rules.is_outside(step.arguments.tool) or entry.error:find("ext_net", 1, true) then
-    require_network(entry, failure, ("%s; the tool %s needs the network outside"):format(entry.error, step.arguments.tool))
+    require_network(entry, failure, ("%s; the tool %s needs the external network"):format(entry.error, step.arguments.tool))
   end
 end
 

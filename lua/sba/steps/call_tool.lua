@@ -30,7 +30,7 @@ end
 local function said_error(tool, result)
   local words = printable.line(result.content)
   if #words > LONGEST_MESSAGE then words = text.cut(words, LONGEST_MESSAGE) .. "..." end
-  local message = ("the tool %s failed: %s"):format(tool, words ~= "" and words or "it does not say why")
+  local message = ("the tool %s failed: %s"):format(tool, words ~= "" and words or "it gives no reason")
   return nil, { code = "step_failed", message = message, result = result, text = result.content }
 end
 
@@ -92,7 +92,7 @@ return {
     order = { "content", "structured", "is_error" },
     additionalProperties = false,
     properties = {
-      content = { type = "string", description = "The answer as text; what is no text as a line that says what there was." },
+      content = { type = "string", description = "The answer as text; other content is described in a line each." },
       structured = { description = "The answer as a value, if the tool gave one that says more than the text, and there is room for it." },
       is_error = { type = "boolean", description = "The tool ran and failed; then the step has failed." },
     },

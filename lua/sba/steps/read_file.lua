@@ -48,7 +48,7 @@ local function run(arguments, job_context)
   }
   local shown = encoding == "utf-8" and content or ("%d bytes that are not UTF-8\n"):format(read.size_bytes)
   if not truncated or (own and own <= bound) then return result, shown, truncated end
-  local message = ("%s holds more than the job's max_output_bytes (%d) lets a step return; set max_bytes, or lines or an offset")
+  local message = ("%s is larger than the job's max_output_bytes (%d); set max_bytes, lines or an offset")
     :format(result.path, bound)
   return nil, { code = "constraint_violation", message = message, result = result, text = shown, is_cut = true }
 end

@@ -110,7 +110,7 @@ function http.send(client, request, until_when)
     exchange:close()
     request.url = target
   end
-  return nil, http.failure("redirected", url.shown(request.url) .. " redirects in circles")
+  return nil, http.failure("redirected", url.shown(request.url) .. " redirects in a loop")
 end
 
 ---Reads a body to its end, or to the limit.

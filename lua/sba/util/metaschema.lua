@@ -55,7 +55,7 @@ local function names_mistake(schema)
   local properties, required = schema.properties or {}, {}
   for _, name in ipairs(schema.required or {}) do required[name] = true end
   for _, name in ipairs(schema.order or {}) do
-    if not properties[name] then return ("order names '%s', which is no property"):format(name) end
+    if not properties[name] then return ("order names '%s', which is not a property"):format(name) end
   end
   for alias, name in pairs(schema.aliases or {}) do
     if not properties[name] or properties[alias] or required[name] then

@@ -30,7 +30,7 @@ local warnings = {}
 
 local function add(value, what)
   if native.add(value) then return end
-  warnings[#warnings + 1] = ("%s has fewer than %d characters: it is not redacted where it stands alone"):format(what, native.SHORTEST)
+  warnings[#warnings + 1] = ("%s has fewer than %d characters: it is redacted only together with its user"):format(what, native.SHORTEST)
 end
 
 --- Reads the file once, as the user who started the runner: before --user takes effect.

@@ -104,10 +104,10 @@ describe("the journal", function()
     refusal "steps are missing"
     write()
     append '{"event":"other"}\n'
-    refusal "no event"
+    refusal "not an event"
     write()
     append '[1]\n'
-    refusal "no event"
+    refusal "not an event"
     file.replace(path, { '{"event":"job.resumed"}\n' })
     refusal "does not begin with its job"
     local log = journal.open(path, true, error)

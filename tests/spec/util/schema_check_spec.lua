@@ -164,7 +164,7 @@ describe("metaschema", function()
     assert.is_nil(metaschema { type = "object", properties = { a = { type = { "string", "null" } } }, order = { "a" } })
     assert.are.equal("schema.properties.a.minLenght: is no known keyword", metaschema { properties = { a = { minLenght = 1 } } })
     assert.are.equal("schema.type: has the unknown type 'text'", metaschema { type = "text" })
-    assert.are.equal("schema: order names 'b', which is no property", metaschema { properties = {}, order = { "b" } })
+    assert.are.equal("schema: order names 'b', which is not a property", metaschema { properties = {}, order = { "b" } })
     assert.are.equal("schema.items: the alias 'x' must stand for an optional property and be none itself",
       metaschema { items = { required = { "a" }, properties = { a = {} }, aliases = { x = "a" } } })
   end)

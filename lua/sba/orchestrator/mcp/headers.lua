@@ -25,7 +25,7 @@ local function check_name(name, seen)
   if type(name) ~= "string" or not name:find("^[%w!#$%%&'*+.^_`|~-]+$") then
     refuse("its %s %s cannot be part of a header's name", MARK, json.encode(name))
   end
-  if seen[name:lower()] then refuse("its %s %q is there twice", MARK, name) end
+  if seen[name:lower()] then refuse("its %s %q occurs twice", MARK, name) end
   seen[name:lower()] = true
 end
 
@@ -53,8 +53,8 @@ function visit(schema, path, found, seen)
   if type(schema) ~= "table" then return end
   local name = schema[MARK]
   if name ~= nil then
-    if not path or #path == 0 then refuse("%s stands where no argument is", MARK) end
-    if not primitive[schema.type] then refuse("its %s is on an argument that is no string, integer or boolean", MARK) end
+    if not path or #path == 0 then refuse("%s is not on an argument", MARK) end
+    if not primitive[schema.type] then refuse("its %s is on an argument that is not a string, integer or boolean", MARK) end
     check_name(name, seen)
     found[#found + 1] = { name = name, path = path }
   end

@@ -32,7 +32,7 @@ local function read(peer, exchange, request, status)
   while true do
     local message, failure = stream.next()
     if not message then
-      return nil, failure or http.failure("request_lost", transport.place(peer) .. " ended its answer before its end")
+      return nil, failure or http.failure("request_lost", transport.place(peer) .. " broke off its answer")
     end
     local kind = transport.kind(message, request.id)
     if kind == "answer" then return transport.outcome(peer, message, status) end
@@ -81,7 +81,7 @@ local function declined(peer, asked)
   for key, request in pairs(asked) do
     local method = type(request) == "table" and request.method or nil
     if method ~= "elicitation/create" then
-      return nil, http.failure("input_required", ("%s wants an answer to %s to go on, and there is nobody to give one")
+      return nil, http.failure("input_required", ("%s asks for %s before it continues; a job cannot answer")
         :format(transport.place(peer), http.shown(type(method) == "string" and method or "a question")))
     end
     responses[key] = { action = "decline" }
@@ -117,7 +117,7 @@ function modern.request(peer, method, params, options)
     sent = answers
     for name, value in pairs(params) do sent[name] = value end
   end
-  return nil, http.failure("input_required", ("%s asked back %d times, and there is nobody to answer")
+  return nil, http.failure("input_required", ("%s asked %d times for more input; a job cannot answer")
     :format(transport.place(peer), MOST_ROUNDS))
 end
 

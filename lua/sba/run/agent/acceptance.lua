@@ -32,7 +32,7 @@ function acceptance.named_steps(evidence)
 end
 
 local function what_is_missing(criterion, entry, status_of)
-  if not entry then return ("there is no entry for the criterion \"%s\""):format(criterion) end
+  if not entry then return ("no entry for the criterion \"%s\""):format(criterion) end
   local ids = acceptance.named_steps(entry.evidence)
   if #ids == 0 then
     return ("the evidence for \"%s\" names no step of this job; write for example \"step-3: ...\""):format(criterion)
@@ -42,7 +42,7 @@ local function what_is_missing(criterion, entry, status_of)
   end
   local first = ids[1]
   return ("the evidence for \"%s\" names %s, %s"):format(criterion, first,
-    status_of(first) and "which did not succeed" or "which is no step of this job")
+    status_of(first) and "which did not succeed" or "which is not a step of this job")
 end
 
 ---Holds a finish against the job's criteria.

@@ -36,7 +36,7 @@ local function from_history(state, index)
   history.begun[index] = nil
   return {
     status = "failure", error_code = "interrupted",
-    error = "the runner was ended while this step ran; " .. (history.undone or "it may have done its work, in part or whole"),
+    error = "the runner was ended while this step ran; " .. (history.undone or "it may have done part or all of its work"),
   }
 end
 
@@ -44,7 +44,7 @@ end
 local function replay(run, index, step, module)
   local entry = run.recording.entries[index]
   if not entry then
-    return nil, { code = "internal_error", message = ("the recording has no answer of the gateway for %s"):format(step.id) }
+    return nil, { code = "internal_error", message = ("the recording has no gateway answer for %s"):format(step.id) }
   end
   steps.begin(run, index, step)
   steps.keep(run, index, step, entry, module)
@@ -155,7 +155,7 @@ end
 function call_runner.perform(state, call)
   local tool = state.tools[call.name]
   if not tool then
-    return { unreadable = true, text = ("failed: there is no tool %s; there are %s"):format(call.name, state.tool_names) }
+    return { unreadable = true, text = ("failed: unknown tool %s; the tools are %s"):format(call.name, state.tool_names) }
   end
   if call.mistake then return { unreadable = true, text = "failed: the arguments cannot be read: " .. call.mistake } end
   local module = tool.kind == "step" and state.run.catalogue.get(call.name) or nil

@@ -92,7 +92,7 @@ function exchange:next(fresh, ask)
   if self.replay then
     return nil, {
       code = "internal_error",
-      message = ("the recording ends after %d replies, and this run wants another"):format(self.number),
+      message = ("the recording ends after %d replies, but this run needs another"):format(self.number),
     }
   end
   local reply, failure = ask()

@@ -43,7 +43,7 @@ end
 local function too_large(state)
   return {
     code = "agent_stuck",
-    message = ("the model's context of %d tokens cannot hold the job's text and the last exchange; give the job a model with more")
+    message = ("the job's text and the last exchange do not fit into the model's context of %d tokens; use a model with a larger one")
       :format(state.session.context_length),
   }
 end
@@ -79,7 +79,7 @@ local function ask(state)
 end
 
 local function agent_stuck(why, gave_up)
-  return { code = "agent_stuck", message = "the model goes round in circles: " .. why, gave_up = gave_up }
+  return { code = "agent_stuck", message = "the model repeats itself without progress: " .. why, gave_up = gave_up }
 end
 
 local function nudge(state, over, why, words)
@@ -206,7 +206,7 @@ end
 ---@return failure?
 function agent.run(run)
   if not run.job.inference and not run.recording then
-    return { code = "inference_unavailable", message = "the job wants an agent, but has no inference.allowed_models" }
+    return { code = "inference_unavailable", message = "the job asks for an agent, but has no inference.allowed_models" }
   end
   -- A turn makes large strings and few objects: going over them often costs little. The host's credit ends here.
   collectgarbage("incremental", GARBAGE)

@@ -45,7 +45,7 @@ function outputs:show(id, whole)
   if #whole <= self.limit then return whole end
   local is_kept = keep(self, id, whole)
   return (excerpt.of(whole, self.limit, function(offset)
-    if not is_kept then return "they were not kept, for there is no room left" end
+    if not is_kept then return "they were not kept, because the limit for kept outputs is reached" end
     return ('read_output {"step": "%s", "offset_bytes": %d} gives them'):format(id, offset)
   end))
 end
@@ -62,7 +62,7 @@ end
 ---@return string? part, string? mistake
 function outputs:read(arguments)
   local size = self.sizes[arguments.step]
-  if not size then return nil, ("nothing was left out of the output of %s, or there is no such step"):format(arguments.step) end
+  if not size then return nil, ("the output of %s was not cut, or there is no such step"):format(arguments.step) end
   local offset = arguments.offset_bytes or 0
   if offset >= size then return nil, ("the output of %s has only %d bytes"):format(arguments.step, size) end
   local part, failure = slice(self, arguments.step, offset, math.min(arguments.max_bytes or self.limit, self.limit))

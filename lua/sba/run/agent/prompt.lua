@@ -48,7 +48,7 @@ local function skills(context, missing)
     parts[#parts + 1] = ("### %s\n\n%s"):format(skill.name or "Skill " .. i, skill.text)
   end
   for _, id in ipairs(missing or {}) do
-    parts[#parts + 1] = ("The skill %s could not be had; do without it."):format(id)
+    parts[#parts + 1] = ("The skill %s could not be fetched; work without it."):format(id)
   end
   return table.concat(parts, "\n\n")
 end

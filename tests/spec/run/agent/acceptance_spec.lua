@@ -25,7 +25,7 @@ describe("acceptance", function()
 
   it("wants evidence that names a step of this job that succeeded", function()
     for evidence, words in pairs {
-      ["I ran the tests"] = "names no step", ["step-2 shows it"] = "did not succeed", ["step-9"] = "no step of this job",
+      ["I ran the tests"] = "names no step", ["step-2 shows it"] = "did not succeed", ["step-9"] = "not a step of this job",
     } do
       local list, missing = acceptance.judge({ "x" }, { entry("x", evidence) }, status_of)
       assert.is_nil(list)

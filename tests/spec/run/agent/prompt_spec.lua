@@ -33,8 +33,8 @@ describe("the prompt", function()
     assert.is_nil(prompt.system({}, full):find("sandbox", 1, true))
   end)
 
-  it("names skills that could not be had", function()
-    assert.matches("skill%-7 could not be had", prompt.system({}, full, { "skill-7" }))
+  it("names skills that could not be fetched", function()
+    assert.matches("skill%-7 could not be fetched", prompt.system({}, full, { "skill-7" }))
   end)
 
   it("ends with time left and the todo list", function()
