@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import tempfile
 import unittest
 
 import sba
@@ -30,7 +31,7 @@ CASES = {
         export TMPDIR=$PWD/tmp && mkdir tmp && echo 'int f(void) { return 1; }' > a.c && echo 'int main(void) { return 0; }' > b.c
         gcc -pipe -save-temps -flto -shared -fPIC -o liba.so a.c && gcc -o b b.c && ar rc lib.a a.c && ./b && echo built"""),
     "go": ("go", """
-        export GOCACHE=$PWD/cache GOPATH=$PWD/path && mkdir m && cd m && printf 'module m\\n' > go.mod
+        export GOPATH=$PWD/path && mkdir m && cd m && printf 'module m\\n' > go.mod
         printf 'package m\\nfunc F() int { return 1 }\\n' > m.go
         printf 'package m\\nimport "testing"\\nfunc TestF(t *testing.T) { if F() != 1 { t.Fatal() } }\\n' > m_test.go
         go build ./... && go vet ./... && go test ./... | cut -f1"""),
@@ -89,13 +90,19 @@ END"""),
 @unittest.skipUnless(ABI, "this kernel has no Landlock")
 @unittest.skipIf(sba.IS_DEV, "minutes, and the same rules: the release build does it")
 class Tools(ConfinedCase):
+    def setUp(self):
+        super().setUp()
+        self.cache = tempfile.mkdtemp(prefix="sba-test-")  # Go's library is built once
+        self.give(self.cache)
+        self.addCleanup(shutil.rmtree, self.cache, ignore_errors=True)
+
     def run_case(self, script, mode):
         """Exit status and last line of output of the script in a fresh workspace."""
         shutil.rmtree(self.workspace)
         self.workspace.mkdir()
         self.give(self.workspace)
         done = self.run_job(self.job(self.step("run_command", argv=["/bin/bash", "-ec", script]), max_runtime_seconds=300),
-                            env={**ENVIRONMENT, "SBA_CONFINE": mode}, timeout=400)
+                            env={**ENVIRONMENT, "GOCACHE": self.cache, "CGO_ENABLED": "0", "SBA_CONFINE": mode}, timeout=400)
         step = done.result["steps"][0]
         self.assertEqual(done.result["confinement"]["writes"], "landlock" if mode == "auto" else "none")
         return step["result"].get("exit_code"), step.get("output", "").splitlines()[-1:], step.get("output")
