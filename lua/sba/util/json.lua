@@ -58,12 +58,10 @@ end
 ---@return string kind "null", "boolean", "number", "long number", "string", "array" or "object"
 function json.kind(value)
   local kind = type(value)
-  if kind == "table" then
-    local mark = getmetatable(value)
-    if mark == long_number_mark then return "long number" end
-    return (mark == array_mark or value[1] ~= nil) and "array" or "object"
-  end
-  return value == json.null and "null" or kind
+  if kind ~= "table" then return kind == "userdata" and value == json.null and "null" or kind end
+  local mark = getmetatable(value)
+  if mark == long_number_mark then return "long number" end
+  return (mark == array_mark or value[1] ~= nil) and "array" or "object"
 end
 
 -- Reading ---------------------------------------------------------------------------------------------------------------

@@ -12,9 +12,11 @@ log.__index = log
 local STDERR <const> = 2
 local TIMEOUT <const> = 1 -- seconds without progress until a line is dropped; then none until something is read
 
--- A line begins with what every line has; then comes what most have, then the rest in byte order.
-local head_schema <const> = { order = { "level", "event", "job_id", "task_id" } }
-local fields_schema <const> = { order = { "step", "steps", "id", "type", "what", "status", "duration_ms", "exit_code" } }
+local line_schema <const> = {
+  order = {
+    "ts", "level", "event", "job_id", "task_id", "step", "steps", "id", "type", "what", "status", "duration_ms", "exit_code",
+  },
+}
 
 ---@class log.options
 ---@field format "json"|"text"|"auto"
@@ -25,7 +27,7 @@ local fields_schema <const> = { order = { "step", "steps", "id", "type", "what",
 ---@return log
 function log.new(options)
   local columns = options.format ~= "json" and file.terminal_columns(STDERR) or nil
-  local self = setmetatable({ job_id = "", task_id = "", dropped = 0, timeout = TIMEOUT, heads = {} }, log)
+  local self = setmetatable({ job_id = "", task_id = "", dropped = 0, timeout = TIMEOUT }, log)
   if options.format == "text" or columns then
     -- Here, not at the top: most jobs write their log for machines.
     self.view = require "sba.util.terminal".new(function(bytes) self:write(bytes) end, columns, options.environment)
@@ -35,34 +37,22 @@ end
 
 --- Sets the ids that every line carries.
 function log:identify(job_id, task_id)
-  self.job_id, self.task_id, self.heads = job_id, task_id, {}
+  self.job_id, self.task_id = job_id, task_id
 end
 
 --- Writes a line (or, on a terminal, part of the view), or drops it.
 ---@param bytes string
 function log:write(bytes)
-  local all, written = file.write(STDERR, (self.torn and "\n" or "") .. bytes, self.timeout)
+  local all, written = file.write(STDERR, self.torn and "\n" .. bytes or bytes, self.timeout)
   self.torn = not all and written > 0 and not self.view
   self.timeout = all and TIMEOUT or 0
   if not all then self.dropped = self.dropped + 1 end
   return all
 end
 
--- What follows the time in the lines of an event, which are many: made once for each.
-local function head_of(self, level, event)
-  local heads = self.heads[level] or {}
-  self.heads[level] = heads
-  if not heads[event] then
-    local fields = { level = level, event = event, job_id = self.job_id, task_id = self.task_id }
-    heads[event] = '",' .. json.encode(fields, head_schema):sub(2, -2)
-  end
-  return heads[event]
-end
-
-local function line_of(self, time, level, event, fields)
-  local head = head_of(self, level, event)
-  if not next(fields) then return '{"ts":"' .. time .. head .. "}\n" end
-  return '{"ts":"' .. time .. head .. "," .. json.encode(fields, fields_schema):sub(2) .. "\n"
+local function line_of(self, level, event, fields)
+  fields.ts, fields.level, fields.event, fields.job_id, fields.task_id = interrupt.timestamp(), level, event, self.job_id, self.task_id
+  return json.encode(fields, line_schema) .. "\n"
 end
 
 --- Writes a line; and, once the reader takes lines again, how many it did not take.
@@ -70,7 +60,7 @@ local function write_line(self, line)
   local dropped = self.dropped
   if self:write(line) and dropped > 0 then
     self.dropped = 0
-    self:write(line_of(self, interrupt.timestamp(), "warning", "log.dropped", { lines = dropped }))
+    self:write(line_of(self, "warning", "log.dropped", { lines = dropped }))
   end
 end
 
@@ -80,7 +70,7 @@ end
 ---@param fields? table of the event's own, which becomes the log's
 function log:event(level, event, fields)
   if self.view then return self.view:event(level, event, fields or {}, self.job_id) end
-  write_line(self, line_of(self, interrupt.timestamp(), level, event, fields or {}))
+  write_line(self, line_of(self, level, event, fields or {}))
 end
 
 --- An event as a line, for who writes it in the log's place.
@@ -90,7 +80,7 @@ end
 ---@return string
 function log:line(level, event, fields)
   if self.view then return ("%s: %s\n"):format(event, fields.error) end
-  return line_of(self, interrupt.timestamp(), level, event, fields)
+  return line_of(self, level, event, fields)
 end
 
 --- To be called now and then while a step runs: keeps the live view alive.

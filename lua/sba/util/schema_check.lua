@@ -209,9 +209,12 @@ local function visit_object(walk, depth, value, wanted)
   local used, names = wanted.aliases and rename(walk, depth, value, wanted.aliases) or none, plan.names
   for i = 1, #names do
     local name = names[i]
-    local property = properties[name]
-    if value[name] ~= nil then
-      if property then visit_member(walk, depth, value, name, used[name] or name, property) end
+    local property, member = properties[name], value[name]
+    if member ~= nil then
+      if property then
+        walk.path[depth + 1] = used[name] or name
+        value[name] = visit(walk, depth + 1, member, property)
+      end
     elseif plan.required[name] then
       local expected = words.schema(property or none)
       walk.path[depth + 1] = name
@@ -291,9 +294,9 @@ local by_kind = { object = visit_object, array = visit_array, string = visit_str
 
 -- Returns the value's final form.
 function visit(walk, depth, value, wanted)
-  if schema_check.is_enough(walk.errors) then return value end
-  local kind = json.kind(value)
-  if wanted.type and not is_of_type(value, kind, wanted.type) or wanted.const ~= nil and value ~= wanted.const
+  if walk.errors.total > 0 and schema_check.is_enough(walk.errors) then return value end
+  local kind, kinds = json.kind(value), wanted.type
+  if kinds and kind ~= kinds and not is_of_type(value, kind, kinds) or wanted.const ~= nil and value ~= wanted.const
     or wanted.enum and not is_among(value, wanted.enum) then
     local expected, got = words.schema(wanted), words.value(value)
     local near = wanted.enum and kind == "string" and words.near(value, wanted.enum)
