@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The modes that run no job: what this program is, what it accepts, whether a job is valid; and the idle one of sessions.
+-- The modes that do not run a job: --version, --help, --schema, --validate, and --idle for sessions.
 
 local exit = require "sba.util.exit"
 local redact = require "native.secret".redact
@@ -16,27 +16,27 @@ function about.version()
 end
 
 about.usage = [=[
-cynode-sba, the sandbox agent runner: runs a job and leaves a result.
-  cynode-sba [OPTION...]       run the job; the page cynode-sba(1) says all
+cynode-sba, the sandbox agent runner: runs a job and writes its result.
+  cynode-sba [OPTION...]       run the job; see the manual cynode-sba(1)
   --stdin                      job on stdin, result on stdout
-  --resume                     go on with an interrupted job from its journal
+  --resume                     continue an interrupted job from its journal
   --replay FILE                run an agent's job with recorded replies
-  --validate [FILE]            check a job; every error, with its JSON Pointer
-  --report [FILE]              show a result as a page of HTML, on stdout
+  --validate [FILE]            check a job; list all errors by JSON Pointer
+  --report [FILE]              print a result as an HTML page
   --schema [job|result|steps]  print a JSON Schema (draft 2020-12)
-  --idle                       wait as PID 1 of a session, reap, until SIGTERM
-  --lua [FILE [ARG...]]        run Lua; -e CODE; without either, a prompt
+  --idle                       wait as PID 1 of a session until SIGTERM
+  --lua [FILE [ARG...]]        run Lua, or a prompt; -e CODE runs one line
   --version, --help
 option               environment              default
 --job FILE           SBA_JOB_PATH             /job/job.json; - is stdin
 --result FILE        SBA_RESULT_PATH          /job/result.json; - is stdout
 --workspace DIR      SBA_WORKSPACE            /workspace
---user UID[:GID]     SBA_USER                 none; whom to become, when root
+--user UID[:GID]     SBA_USER                 none; the user to become when root
 --log-format FORMAT  SBA_LOG_FORMAT           auto; json, text; on stderr
-                     CYNODE_ARTIFACTS_DIR     artifacts/ beside the result
+                     CYNODE_ARTIFACTS_DIR     artifacts/ next to the result
                      SBA_EXECUTION_MODE       from the job
                      SBA_STDIN_STDOUT         false; true: as --stdin
-                     SBA_LUA_HISTORY          none; file of the prompt's history
+                     SBA_LUA_HISTORY          none; history file of the prompt
 exit: 0 success, 1 the job failed, 2 job or command line refused, 3 the result
 could not be written, 124 timeout, 143 SIGTERM, 130 SIGINT
 ]=]
