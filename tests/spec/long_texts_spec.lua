@@ -83,7 +83,10 @@ describe("a long text", function()
 
   it("may be a reply of a model", function()
     local tools = { { name = "read_file" } }
-    for _, reply in ipairs { many "``` ", many "`", "```" .. many "a", many "<tool_call>", many "{", many "{}" } do
+    for _, reply in ipairs {
+      many "``` ", many "`", "```" .. many "a", many "<tool_call>", many "{", many "{}", many "```\nx", many "x ```", many " ", many "\n",
+      many "[", many '{"a":',
+    } do
       assert.is_nil(text_protocol.read(reply, tools))
       assert.is_nil(text_protocol.find(reply, tools))
     end

@@ -50,13 +50,6 @@ describe("text_protocol.read", function()
       assert.is_truthy(mistake and mistake:find(words, 1, true), ("%s: %s"):format(content, mistake))
     end
   end)
-
-  it("takes its time with the length of a text, not with its square", function()
-    for _, part in ipairs { "{", "```\nx", "<tool_call>", " ", "\n", "{}", "[", "x ```", '{"a":' } do
-      read(part:rep(1000000 // #part))
-      text_protocol.find(part:rep(1000000 // #part), tools)
-    end
-  end)
 end)
 
 describe("text_protocol.find", function()
