@@ -3,16 +3,8 @@
 #ifndef SBA_TESTS_CHECK_PATCH_H
 #define SBA_TESTS_CHECK_PATCH_H
 
+#include "check.h"
 #include "core/patch.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #define X "--- a/x\n+++ b/x\n"
 

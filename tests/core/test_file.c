@@ -2,40 +2,15 @@
 // core/file: bounded reads, the append log, patient writes, and what leaves the environment.
 #include "core/file.h"
 
+#include "check_folder.h"
 #include "core/interrupt.h"
 
 #include <fcntl.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-static char folder[] = "/tmp/sba-file-XXXXXX";
-
-static const char *in_folder(const char *name)
-{
-    static char path[sizeof folder + 256];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
-
-static void put(const char *path, const char *content)
-{
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(content, file);
-    assert_int_equal(fclose(file), 0);
-}
 
 static void check_read(const char *path, size_t limit, const char *content)
 {
@@ -59,7 +34,6 @@ static void check_unread(const char *path, size_t limit, const char *code)
 
 static void reads_up_to_its_limit(void **state)
 {
-    (void)state;
     put(in_folder("ten"), "0123456789");
     check_read(in_folder("ten"), 10, "0123456789");
     check_unread(in_folder("ten"), 9, "too_large");
@@ -72,7 +46,6 @@ static void reads_up_to_its_limit(void **state)
 
 static void reads_a_pipe_that_is_written_slowly(void **state)
 {
-    (void)state;
     assert_int_equal(mkfifo(in_folder("fifo"), 0600), 0);
     pid_t writer = fork();
     assert_true(writer >= 0);
@@ -91,7 +64,6 @@ static void reads_a_pipe_that_is_written_slowly(void **state)
 
 static void appends_after_the_last_whole_line(void **state)
 {
-    (void)state;
     struct error error = {0};
     put(in_folder("log"), "one\ntwo\nthr");
     int fd = file_open_log(in_folder("log"), false, &error);
@@ -106,7 +78,6 @@ static void appends_after_the_last_whole_line(void **state)
 
 static void cuts_a_torn_line_however_long(void **state)
 {
-    (void)state;
     struct error error = {0};
     char *torn = malloc(20001);
     assert_non_null(torn);
@@ -132,7 +103,6 @@ static void check_no_log(const char *path)
 
 static void appends_to_regular_files_only(void **state)
 {
-    (void)state;
     put(in_folder("target"), "untouched");
     assert_int_equal(symlink("target", in_folder("link")), 0);
     check_no_log(in_folder("link"));
@@ -144,7 +114,6 @@ static void appends_to_regular_files_only(void **state)
 
 static void gives_up_on_a_reader_that_does_not_read(void **state)
 {
-    (void)state;
     static char bytes[1 << 20];
     int ends[2];
     assert_int_equal(pipe(ends), 0);
@@ -164,7 +133,6 @@ static void gives_up_on_a_reader_that_does_not_read(void **state)
 
 static void writes_all_to_a_slow_reader(void **state)
 {
-    (void)state;
     static char bytes[300000];
     int ends[2];
     assert_int_equal(pipe(ends), 0);
@@ -184,7 +152,6 @@ static void writes_all_to_a_slow_reader(void **state)
 
 static void makes_folders(void **state)
 {
-    (void)state;
     struct error error = {0};
     struct stat status;
     assert_int_equal(file_make_directory(in_folder("a/b/c"), &error), 0);
@@ -213,7 +180,6 @@ static int forget_and_look(void)
 
 static void forgets_a_variable_for_good(void **state)
 {
-    (void)state;
     pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
@@ -230,7 +196,6 @@ static void forgets_a_variable_for_good(void **state)
 
 static void stops_reading_when_cancelled(void **state)
 {
-    (void)state;
     assert_int_equal(mkfifo(in_folder("silent"), 0600), 0);
     int keep_open = open(in_folder("silent"), O_RDWR | O_CLOEXEC);
     pid_t parent = getpid(), sender = fork();
@@ -245,20 +210,11 @@ static void stops_reading_when_cancelled(void **state)
     assert_int_equal(waitpid(sender, NULL, 0), sender);
 }
 
-static int make_folder(void **state)
+static int set_up(void **state)
 {
-    (void)state;
     signal(SIGPIPE, SIG_IGN);
     interrupt_install();
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    char command[sizeof folder + 16];
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
+    return make_folder(state);
 }
 
 int main(int argc, char **argv)
@@ -277,5 +233,5 @@ int main(int argc, char **argv)
         cmocka_unit_test(forgets_a_variable_for_good),
         cmocka_unit_test(stops_reading_when_cancelled), // last: a cancel stays
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, set_up, remove_folder);
 }

@@ -2,14 +2,7 @@
 // File name patterns: what matches, what does not, what is refused, and that none is slow.
 #include "core/glob.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "check.h"
 
 static bool matches(const char *pattern, const char *path)
 {
@@ -24,7 +17,6 @@ static bool matches(const char *pattern, const char *path)
 
 static void test_matches(void **state)
 {
-    (void)state;
     static const char *const pairs[][2] = {
         {"*.c", "a.c"},
         {"*.c", "src/deep/a.c"},
@@ -71,7 +63,6 @@ static void test_matches(void **state)
 
 static void test_matches_not(void **state)
 {
-    (void)state;
     static const char *const pairs[][2] = {
         {"*.c", "a.cc"},
         {"*.c", "a.c/b"},
@@ -98,7 +89,6 @@ static void test_matches_not(void **state)
 
 static void test_malformed(void **state)
 {
-    (void)state;
     static const char *const patterns[] = {
         "",
         "[a",
@@ -132,7 +122,6 @@ static void test_malformed(void **state)
 // With going back to every star this would take longer than the universe lasts.
 static void test_many_stars_end(void **state)
 {
-    (void)state;
     char pattern[600] = "", path[4001];
     for (int i = 0; i < 60; i++)
         strcat(pattern, "*a**/");

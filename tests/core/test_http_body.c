@@ -2,16 +2,9 @@
 // Bodies made of parts: every piece in every size of room, begun anew, with files that change meanwhile.
 #include "core/http_body.h"
 
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
+#include "check.h"
 
-#include <cmocka.h>
+#include <fcntl.h>
 
 enum { FILE_SIZE = 40000 }; // more than is read at once, and no multiple of it or of 3
 
@@ -65,7 +58,6 @@ static ssize_t read_whole(struct http_body *body, size_t room, struct buffer *ou
 static void comes_whole_in_every_room(void **state)
 {
     static const size_t sizes[] = {0, 1, 2, 3, 12287, 12288, 12289, FILE_SIZE}, rooms[] = {1, 2, 3, 5, 16384, 70000};
-    (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         for (size_t k = 0; k < sizeof rooms / sizeof *rooms; k++) {
             const char *why = NULL;
@@ -96,7 +88,6 @@ static void begins_anew_from_anywhere(void **state)
     int fd = new_file(FILE_SIZE);
     struct http_body *body = new_body(fd, FILE_SIZE);
     struct buffer got = {0};
-    (void)state;
     assert_int_equal(http_body_read(body, piece, sizeof piece, &why), sizeof piece);
     http_body_rewind(body);
     assert_int_equal(read_whole(body, 1000, &got, &why), http_body_size(body));
@@ -107,7 +98,6 @@ static void begins_anew_from_anywhere(void **state)
 
 static void never_ends_where_a_file_changed(void **state)
 {
-    (void)state;
     for (int change = 0; change < 3; change++) {
         char piece[1000];
         const char *why = NULL;
@@ -135,7 +125,6 @@ static void sends_no_more_of_a_file_that_grew(void **state)
     int fd = new_file(1000);
     struct http_body *body = new_body(fd, 1000);
     struct buffer got = {0};
-    (void)state;
     assert_int_equal(pwrite(fd, "more", 4, 1000), 4);
     assert_int_equal(read_whole(body, 70000, &got, &why), http_body_size(body));
     buffer_free(&got);
@@ -145,7 +134,6 @@ static void sends_no_more_of_a_file_that_grew(void **state)
 
 static void says_why_a_file_cannot_be_had(void **state)
 {
-    (void)state;
     struct error error = {0};
     struct http_part part = {.fd = -1};
     assert_null(http_body_new(&part, 1, &error));

@@ -2,16 +2,10 @@
 // Which hosts a NO_PROXY list names.
 #include "core/no_proxy.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "check.h"
 
 static void names_and_what_is_below_them(void **state)
 {
-    (void)state;
     assert_true(no_proxy_names("example.org", "example.org"));
     assert_true(no_proxy_names("example.org", "a.b.EXAMPLE.org"));
     assert_true(no_proxy_names(".example.org", "example.org"));
@@ -26,7 +20,6 @@ static void names_and_what_is_below_them(void **state)
 
 static void addresses_and_networks(void **state)
 {
-    (void)state;
     assert_true(no_proxy_names("192.0.2.7", "192.0.2.7"));
     assert_true(no_proxy_names("a,192.0.2.0/24", "192.0.2.255"));
     assert_true(no_proxy_names("192.0.2.128/25", "192.0.2.129"));
@@ -43,7 +36,6 @@ static void addresses_and_networks(void **state)
 
 static void what_is_none(void **state)
 {
-    (void)state;
     assert_false(no_proxy_names(NULL, "example.org"));
     assert_false(no_proxy_names("", "example.org"));
     assert_false(no_proxy_names(" , ,, ", "example.org"));

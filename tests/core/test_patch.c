@@ -9,7 +9,6 @@
 
 static void finds_the_place(void **state)
 {
-    (void)state;
     gives(X "@@ -1,4 +1,4 @@\n a\n-b\n+B\n c\n d\n", BASE, "a\nB\nc\nd\ne\nf\ng\nh\n");
     assert_int_equal(report.offset + report.fuzz + report.recounted, 0);
     assert_int_equal(report.added * 10 + report.removed, 11);
@@ -24,7 +23,6 @@ static void finds_the_place(void **state)
 
 static void inserts_at_the_top(void **state)
 {
-    (void)state;
     static const char git[] = "diff --git a/x b/x\nindex %s..%s 100644\n--- a/x\n+++ b/x\n@@ -0,0 +1,2 @@\n+1\n+2\n";
     char diff[256];
     snprintf(diff, sizeof diff, git, "d00491f", "01e79c3");
@@ -38,14 +36,12 @@ static void inserts_at_the_top(void **state)
 
 static void prefers_the_nearest_and_then_the_later(void **state)
 {
-    (void)state;
     gives(X "@@ -3 +3 @@\n-a\n+A\n", "a\nb\nb\nb\na\n", "a\nb\nb\nb\nA\n");
     gives(X "@@ -2 +2 @@\n-a\n+A\n", "a\nb\nb\nb\na\n", "A\nb\nb\nb\na\n");
 }
 
 static void keeps_hunks_in_order(void **state)
 {
-    (void)state;
     gives(X "@@ -2 +2 @@\n-a\n+A\n@@ -3 +3 @@\n-a\n+B\n", "x\na\na\n", "x\nA\nB\n");
     refuses(X "@@ -2 +2 @@\n-b\n+B\n@@ -1 +1 @@\n-a\n+A\n", "a\nb\n", "hunk 2 of 2");
     gives(X "@@ -10 +10 @@\n-e\n+E\n@@ -11 +11 @@\n-f\n+F\n", BASE, "a\nb\nc\nd\nE\nF\ng\nh\n");
@@ -54,7 +50,6 @@ static void keeps_hunks_in_order(void **state)
 
 static void holds_to_beginning_and_end(void **state)
 {
-    (void)state;
     refuses(X "@@ -2,3 +2,4 @@\n b\n c\n d\n+e\n", "a\nb\nc\nd\nX\n",
             "patch_mismatch"); // less context after than before
     gives(X "@@ -2,3 +2,4 @@\n b\n c\n d\n+e\n", "a\nb\nc\nd\n", "a\nb\nc\nd\ne\n");
@@ -64,7 +59,6 @@ static void holds_to_beginning_and_end(void **state)
 
 static void takes_missing_newlines_exactly(void **state)
 {
-    (void)state;
     static const char none[] = "\\ No newline at end of file\n";
     char diff[256];
     snprintf(diff, sizeof diff, X "@@ -1 +1 @@\n-a\n%s+b\n%s", none, none);
@@ -85,7 +79,6 @@ static void takes_missing_newlines_exactly(void **state)
 
 static void never_mixes_line_ends(void **state)
 {
-    (void)state;
     gives(X "@@ -1,2 +1,2 @@\n a\n-b\n+B\n", "a\r\nb\r\nc\r\n", "a\r\nB\r\nc\r\n");
     assert_int_equal(report.line_ends, 'c');
     gives("--- a/x\r\n+++ b/x\r\n@@ -1,2 +1,2 @@\r\n a\r\n-b\r\n+B\r\n", "a\nb\nc\n", "a\nB\nc\n");
@@ -100,7 +93,6 @@ static void never_mixes_line_ends(void **state)
 
 static void recounts_wrong_counts(void **state)
 {
-    (void)state;
     gives(X "@@ -1,9 +1,9 @@\n a\n-b\n+B\n c\n", BASE, "a\nB\nc\nd\ne\nf\ng\nh\n");
     assert_int_equal(report.recounted, 1);
     gives(X "@@ -1 +1 @@\n a\n-b\n+B\n c\n", BASE, "a\nB\nc\nd\ne\nf\ng\nh\n");
@@ -114,7 +106,6 @@ static void recounts_wrong_counts(void **state)
 
 static void loses_no_line(void **state)
 {
-    (void)state;
     refuses(X "@@ -1,4 +1,4 @@\n a\n-b\n+B\nc\n d\n", BASE, "line 7 of the diff: neither a line of the hunk");
     refuses(X "@@ -1,2 +1,2 @@\n a\n-b\n+B\nc\n+d\n", BASE, "line 8 of the diff: this looks like a part of a hunk");
     refuses(X "@@ -1,2 +1,2 @@\n a\n-b\n+B\nc\n@@ -5 +5 @@\n-e\n+E\n", BASE, "line 8 of the diff");
@@ -127,14 +118,12 @@ static void loses_no_line(void **state)
 
 static void takes_context_without_its_blank(void **state)
 {
-    (void)state;
     gives(X "@@ -1,3 +1,3 @@\n a\n\n-c\n+C\n", "a\n\nc\n", "a\n\nC\n");
     gives(X "@@ -1 +1 @@\n-a\n+A", "a\n", "A\n"); // the diff's own last newline is missing
 }
 
 static void survives_absurd_numbers(void **state)
 {
-    (void)state;
     refuses(X "@@ -98765432109876543210 +98765432109876543210 @@\n-a\n+b\n", "a\n", "larger than any file");
     refuses(X "@@ -1,4294967297 +1 @@\n-a\n+b\n", "a\n", "larger than any file");
     refuses(X "@@ -18446744073709551617 +1 @@\n-a\n+b\n", "a\n", "larger than any file"); // 2^64 and 1
@@ -147,7 +136,6 @@ static void survives_absurd_numbers(void **state)
 
 static void refuses_what_is_no_unified_diff(void **state)
 {
-    (void)state;
     refuses("", "", "no change found");
     refuses("Dear reader,\n- this is\n+ no diff\n", "", "no change found");
     refuses("1,2d\na\n!touch pwned\n.\nw\n", "", "an ed script is not a unified diff");
@@ -173,7 +161,6 @@ static void refuses_what_is_no_unified_diff(void **state)
 
 static void says_what_differs(void **state)
 {
-    (void)state;
     refuses(X "@@ -1,3 +1,3 @@\n a\n-X\n+Y\n c\n", BASE,
             "hunk 1 of 1 \"@@ -1,3 +1,3 @@\" does not fit: expected \"X\" at line 2, found \"b\"; no other place fits "
             "better");
@@ -216,13 +203,11 @@ static void names_are(const char *diff, const char *old_name, const char *new_na
 
 static void shows_a_line_without_what_a_terminal_obeys(void **state)
 {
-    (void)state;
     refuses(X "@@ -1 +1 @@\n-a\n+b\n", "\033[2J\tx\n", "found \"?[2J x\"");
 }
 
 static void reads_names(void **state)
 {
-    (void)state;
     names_are("--- a/x y\t2005-04-12 02:14:06.000 -0700\n+++ b/x y\t2005-04-12\n" HUNK, "a/x y", "b/x y");
     names_are("--- a/x 2005-04-12 02:14:06 -07:00\n+++ b/x\n" HUNK, "a/x", "b/x");
     names_are("--- \"a/\\303\\251\\n\\\"\"\n+++ \"b/\\303\\251\\n\\\"\"\n" HUNK, "a/\303\251\n\"", "b/\303\251\n\"");
@@ -244,7 +229,6 @@ static void reads_names(void **state)
 
 static void knows_the_epoch(void **state)
 {
-    (void)state;
     static const struct {
         const char *old, *new;
         enum patch_action action;
@@ -266,7 +250,6 @@ static void knows_the_epoch(void **state)
 
 static void takes_bytes(void **state)
 {
-    (void)state;
     static const char diff[] = X "@@ -1,2 +1,2 @@\n a\0b\n-\xff\n+\0\n";
     char *made = apply(diff, sizeof diff - 1, "a\0b\n\xff\n", 6);
     assert_non_null(made);
@@ -277,7 +260,6 @@ static void takes_bytes(void **state)
 // 100,000 hunks, each far from where it says, over lines that are mostly the same.
 static void is_fast_where_hunks_are_far(void **state)
 {
-    (void)state;
     enum { HUNKS = 100000 };
     struct buffer diff = {0}, bytes = {0};
     buffer_append(&diff, X, strlen(X));
@@ -307,7 +289,6 @@ static void refuses_too_many(const char *head, const char *line, size_t most, co
 
 static void is_bounded(void **state)
 {
-    (void)state;
     struct error error = {0};
     struct patch patch;
     assert_int_equal(patch_parse("", PATCH_MAX_SIZE + 1, &patch, &error), -1); // nothing of it is read
@@ -323,7 +304,6 @@ static void is_bounded(void **state)
 // Last: a cancel stays.
 static void stops_when_cancelled(void **state)
 {
-    (void)state;
     interrupt_install();
     raise(SIGTERM);
     refuses(X "@@ -1 +1 @@\n-a\n+b\n", "a\n", "cancelled");

@@ -14,7 +14,6 @@ static void takes(const char *diff, const char *bytes, const char *wanted, unsig
 
 static void takes_no_liberty_with_an_exact_diff(void **state)
 {
-    (void)state;
     takes(X "@@ -2 +2 @@\n-b\n+B\n", BASE, "a\nB\nc\nd\ne\n", 0);
     takes("From 123 Mon\nSubject: words\n\n" X "@@ -2 +2 @@\n-b\n+B\n-- \n2.39.2\n", BASE, "a\nB\nc\nd\ne\n", 0);
     takes("diff -u x x\nIndex: x\n====\n" X "@@ -2 +2 @@\n-b\n+B\n", BASE, "a\nB\nc\nd\ne\n", 0);
@@ -23,7 +22,6 @@ static void takes_no_liberty_with_an_exact_diff(void **state)
 
 static void takes_fences_and_words(void **state)
 {
-    (void)state;
     takes("Sure!\n\n```diff\n" X "@@ -2 +2 @@\n-b\n+B\n```\n\n- It is done.\n", BASE, "a\nB\nc\nd\ne\n",
           PATCH_CODE_FENCE | PATCH_PROSE);
     takes("```\n" X "@@ -2,9 +2 @@\n a\n-b\n+B\n\n```\n\n- It is done.\n", BASE, "a\nB\nc\nd\ne\n",
@@ -36,7 +34,6 @@ static void takes_fences_and_words(void **state)
 
 static void keeps_fences_of_the_file(void **state)
 {
-    (void)state;
     static const char text[] = "# T\n```c\nx\n```\ny\n";
     takes("```diff\n" X "@@ -1,5 +1,5 @@\n # T\n ```c\n-x\n+X\n ```\n y\n```\n", text, "# T\n```c\nX\n```\ny\n",
           PATCH_CODE_FENCE);
@@ -48,7 +45,6 @@ static void keeps_fences_of_the_file(void **state)
 
 static void finds_hunks_without_numbers(void **state)
 {
-    (void)state;
     static const char *const headers[] = {"@@", "@@ @@", "@@ ... @@", "@@ ... @@ int f(void)", "@@ -,+ @@", "@@ f"};
     for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
         char diff[256];
@@ -72,7 +68,6 @@ static void finds_hunks_without_numbers(void **state)
 
 static void looks_below_what_is_named(void **state)
 {
-    (void)state;
     static const char text[] = "class A:\n  def f():\n    x\n  def g():\n    x\nclass B:\n  def f():\n    x\n";
     const unsigned taken = PATCH_BEGIN_PATCH | PATCH_NO_NUMBERS;
     takes(UPDATE "@@ def g():\n-    x\n+    y\n" END, text,
@@ -91,7 +86,6 @@ static void looks_below_what_is_named(void **state)
 
 static void overlooks_trailing_blanks(void **state)
 {
-    (void)state;
     takes(X "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n", "a  \nb\t\nc \n", "a  \nB\nc \n", PATCH_TRAILING_BLANKS);
     takes(X "@@ -1,3 +1,3 @@\n-a\n+A\n\n-b\n+B\n", "a\n   \nb\n", "A\n   \nB\n",
           PATCH_TRAILING_BLANKS | PATCH_BLANK_LINES);
@@ -106,7 +100,6 @@ static void overlooks_trailing_blanks(void **state)
 
 static void keeps_a_missing_newline(void **state)
 {
-    (void)state;
     const unsigned taken = PATCH_NO_NUMBERS | PATCH_FINAL_NEWLINE;
     takes(X "@@ -1,2 +1,2 @@\n a\n-b\n+B\n", "a\nb", "a\nB", PATCH_FINAL_NEWLINE);
     takes(X "@@\n b\n+c\n", "a\nb", "a\nb\nc", taken);
@@ -119,7 +112,6 @@ static void keeps_a_missing_newline(void **state)
 
 static void takes_git_lines_without_the_first(void **state)
 {
-    (void)state;
     takes("rename from x\nrename to y\n--- a/x\n+++ b/y\n@@ -1 +1 @@\n-a\n+b\n", "a\n", "b\n", PATCH_NO_GIT_LINE);
     takes("new file mode 100755\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+b\n", "", "b\n", PATCH_NO_GIT_LINE);
     takes("rename from here\n" X "@@ -1 +1 @@\n-a\n+b\n", "a\n", "b\n", PATCH_PROSE);
@@ -128,7 +120,6 @@ static void takes_git_lines_without_the_first(void **state)
 
 static void reads_begin_patch(void **state)
 {
-    (void)state;
     const unsigned taken = PATCH_BEGIN_PATCH | PATCH_NO_NUMBERS;
     takes(UPDATE "@@\n a\n-b\n+B\n@@\n d\n-e\n+E\n" END, BASE, "a\nB\nc\nd\nE\n", taken);
     takes(UPDATE "-b\n+B\n" END, BASE, "a\nB\nc\nd\ne\n", taken); // the first hunk needs no @@
@@ -146,7 +137,6 @@ static void reads_begin_patch(void **state)
 
 static void refuses_broken_begin_patches(void **state)
 {
-    (void)state;
     refuses(UPDATE "@@\n-b\n+B\n*** End of File\n" END, BASE, "patch_mismatch");
     refuses(UPDATE "@@\n-b\n+B\n", BASE, "was cut off");
     refuses("*** Begin Patch\n*** Add File: x\n+a", "", "was cut off");
@@ -169,7 +159,6 @@ static void refuses_broken_begin_patches(void **state)
 // 100,000 hunks without numbers over lines that are mostly the same.
 static void is_fast_without_numbers(void **state)
 {
-    (void)state;
     enum { HUNKS = 100000 };
     struct buffer diff = {0}, bytes = {0};
     buffer_append(&diff, UPDATE, strlen(UPDATE));

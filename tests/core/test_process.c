@@ -2,23 +2,17 @@
 // core/process: what a command prints and how it ends, what cannot be started, what is left behind.
 #include "core/process.h"
 
+#include "check.h"
 #include "core/interrupt.h"
 #include "core/process_output.h"
 #include "core/signal_name.h"
 
 #include <fcntl.h>
 #include <poll.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 static char folder[] = "/tmp/sba-process-XXXXXX";
 static struct process_left rest;
@@ -61,7 +55,6 @@ static void check_text(const struct process_text *text, const char *expected)
 
 static void collects_output_and_status(void **state)
 {
-    (void)state;
     struct process_outcome outcome = shell("echo out; echo err >&2; exit 3");
     assert_int_equal(outcome.ending, PROCESS_EXIT);
     assert_int_equal(outcome.exit_code, 3);
@@ -97,7 +90,6 @@ static void check_refused(const char *command, const char *code, const char *sai
 
 static void says_why_a_command_cannot_start(void **state)
 {
-    (void)state;
     put("plain", "#!/bin/sh\n", 0644);
     put("lost", "#!/no/such/interpreter -x\n", 0755);
     put("crlf", "#!/bin/sh\r\n", 0755);
@@ -116,7 +108,6 @@ static void says_why_a_command_cannot_start(void **state)
 
 static void refuses_too_many_arguments(void **state)
 {
-    (void)state;
     char *large = malloc(200001);
     memset(large, 'x', 200000);
     large[200000] = '\0';
@@ -132,7 +123,6 @@ static void refuses_too_many_arguments(void **state)
 
 static void cuts_at_its_limit_between_characters(void **state)
 {
-    (void)state;
     const char *const argv[] = {"printf", "abc\303\251\303\251", NULL};
     struct process_options options = options_for(argv);
     const char *const expected[] = {"", "a", "ab", "abc", "abc", "abc\303\251", "abc\303\251", "abc\303\251\303\251"};
@@ -148,7 +138,6 @@ static void cuts_at_its_limit_between_characters(void **state)
 
 static void keeps_head_and_tail_of_both(void **state)
 {
-    (void)state;
     const char *const argv[] = {
         "sh", "-c", "echo first; head -c 3000000 /dev/zero | tr '\\000' '\\377'; printf '\\nlast\\n' >&2", NULL};
     struct process_options options = options_for(argv);
@@ -162,7 +151,6 @@ static void keeps_head_and_tail_of_both(void **state)
 
 static void keeps_the_order_of_both(void **state)
 {
-    (void)state;
     const char *const argv[] = {"sh", "-c", "for i in 1 2 3; do echo o$i; sleep .05; echo e$i >&2; sleep .05; done",
                                 NULL};
     struct process_options options = options_for(argv);
@@ -177,7 +165,6 @@ static void keeps_the_order_of_both(void **state)
 // Every size around the limit of what is kept: nothing is lost where it fits, and the count is right where it does not.
 static void counts_what_is_missing(void **state)
 {
-    (void)state;
     char *bytes = malloc(TRANSCRIPT_MAX + 2);
     for (size_t i = 0; i < TRANSCRIPT_MAX + 2; i++)
         bytes[i] = i % 23 ? (char)('a' + i % 23) : '\n';
@@ -202,7 +189,6 @@ static void counts_what_is_missing(void **state)
 
 static void times_out(void **state)
 {
-    (void)state;
     const char *const argv[] = {"sh", "-c", "echo said; sleep 600 & sleep 600", NULL};
     struct process_options options = options_for(argv);
     options.timeout = 200;
@@ -222,7 +208,6 @@ static bool refuse(void *data)
 
 static void ends_when_a_tick_says_so(void **state)
 {
-    (void)state;
     int calls = 0;
     const char *const argv[] = {"sleep", "600", NULL};
     struct process_options options = options_for(argv);
@@ -248,7 +233,6 @@ static bool has_ended(pid_t child, int milliseconds)
 
 static void spares_what_earlier_commands_left(void **state)
 {
-    (void)state;
     struct process_outcome outcome = shell("setsid sleep 600 >/dev/null 2>&1 & echo $!");
     pid_t left = (pid_t)strtol(outcome.out.text.data, NULL, 10);
     process_outcome_free(&outcome);
@@ -267,7 +251,6 @@ static void spares_what_earlier_commands_left(void **state)
 
 static void names_signals(void **state)
 {
-    (void)state;
     char name[SIGNAL_NAME_SIZE];
     signal_name(SIGKILL, name);
     assert_string_equal(name, "SIGKILL");
@@ -279,7 +262,6 @@ static void names_signals(void **state)
 
 static int set_up(void **state)
 {
-    (void)state;
     interrupt_install();
     signal(SIGPIPE, SIG_IGN);
     if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 || !mkdtemp(folder))
@@ -290,7 +272,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     static const char *const names[] = {"plain", "lost", "crlf", "text", "empty"};
     process_finish(0, &rest);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)

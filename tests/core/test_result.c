@@ -2,27 +2,11 @@
 // core/result: whoever looks sees the whole old or the whole new content, whatever stands at the path.
 #include "core/result.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "check_folder.h"
+
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-static char folder[] = "/tmp/sba-result-XXXXXX";
-
-static const char *in_folder(const char *name)
-{
-    static char path[sizeof folder + 256];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
 
 static int replace(const char *path, const char *content, enum result_way *way, struct error *error)
 {
@@ -33,14 +17,6 @@ static int replace(const char *path, const char *content, enum result_way *way, 
         {.iov_base = (void *)(content + size / 2), .iov_len = size - size / 2},
     };
     return result_replace(path, parts, 3, 0640, true, way, error);
-}
-
-static void put(const char *path, const char *content)
-{
-    FILE *file = fopen(path, "w");
-    assert_non_null(file);
-    fputs(content, file);
-    assert_int_equal(fclose(file), 0);
 }
 
 static void check_content(const char *path, const char *content)
@@ -56,7 +32,6 @@ static void check_content(const char *path, const char *content)
 
 static void replaces_and_leaves_nothing_else(void **state)
 {
-    (void)state;
     struct error error = {0};
     enum result_way way;
     struct stat status;
@@ -74,7 +49,6 @@ static void replaces_and_leaves_nothing_else(void **state)
 
 static void removes_what_a_killed_run_left(void **state)
 {
-    (void)state;
     struct error error = {0};
     enum result_way way;
     put(in_folder(".left.tmp"), "half of a res");
@@ -85,7 +59,6 @@ static void removes_what_a_killed_run_left(void **state)
 
 static void goes_round_a_folder_in_the_temporary_files_place(void **state)
 {
-    (void)state;
     struct error error = {0};
     enum result_way way;
     assert_int_equal(mkdir(in_folder(".round.tmp"), 0700), 0);
@@ -96,7 +69,6 @@ static void goes_round_a_folder_in_the_temporary_files_place(void **state)
 
 static void replaces_a_link_and_not_what_it_names(void **state)
 {
-    (void)state;
     struct error error = {0};
     enum result_way way;
     struct stat status;
@@ -123,7 +95,6 @@ static void check_refused(const char *path, const char *code)
 
 static void refuses_what_is_no_file(void **state)
 {
-    (void)state;
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     assert_int_equal(mkfifo(in_folder("fifo"), 0600), 0);
     check_refused(in_folder("fifo"), "not_a_file");
@@ -144,7 +115,6 @@ static void refuses_what_is_no_file(void **state)
 // As an ordinary user, because root may write everywhere.
 static void writes_in_place_where_the_folder_takes_no_file(void **state)
 {
-    (void)state;
     struct error error = {0};
     enum result_way way;
     assert_int_equal(mkdir(in_folder("closed"), 0755), 0);
@@ -164,7 +134,6 @@ static void writes_in_place_where_the_folder_takes_no_file(void **state)
 
 static void writes_more_parts_than_one_call_takes(void **state)
 {
-    (void)state;
     enum { COUNT = 5000 };
     struct error error = {0};
     enum result_way way;
@@ -178,20 +147,6 @@ static void writes_more_parts_than_one_call_takes(void **state)
     assert_int_equal(status.st_size, COUNT / 4 * 6);
     assert_int_equal(result_replace(in_folder("none"), NULL, 0, 0600, false, &way, &error), 0);
     free(parts);
-}
-
-static int make_folder(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) && chmod(folder, 0755) == 0 ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    char command[sizeof folder + 16];
-    snprintf(command, sizeof command, "rm -r %s", folder);
-    return system(command);
 }
 
 int main(void)

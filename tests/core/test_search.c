@@ -2,26 +2,18 @@
 // Regular expressions over files: what is found, that matching a whole text finds the same as matching line by line,
 // and that no pattern and no file takes memory or time without bound.
 #include "core/cleanup.h"
+
+#include "check.h"
 #include "core/interrupt.h"
 #include "core/search_internal.h"
 #include "core/search_pattern.h"
 
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 static struct search_regex *compile(const char *pattern, bool ignore_case)
 {
@@ -94,7 +86,6 @@ static void expect(const char *pattern, const char *bytes, const char *wanted)
 
 static void test_lines(void **state)
 {
-    (void)state;
     expect("b", "a\nb\nbb\n", "2:b|3:bb|");
     expect("b", "a\nb", "2:b|");
     expect("b", "", "");
@@ -114,7 +105,6 @@ static void test_lines(void **state)
 
 static void test_nothing_reaches_over_a_line_end(void **state)
 {
-    (void)state;
     expect("a\\s+b", "a\nb\na b\n", "3:a b|");
     expect("a[^x]b", "a\nb\n", "");
     expect("a[^]]b", "a\nb\na-b\n", "3:a-b|");
@@ -143,7 +133,6 @@ static void expect_literal(const char *pattern, const char *wanted)
 
 static void test_literals_that_every_match_holds(void **state)
 {
-    (void)state;
     expect_literal("\\w+ = NULL;", " = NULL;");
     expect_literal("[A-Z][a-z]+Error", "Error");
     expect_literal(".abc+d", "abc");
@@ -167,7 +156,6 @@ static void test_literals_that_every_match_holds(void **state)
 
 static void test_carriage_returns(void **state)
 {
-    (void)state;
     expect("b$", "b\r\na\r\nb\r\n", "1:b|3:b|");
     expect("^.$", "b\r\nab\r\n", "1:b|");
     expect("\\s", "b\r\na b\r\n", "2:a b|");
@@ -178,7 +166,6 @@ static void test_carriage_returns(void **state)
 
 static void test_broken_utf8(void **state)
 {
-    (void)state;
     expect("b",
            "\xff"
            "b\xc3\n\xe2\x82"
@@ -202,7 +189,6 @@ static void test_broken_utf8(void **state)
 
 static void test_binary_files(void **state)
 {
-    (void)state;
     char bytes[9000];
     memset(bytes, 'a', sizeof bytes);
     bytes[8191] = '\0';
@@ -221,7 +207,6 @@ static void test_binary_files(void **state)
 
 static void test_ignore_case(void **state)
 {
-    (void)state;
     struct search_results results = unlimited();
     struct search_scratch scratch = {0};
     struct error error = {0};
@@ -239,7 +224,6 @@ static void test_ignore_case(void **state)
 
 static void test_long_lines_are_cut_around_the_match(void **state)
 {
-    (void)state;
     enum { SIZE = 100000 };
     char *line = malloc(SIZE);
     for (size_t i = 0; i + 1 < SIZE; i += 2)
@@ -259,7 +243,6 @@ static void test_long_lines_are_cut_around_the_match(void **state)
 
 static void test_invalid_patterns(void **state)
 {
-    (void)state;
     static const char *const patterns[] = {"(",    "a)",   "[a",   "*", "a{2,1}", "\\", "(?<n>a)(?<n>b)",
                                            "\xff", "a\\C", "(?z)", NULL};
     for (size_t i = 0; patterns[i]; i++) {
@@ -274,7 +257,6 @@ static void test_invalid_patterns(void **state)
 
 static void test_limits(void **state)
 {
-    (void)state;
     struct error error = {0};
     struct search_results results = {.max_matches = 2, .max_bytes = UINT64_MAX};
     assert_int_equal(search("a", "a\na\n", 4, &results, &error), 0);
@@ -298,7 +280,6 @@ static void test_limits(void **state)
 // A catastrophic pattern: a clear error that names the place, at once, together and line by line.
 static void test_costly_patterns(void **state)
 {
-    (void)state;
     static const char *const patterns[] = {
         "(a+)+$", "(a+)+\\z", "(?:a|aa)+$", "(.*)*(.*)*(.*)*(.*)*[xy]", "(a*)*(a*)*\\1[xy]", NULL};
     char bytes[203] = "b\nb\n";
@@ -319,7 +300,6 @@ static void test_costly_patterns(void **state)
 // Below every limit at each place, yet slow: the deadline ends it. In a child, for the deadline stays.
 static void test_the_deadline_ends_a_slow_search(void **state)
 {
-    (void)state;
     static const char *const patterns[] = {"a(?:[a-z]|x)*a(?:[a-z]|x)*[bc]", "a(?:[a-z]|x)*a(?:[a-z]|x)*[\\x62c]",
                                            NULL};
     for (size_t i = 0; patterns[i]; i++) {
@@ -365,7 +345,6 @@ static void search_long_line(const char *pattern, const char *filling)
 
 static void test_the_deadline_holds_on_long_lines(void **state)
 {
-    (void)state;
     static const char *const patterns[] = {
         "(a|b)*c",     "\\w+\\s*=\\s*NULL", ".*foo.*bar", ".*\\w+\\s*=", "[a-z]+x[a-z]+y", "(.*),(.*),(.*);",
         "(?i).*fOo.*", "(\\w+\\s?)+;",      "a.*b.*c.*d", "(?=.*x)a",    "(?<=b)a+\\W",    NULL};
@@ -385,7 +364,6 @@ static void test_the_deadline_holds_on_long_lines(void **state)
 // Where the kernel refuses memory that is writable and executable, the same is found.
 static void test_without_jit(void **state)
 {
-    (void)state;
     enum { PR_SET_MDWE_ = 65, REFUSE_EXEC_GAIN = 1 };
     pid_t child = fork();
     if (child == 0) {
@@ -410,7 +388,6 @@ static void test_without_jit(void **state)
 // Lines that lie across the pieces in which a file is read keep their numbers and their text.
 static void test_files_larger_than_a_piece(void **state)
 {
-    (void)state;
     enum { LINES = 300000 };
     char *bytes;
     size_t size;
@@ -431,7 +408,6 @@ static void test_files_larger_than_a_piece(void **state)
 // A line without end is searched in parts: memory is bounded, and the line is reported once.
 static void test_a_line_longer_than_memory_allows(void **state)
 {
-    (void)state;
     pid_t child = fork();
     if (child == 0) {
         cleanup_fd int fd = memfd_create("test", MFD_CLOEXEC);
@@ -459,7 +435,6 @@ static void test_a_line_longer_than_memory_allows(void **state)
 // original finds line by line. A carriage return in the text makes the search go line by line.
 static void test_together_is_as_line_by_line(void **state)
 {
-    (void)state;
     static const char *const pieces[] = {
         "a",
         "b",
@@ -556,7 +531,6 @@ static void test_together_is_as_line_by_line(void **state)
 
 static void says_that_memory_is_out(void **state)
 {
-    (void)state;
     struct error error = {0};
     assert_int_equal(search_out_of_memory(&error), -1);
     assert_string_equal(error.code, "out_of_memory");

@@ -2,17 +2,8 @@
 // core/secret.h at its edges: every cut of every encoding, and time that is linear.
 #include "core/secret.h"
 
+#include "check.h"
 #include "core/text.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static const char secret[] = "sba-Zq83+Lm/0pWx=_7rTgB~hy%2K\\q\xC3\xA4";
 
@@ -42,7 +33,6 @@ static void check_cut(const char *text, size_t from, size_t to, size_t size, siz
 
 static void every_cut_of_every_encoding(void **state)
 {
-    (void)state;
     char escaped[8 * sizeof secret], percent[4 * sizeof secret];
     struct buffer base64 = {0};
     size_t size = strlen(secret), characters = size - 2;
@@ -78,7 +68,6 @@ static uint32_t next_random(uint32_t *state)
 // Parts of the secret among parts of escapes: nothing outside the text is read.
 static void texts_made_of_escapes(void **state)
 {
-    (void)state;
     static const char *const parts[] = {"%",  "%2",  "%73", "\\", "\\\\", "u00", "\\u0073", "\\ud83d\\ude00",
                                         "\n", "c2Jh"};
     uint32_t seed = 20261121;
@@ -100,7 +89,6 @@ static void texts_made_of_escapes(void **state)
 // What could make the search slow: were it quadratic, this test would not end.
 static void long_runs(void **state)
 {
-    (void)state;
     static const char *const units[] = {"\\", "%", "%2525", "\\u0073", "s", "sb", "c2Jh\n", "a"};
     enum { SIZE = 1 << 20 };
     char *text = malloc(SIZE), periodic[2000];
@@ -118,7 +106,6 @@ static void long_runs(void **state)
 
 static int add_secret(void **state)
 {
-    (void)state;
     struct buffer text = redacted(secret, strlen(secret), 0);
     assert_int_equal(text.size, strlen(secret)); // none is known yet
     buffer_free(&text);

@@ -2,6 +2,8 @@
 // Folders renamed while paths are resolved. Naive resolvers run through the same tests first: they must leak, or
 // the tests could not tell.
 #include "core/cleanup.h"
+
+#include "check.h"
 #include "core/workspace.h"
 
 #include <errno.h>
@@ -9,18 +11,10 @@
 #include <linux/filter.h>
 #include <linux/fs.h>
 #include <linux/seccomp.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-
-#include <cmocka.h>
 
 enum { ROUNDS = 40000, NAIVE_ROUNDS_MAX = 4000000, LEAKED = 1, NO_LEAK = 0, BROKEN = 2 };
 
@@ -105,7 +99,6 @@ static void put(const char *path, const char *content)
 
 static int make_scenes(void **state)
 {
-    (void)state;
     static const char *const folders[] = {"work",     "work/dir", "work/dir/sub", "work/a",
                                           "work/a/b", "outside",  "outside/b",    "outside/sub"};
     if (!mkdtemp(root) || chdir(root) < 0)
@@ -123,7 +116,6 @@ static int make_scenes(void **state)
 
 static int remove_scenes(void **state)
 {
-    (void)state;
     cleanup_free char *command = NULL;
     return asprintf(&command, "rm -rf '%s'", root) < 0 || system(command);
 }
@@ -179,7 +171,6 @@ static int outcome_of(resolver *resolve, const struct scene *scene, int rounds, 
 
 static void naive_resolvers_leak(void **state)
 {
-    (void)state;
     assert_int_equal(outcome_of(checked_then_opened, &link_scene, NAIVE_ROUNDS_MAX, 0), LEAKED);
     assert_int_equal(outcome_of(parent_opened, &move_scene, NAIVE_ROUNDS_MAX, 0), LEAKED);
     assert_int_equal(outcome_of(looked_then_followed, &file_scene, NAIVE_ROUNDS_MAX, 0), LEAKED);
@@ -187,7 +178,6 @@ static void naive_resolvers_leak(void **state)
 
 static void openat2_does_not_leak(void **state)
 {
-    (void)state;
     assert_int_equal(outcome_of(ours, &link_scene, ROUNDS, 0), NO_LEAK);
     assert_int_equal(outcome_of(ours, &move_scene, ROUNDS, 0), NO_LEAK);
     assert_int_equal(outcome_of(ours, &file_scene, ROUNDS, 0), NO_LEAK);
@@ -195,7 +185,6 @@ static void openat2_does_not_leak(void **state)
 
 static void the_walk_does_not_leak(void **state)
 {
-    (void)state;
     assert_int_equal(outcome_of(ours, &link_scene, ROUNDS, ENOSYS), NO_LEAK);
     assert_int_equal(outcome_of(ours, &move_scene, ROUNDS, ENOSYS), NO_LEAK);
     assert_int_equal(outcome_of(ours, &file_scene, ROUNDS, ENOSYS), NO_LEAK);
