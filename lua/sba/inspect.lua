@@ -18,6 +18,7 @@ local inspect = {}
 
 local LARGEST_JOB <const> = 64 * 1024 * 1024 -- bytes
 local MOST_OUTPUT <const> = 1024 * 1024 -- bytes, of a step that is tried
+local DEPTH <const> = 200 -- levels of its result
 
 --- The failure with each mistake on a line of its own.
 local function spread(failure)
@@ -92,6 +93,7 @@ function inspect.step(type, arguments, environment)
   }
   local entry = entries.make(module, entries.limit(step, run.context), xpcall(module.run, failures.traced, step.arguments, run.context))
   run.outside:close()
+  entry = json.decode(entries.encode(entry, module), { depth = DEPTH })
   if entry.status == "success" then return entry.result end
   return nil, entry
 end

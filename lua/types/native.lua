@@ -259,20 +259,21 @@ function folder:write(path, content, options) end
 ---@return { type: "file"|"directory"|"symlink"|"fifo"|"socket"|"device", size_bytes: integer, mode: integer, target: string? }|nil, native.failure?
 function folder:stat(path) end
 
----@class native.tree_entry
----@field name string UTF-8, repaired
+---@class native.tree where it starts
+---@field name string "." for the workspace
 ---@field type "file"|"directory"|"symlink"|"fifo"|"socket"|"device"
 ---@field size_bytes integer
 ---@field mode string octal, four digits: "0644"
----@field target? string of a symlink; UTF-8, repaired
----@field children? native.tree_entry[] in byte order of name; absent where max_depth stopped or the folder cannot be read; marked as a JSON array
+---@field children? native.buffer JSON: what is below, objects like this one (with "target" for a symlink) in byte order of name;
+--- absent where max_depth stopped or the directory cannot be read
 
----The tree below path, path itself as its root (name "." for the workspace). Links are listed, never followed. max_entries
----counts what is below the root, max_bytes is of the tree as JSON (the root is always there). What is below the 64th folder in
----a row is left out. cut names what ended it early: the limit reached ("max_depth": the 64), or false.
+---The tree below path. Links are listed, never followed. max_entries counts what is below path, max_bytes is of the tree as JSON
+---(where it starts is always there). What is below the 64th directory in a row is left out. Names are UTF-8, repaired and redacted.
 ---@param path string
 ---@param options? { max_depth?: integer, max_entries?: integer, max_bytes?: integer, include_hidden?: boolean }
----@return native.tree_entry|nil, false|"max_entries"|"max_bytes"|"max_depth"|native.failure cut
+---@return native.tree|nil
+---@return string|native.failure text a line for each entry, indented
+---@return "max_entries"|"max_bytes"|"max_depth"|nil cut the limit that ended the list
 function folder:tree(path, options) end
 
 ---Every regular file below, for artifacts. In byte order of path. At most limit files. They are read for so many seconds, or until

@@ -4,7 +4,6 @@
 
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 int buffer_reserve(struct buffer *buffer, size_t extra)
 {
@@ -21,16 +20,6 @@ int buffer_reserve(struct buffer *buffer, size_t extra)
         return -1;
     buffer->data = data;
     buffer->capacity = capacity;
-    return 0;
-}
-
-int buffer_append(struct buffer *buffer, const void *bytes, size_t size)
-{
-    if (buffer_reserve(buffer, size) < 0)
-        return -1;
-    if (size)
-        memcpy(buffer->data + buffer->size, bytes, size);
-    buffer->size += size;
     return 0;
 }
 

@@ -4,6 +4,7 @@
 #define SBA_CORE_BUFFER_H
 
 #include <stddef.h>
+#include <string.h>
 
 struct buffer {
     char *data; // owned; NULL when nothing was ever reserved
@@ -14,8 +15,16 @@ struct buffer {
 // Room for extra more bytes at data + size. 0, or -1 when memory is out (the buffer is then as before).
 int buffer_reserve(struct buffer *buffer, size_t extra);
 
-// Appends bytes. 0, or -1 when memory is out.
-int buffer_append(struct buffer *buffer, const void *bytes, size_t size);
+// Appends bytes. 0, or -1 when memory is out. Inline, so that the compiler copies a few bytes without a call.
+static inline int buffer_append(struct buffer *buffer, const void *bytes, size_t size)
+{
+    if (size > buffer->capacity - buffer->size && buffer_reserve(buffer, size) < 0)
+        return -1;
+    if (size)
+        memcpy(buffer->data + buffer->size, bytes, size);
+    buffer->size += size;
+    return 0;
+}
 
 static inline int buffer_append_byte(struct buffer *buffer, char byte)
 {

@@ -3,44 +3,25 @@
 
 local BYTES_OF_TRUNCATED = 18 -- ,"truncated":false
 
-local function line_of(entry)
-  local name = entry.name:gsub("%c", "?")
-  if entry.type == "directory" then return name .. "/" end
-  if entry.target then return name .. " -> " .. entry.target:gsub("%c", "?") end
-  return entry.type == "file" and name or ("%s (%s)"):format(name, entry.type)
-end
-
--- Appends the entry's line and those below it.
-local function add_lines(entry, indent, lines)
-  lines[#lines + 1] = indent .. line_of(entry)
-  for _, child in ipairs(entry.children or {}) do add_lines(child, indent .. "  ", lines) end
-end
-
-local function text_of(root)
-  local lines = {}
-  add_lines(root, "", lines)
-  if root.truncated then lines[#lines + 1] = "[there is more than was listed]" end
-  return table.concat(lines, "\n") .. "\n"
-end
-
 ---@param arguments { path?: string, max_depth?: integer, max_entries?: integer, include_hidden?: boolean }
 ---@param job_context { workspace: native.folder, max_output_bytes: integer }
 ---@return table? result
 ---@return string|native.failure text or failure
 local function run(arguments, job_context)
   local bound = job_context.max_output_bytes
-  local root, cut = job_context.workspace:tree(arguments.path ~= "" and arguments.path or ".", {
+  local root, text, cut = job_context.workspace:tree(arguments.path ~= "" and arguments.path or ".", {
     max_depth = arguments.max_depth,
     max_entries = arguments.max_entries,
     include_hidden = arguments.include_hidden,
     max_bytes = math.max(0, bound - BYTES_OF_TRUNCATED),
   })
-  if not root then return nil, cut end
-  root.truncated = cut ~= false
-  if cut ~= "max_bytes" then return root, text_of(root) end
+  if not root then return nil, text end
+  root.truncated = cut ~= nil
+  if cut then text = text .. "[there is more than was listed]\n" end
+  if cut ~= "max_bytes" then return root, text end
   local message = ("the tree takes more than the job's max_output_bytes (%d); list a directory of it, or set max_depth or max_entries")
     :format(bound)
-  return nil, { code = "constraint_violation", message = message, result = root, text = text_of(root) }
+  return nil, { code = "constraint_violation", message = message, result = root, text = text }
 end
 
 local order = { "name", "type", "size_bytes", "mode", "target", "children", "truncated" }

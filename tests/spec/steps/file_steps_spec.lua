@@ -17,7 +17,7 @@ local function run(step, arguments, bound)
   local result, more = step.run(arguments, { workspace = folder, max_output_bytes = bound or 1 << 20 })
   local shown = result or more.result
   if shown then
-    assert.same({ total = 0 }, select(2, schema_check.check(json.decode(json.encode(shown)), step.result)))
+    assert.same({ total = 0 }, select(2, schema_check.check(json.decode(json.encode(shown, step.result)), step.result)))
   end
   return result, more
 end
@@ -131,13 +131,13 @@ describe("the step list_tree", function()
   it("lists", function()
     os.execute("cd " .. root .. " && mkdir -p d/e && chmod 755 . d d/e && echo hi > d/f && ln -s d/f link && chmod 640 d/f")
     local result, shown = run(list_tree, {})
-    for _, entry in ipairs { result, result.children[1], result.children[1].children[1] } do entry.size_bytes = 0 end
+    local bytes = json.encode(result, list_tree.result):gsub('("type":"directory","size_bytes":)%d+', "%10")
     assert.equal('{"name":".","type":"directory","size_bytes":0,"mode":"0755","children":[' ..
       '{"name":"d","type":"directory","size_bytes":0,"mode":"0755","children":[' ..
       '{"name":"e","type":"directory","size_bytes":0,"mode":"0755","children":[]},' ..
       '{"name":"f","type":"file","size_bytes":3,"mode":"0640"}]},' ..
       '{"name":"link","type":"symlink","size_bytes":3,"mode":"0777","target":"d/f"}],"truncated":false}',
-      json.encode(result, list_tree.result))
+      bytes)
     assert.equal("./\n  d/\n    e/\n    f\n  link -> d/f\n", shown)
     assert.equal("d/\n  e/\n  f\n", select(2, run(list_tree, { path = "d" })))
   end)
@@ -160,14 +160,14 @@ describe("the step list_tree", function()
       assert.is_nil(result)
       assert.equal("constraint_violation", failure.code)
       local size = #json.encode(failure.result, list_tree.result)
-      assert.is_true(size <= bound or #failure.result.children == 0)
+      assert.is_true(size <= bound or json.encode(failure.result.children) == "[]")
     end
   end)
 
   it("shows the whole tree as text", function()
     for i = 1, 3000 do folder:write(("f%05d"):format(i), "") end
     local result, shown = run(list_tree, {})
-    assert.equal(3000, #result.children)
+    assert.equal(3000, #json.decode(json.encode(result.children)))
     assert.are.equal(3001, select(2, shown:gsub("\n", "")))
   end)
 
