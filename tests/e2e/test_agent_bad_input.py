@@ -38,8 +38,8 @@ class BadInputCase(test_agent.AgentCase):
 
 
 class Servers(BadInputCase):
-    FAULTS = {"html": "JSON|HTML", "empty": "empty|ended", "invalid_json": "JSON|ended", "huge": "bytes", "nothing": "reply|closed|ended",
-              "cut_midline": "ended|closed|outstanding", "no_done": "ended"}
+    FAULTS = {"html": "JSON|HTML", "empty": "empty|the reply was cut off", "invalid_json": "JSON|ended", "huge": "bytes",
+              "nothing": "reply|closed|ended", "cut_midline": "ended|closed|outstanding", "no_done": "the reply was cut off"}
 
     def test_that_answer_nonsense_when_they_are_looked_for(self):
         for form in FORMATS:

@@ -225,7 +225,7 @@ local function find(self, name)
   return nil, http.failure("unknown_tool", ("%s has no tool %s for this job"):format(self.place, http.shown(name)))
 end
 
--- Failures after which nobody knows whether the call was carried out.
+-- Failures after which it is unknown whether the call ran.
 local unknown_ends = { cut_off = true, slow_first_byte = true, slow_answer = true }
 
 local function told_of_risk(failure)

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What scripts and the prompt of --lua find beside Lua's own globals.
+-- The globals of scripts and of the prompt of --lua, in addition to Lua's own.
 
 local namespace = require "sba.repl.namespace"
 

@@ -6,7 +6,7 @@ local interrupt = require "native.interrupt"
 
 local script = {}
 
---- What is raised by a signal or the deadline is a table; people want its words.
+--- A signal or the deadline raises a table; returns its message for people.
 local function traced(problem)
   if type(problem) == "table" and problem.message then return problem end
   return debug.traceback(tostring(problem), 2)

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The prompt of --lua: reads a chunk, runs it, shows what it returns or why it failed, and goes on until Ctrl-D.
+-- The prompt of --lua: reads a chunk, runs it, prints its values or its error, and repeats until Ctrl-D.
 
 local bundle = require "native.bundle"
 local chunk = require "sba.repl.chunk"

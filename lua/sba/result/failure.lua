@@ -15,7 +15,7 @@ local kept = {
 local exits = { schema_validation = exit.REFUSED, runs_as_root = exit.REFUSED, timeout = exit.TIMEOUT }
 
 local NO_MEMORY <const> = "not enough memory" -- as Lua says it, and the end of what our bindings say
--- Made beforehand: there is no memory when they are wanted.
+-- Created beforehand, because there is no memory when they are needed.
 local starved <const> = {
   code = "out_of_memory",
   message = "the runner ran out of memory; give it more, or let the step read or return less (max_output_bytes, max_bytes)",

@@ -45,7 +45,7 @@ function record:start(at)
   self.began, self.started_wall = at, interrupt.wall() - math.floor((interrupt.now() - at) * 1000 + 0.5)
 end
 
---- The run goes on with a job that another run began.
+--- The run continues a job that another run began.
 ---@param started_wall integer as interrupt.wall
 function record:continue(started_wall)
   self.started_wall, self.continued = started_wall, true
@@ -126,7 +126,7 @@ function record:parts(fields)
   return parts, places
 end
 
---- The result of a job that is not over: what stands where the runner is killed, and what its watchdog completes.
+--- The result of a job that is not over: it stays if the runner is killed, and the watchdog completes it.
 ---@return string[] parts
 function record:interim()
   local parts, places = self:parts(self:fields(INTERRUPTED))

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A run's way to models: the connection, what the result says of it, and one question, for the steps of a direct job.
+-- Connects a run to models, counts their use for the result, and asks one question for a step of a direct job.
 
 local fetch_skills = require "sba.run.fetch_skills"
 local interrupt = require "native.interrupt"
@@ -38,7 +38,7 @@ local function connect_for(run, model)
   return ask.connect(run, model and { model } or wanted.allowed_models)
 end
 
----Adds a reply to what the result says of inference, and logs it.
+---Adds a reply to the inference figures of the result, and logs it.
 ---@param run run
 ---@param model string
 ---@param reply table

@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The skills that an agent's job names by id join its context before the first prompt. They are in the journal, so that a run that
--- goes on, or a replay, tells the model the same; a replay asks nobody.
+-- Fetches the skills that a job names by id, and adds them to its context before the first prompt. The journal keeps them, so a
+-- resumed run or a replay gives the model the same prompt. A replay never fetches.
 
 local skills = require "sba.orchestrator.skills"
 
---- Asks the orchestrator.
+--- Fetches them from the gateway.
 local function fetch(run, ids)
   local gateway, failure = run.outside:gateway()
   local found, missing = skills.fetch(gateway, failure, ids, function(id, problem)
@@ -18,10 +18,10 @@ end
 ---@param run run
 return function(run)
   local context = run.job.context
-  local had = (run.recording or run.history or {}).skills
-  if not had and run.recording then had = { found = {}, missing = context.skill_ids } end
-  if not had then had = fetch(run, context.skill_ids) end
-  run.journal:skills(had.found, had.missing)
-  for _, skill in ipairs(had.found) do table.insert(context.skills, { name = skill.name, text = skill.text }) end
-  run.missing_skills = had.missing
+  local fetched = (run.recording or run.history or {}).skills
+  if not fetched and run.recording then fetched = { found = {}, missing = context.skill_ids } end
+  if not fetched then fetched = fetch(run, context.skill_ids) end
+  run.journal:skills(fetched.found, fetched.missing)
+  for _, skill in ipairs(fetched.found) do table.insert(context.skills, { name = skill.name, text = skill.text }) end
+  run.missing_skills = fetched.missing
 end

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The end of a job, however it came: nothing of it is left alive, its artifacts are listed, its result is written.
+-- The end of every job: ends its processes, lists its artifacts and writes its result.
 
 local array = require "sba.util.json".array
 local artifacts = require "sba.run.artifacts"
@@ -17,7 +17,7 @@ local OVERRUN <const> = 2.5 -- seconds past the deadline within which everything
 local READING <const> = 2.2 -- seconds past the deadline, or after a signal, until which artifacts are read
 local LAST_ATTEMPTS <const> = 4
 
---- Ends what the job left running; past the deadline the grace is what remains of it.
+--- Ends the processes that the job left. Past the deadline, the grace is what remains of the overrun.
 local function end_processes(run)
   local grace = GRACE
   if run.deadline then grace = math.max(0, math.min(GRACE, run.deadline + OVERRUN - interrupt.now())) end
@@ -30,7 +30,7 @@ local function end_processes(run)
   })
 end
 
---- How long artifacts may be read: to the end of the job's time and a little longer; after a signal that little.
+--- How long artifacts may be read: until shortly after the deadline; after a signal, only that short time.
 local function reading_seconds(run)
   local left = run.deadline and run.deadline + READING - interrupt.now() or READING
   return math.max(0, interrupt.signal() and math.min(left, READING) or left)
@@ -40,7 +40,7 @@ local function compare_workspace(run) workspace_changes.finish(run, reading_seco
 
 local function list_artifacts(run) artifacts.list(run, reading_seconds(run)) end
 
---- Where the environment names a gateway, and the job is over for the first time and not replayed.
+--- Uploads only if the environment names a gateway, and never in a replay or for a job that had already ended.
 local function upload_artifacts(run)
   if #run.record.artifacts == 0 or run.settings.replay or (run.history and run.history.result) then return end
   if run.outside:has_gateway() then require "sba.run.upload" (run) end
@@ -83,7 +83,7 @@ local function log_problem(run, problem)
   run.log:event("error", "internal.error", { error = problem.traceback or problem.message })
 end
 
---- Does one part of the end; a mistake in it, or memory that is out, must not keep the others from being done.
+--- Does one part of the end. If it raises, for example for lack of memory, the other parts still run.
 local function attempt(run, part)
   local ok, problem = xpcall(part, failures.traced, run)
   if ok then return end
@@ -96,7 +96,7 @@ local function skip_rest(run)
   if run.accepted and run.steps and #run.steps > 0 then require "sba.run.direct".skip_rest(run) end
 end
 
---- What a step has changed that could not tell of it.
+--- Undoes the changes of a step that raised before its entry was written.
 local function revert(run)
   if run.kept then require "sba.run.step".revert(run) end
 end
@@ -112,7 +112,7 @@ local function leave_outside(run)
   run.outside:close()
 end
 
---- The result's fields: an earlier run's where the job was over already.
+--- The result's fields; those of an earlier run if the job had already ended.
 local function final_fields(run)
   local history = run.history
   if history and history.result and not run.failure then return history.result end
@@ -126,7 +126,7 @@ local function status_of(run, written)
   return failures.exit_status(null_to_nil(run.fields.failure_code))
 end
 
---- A stream gets one result: not the watchdog's after a part of this one.
+--- Tells the watchdog before a stream is written, so that it does not add a second result to it.
 local function write_result(run)
   run.fields = run.fields or final_fields(run)
   run.parts = run.record:parts(run.fields)
@@ -135,7 +135,7 @@ local function write_result(run)
   watchdog.written(status_of(run, run.written))
 end
 
---- Where there is no memory for all of it, the todo list goes: its file has it.
+--- For lack of memory, leaves out the todo list; todo.json has it.
 local function write_short_result(run)
   interrupt.disarm() -- frees more
   local todo = run.record:todo_summary()
@@ -144,7 +144,7 @@ local function write_short_result(run)
   write_result(run)
 end
 
---- What was done is in the result file before the rest of the end takes its time.
+--- Writes the steps done so far before the slower parts of the end.
 local function flush_checkpoint(run)
   if run.checkpoint then run.checkpoint:flush() end
 end

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- journal.jsonl beside the result: what was done, a line at a time, each appended in one write before it takes effect.
--- It is what --resume goes on from; history.lua reads it.
+-- journal.jsonl, next to the result: one line for each event, appended in one write before the event takes effect.
+-- --resume continues from it; history.lua reads it.
 --
 --   {"event":"job","job_sha256",...}              first line: which job
 --   {"event":"step.started","index","id","type"}  before the step does anything
@@ -9,11 +9,11 @@
 --   {"event":"step.finished","entry":{...}}       the step's whole entry of the result
 --   {"event":"model.session","model",...}         agent: which model works, with which tools of the gateway
 --   {"event":"model.exchange","messages","reply"} agent: what was new in the request, and the reply
---   {"event":"job.resumed",...}                   another run goes on
+--   {"event":"job.resumed",...}                   another run continues the job
 --   {"event":"skills","found","missing"}          agent: what the orchestrator gave of context.skill_ids
 --   {"event":"job.finished","result":{...}}       the result's other fields
---   {"event":"job.reported","outcome"}            the orchestrator knows the result, or does not want it
---   {"event":"journal.failed"}                    last line: what came then could not be written, so nobody can go on
+--   {"event":"job.reported","outcome"}            the report of the end arrived or was refused
+--   {"event":"journal.failed"}                    last line: later events could not be written, so the job cannot be resumed
 
 local file = require "native.file"
 local interrupt = require "native.interrupt"
@@ -31,7 +31,7 @@ local line_schema = {
 --- Opens the journal of a job.
 ---@param path string
 ---@param fresh boolean without what it held
----@param failed fun(failure: native.failure) called once, when it cannot be written; the job goes on without
+---@param failed fun(failure: native.failure) called once, when it cannot be written; the job continues without it
 ---@return table journal
 function journal.open(path, fresh, failed)
   local self = setmetatable({ failed = failed, path = path }, journal)
@@ -41,7 +41,7 @@ function journal.open(path, fresh, failed)
   return self
 end
 
---- A journal that nobody can read: the result goes to stdout.
+--- A journal that writes nothing, for jobs with the result on stdout.
 function journal.none()
   return setmetatable({}, journal)
 end
@@ -135,7 +135,7 @@ function journal:job_finished(fields)
   self:event("job.finished", { result = fields })
 end
 
---- What was had of the skills that the job names, and what was not.
+--- The skills that were fetched, and the ids of those that were not.
 ---@param found { id: string, name: string, text: string }[]
 ---@param missing string[] ids
 function journal:skills(found, missing)

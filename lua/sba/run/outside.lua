@@ -16,7 +16,7 @@ function outside.new(run)
   return setmetatable({ run = run }, outside)
 end
 
----The HTTP client, with the proxies and the trust that the environment names.
+---The HTTP client, with the proxies and certificates of the environment.
 ---@return native.http.client?, native.failure?
 function outside:client()
   if not self.http then
@@ -46,7 +46,7 @@ local function connect(self)
 end
 
 ---The gateway of a valid job. It is connected to once; a failure is remembered.
----@param again? boolean seek once more what was not found
+---@param again? boolean try again after a failure
 ---@return gateway?, mcp.failure? failure codes as in orchestrator/gateway.lua
 function outside:gateway(again)
   if again then self.failure = nil end

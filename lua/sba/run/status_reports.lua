@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A run's reports to the orchestrator. run.status_url names where to; runs without it never come here.
+-- Sends a run's status reports to run.status_url. Runs without that URL never call this module.
 
 local status = require "sba.orchestrator.status"
 
@@ -19,16 +19,16 @@ local function reporter(run)
   return run.reporter
 end
 
----Says that the job is in progress, where that was not said yet.
+---Reports that the job is in progress, once.
 ---@param run run
 function report.began(run)
   local to = reporter(run)
   if to then to:began() end
 end
 
----Says how the job ended. What is known to have arrived, or to be unwanted, is not said again by a run that goes on with the job.
+---Reports how the job ended. A resumed run does not repeat a report that arrived or was refused.
 ---@param run run
----@param result string[]|false as it was written; false: it could not be, and who is told of it would look for it in vain
+---@param result string[]|false as written; false: it could not be written, and the end is not reported
 function report.ended(run, result)
   if run.history and run.history.reported then return end
   if not result then

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- One step, whoever wants it: a direct job or a model. It is in the journal before it does anything, and its entry is in
--- the journal and the record before anything else happens.
+-- Runs one step, of a direct job or of a model. The journal says that it begins before it does anything; journal and record have
+-- its entry before anything else happens.
 
 local confinement = require "sba.run.confinement"
 local describe = require "sba.run.describe"
@@ -14,7 +14,7 @@ local steps = {}
 
 local none <const> = {}
 
----What goes before a message about a step.
+---Puts a step's number, id and type before a message.
 ---@param step { id: string, type: string }
 ---@param index integer from 1
 ---@param message string
@@ -23,7 +23,7 @@ function steps.named(step, index, message)
   return ("step %d (%s, %s): %s"):format(index, step.id, step.type, message)
 end
 
---- What the log says of a step; of its end where there is an entry.
+--- The fields of the log about a step; about its end if there is an entry.
 local function log_fields(run, index, step, entry)
   entry = entry or none
   return {
@@ -40,7 +40,7 @@ local function log_finished(run, index, step, entry)
   run.log:event(entry.status == "success" and "info" or "error", "step.finished", log_fields(run, index, step, entry))
 end
 
----Says in journal and log that a step begins.
+---Writes to journal and log that a step begins.
 ---@param run run
 ---@param index integer from 1
 ---@param step { id: string, type: string, arguments: table }
@@ -66,7 +66,7 @@ local function require_network(entry, failure, message)
   failure.code, failure.message = entry.error_code, entry.error
 end
 
---- A call that the gateway denied: of a tool of the network, or with an answer that says so.
+--- Judges a call that the gateway denied: for a network tool, or with an answer about ext_net.
 local function judge_call(step, entry, failure)
   if rules.is_outside(step.arguments.tool) or entry.error:find("ext_net", 1, true) then
     require_network(entry, failure, ("%s; the tool %s needs the external network"):format(entry.error, step.arguments.tool))
@@ -82,8 +82,8 @@ local function judge_command(run, step, entry, failure)
   require_network(entry, failure, ("%s; it wanted %s, and %s: %s"):format(entry.error, what, why, wanted.line))
 end
 
----Tells a step that failed for want of the network outside, and the job's failure with it. With ext_net_allowed, only what a policy
----denies counts.
+---Finds out whether a step failed for lack of the external network, and sets its error code and the job's. With ext_net_allowed,
+---only a policy's denial counts.
 ---@param run run
 ---@param step { type: string, arguments: table }
 ---@param entry table
@@ -93,7 +93,7 @@ function steps.judge(run, step, entry, failure)
   if entry.error_code == "step_failed" and step.type == "run_command" then judge_command(run, step, entry, failure) end
 end
 
---- Says of a command that failed what the rules kept it from writing.
+--- Adds to a failed command's error what confinement kept it from writing.
 local function explain_denial(run, step, entry, failure)
   if step.type ~= "run_command" or entry.error_code ~= "step_failed" then return end
   local words = confinement.explain(run.record.confinement, entry.output or "", run.job_directory)
@@ -121,7 +121,7 @@ local function execute(run, index, step, module)
   return entry, failure
 end
 
---- The entry as JSON. What the step returned may not go into JSON: then the entry says so instead of holding it.
+--- The entry as JSON. If the step's result cannot be encoded, the entry has an error instead.
 local function encode(entry, module, failure)
   local ok, text = xpcall(entries.encode, failures.traced, entry, module)
   if ok then return text, failure end
@@ -132,7 +132,7 @@ local function encode(entry, module, failure)
   return entries.encode(entry), failure
 end
 
----Takes back the files that a step has changed and then failed for another reason, such as memory for its answer.
+---Restores the files of a step that changed them and then failed, for example for lack of memory.
 ---@param run run
 function steps.revert(run)
   local kept = run.kept
@@ -148,7 +148,7 @@ local function settle(run)
   run.kept = nil
 end
 
----Takes an entry that no run of a step gave (skipped, interrupted, replayed) into journal and record.
+---Adds an entry of a step that did not run (skipped, interrupted, replayed) to journal and record.
 ---@param run run
 ---@param index integer
 ---@param step { id: string, type: string }
@@ -164,7 +164,7 @@ function steps.keep(run, index, step, entry, module)
   return text
 end
 
----Takes the steps from one on, which were not reached, into journal and record.
+---Adds the steps that were not reached, from `first` on, to journal and record.
 ---@param run run
 ---@param first integer
 function steps.skip_from(run, first)

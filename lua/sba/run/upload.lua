@@ -1,15 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
--- A job's artifacts go to the orchestrator, when all of the job is dead and before its result is written.
+-- Uploads a job's artifacts after its processes have ended and before its result is written.
 --
--- They have the time that is left to the job, at most two minutes. Past its deadline, or after a signal, they have what is left of
--- the seconds within which a job must have ended: small files still arrive, and nothing is late for them.
+-- Uploads may use the job's remaining time, at most two minutes. Past the deadline or after a signal they get the few seconds within
+-- which a job must end, which is enough for small files.
 
 local artifacts = require "sba.orchestrator.artifacts"
 local interrupt = require "native.interrupt"
 
 local MOST <const> = 120 -- seconds
 local OVERRUN <const> = 2.5 -- seconds past the deadline
-local AFTER_SIGNAL <const>, LATEST <const> = 2.5, 4.5 -- seconds that it may take; past the signal
+local AFTER_SIGNAL <const>, LATEST <const> = 2.5, 4.5 -- seconds for the upload; seconds from the signal to its end
 
 local function seconds(run)
   local now = interrupt.now()
@@ -30,7 +30,7 @@ end
 
 ---@param run run its record lists them
 return function(run)
-  run.checkpoint:write() -- what the job did is on disk before this takes its time
+  run.checkpoint:write() -- the steps are on disk before the slow upload
   run.upload_failed = true -- until all is uploaded
   interrupt.rearm(seconds(run))
   local ok, problem = pcall(send, run)

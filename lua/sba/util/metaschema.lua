@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Whether a schema is one that sba.util.schema understands whole: a keyword that nobody reads would allow what its author
+-- Whether a schema is one that sba.util.schema_check understands whole: a keyword that nobody reads would allow what its author
 -- meant to refuse.
 
 local checks

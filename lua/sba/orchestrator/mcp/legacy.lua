@@ -41,7 +41,7 @@ local gave_up = {
   timeout = "the job's time was up", cancelled = "the job was cancelled", slow_answer = "timeout", slow_first_byte = "timeout",
 }
 
---- Tells the server that nobody waits any more, past the job's deadline too.
+--- Cancels the request at the server, even past the job's deadline.
 local function cancel(peer, request, failure)
   if not gave_up[failure.code] or request.method == "initialize" then return end
   local params = { requestId = request.id, reason = gave_up[failure.code] }

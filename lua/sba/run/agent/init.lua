@@ -169,7 +169,7 @@ local function names(list)
   return table.concat(words, ", ")
 end
 
---- Bytes of one answer that the model is shown: two must have room beside the system text and the task.
+--- The bytes of an answer that the model sees: two answers must fit beside the system text and the task.
 local function shown_limit(state)
   local room = message_budget(state) - window.total(state.conversation.messages)
   local most = math.min(MOST_SHOWN, state.run.job.constraints.max_output_bytes)
@@ -194,7 +194,7 @@ local function begin(run, session, gateway_tools, instructions)
   return state
 end
 
---- Who answers: an inference server, or the recording alone.
+--- The source of replies: an inference server, or the recording.
 local function connect(run)
   local recorded = run.recording and (run.recording.session or { model = "recorded", context_length = RECORDED_CONTEXT })
   if recorded then return recorded end

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Whether an agent's job failed because the outside was missing. A step that fails for want of it is an answer to the model, who may find
--- another way. The job failed for it where the model gives up on a criterion or goes round in circles, and
+-- another way. The job failed for it if the model gives up on a criterion or repeats itself, and
 --   the last command or call to the gateway failed for want of the outside, or
 --   the evidence for a criterion that is not met names such a step.
 -- A model whose replies cannot be read has failed for itself.
