@@ -131,6 +131,15 @@ static void gives_up_on_a_reader_that_does_not_read(void **state)
     assert_int_equal(file_write_within(-1, bytes, 1, 0), 0);
 }
 
+static void writes_all_to_a_file(void **state)
+{
+    (void)state;
+    int fd = open(in_folder("written"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(file_write_within(fd, "all of it", 9, 0), 9);
+    close(fd);
+    check_read(in_folder("written"), 100, "all of it");
+}
+
 static void writes_all_to_a_slow_reader(void **state)
 {
     static char bytes[300000];
@@ -228,6 +237,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(cuts_a_torn_line_however_long),
         cmocka_unit_test(appends_to_regular_files_only),
         cmocka_unit_test(gives_up_on_a_reader_that_does_not_read),
+        cmocka_unit_test(writes_all_to_a_file),
         cmocka_unit_test(writes_all_to_a_slow_reader),
         cmocka_unit_test(makes_folders),
         cmocka_unit_test(forgets_a_variable_for_good),
