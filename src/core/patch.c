@@ -92,7 +92,7 @@ static int read_hunks(struct patch_reader *reader, struct patch *patch, struct p
     if (file->action == PATCH_MODIFIED && !file->hunk_count && file->new_mode && file->old_mode != file->new_mode)
         file->action = PATCH_MODE_CHANGED;
     file->may_create = !file->git && file->action == PATCH_MODIFIED && file->hunk_count == 1 && !old;
-    return file->hunk_count ? pass_tail(reader, patch, error) : 0;
+    return pass_tail(reader, patch, error);
 }
 
 typedef int read_header(struct patch_reader *reader, struct patch_file *file, struct error *error);
@@ -216,6 +216,18 @@ static int check_fences(const struct patch_reader *reader, const struct patch *p
     return patch_invalid(reader, error, "a code fence (```) has no other end: the diff may have been cut off");
 }
 
+// Whether the diff has more than headers of git that nothing follows; git writes one for a file whose times alone
+// differ.
+static bool changes_anything(const struct patch *patch)
+{
+    for (uint32_t i = 0; i < patch->file_count; i++) {
+        const struct patch_file *file = &patch->files[i];
+        if (file->hunk_count || file->action != PATCH_MODIFIED || file->new_mode)
+            return true;
+    }
+    return false;
+}
+
 static int read_next(struct patch_reader *reader, struct patch *patch, struct surroundings *around, struct error *error)
 {
     if (patch_at_begin(reader))
@@ -237,7 +249,8 @@ int patch_parse(const char *diff, size_t size, struct patch *patch, struct error
         if (interrupt_check(error) < 0)
             return -1;
     }
-    return patch->file_count ? check_fences(&reader, patch, &around, error) : nothing_found(around.ed_script, error);
+    return changes_anything(patch) ? check_fences(&reader, patch, &around, error)
+                                   : nothing_found(around.ed_script, error);
 }
 
 void patch_free(struct patch *patch)

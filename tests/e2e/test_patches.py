@@ -89,6 +89,17 @@ class Patches(sba.SandboxCase):
         self.refused("diff --git a/s b/s\nnew file mode 160000\n--- /dev/null\n+++ b/s\n@@ -0,0 +1 @@\n+Subproject commit 1\n",
                      "invalid_patch", "submodule")
 
+    def test_a_header_of_git_alone_is_no_change(self):
+        """git apply refuses these as garbage; a model that leaves out '@@' must not be told that its lines are there."""
+        self.put("x", "a\n"), self.put("y", "a\n")
+        header, change = "diff --git a/x b/x\n", "diff --git a/y b/y\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-a\n+b\n"
+        for diff in (header, header + "-a\n+b\n", header + "similarity index 100%\n", header + "index 1..2 100644\n+b\n", header + header,
+                     header + "--- a/x\n+++ b/x\n-a\n+b\n", header + "-a\n+b\n" + change, header + "\n-a\n+b\n" + change):
+            with self.subTest(diff):
+                self.refused(diff, "invalid_patch", "")
+        self.accepted(header + change)
+        self.assertEqual(tree(self.workspace), {"x": b"a\n", "y": b"b\n"})
+
     def test_takes_what_is_large(self):
         self.put("x", b"y" * (1 << 20) + b"\n")
         self.accepted(CHANGE.format("x", "y" * (1 << 20), "z\0" + "y" * (1 << 20)))
