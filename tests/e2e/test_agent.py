@@ -114,6 +114,23 @@ class TheLoop(AgentCase):
         self.assertEqual([item["title"] for item in outcome.result["todo"]["items"]], ["be good", "look around"])
         self.assertEqual(json.loads((self.job_folder / "todo.json").read_text())["items"], outcome.result["todo"]["items"])
 
+    TAKEN = {"type", "description", "enum", "properties", "required", "items"}
+
+    def assert_taken_everywhere(self, schema, place):
+        self.assertLessEqual(set(schema), self.TAKEN, place)
+        self.assertIn("type", schema, place)
+        for name, inner in schema.get("properties", {}).items():
+            self.assert_taken_everywhere(inner, f"{place}.{name}")
+        if "items" in schema:
+            self.assert_taken_everywhere(schema["items"], f"{place}[]")
+
+    def test_every_server_takes_the_tools(self):
+        for form in FORMATS:
+            server = self.server(call("list_tree"), {"content": "ok"})
+            self.run_agent(server, form=form)
+            for tool in self.chats(server)[0]["tools"]:
+                self.assert_taken_everywhere(tool["function"]["parameters"], tool["function"]["name"])
+
     def test_a_template_whose_roles_must_alternate_takes_the_whole_job(self):
         for form in FORMATS:
             for capabilities in (["completion", "tools"], ["completion"]):
@@ -270,6 +287,46 @@ class TheWindow(AgentCase):
             self.assertLess(sum(len(message["content"]) for message in request["messages"]), 6000 * 3)
             self.assertEqual(request["messages"][0]["role"], "system")
             self.assertRegex(request["messages"][1]["content"], r"^Do the job.*artifacts into the directory \$CYNODE_ARTIFACTS_DIR")
+
+    OUTPUT = call("run_command", shell="echo $$; head -c 3000 /dev/zero | tr '\\0' x")
+
+    @staticmethod
+    def size(request):
+        return sum(len(message["content"] or "") for message in request["messages"])
+
+    def test_a_window_that_nobody_named_is_learned_from_a_count_that_falls(self):
+        counts = (2100, 3400, 4000, 3500, 3000, 3600, 3700)
+        server = self.server(*[{**self.OUTPUT, "prompt_tokens": count} for count in counts], {"content": "ok", "prompt_tokens": 3700})
+        outcome = self.run_agent(server, form="openai")
+        self.assertEqual((outcome.exit, outcome.result["final_answer"]), (0, "ok"), outcome.result)
+        cuts = [line for line in outcome.log if line["event"] == "model.context_cut"]
+        self.assertEqual(len(cuts), 1, cuts)
+        requests = self.chats(server)
+        self.assertLess(self.size(requests[4]), self.size(requests[3]))
+        for request in requests[4:]:
+            self.assertLess(self.size(request), 4000 * 3)
+        self.assertEqual(len(outcome.result["steps"]), len(counts) - 1)
+
+    def test_no_reply_is_thrown_away_for_its_token_count(self):
+        for counts in ((0, 0, 0), (5000, 0, 5100), (700, 800, 900), (9000, 12, 2500)):
+            for form in FORMATS:
+                with self.subTest(form, counts=counts):
+                    server = self.server({**self.OUTPUT, "prompt_tokens": counts[0]}, {**self.OUTPUT, "prompt_tokens": counts[1]},
+                                         {"content": "ok", "prompt_tokens": counts[2]})
+                    outcome = self.run_agent(server, form=form, job=self.agent_job(context={"task_context": "काम करो । " * 1000}))
+                    self.assertEqual((outcome.exit, len(self.chats(server))), (0, 3), outcome.result)
+
+    def test_ten_results_of_one_reply_are_shortened_in_equal_shares(self):
+        models = {"m": {"capabilities": ["completion", "tools"], "context_length": 8192}}
+        for number in range(10):
+            self.put(f"{number}.txt", f"file {number}\n" + "x" * 9000)
+        server = self.server(calls(*[("read_file", {"path": f"{number}.txt"}) for number in range(10)]), {"content": "ok"}, models=models)
+        outcome = self.run_agent(server)
+        self.assertEqual((outcome.exit, outcome.result["final_answer"]), (0, "ok"), outcome.result)
+        results = [message["content"] for message in self.chats(server)[1]["messages"] if message["role"] == "tool"]
+        for number, content in enumerate(results):
+            self.assertIn(f"file {number}\n", content)
+            self.assertRegex(content, rf"bytes shortened; read_output of step-{number + 1} gives the rest")
 
     def test_text_that_can_never_fit_is_said(self):
         models = {"m": {"capabilities": ["completion", "tools"], "context_length": 4096}}

@@ -54,7 +54,7 @@ class GatewayCase(test_agent.AgentCase):
 
     def shown(self, model, number):
         """The answer to the call of that number, from 1, as the model was shown it."""
-        return self.chats(model)[number]["messages"][-2]["content"]
+        return self.chats(model)[number]["messages"][-1]["content"].split("\n\nTime left:")[0]
 
     def offered(self, model):
         return [one["function"] for one in self.chats(model)[0]["tools"]]
@@ -78,7 +78,7 @@ class Offered(GatewayCase):
         offered = self.offered(model)
         self.assertEqual([one["name"] for one in offered], [*OWN, "artifact_list", "help", "finish"])
         self.assertEqual(offered[-3]["description"], "Lists.")
-        self.assertEqual(offered[-3]["parameters"], {**schema, "properties": {"a": {"$ref": "#/$defs/a"}}, "required": ["a"]})
+        self.assertEqual(offered[-3]["parameters"], {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]})
 
     def test_instructions_of_the_gateway(self):
         gateway = self.gateway(tools={"help": tool()}, instructions="Call help first.")

@@ -391,8 +391,12 @@ class Windows(InferenceCase):
         self.assertEqual(run.answers[1]["reply"]["content"], "well")
 
     def test_a_prompt_cut_by_an_openai_server(self):
-        server = self.server({"content": "sure!", "prompt_tokens": 2050})
-        self.assertEqual(self.chat(server, "openai", self.LONG).failure["code"], "context_cut")
+        more = {"messages": self.LONG["messages"] + [{"role": "assistant", "content": "a"}, {"role": "user", "content": "b"}]}
+        server = self.server({"content": "a", "prompt_tokens": 4000}, {"content": "sure!", "prompt_tokens": 3100})
+        run = self.chat(server, "openai", self.LONG, more)
+        failure = run.answers[1]["failure"]
+        self.assertEqual((failure["code"], failure["context_length"], failure["reply"]["content"]), ("context_cut", 4000, "sure!"))
+        self.assertEqual([session["context_length"] for session in run.sessions], [32768, 4000])
 
     def test_a_cache_that_is_not_counted_is_no_cut(self):
         more = {"messages": self.LONG["messages"] + [{"role": "assistant", "content": "a"}, {"role": "user", "content": "b"}]}

@@ -51,7 +51,7 @@ function chat_completions.describe(endpoint, served)
   local entry = served.entry
   local window = math.tointeger(entry.max_model_len) or math.tointeger(entry.context_length) or math.tointeger(entry.context_window)
     or llama_window(endpoint, entry)
-  return { context_length = window or WINDOW }
+  return { context_length = window or WINDOW, window_known = window ~= nil }
 end
 
 local function wire_calls(calls)

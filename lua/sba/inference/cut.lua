@@ -1,16 +1,19 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Finds out whether a server cut the prompt in silence, by holding its count of tokens against the bytes that were sent. Ollama says
--- nothing when it drops messages or keeps no more than half of its window; older versions do not count what they had in their cache.
+-- Finds out whether a server cut a prompt without saying so. Bytes say little about tokens: prose has 4 bytes a token, Hindi, Tamil and
+-- box drawing up to 25. So a cut is a count that falls although messages were only added. Two counts that look like one are not:
+-- zero, which means unknown, and one far below the window, for a server that cuts leaves about half of it at least. Older versions
+-- of Ollama do not count what they had in their cache.
 
 local cut = {}
 cut.__index = cut
 
-local MOST_BYTES_A_TOKEN <const> = 8 -- of text whose runs of blanks and rules count once; code has 3, prose 4 to 5
+local LEAST_SHARE <const> = 0.4 -- of its window that a server leaves of a prompt
+local LEAST_WINDOW <const> = 2048 -- tokens; what is smaller cannot hold a job
 local HALF_SLACK <const> = 2 -- tokens
-local TYPICAL <const> = 2.5 -- bytes a token where nothing is known yet; twice that means that half was dropped
+local HALF_BYTES_A_TOKEN <const> = 3.75 -- text that has more of them may have been twice as long
 
 function cut.new()
-  return setmetatable({ contents = {} }, cut)
+  return setmetatable({ contents = {}, largest = 0 }, cut)
 end
 
 local function size_of(message)
@@ -19,55 +22,54 @@ local function size_of(message)
   return size
 end
 
---- Bytes of all messages, and of those that are not as in the request before.
+--- Bytes of all messages, and of those after the ones of the request before; nil where one of them changed or left.
 local function measure(self, messages)
-  local total, new, same = 0, 0, true
+  local total, new, is_longer = 0, 0, #messages >= #self.contents
   for i, message in ipairs(messages) do
-    local size = size_of(message)
-    same = same and self.contents[i] == message.content
+    local size, before = size_of(message), self.contents[i]
+    if not before then new = new + size elseif before ~= message.content then is_longer = false end
     total = total + size
-    if not same then new = new + size end
   end
-  return total, new
+  return total, is_longer and new or nil
 end
 
-local function remember(self, messages)
-  for i, message in ipairs(messages) do self.contents[i] = message.content end
-  for i = #messages + 1, #self.contents do self.contents[i] = nil end
+local function remember(self, messages, count)
+  self.contents = {}
+  for i, message in ipairs(messages) do self.contents[i] = message.content or "" end
+  self.count = count
 end
 
---- Bytes without what makes few tokens of many: runs of blanks, of signs.
-local function dense(messages)
-  local size = 0
-  for _, message in ipairs(messages) do size = size + #(message.content or ""):gsub("%s+", " "):gsub("%p%p%p+", "...") end
-  return size
+--- Half of a window, and two tokens, is what Ollama leaves of a prompt that cannot be shortened by whole messages.
+local function is_half(window, count, total)
+  return math.abs(count - (window // 2 + 2)) <= HALF_SLACK and total > HALF_BYTES_A_TOKEN * count
 end
 
---- Half of a window is what Ollama leaves of a prompt that cannot be shortened by whole messages.
-local function is_half(self, window, count, total)
-  return math.abs(count - (window // 2 + 2)) <= HALF_SLACK and total > 1.5 * (self.bytes_a_token or TYPICAL) * count
+--- Whether a count may be that of the new messages alone.
+local function is_uncached(self, count, new)
+  local expected = new / self.bytes_a_token
+  return math.abs(count - expected) <= count / 3
 end
 
-local function is_far_below(self, messages, count, total, new)
-  if count * MOST_BYTES_A_TOKEN >= total or count * MOST_BYTES_A_TOKEN >= dense(messages) then
-    self.counts_cached = self.counts_cached or new < total // 2
+local function has_fallen(self, floor, count, new)
+  if not new or not self.count or count >= self.count or count < LEAST_SHARE * floor or floor < LEAST_WINDOW then
     return false
   end
-  return self.counts_cached or total == new or count * MOST_BYTES_A_TOKEN < new
+  return not is_uncached(self, count, new)
 end
 
 ---Judges a reply's count of prompt tokens. Remembers the request.
----@param messages inference.message[] as sent
----@param window integer tokens that the model is to have
+---@param messages inference.message[] as the caller gave them
+---@param window? integer tokens that the model has; nil: not known
 ---@param count? integer tokens of the prompt, as the server counted
----@return boolean whether the prompt was cut
+---@return integer? largest count of this session, where this prompt was cut: the window has at least as many tokens
 function cut:judge(messages, window, count)
+  if not count or count == 0 then return nil end
   local total, new = measure(self, messages)
-  remember(self, messages)
-  if not count then return false end
-  if is_half(self, window, count, total) or is_far_below(self, messages, count, total, new) then return true end
-  if new == total or self.counts_cached then self.bytes_a_token = total / count end
-  return false
+  local is_cut = window and is_half(window, count, total) or has_fallen(self, window or self.largest, count, new)
+  remember(self, messages, count)
+  self.bytes_a_token = self.bytes_a_token or math.max(1, total) / count
+  self.largest = math.max(self.largest, count)
+  return is_cut and self.largest or nil
 end
 
 return cut

@@ -49,7 +49,7 @@ session.__index = session
 ---@field schema? string JSON
 ---@field max_tokens? integer
 
----@param fields table dialect, endpoint, place, model, others, context_length, supports_tools, policy, on_wait
+---@param fields table dialect, endpoint, place, model, others, context_length, window_known, supports_tools, policy, on_wait
 ---@return inference.session
 function session.new(fields)
   fields.num_ctx, fields.window = fields.context_length, fields.context_length
@@ -167,12 +167,13 @@ local function read_window(self)
   self.looked = true
   local real = self.dialect.loaded_window and self.dialect.loaded_window(self.endpoint, self.model)
   if not real or real <= 0 or real >= self.window then return end
-  self.window, self.context_length = real, math.min(self.context_length, real)
+  self.window, self.context_length, self.window_known = real, math.min(self.context_length, real), true
 end
 
+--- The failure that stands for a reply to a prompt that was cut. It has the reply, for the case that nothing can be shortened.
 local function context_cut(self, result)
   return {
-    code = "context_cut", cause = "context_cut", transient = false, context_length = self.context_length,
+    code = "context_cut", cause = "context_cut", transient = false, context_length = self.context_length, reply = result,
     message = ("%s cut the prompt without saying so: it counted %d tokens"):format(self.place, result.prompt_tokens),
   }
 end
@@ -193,6 +194,7 @@ end
 ---Asks the model. Its reply is without secrets, so that what is done is what is recorded.
 ---Transient failures are tried again, within the job's deadline. A context_cut is for the caller to answer with a shorter
 ---conversation: the prompt did not fit, whether the server said so or not; session.context_length then is what is known of its window.
+---Where the server did not say so, the failure has its `reply` to what it left of the prompt.
 ---Failures: inference_unavailable (with what it was in `cause`), context_cut, timeout, cancelled.
 ---@param request inference.request
 ---@return inference.reply?, inference.failure?
@@ -200,12 +202,16 @@ function session:chat(request)
   local result, failure = retry.run(self.policy, function() return attempt(self, request) end, self.on_wait)
   if not result then
     if failure.context_length and failure.context_length < self.context_length then self.context_length = failure.context_length end
+    if failure.context_length then self.window, self.window_known = failure.context_length, true end
     return nil, failure
   end
   if not self.looked then read_window(self) end
-  local is_cut = self.cut:judge(request.messages, self.window, result.prompt_tokens)
-  if is_cut then return nil, context_cut(self, result) end
-  return clean(result, request.tools)
+  local known = self.window_known and self.window or nil
+  local largest = self.cut:judge(request.messages, known, result.prompt_tokens)
+  result = clean(result, request.tools)
+  if not largest then return result end
+  if not known then self.window, self.context_length, self.window_known = largest, math.min(self.context_length, largest), true end
+  return nil, context_cut(self, result)
 end
 
 return session

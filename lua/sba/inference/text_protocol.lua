@@ -38,7 +38,7 @@ end
 function text_protocol.describe(tools)
   local parts = { INTRODUCTION }
   for _, tool in ipairs(tools) do
-    parts[#parts + 1] = ("### %s\n\n%s\n\n%s\n"):format(tool.name, tool.description or "", schemas.text(tool.parameters))
+    parts[#parts + 1] = ("### %s\n\n%s\n\n%s\n"):format(tool.name, tool.description or "", schemas.parameters(tool))
   end
   return table.concat(parts, "\n")
 end

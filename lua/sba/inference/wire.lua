@@ -22,6 +22,7 @@ local wire = {}
 ---                    "server_failed", ...
 ---@field once? boolean tried once more at most
 ---@field context_length? integer of a context_cut: what the server says it has
+---@field reply? inference.reply of a context_cut that only the count shows
 ---@field tries? integer how often the request was sent
 
 local own_codes = { timeout = true, cancelled = true, context_cut = true }

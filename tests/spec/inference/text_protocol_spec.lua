@@ -78,7 +78,7 @@ describe("text_protocol.messages", function()
       local sent = text_protocol.messages(messages, tools)
       assert.are.same({ "system", "user" }, { sent[1].role, sent[2].role })
       for _, words in ipairs { "### read_file", "Run 100% of a command.",
-        '{"type":"object"}', '"properties":{"path":{"type":"string"}}' } do
+        '{"type":"object","properties":{}}', '"properties":{"path":{"type":"string"}}' } do
         assert.is_truthy(sent[1].content:find(words, 1, true), words)
       end
     end

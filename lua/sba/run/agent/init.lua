@@ -21,7 +21,6 @@ local LEAST_SHOWN <const> = 256
 local LONGEST_REPLY <const> = 4096 -- tokens
 local MOST_CALLS <const> = 64 -- of one reply
 local MOST_CUTS <const> = 5 -- times that a prompt is made smaller because its server cut it
-local CUT_SHARE <const> = 0.7 -- of the room, each time
 local RECORDED_CONTEXT <const> = 32768 -- tokens; of a recording that does not say
 local GARBAGE <const> = 120 -- per cent of what is in use, beyond which memory is collected again
 
@@ -36,8 +35,7 @@ local function reply_budget(session)
 end
 
 local function message_budget(state)
-  local room = state.session.context_length - reply_budget(state.session) - state.fixed_tokens - state.status_tokens
-  return math.floor(room * state.share)
+  return state.session.context_length - reply_budget(state.session) - state.fixed_tokens - state.status_tokens
 end
 
 local function too_large(state)
@@ -48,10 +46,11 @@ local function too_large(state)
   }
 end
 
-local function request(state)
+--- @param most? integer tokens that the conversation may have at most
+local function request(state, most)
   local status = prompt.status(interrupt.remaining(), state.run.todo.items)
   state.status_tokens = window.estimate { content = status }
-  if not window.fit(state.conversation, KEPT_MESSAGES, message_budget(state)) then
+  if not window.fit(state.conversation, KEPT_MESSAGES, math.min(message_budget(state), most or math.huge)) then
     return nil, too_large(state)
   end
   return {
@@ -60,11 +59,13 @@ local function request(state)
   }
 end
 
---- Asks the model. Where its server says, or shows, that the prompt did not fit, the conversation is made smaller.
+--- Asks the model. Where its server says, or shows, that the prompt did not fit, it is asked again with a shorter conversation. A reply
+--- that came all the same is taken where there is nothing to shorten.
 local function ask(state)
+  local most, given
   for _ = 1, MOST_CUTS do
-    local wanted, failure = request(state)
-    if not wanted then return nil, failure end
+    local wanted, failure = request(state, most)
+    if not wanted then return given, not given and failure or nil end
     state.run.log:event("info", "model.request", { model = state.session.model, messages = #wanted.messages })
     state.run.todo:flush()
     state.run.checkpoint:hurry()
@@ -73,8 +74,9 @@ local function ask(state)
     if reply then return reply end
     if failure.code ~= "context_cut" then return nil, failure end
     state.run.log:event("warning", "model.context_cut", { model = state.session.model, error = failure.message })
-    state.share = state.share * CUT_SHARE
+    given, most = failure.reply, window.total(state.conversation.messages) - 1
   end
+  if given then return given end
   return nil, too_large(state)
 end
 
@@ -181,7 +183,7 @@ local function begin(run, session, gateway_tools, instructions)
   local list, by_name = tools.list(run.catalogue, gateway_tools)
   local state = {
     run = run, session = session, context = run.job.context, tools = by_name, tool_names = names(list), shown = list,
-    fixed_tokens = tools.cost(list), status_tokens = 0, share = 1, status_of = {}, stuck = stuck.new(), fresh = {},
+    fixed_tokens = tools.cost(list), status_tokens = 0, status_of = {}, stuck = stuck.new(), fresh = {},
     missed = missed.new(),
     conversation = { messages = {} },
     exchange = exchange.new {

@@ -27,7 +27,7 @@ local function choose(listed, taken, room)
       kind = "gateway", exact = true, name = tool_names.mapped(tool.tool, taken), tool = tool.tool, description = tool.description,
       parameters = json.encode(tool.parameters),
     }
-    local tokens = tools.cost(one)
+    local tokens = tools.cost { one }
     if #chosen < free and tokens <= room then
       chosen[#chosen + 1], taken[one.name], room = one, one, room - tokens
     else

@@ -4,9 +4,11 @@
 
 local json = require "sba.util.json"
 local schema_check = require "sba.util.schema_check"
-local window = require "sba.run.agent.window"
+local schemas = require "sba.inference.schemas"
 
 local tools = {}
+
+local BYTES_PER_TOKEN <const> = 4 -- of schemas, which are prose and names that come again and again
 
 ---@class agent.tool
 ---@field name string
@@ -104,10 +106,10 @@ function tools.list(catalogue, gateway)
 end
 
 ---What tools cost in every request, on the safe side.
----@param list agent.tool|agent.tool[]
+---@param list agent.tool[]
 ---@return integer tokens
 function tools.cost(list)
-  return window.estimate { content = json.encode(list) }
+  return #schemas.tools(list) // BYTES_PER_TOKEN
 end
 
 ---Checks a call's arguments.

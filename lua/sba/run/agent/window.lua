@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Keeps a conversation within the model's context: first old tool results are shortened, then whole exchanges (a reply with
--- its calls and all their answers) are left out, oldest first. The system text, the task and the last exchange always stay.
+-- its calls and all their answers) are left out, oldest first. Then the results of the last exchange are shortened, to equal shares of
+-- the room that is left. The system text, the task and the last exchange always stay.
 
 local text = require "native.text"
 
@@ -9,7 +10,8 @@ local window = {}
 local CHARACTERS_PER_TOKEN <const> = 3 -- on the safe side, for code
 local MESSAGE_OVERHEAD <const> = 8 -- tokens a message, for roles and marks
 local LOW_WATER <const> = 0.7 -- what is cleared goes down to this share, so that not every turn changes what a server cached
-local SHORT <const> = 400 -- bytes that stay of a shortened tool result
+local SHORT <const> = 400 -- bytes that stay of a shortened tool result, at least
+local MARK_TOKENS <const> = 40 -- of the line that says that one was shortened, and of its message
 
 ---What a message costs, on the safe side.
 ---@param message table
@@ -38,10 +40,10 @@ function window.total(messages)
   return sum
 end
 
-local function shorten(message)
+local function shorten(message, kept)
   local content = message.content
   local how = message.step and ("; read_output of %s gives the rest"):format(message.step) or ""
-  message.content = ("%s\n[... %d bytes shortened%s ...]"):format(text.cut(content, SHORT), #content - SHORT, how)
+  message.content = ("%s\n[... %d bytes shortened%s ...]"):format(text.cut(content, kept), #content - kept, how)
   message.shortened = true
   local before = message.tokens
   message.tokens = window.estimate(message)
@@ -61,10 +63,27 @@ local function shorten_results(messages, excess, stop)
     local message = messages[i]
     if excess <= 0 then break end
     if message.role == "tool" and not message.shortened and #message.content > 2 * SHORT then
-      excess = excess - shorten(message)
+      excess = excess - shorten(message, SHORT)
     end
   end
   return excess
+end
+
+--- Shortens the results of the last exchange, the longest to what the others leave.
+local function shorten_last(messages, budget)
+  local results, others = {}, window.total(messages)
+  for i = last_exchange(messages) + 1, #messages do
+    local message = messages[i]
+    if message.role == "tool" then results[#results + 1], others = message, others - message.tokens end
+  end
+  table.sort(results, function(a, b) return a.tokens < b.tokens end)
+  local room = budget - others
+  for i, message in ipairs(results) do
+    local share = room // (#results - i + 1)
+    local kept = math.max(SHORT, window.bytes(share - MARK_TOKENS))
+    if message.tokens > share and #message.content > kept then shorten(message, kept) end
+    room = room - message.tokens
+  end
 end
 
 --- The end of the exchange that begins at first: everything up to the next reply of the model.
@@ -111,6 +130,7 @@ function window.fit(conversation, keep, budget)
   local excess = total - math.floor(budget * LOW_WATER)
   excess = shorten_results(messages, excess, last_exchange(messages))
   if excess > 0 then drop_exchanges(conversation, excess, keep) end
+  if window.total(messages) > budget then shorten_last(messages, budget) end
   return window.total(messages) <= budget
 end
 
