@@ -1,14 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""servers.py BINARY CACHE: the MCP client against servers as people run them, pinned, from PyPI and npm.
+"""servers.py BINARY CACHE: the MCP client against servers as people run them, pinned, from PyPI, npm and Go's proxy.
 
-CACHE holds node_modules (see run) and gets a virtual environment for each Python package. Exits 77 if the registry cannot be reached.
+CACHE holds node_modules (see run), and gets a virtual environment for each Python package and a Go program. A server that cannot be had is
+skipped, with the reason.
 """
 import contextlib
+import functools
 import json
+import os
 import pathlib
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -20,29 +25,68 @@ PACKAGES = {  # by the environment's name
     "sdk-1.30": ["mcp==1.30.0"],
     "sdk-2.3": ["mcp==2.3.0"],
     "fastmcp-4.1": ["fastmcp==4.1.2"],
+    "mcp-proxy-0.13": ["mcp-proxy==0.13.0"],
 }
+GO_MODULES = ["github.com/modelcontextprotocol/go-sdk@v1.8.0", "github.com/mark3labs/mcp-go@v1.2.1"]
+GO_WANTED = (1, 25)
 REACHABLE, LISTENING = 30, 60  # seconds
 
 
-def fetch():
-    missing = [name for name in PACKAGES if not (CACHE / name / "complete").exists()]
-    for name in missing:
-        subprocess.run([sys.executable, "-m", "venv", CACHE / name], check=True)
-        pip = [CACHE / name / "bin" / "pip", "--quiet"]
-        if name == missing[0] and not is_reachable(pip, PACKAGES[name][0]):
-            print("conformance: PyPI cannot be reached")
-            sys.exit(77)
-        print(f"== Fetching {' '.join(PACKAGES[name])} into {CACHE / name}", flush=True)
-        subprocess.run([*pip, "install", *PACKAGES[name]], check=True)
-        (CACHE / name / "complete").touch()
-
-
-def is_reachable(pip, package):
-    command = [*pip, "--retries", "0", "download", "--no-deps", "--dest", CACHE / "reachable", package]
+def works(*command, **options):
+    """Whether a command that asks a registry ends well, and soon."""
     try:
-        return subprocess.run(command, timeout=REACHABLE, check=False).returncode == 0
+        return subprocess.run(command, timeout=REACHABLE, check=False, **options).returncode == 0
     except subprocess.TimeoutExpired:
         return False
+
+
+@functools.cache
+def pypi_is_there():
+    pip = [sys.executable, "-m", "pip", "--quiet", "--retries", "0"]
+    return works(*pip, "download", "--no-deps", "--dest", CACHE / "reachable", PACKAGES["sdk-1.6"][0])
+
+
+@functools.cache
+def python_of(name):
+    """The environment of a package, fetched the first time."""
+    environment = CACHE / name
+    if not (environment / "complete").exists():
+        if not pypi_is_there():
+            raise unittest.SkipTest("PyPI cannot be reached")
+        print(f"== Fetching {' '.join(PACKAGES[name])} into {environment}", flush=True)
+        subprocess.run([sys.executable, "-m", "venv", "--clear", environment], check=True)
+        subprocess.run([environment / "bin" / "pip", "--quiet", "install", *PACKAGES[name]], check=True)
+        (environment / "complete").touch()
+    return environment / "bin"
+
+
+@functools.cache
+def go_program():
+    """The program of server.go, with the modules that were fetched the first time."""
+    if not shutil.which("go"):
+        raise unittest.SkipTest("there is no Go here")
+    version = subprocess.run(["go", "env", "GOVERSION"], capture_output=True, check=True, text=True).stdout
+    if tuple(int(part) for part in version.strip()[2:].split(".")[:2]) < GO_WANTED:
+        raise unittest.SkipTest(f"Go is older than {GO_WANTED[0]}.{GO_WANTED[1]}")
+    folder, options = CACHE / "go-1", {"cwd": CACHE / "go-1", "env": {**os.environ, "GOTOOLCHAIN": "local"}}
+    if not (folder / "complete").exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        if not works("go", "mod", "init", "servers", **options) or not works("go", "get", *GO_MODULES, **options):
+            raise unittest.SkipTest("Go's proxy cannot be reached")
+        shutil.copy(HERE / "server.go", folder)
+        subprocess.run(["go", "mod", "tidy"], check=True, **options)
+        (folder / "complete").touch()
+    shutil.copy(HERE / "server.go", folder)
+    subprocess.run(["go", "build", "-o", "server", "."], check=True, **options)
+    return folder / "server"
+
+
+def node_module(*parts):
+    path = CACHE.joinpath("node_modules", *parts)
+    if not path.exists():
+        raise unittest.SkipTest("the registry of npm cannot be reached")
+    return path
 
 
 def free_port():
@@ -57,24 +101,25 @@ def listens(port):
 
 
 @contextlib.contextmanager
-def listening(port, *command):
+def listening(port, *command, **options):
     """Runs a server until the block ends."""
-    process = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    try:
-        end = time.monotonic() + LISTENING
-        while not listens(port):
-            if process.poll() is not None or time.monotonic() > end:
-                process.kill()
-                raise RuntimeError(process.communicate()[0].decode())
-            time.sleep(0.1)
-        yield f"http://127.0.0.1:{port}/mcp"
-    finally:
-        process.terminate()
+    with tempfile.TemporaryFile() as log:
+        process = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=log, stderr=log, **options)
         try:
-            process.communicate(timeout=10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
+            end = time.monotonic() + LISTENING
+            while not listens(port):
+                if process.poll() is not None or time.monotonic() > end:
+                    log.seek(0)
+                    raise RuntimeError(log.read().decode())
+                time.sleep(0.1)
+            yield f"http://127.0.0.1:{port}/mcp"
+        finally:
+            process.terminate()
+            try:
+                process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
 
 
 class Servers(unittest.TestCase):
@@ -90,41 +135,60 @@ class Servers(unittest.TestCase):
 
     def python(self, name):
         port = free_port()
-        return listening(port, CACHE / name / "bin" / "python", HERE / "server.py", "http", port)
+        return listening(port, python_of(name) / "python", HERE / "server.py", "http", port)
 
     def used(self, url, era):
-        """Calls what each of the Python servers has."""
+        """Calls what each server of ours has."""
         first, said = self.talk(url, ("echo", {"message": "grüße"}), ("rows", {}), ("nothing", {}))
         self.assertEqual((first["era"], first["instructions"]), (era, "Call echo."))
         self.assertEqual(said[0]["answer"]["content"], "grüße")
         self.assertNotIn("structured", said[0]["answer"])
         self.assertEqual(json.loads(said[1]["answer"]["content"]), {"a": 1, "b": [1, 2]})
         self.assertEqual(said[2]["failure"]["code"], "unknown_tool")
+        self.assertEqual(self.talk(url, ("slow", {}), idle=2)[1][0]["answer"]["content"], "slept")
 
     def test_python_sdk_2(self):
         with self.python("sdk-2.3") as url:
             self.used(url, "modern")
-            self.assertEqual(self.talk(url, ("slow", {}), idle=2)[1][0]["answer"]["content"], "slept")
             self.assertIn("refused", self.talk(url, ("ask", {}))[1][0]["answer"]["content"])
 
     def test_python_sdk_1(self):
         with self.python("sdk-1.30") as url:
             self.used(url, "legacy")
-            self.assertEqual(self.talk(url, ("slow", {}), idle=2)[1][0]["answer"]["content"], "slept")
             # It asks on a stream that is not open, and waits.
             self.assertEqual(self.talk(url, ("ask", {}), whole=2)[1][0]["failure"]["code"], "slow_answer")
 
     def test_fastmcp(self):
         with self.python("fastmcp-4.1") as url:
             self.used(url, "modern")
-            self.assertEqual(self.talk(url, ("slow", {}), idle=2)[1][0]["answer"]["content"], "slept")
+
+    def go(self, kind):
+        port = free_port()
+        return listening(port, go_program(), kind, port)
+
+    def test_go_sdk(self):
+        with self.go("go-sdk") as url:
+            self.used(url, "legacy")
+            self.assertIn("refused", self.talk(url, ("ask", {}))[1][0]["answer"]["content"])
+
+    def test_mcp_go(self):
+        with self.go("mcp-go") as url:
+            self.used(url, "modern")
+
+    def test_mcp_proxy(self):
+        for name, more in (("sdk-1.30", ("--stateless",)), ("sdk-1.6", ())):
+            port = free_port()
+            with listening(port, python_of("mcp-proxy-0.13") / "mcp-proxy", "--port", port, *more, "--",
+                           python_of(name) / "python", HERE / "server.py", "stdio") as url:
+                first, said = self.talk(url, ("echo", {"message": "grüße"}), ("slow", {}))
+                self.assertEqual((first["era"], [each["answer"]["content"] for each in said]), ("legacy", ["grüße", "slept"]))
 
     def supergateway(self, child, *more):
-        port, script = free_port(), CACHE / "node_modules" / "supergateway" / "dist" / "index.js"
+        port, script = free_port(), node_module("supergateway", "dist", "index.js")
         return listening(port, "node", script, "--stdio", child, "--outputTransport", "streamableHttp", "--port", port, *more)
 
     def test_supergateway_with_revision_2024_11_05(self):
-        child = f"{CACHE / 'sdk-1.6' / 'bin' / 'python'} {HERE / 'server.py'} stdio"
+        child = f"{python_of('sdk-1.6') / 'python'} {HERE / 'server.py'} stdio"
         for more in ((), ("--stateful",)):
             with self.supergateway(child, *more) as url:
                 first, said = self.talk(url, ("echo", {"message": "grüße"}))
@@ -132,7 +196,7 @@ class Servers(unittest.TestCase):
                 self.assertEqual(first["version"], "2024-11-05")
 
     def test_supergateway_with_server_everything(self):
-        child = f"node {CACHE / 'node_modules' / '@modelcontextprotocol' / 'server-everything' / 'dist' / 'index.js'} stdio"
+        child = f"node {node_module('@modelcontextprotocol', 'server-everything', 'dist', 'index.js')} stdio"
         with self.supergateway(child) as url:
             _, said = self.talk(url, ("echo", {"message": "grüße"}), ("get-sum", {"a": 2, "b": 40}))
             self.assertEqual(said[0]["answer"]["content"], "Echo: grüße")
@@ -140,5 +204,4 @@ class Servers(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    fetch()
     unittest.main(argv=[sys.argv[0], "-v"])
