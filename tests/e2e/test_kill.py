@@ -18,7 +18,7 @@ from sba import SandboxCase
 from test_resume import without_times
 
 # Every call with which the result, the journal, the todo list and the log change; then others, for moments in between.
-CALLS = ["write", "writev", "fsync", "fchmod", "rename", "renameat", "renameat2", "unlinkat", "ftruncate", "fallocate", "mkdir"]
+CALLS = ["write", "writev", "pwritev2", "fsync", "fchmod", "rename", "renameat", "renameat2", "unlinkat", "ftruncate", "fallocate", "mkdir"]
 OTHER_CALLS = ["clone", "clone3", "vfork", "openat2", "splice", "waitid", "wait4", "pread64", "close", "fstat", "newfstatat", "poll",
                "read", "mmap"]
 MOMENTS = 200
