@@ -566,6 +566,13 @@ function text.trim(bytes) end
 ---@return string
 function text.trim_end(bytes, set) end
 
+---Finds a part in linear time, whatever both hold; string.find is quadratic at worst.
+---@param bytes string
+---@param part string
+---@param from integer from 1
+---@return integer? at
+function text.find(bytes, part, from) end
+
 ---@param bytes string
 ---@return string lower-case hex
 function text.sha256(bytes) end

@@ -4,6 +4,8 @@
 
 #include "bind/bind.h"
 
+#include <string.h>
+
 // repair(bytes) -> utf8, changed
 static int f_repair(lua_State *L)
 {
@@ -88,6 +90,22 @@ static int f_trim_end(lua_State *L)
     return 1;
 }
 
+// find(bytes, part, from) -> where part is first, at or after from | nil; string.find is quadratic at worst
+static int f_find(lua_State *L)
+{
+    size_t size, part_size;
+    const char *bytes = luaL_checklstring(L, 1, &size);
+    const char *part = luaL_checklstring(L, 2, &part_size);
+    lua_Integer from = luaL_checkinteger(L, 3);
+    luaL_argcheck(L, from >= 1, 3, "must be positive");
+    size_t skipped = (lua_Unsigned)from - 1 < size ? (size_t)from - 1 : size;
+    const char *found = memmem(bytes + skipped, size - skipped, part, part_size);
+    if (!found)
+        return 0;
+    lua_pushinteger(L, found - bytes + 1);
+    return 1;
+}
+
 // sha256(bytes) -> lower-case hex
 static int f_sha256(lua_State *L)
 {
@@ -142,6 +160,7 @@ static const luaL_Reg functions[] = {
     {"tail", f_tail},
     {"trim", f_trim},
     {"trim_end", f_trim_end},
+    {"find", f_find},
     {"sha256", f_sha256},
     {"base64_encode", f_base64_encode},
     {"base64_decode", f_base64_decode},

@@ -31,6 +31,15 @@ describe("native.text", function()
     assert.are.equal("not base64: a byte outside its alphabet at byte 2", select(2, text.base64_decode("ab c")).message)
   end)
 
+  it("finds a part", function()
+    assert.are.equal(2, text.find("\0ab\0ab", "ab", 1))
+    assert.are.equal(5, text.find("\0ab\0ab", "ab", 3))
+    assert.is_nil(text.find("ab", "ab", 2))
+    assert.is_nil(text.find("ab", "b", 9))
+    assert.has_error(function() text.find("a", "a", 0) end)
+    assert.is_nil(text.find(("a"):rep(1 << 22), ("a"):rep(1 << 20) .. "b", 1)) -- string.find takes minutes
+  end)
+
   it("hashes", function()
     assert.are.equal("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", text.sha256(""))
   end)

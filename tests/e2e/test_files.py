@@ -43,6 +43,35 @@ class Files(FilesCase):
                 outcome = self.run_job(self.job(*[step] * 100), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40)))
                 self.assertEqual((outcome.exit, outcome.result["failure_message"]), (0, None))
 
+    def test_replace_in_file(self):
+        self.put("a", "one\r\ntwo\r\n")
+        outcome, steps = self.steps_of(
+            self.step("replace_in_file", path="a", old_text="one\ntwo", new_text="1\n2"),
+            self.step("replace_in_file", path="d/new", old_text="", new_text="made\n"),
+            self.step("replace_in_file", path="a", old_text="three", new_text="3"))
+        self.assertEqual((self.workspace / "a").read_bytes(), b"1\r\n2\r\n")
+        self.assertEqual((self.workspace / "d/new").read_bytes(), b"made\n")
+        self.assertEqual(steps[0]["result"], {"path": "a", "count": 1, "created": False, "tolerated": ["line_ends"],
+                                              "sha256": hashlib.sha256(b"1\r\n2\r\n").hexdigest()})
+        self.assertEqual((steps[1]["result"]["created"], steps[2]["error_code"]), (True, "text_not_found"))
+        self.assertEqual(outcome.result["failure_code"], "step_failed")
+
+    @unittest.skipUnless(STRACE, "strace is not installed")
+    def test_an_edit_is_made_once_whenever_the_runner_is_killed(self):
+        job = self.job(self.step("replace_in_file", path="a", old_text="x", new_text="xy"))
+        killed = 0
+        moments = [("renameat2", 1), ("unlinkat", 1), *[(call, number) for call in ("renameat", "write", "writev") for number in (1, 2, 3, 4)]]
+        for call, number in moments:
+            self.put("a", "x\n")
+            inject = f"inject={call}:signal=SIGKILL:when={number}"
+            process = self.start(job, wrapper=[STRACE, "-o", "/dev/null", "-e", f"trace={call}", "-e", inject],
+                                 env={"ASAN_OPTIONS": "detect_leaks=0"})
+            process.communicate(timeout=60)
+            killed += process.returncode != 0
+            outcome = self.run_job(job, "--resume")
+            self.assertEqual((outcome.exit, (self.workspace / "a").read_text()), (0, "xy\n"), (call, number))
+        self.assertGreater(killed, 4)
+
     def test_write_then_read(self):
         content = bytes(range(256))
         outcome, steps = self.steps_of(

@@ -30,7 +30,7 @@ local lua_layers = {
   { "^sba%.inference%f[%.\0]", "inference", "util", "native", "lpeg" },
   { "^sba%.orchestrator%f[%.\0]", "orchestrator", "util", "native" },
   { "^sba%.steps%.", "steps", "patch", "util", "native" },
-  { "^sba%.patch%.", "patch", "util", "native" },
+  { "^sba%.patch%.", "patch", "util", "native", "lpeg" },
   { "^sba%.util%.", "util", "native", "library", "lpeg" },
   { "^native%.", "native" },
   { "^cjson$", "library" }, { "^lpeg$", "lpeg" },

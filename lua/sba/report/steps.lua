@@ -71,6 +71,11 @@ function told.apply_unified_diff(arguments, limit)
   return text and block("Diff", text, limit, true)
 end
 
+function told.replace_in_file(arguments, limit)
+  local old, new = text_of(arguments, "old_text"), text_of(arguments, "new_text")
+  return { old and block("Replaced", old, limit), new and block("By", new, limit) }
+end
+
 function told.write_file(arguments, limit)
   local text = text_of(arguments, "content")
   return text and block("Content written", text, limit)

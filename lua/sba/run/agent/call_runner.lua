@@ -13,7 +13,7 @@ local call_runner = {}
 local GATEWAY_STEP <const> = "call_tool" -- what a call to a tool of the gateway is among the job's steps
 
 -- Steps whose success changes the workspace: after one, the same call may well be tried again.
-local changes = { write_file = true, apply_unified_diff = true }
+local changes = { write_file = true, replace_in_file = true, apply_unified_diff = true }
 
 -- Failures that end the job, not only the call.
 local final = { timeout = true, cancelled = true, internal_error = true }

@@ -1,0 +1,95 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The lines of a file that resemble a text most, for whoever has to correct the text. Each word that both have is a vote for
+-- the line where the text would begin.
+
+local lines = require "sba.util.lines"
+local printable = require "sba.util.printable"
+local redact = require "native.secret".redact
+local text = require "native.text"
+
+local MOST_BYTES <const> = 4 * 1024 * 1024 -- of the file, from its begin
+local MOST_LINES <const> = 40 -- of the text
+local MOST_SHOWN <const> = 12 -- lines
+local LONGEST <const> = 160 -- bytes of a line that is shown
+local MOST_PLACES <const> = 4 -- lines of the text that one word votes for
+local LEAST_SHARE <const> = 0.4 -- of the text's words, found in its place
+
+local function first_lines(bytes)
+  local found = {}
+  for _, line in lines(bytes) do
+    found[#found + 1] = line
+    if #found == MOST_LINES then break end
+  end
+  return found
+end
+
+--- The lines of the text by the words in them, and how many votes there can be.
+local function words_of(old)
+  local words, total = {}, 0
+  for number, line in ipairs(old) do
+    for word in line:gmatch("[%w_\x80-\xFF]+") do
+      local numbers = words[word] or {}
+      words[word] = numbers
+      if numbers[#numbers] ~= number and #numbers < MOST_PLACES then
+        numbers[#numbers + 1] = number
+        total = total + 1
+      end
+    end
+  end
+  return words, total
+end
+
+--- Where the text would begin with most of its words in place.
+local function best_start(bytes, old)
+  local words, total = words_of(old)
+  local votes, voted, number, best = {}, {}, 0, nil
+  for _, line in lines(bytes) do
+    number = number + 1
+    for word in line:gmatch("[%w_\x80-\xFF]+") do
+      for _, own in ipairs(voted[word] ~= number and words[word] or {}) do
+        local start = number - own + 1
+        votes[start] = (votes[start] or 0) + 1
+        if not best or votes[start] > votes[best] then best = start end
+      end
+      voted[word] = words[word] and number
+    end
+  end
+  return best and votes[best] >= total * LEAST_SHARE and best or nil
+end
+
+local function shown(line)
+  return printable.quoted(redact(line), LONGEST)
+end
+
+local function difference(number, there, wanted)
+  if not there then return ("the file ends before line %d, where old_text has %s"):format(number, shown(wanted)) end
+  return ("line %d is %s where old_text has %s"):format(number, shown(there), shown(wanted))
+end
+
+---@param bytes string the file
+---@param old_text string
+---@return string? what how the first of those lines that differs does so; nil: nothing resembles the text
+---@return string? numbered those lines
+return function(bytes, old_text)
+  bytes = bytes:sub(1, MOST_BYTES)
+  local old = first_lines(old_text)
+  local start = best_start(bytes, old)
+  if not start then return nil end
+  local number, listed, problem, slight = 0, {}, nil, nil -- slight: of blanks alone
+  if start < 1 then problem = difference(1, bytes:match("^[^\n]*"), old[1]) end
+  for _, line in lines(bytes) do
+    number = number + 1
+    local wanted = old[number - start + 1]
+    if number >= start and not wanted or #listed == MOST_SHOWN then break end
+    if wanted then
+      problem = problem or text.trim(line) ~= text.trim(wanted) and difference(number, line, wanted) or nil
+      slight = slight or line ~= wanted and difference(number, line, wanted) or nil
+      if problem or #listed < MOST_SHOWN // 2 then
+        listed[#listed + 1] = ("%6d  %s"):format(number, text.cut(text.repair(redact(line)), LONGEST))
+      end
+    end
+  end
+  local missing = old[number - start + 2]
+  problem = problem or missing and difference(number + 1, nil, missing) or slight or ("the first %d lines are the same"):format(#old)
+  return problem, table.concat(listed, "\n") .. "\n"
+end

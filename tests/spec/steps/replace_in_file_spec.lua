@@ -1,0 +1,141 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The step replace_in_file: which places fit, what is tolerated, and what a miss says.
+local json = require "sba.util.json"
+local replace_in_file = require "sba.steps.replace_in_file"
+local schema_check = require "sba.util.schema_check"
+local temporary_folder = require "temporary_folder"
+local text = require "native.text"
+local workspace = require "native.workspace"
+
+local folder, root
+
+before_each(function()
+  root = temporary_folder.make()
+  folder = assert(workspace.open(root))
+end)
+
+after_each(function() temporary_folder.remove(root) end)
+
+local function run(path, old, new, count)
+  local arguments = { path = path, old_text = old, new_text = new, expected_count = count or 1 }
+  assert.is_nil(replace_in_file.check(arguments))
+  local result, more = replace_in_file.run(arguments, { workspace = folder })
+  if result then
+    local encoded = json.decode(json.encode(result, replace_in_file.result))
+    assert.same({ total = 0 }, select(2, schema_check.check(encoded, replace_in_file.result)))
+  end
+  return result, more
+end
+
+local function content(path) return folder:read(path).content end
+
+--- What becomes of a file, and what was tolerated; or the failure.
+local function edit(before, old, new, count)
+  folder:write("a", before)
+  local result, more = run("a", old, new, count)
+  if not result then
+    assert.equal(before, content("a"))
+    return nil, more
+  end
+  assert.equal(text.sha256(content("a")), result.sha256)
+  return content("a"), table.concat(result.tolerated, " ")
+end
+
+local function assert_edit(after, tolerated, ...)
+  local got, names = edit(...)
+  assert.same({ after, tolerated }, { got, type(names) == "table" and names.message or names })
+end
+
+local function assert_refused(code, pattern, ...)
+  local got, failure = edit(...)
+  assert.is_nil(got)
+  assert.equal(code, failure.code)
+  assert.matches(pattern, failure.message)
+  return failure
+end
+
+describe("the step replace_in_file", function()
+  it("replaces the one place, and keeps the mode", function()
+    folder:write("d/a", "one\ntwo\nthree\n", { mode = tonumber("750", 8) })
+    local result, shown = run("d/a", "two", "2")
+    assert.same({ path = "d/a", count = 1, created = false, tolerated = {}, sha256 = text.sha256("one\n2\nthree\n") }, result)
+    assert.equal("replaced once in d/a\n", shown)
+    assert.equal("one\n2\nthree\n", content("d/a"))
+    assert.equal(tonumber("750", 8), folder:stat("d/a").mode & 511)
+  end)
+
+  it("replaces exactly so many places", function()
+    assert_edit("b b b", "", "a a a", "a", "b", 3)
+    assert_edit("", "", "whole\nfile", "whole\nfile", "")
+    assert_edit("\0b\xFF\n", "", "\0a\xFF\n", "a", "b")
+    assert_refused("text_not_found", "once %(line 2%); expected_count is 2", "x\na\n", "a", "b", 2)
+    assert_refused("text_ambiguous", "3 times, lines 1, 2, 3; expected_count is 1", "a\na\na\n", "a\n", "b\n")
+    assert_refused("text_ambiguous", "10000 times, lines 1, 2, .* and 9980 more", ("a\n"):rep(10000), "a", "b")
+    assert_refused("text_ambiguous", "overlap", "aaa", "aa", "b")
+  end)
+
+  it("creates a file, and refuses an empty old text elsewhere", function()
+    assert.is_true(run("new/file", "", "x\n").created)
+    assert.equal("x\n", content("new/file"))
+    assert_edit("x", "", "", "", "x")
+    assert_refused("already_exists", "old_text is empty", "y", "", "x")
+    assert.equal("not_found", select(2, run("none", "a", "b")).code)
+    assert.equal("path_escape", select(2, run("../x", "", "b")).code)
+    assert.equal("new_text", select(2, replace_in_file.check { old_text = "a", new_text = "a" }))
+    assert.equal("expected_count", select(2, replace_in_file.check { old_text = "", new_text = "a", expected_count = 2 }))
+  end)
+
+  it("writes through a link", function()
+    folder:write("d/a", "one\n")
+    local transaction <close> = folder:transaction()
+    transaction:symlink("d/link", "a")
+    transaction:commit()
+    assert.equal("d/link", run("d/link", "one", "two").path)
+    assert.equal("two\n", content("d/a"))
+    assert.equal("symlink", folder:stat("d/link").type)
+  end)
+
+  it("tolerates blanks and line ends, and writes those of the file", function()
+    assert_edit("x\n", "trailing_blanks", "foo  \nbar\n", "foo\nbar", "x")
+    assert_edit("x\n", "trailing_blanks", "foo\nbar\n", "foo \nbar \t", "x")
+    assert_edit("x\r\ny\r\nc\r\n", "line_ends", "a\r\nb\r\nc\r\n", "a\nb\n", "x\ny\n")
+    assert_edit("a\r\nx\r\ny\r\n", "line_ends", "a\r\nb\r\n", "b", "x\ny")
+    assert_edit("a\nx\ny\r\n", "", "a\nb\r\n", "b", "x\ny") -- not throughout
+    assert_edit("x\nc\n", "line_ends", "a\nb\nc\n", "a\r\nb\r\n", "x\r\n")
+    assert_edit("a\nx", "final_newline", "a\nlast", "last\n", "x\n")
+  end)
+
+  it("tolerates indentation that is shifted as a whole", function()
+    assert_edit("  if q:\n    r()\n\nz\n", "indentation", "  if x:\n    y()\nz\n", "if x:\n  y()\n", "if q:\n  r()\n\n")
+    assert_edit("  q\n", "indentation", "  if x:\n    y()\n", "    if x:\n      y()", "    q")
+    assert_refused("text_not_found", "new_text cannot lose", "  if x:\n    y()\n", "    if x:\n      y()", " q")
+    assert_refused("text_not_found", "line 1 is", "  if x:\n    y()\n", "if x:\n   y()\n", "q") -- not as a whole
+  end)
+
+  it("tolerates typographic quotes and dashes", function()
+    assert_edit('print("b") - 1\n', "typography", 'print("a") - 1\n', "print(“a”)", "print(“b”)")
+    assert_edit("“x”, “y” z\n", "typography", "“x”, “y” – 1\n", " - 1", " z")
+    assert_edit("€ é\n", "typography", "€ “z”\n", '"z"', "é")
+  end)
+
+  it("takes no place where two fit", function()
+    assert_refused("text_ambiguous", "tolerated: indentation%), lines 1, 3", "  if x:\n    y()\n  if x:\n    y()\n",
+      "    if x:\n      y()", "q")
+    assert_refused("text_ambiguous", "tolerated: trailing blanks", "a \nb\na\t\nb\n", "a\nb", "q")
+  end)
+
+  it("names the nearest lines of a miss, and what differs", function()
+    local failure = assert_refused("text_not_found", 'line 2 is "  return 3;" where old_text has "  return 4;"',
+      "int main() {\n  return 3;\n}\n", "int main() {\n  return 4;\n}\n", "x")
+    assert.equal("     1  int main() {\n     2    return 3;\n     3  }\n", failure.text)
+    assert_refused("text_not_found", "no line of it resembles", "int main;\n", "other words", "x")
+    assert_refused("text_not_found", "the file ends before line 2", "a b\n", "a b\nc\n", "x")
+  end)
+
+  it("takes linear time", function()
+    local long = ("a"):rep(1 << 20)
+    assert_refused("text_not_found", "no line", long, long:sub(1, 1 << 19) .. "b", "x")
+    assert_refused("text_not_found", "no line", (" "):rep(1 << 20), "  x", "x")
+    assert_edit(("z"):rep(1000), "typography", ("“abc”"):rep(1000), '"abc"', "z", 1000)
+  end)
+end)
