@@ -129,7 +129,7 @@ class Skills(sba.SandboxCase):
         self.assertEqual(outcome.exit, 0, outcome.result)
         prompts = [request["body"]["messages"][0]["content"] for request in server.requests if request["path"].endswith("/api/chat")]
         for prompt in prompts:
-            self.assertIn("## Skills\n\n### gap\n\nMind the gap.\n\nThe skill lost could not be had", prompt)
+            self.assertIn("## Skills\n\n### gap\n\nMind the gap.\n\nThe skill lost could not be fetched", prompt)
         self.assertEqual((len(prompts), len(gateway.messages("tools/call"))), (2, 2))
 
     def test_a_direct_job_has_no_use_for_them(self):
