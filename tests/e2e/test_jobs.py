@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Direct jobs from outside: what ends a job, with which status, code and exit, and what is reported of its steps."""
 import json
+import pathlib
 import signal
-import time
 import unittest
 
 import sba
@@ -11,6 +11,12 @@ from sba import SandboxCase
 
 def shell(script, **more):
     return SandboxCase.step("run_command", shell=script, **more)
+
+
+def catches(pid, number):
+    """Whether a process has a handler for a signal."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(status.split("SigCgt:")[1].split()[0], 16) >> (number - 1) & 1
 
 
 class EndTest(SandboxCase):
@@ -69,7 +75,7 @@ class EndTest(SandboxCase):
 
     def test_sigterm_while_the_job_is_read(self):
         process = self.start(self.job(), "--job", "-", stdin=-1)
-        time.sleep(0.5)
+        sba.wait_for(lambda: catches(process.pid, signal.SIGTERM), "the runner's own signal handlers")
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(timeout=30), 143)
         process.communicate()

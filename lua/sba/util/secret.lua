@@ -36,9 +36,9 @@ end
 --- Reads the file once, as the user who started the runner: before --user takes effect.
 local function read_token(path)
   local bytes, problem = file.read(path, LARGEST_TOKEN, { regular = true })
-  if not bytes then return nil, "cannot read the agent's token: " .. problem.message end
+  if not bytes then return nil, "cannot read the agent's token: " .. native.redact(problem.message) end -- a path may hold the token itself
   bytes = native_text.trim_end(bytes, "\r\n")
-  if bytes == "" then return nil, ("the file %s, which should hold the agent's token, is empty"):format(path) end
+  if bytes == "" then return nil, ("the file %s, which should hold the agent's token, is empty"):format(native.redact(path)) end
   return bytes
 end
 
