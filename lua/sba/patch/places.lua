@@ -10,6 +10,7 @@ local P, S, Cs = lpeg.P, lpeg.S, lpeg.Cs
 
 local places = {}
 
+local MOST_TOLERATED <const> = 4 * 1024 * 1024 -- bytes of a file; a larger one must match exactly
 local MOST_PLACES <const> = 100000 -- counted where fewer are expected
 
 local ascii <const> = {
@@ -194,7 +195,7 @@ places.names = { "trailing_blanks", "line_ends", "final_newline", "indentation",
 function places.find(bytes, old, expected)
   local exact = find_all(bytes, old, #old, expected)
   for i, at in ipairs(exact) do exact[i] = { first = at, last = at + #old - 1 } end
-  if exact.overlap or #exact >= expected then return exact, {} end
+  if exact.overlap or #exact >= expected or #bytes > MOST_TOLERATED then return exact, {} end
   for _, wanted in ipairs(forms) do
     local found = find_in_form(bytes, old, wanted, expected)
     if found.overlap or #found >= expected then return found, differences(bytes, old, wanted, found) end
