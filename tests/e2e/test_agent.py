@@ -405,7 +405,7 @@ class AskModel(AgentCase):
         server = self.server({"content": "ok"})
         self.run_agent(server)
         names = [tool["function"]["name"] for tool in self.chats(server)[0]["tools"]]
-        self.assertEqual(names, ["apply_unified_diff", "list_tree", "read_file", "run_command", "search_files", "write_file",
+        self.assertEqual(names, ["apply_unified_diff", "list_tree", "read_file", "replace_in_file", "run_command", "search_files", "write_file",
                                  "todo_add", "todo_update", "read_output", "finish"])
 
 

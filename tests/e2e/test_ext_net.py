@@ -194,7 +194,7 @@ class Agents(AgentCase):
     def test_the_same_fetch_again_and_again(self):
         _, outcome = self.end(*[self.FETCH] * 4, context={})
         self.assertEqual(outcome.result["failure_code"], "ext_net_required")
-        self.assertIn("round in circles", outcome.result["failure_message"])
+        self.assertIn("repeats itself without progress", outcome.result["failure_message"])
 
     def test_other_ends(self):
         true, false = (call("run_command", command=name) for name in ("true", "false"))

@@ -9,7 +9,8 @@ import test_agent
 from servers import mcp
 from test_agent import call, calls, finish
 
-OWN = ["apply_unified_diff", "list_tree", "read_file", "run_command", "search_files", "write_file", "todo_add", "todo_update", "read_output"]
+OWN = ["apply_unified_diff", "list_tree", "read_file", "replace_in_file", "run_command", "search_files", "write_file", "todo_add", "todo_update",
+       "read_output"]
 NEVER = ["db.task.get", "node.list", "sandbox.exec", "skills.create", "skills.update", "skills.delete"]
 OUTSIDE = ["web.fetch", "web.search", "api.call"]
 
@@ -173,14 +174,14 @@ class Offered(GatewayCase):
             offered = self.offered(model)
             self.assertLessEqual(len(offered), most)
             self.assertGreater(len(offered), 20)
-            self.assertEqual((offered[9]["name"], offered[-1]["name"]), ("tool_0", "finish"))
+            self.assertEqual((offered[len(OWN)]["name"], offered[-1]["name"]), ("tool_0", "finish"))
             (said,) = self.events(outcome, "gateway.tools")
-            self.assertEqual((said["level"], said["tools"], said["left_out"]), ("warning", len(offered) - 10, 10000 - len(offered) + 10))
+            self.assertEqual((said["level"], said["tools"], said["left_out"]), ("warning", len(offered) - len(OWN) - 1, 10000 - len(offered) + len(OWN) + 1))
 
     def test_a_tool_that_is_too_large_does_not_keep_out_the_others(self):
         gateway = self.gateway(tools={"huge": tool(description="x" * 1000000), "small": tool()})
         outcome, model = self.agent(gateway)
-        self.assertEqual([one["name"] for one in self.offered(model)][9:], ["small", "finish"])
+        self.assertEqual([one["name"] for one in self.offered(model)][len(OWN):], ["small", "finish"])
         self.assertIn("huge: there is no room", self.events(outcome, "gateway.tools")[0]["error"])
 
 

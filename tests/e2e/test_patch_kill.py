@@ -170,7 +170,7 @@ class EveryMoment(PatchKillCase):
         return planned
 
     def test_with_exchange(self):
-        self.assertGreater(self.kill_everywhere(CALLS), 30 // STRIDE)
+        self.assertGreaterEqual(self.kill_everywhere(CALLS), 30 // STRIDE)  # so that enough was tried
 
     def test_with_links(self):
         self.assertGreater(self.kill_everywhere(["linkat", "renameat", "unlinkat"], "renameat2:error=EINVAL"), 20 // STRIDE)
