@@ -300,7 +300,9 @@ class PlaceTest(SandboxCase):
                 found.add((len(result.get("steps", "")), result.get("failure_code")))
                 count += 1
             self.assertGreater(count, 1 if call == "fsync" else 4, call)
-        self.assertLessEqual({(0, None), (0, "interrupted"), (1, "interrupted"), (4, None)}, found)
+        self.assertLessEqual({(0, None), (0, "interrupted"), (4, None)}, found)
+        # How many steps the results in between have is a matter of time.
+        self.assertTrue(any(0 < steps < 4 and code == "interrupted" for steps, code in found), found)
 
     @unittest.skipUnless(shutil.which("strace"), "wants strace")
     def test_a_kill_while_it_is_written_in_place(self):
