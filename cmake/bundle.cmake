@@ -9,7 +9,7 @@ set(lua_definitions ${CMAKE_SOURCE_DIR}/lua/types/native.lua ${CMAKE_SOURCE_DIR}
 set(lua_roots ${CMAKE_SOURCE_DIR}/lua)
 if(SBA_EXTRA_LUA)
   if(NOT IS_DIRECTORY ${SBA_EXTRA_LUA})
-    message(FATAL_ERROR "SBA_EXTRA_LUA: ${SBA_EXTRA_LUA} is not a folder.")
+    message(FATAL_ERROR "SBA_EXTRA_LUA: ${SBA_EXTRA_LUA} is not a directory.")
   endif()
   file(GLOB_RECURSE extra_lua_files CONFIGURE_DEPENDS ${SBA_EXTRA_LUA}/*.lua)
   if(NOT extra_lua_files)

@@ -29,7 +29,7 @@ local function name_of(file)
       return name, "@lua/" .. path
     end
   end
-  fail("%s lies in none of the folders %s", file, table.concat(roots, ", "))
+  fail("%s lies in none of the directories %s", file, table.concat(roots, ", "))
 end
 
 local function read(file)

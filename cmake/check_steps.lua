@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Build tool: cynode-sba --lua check_steps.lua ROOT...: looks at every step type that was bundled from the folders, which are
+-- Build tool: cynode-sba --lua check_steps.lua ROOT...: looks at every step type that was bundled from the directories, which are
 -- laid out like lua/, and says of each mistake the file and what is wrong.
 
 local catalogue = require "sba.catalogue"

@@ -3,7 +3,7 @@
 --
 -- Of each file its first comment, and of each function and class the annotations above it. What comes out is the source of a
 -- module that returns a list of entries { name=, of=, head=, text= }: name is that of a module, function ("sba.util.json.decode",
--- "native.folder:read") or class; of is the module or class it belongs to, head what stands on the first line, text paragraphs.
+-- "native.root:read") or class; of is the module or class it belongs to, head what stands on the first line, text paragraphs.
 
 local manual = {}
 

@@ -16,9 +16,9 @@ local LARGEST_BUNDLE <const> = 16 * 1024 * 1024
 local LONGEST_WAIT <const> = 60 -- seconds, for one command
 
 local environment = file.environment {}
-local scratch -- a folder for the tools to work in
+local scratch -- a directory for the tools to work in
 
---- Runs a command in the scratch folder.
+--- Runs a command in the scratch directory.
 ---@return native.process.outcome?, string? why
 local function run(argv, variable)
   local list = { "PATH=" .. (environment.PATH or "/usr/local/bin:/usr/bin:/bin"), "HOME=" .. scratch:path(), variable }
@@ -128,15 +128,15 @@ local function trust_store()
   return nil, "none of the usual files holds a certificate"
 end
 
---- A check that the folder takes a new file.
+--- A check that the directory takes a new file.
 local function writable(path)
   return function()
-    local folder, failure = workspace.open(path)
-    if not folder then return nil, failure.message end
+    local directory, failure = workspace.open(path)
+    if not directory then return nil, failure.message end
     local name, written = ".sba-check-" .. identity.pid()
-    written, failure = folder:write(name, "")
+    written, failure = directory:write(name, "")
     if not written then return nil, failure.message end
-    local change <close> = folder:transaction()
+    local change <close> = directory:transaction()
     return change:remove(name) and change:commit()
   end
 end
@@ -258,12 +258,12 @@ local function read_config(path)
   os.exit(2)
 end
 
---- A folder of our own to try things in: below /tmp, or else where there is one.
+--- A directory of our own to try things in: below /tmp, or else where there is one.
 local function new_scratch()
   for _, place in ipairs { "/tmp", workspace_path, "/dev/shm", "/" } do
     local path = ("%s/.sba-requirements-%d"):format(place, identity.pid())
-    local folder = workspace.open(place) and file.make_directory(path) and workspace.open(path)
-    if folder and folder:write("one", "one\n") then return folder, path end
+    local directory = workspace.open(place) and file.make_directory(path) and workspace.open(path)
+    if directory and directory:write("one", "one\n") then return directory, path end
   end
   io.stderr:write("requirements: neither /tmp nor ", workspace_path, " can be written to: nothing can be tried\n")
   os.exit(1)

@@ -199,26 +199,26 @@ function process.usage() end
 function process.idle() end
 
 ------------------------------------------------------------------------------------------------------------------------
----@class native.workspace files of a folder that nothing leads out of
+---@class native.workspace files of a directory that nothing leads out of
 local workspace = {}
 
----Opens a confined folder. Every path given to its methods is relative to it, or absolute below the path it was opened with; what
+---Opens a confined directory. Every path given to its methods is relative to it, or absolute below the path it was opened with; what
 ---would leave it (.., links, races) is the failure path_escape, its message holding "path escapes workspace".
 ---@param path string
----@return native.folder|nil, native.failure?
+---@return native.root|nil, native.failure?
 function workspace.open(path) end
 
----@class native.folder
-local folder = {}
+---@class native.root
+local root = {}
 
----@return string absolute path of the folder
-function folder:path() end
+---@return string absolute path of the directory
+function root:path() end
 
----A path as the results name it: relative to the folder, without doubled slashes and "."; "." for the folder itself.
+---A path as the results name it: relative to the directory, without doubled slashes and "."; "." for the directory itself.
 ---Links are not looked at. Errors: path_escape, invalid, name_too_long.
 ---@param path string
 ---@return string|nil, native.failure?
-function folder:relative(path) end
+function root:relative(path) end
 
 ---@class native.read_options
 ---@field offset_bytes? integer from 0; lines are counted from there
@@ -235,29 +235,29 @@ function folder:relative(path) end
 ---@field mode integer permission bits
 ---@field sha256? string
 
----Reads a regular file in one pass. Errors: not_found, path_escape, not_a_file (FIFO, socket, device, folder), permission_denied, timeout, cancelled, io_error.
+---Reads a regular file in one pass. Errors: not_found, path_escape, not_a_file (FIFO, socket, device, directory), permission_denied, timeout, cancelled, io_error.
 ---@param path string
 ---@param options? native.read_options
 ---@return native.read_result|nil, native.failure?
-function folder:read(path, options) end
+function root:read(path, options) end
 
 ---@class native.write_options
 ---@field mode? integer permission bits; default: those of the file that is replaced, else 0644 less the umask
 ---@field overwrite? boolean default true; false: already_exists
 ---@field append? boolean default false; the old content is kept before the new one, the replacement is atomic all the same
----@field durable? boolean fsync file and folder; default false
+---@field durable? boolean fsync file and directory; default false
 
----Replaces or creates a regular file atomically; missing folders are made. A link at the end of path is followed, inside.
+---Replaces or creates a regular file atomically; missing directories are made. A link at the end of path is followed, inside.
 ---@param path string
 ---@param content string
 ---@param options? native.write_options
 ---@return { size_bytes: integer, sha256: string, created: boolean }|nil, native.failure?
-function folder:write(path, content, options) end
+function root:write(path, content, options) end
 
 ---A link at the end of path is not followed; target is what it says, as it is.
 ---@param path string
 ---@return { type: "file"|"directory"|"symlink"|"fifo"|"socket"|"device", size_bytes: integer, mode: integer, target: string? }|nil, native.failure?
-function folder:stat(path) end
+function root:stat(path) end
 
 ---@class native.tree where it starts
 ---@field name string "." for the workspace
@@ -274,29 +274,29 @@ function folder:stat(path) end
 ---@return native.tree|nil
 ---@return string|native.failure text a line for each entry, indented
 ---@return "max_entries"|"max_bytes"|"max_depth"|nil cut the limit that ended the list
-function folder:tree(path, options) end
+function root:tree(path, options) end
 
 ---Every regular file below, for artifacts. In byte order of path. At most limit files. They are read for so many seconds, or until
 ---a signal comes, small ones first; what was not read by then has no sha256. A third of a second later listing ends too. A file that
 ---cannot be read has no sha256 and says why (problem).
 ---@param limit integer
 ---@param seconds? number nil: as long as it takes
----@param shared? integer permission bits that every folder below gets, if it is the runner's own
+---@param shared? integer permission bits that every directory below gets, if it is the runner's own
 ---@return { path: string, size_bytes: integer, sha256: string?, problem: string? }[]|nil
 ---@return boolean|native.failure truncated
----@return string? closed the first folder that cannot be read
-function folder:files(limit, seconds, shared) end
+---@return string? closed the first directory that cannot be read
+function root:files(limit, seconds, shared) end
 
----Removes the temporary files (`.sba-` and eight digits) below the folder that a killed run of this user left.
+---Removes the temporary files (`.sba-` and eight digits) below the directory that a killed run of this user left.
 ---@param since number seconds of the epoch; what was last changed before stays
 ---@param keep table<string, true> paths that stay
 ---@return integer|nil, native.failure? count
-function folder:sweep(since, keep) end
+function root:sweep(since, keep) end
 
----A handle on a folder, to run a command in.
+---A handle on a directory, to run a command in.
 ---@param path string
 ---@return native.directory|nil, native.failure?
-function folder:directory(path) end
+function root:directory(path) end
 
 ---@class native.directory
 local directory = {}
@@ -306,7 +306,7 @@ function directory:close() end
 ---@param path string
 ---@param sha256? string what it must be: sending it fails otherwise, before its last bytes
 ---@return native.opened|nil, native.failure?
-function folder:open(path, sha256) end
+function root:open(path, sha256) end
 
 ---@class native.opened to be declared <close>
 local opened = {}
@@ -315,31 +315,31 @@ local opened = {}
 function opened:size() end
 function opened:close() end
 
----Remembers the files and links of the folder, with their content. Left out: .git, what .gitignore files ignore, and the path left_out.
+---Remembers the files and links of the directory, with their content. Left out: .git, what .gitignore files ignore, and the path left_out.
 ---@param options { directory: string, most_bytes?: integer, left_out?: string } directory: where contents are kept, in a file without a name
 ---@return native.snapshot|nil, native.failure?
-function folder:snapshot(options) end
+function root:snapshot(options) end
 
 ---Begins a change of several files that is all or nothing.
 ---@return native.transaction
-function folder:transaction() end
+function root:transaction() end
 
 ---Undoes what a run that was ended in the middle of a commit did, as far as what stands under the plan's names is what it says;
 ---or, where its commit was complete, removes what it had set aside. Raises where the plan is no native.plan.
 ---@param plan native.plan
 ---@param committed boolean
 ---@return true|nil, native.failure? failure incomplete: its message names what was left where
-function folder:recover(plan, committed) end
+function root:recover(plan, committed) end
 
 ---@class native.plan
 ---@field changes native.plan.change[]
----@field folders { path: string, mode: integer }[] that go because a file comes in their place, each before those in it
+---@field directories { path: string, mode: integer }[] that go because a file comes in their place, each before those in it
 
 ---@class native.plan.change
 ---@field kind "put"|"remove"|"mode"
 ---@field path string
 ---@field other? string put: where the new waits, then the old; remove: where the old waits
----@field kept? integer bytes of path that name folders that were there before
+---@field kept? integer bytes of path that name directories that were there before
 ---@field old_mode? integer
 ---@field old_inode? integer 0: nothing was there
 ---@field old_size? integer
@@ -348,7 +348,7 @@ function folder:recover(plan, committed) end
 ---@field new_size? integer
 ---@field new_mtime? integer ns
 
----@class native.snapshot what a folder was
+---@class native.snapshot what a directory was
 local snapshot = {}
 
 ---@class native.change
@@ -376,7 +376,7 @@ local transaction = {}
 ---Stages a regular file (nothing is visible yet; the disk may be found full here).
 ---@param path string
 ---@param content string|native.buffer
----@param mode? integer as folder:write
+---@param mode? integer as directory:write
 ---@return true|nil, native.failure?
 function transaction:write(path, content, mode) end
 
@@ -386,7 +386,7 @@ function transaction:write(path, content, mode) end
 ---@return true|nil, native.failure?
 function transaction:symlink(path, target) end
 
----Stages the removal of a file or link; folders that become empty by it are removed too.
+---Stages the removal of a file or link; directories that become empty by it are removed too.
 ---@param path string
 ---@return true|nil, native.failure?
 function transaction:remove(path) end
@@ -492,14 +492,14 @@ local regex = {}
 ---@class native.search.found
 ---@field matches { path: string, line: integer, text: string }[] in byte order of path, then by line; text UTF-8, repaired, long lines cut; a JSON array
 ---@field files_searched integer text files that were read
----@field files_unreadable integer files and folders below path that could not be read
+---@field files_unreadable integer files and directories below path that could not be read
 ---@field truncated boolean
 ---@field limit? "max_matches"|"max_bytes" what cut it short
 
----Searches the lines of the regular files below path. Binary files (a NUL in the first 8 KiB), links and folders named .git are passed over.
----Errors: those of a folder for path itself, invalid_glob, pattern_too_costly (message with file and line), timeout, cancelled; the
+---Searches the lines of the regular files below path. Binary files (a NUL in the first 8 KiB), links and directories named .git are passed over.
+---Errors: those of a directory for path itself, invalid_glob, pattern_too_costly (message with file and line), timeout, cancelled; the
 ---failure's field found holds what was found until then.
----@param where native.folder
+---@param where native.root
 ---@param path string
 ---@param options? native.search.options
 ---@return native.search.found|nil, native.failure?
@@ -635,18 +635,18 @@ function file.read(path, limit, options) end
 function file.read_began() end
 
 ---@class native.file.replace_options
----@field durable? boolean default true: fsync of file and folder
+---@field durable? boolean default true: fsync of file and directory
 ---@field mode? integer default 0644
 
----Replaces a file: temporary file beside it, rename. Where the file is a mount point, or the folder takes no new file, it is written in
----place, which is not atomic. A link is itself replaced. Errors: not_a_file (folder, FIFO, socket, device), no_space, permission_denied, ...
+---Replaces a file: temporary file beside it, rename. Where the file is a mount point, or the directory takes no new file, it is written in
+---place, which is not atomic. A link is itself replaced. Errors: not_a_file (directory, FIFO, socket, device), no_space, permission_denied, ...
 ---@param path string
 ---@param parts string[] written one after the other
 ---@param options? native.file.replace_options
 ---@return "renamed"|"in_place"|nil, native.failure?
 function file.replace(path, parts, options) end
 
----Opens a file to append lines; a torn last line of an earlier run is cut off. Errors: not_a_file (link, folder, FIFO, device), ...
+---Opens a file to append lines; a torn last line of an earlier run is cut off. Errors: not_a_file (link, directory, FIFO, device), ...
 ---@param path string
 ---@param options? { empty?: boolean } empty: without what it held
 ---@return native.file.log|nil, native.failure?
@@ -669,7 +669,7 @@ function log:close() end
 ---@return integer written bytes
 function file.write(fd, bytes, timeout) end
 
----Creates a folder and those above it.
+---Creates a directory and those above it.
 ---@param path string
 ---@return true|nil, native.failure?
 function file.make_directory(path) end

@@ -17,7 +17,7 @@
 
 ---What `run` is given beside its arguments, which are those of the job with the schema's defaults filled in.
 ---@class sba.job_context
----@field workspace native.folder every path goes through it, and none leaves it
+---@field workspace native.root every path goes through it, and none leaves it
 ---@field max_output_bytes integer a direct step whose result is larger fails with constraint_violation
 ---@field environment string[] "NAME=value": what a command gets
 ---@field agent boolean a model asked for the step: cut and say so, rather than fail

@@ -68,7 +68,7 @@ struct buffer *bind_optional_buffer(lua_State *L, int index);
 void bind_push_array_metatable(lua_State *L);
 
 // Handles of native.workspace; what is no open handle raises an error. Open as long as the value at index is alive.
-struct workspace *bind_check_folder(lua_State *L, int index);
+struct workspace *bind_check_root(lua_State *L, int index);
 int bind_check_directory(lua_State *L, int index); // O_PATH descriptor
 
 // Descriptor of the opened file at index (native.opened), open as long as the value is alive; and what its SHA-256 must
@@ -78,14 +78,14 @@ int bind_check_opened(lua_State *L, int index, char sha256[TEXT_SHA256_HEX]);
 // Path at index as a C string, or NULL and *error filled ("invalid": it holds a NUL). No string raises an error.
 const char *bind_check_path(lua_State *L, int index, struct error *error);
 
-// Methods of native.folder that have a file of their own: snapshot(options), tree(path, options), files(limit,
+// Methods of native.root that have a file of their own: snapshot(options), tree(path, options), files(limit,
 // seconds), transaction(), recover(plan, committed).
-int bind_folder_snapshot(lua_State *L);
-int bind_folder_tree(lua_State *L);
-int bind_folder_sweep(lua_State *L);
-int bind_folder_files(lua_State *L);
-int bind_folder_transaction(lua_State *L);
-int bind_folder_recover(lua_State *L);
+int bind_root_snapshot(lua_State *L);
+int bind_root_tree(lua_State *L);
+int bind_root_sweep(lua_State *L);
+int bind_root_files(lua_State *L);
+int bind_root_transaction(lua_State *L);
+int bind_root_recover(lua_State *L);
 
 // Pushes a walk through a tree, NULL until it is opened. It is closed when the C function that pushed it returns.
 struct tree;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// native.folder: files, the list of all that are below it with their hashes, for artifacts.
+// native.root: files, the list of all that are below it with their hashes, for artifacts.
 #include "bind/bind.h"
 #include "core/interrupt.h"
 #include "core/text.h"
@@ -34,8 +34,8 @@ struct listing {
     struct tree *tree;
     struct read_time time;
     size_t limit;
-    mode_t shared;         // permission bits that every folder gets; 0: none
-    char closed[PATH_MAX]; // the first folder that cannot be read; empty: none
+    mode_t shared;         // permission bits that every directory gets; 0: none
+    char closed[PATH_MAX]; // the first directory that cannot be read; empty: none
     struct buffer *found, *paths;
 };
 
@@ -72,9 +72,9 @@ static int digest(const struct listing *listing, int fd, const char *path, struc
     return 0;
 }
 
-// Gives others what they may do in the folder that the artifacts are in, so that they can delete what is in this one.
-// Best effort: a folder of another user stays as it is.
-static void share_folder(const struct listing *listing)
+// Gives others what they may do in the directory that the artifacts are in, so that they can delete what is in this
+// one. Best effort: a directory of another user stays as it is.
+static void share_directory(const struct listing *listing)
 {
     struct stat status;
     int fd = workspace_resolve(listing->workspace, tree_path(listing->tree), O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
@@ -116,7 +116,7 @@ static int find_files(struct listing *listing, struct error *error)
         if (until != INT64_MAX && clock_now() >= until + LISTING)
             return 1;
         if (S_ISDIR(entry.mode) && listing->shared)
-            share_folder(listing);
+            share_directory(listing);
         if (S_ISDIR(entry.mode) && !entry.entered && !*listing->closed)
             snprintf(listing->closed, sizeof listing->closed, "%s", tree_path(listing->tree));
         if (!S_ISREG(entry.mode))
@@ -198,13 +198,13 @@ static int64_t check_until(lua_State *L, int index)
     return seconds < 9e12 ? clock_now() + (int64_t)(seconds * 1000) : INT64_MAX;
 }
 
-// folder:files(limit, seconds?, shared?) -> {{path=, size_bytes=, sha256=, problem=}...}, truncated, closed | nil,
+// root:files(limit, seconds?, shared?) -> {{path=, size_bytes=, sha256=, problem=}...}, truncated, closed | nil,
 // failure
-int bind_folder_files(lua_State *L)
+int bind_root_files(lua_State *L)
 {
     struct error error = {0};
     struct tree_options options = {.max_depth = SIZE_MAX, .hidden = true};
-    struct listing listing = {.workspace = bind_check_folder(L, 1), .time.signal = interrupt_signal()};
+    struct listing listing = {.workspace = bind_check_root(L, 1), .time.signal = interrupt_signal()};
     lua_Integer limit = luaL_checkinteger(L, 2);
     luaL_argcheck(L, limit >= 0, 2, "must not be negative");
     listing.limit = (size_t)limit;

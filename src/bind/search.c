@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// native.search: regular expressions over the files of a folder.
+// native.search: regular expressions over the files of a directory.
 #include "core/search.h"
 
 #include "bind/bind.h"
@@ -101,7 +101,7 @@ static int regex_files(lua_State *L)
     static const char *const options[] = {"include", "max_matches", "max_bytes", NULL};
     struct error error = {0};
     struct search_regex *regex = *(struct search_regex **)luaL_checkudata(L, 1, regex_type);
-    const struct workspace *workspace = bind_check_folder(L, 2);
+    const struct workspace *workspace = bind_check_root(L, 2);
     const char *path = bind_check_path(L, 3, &error);
     bind_check_options(L, 4, options);
     lua_settop(L, 4); // so that 4 is nil where there are no options, not what is pushed next

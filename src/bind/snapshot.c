@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// native.snapshot: what a folder was, and what has changed in it since. folder:snapshot(options) takes one.
+// native.snapshot: what a directory was, and what has changed in it since. directory:snapshot(options) takes one.
 #include "core/snapshot.h"
 
 #include "bind/bind.h"
@@ -77,12 +77,12 @@ static const luaL_Reg methods[] = {
     {"changes", snapshot_changes}, {"content", f_content}, {"close", snapshot_close}, {NULL, NULL}};
 static const luaL_Reg metamethods[] = {{"__gc", snapshot_close}, {"__close", snapshot_close}, {NULL, NULL}};
 
-// folder:snapshot(options) -> snapshot | nil, failure
-int bind_folder_snapshot(lua_State *L)
+// root:snapshot(options) -> snapshot | nil, failure
+int bind_root_snapshot(lua_State *L)
 {
     static const char *const names[] = {"directory", "most_bytes", "left_out", NULL};
     struct error error = {0};
-    const struct workspace *workspace = bind_check_folder(L, 1);
+    const struct workspace *workspace = bind_check_root(L, 1);
     bind_check_options(L, 2, names);
     const struct snapshot_options options = {
         .directory = bind_option_string(L, 2, "directory", NULL),
@@ -94,7 +94,7 @@ int bind_folder_snapshot(lua_State *L)
     *handle = NULL;
     bind_new_type(L, type_name, methods, metamethods);
     luaL_setmetatable(L, type_name);
-    lua_pushvalue(L, 1); // the folder lives as long as its snapshot
+    lua_pushvalue(L, 1); // the directory lives as long as its snapshot
     lua_setiuservalue(L, -2, 1);
     *handle = snapshot_take(workspace, &options, &error);
     return *handle ? 1 : bind_fail(L, &error);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// native.transaction: a change of several files of a folder that is all or nothing.
+// native.transaction: a change of several files of a directory that is all or nothing.
 #include "core/workspace_transaction.h"
 
 #include "bind/bind.h"
@@ -96,7 +96,7 @@ static void push_change(lua_State *L, const struct change *change)
     bind_set_integer(L, "new_mtime", change->put.mtime);
 }
 
-// transaction:plan() -> {changes=, folders=} | nil, failure
+// transaction:plan() -> {changes=, directories=} | nil, failure
 static int transaction_plan_method(lua_State *L)
 {
     struct plan plan;
@@ -113,14 +113,14 @@ static int transaction_plan_method(lua_State *L)
         lua_rawseti(L, -2, ++count);
     }
     lua_setfield(L, -2, "changes");
-    lua_createtable(L, (int)plan.folder_count, 0);
-    for (size_t i = 0; i < plan.folder_count; i++) {
+    lua_createtable(L, (int)plan.directory_count, 0);
+    for (size_t i = 0; i < plan.directory_count; i++) {
         lua_createtable(L, 0, 2);
-        bind_set_string(L, "path", plan.folders[i].path);
-        bind_set_integer(L, "mode", plan.folders[i].mode);
+        bind_set_string(L, "path", plan.directories[i].path);
+        bind_set_integer(L, "mode", plan.directories[i].mode);
         lua_rawseti(L, -2, (lua_Integer)i + 1);
     }
-    lua_setfield(L, -2, "folders");
+    lua_setfield(L, -2, "directories");
     return 1;
 }
 
@@ -165,14 +165,14 @@ static void set_type(lua_State *L)
     lua_setmetatable(L, -2);
 }
 
-// Pushes a transaction of the folder at index 1.
+// Pushes a transaction of the directory at index 1.
 static struct transaction *push_transaction(lua_State *L)
 {
-    const struct workspace *workspace = bind_check_folder(L, 1);
+    const struct workspace *workspace = bind_check_root(L, 1);
     struct transaction **transaction = lua_newuserdatauv(L, sizeof *transaction, 1);
     *transaction = NULL;
     set_type(L);
-    lua_pushvalue(L, 1); // the folder lives as long as its transaction
+    lua_pushvalue(L, 1); // the directory lives as long as its transaction
     lua_setiuservalue(L, -2, 1);
     *transaction = transaction_begin(workspace);
     if (!*transaction)
@@ -180,8 +180,8 @@ static struct transaction *push_transaction(lua_State *L)
     return *transaction;
 }
 
-// folder:transaction() -> transaction, to be declared <close>
-int bind_folder_transaction(lua_State *L)
+// root:transaction() -> transaction, to be declared <close>
+int bind_root_transaction(lua_State *L)
 {
     push_transaction(L);
     return 1;
@@ -228,22 +228,22 @@ static int recall(lua_State *L, struct transaction *transaction, struct error *e
             return -1;
         lua_pop(L, 1);
     }
-    lua_getfield(L, 2, "folders");
+    lua_getfield(L, 2, "directories");
     for (lua_Integer i = 1; lua_rawgeti(L, -1, i) == LUA_TTABLE; i++) {
-        luaL_argcheck(L, field_string(L, "path"), 2, "a folder has no path");
-        struct cleared folder = {
+        luaL_argcheck(L, field_string(L, "path"), 2, "a directory has no path");
+        struct cleared directory = {
             .path = (char *)field_string(L, "path"),
             .mode = (mode_t)bind_option_integer(L, -1, "mode", 0, 0) & 07777,
         };
-        if (transaction_recall_folder(transaction, &folder, error) < 0)
+        if (transaction_recall_directory(transaction, &directory, error) < 0)
             return -1;
         lua_pop(L, 1);
     }
     return 0;
 }
 
-// folder:recover(plan, committed) -> true | nil, failure
-int bind_folder_recover(lua_State *L)
+// root:recover(plan, committed) -> true | nil, failure
+int bind_root_recover(lua_State *L)
 {
     struct error error = {0};
     luaL_checktype(L, 2, LUA_TTABLE);

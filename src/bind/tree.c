@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// native.folder: tree and sweep. The list of its files is in files.c.
+// native.root: tree and sweep. The list of its files is in files.c.
 #include "bind/bind.h"
 #include "core/workspace_list.h"
 
@@ -42,13 +42,13 @@ static void push_start(lua_State *L, const struct tree_entry *start)
     bind_set_string(L, "mode", mode);
 }
 
-// folder:tree(path, options) -> tree, text, cut | nil, failure
-int bind_folder_tree(lua_State *L)
+// root:tree(path, options) -> tree, text, cut | nil, failure
+int bind_root_tree(lua_State *L)
 {
     static const char *const names[] = {"max_depth", "max_entries", "max_bytes", "include_hidden", NULL};
     struct error error = {0};
     struct tree_entry start;
-    const struct workspace *workspace = bind_check_folder(L, 1);
+    const struct workspace *workspace = bind_check_root(L, 1);
     const char *path = bind_check_path(L, 2, &error);
     bind_check_options(L, 3, names);
     lua_settop(L, 3);
@@ -79,13 +79,13 @@ int bind_folder_tree(lua_State *L)
     return 3;
 }
 
-// folder:sweep(since, keep) -> count | nil, failure
-int bind_folder_sweep(lua_State *L)
+// root:sweep(since, keep) -> count | nil, failure
+int bind_root_sweep(lua_State *L)
 {
     struct error error = {0};
     struct tree_entry entry;
     const struct tree_options options = {.max_depth = SIZE_MAX, .hidden = true};
-    const struct workspace *workspace = bind_check_folder(L, 1);
+    const struct workspace *workspace = bind_check_root(L, 1);
     int64_t since = (int64_t)luaL_checknumber(L, 2);
     luaL_checktype(L, 3, LUA_TTABLE);
     struct tree **tree = bind_new_tree(L);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// native.workspace: a confined folder; its files read, replaced and looked at. Trees and transactions are beside it.
+// native.workspace: a confined directory; its files read, replaced and looked at. Trees and transactions are beside it.
 #include "core/workspace.h"
 
 #include "bind/bind.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char folder_type[] = "native.folder";
+static const char root_type[] = "native.root";
 static const char directory_type[] = "native.directory";
 static const char opened_type[] = "native.opened";
 
@@ -20,10 +20,10 @@ struct opened {
     char sha256[TEXT_SHA256_HEX];
 };
 
-struct workspace *bind_check_folder(lua_State *L, int index)
+struct workspace *bind_check_root(lua_State *L, int index)
 {
-    struct workspace *workspace = luaL_checkudata(L, index, folder_type);
-    luaL_argcheck(L, workspace->fd >= 0, index, "the folder is closed");
+    struct workspace *workspace = luaL_checkudata(L, index, root_type);
+    luaL_argcheck(L, workspace->fd >= 0, index, "the directory is closed");
     return workspace;
 }
 
@@ -48,37 +48,37 @@ int bind_check_opened(lua_State *L, int index, char sha256[TEXT_SHA256_HEX])
     return opened->fd;
 }
 
-// open(path) -> folder | nil, failure
+// open(path) -> directory | nil, failure
 static int f_open(lua_State *L)
 {
     struct error error = {0};
     const char *path = bind_check_path(L, 1, &error);
     struct workspace *workspace = lua_newuserdatauv(L, sizeof *workspace, 0);
     *workspace = (struct workspace){.fd = -1};
-    luaL_setmetatable(L, folder_type);
+    luaL_setmetatable(L, root_type);
     if (!path || workspace_open(workspace, path, &error) < 0)
         return bind_fail(L, &error);
     return 1;
 }
 
-static int folder_close(lua_State *L)
+static int root_close(lua_State *L)
 {
-    workspace_close(luaL_checkudata(L, 1, folder_type));
+    workspace_close(luaL_checkudata(L, 1, root_type));
     return 0;
 }
 
-// folder:path() -> absolute path
-static int folder_path(lua_State *L)
+// root:path() -> absolute path
+static int root_path(lua_State *L)
 {
-    lua_pushstring(L, bind_check_folder(L, 1)->path);
+    lua_pushstring(L, bind_check_root(L, 1)->path);
     return 1;
 }
 
-// folder:relative(path) -> path relative to the folder | nil, failure
-static int folder_relative(lua_State *L)
+// root:relative(path) -> path relative to the directory | nil, failure
+static int root_relative(lua_State *L)
 {
     struct error error = {0};
-    const struct workspace *workspace = bind_check_folder(L, 1);
+    const struct workspace *workspace = bind_check_root(L, 1);
     const char *path = bind_check_path(L, 2, &error);
     struct buffer *owner = bind_new_buffer(L);
     if (!path || !(owner->data = workspace_relative(workspace, path, &error)))
@@ -112,12 +112,12 @@ static struct buffer *option_buffer(lua_State *L, int index, const char *name)
     return bind_optional_buffer(L, lua_gettop(L));
 }
 
-// folder:read(path, options) -> {content=, truncated=, size_bytes=, mode=, sha256=} | nil, failure
-static int folder_read(lua_State *L)
+// root:read(path, options) -> {content=, truncated=, size_bytes=, mode=, sha256=} | nil, failure
+static int root_read(lua_State *L)
 {
     struct error error = {0};
     struct read_result result;
-    const struct workspace *workspace = bind_check_folder(L, 1);
+    const struct workspace *workspace = bind_check_root(L, 1);
     const char *path = bind_check_path(L, 2, &error);
     struct read_options options = check_read_options(L, 3);
     struct buffer *into = option_buffer(L, 3, "into"), *content = into ? into : bind_push_shared_buffer(L);
@@ -153,13 +153,13 @@ static struct write_options check_write_options(lua_State *L, int index)
     };
 }
 
-// folder:write(path, content, options) -> {size_bytes=, sha256=, created=} | nil, failure
-static int folder_write(lua_State *L)
+// root:write(path, content, options) -> {size_bytes=, sha256=, created=} | nil, failure
+static int root_write(lua_State *L)
 {
     size_t size;
     struct error error = {0};
     struct write_result result;
-    const struct workspace *workspace = bind_check_folder(L, 1);
+    const struct workspace *workspace = bind_check_root(L, 1);
     const char *path = bind_check_path(L, 2, &error);
     const char *content = luaL_checklstring(L, 3, &size);
     struct write_options options = check_write_options(L, 4);
@@ -173,12 +173,12 @@ static int folder_write(lua_State *L)
     return 1;
 }
 
-// folder:stat(path) -> {type=, size_bytes=, mode=, target=} | nil, failure
-static int folder_stat(lua_State *L)
+// root:stat(path) -> {type=, size_bytes=, mode=, target=} | nil, failure
+static int root_stat(lua_State *L)
 {
     struct error error = {0};
     struct stat status;
-    const struct workspace *workspace = bind_check_folder(L, 1);
+    const struct workspace *workspace = bind_check_root(L, 1);
     const char *path = bind_check_path(L, 2, &error);
     struct buffer *target = bind_new_buffer(L);
     if (!path || workspace_stat(workspace, path, &status, &target->data, &error) < 0)
@@ -193,11 +193,11 @@ static int folder_stat(lua_State *L)
     return 1;
 }
 
-// folder:directory(path) -> directory | nil, failure
-static int folder_directory(lua_State *L)
+// root:directory(path) -> directory | nil, failure
+static int root_directory(lua_State *L)
 {
     struct error error = {0};
-    const struct workspace *workspace = bind_check_folder(L, 1);
+    const struct workspace *workspace = bind_check_root(L, 1);
     const char *path = bind_check_path(L, 2, &error);
     int *fd = lua_newuserdatauv(L, sizeof *fd, 0);
     *fd = -1;
@@ -216,13 +216,13 @@ static int directory_close(lua_State *L)
     return 0;
 }
 
-// folder:open(path, sha256?) -> opened | nil, failure
-static int folder_open(lua_State *L)
+// root:open(path, sha256?) -> opened | nil, failure
+static int root_open(lua_State *L)
 {
     size_t size;
     struct error error = {0};
     struct stat status;
-    const struct workspace *workspace = bind_check_folder(L, 1);
+    const struct workspace *workspace = bind_check_root(L, 1);
     const char *path = bind_check_path(L, 2, &error), *sha256 = luaL_optlstring(L, 3, "", &size);
     luaL_argcheck(L, size == 0 || size == TEXT_SHA256_HEX - 1, 3, "must be a SHA-256 in hex");
     struct opened *opened = lua_newuserdatauv(L, sizeof *opened, 0);
@@ -251,23 +251,23 @@ static int opened_close(lua_State *L)
     return 0;
 }
 
-static const luaL_Reg folder_methods[] = {
-    {"path", folder_path},
-    {"relative", folder_relative},
-    {"read", folder_read},
-    {"write", folder_write},
-    {"stat", folder_stat},
-    {"snapshot", bind_folder_snapshot},
-    {"tree", bind_folder_tree},
-    {"files", bind_folder_files},
-    {"sweep", bind_folder_sweep},
-    {"directory", folder_directory},
-    {"open", folder_open},
-    {"transaction", bind_folder_transaction},
-    {"recover", bind_folder_recover},
+static const luaL_Reg root_methods[] = {
+    {"path", root_path},
+    {"relative", root_relative},
+    {"read", root_read},
+    {"write", root_write},
+    {"stat", root_stat},
+    {"snapshot", bind_root_snapshot},
+    {"tree", bind_root_tree},
+    {"files", bind_root_files},
+    {"sweep", bind_root_sweep},
+    {"directory", root_directory},
+    {"open", root_open},
+    {"transaction", bind_root_transaction},
+    {"recover", bind_root_recover},
     {NULL, NULL},
 };
-static const luaL_Reg folder_metamethods[] = {{"__gc", folder_close}, {"__close", folder_close}, {NULL, NULL}};
+static const luaL_Reg root_metamethods[] = {{"__gc", root_close}, {"__close", root_close}, {NULL, NULL}};
 static const luaL_Reg directory_methods[] = {{"close", directory_close}, {NULL, NULL}};
 static const luaL_Reg directory_metamethods[] = {{"__gc", directory_close}, {"__close", directory_close}, {NULL, NULL}};
 static const luaL_Reg opened_methods[] = {{"size", opened_size}, {"close", opened_close}, {NULL, NULL}};
@@ -276,7 +276,7 @@ static const luaL_Reg functions[] = {{"open", f_open}, {NULL, NULL}};
 
 int luaopen_native_workspace(lua_State *L)
 {
-    bind_new_type(L, folder_type, folder_methods, folder_metamethods);
+    bind_new_type(L, root_type, root_methods, root_metamethods);
     bind_new_type(L, directory_type, directory_methods, directory_metamethods);
     bind_new_type(L, opened_type, opened_methods, opened_metamethods);
     luaL_newlib(L, functions);

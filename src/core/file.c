@@ -246,8 +246,8 @@ size_t file_write_within(int fd, const char *bytes, size_t size, int64_t timeout
     return written;
 }
 
-// Makes a folder. One that is there already is as good; else errno says why there is none.
-static bool have_folder(const char *path)
+// Makes a directory. One that is there already is as good; else errno says why there is none.
+static bool have_directory(const char *path)
 {
     struct stat status;
     if (mkdir(path, 0755) == 0)
@@ -258,7 +258,7 @@ static bool have_folder(const char *path)
     return have;
 }
 
-// Folders above that exist may be unwritable or on a read-only system: only the last one's failure counts.
+// Directories above that exist may be unwritable or on a read-only system: only the last one's failure counts.
 static void make_above(char *path)
 {
     for (char *at = path + 1; *path && *at; at++) {
@@ -272,13 +272,13 @@ static void make_above(char *path)
 
 int file_make_directory(const char *path, struct error *error)
 {
-    if (have_folder(path))
+    if (have_directory(path))
         return 0;
     cleanup_free char *copy = strdup(path);
     if (!copy)
         return error_set(error, "out_of_memory", 0, "no memory is left");
     make_above(copy);
-    return have_folder(path) ? 0 : error_system(error, errno, "cannot create the folder %s", path);
+    return have_directory(path) ? 0 : error_system(error, errno, "cannot create the directory %s", path);
 }
 
 char *file_make_temporary_directory(const char *above, struct error *error)

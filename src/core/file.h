@@ -34,7 +34,7 @@ int file_write_parts(int fd, const struct iovec *parts, size_t count, struct err
 // milliseconds without progress. Returns the bytes written, fewer than size when the time was up or the reader left.
 size_t file_write_within(int fd, const char *bytes, size_t size, int64_t timeout);
 
-// Creates a folder (0755 less the umask) and those above it. 0 where it exists.
+// Creates a directory (0755 less the umask) and those above it. 0 where it exists.
 int file_make_directory(const char *path, struct error *error);
 
 // Creates a directory of a new name (0700) in the one given. The path, which the caller frees.

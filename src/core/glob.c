@@ -142,7 +142,7 @@ static const char *next_pattern(const char *pattern)
     return *pattern ? pattern + 1 : pattern;
 }
 
-static bool is_any_folders(const char *pattern)
+static bool is_any_directories(const char *pattern)
 {
     return pattern[0] == '*' && pattern[1] == '*' && at_end(pattern + 2);
 }
@@ -151,7 +151,7 @@ static bool match_path(const char *pattern, const char *path)
 {
     const char *stars = NULL, *retry = NULL;
     for (;;) {
-        if (is_any_folders(pattern) && *path) {
+        if (is_any_directories(pattern) && *path) {
             stars = pattern = next_pattern(pattern);
             retry = path;
             if (!*pattern)
@@ -284,7 +284,7 @@ static int check_whole(const char *pattern, struct error *error)
         return malformed(error, pattern, "it begins with a slash; paths are relative to the workspace");
     if (pattern[size - 1] == '/')
         return malformed(error, pattern,
-                         "it ends in a slash; only files are matched, end it in /** for all below a folder");
+                         "it ends in a slash; only files are matched, end it in /** for all below a directory");
     return 0;
 }
 

@@ -3,7 +3,7 @@
 //
 //   *       any characters of one name           [a-z] [!a-z]  one character (not) of the set
 //   ?       one character                        {a,b}         either; may be nested
-//   **      as a whole component: any folders    \x            x itself
+//   **      as a whole component: any directories    \x            x itself
 //
 // A pattern without a slash is matched against a file's name, one with a slash against its whole path. Nothing is
 // special about a leading dot. Names are taken as UTF-8; a byte that is none counts as a character. Matching takes no

@@ -159,8 +159,8 @@ static int keep_pair(char *one, char *other, char **old_name, char **new_name)
     return 0;
 }
 
-// "a/x b/x": the one blank at which both names are the same below their first folder. As the first part grows with the
-// blank and the second shrinks, their sizes agree at most once: one pass.
+// "a/x b/x": the one blank at which both names are the same below their first directory. As the first part grows with
+// the blank and the second shrinks, their sizes agree at most once: one pass.
 static size_t split_below_prefix(const char *text, size_t size)
 {
     const char *slash = memchr(text, '/', size), *end = text + size, *other = slash;

@@ -20,10 +20,10 @@ bool patch_name_is_epoch(const char *text, size_t size);
 // The two names after "diff --git ". 0, or -1 where the line does not tell them apart.
 int patch_name_pair(const char *text, size_t size, char **old_name, char **new_name);
 
-// Whether two names as written are the same, but for their first folder.
+// Whether two names as written are the same, but for their first directory.
 bool patch_name_same(const char *one, const char *other);
 
-// Whether a name as written is the plain name, or that below some folders.
+// Whether a name as written is the plain name, or that below some directories.
 bool patch_name_agrees(const char *written, const char *plain);
 
 #endif

@@ -187,18 +187,18 @@ static bool proc_is_ours(void)
     return known == getpid();
 }
 
-static void close_folder(DIR **folder)
+static void close_directory(DIR **directory)
 {
-    if (*folder)
-        closedir(*folder);
+    if (*directory)
+        closedir(*directory);
 }
 
 size_t children_census(void)
 {
-    __attribute__((cleanup(close_folder))) DIR *folder = proc_is_ours() ? opendir("/proc") : NULL;
+    __attribute__((cleanup(close_directory))) DIR *directory = proc_is_ours() ? opendir("/proc") : NULL;
     const struct dirent *entry;
     size_t count = 0;
-    while (folder && (entry = readdir(folder)))
+    while (directory && (entry = readdir(directory)))
         count += atoi(entry->d_name) > 0;
     return count;
 }
@@ -240,10 +240,10 @@ int children_of(pid_t parent, int threads, struct pids *pids)
     if (threads == 1)
         return read_thread(parent, parent, pids);
     snprintf(path, sizeof path, "/proc/%d/task", (int)parent);
-    __attribute__((cleanup(close_folder))) DIR *folder = opendir(path);
+    __attribute__((cleanup(close_directory))) DIR *directory = opendir(path);
     int outcome = -1;
     const struct dirent *entry;
-    while (folder && (entry = readdir(folder))) {
+    while (directory && (entry = readdir(directory))) {
         int thread = atoi(entry->d_name);
         if (thread > 0 && read_thread(parent, thread, pids) == 0)
             outcome = 0;

@@ -32,7 +32,7 @@ static const char *path_of(const char *const *env)
 }
 
 // What a path is, seen from the working directory.
-enum kind { MISSING, FOLDER, NO_PROGRAM, PROGRAM };
+enum kind { MISSING, DIRECTORY, NO_PROGRAM, PROGRAM };
 
 static enum kind kind_of(int directory, const char *path)
 {
@@ -40,7 +40,7 @@ static enum kind kind_of(int directory, const char *path)
     if (fstatat(directory, path, &status, 0) < 0)
         return MISSING;
     if (S_ISDIR(status.st_mode))
-        return FOLDER;
+        return DIRECTORY;
     return S_ISREG(status.st_mode) && faccessat(directory, path, X_OK, 0) == 0 ? PROGRAM : NO_PROGRAM;
 }
 
@@ -51,22 +51,23 @@ static int out_of_memory(struct error *error)
 
 static int not_runnable(const char *name, const char *path, enum kind kind, struct error *error)
 {
-    if (kind == FOLDER)
-        return error_set(error, "not_executable", 0, "cannot run %s: %s is a folder", name, path);
+    if (kind == DIRECTORY)
+        return error_set(error, "not_executable", 0, "cannot run %s: %s is a directory", name, path);
     return error_set(error, "not_executable", 0,
                      "cannot run %s: %s is not executable; make it so with chmod +x, or give it to its interpreter",
                      name, path);
 }
 
-// The first program of that name in the folders of PATH; an empty folder is the working directory. Owned by the caller.
+// The first program of that name in the directories of PATH; an empty directory is the working directory. Owned by the
+// caller.
 static char *search(const struct spawn *spawn, const char *path, struct error *error)
 {
     const char *name = spawn->argv[0];
     cleanup_free char *refused = NULL;
-    for (const char *folder = path; folder; folder = *folder ? folder + 1 : NULL) {
-        size_t size = strcspn(folder, ":");
+    for (const char *directory = path; directory; directory = *directory ? directory + 1 : NULL) {
+        size_t size = strcspn(directory, ":");
         char *candidate;
-        if (asprintf(&candidate, "%.*s/%s", size ? (int)size : 1, size ? folder : ".", name) < 0) {
+        if (asprintf(&candidate, "%.*s/%s", size ? (int)size : 1, size ? directory : ".", name) < 0) {
             out_of_memory(error);
             return NULL;
         }
@@ -76,14 +77,14 @@ static char *search(const struct spawn *spawn, const char *path, struct error *e
         if (kind == NO_PROGRAM && !refused)
             refused = steal_pointer(&candidate);
         free(candidate);
-        folder += size;
+        directory += size;
     }
     if (refused)
         not_runnable(name, refused, NO_PROGRAM, error);
     else
         error_set(
             error, "not_found", 0,
-            "cannot run %s: no such command in the folders of PATH (%s); is it installed in the image, or does it "
+            "cannot run %s: no such command in the directories of PATH (%s); is it installed in the image, or does it "
             "want its path?",
             name, path);
     return NULL;
@@ -192,11 +193,11 @@ static int explain(const struct spawn *spawn, const char *path, int number, stru
     case E2BIG:
         return explain_too_large(spawn, error);
     case EACCES:
-        if (kind == FOLDER || kind == NO_PROGRAM)
+        if (kind == DIRECTORY || kind == NO_PROGRAM)
             return not_runnable(name, path, kind, error);
         return error_set(
             error, "permission_denied", number,
-            "cannot run %s, though it is marked executable: it, its folder or its interpreter is not open to "
+            "cannot run %s, though it is marked executable: it, its directory or its interpreter is not open to "
             "this user, or its file system is mounted noexec",
             name);
     case ELOOP:

@@ -32,32 +32,33 @@ static int fail_write(const char *path, struct error *error)
     return error_system(error, number, "cannot write %s", path);
 }
 
-static int check_kind(int folder, const char *name, const char *path, struct error *error)
+static int check_kind(int directory, const char *name, const char *path, struct error *error)
 {
     struct stat status;
-    if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) < 0 || S_ISREG(status.st_mode) || S_ISLNK(status.st_mode))
+    if (fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) < 0 || S_ISREG(status.st_mode) ||
+        S_ISLNK(status.st_mode))
         return 0;
     return error_set(error, "not_a_file", 0, "cannot replace %s: it is not a regular file", path);
 }
 
-static int create_new(int folder, const char *name)
+static int create_new(int directory, const char *name)
 {
-    return openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    return openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-// Opens a new file ".NAME.tmp" in the folder. A kill leaves one behind, the next run removes it.
-static int open_temporary(int folder, const char *name, char **temporary)
+// Opens a new file ".NAME.tmp" in the directory. A kill leaves one behind, the next run removes it.
+static int open_temporary(int directory, const char *name, char **temporary)
 {
     for (int i = 0; i < TEMPORARY_NAMES; i++) {
         cleanup_free char *candidate = NULL;
         int length = i ? asprintf(&candidate, ".%s.tmp%d", name, i) : asprintf(&candidate, ".%s.tmp", name);
         if (length < 0)
             return errno = ENOMEM, -1;
-        int fd = create_new(folder, candidate);
+        int fd = create_new(directory, candidate);
         if (fd < 0 && errno == EEXIST) {
-            // Left by a killed run; or a folder, which the next name goes round.
-            unlinkat(folder, candidate, 0);
-            fd = create_new(folder, candidate);
+            // Left by a killed run; or a directory, which the next name goes round.
+            unlinkat(directory, candidate, 0);
+            fd = create_new(directory, candidate);
         }
         if (fd >= 0)
             *temporary = steal_pointer(&candidate);
@@ -95,15 +96,15 @@ static int write_over(int fd, const struct iovec *parts, size_t count, size_t wh
     return outcome;
 }
 
-// The folder took no new file for the reason `refused` (an errno), or the file is a mount point.
-static int write_in_place(int folder, const char *name, const char *path, const struct iovec *parts, size_t count,
+// The directory took no new file for the reason `refused` (an errno), or the file is a mount point.
+static int write_in_place(int directory, const char *name, const char *path, const struct iovec *parts, size_t count,
                           bool durable, int refused, struct error *error)
 {
     size_t size = 0;
     struct stat old;
     for (size_t i = 0; i < count; i++)
         size += parts[i].iov_len;
-    cleanup_fd int fd = openat(folder, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    cleanup_fd int fd = openat(directory, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return error_system(error, errno == ENOENT ? refused : errno,
                             "user %u cannot write %s, nor create a file beside it", geteuid(), path);
@@ -132,51 +133,51 @@ static int fill(int fd, const char *path, const struct iovec *parts, size_t coun
     return 0;
 }
 
-static int open_folder(const char *path, const char **name, struct error *error)
+static int open_directory(const char *path, const char **name, struct error *error)
 {
     const char *slash = strrchr(path, '/');
-    cleanup_free char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup("./");
-    if (!folder)
+    cleanup_free char *directory = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup("./");
+    if (!directory)
         return error_set(error, "out_of_memory", 0, "no memory is left");
     *name = slash ? slash + 1 : path;
     if (!**name || strcmp(*name, ".") == 0 || strcmp(*name, "..") == 0)
-        return error_set(error, "not_a_file", 0, "cannot replace %s: it names a folder", path);
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        return error_set(error, "not_a_file", 0, "cannot replace %s: it names a directory", path);
+    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0 && errno == EACCES)
-        fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return fd < 0 ? error_system(error, errno, "cannot open the folder %s", folder) : fd;
+        fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? error_system(error, errno, "cannot open the directory %s", directory) : fd;
 }
 
 int result_replace(const char *path, const struct iovec *parts, size_t count, mode_t mode, bool durable,
                    enum result_way *way, struct error *error)
 {
     const char *name = NULL;
-    cleanup_fd int folder = open_folder(path, &name, error);
-    if (folder < 0 || check_kind(folder, name, path, error) < 0)
+    cleanup_fd int directory = open_directory(path, &name, error);
+    if (directory < 0 || check_kind(directory, name, path, error) < 0)
         return -1;
     cleanup_free char *temporary = NULL;
-    cleanup_fd int fd = open_temporary(folder, name, &temporary);
+    cleanup_fd int fd = open_temporary(directory, name, &temporary);
     int refused = fd < 0 ? errno : 0;
     *way = takes_no_file(refused) ? RESULT_IN_PLACE : RESULT_RENAMED;
     if (*way == RESULT_IN_PLACE)
-        return write_in_place(folder, name, path, parts, count, durable, refused, error);
+        return write_in_place(directory, name, path, parts, count, durable, refused, error);
     if (fd < 0)
         return error_system(error, refused, "cannot create a file beside %s", path);
 
     if (fill(fd, path, parts, count, mode, durable, error) < 0) {
-        unlinkat(folder, temporary, 0);
+        unlinkat(directory, temporary, 0);
         return -1;
     }
-    if (renameat(folder, temporary, folder, name) < 0) {
+    if (renameat(directory, temporary, directory, name) < 0) {
         int number = errno;
-        unlinkat(folder, temporary, 0);
+        unlinkat(directory, temporary, 0);
         if (number != EBUSY)
             return error_system(error, number, "cannot replace %s", path);
         *way = RESULT_IN_PLACE;
-        return write_in_place(folder, name, path, parts, count, durable, number, error);
+        return write_in_place(directory, name, path, parts, count, durable, number, error);
     }
-    // A folder that may not be read cannot be fsynced; the rename stands all the same.
-    if (durable && sync_file(folder) < 0 && errno != EBADF)
+    // A directory that may not be read cannot be fsynced; the rename stands all the same.
+    if (durable && sync_file(directory) < 0 && errno != EBADF)
         return error_system(error, errno, "cannot make %s durable", path);
     return 0;
 }

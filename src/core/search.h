@@ -58,8 +58,8 @@ struct search_scratch {
 int search_descriptor(struct search_regex *regex, int fd, const char *path, struct search_scratch *scratch,
                       struct search_results *results, struct error *error);
 
-// Searches the file that path names in the workspace, or the regular files below the folder that it names, in the
-// order of workspace_tree.h. Links are not followed, folders named .git are passed over. include (NULL: all) picks
+// Searches the file that path names in the workspace, or the regular files below the directory that it names, in the
+// order of workspace_tree.h. Links are not followed, directories named .git are passed over. include (NULL: all) picks
 // files by name or path. Errors: those of search_descriptor and of the workspace, for path itself; what cannot be read
 // below it is counted.
 int search_files(struct search_regex *regex, const struct workspace *workspace, const char *path,

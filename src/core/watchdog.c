@@ -42,8 +42,8 @@ enum {
 static const int freeze_signal = SIGUSR2;
 static const int64_t never = INT64_MAX;
 
-static char *path;              // NULL: stdout
-static char *folder, *new_path; // beside path
+static char *path;                 // NULL: stdout
+static char *directory, *new_path; // beside path
 static pid_t main_thread;
 static int timer_fd = -1, signal_fd = -1;
 static char *log_line;
@@ -219,9 +219,9 @@ static bool replace(const struct watchdog_result *result)
     }
     stands = true;
     fsync(fd);
-    cleanup_fd int directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (directory >= 0)
-        fsync(directory);
+    cleanup_fd int above = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (above >= 0)
+        fsync(above);
     return true;
 }
 
@@ -333,7 +333,7 @@ static int prepare(const char *result_path, struct error *error)
     const char *name = slash ? slash + 1 : result_path;
     int size = (int)(name - result_path);
     path = strdup(result_path);
-    if (!path || asprintf(&folder, "%.*s", size ? size : 2, size ? result_path : "./") < 0 ||
+    if (!path || asprintf(&directory, "%.*s", size ? size : 2, size ? result_path : "./") < 0 ||
         asprintf(&new_path, "%.*s.%s.last", size, result_path, name) < 0)
         return error_set(error, "out_of_memory", 0, "no memory is left");
     return 0;
@@ -382,10 +382,10 @@ void watchdog_stop(void)
     deadline = signalled_at = written_at = never;
     is_ending = false;
     free(path);
-    free(folder);
+    free(directory);
     free(new_path);
     free(log_line);
-    path = folder = new_path = log_line = NULL;
+    path = directory = new_path = log_line = NULL;
     log_size = 0;
 }
 

@@ -31,8 +31,8 @@ struct watchdog_result {
 
 #define WATCHDOG_CONTINUED INT64_MIN
 
-// Starts to watch. The result goes to the file at path ("-": stdout), replaced atomically where its folder takes a new
-// file. By the main thread, after the change of user. Errors: "out_of_processes", "out_of_memory", ...
+// Starts to watch. The result goes to the file at path ("-": stdout), replaced atomically where its directory takes a
+// new file. By the main thread, after the change of user. Errors: "out_of_processes", "out_of_memory", ...
 int watchdog_start(const char *path, struct error *error);
 
 // The program comes to its end; there is nothing to watch any more.

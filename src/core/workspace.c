@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The confined folder, see workspace.h: paths as they are written, and opening what they name.
+// The confined directory, see workspace.h: paths as they are written, and opening what they name.
 #include "core/workspace.h"
 
 #include "core/cleanup.h"
@@ -63,10 +63,10 @@ static int join_names(const char *path, char *out, struct error *error)
         end += length;
     }
     size_t size = strlen(whole);
-    bool folder = size > 0 && (whole[size - 1] == '/' || (size > 1 && strcmp(whole + size - 2, "/.") == 0));
+    bool directory = size > 0 && (whole[size - 1] == '/' || (size > 1 && strcmp(whole + size - 2, "/.") == 0));
     if (end == out)
         *end++ = '.';
-    else if (folder)
+    else if (directory)
         *end++ = '/';
     *end = '\0';
     return 0;
@@ -120,11 +120,11 @@ int workspace_open(struct workspace *workspace, const char *path, struct error *
 {
     *workspace = (struct workspace){.fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC)};
     if (workspace->fd < 0)
-        return error_system(error, errno, "cannot open the folder %s", path);
+        return error_system(error, errno, "cannot open the directory %s", path);
     workspace->path = absolute_path(path);
     if (workspace->path)
         return 0;
-    error_system(error, errno, "cannot find the absolute path of the folder %s", path);
+    error_system(error, errno, "cannot find the absolute path of the directory %s", path);
     workspace_close(workspace);
     return -1;
 }
@@ -168,7 +168,7 @@ const char *workspace_type_name(mode_t mode)
 
 int workspace_not_a_file(struct error *error, mode_t mode, const char *path)
 {
-    const char *what = S_ISDIR(mode)    ? "folder"
+    const char *what = S_ISDIR(mode)    ? "directory"
                        : S_ISLNK(mode)  ? "symbolic link"
                        : S_ISFIFO(mode) ? "FIFO"
                        : S_ISSOCK(mode) ? "socket"
@@ -207,7 +207,7 @@ int workspace_open_directory(const struct workspace *workspace, const char *path
             return -1;
         fd = workspace_resolve(workspace, relative, O_PATH | O_DIRECTORY);
     }
-    return fd < 0 ? workspace_fail(error, errno, "open the folder", path) : fd;
+    return fd < 0 ? workspace_fail(error, errno, "open the directory", path) : fd;
 }
 
 int workspace_stat(const struct workspace *workspace, const char *path, struct stat *status, char **target,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder that nothing leaves: every path is resolved below it, links and races included.
+// A directory that nothing leaves: every path is resolved below it, links and races included.
 //
-// A path is relative to the folder, or absolute below it (by the path it was opened with, or by that path without
+// A path is relative to the directory, or absolute below it (by the path it was opened with, or by that path without
 // links). Links inside are followed as long as they stay inside; an absolute link leaves, wherever it leads, as the
-// kernel's RESOLVE_BENEATH has it. A path whose `..` climb over the folder as written is refused unlooked.
+// kernel's RESOLVE_BENEATH has it. A path whose `..` climb over the directory as written is refused unlooked.
 //
 // Errors (see error.h): "path_escape" (the message holds "path escapes workspace"), "not_found", "not_a_file" (FIFO,
-// socket, device, folder, link), "too_many_links", "name_too_long", "invalid", ... Sizes are bytes.
+// socket, device, directory, link), "too_many_links", "name_too_long", "invalid", ... Sizes are bytes.
 #ifndef SBA_CORE_WORKSPACE_H
 #define SBA_CORE_WORKSPACE_H
 
@@ -19,12 +19,13 @@ struct workspace {
     char *path; // absolute, as it was given
 };
 
-// Opens a folder into *workspace, which the caller closes (closing twice, or what was zeroed but for fd, does no harm).
+// Opens a directory into *workspace, which the caller closes (closing twice, or what was zeroed but for fd, does no
+// harm).
 int workspace_open(struct workspace *workspace, const char *path, struct error *error);
 void workspace_close(struct workspace *workspace);
 
-// The path below the folder, without doubled slashes and "."; "." is the folder itself, a slash at the end stays. Owned
-// by the caller. Looks at nothing: what it returns may yet lead out through links, which only resolving finds.
+// The path below the directory, without doubled slashes and "."; "." is the directory itself, a slash at the end stays.
+// Owned by the caller. Looks at nothing: what it returns may yet lead out through links, which only resolving finds.
 char *workspace_relative(const struct workspace *workspace, const char *path, struct error *error);
 
 // Opens what a relative path names, confined. flags as open(2), without O_CREAT; O_CLOEXEC is added. A descriptor of
@@ -38,7 +39,7 @@ int workspace_fail(struct error *error, int number, const char *doing, const cha
 // FIFO, device or socket notices. Never blocks. A descriptor of the caller, or -1.
 int workspace_open_file(const struct workspace *workspace, const char *path, struct stat *status, struct error *error);
 
-// Opens a folder, O_PATH. A descriptor of the caller, or -1.
+// Opens a directory, O_PATH. A descriptor of the caller, or -1.
 int workspace_open_directory(const struct workspace *workspace, const char *path, struct error *error);
 
 // The status of what a path names; a link at its end is not followed: its target goes to *target (owned by the caller,

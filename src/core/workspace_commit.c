@@ -15,19 +15,19 @@
 int transaction_two_names(const struct transaction *transaction, enum how how, const char *from, const char *to)
 {
     const char *from_name, *to_name;
-    cleanup_fd int from_folder = transaction_parent(transaction, from, &from_name);
-    cleanup_fd int to_folder = from_folder < 0 ? -1 : transaction_parent(transaction, to, &to_name);
-    if (to_folder < 0)
+    cleanup_fd int from_directory = transaction_parent(transaction, from, &from_name);
+    cleanup_fd int to_directory = from_directory < 0 ? -1 : transaction_parent(transaction, to, &to_name);
+    if (to_directory < 0)
         return -1;
     switch (how) {
     case EXCHANGE:
-        return (int)syscall(SYS_renameat2, from_folder, from_name, to_folder, to_name, RENAME_EXCHANGE);
+        return (int)syscall(SYS_renameat2, from_directory, from_name, to_directory, to_name, RENAME_EXCHANGE);
     case MOVE:
-        return workspace_move(from_folder, from_name, to_folder, to_name);
+        return workspace_move(from_directory, from_name, to_directory, to_name);
     case RENAME:
-        return renameat(from_folder, from_name, to_folder, to_name);
+        return renameat(from_directory, from_name, to_directory, to_name);
     default:
-        return linkat(from_folder, from_name, to_folder, to_name, 0);
+        return linkat(from_directory, from_name, to_directory, to_name, 0);
     }
 }
 
@@ -37,8 +37,8 @@ char *transaction_second_aside(const struct change *change)
     return asprintf(&aside, "%s~", change->other) < 0 ? NULL : aside;
 }
 
-// Where a file or link that is removed waits: in the folder it is in; or, where a file is to come in place of a folder
-// above it, in the folder that this one is in. Owned by the caller; NULL: out of memory.
+// Where a file or link that is removed waits: in the directory it is in; or, where a file is to come in place of a
+// directory above it, in the directory that this one is in. Owned by the caller; NULL: out of memory.
 static char *aside_of_removed(const struct transaction *transaction, const char *path)
 {
     char name[TEMPORARY_NAME_SIZE], *aside = NULL;
@@ -59,11 +59,11 @@ static char *aside_of_removed(const struct transaction *transaction, const char 
     return asprintf(&aside, "%.*s%s", (int)length, path, name) < 0 ? NULL : aside;
 }
 
-static int plan_folder(struct transaction *transaction, const char *path)
+static int plan_directory(struct transaction *transaction, const char *path)
 {
     struct stat status;
-    for (size_t i = 0; i < transaction->folder_count; i++)
-        if (strcmp(transaction->folders[i].path, path) == 0)
+    for (size_t i = 0; i < transaction->directory_count; i++)
+        if (strcmp(transaction->directories[i].path, path) == 0)
             return 0;
     if (transaction_look(transaction, path, &status) < 0)
         return -1;
@@ -71,25 +71,25 @@ static int plan_folder(struct transaction *transaction, const char *path)
     return copy ? transaction_clear(transaction, copy, status.st_mode & 07777) : -1;
 }
 
-// A file comes where a folder is: the folders that the removals below it empty have to go.
-static int plan_folders(struct transaction *transaction, const char *path)
+// A file comes where a directory is: the directories that the removals below it empty have to go.
+static int plan_directories(struct transaction *transaction, const char *path)
 {
     size_t length = strlen(path);
-    if (plan_folder(transaction, path) < 0)
+    if (plan_directory(transaction, path) < 0)
         return -1;
     for (size_t i = 0; i < transaction->count; i++) {
         const struct change *change = &transaction->changes[i];
         if (change->kind != CHANGE_REMOVE || strncmp(change->path, path, length) != 0 || change->path[length] != '/')
             continue;
-        cleanup_free char *folder = strdup(change->path);
-        for (char *slash = folder ? folder + length : NULL; slash; slash = strchr(slash + 1, '/')) {
+        cleanup_free char *directory = strdup(change->path);
+        for (char *slash = directory ? directory + length : NULL; slash; slash = strchr(slash + 1, '/')) {
             *slash = '\0';
-            int outcome = plan_folder(transaction, folder);
+            int outcome = plan_directory(transaction, directory);
             *slash = '/';
             if (outcome < 0)
                 return -1;
         }
-        if (!folder)
+        if (!directory)
             return -1;
     }
     return 0;
@@ -101,7 +101,8 @@ static int plan_put(struct transaction *transaction, struct change *change, stru
     if (transaction_look(transaction, change->path, &status) < 0)
         return errno == ENOENT || errno == ENOTDIR ? 0 : workspace_fail(error, errno, "write", change->path);
     if (S_ISDIR(status.st_mode))
-        return plan_folders(transaction, change->path) < 0 ? workspace_fail(error, errno, "write", change->path) : 0;
+        return plan_directories(transaction, change->path) < 0 ? workspace_fail(error, errno, "write", change->path)
+                                                               : 0;
     if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
         return workspace_not_a_file(error, status.st_mode, change->path);
     change->before = transaction_identity(&status);
@@ -153,7 +154,8 @@ int transaction_plan(struct transaction *transaction, struct plan *plan, struct 
         if (plan_change(transaction, &transaction->changes[i], error) < 0)
             return -1;
     transaction->state = PLANNED;
-    *plan = (struct plan){transaction->changes, transaction->count, transaction->folders, transaction->folder_count};
+    *plan =
+        (struct plan){transaction->changes, transaction->count, transaction->directories, transaction->directory_count};
     return 0;
 }
 
@@ -180,32 +182,32 @@ static int replace(const struct transaction *transaction, const struct change *c
     return errno == EINVAL || errno == ENOSYS ? replace_by_rename(transaction, change) : -1;
 }
 
-static int make_folders(const struct transaction *transaction, const char *path)
+static int make_directories(const struct transaction *transaction, const char *path)
 {
     size_t kept;
     const char *slash = strrchr(path, '/');
     if (!slash)
         return 0;
-    cleanup_free char *folder = strndup(path, (size_t)(slash - path));
-    cleanup_fd int fd = folder ? workspace_make_folders(transaction->workspace, folder, &kept) : -1;
+    cleanup_free char *directory = strndup(path, (size_t)(slash - path));
+    cleanup_fd int fd = directory ? workspace_make_directories(transaction->workspace, directory, &kept) : -1;
     return fd < 0 ? -1 : 0;
 }
 
-static int remove_folder(const struct transaction *transaction, const char *path)
+static int remove_directory(const struct transaction *transaction, const char *path)
 {
     const char *name;
-    cleanup_fd int folder = transaction_parent(transaction, path, &name);
-    return folder < 0 ? -1 : unlinkat(folder, name, AT_REMOVEDIR);
+    cleanup_fd int directory = transaction_parent(transaction, path, &name);
+    return directory < 0 ? -1 : unlinkat(directory, name, AT_REMOVEDIR);
 }
 
-// Removes the folders, emptied by then, in whose place a file comes.
-static int clear_folder(const struct transaction *transaction, const char *path)
+// Removes the directories, emptied by then, in whose place a file comes.
+static int clear_directory(const struct transaction *transaction, const char *path)
 {
     size_t length = strlen(path);
-    for (size_t i = transaction->folder_count; i-- > 0;) {
-        const char *folder = transaction->folders[i].path;
-        bool within = strncmp(folder, path, length) == 0 && (!folder[length] || folder[length] == '/');
-        if (within && remove_folder(transaction, folder) < 0)
+    for (size_t i = transaction->directory_count; i-- > 0;) {
+        const char *directory = transaction->directories[i].path;
+        bool within = strncmp(directory, path, length) == 0 && (!directory[length] || directory[length] == '/');
+        if (within && remove_directory(transaction, directory) < 0)
             return -1;
     }
     return 0;
@@ -213,9 +215,9 @@ static int clear_folder(const struct transaction *transaction, const char *path)
 
 static int put_in_place(const struct transaction *transaction, const struct change *change, struct error *error)
 {
-    if (make_folders(transaction, change->path) < 0)
+    if (make_directories(transaction, change->path) < 0)
         return workspace_fail(error, errno, "create the directory of", change->path);
-    if (clear_folder(transaction, change->path) < 0)
+    if (clear_directory(transaction, change->path) < 0)
         return error_set(error, "not_a_file", errno, "cannot replace the directory %s by a file", change->path);
     int outcome = change->before.inode ? replace(transaction, change)
                                        : transaction_two_names(transaction, MOVE, change->other, change->path);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places in a workspace: the folder that holds a name, made where it is missing; links; temporary files; moves.
+// Places in a workspace: the directory that holds a name, made where it is missing; links; temporary files; moves.
 #include "core/cleanup.h"
 #include "core/workspace_internal.h"
 
@@ -15,11 +15,11 @@
 
 enum { LINKS_MAX = 40, LINK_SIZE_MAX = 65536 };
 
-char *workspace_read_link(int folder, const char *name)
+char *workspace_read_link(int directory, const char *name)
 {
     for (size_t size = 256; size <= LINK_SIZE_MAX; size *= 2) {
         cleanup_free char *target = malloc(size);
-        ssize_t length = target ? readlinkat(folder, name, target, size) : -1;
+        ssize_t length = target ? readlinkat(directory, name, target, size) : -1;
         if (length < 0)
             return NULL;
         if ((size_t)length < size) {
@@ -31,12 +31,12 @@ char *workspace_read_link(int folder, const char *name)
     return NULL;
 }
 
-// Opens the folder that path names, by its last name in a folder above it, and makes it where it is missing.
+// Opens the directory that path names, by its last name in a directory above it, and makes it where it is missing.
 static int open_or_make(const struct workspace *workspace, int above, const char *path, const char *name, bool *made)
 {
-    int folder = workspace_resolve(workspace, path, O_PATH | O_DIRECTORY);
-    if (folder >= 0 || errno != ENOENT)
-        return folder;
+    int directory = workspace_resolve(workspace, path, O_PATH | O_DIRECTORY);
+    if (directory >= 0 || errno != ENOENT)
+        return directory;
     if (mkdirat(above, name, 0777) == 0)
         *made = true;
     else if (errno != EEXIST)
@@ -48,41 +48,41 @@ static int open_or_make(const struct workspace *workspace, int above, const char
 // on failure it ends with the name that failed.
 static int make_each(const struct workspace *workspace, const char *relative, char *path, size_t *kept, bool *made)
 {
-    cleanup_fd int folder = workspace_resolve(workspace, ".", O_PATH | O_DIRECTORY);
-    for (size_t start = 0, end; folder >= 0 && relative[start]; start = end + (relative[end] == '/')) {
+    cleanup_fd int directory = workspace_resolve(workspace, ".", O_PATH | O_DIRECTORY);
+    for (size_t start = 0, end; directory >= 0 && relative[start]; start = end + (relative[end] == '/')) {
         end = start + strcspn(relative + start, "/");
         path[end] = '\0';
-        int next = open_or_make(workspace, folder, path, path + start, made);
+        int next = open_or_make(workspace, directory, path, path + start, made);
         if (next < 0)
             return -1;
         if (!*made)
             *kept = end;
-        close(folder);
-        folder = next;
+        close(directory);
+        directory = next;
         path[end] = relative[end];
     }
-    return steal_fd(&folder);
+    return steal_fd(&directory);
 }
 
-int workspace_make_folders(const struct workspace *workspace, const char *relative, size_t *kept)
+int workspace_make_directories(const struct workspace *workspace, const char *relative, size_t *kept)
 {
     bool made = false;
-    int folder = workspace_resolve(workspace, relative, O_PATH | O_DIRECTORY);
+    int directory = workspace_resolve(workspace, relative, O_PATH | O_DIRECTORY);
     *kept = strlen(relative);
-    if (folder >= 0 || errno != ENOENT)
-        return folder;
+    if (directory >= 0 || errno != ENOENT)
+        return directory;
     *kept = 0;
     cleanup_free char *path = strdup(relative);
-    folder = path ? make_each(workspace, relative, path, kept, &made) : -1;
-    if (folder < 0 && made) {
+    directory = path ? make_each(workspace, relative, path, kept, &made) : -1;
+    if (directory < 0 && made) {
         int saved = errno;
-        workspace_remove_folders(workspace, path, *kept);
+        workspace_remove_directories(workspace, path, *kept);
         errno = saved;
     }
-    return folder;
+    return directory;
 }
 
-void workspace_remove_folders(const struct workspace *workspace, const char *relative, size_t kept)
+void workspace_remove_directories(const struct workspace *workspace, const char *relative, size_t kept)
 {
     cleanup_free char *path = strdup(relative);
     if (!path)
@@ -93,15 +93,15 @@ void workspace_remove_folders(const struct workspace *workspace, const char *rel
         const char *name = slash ? slash + 1 : path;
         if (slash)
             *slash = '\0';
-        cleanup_fd int folder = workspace_resolve(workspace, slash ? path : ".", O_PATH | O_DIRECTORY);
-        int removed = folder < 0 ? -1 : unlinkat(folder, name, AT_REMOVEDIR);
+        cleanup_fd int directory = workspace_resolve(workspace, slash ? path : ".", O_PATH | O_DIRECTORY);
+        int removed = directory < 0 ? -1 : unlinkat(directory, name, AT_REMOVEDIR);
         if (removed < 0 && errno != ENOENT)
             return;
         length = slash ? (size_t)(slash - path) : 0;
     }
 }
 
-static int names_a_folder(const struct workspace *workspace, struct error *error, const char *path)
+static int names_a_directory(const struct workspace *workspace, struct error *error, const char *path)
 {
     cleanup_fd int fd = workspace_resolve(workspace, path, O_PATH);
     if (fd < 0 && errno == EXDEV)
@@ -109,16 +109,16 @@ static int names_a_folder(const struct workspace *workspace, struct error *error
     return error_set(error, "not_a_file", 0, "%s names a directory; expected a regular file", path);
 }
 
-// Splits a path into folder and name.
+// Splits a path into directory and name.
 static int split(const struct workspace *workspace, const char *path, struct place *place, struct error *error)
 {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
     if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-        return names_a_folder(workspace, error, path);
+        return names_a_directory(workspace, error, path);
     place->name = strdup(name);
-    place->folder_path = slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
-    if (!place->name || !place->folder_path)
+    place->directory_path = slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
+    if (!place->name || !place->directory_path)
         return error_system(error, ENOMEM, "cannot look at %s", path);
     return 0;
 }
@@ -129,18 +129,18 @@ static char *link_path(const struct place *place)
     struct stat status;
     char *path = NULL;
     errno = 0;
-    if (fstatat(place->folder, place->name, &status, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISLNK(status.st_mode)) {
+    if (fstatat(place->directory, place->name, &status, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISLNK(status.st_mode)) {
         errno = 0;
         return NULL;
     }
-    cleanup_free char *target = workspace_read_link(place->folder, place->name);
+    cleanup_free char *target = workspace_read_link(place->directory, place->name);
     if (!target)
         return NULL;
     if (*target == '/') {
         errno = EXDEV;
         return NULL;
     }
-    if (asprintf(&path, "%s/%s", place->folder_path, target) < 0)
+    if (asprintf(&path, "%s/%s", place->directory_path, target) < 0)
         return NULL;
     return path;
 }
@@ -149,15 +149,15 @@ int workspace_place(const struct workspace *workspace, const char *relative, boo
                     struct place *place, struct error *error)
 {
     cleanup_free char *path = strdup(relative);
-    *place = (struct place){.folder = -1};
+    *place = (struct place){.directory = -1};
     for (int links = 0; path; links++) {
         if (split(workspace, path, place, error) < 0)
             return -1;
-        place->kept = strlen(place->folder_path);
-        place->folder = make ? workspace_make_folders(workspace, place->folder_path, &place->kept)
-                             : workspace_resolve(workspace, place->folder_path, O_PATH | O_DIRECTORY);
-        if (place->folder < 0)
-            return workspace_fail(error, errno, make ? "create the directory of" : "open the folder of", relative);
+        place->kept = strlen(place->directory_path);
+        place->directory = make ? workspace_make_directories(workspace, place->directory_path, &place->kept)
+                                : workspace_resolve(workspace, place->directory_path, O_PATH | O_DIRECTORY);
+        if (place->directory < 0)
+            return workspace_fail(error, errno, make ? "create the directory of" : "open the directory of", relative);
         char *next = follow ? link_path(place) : NULL;
         if (!next && (!follow || errno == 0))
             return 0;
@@ -174,11 +174,11 @@ int workspace_place(const struct workspace *workspace, const char *relative, boo
 void workspace_place_free(struct place *place)
 {
     int saved = errno;
-    if (place->folder >= 0)
-        close(place->folder);
-    free(place->folder_path);
+    if (place->directory >= 0)
+        close(place->directory);
+    free(place->directory_path);
     free(place->name);
-    *place = (struct place){.folder = -1};
+    *place = (struct place){.directory = -1};
     errno = saved;
 }
 
@@ -191,31 +191,31 @@ void workspace_temporary_name(char name[TEMPORARY_NAME_SIZE])
     snprintf(name, TEMPORARY_NAME_SIZE, ".sba-%08x", next++);
 }
 
-int workspace_temporary_file(int folder, mode_t mode, char name[TEMPORARY_NAME_SIZE])
+int workspace_temporary_file(int directory, mode_t mode, char name[TEMPORARY_NAME_SIZE])
 {
     int fd;
     do {
         workspace_temporary_name(name);
-        fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+        fd = openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     } while (fd < 0 && (errno == EEXIST || errno == EINTR));
     return fd;
 }
 
-int workspace_move(int from_folder, const char *from, int to_folder, const char *to)
+int workspace_move(int from_directory, const char *from, int to_directory, const char *to)
 {
     struct stat status;
-    if (syscall(SYS_renameat2, from_folder, from, to_folder, to, RENAME_NOREPLACE) == 0)
+    if (syscall(SYS_renameat2, from_directory, from, to_directory, to, RENAME_NOREPLACE) == 0)
         return 0;
     if (errno != EINVAL && errno != ENOSYS)
         return -1;
-    if (linkat(from_folder, from, to_folder, to, 0) == 0)
-        return unlinkat(from_folder, from, 0);
+    if (linkat(from_directory, from, to_directory, to, 0) == 0)
+        return unlinkat(from_directory, from, 0);
     if (errno != EPERM && errno != EOPNOTSUPP)
         return -1;
     // Neither the flag nor links, as on FAT: a look before the rename is all that can be had.
-    if (fstatat(to_folder, to, &status, AT_SYMLINK_NOFOLLOW) == 0) {
+    if (fstatat(to_directory, to, &status, AT_SYMLINK_NOFOLLOW) == 0) {
         errno = EEXIST;
         return -1;
     }
-    return errno == ENOENT ? renameat(from_folder, from, to_folder, to) : -1;
+    return errno == ENOENT ? renameat(from_directory, from, to_directory, to) : -1;
 }

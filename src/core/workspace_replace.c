@@ -44,13 +44,13 @@ struct writing {
 static void undo(const struct workspace *workspace, const struct writing *writing)
 {
     if (*writing->temporary)
-        unlinkat(writing->place.folder, writing->temporary, 0);
-    workspace_remove_folders(workspace, writing->place.folder_path, writing->place.kept);
+        unlinkat(writing->place.directory, writing->temporary, 0);
+    workspace_remove_directories(workspace, writing->place.directory_path, writing->place.kept);
 }
 
 static int look(struct writing *writing, const struct write_options *options, const char *path, struct error *error)
 {
-    if (fstatat(writing->place.folder, writing->place.name, &writing->old, AT_SYMLINK_NOFOLLOW) < 0)
+    if (fstatat(writing->place.directory, writing->place.name, &writing->old, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT ? 0 : error_system(error, errno, "cannot look at %s", path);
     writing->exists = true;
     if (!S_ISREG(writing->old.st_mode))
@@ -92,17 +92,17 @@ static int set_mode(const struct writing *writing, const struct write_options *o
 // Puts the new file in its place.
 static int put(struct writing *writing, const struct write_options *options)
 {
-    int folder = writing->place.folder;
+    int directory = writing->place.directory;
     const char *name = writing->place.name;
     if (options->durable && fsync(writing->fd) < 0)
         return -1;
-    if (options->overwrite ? renameat(folder, writing->temporary, folder, name) < 0
-                           : workspace_move(folder, writing->temporary, folder, name) < 0)
+    if (options->overwrite ? renameat(directory, writing->temporary, directory, name) < 0
+                           : workspace_move(directory, writing->temporary, directory, name) < 0)
         return -1;
     *writing->temporary = '\0';
     if (!options->durable)
         return 0;
-    cleanup_fd int readable = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    cleanup_fd int readable = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return readable < 0 ? -1 : fsync(readable);
 }
 
@@ -114,7 +114,7 @@ static int fill_and_put(struct writing *writing, const struct workspace *workspa
     if (look(writing, options, path, error) < 0)
         return -1;
     bool private = writing->exists || options->mode != MODE_AS_BEFORE;
-    writing->fd = workspace_temporary_file(writing->place.folder, private ? 0600 : 0644, writing->temporary);
+    writing->fd = workspace_temporary_file(writing->place.directory, private ? 0600 : 0644, writing->temporary);
     if (writing->fd < 0) {
         *writing->temporary = '\0';
         return error_system(error, errno, "cannot make a new file beside %s", path);

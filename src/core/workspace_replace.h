@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replacing a file of a workspace atomically: a temporary file beside it, then a rename. Errors as in workspace.h, and
 // "already_exists", "no_space", "permission_denied", "timeout", "cancelled", "io_error"; after each of them the file is
-// as it was (but for a folder that took the rename and failed its fsync), no temporary file is left, and folders that
-// were made are gone again.
+// as it was (but for a directory that took the rename and failed its fsync), no temporary file is left, and directories
+// that were made are gone again.
 #ifndef SBA_CORE_WORKSPACE_REPLACE_H
 #define SBA_CORE_WORKSPACE_REPLACE_H
 
@@ -18,7 +18,7 @@ struct write_options {
     int mode;       // permission bits, at most 0777; MODE_AS_BEFORE: those of the file replaced, else 0644 less umask
     bool overwrite; // false: "already_exists" where there is something
     bool append;    // what the file holds comes first
-    bool durable;   // fsync of file and folder
+    bool durable;   // fsync of file and directory
 };
 
 struct write_result {

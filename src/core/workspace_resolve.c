@@ -45,11 +45,11 @@ static bool have_openat2(int root)
     return known == YES;
 }
 
-// The walk. It opens one name at a time in a folder it holds and follows no link but by reading it, so nothing that is
-// renamed meanwhile can lead it astray. It never opens "..": that pops the folder it came from.
+// The walk. It opens one name at a time in a directory it holds and follows no link but by reading it, so nothing that
+// is renamed meanwhile can lead it astray. It never opens "..": that pops the directory it came from.
 struct walk {
     int root;
-    int *folders; // opened on the way down, the deepest last
+    int *directories; // opened on the way down, the deepest last
     size_t depth, capacity;
     char *path; // owned: what of the path is being walked
     char *rest; // in path: what is still to walk
@@ -59,14 +59,14 @@ struct walk {
 static void walk_free(struct walk *walk)
 {
     while (walk->depth)
-        close(walk->folders[--walk->depth]);
-    free(walk->folders);
+        close(walk->directories[--walk->depth]);
+    free(walk->directories);
     free(walk->path);
 }
 
-static int walk_folder(const struct walk *walk)
+static int walk_directory(const struct walk *walk)
 {
-    return walk->depth ? walk->folders[walk->depth - 1] : walk->root;
+    return walk->depth ? walk->directories[walk->depth - 1] : walk->root;
 }
 
 static int walk_up(struct walk *walk)
@@ -75,24 +75,24 @@ static int walk_up(struct walk *walk)
         errno = EXDEV;
         return -1;
     }
-    close(walk->folders[--walk->depth]);
+    close(walk->directories[--walk->depth]);
     return 0;
 }
 
 // Takes the descriptor, also where it fails.
-static int walk_down(struct walk *walk, int folder)
+static int walk_down(struct walk *walk, int directory)
 {
     if (walk->depth == walk->capacity) {
         size_t capacity = walk->capacity ? walk->capacity * 2 : 16;
-        int *folders = realloc(walk->folders, capacity * sizeof *folders);
-        if (!folders) {
-            close(folder);
+        int *directories = realloc(walk->directories, capacity * sizeof *directories);
+        if (!directories) {
+            close(directory);
             return -1;
         }
-        walk->folders = folders;
+        walk->directories = directories;
         walk->capacity = capacity;
     }
-    walk->folders[walk->depth++] = folder;
+    walk->directories[walk->depth++] = directory;
     return 0;
 }
 
@@ -140,7 +140,7 @@ static char *walk_name(struct walk *walk, char name[NAME_MAX + 1])
 static int walk_open_last(const struct walk *walk, int *seen, mode_t mode, const char *name, int flags)
 {
     if (!(flags & O_PATH))
-        return openat(walk_folder(walk), name, flags | O_NOFOLLOW | O_CLOEXEC);
+        return openat(walk_directory(walk), name, flags | O_NOFOLLOW | O_CLOEXEC);
     if ((flags & O_DIRECTORY) && !S_ISDIR(mode)) {
         errno = ENOTDIR;
         return -1;
@@ -157,7 +157,7 @@ static int walk_step(struct walk *walk, int flags)
     const char *name = walk_name(walk, buffer);
 
     if (!name)
-        return openat(walk_folder(walk), ".", flags | O_CLOEXEC);
+        return openat(walk_directory(walk), ".", flags | O_CLOEXEC);
     if (strcmp(name, ".") == 0)
         return WALK_GOES_ON;
     if (strcmp(name, "..") == 0)
@@ -166,7 +166,7 @@ static int walk_step(struct walk *walk, int flags)
         errno = ENAMETOOLONG;
         return -1;
     }
-    cleanup_fd int seen = openat(walk_folder(walk), name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    cleanup_fd int seen = openat(walk_directory(walk), name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     struct stat status;
     if (seen < 0 || fstat(seen, &status) < 0)
         return -1;

@@ -23,26 +23,26 @@ int transaction_parent(const struct transaction *transaction, const char *path, 
     *name = slash ? slash + 1 : path;
     if (!slash)
         return workspace_resolve(transaction->workspace, ".", O_PATH | O_DIRECTORY);
-    cleanup_free char *folder = strndup(path, (size_t)(slash - path));
-    return folder ? workspace_resolve(transaction->workspace, folder, O_PATH | O_DIRECTORY) : -1;
+    cleanup_free char *directory = strndup(path, (size_t)(slash - path));
+    return directory ? workspace_resolve(transaction->workspace, directory, O_PATH | O_DIRECTORY) : -1;
 }
 
 int transaction_look(const struct transaction *transaction, const char *path, struct stat *status)
 {
     const char *name;
-    cleanup_fd int folder = transaction_parent(transaction, path, &name);
-    return folder < 0 ? -1 : fstatat(folder, name, status, AT_SYMLINK_NOFOLLOW);
+    cleanup_fd int directory = transaction_parent(transaction, path, &name);
+    return directory < 0 ? -1 : fstatat(directory, name, status, AT_SYMLINK_NOFOLLOW);
 }
 
 int transaction_open_for_mode(const struct transaction *transaction, const char *path)
 {
     enum { FLAGS = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
     const char *name;
-    cleanup_fd int folder = transaction_parent(transaction, path, &name);
-    if (folder < 0)
+    cleanup_fd int directory = transaction_parent(transaction, path, &name);
+    if (directory < 0)
         return -1;
-    int fd = openat(folder, name, O_RDONLY | FLAGS);
-    return fd < 0 && errno == EACCES ? openat(folder, name, O_WRONLY | FLAGS) : fd;
+    int fd = openat(directory, name, O_RDONLY | FLAGS);
+    return fd < 0 && errno == EACCES ? openat(directory, name, O_WRONLY | FLAGS) : fd;
 }
 
 static int out_of_memory(struct error *error, const char *path)
@@ -53,8 +53,8 @@ static int out_of_memory(struct error *error, const char *path)
 int transaction_unlink(const struct transaction *transaction, const char *path)
 {
     const char *name;
-    cleanup_fd int folder = transaction_parent(transaction, path, &name);
-    return folder < 0 ? -1 : unlinkat(folder, name, 0);
+    cleanup_fd int directory = transaction_parent(transaction, path, &name);
+    return directory < 0 ? -1 : unlinkat(directory, name, 0);
 }
 
 struct identity transaction_identity(const struct stat *status)
@@ -94,10 +94,10 @@ void transaction_end(struct transaction *transaction)
         free(transaction->changes[i].path);
         free(transaction->changes[i].other);
     }
-    for (size_t i = 0; i < transaction->folder_count; i++)
-        free(transaction->folders[i].path);
+    for (size_t i = 0; i < transaction->directory_count; i++)
+        free(transaction->directories[i].path);
     free(transaction->changes);
-    free(transaction->folders);
+    free(transaction->directories);
     free(transaction);
 }
 
@@ -144,17 +144,17 @@ struct change *transaction_change(struct transaction *transaction, char *path)
 
 int transaction_clear(struct transaction *transaction, char *path, mode_t mode)
 {
-    if (transaction->folder_count == transaction->folder_capacity) {
-        size_t capacity = transaction->folder_capacity ? transaction->folder_capacity * 2 : 16;
-        struct cleared *folders = realloc(transaction->folders, capacity * sizeof *folders);
-        if (!folders) {
+    if (transaction->directory_count == transaction->directory_capacity) {
+        size_t capacity = transaction->directory_capacity ? transaction->directory_capacity * 2 : 16;
+        struct cleared *directories = realloc(transaction->directories, capacity * sizeof *directories);
+        if (!directories) {
             free(path);
             return -1;
         }
-        transaction->folders = folders;
-        transaction->folder_capacity = capacity;
+        transaction->directories = directories;
+        transaction->directory_capacity = capacity;
     }
-    transaction->folders[transaction->folder_count++] = (struct cleared){path, mode};
+    transaction->directories[transaction->directory_count++] = (struct cleared){path, mode};
     return 0;
 }
 
@@ -177,45 +177,45 @@ static char *path_of_file(const struct transaction *transaction, const char *pat
     return NULL;
 }
 
-// Opens the folder where a new file for path can wait: the nearest that there is. Its path, with the slash at its end
-// or empty, goes to *size bytes of path.
-static int open_waiting_folder(const struct transaction *transaction, const char *path, size_t *size)
+// Opens the directory where a new file for path can wait: the nearest that there is. Its path, with the slash at its
+// end or empty, goes to *size bytes of path.
+static int open_waiting_directory(const struct transaction *transaction, const char *path, size_t *size)
 {
-    cleanup_free char *folder = strdup(path);
-    while (folder) {
-        char *slash = strrchr(folder, '/');
-        *size = slash ? (size_t)(slash - folder) + 1 : 0;
+    cleanup_free char *directory = strdup(path);
+    while (directory) {
+        char *slash = strrchr(directory, '/');
+        *size = slash ? (size_t)(slash - directory) + 1 : 0;
         if (!slash)
             return workspace_resolve(transaction->workspace, ".", O_PATH | O_DIRECTORY);
         *slash = '\0';
-        int fd = workspace_resolve(transaction->workspace, folder, O_PATH | O_DIRECTORY);
+        int fd = workspace_resolve(transaction->workspace, directory, O_PATH | O_DIRECTORY);
         if (fd >= 0 || (errno != ENOENT && errno != ENOTDIR))
             return fd;
     }
     return -1;
 }
 
-static char *staged_path(const char *path, size_t folder_size, const char *name)
+static char *staged_path(const char *path, size_t directory_size, const char *name)
 {
     char *staged = NULL;
-    return asprintf(&staged, "%.*s%s", (int)folder_size, path, name) < 0 ? NULL : staged;
+    return asprintf(&staged, "%.*s%s", (int)directory_size, path, name) < 0 ? NULL : staged;
 }
 
-// Makes the change a PUT of what waits in the folder under that name. On failure the name is removed.
-static int put(struct transaction *transaction, char **path, int folder, size_t folder_size, const char *name,
+// Makes the change a PUT of what waits in the directory under that name. On failure the name is removed.
+static int put(struct transaction *transaction, char **path, int directory, size_t directory_size, const char *name,
                const struct stat *status, struct error *error)
 {
-    char *staged = staged_path(*path, folder_size, name);
+    char *staged = staged_path(*path, directory_size, name);
     struct change *change = staged ? transaction_change(transaction, steal_pointer(path)) : NULL;
     if (!change) {
         free(staged);
-        unlinkat(folder, name, 0);
+        unlinkat(directory, name, 0);
         return out_of_memory(error, "a file");
     }
     drop_staged(transaction, change);
     change->kind = CHANGE_PUT;
     change->other = staged;
-    change->kept = folder_size;
+    change->kept = directory_size;
     change->mode = S_ISREG(status->st_mode) ? status->st_mode & 0777 : 0644;
     change->put = transaction_identity(status);
     return 0;
@@ -239,27 +239,27 @@ static int mode_for(const struct transaction *transaction, const char *path, int
 int transaction_write(struct transaction *transaction, const char *path, const char *bytes, size_t size, int mode,
                       struct error *error)
 {
-    size_t folder_size;
+    size_t directory_size;
     struct stat status;
     char name[TEMPORARY_NAME_SIZE];
     cleanup_free char *relative = path_of_file(transaction, path, error);
     if (!relative)
         return -1;
-    cleanup_fd int folder = open_waiting_folder(transaction, relative, &folder_size);
-    if (folder < 0)
+    cleanup_fd int directory = open_waiting_directory(transaction, relative, &directory_size);
+    if (directory < 0)
         return workspace_fail(error, errno, "write", path);
     mode = mode_for(transaction, relative, mode);
-    cleanup_fd int fd = workspace_temporary_file(folder, mode < 0 ? 0644 : 0600, name);
+    cleanup_fd int fd = workspace_temporary_file(directory, mode < 0 ? 0644 : 0600, name);
     if (fd < 0)
         return error_system(error, errno, "cannot make a new file for %s", path);
     int outcome = workspace_write_bytes(fd, bytes, size, NULL, path, error);
     if (outcome == 0 && ((mode >= 0 && fchmod(fd, (mode_t)mode) < 0) || fstat(fd, &status) < 0))
         outcome = error_system(error, errno, "cannot write %s", path);
     if (outcome < 0) {
-        unlinkat(folder, name, 0);
+        unlinkat(directory, name, 0);
         return -1;
     }
-    return put(transaction, &relative, folder, folder_size, name, &status, error);
+    return put(transaction, &relative, directory, directory_size, name, &status, error);
 }
 
 // Whether a link's target stays inside as it is written: links on its way are seen to when it is followed.
@@ -280,25 +280,25 @@ static int check_target(const struct transaction *transaction, const char *path,
 
 int transaction_symlink(struct transaction *transaction, const char *path, const char *target, struct error *error)
 {
-    size_t folder_size;
+    size_t directory_size;
     struct stat status;
     char name[TEMPORARY_NAME_SIZE];
     cleanup_free char *relative = path_of_file(transaction, path, error);
     if (!relative || check_target(transaction, relative, target, error) < 0)
         return -1;
-    cleanup_fd int folder = open_waiting_folder(transaction, relative, &folder_size);
-    if (folder < 0)
+    cleanup_fd int directory = open_waiting_directory(transaction, relative, &directory_size);
+    if (directory < 0)
         return workspace_fail(error, errno, "write the link", path);
     int made;
     do {
         workspace_temporary_name(name);
-        made = symlinkat(target, folder, name);
+        made = symlinkat(target, directory, name);
     } while (made < 0 && errno == EEXIST);
     if (made == 0)
-        made = fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW); // gone at once: somebody else took it
+        made = fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW); // gone at once: somebody else took it
     if (made < 0)
         return error_system(error, errno, "cannot make the link %s", path);
-    return put(transaction, &relative, folder, folder_size, name, &status, error);
+    return put(transaction, &relative, directory, directory_size, name, &status, error);
 }
 
 int transaction_remove(struct transaction *transaction, const char *path, struct error *error)

@@ -37,12 +37,12 @@ struct change {
     enum change_kind kind;
     mode_t mode;            // MODE, and PUT of a regular file
     mode_t old_mode;        // MODE
-    size_t kept;            // PUT: so many bytes of path name folders that were there before
+    size_t kept;            // PUT: so many bytes of path name directories that were there before
     struct identity put;    // PUT
     struct identity before; // where a file or link was there
 };
 
-// A folder that goes because a file comes in its place.
+// A directory that goes because a file comes in its place.
 struct cleared {
     char *path; // relative, owned
     mode_t mode;
@@ -52,8 +52,8 @@ struct cleared {
 struct plan {
     const struct change *changes;
     size_t count;
-    const struct cleared *folders; // each before those in it
-    size_t folder_count;
+    const struct cleared *directories; // each before those in it
+    size_t directory_count;
 };
 
 // The workspace must outlive it. NULL when memory is out.
@@ -69,7 +69,8 @@ int transaction_write(struct transaction *transaction, const char *path, const c
 // Stages a symbolic link; "path_escape" where the target leaves the workspace as it is written.
 int transaction_symlink(struct transaction *transaction, const char *path, const char *target, struct error *error);
 
-// Stages the removal of a regular file or link; folders that become empty by it go too, as far as they can be removed.
+// Stages the removal of a regular file or link; directories that become empty by it go too, as far as they can be
+// removed.
 int transaction_remove(struct transaction *transaction, const char *path, struct error *error);
 
 // Stages permission bits, at most 0777, of a regular file.
@@ -85,13 +86,13 @@ int transaction_commit(struct transaction *transaction, struct error *error);
 // Takes a commit back, as long as the transaction lives; "incomplete" says in full what it left where.
 int transaction_revert(struct transaction *transaction, struct error *error);
 
-// The same after a crash. recall takes a change or folder of another run's plan, in any order, and copies it; "invalid"
-// where it is none. Then undo puts back what was there and removes what was staged; sweep, where the commit was
-// complete, removes what was set aside. Both go by what stands under the names now, and leave alone what is not what
-// the plan says: nobody loses by a plan that was forged. undo fails with "incomplete", and says in full what it left
-// where.
+// The same after a crash. recall takes a change or directory of another run's plan, in any order, and copies it;
+// "invalid" where it is none. Then undo puts back what was there and removes what was staged; sweep, where the commit
+// was complete, removes what was set aside. Both go by what stands under the names now, and leave alone what is not
+// what the plan says: nobody loses by a plan that was forged. undo fails with "incomplete", and says in full what it
+// left where.
 int transaction_recall(struct transaction *transaction, const struct change *change, struct error *error);
-int transaction_recall_folder(struct transaction *transaction, const struct cleared *folder, struct error *error);
+int transaction_recall_directory(struct transaction *transaction, const struct cleared *directory, struct error *error);
 int transaction_recover(struct transaction *transaction, bool committed, struct error *error);
 
 #endif

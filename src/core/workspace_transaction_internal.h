@@ -15,13 +15,13 @@ struct transaction {
     const struct workspace *workspace;
     struct change *changes; // in byte order of path
     size_t count, capacity;
-    struct cleared *folders; // each before those in it
-    size_t folder_count, folder_capacity;
+    struct cleared *directories; // each before those in it
+    size_t directory_count, directory_capacity;
     enum { STAGING, PLANNED, DONE, UNDONE } state;
     bool recalled; // its changes come from a record: each name must still stand for what it did
 };
 
-// The folder that holds what path names, open (O_PATH), and the name in it, which points into path. -1 and errno.
+// The directory that holds what path names, open (O_PATH), and the name in it, which points into path. -1 and errno.
 int transaction_parent(const struct transaction *transaction, const char *path, const char **name);
 
 // lstat of a path: 0, or -1 and errno.
@@ -36,7 +36,7 @@ size_t transaction_find(const struct transaction *transaction, const char *path,
 // The change of a path; a new one is CHANGE_NOTHING. Takes path, also where it fails. NULL: out of memory.
 struct change *transaction_change(struct transaction *transaction, char *path);
 
-// Adds a folder that is to go. Takes path, also where it fails. -1 and errno.
+// Adds a directory that is to go. Takes path, also where it fails. -1 and errno.
 int transaction_clear(struct transaction *transaction, char *path, mode_t mode);
 
 // Opens a file to change its mode: it need be only readable or only writable. -1 and errno; ELOOP: a link.

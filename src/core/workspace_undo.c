@@ -90,12 +90,12 @@ static int bring_back(const struct transaction *transaction, const struct change
     return is_same(found, stands(transaction, aside)) ? transaction_unlink(transaction, aside) : -1;
 }
 
-static void remove_made_folders(const struct transaction *transaction, const struct change *change)
+static void remove_made_directories(const struct transaction *transaction, const struct change *change)
 {
     const char *slash = strrchr(change->path, '/');
-    cleanup_free char *folder = slash ? strndup(change->path, (size_t)(slash - change->path)) : NULL;
-    if (folder && strlen(folder) > change->kept)
-        workspace_remove_folders(transaction->workspace, folder, change->kept);
+    cleanup_free char *directory = slash ? strndup(change->path, (size_t)(slash - change->path)) : NULL;
+    if (directory && strlen(directory) > change->kept)
+        workspace_remove_directories(transaction->workspace, directory, change->kept);
 }
 
 // Whether a file that the change made seems to be at its path, though not under the inode and times that it had.
@@ -117,7 +117,7 @@ static int undo_put(const struct transaction *transaction, const struct change *
         outcome = -1;
     if (is_put(transaction, change, stands(transaction, change->other)))
         transaction_unlink(transaction, change->other);
-    remove_made_folders(transaction, change);
+    remove_made_directories(transaction, change);
     return outcome;
 }
 
@@ -140,10 +140,10 @@ static int undo_cleared(const struct transaction *transaction, const struct clea
     cleanup_fd int parent = transaction_parent(transaction, cleared->path, &name);
     if (parent < 0 || (mkdirat(parent, name, MADE_ANEW) < 0 && errno != EEXIST))
         return -1;
-    cleanup_fd int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (folder < 0 || fstat(folder, &status) < 0)
+    cleanup_fd int directory = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (directory < 0 || fstat(directory, &status) < 0)
         return fstatat(parent, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(status.st_mode) ? 0 : -1;
-    return (status.st_mode & 07777) == MADE_ANEW ? fchmod(folder, cleared->mode) : 0;
+    return (status.st_mode & 07777) == MADE_ANEW ? fchmod(directory, cleared->mode) : 0;
 }
 
 // What could not be put back, as words.
@@ -193,7 +193,7 @@ static void undo_change(const struct transaction *transaction, const struct chan
     lose(losses, change->path, kept);
 }
 
-// Removals were the first, and want the folders that went after them.
+// Removals were the first, and want the directories that went after them.
 int transaction_undo(struct transaction *transaction, struct error *error)
 {
     struct losses losses = {0};
@@ -202,9 +202,9 @@ int transaction_undo(struct transaction *transaction, struct error *error)
     for (size_t i = transaction->count; i-- > 0;)
         if (transaction->changes[i].kind != CHANGE_REMOVE)
             undo_change(transaction, &transaction->changes[i], &losses);
-    for (size_t i = 0; i < transaction->folder_count; i++)
-        if (undo_cleared(transaction, &transaction->folders[i]) < 0)
-            lose(&losses, transaction->folders[i].path, NULL);
+    for (size_t i = 0; i < transaction->directory_count; i++)
+        if (undo_cleared(transaction, &transaction->directories[i]) < 0)
+            lose(&losses, transaction->directories[i].path, NULL);
     for (size_t i = transaction->count; i-- > 0;)
         if (transaction->changes[i].kind == CHANGE_REMOVE)
             undo_change(transaction, &transaction->changes[i], &losses);
@@ -261,7 +261,7 @@ void transaction_sweep(struct transaction *transaction)
         if (!slash)
             continue;
         *slash = '\0';
-        workspace_remove_folders(transaction->workspace, change->path, 0);
+        workspace_remove_directories(transaction->workspace, change->path, 0);
         *slash = '/';
     }
 }
@@ -273,12 +273,12 @@ bool workspace_is_temporary_name(const char *name)
            strspn(name + PREFIX, "0123456789abcdef") == TEMPORARY_NAME_SIZE - 1 - PREFIX;
 }
 
-// Whether it is a temporary name in the folder of path, or in one above.
+// Whether it is a temporary name in the directory of path, or in one above.
 static bool is_beside(const char *other, const char *path)
 {
     const char *slash = strrchr(other, '/');
-    size_t folder = slash ? (size_t)(slash + 1 - other) : 0;
-    return workspace_is_temporary_name(other + folder) && strncmp(other, path, folder) == 0;
+    size_t directory = slash ? (size_t)(slash + 1 - other) : 0;
+    return workspace_is_temporary_name(other + directory) && strncmp(other, path, directory) == 0;
 }
 
 static int no_plan(const char *path, struct error *error)
@@ -307,13 +307,13 @@ int transaction_recall(struct transaction *transaction, const struct change *cha
     return 0;
 }
 
-int transaction_recall_folder(struct transaction *transaction, const struct cleared *folder, struct error *error)
+int transaction_recall_directory(struct transaction *transaction, const struct cleared *directory, struct error *error)
 {
     transaction->recalled = true;
     transaction->state = UNDONE;
-    char *path = strdup(folder->path);
-    if (!path || transaction_clear(transaction, path, folder->mode) < 0)
-        return error_system(error, ENOMEM, "cannot undo the change of %s", folder->path);
+    char *path = strdup(directory->path);
+    if (!path || transaction_clear(transaction, path, directory->mode) < 0)
+        return error_system(error, ENOMEM, "cannot undo the change of %s", directory->path);
     return 0;
 }
 

@@ -61,7 +61,7 @@ def prepare(bench, turns):
     bench.give_tree(bench.workspace)
     job = {"protocol_version": "1.0", "job_id": "bench", "task_id": "bench", "execution_mode": "agent_inference",
            "constraints": {"max_runtime_seconds": 3600, "max_output_bytes": 1 << 20}, "inference": {"allowed_models": ["m"]}}
-    path = bench.job_folder / "job.json"
+    path = bench.job_directory / "job.json"
     path.write_text(json.dumps(job), encoding="utf-8")
     bench.give(path)
 
@@ -96,10 +96,10 @@ def turns(bench):
 
 
 def journal(bench):
-    source = bench.folder / "tools" / "appends.lua"
+    source = bench.directory / "tools" / "appends.lua"
     source.write_text(APPENDS, encoding="utf-8")
     with open(bench.rival / "median", "w+", encoding="utf-8") as out:
-        bench.run([bench.binary, "--lua", source, bench.job_folder / "journal.jsonl"], stdout=out)
+        bench.run([bench.binary, "--lua", source, bench.job_directory / "journal.jsonl"], stdout=out)
         out.seek(0)
         median = float(out.read())
     return [f"| append of 64 KiB to the journal | {duration(median)} | | | | ≤ 0.2 ms | {verdict(median, 0.0002)} |"]
@@ -110,7 +110,7 @@ def replay(bench):
     prepare(bench, count)
     converse(bench, count)
     recording = bench.rival / "recording.jsonl"
-    (bench.job_folder / "journal.jsonl").rename(recording)
+    (bench.job_directory / "journal.jsonl").rename(recording)
     runs = []
     for _ in range(bench.size(5, 1)):
         runs.append(bench.run([*bench.command(), "--replay", recording])[0] / 1e9)

@@ -37,17 +37,17 @@ def row(what, ours, against, theirs, ratio, bound):
 
 
 class Bench:
-    def __init__(self, binary, folder, quick):
-        self.folder, self.quick = folder, quick
-        os.chmod(folder, 0o755)
-        tools = folder / "tools"
+    def __init__(self, binary, directory, quick):
+        self.directory, self.quick = directory, quick
+        os.chmod(directory, 0o755)
+        tools = directory / "tools"
         tools.mkdir()
         self.launcher = tools / "launch"
         source = pathlib.Path(__file__).parent / "launch.c"
         subprocess.run(["cc", "-O2", "-static", "-o", self.launcher, source], check=True)
         self.binary = shutil.copy(binary, tools / "cynode-sba")
         self.tools = tools
-        self.file_system = subprocess.run(["findmnt", "-n", "-o", "FSTYPE", "-T", folder], capture_output=True, text=True, check=True).stdout.split()[-1]
+        self.file_system = subprocess.run(["findmnt", "-n", "-o", "FSTYPE", "-T", directory], capture_output=True, text=True, check=True).stdout.split()[-1]
         self.clean()
 
     def compiled(self, name):
@@ -60,12 +60,12 @@ class Bench:
         return program
 
     def clean(self):
-        """Begins a row: an empty workspace and job folder, and an empty folder for the rival."""
+        """Begins a row: an empty workspace and job directory, and an empty directory for the rival."""
         for name in ("workspace", "job", "rival"):
-            shutil.rmtree(self.folder / name, ignore_errors=True)
-            (self.folder / name).mkdir()
-            self.give(self.folder / name)
-        self.workspace, self.job_folder, self.rival = (self.folder / name for name in ("workspace", "job", "rival"))
+            shutil.rmtree(self.directory / name, ignore_errors=True)
+            (self.directory / name).mkdir()
+            self.give(self.directory / name)
+        self.workspace, self.job_directory, self.rival = (self.directory / name for name in ("workspace", "job", "rival"))
 
     def size(self, full, quick):
         return quick if self.quick else full
@@ -78,8 +78,8 @@ class Bench:
                 os.chown(path, UID, UID, follow_symlinks=False)
 
     def give_tree(self, top):
-        for folder, folders, files in os.walk(top):
-            self.give(folder, *(os.path.join(folder, name) for name in folders + files))
+        for directory, directories, files in os.walk(top):
+            self.give(directory, *(os.path.join(directory, name) for name in directories + files))
 
     def run(self, command, stdout=subprocess.DEVNULL, cwd=None):
         """Runs a command once: (nanoseconds, KiB). Anything but success ends the benchmark."""
@@ -94,7 +94,7 @@ class Bench:
         return int(nanoseconds), int(kib)
 
     def failure(self):
-        result = self.job_folder / "result.json"
+        result = self.job_directory / "result.json"
         return self.result()["failure_message"] if result.exists() else "no result"
 
     def write_job(self, *steps, max_output_bytes=1 << 20, **constraints):
@@ -102,16 +102,16 @@ class Bench:
         job = {"protocol_version": "1.0", "job_id": "bench", "task_id": "bench",
                "constraints": {"max_runtime_seconds": 3600, "max_output_bytes": max_output_bytes, **constraints},
                "steps": [{"type": kind, "arguments": arguments} for kind, arguments in steps]}
-        path = self.job_folder / "job.json"
+        path = self.job_directory / "job.json"
         path.write_text(json.dumps(job), encoding="utf-8")
         self.give(path)
 
     def command(self):
-        return [self.binary, "--job", self.job_folder / "job.json", "--result", self.job_folder / "result.json",
+        return [self.binary, "--job", self.job_directory / "job.json", "--result", self.job_directory / "result.json",
                 "--workspace", self.workspace, "--log-format", "json"]
 
     def result(self):
-        return json.loads((self.job_folder / "result.json").read_bytes())
+        return json.loads((self.job_directory / "result.json").read_bytes())
 
     def run_job(self):
         """Runs the job once, and gives what the run took and its result."""

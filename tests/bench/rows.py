@@ -128,19 +128,19 @@ def count_entries(entry):
 
 
 def plant(bench):
-    """Fills the workspace with folders of 99 files and a link each; gives how many."""
-    folders = bench.size(2000, 20)
-    for number in range(folders):
-        folder = bench.workspace / f"group{number // 50}" / f"folder{number}"
-        folder.mkdir(parents=True)
+    """Fills the workspace with directories of 99 files and a link each; gives how many."""
+    directories = bench.size(2000, 20)
+    for number in range(directories):
+        directory = bench.workspace / f"group{number // 50}" / f"directory{number}"
+        directory.mkdir(parents=True)
         for file in range(99):
-            (folder / f"file{file}.txt").touch()
-        (folder / "link").symlink_to("file1.txt")
-    return folders
+            (directory / f"file{file}.txt").touch()
+        (directory / "link").symlink_to("file1.txt")
+    return directories
 
 
 def tree(bench):
-    folders = plant(bench)
+    directories = plant(bench)
     bench.write_job(("list_tree", {"max_entries": 1 << 30}), max_output_bytes=1 << 30)
     _, result = bench.run_job()
     listed = result["steps"][0]["result"]
@@ -149,15 +149,15 @@ def tree(bench):
     del result, listed
     find = ["find", bench.workspace, "-printf", "%p %s %m %y %l\\n"]
     ours, theirs = bench.compare(find, 5, stdout=bench.rival / "out")
-    return [row(f"`list_tree` of {folders * 100:,} files", ours.seconds, "`find -printf`", theirs.seconds, ours.seconds / theirs.seconds,
+    return [row(f"`list_tree` of {directories * 100:,} files", ours.seconds, "`find -printf`", theirs.seconds, ours.seconds / theirs.seconds,
                 1)]
 
 
 def changes(bench):
     """report_changes where 100 of many files change: what both walks take, the job's own time aside."""
-    folders = plant(bench)
+    directories = plant(bench)
     bench.give_tree(bench.workspace)
-    change = ("run_command", {"shell": "for i in $(seq 100); do echo x >> group0/folder$((i % 20))/file$i.txt; done"})
+    change = ("run_command", {"shell": "for i in $(seq 100); do echo x >> group0/directory$((i % 20))/file$i.txt; done"})
     bench.write_job(change)
     plain, _ = bench.run_job()
     bench.write_job(change, report_changes=True)
@@ -167,7 +167,7 @@ def changes(bench):
     find = ["find", bench.workspace, "-printf", "%p %s %m %y %l\\n"]
     ours, theirs = bench.compare(find, 5, stdout=bench.rival / "out")
     walks = ours.seconds - plain[0] / 1e9
-    return [row(f"`report_changes` over {folders * 100:,} files, both walks", walks, "`find -printf`", theirs.seconds, walks / theirs.seconds, 2),
+    return [row(f"`report_changes` over {directories * 100:,} files, both walks", walks, "`find -printf`", theirs.seconds, walks / theirs.seconds, 2),
             f"| the same, peak memory | {mib(ours.kib)} | | | | ≤ 64 MiB | {verdict(ours.kib, 65536)} |"]
 
 
@@ -179,11 +179,11 @@ def difference(old, new):
 
 
 def make_patch(bench, old, new):
-    """Fills two folders with files that differ in hunks; gives the patch between them."""
+    """Fills two directories with files that differ in hunks; gives the patch between them."""
     files, hunks = bench.size(100, 5), 100
     chance = random.Random(2)
-    for folder in (old, new):
-        folder.mkdir()
+    for directory in (old, new):
+        directory.mkdir()
     for file in range(files):
         lines = [f"    value_{chance.randrange(10 ** 6)} = call({number}); // {file}\n" for number in range(hunks * 20)]
         (old / f"file{file}.c").write_text("".join(lines), encoding="utf-8")
@@ -201,13 +201,13 @@ def patch(bench):
     (bench.rival / "patch").write_text(diff, encoding="utf-8")
 
     def restore():
-        for folder in (bench.workspace, bench.rival / "tree"):
-            shutil.rmtree(folder, ignore_errors=True)
-            shutil.copytree(old, folder)
-            bench.give_tree(folder)
+        for directory in (bench.workspace, bench.rival / "tree"):
+            shutil.rmtree(directory, ignore_errors=True)
+            shutil.copytree(old, directory)
+            bench.give_tree(directory)
 
-    def same(folder):
-        return subprocess.run(["diff", "-r", folder, new], stdout=subprocess.DEVNULL, check=False).returncode == 0
+    def same(directory):
+        return subprocess.run(["diff", "-r", directory, new], stdout=subprocess.DEVNULL, check=False).returncode == 0
 
     bench.write_job(("apply_unified_diff", {"diff": diff}))
     restore()
@@ -227,14 +227,14 @@ def patch(bench):
 
 
 def copy_source(top, wanted):
-    """Copies what any Debian machine has of source, under numbered folders, until it is so many bytes."""
+    """Copies what any Debian machine has of source, under numbered directories, until it is so many bytes."""
     done, round_ = 0, 0
     while done < wanted:
         round_ += 1
         for origin in ("/usr/include", "/usr/share/perl", "/usr/lib/python3", "/usr/lib/python3.11"):
-            for folder, _, files in os.walk(origin):
+            for directory, _, files in os.walk(origin):
                 for name in files:
-                    path = pathlib.Path(folder, name)
+                    path = pathlib.Path(directory, name)
                     if done >= wanted or path.is_symlink() or path.suffix in (".pyc", ".so", ".a", ".o"):
                         continue
                     target = pathlib.Path(top, str(round_) + str(path))

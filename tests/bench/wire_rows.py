@@ -77,10 +77,10 @@ def calls(bench):
 
 def upload(bench):
     size = bench.size(64, 2) * MIB
-    folder = bench.job_folder / "artifacts"
-    folder.mkdir()
-    (folder / "big").write_bytes(b"\x5a" * size)
-    bench.give_tree(bench.job_folder)
+    directory = bench.job_directory / "artifacts"
+    directory.mkdir()
+    (directory / "big").write_bytes(b"\x5a" * size)
+    bench.give_tree(bench.job_directory)
     bench.write_job()
     gateway = Gateway()
     runs = []

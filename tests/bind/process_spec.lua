@@ -3,8 +3,8 @@ local process = require "native.process"
 local workspace = require "native.workspace"
 
 describe("native.process", function()
-  local folder = assert(workspace.open("/tmp"))
-  local directory = assert(folder:directory("."))
+  local temporary <close> = assert(workspace.open("/tmp"))
+  local directory = assert(temporary:directory("."))
 
   local function run(argv, more)
     local options = { argv = argv, env = { "PATH=/usr/bin:/bin" }, directory = directory, output_limit = 1000, on_output_limit = "kill" }

@@ -1,23 +1,23 @@
 -- SPDX-License-Identifier: Apache-2.0
 local json = require "sba.util.json"
 local search = require "native.search"
-local temporary_folder = require "temporary_folder"
+local temporary_directory = require "temporary_directory"
 local workspace = require "native.workspace"
 
 describe("native.search", function()
-  local folder, root
+  local directory, root
 
   before_each(function()
-    root = temporary_folder.make()
-    folder = assert(workspace.open(root))
+    root = temporary_directory.make()
+    directory = assert(workspace.open(root))
   end)
 
-  after_each(function() temporary_folder.remove(root) end)
+  after_each(function() temporary_directory.remove(root) end)
 
-  local function put(path, content) assert(folder:write(path, content)) end
+  local function put(path, content) assert(directory:write(path, content)) end
 
   local function find(pattern, path, options)
-    return assert(search.compile(pattern)):files(folder, path or ".", options)
+    return assert(search.compile(pattern)):files(directory, path or ".", options)
   end
 
   ---What was found, as "path:line:text" joined by bars.
@@ -39,7 +39,7 @@ describe("native.search", function()
     assert.equal(5, find("x").files_searched)
   end)
 
-  it("begins at a folder or at a file, relative or absolute", function()
+  it("begins at a directory or at a file, relative or absolute", function()
     put("a/b/c", "x\n")
     put("a/d", "x\n")
     put("e", "x\n")

@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 local interrupt = require "native.interrupt"
-local temporary_folder = require "temporary_folder"
+local temporary_directory = require "temporary_directory"
 local workspace = require "native.workspace"
 
 describe("native.transaction", function()
-  local outside, root, folder
+  local outside, root, directory
 
   local function run(command)
     local pipe = assert(io.popen("cd '" .. root .. "' && " .. command))
@@ -14,13 +14,13 @@ describe("native.transaction", function()
   end
 
   before_each(function()
-    outside = temporary_folder.make()
+    outside = temporary_directory.make()
     root = outside .. "/work"
     assert(os.execute("mkdir '" .. root .. "' && echo secret > '" .. outside .. "/secret'"))
-    folder = assert(workspace.open(root))
+    directory = assert(workspace.open(root))
   end)
 
-  after_each(function() temporary_folder.remove(outside) end)
+  after_each(function() temporary_directory.remove(outside) end)
 
   -- Everything there is: names, types, modes, targets and contents, outside included.
   local function state()
@@ -34,7 +34,7 @@ describe("native.transaction", function()
 
   it("shows nothing before its end, then everything", function()
     run "mkdir d && echo one > a && echo two > d/b && echo three > gone && chmod 600 a && ln -s a link"
-    local change <close> = folder:transaction()
+    local change <close> = directory:transaction()
     assert(change:write("a", "ONE"))
     assert(change:write("new/deep/file", "made", 493))
     assert(change:write("link", "a file now"))
@@ -42,14 +42,14 @@ describe("native.transaction", function()
     assert(change:remove("gone"))
     assert(change:remove("d/b"))
     assert(change:chmod("a", 416))
-    assert.equal("one\n", folder:read("a").content)
-    assert.equal("not_found", select(2, folder:read("new/deep/file")).code)
+    assert.equal("one\n", directory:read("a").content)
+    assert.equal("not_found", select(2, directory:read("new/deep/file")).code)
     assert(change:commit())
-    assert.equal("ONE", folder:read("a").content)
-    assert.equal(416, folder:stat("a").mode)
-    assert.equal(493, folder:stat("new/deep/file").mode)
-    assert.equal("file", folder:stat("link").type)
-    assert.equal("../a", folder:stat("d/link").target)
+    assert.equal("ONE", directory:read("a").content)
+    assert.equal(416, directory:stat("a").mode)
+    assert.equal(493, directory:stat("new/deep/file").mode)
+    assert.equal("file", directory:stat("link").type)
+    assert.equal("../a", directory:stat("d/link").target)
     assert.equal("./a\n./d\n./d/link\n./link\n./new\n./new/deep\n./new/deep/file\n", run "find . -mindepth 1 | LC_ALL=C sort")
     assert.has_error(function() change:write("x", "x") end)
   end)
@@ -58,7 +58,7 @@ describe("native.transaction", function()
     run "echo one > a"
     local before = state()
     do
-      local change <close> = folder:transaction()
+      local change <close> = directory:transaction()
       assert(change:write("a", "ONE"))
       assert(change:write("new/file", "made"))
       assert(change:symlink("new/link", "file"))
@@ -69,7 +69,7 @@ describe("native.transaction", function()
 
   it("takes the last change of a path", function()
     run "echo one > a && echo two > b"
-    local change <close> = folder:transaction()
+    local change <close> = directory:transaction()
     assert(change:write("a", "first"))
     assert(change:write("./a", "second"))
     assert(change:write(root .. "/a", "third"))
@@ -80,15 +80,15 @@ describe("native.transaction", function()
     assert(change:chmod("a", 384))
     refused("not_found", change:remove("c"))
     assert(change:commit())
-    assert.equal("third", folder:read("a").content)
-    assert.equal(384, folder:stat("a").mode)
-    assert.equal("again", folder:read("b").content)
+    assert.equal("third", directory:read("a").content)
+    assert.equal(384, directory:stat("a").mode)
+    assert.equal("again", directory:read("b").content)
     assert.equal("./a\n./b\n", run "find . -mindepth 1 | sort")
   end)
 
-  it("makes a folder of a file, and a file of a folder", function()
+  it("makes a directory of a file, and a file of a directory", function()
     run "echo one > a && mkdir -p d/e/f && echo two > d/x && echo three > d/e/f/y && mkdir k && echo > k/1 && echo > k/2"
-    local change <close> = folder:transaction()
+    local change <close> = directory:transaction()
     assert(change:remove("a"))
     assert(change:write("a/b", "below"))
     assert(change:write("d", "a file"))
@@ -98,7 +98,7 @@ describe("native.transaction", function()
     assert(change:remove("k/2"))
     assert(change:commit())
     assert.equal("./a\n./a/b\n./d\n", run "find . -mindepth 1 | sort")
-    assert.equal("a file", folder:read("d").content)
+    assert.equal("a file", directory:read("d").content)
   end)
 
   it("puts everything back where a part fails", function()
@@ -110,14 +110,14 @@ describe("native.transaction", function()
       function(change) assert(change:write("pipe", "a FIFO")) return "not_a_file" end,
       function(change) assert(change:write("z/z", "x")) assert(change:write("z", "x")) return "not_a_directory" end,
     } do
-      local change <close> = folder:transaction()
+      local change <close> = directory:transaction()
       assert(change:write("a", "ONE"))
       assert(change:remove("d/e/x"))
-      assert(change:write("d/e", "file for folder"))
+      assert(change:write("d/e", "file for directory"))
       assert(change:chmod("d/z", 384))
       assert(change:write("b/new", "x"))
       assert(change:remove("m/n/1"))
-      assert(change:write("m", "file for deeper folder"))
+      assert(change:write("m", "file for deeper directory"))
       local code = spoil(change)
       refused(code, change:commit())
       assert.equal(before, state())
@@ -126,20 +126,20 @@ describe("native.transaction", function()
 
   it("fails when a file to remove has gone, and brings the others back", function()
     run "echo one > a && echo two > b && echo three > c"
-    local change <close> = folder:transaction()
+    local change <close> = directory:transaction()
     assert(change:write("a", "x"))
     assert(change:remove("b"))
     assert(change:remove("c"))
     run "rm c"
     refused("not_found", change:commit())
     assert.equal("./a\n./b\n", run "find . -mindepth 1 | sort")
-    assert.equal("one\n", folder:read("a").content)
+    assert.equal("one\n", directory:read("a").content)
   end)
 
   it("changes nothing once the job must stop", function()
     run "echo one > a"
     local before = state()
-    local change <close> = folder:transaction()
+    local change <close> = directory:transaction()
     assert(change:write("a", "x"))
     interrupt.set_deadline(0)
     local committed, failure = change:commit()
@@ -151,7 +151,7 @@ describe("native.transaction", function()
   it("refuses what leaves", function()
     run "ln -s .. up && ln -s ../secret out && mkdir d"
     local before = state()
-    local change <close> = folder:transaction()
+    local change <close> = directory:transaction()
     for _, path in ipairs { "../x", "up/x", "d/../../x", "/etc/x", outside .. "/secret", root .. "-evil/x", "up/secret" } do
       refused("path_escape", change:write(path, "x"))
       refused("path_escape", change:remove(path))
@@ -171,14 +171,14 @@ describe("native.transaction", function()
     assert(change:symlink("d/ok", "../d/x/.."))
     assert(change:remove("out"))
     assert(change:commit())
-    assert.equal("../d/x/..", folder:stat("d/ok").target)
+    assert.equal("../d/x/..", directory:stat("d/ok").target)
     run "rm d/ok; ln -s ../secret out"
     assert.equal(before, state())
   end)
 
   it("does not follow a link that the same change makes to the outside", function()
     run "mkdir d"
-    local change <close> = folder:transaction()
+    local change <close> = directory:transaction()
     assert(change:symlink("d/link", "../x"))
     assert(change:write("d/link/file", "through"))
     run("ln -s .. x")
@@ -188,14 +188,14 @@ describe("native.transaction", function()
 
   local function many_changes()
     run "echo one > a && mkdir -p d/e m/n && echo two > d/e/x && chmod 711 m/n && echo 1 > m/n/1 && echo z > z"
-    local before, change = state(), folder:transaction()
+    local before, change = state(), directory:transaction()
     assert(change:write("a", "ONE"))
     assert(change:remove("d/e/x"))
-    assert(change:write("d/e", "file for folder"))
+    assert(change:write("d/e", "file for directory"))
     assert(change:chmod("z", 384))
     assert(change:write("b/new", "x"))
     assert(change:remove("m/n/1"))
-    assert(change:write("m", "file for deeper folder"))
+    assert(change:write("m", "file for deeper directory"))
     return change, before
   end
 
@@ -204,7 +204,7 @@ describe("native.transaction", function()
     assert.equal(7, #assert(change:plan()).changes)
     refused("invalid", change:write("late", "x"))
     assert(change:commit(true))
-    assert.equal("ONE", folder:read("a").content)
+    assert.equal("ONE", directory:read("a").content)
     assert(change:revert())
     assert.equal(before, state())
     change:close()
@@ -218,10 +218,10 @@ describe("native.transaction", function()
     run "rm a && mkdir a"
     local done, failure = change:revert()
     refused("incomplete", done, failure)
-    assert.equal("one\n", folder:read(plan.changes[1].other).content)
+    assert.equal("one\n", directory:read(plan.changes[1].other).content)
     assert.matches("could not be put back: a is kept as " .. plan.changes[1].other:gsub("%p", "%%%0") .. "$", failure.message)
     change:close()
-    assert.equal("one\n", folder:read(plan.changes[1].other).content)
+    assert.equal("one\n", directory:read(plan.changes[1].other).content)
   end)
 
   it("clears up after a commit that another run made, and undoes one, as often as it is asked to", function()
@@ -230,24 +230,24 @@ describe("native.transaction", function()
     assert(change:commit(true))
     local after = run "find . -name '.sba-*'"
     assert.is_true(#after > 0)
-    for _ = 1, 2 do assert(folder:recover(plan, false)) end
+    for _ = 1, 2 do assert(directory:recover(plan, false)) end
     assert.equal(before, state())
     local again <close> = many_changes()
     plan = assert(again:plan())
     assert(again:commit(true))
-    for _ = 1, 2 do assert(folder:recover(plan, true)) end
+    for _ = 1, 2 do assert(directory:recover(plan, true)) end
     assert.equal("", run "find . -name '.sba-*'")
-    assert.equal("ONE", folder:read("a").content)
-    assert.has_error(function() folder:recover({ changes = { { kind = "put" } } }, false) end)
-    refused("invalid", folder:recover({ changes = { { kind = "put", path = "a", other = "z" } } }, false))
+    assert.equal("ONE", directory:read("a").content)
+    assert.has_error(function() directory:recover({ changes = { { kind = "put" } } }, false) end)
+    refused("invalid", directory:recover({ changes = { { kind = "put", path = "a", other = "z" } } }, false))
   end)
 
   it("changes more files than there are descriptors", function()
-    local change <close> = folder:transaction()
+    local change <close> = directory:transaction()
     for i = 1, 3000 do assert(change:write("d" .. i % 50 .. "/f" .. i, tostring(i))) end
     assert(change:commit())
     assert.equal("3000\n", run "find . -type f | wc -l")
-    local removal <close> = folder:transaction()
+    local removal <close> = directory:transaction()
     for i = 1, 3000 do assert(removal:remove("d" .. i % 50 .. "/f" .. i)) end
     assert(removal:commit())
     assert.equal("", run "find . -mindepth 1")

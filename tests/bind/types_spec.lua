@@ -5,7 +5,7 @@ local types = arg[0]:match("^(.*)tests/") .. "lua/types/native.lua"
 
 ---What the definitions declare.
 ---@return table<string, table<string, true>> modules "native.text" -> names of functions and values
----@return table<string, table<string, true>> handles "native.folder" -> names of methods
+---@return table<string, table<string, true>> handles "native.root" -> names of methods
 local function declared()
   local modules, handles, class_of = {}, {}, {}
   local class, fields
@@ -54,9 +54,9 @@ describe("lua/types/native.lua", function()
 
   it("declares each handle with its methods", function()
     for name in pairs(offered(package.preload)) do require(name) end
-    local folder = require("native.workspace").open(".")
-    folder:transaction() -- types that C makes when the first is begun
-    folder:snapshot { directory = "/nowhere" }
+    local directory = require("native.workspace").open(".")
+    directory:transaction() -- types that C makes when the first is begun
+    directory:snapshot { directory = "/nowhere" }
     local actual = {}
     for name, metatable in pairs(offered(debug.getregistry())) do
       if metatable.__index then actual[name] = names_of(metatable.__index) end -- else it only owns something in C

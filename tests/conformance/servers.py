@@ -68,18 +68,18 @@ def go_program():
     version = subprocess.run(["go", "env", "GOVERSION"], capture_output=True, check=True, text=True).stdout
     if tuple(int(part) for part in version.strip()[2:].split(".")[:2]) < GO_WANTED:
         raise unittest.SkipTest(f"Go is older than {GO_WANTED[0]}.{GO_WANTED[1]}")
-    folder, options = CACHE / "go-1", {"cwd": CACHE / "go-1", "env": {**os.environ, "GOTOOLCHAIN": "local"}}
-    if not (folder / "complete").exists():
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
+    directory, options = CACHE / "go-1", {"cwd": CACHE / "go-1", "env": {**os.environ, "GOTOOLCHAIN": "local"}}
+    if not (directory / "complete").exists():
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir()
         if not works("go", "mod", "init", "servers", **options) or not works("go", "get", *GO_MODULES, **options):
             raise unittest.SkipTest("Go's proxy cannot be reached")
-        shutil.copy(HERE / "server.go", folder)
+        shutil.copy(HERE / "server.go", directory)
         subprocess.run(["go", "mod", "tidy"], check=True, **options)
-        (folder / "complete").touch()
-    shutil.copy(HERE / "server.go", folder)
+        (directory / "complete").touch()
+    shutil.copy(HERE / "server.go", directory)
     subprocess.run(["go", "build", "-o", "server", "."], check=True, **options)
-    return folder / "server"
+    return directory / "server"
 
 
 def node_module(*parts):

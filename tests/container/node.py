@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a node does: lays out a job folder and a workspace, and runs the image on them, closed as far as it goes."""
+"""What a node does: lays out a job directory and a workspace, and runs the image on them, closed as far as it goes."""
 import json
 import os
 import pathlib
@@ -26,10 +26,10 @@ class NodeCase(unittest.TestCase):
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="sba-test-"))
         self.addCleanup(shutil.rmtree, self.root, ignore_errors=True)
         self.root.chmod(0o755)
-        self.job_folder, self.workspace = self.root / "job", self.root / "workspace"
-        for folder in (self.job_folder, self.workspace):
-            folder.mkdir()
-            os.chown(folder, UID, UID)
+        self.job_directory, self.workspace = self.root / "job", self.root / "workspace"
+        for directory in (self.job_directory, self.workspace):
+            directory.mkdir()
+            os.chown(directory, UID, UID)
 
     @staticmethod
     def job(*scripts, **fields):
@@ -38,7 +38,7 @@ class NodeCase(unittest.TestCase):
                 "constraints": {"max_runtime_seconds": 60, "max_output_bytes": 1 << 20}, "steps": steps, **fields}
 
     def put_job(self, job):
-        (self.job_folder / "job.json").write_text(json.dumps(job))
+        (self.job_directory / "job.json").write_text(json.dumps(job))
 
     def node_options(self):
         if not has_cgroups(self.options):
@@ -46,13 +46,13 @@ class NodeCase(unittest.TestCase):
         return [*NODE, *self.options, *self.volumes()]
 
     def volumes(self):
-        return [f"--volume={self.job_folder}:/job", f"--volume={self.workspace}:/workspace"]
+        return [f"--volume={self.job_directory}:/job", f"--volume={self.workspace}:/workspace"]
 
     def run_as_node(self, job, *more):
         """Runs a job to its end. Returns podman's process and the result, None where there is none."""
         self.put_job(job)
         done = podman.podman("run", "--rm", *self.node_options(), *more, self.image, check=False)
-        result = self.job_folder / "result.json"
+        result = self.job_directory / "result.json"
         return done, json.loads(result.read_text()) if result.exists() else None
 
     def start(self, *more, arguments=()):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Podman for the tests: whether containers can run here, with what, and the image that they run.
 
-Images live in a store of the tests' own in the user's cache folder: a base that debootstrap makes once and that stands for
+Images live in a store of the tests' own in the user's cache directory: a base that debootstrap makes once and that stands for
 the registry's, and the image of the Containerfile, of which only the layers that changed are built again.
 """
 import fcntl

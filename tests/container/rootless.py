@@ -12,7 +12,7 @@ SUBORDINATES = f"{UID}:200000:65536\n"
 
 
 class Account:
-    """A context: a home, a runtime folder and a store of images below a folder."""
+    """A context: a home, a runtime directory and a store of images below a directory."""
 
     def __init__(self, root):
         self.root = pathlib.Path(root, "rootless")

@@ -83,7 +83,7 @@ class JobTest(node.NodeCase):
         done, result = self.run_as_node(job)
         self.assertEqual((done.returncode, result["status"]), (0, "success"), result)
         self.assertEqual([artifact["path"] for artifact in result["artifacts"]], ["all.zip"])
-        self.assertEqual((self.job_folder / "result.json").stat().st_uid, node.UID)
+        self.assertEqual((self.job_directory / "result.json").stat().st_uid, node.UID)
 
     def test_the_container_is_closed(self):
         done, result = self.run_as_node(self.job(
@@ -110,7 +110,7 @@ class JobTest(node.NodeCase):
         name = self.start()
         podman.wait_for((self.workspace / "begun").exists, "the command to begin")
         podman.podman("stop", "--time=60", name)
-        result = json.loads((self.job_folder / "result.json").read_text())
+        result = json.loads((self.job_directory / "result.json").read_text())
         self.assertEqual((result["failure_code"], result["steps"][0]["result"]["stdout"]), ("cancelled", "said\n"))
         self.assertEqual(podman.podman("wait", name).stdout.strip(), "143")
 
@@ -120,25 +120,25 @@ class JobTest(node.NodeCase):
         done, result = self.run_as_node(self.job("exec tail /dev/zero"), "--memory=64m")
         self.assertEqual((done.returncode, result["steps"][0]["error_code"]), (1, "out_of_memory"), result)
 
-    def test_a_folder_of_another_user_is_a_clear_error(self):
-        os.chown(self.job_folder, 0, 0)
+    def test_a_directory_of_another_user_is_a_clear_error(self):
+        os.chown(self.job_directory, 0, 0)
         done, result = self.run_as_node(self.job("true"))
         self.assertEqual((done.returncode, result), (3, None))
         self.assertIn("user 1000 cannot write /job/result.json, nor create a file beside it: Permission denied", done.stderr)
 
 
 class DeployedNode(node.NodeCase):
-    """The way a deployed node runs a job: the job folder open to everybody, an empty result file in it, and the node's variables."""
+    """The way a deployed node runs a job: the job directory open to everybody, an empty result file in it, and the node's variables."""
 
     def lay_out(self, owner):
         example = podman.TOP / "examples/deployed-node"
         shutil.copytree(example / "workspace", self.workspace, dirs_exist_ok=True)
-        shutil.copy(example / "job.json", self.job_folder)
-        (self.job_folder / "result.json").touch()
-        for path in (self.job_folder, self.workspace, *self.job_folder.iterdir(), *self.workspace.iterdir()):
+        shutil.copy(example / "job.json", self.job_directory)
+        (self.job_directory / "result.json").touch()
+        for path in (self.job_directory, self.workspace, *self.job_directory.iterdir(), *self.workspace.iterdir()):
             os.chown(path, owner, owner)
-        self.job_folder.chmod(0o777)
-        (self.job_folder / "result.json").chmod(0o666)
+        self.job_directory.chmod(0o777)
+        (self.job_directory / "result.json").chmod(0o666)
         self.workspace.chmod(0o700)
         variables = (example / "environment").read_text().split()
         return ["--env=CYNODE_WORKSPACE_DIR=/workspace", *(f"--env={variable}" for variable in variables)]
@@ -146,7 +146,7 @@ class DeployedNode(node.NodeCase):
     def check(self, done):
         """The result holds what the example expects, and stdout, which the node takes for the answer, is empty."""
         self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
-        result = json.loads((self.job_folder / "result.json").read_text())
+        result = json.loads((self.job_directory / "result.json").read_text())
         expected = json.loads((podman.TOP / "examples/deployed-node/expected.json").read_text())["result"]
         self.assertEqual([step["output"] for step in result["steps"]], [step["output"] for step in expected["steps"]])
         self.assertEqual(result["artifacts"], expected["artifacts"])
@@ -167,8 +167,8 @@ class DeployedNode(node.NodeCase):
             self.check(account.podman("run", "--rm", "--network=none", "--userns=keep-id:uid=1000,gid=1000", *variables, *self.volumes(),
                                       self.image))
             subprocess.run(["setpriv", f"--reuid={rootless.UID}", f"--regid={rootless.UID}", "--clear-groups", "sh", "-c",
-                            'rm -r "$0"/*', str(self.job_folder)], check=True)
-            self.assertEqual(list(self.job_folder.iterdir()), [])
+                            'rm -r "$0"/*', str(self.job_directory)], check=True)
+            self.assertEqual(list(self.job_directory.iterdir()), [])
 
 
 class RootlessTest(node.NodeCase):
@@ -179,14 +179,14 @@ class RootlessTest(node.NodeCase):
             reason = account.why_not(self.image)
             if reason:
                 self.skipTest(f"no container runs without root here: {reason}")
-            for folder in (self.job_folder, self.workspace):
-                os.chown(folder, rootless.UID, rootless.UID)
+            for directory in (self.job_directory, self.workspace):
+                os.chown(directory, rootless.UID, rootless.UID)
             for options in (["--userns=keep-id", f"--user={rootless.UID}:{rootless.UID}"], ["--userns=keep-id:uid=1000,gid=1000"]):
                 with self.subTest(options=options):
                     self.put_job(self.job("touch made; id -u"))
                     done = account.podman("run", "--rm", "--network=none", "--read-only", "--cap-drop=all", *options, *self.volumes(), self.image)
                     self.assertEqual(done.returncode, 0, done.stderr)
-                    for path in (self.workspace / "made", self.job_folder / "result.json"):
+                    for path in (self.workspace / "made", self.job_directory / "result.json"):
                         self.assertEqual(path.stat().st_uid, rootless.UID)
                         path.unlink()
 

@@ -2,7 +2,7 @@
 // core/file: bounded reads, the append log, patient writes, and what leaves the environment.
 #include "core/file.h"
 
-#include "check_folder.h"
+#include "check_directory.h"
 #include "core/interrupt.h"
 
 #include <fcntl.h>
@@ -34,23 +34,23 @@ static void check_unread(const char *path, size_t limit, const char *code)
 
 static void reads_up_to_its_limit(void **state)
 {
-    put(in_folder("ten"), "0123456789");
-    check_read(in_folder("ten"), 10, "0123456789");
-    check_unread(in_folder("ten"), 9, "too_large");
-    put(in_folder("empty"), "");
-    check_read(in_folder("empty"), 0, "");
+    put(in_directory("ten"), "0123456789");
+    check_read(in_directory("ten"), 10, "0123456789");
+    check_unread(in_directory("ten"), 9, "too_large");
+    put(in_directory("empty"), "");
+    check_read(in_directory("empty"), 0, "");
     check_unread("/dev/zero", 100000, "too_large");
-    check_unread(in_folder("missing"), 10, "not_found");
-    check_unread(folder, 10, "is_a_directory");
+    check_unread(in_directory("missing"), 10, "not_found");
+    check_unread(directory, 10, "is_a_directory");
 }
 
 static void reads_a_pipe_that_is_written_slowly(void **state)
 {
-    assert_int_equal(mkfifo(in_folder("fifo"), 0600), 0);
+    assert_int_equal(mkfifo(in_directory("fifo"), 0600), 0);
     pid_t writer = fork();
     assert_true(writer >= 0);
     if (writer == 0) {
-        int fd = open(in_folder("fifo"), O_WRONLY);
+        int fd = open(in_directory("fifo"), O_WRONLY);
         for (int i = 0; i < 5; i++) {
             poll(NULL, 0, 10);
             if (write(fd, "ab", 2) != 2)
@@ -58,22 +58,22 @@ static void reads_a_pipe_that_is_written_slowly(void **state)
         }
         _exit(0);
     }
-    check_read(in_folder("fifo"), 100, "ababababab");
+    check_read(in_directory("fifo"), 100, "ababababab");
     assert_int_equal(waitpid(writer, NULL, 0), writer);
 }
 
 static void appends_after_the_last_whole_line(void **state)
 {
     struct error error = {0};
-    put(in_folder("log"), "one\ntwo\nthr");
-    int fd = file_open_log(in_folder("log"), false, &error);
+    put(in_directory("log"), "one\ntwo\nthr");
+    int fd = file_open_log(in_directory("log"), false, &error);
     assert_true(fd >= 0);
     const struct iovec parts[] = {{(void *)"th", 2}, {(void *)"ree\n", 4}};
     assert_int_equal(file_write_parts(fd, parts, 2, &error), 0);
     close(fd);
-    check_read(in_folder("log"), 100, "one\ntwo\nthree\n");
-    close(file_open_log(in_folder("log"), true, &error));
-    check_read(in_folder("log"), 100, "");
+    check_read(in_directory("log"), 100, "one\ntwo\nthree\n");
+    close(file_open_log(in_directory("log"), true, &error));
+    check_read(in_directory("log"), 100, "");
 }
 
 static void cuts_a_torn_line_however_long(void **state)
@@ -83,13 +83,13 @@ static void cuts_a_torn_line_however_long(void **state)
     assert_non_null(torn);
     memset(torn, 'x', 20000);
     torn[20000] = '\0';
-    put(in_folder("long"), torn);
-    close(file_open_log(in_folder("long"), false, &error));
-    check_read(in_folder("long"), 100, "");
+    put(in_directory("long"), torn);
+    close(file_open_log(in_directory("long"), false, &error));
+    check_read(in_directory("long"), 100, "");
     memcpy(torn, "a\n", 2);
-    put(in_folder("long"), torn);
-    close(file_open_log(in_folder("long"), false, &error));
-    check_read(in_folder("long"), 100, "a\n");
+    put(in_directory("long"), torn);
+    close(file_open_log(in_directory("long"), false, &error));
+    check_read(in_directory("long"), 100, "a\n");
     free(torn);
 }
 
@@ -103,13 +103,13 @@ static void check_no_log(const char *path)
 
 static void appends_to_regular_files_only(void **state)
 {
-    put(in_folder("target"), "untouched");
-    assert_int_equal(symlink("target", in_folder("link")), 0);
-    check_no_log(in_folder("link"));
-    check_no_log(in_folder("fifo"));
-    check_no_log(folder);
+    put(in_directory("target"), "untouched");
+    assert_int_equal(symlink("target", in_directory("link")), 0);
+    check_no_log(in_directory("link"));
+    check_no_log(in_directory("fifo"));
+    check_no_log(directory);
     check_no_log("/dev/null");
-    check_read(in_folder("target"), 100, "untouched");
+    check_read(in_directory("target"), 100, "untouched");
 }
 
 static void gives_up_on_a_reader_that_does_not_read(void **state)
@@ -134,10 +134,10 @@ static void gives_up_on_a_reader_that_does_not_read(void **state)
 static void writes_all_to_a_file(void **state)
 {
     (void)state;
-    int fd = open(in_folder("written"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    int fd = open(in_directory("written"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     assert_int_equal(file_write_within(fd, "all of it", 9, 0), 9);
     close(fd);
-    check_read(in_folder("written"), 100, "all of it");
+    check_read(in_directory("written"), 100, "all of it");
 }
 
 static void writes_all_to_a_slow_reader(void **state)
@@ -159,18 +159,18 @@ static void writes_all_to_a_slow_reader(void **state)
     assert_int_equal(waitpid(reader, NULL, 0), reader);
 }
 
-static void makes_folders(void **state)
+static void makes_directories(void **state)
 {
     struct error error = {0};
     struct stat status;
-    assert_int_equal(file_make_directory(in_folder("a/b/c"), &error), 0);
-    assert_int_equal(file_make_directory(in_folder("a/b/c/"), &error), 0);
+    assert_int_equal(file_make_directory(in_directory("a/b/c"), &error), 0);
+    assert_int_equal(file_make_directory(in_directory("a/b/c/"), &error), 0);
     assert_int_equal(file_make_directory("/", &error), 0);
-    assert_int_equal(stat(in_folder("a/b/c"), &status), 0);
-    assert_int_equal(file_make_directory(in_folder("target"), &error), -1);
+    assert_int_equal(stat(in_directory("a/b/c"), &status), 0);
+    assert_int_equal(file_make_directory(in_directory("target"), &error), -1);
     assert_string_equal(error.code, "already_exists");
     error_clear(&error);
-    assert_int_equal(file_make_directory(in_folder("target/below"), &error), -1);
+    assert_int_equal(file_make_directory(in_directory("target/below"), &error), -1);
     assert_string_equal(error.code, "not_a_directory");
     error_clear(&error);
 }
@@ -205,8 +205,8 @@ static void forgets_a_variable_for_good(void **state)
 
 static void stops_reading_when_cancelled(void **state)
 {
-    assert_int_equal(mkfifo(in_folder("silent"), 0600), 0);
-    int keep_open = open(in_folder("silent"), O_RDWR | O_CLOEXEC);
+    assert_int_equal(mkfifo(in_directory("silent"), 0600), 0);
+    int keep_open = open(in_directory("silent"), O_RDWR | O_CLOEXEC);
     pid_t parent = getpid(), sender = fork();
     assert_true(sender >= 0);
     if (sender == 0) {
@@ -214,7 +214,7 @@ static void stops_reading_when_cancelled(void **state)
         kill(parent, SIGTERM);
         _exit(0);
     }
-    check_unread(in_folder("silent"), 100, "cancelled");
+    check_unread(in_directory("silent"), 100, "cancelled");
     close(keep_open);
     assert_int_equal(waitpid(sender, NULL, 0), sender);
 }
@@ -223,7 +223,7 @@ static int set_up(void **state)
 {
     signal(SIGPIPE, SIG_IGN);
     interrupt_install();
-    return make_folder(state);
+    return make_directory(state);
 }
 
 int main(int argc, char **argv)
@@ -239,9 +239,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(gives_up_on_a_reader_that_does_not_read),
         cmocka_unit_test(writes_all_to_a_file),
         cmocka_unit_test(writes_all_to_a_slow_reader),
-        cmocka_unit_test(makes_folders),
+        cmocka_unit_test(makes_directories),
         cmocka_unit_test(forgets_a_variable_for_good),
         cmocka_unit_test(stops_reading_when_cancelled), // last: a cancel stays
     };
-    return cmocka_run_group_tests(tests, set_up, remove_folder);
+    return cmocka_run_group_tests(tests, set_up, remove_directory);
 }

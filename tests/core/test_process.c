@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-static char folder[] = "/tmp/sba-process-XXXXXX";
+static char path[] = "/tmp/sba-process-XXXXXX";
 static struct process_left rest;
 static int directory;
 static const char *const environment[] = {"PATH=/nowhere:/usr/bin:/bin", NULL};
@@ -102,7 +102,7 @@ static void says_why_a_command_cannot_start(void **state)
     check_refused("./crlf", "not_found", "carriage return");
     check_refused("./text", "not_executable", "#!/bin/sh");
     check_refused("./empty", "not_executable", "empty");
-    check_refused("/usr", "not_executable", "folder");
+    check_refused("/usr", "not_executable", "directory");
     check_refused("", "invalid", "without a name");
 }
 
@@ -264,9 +264,9 @@ static int set_up(void **state)
 {
     interrupt_install();
     signal(SIGPIPE, SIG_IGN);
-    if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 || !mkdtemp(folder))
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 || !mkdtemp(path))
         return -1;
-    directory = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     return directory < 0;
 }
 
@@ -277,7 +277,7 @@ static int tear_down(void **state)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         unlinkat(directory, names[i], 0);
     close(directory);
-    return rmdir(folder);
+    return rmdir(path);
 }
 
 int main(void)

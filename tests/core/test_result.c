@@ -2,7 +2,7 @@
 // core/result: whoever looks sees the whole old or the whole new content, whatever stands at the path.
 #include "core/result.h"
 
-#include "check_folder.h"
+#include "check_directory.h"
 
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -35,7 +35,7 @@ static void replaces_and_leaves_nothing_else(void **state)
     struct error error = {0};
     enum result_way way;
     struct stat status;
-    const char *path = in_folder("plain");
+    const char *path = in_directory("plain");
     assert_int_equal(replace(path, "first", &way, &error), 0);
     assert_int_equal(way, RESULT_RENAMED);
     assert_int_equal(replace(path, "", &way, &error), 0);
@@ -44,27 +44,27 @@ static void replaces_and_leaves_nothing_else(void **state)
     check_content(path, "the second");
     assert_int_equal(stat(path, &status), 0);
     assert_int_equal(status.st_mode & 07777, 0640);
-    assert_int_equal(access(in_folder(".plain.tmp"), F_OK), -1);
+    assert_int_equal(access(in_directory(".plain.tmp"), F_OK), -1);
 }
 
 static void removes_what_a_killed_run_left(void **state)
 {
     struct error error = {0};
     enum result_way way;
-    put(in_folder(".left.tmp"), "half of a res");
-    assert_int_equal(replace(in_folder("left"), "whole", &way, &error), 0);
-    check_content(in_folder("left"), "whole");
-    assert_int_equal(access(in_folder(".left.tmp"), F_OK), -1);
+    put(in_directory(".left.tmp"), "half of a res");
+    assert_int_equal(replace(in_directory("left"), "whole", &way, &error), 0);
+    check_content(in_directory("left"), "whole");
+    assert_int_equal(access(in_directory(".left.tmp"), F_OK), -1);
 }
 
-static void goes_round_a_folder_in_the_temporary_files_place(void **state)
+static void goes_round_a_directory_in_the_temporary_files_place(void **state)
 {
     struct error error = {0};
     enum result_way way;
-    assert_int_equal(mkdir(in_folder(".round.tmp"), 0700), 0);
-    assert_int_equal(replace(in_folder("round"), "whole", &way, &error), 0);
-    check_content(in_folder("round"), "whole");
-    assert_int_equal(rmdir(in_folder(".round.tmp")), 0);
+    assert_int_equal(mkdir(in_directory(".round.tmp"), 0700), 0);
+    assert_int_equal(replace(in_directory("round"), "whole", &way, &error), 0);
+    check_content(in_directory("round"), "whole");
+    assert_int_equal(rmdir(in_directory(".round.tmp")), 0);
 }
 
 static void replaces_a_link_and_not_what_it_names(void **state)
@@ -72,16 +72,16 @@ static void replaces_a_link_and_not_what_it_names(void **state)
     struct error error = {0};
     enum result_way way;
     struct stat status;
-    put(in_folder("target"), "untouched");
-    assert_int_equal(symlink("target", in_folder("link")), 0);
-    assert_int_equal(replace(in_folder("link"), "new", &way, &error), 0);
-    check_content(in_folder("target"), "untouched");
-    assert_int_equal(lstat(in_folder("link"), &status), 0);
+    put(in_directory("target"), "untouched");
+    assert_int_equal(symlink("target", in_directory("link")), 0);
+    assert_int_equal(replace(in_directory("link"), "new", &way, &error), 0);
+    check_content(in_directory("target"), "untouched");
+    assert_int_equal(lstat(in_directory("link"), &status), 0);
     assert_true(S_ISREG(status.st_mode));
     // A temporary file that is a link is not written through either.
-    assert_int_equal(symlink("target", in_folder(".link.tmp")), 0);
-    assert_int_equal(replace(in_folder("link"), "newer", &way, &error), 0);
-    check_content(in_folder("target"), "untouched");
+    assert_int_equal(symlink("target", in_directory(".link.tmp")), 0);
+    assert_int_equal(replace(in_directory("link"), "newer", &way, &error), 0);
+    check_content(in_directory("target"), "untouched");
 }
 
 static void check_refused(const char *path, const char *code)
@@ -96,40 +96,40 @@ static void check_refused(const char *path, const char *code)
 static void refuses_what_is_no_file(void **state)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    assert_int_equal(mkfifo(in_folder("fifo"), 0600), 0);
-    check_refused(in_folder("fifo"), "not_a_file");
-    assert_int_equal(mkdir(in_folder("folder"), 0700), 0);
-    check_refused(in_folder("folder"), "not_a_file");
-    check_refused(in_folder("folder/"), "not_a_file");
-    check_refused(in_folder("folder/."), "not_a_file");
-    snprintf(address.sun_path, sizeof address.sun_path, "%s", in_folder("socket"));
+    assert_int_equal(mkfifo(in_directory("fifo"), 0600), 0);
+    check_refused(in_directory("fifo"), "not_a_file");
+    assert_int_equal(mkdir(in_directory("directory"), 0700), 0);
+    check_refused(in_directory("directory"), "not_a_file");
+    check_refused(in_directory("directory/"), "not_a_file");
+    check_refused(in_directory("directory/."), "not_a_file");
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", in_directory("socket"));
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
     close(fd);
-    check_refused(in_folder("socket"), "not_a_file");
+    check_refused(in_directory("socket"), "not_a_file");
     check_refused("/dev/null", "not_a_file");
-    check_refused(in_folder("missing/file"), "not_found");
-    check_refused(in_folder("target/file"), "not_a_directory");
+    check_refused(in_directory("missing/file"), "not_found");
+    check_refused(in_directory("target/file"), "not_a_directory");
 }
 
 // As an ordinary user, because root may write everywhere.
-static void writes_in_place_where_the_folder_takes_no_file(void **state)
+static void writes_in_place_where_the_directory_takes_no_file(void **state)
 {
     struct error error = {0};
     enum result_way way;
-    assert_int_equal(mkdir(in_folder("closed"), 0755), 0);
-    put(in_folder("closed/file"), "something longer than what comes");
-    assert_int_equal(chmod(in_folder("closed/file"), 0666), 0);
-    assert_int_equal(symlink("file", in_folder("closed/link")), 0);
-    assert_int_equal(chmod(in_folder("closed"), 0555), 0);
+    assert_int_equal(mkdir(in_directory("closed"), 0755), 0);
+    put(in_directory("closed/file"), "something longer than what comes");
+    assert_int_equal(chmod(in_directory("closed/file"), 0666), 0);
+    assert_int_equal(symlink("file", in_directory("closed/link")), 0);
+    assert_int_equal(chmod(in_directory("closed"), 0555), 0);
     assert_int_equal(geteuid() ? 0 : seteuid(54321), 0);
-    assert_int_equal(replace(in_folder("closed/file"), "short", &way, &error), 0);
+    assert_int_equal(replace(in_directory("closed/file"), "short", &way, &error), 0);
     assert_int_equal(way, RESULT_IN_PLACE);
-    check_content(in_folder("closed/file"), "short");
-    check_refused(in_folder("closed/link"), "path_escape");
-    check_refused(in_folder("closed/new"), "permission_denied");
+    check_content(in_directory("closed/file"), "short");
+    check_refused(in_directory("closed/link"), "path_escape");
+    check_refused(in_directory("closed/new"), "permission_denied");
     assert_int_equal(getuid() ? 0 : seteuid(0), 0);
-    assert_int_equal(chmod(in_folder("closed"), 0755), 0);
+    assert_int_equal(chmod(in_directory("closed"), 0755), 0);
 }
 
 static void writes_more_parts_than_one_call_takes(void **state)
@@ -142,10 +142,10 @@ static void writes_more_parts_than_one_call_takes(void **state)
     assert_non_null(parts);
     for (size_t i = 0; i < COUNT; i++)
         parts[i] = (struct iovec){.iov_base = (void *)"abc", .iov_len = i % 4};
-    assert_int_equal(result_replace(in_folder("many"), parts, COUNT, 0600, false, &way, &error), 0);
-    assert_int_equal(stat(in_folder("many"), &status), 0);
+    assert_int_equal(result_replace(in_directory("many"), parts, COUNT, 0600, false, &way, &error), 0);
+    assert_int_equal(stat(in_directory("many"), &status), 0);
     assert_int_equal(status.st_size, COUNT / 4 * 6);
-    assert_int_equal(result_replace(in_folder("none"), NULL, 0, 0600, false, &way, &error), 0);
+    assert_int_equal(result_replace(in_directory("none"), NULL, 0, 0600, false, &way, &error), 0);
     free(parts);
 }
 
@@ -154,11 +154,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(replaces_and_leaves_nothing_else),
         cmocka_unit_test(removes_what_a_killed_run_left),
-        cmocka_unit_test(goes_round_a_folder_in_the_temporary_files_place),
+        cmocka_unit_test(goes_round_a_directory_in_the_temporary_files_place),
         cmocka_unit_test(replaces_a_link_and_not_what_it_names),
         cmocka_unit_test(refuses_what_is_no_file),
-        cmocka_unit_test(writes_in_place_where_the_folder_takes_no_file),
+        cmocka_unit_test(writes_in_place_where_the_directory_takes_no_file),
         cmocka_unit_test(writes_more_parts_than_one_call_takes),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders renamed while paths are resolved. Naive resolvers run through the same tests first: they must leak, or
+// Directories renamed while paths are resolved. Naive resolvers run through the same tests first: they must leak, or
 // the tests could not tell.
 #include "core/cleanup.h"
 
@@ -36,17 +36,17 @@ static int checked_then_opened(const struct workspace *workspace, const char *pa
 static int parent_opened(const struct workspace *workspace, const char *path)
 {
     cleanup_free char *copy = strdup(path);
-    cleanup_fd int folder = openat(workspace->fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    cleanup_fd int directory = openat(workspace->fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     char *name = copy;
     for (char *slash; (slash = strchr(name, '/')); name = slash + 1) {
         *slash = '\0';
-        int next = openat(folder, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        int next = openat(directory, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (next < 0)
             return -1;
-        close(folder);
-        folder = next;
+        close(directory);
+        directory = next;
     }
-    return openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    return openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 }
 
 // The last name is looked at, and then followed.
@@ -82,9 +82,9 @@ struct scene {
     const char *path;           // resolved all the time
 };
 
-// The folder is exchanged with a link that leads out.
+// The directory is exchanged with a link that leads out.
 static const struct scene link_scene = {"work/dir", "work/link", "dir/sub/file"};
-// A folder of the workspace is exchanged with one outside, so that its parent is outside now and then.
+// A directory of the workspace is exchanged with one outside, so that its parent is outside now and then.
 static const struct scene move_scene = {"work/a/b", "outside/b", "a/b/../file"};
 // A file is exchanged with a link to one outside.
 static const struct scene file_scene = {"work/one", "work/other", "one"};
@@ -99,12 +99,12 @@ static void put(const char *path, const char *content)
 
 static int make_scenes(void **state)
 {
-    static const char *const folders[] = {"work",     "work/dir", "work/dir/sub", "work/a",
-                                          "work/a/b", "outside",  "outside/b",    "outside/sub"};
+    static const char *const directories[] = {"work",     "work/dir", "work/dir/sub", "work/a",
+                                              "work/a/b", "outside",  "outside/b",    "outside/sub"};
     if (!mkdtemp(root) || chdir(root) < 0)
         return -1;
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
-        assert_int_equal(mkdir(folders[i], 0755), 0);
+    for (size_t i = 0; i < sizeof directories / sizeof *directories; i++)
+        assert_int_equal(mkdir(directories[i], 0755), 0);
     put("work/dir/sub/file", "inside");
     put("work/a/file", "inside");
     put("outside/sub/file", "SECRET");

@@ -2,18 +2,18 @@
 -- cynode-sba --lua change.lua WORKSPACE: one change of many kinds, as one transaction. Prints "done" or the failure's code.
 local workspace = require "native.workspace"
 
-local folder = assert(workspace.open(arg[1]))
+local directory = assert(workspace.open(arg[1]))
 
 local function change()
-  local all <close> = folder:transaction()
+  local all <close> = directory:transaction()
   local steps = {
     function() return all:write("a", "new a") end,
     function() return all:write("b", "new b", 493) end,
     function() return all:write("new/deep/file", "made") end,
     function() return all:symlink("link", "new/deep") end,
-    function() return all:remove("folder/gone") end,
+    function() return all:remove("directory/gone") end,
     function() return all:remove("file") end,
-    function() return all:write("file/below", "a folder now") end,
+    function() return all:write("file/below", "a directory now") end,
     function() return all:remove("tree/x/y") end,
     function() return all:remove("tree/z") end,
     function() return all:write("tree", "a file now") end,

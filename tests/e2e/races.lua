@@ -8,7 +8,7 @@ local workspace = require "native.workspace"
 
 local MOST_TIMES <const> = 20 -- the rounds, where chance has it that one kind of work never succeeds or is never refused
 local root, rounds = arg[1], tonumber(arg[2])
-local folder = assert(workspace.open(root))
+local directory = assert(workspace.open(root))
 local secret = assert(search.compile("SECRET"))
 local done, refused = {}, {}
 
@@ -27,44 +27,44 @@ end
 
 local work = {
   read = function(path)
-    local read, failure = folder:read(path, { digest = true })
+    local read, failure = directory:read(path, { digest = true })
     if read and (read.content:find("SECRET", 1, true) or read.size_bytes == 31337) then leak("read", path) end
     return read, failure
   end,
-  write = function(path, i) return folder:write(path:gsub("file$", "written"), "from inside " .. i) end,
+  write = function(path, i) return directory:write(path:gsub("file$", "written"), "from inside " .. i) end,
   append = function(path, i)
-    return folder:write(path:gsub("file$", "appended"), i % 100 == 0 and "" or "more", { append = i % 100 ~= 0 })
+    return directory:write(path:gsub("file$", "appended"), i % 100 == 0 and "" or "more", { append = i % 100 ~= 0 })
   end,
-  create = function(path, i) return folder:write(path:gsub("file$", "made/" .. i % 7 .. "/new"), "x") end,
+  create = function(path, i) return directory:write(path:gsub("file$", "made/" .. i % 7 .. "/new"), "x") end,
   tree = function(path)
-    local tree, failure = folder:tree((path:gsub("/[^/]*$", "")))
+    local tree, failure = directory:tree((path:gsub("/[^/]*$", "")))
     if tree then inspect("tree", tree) end
     return tree, failure
   end,
   whole_tree = function()
-    local tree, failure = folder:tree(".")
+    local tree, failure = directory:tree(".")
     if tree then inspect("whole_tree", tree) end
     return tree, failure
   end,
   stat = function(path)
-    local status, failure = folder:stat(path)
+    local status, failure = directory:stat(path)
     if status and status.size_bytes == 31337 then leak("stat", path) end
     return status, failure
   end,
   search = function(path)
-    local found, failure = secret:files(folder, (path:gsub("/[^/]*$", "")))
+    local found, failure = secret:files(directory, (path:gsub("/[^/]*$", "")))
     if found and #found.matches > 0 then leak("search", found.matches[1].path) end
     return found, failure
   end,
   files = function()
-    local files, failure = folder:files(1000)
+    local files, failure = directory:files(1000)
     for _, file in ipairs(files or {}) do
       if file.path:find("outsider", 1, true) or file.size_bytes == 31337 then leak("files", file.path) end
     end
     return files, failure
   end,
   transaction = function(path, i)
-    local change <close> = folder:transaction()
+    local change <close> = directory:transaction()
     local staged, failure = change:write((path:gsub("file$", "staged")), "from inside " .. i)
     if not staged then return nil, failure end
     staged, failure = change:write((path:gsub("file$", "deep/er/staged")), "from inside " .. i)
@@ -72,13 +72,13 @@ local work = {
     return change:commit()
   end,
   removal = function(path)
-    local change <close> = folder:transaction()
+    local change <close> = directory:transaction()
     local staged, failure = change:remove((path:gsub("file$", "victim")))
     if not staged then return nil, failure end
     return change:commit()
   end,
   chmod = function(path)
-    local change <close> = folder:transaction()
+    local change <close> = directory:transaction()
     local staged, failure = change:chmod(path, 384)
     if not staged then return nil, failure end
     return change:commit()

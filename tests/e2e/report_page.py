@@ -58,9 +58,9 @@ class Page(html.parser.HTMLParser):
         return "".join(self.texts)
 
 
-def browse(folder, url, *flags, **options):
-    """Runs Chromium on a page with a profile of its own in the folder; returns what it printed."""
-    done = subprocess.run([chromium(), *FLAGS, f"--user-data-dir={folder}/chromium", *flags, url], capture_output=True, timeout=120,
-                          env={"PATH": "/usr/bin:/bin", "HOME": str(folder), "TMPDIR": str(folder)}, **options)
+def browse(directory, url, *flags, **options):
+    """Runs Chromium on a page with a profile of its own in the directory; returns what it printed."""
+    done = subprocess.run([chromium(), *FLAGS, f"--user-data-dir={directory}/chromium", *flags, url], capture_output=True, timeout=120,
+                          env={"PATH": "/usr/bin:/bin", "HOME": str(directory), "TMPDIR": str(directory)}, **options)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout.decode()

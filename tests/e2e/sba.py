@@ -50,20 +50,20 @@ class Outcome:
 
 
 class SandboxCase(unittest.TestCase):
-    """A test with a job folder and a workspace of its own, both owned by the ordinary user."""
+    """A test with a job directory and a workspace of its own, both owned by the ordinary user."""
 
-    place = None  # where their folder is made; None: with the other temporary ones
+    place = None  # where their directory is made; None: with the other temporary ones
     environment = {}  # of every runner
 
     def setUp(self):
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="sba-test-", dir=self.place))
         self.addCleanup(shutil.rmtree, self.root, ignore_errors=True)
         os.chmod(self.root, 0o755)
-        self.job_folder, self.workspace = self.root / "job", self.root / "workspace"
-        for folder in (self.job_folder, self.workspace):
-            folder.mkdir()
-            self.give(folder)
-        self.result_path = self.job_folder / "result.json"
+        self.job_directory, self.workspace = self.root / "job", self.root / "workspace"
+        for directory in (self.job_directory, self.workspace):
+            directory.mkdir()
+            self.give(directory)
+        self.result_path = self.job_directory / "result.json"
 
     def give(self, *paths):
         """Makes paths belong to the ordinary user."""
@@ -72,7 +72,7 @@ class SandboxCase(unittest.TestCase):
                 os.chown(path, UID, GID, follow_symlinks=False)
 
     def put(self, path, content=b"", mode=0o644):
-        """Writes a file of the workspace, with its folders."""
+        """Writes a file of the workspace, with its directories."""
         target = self.workspace / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -97,7 +97,7 @@ class SandboxCase(unittest.TestCase):
         return {"type": type, "arguments": arguments}
 
     def arguments(self):
-        return ["--job", str(self.job_folder / "job.json"), "--result", str(self.result_path),
+        return ["--job", str(self.job_directory / "job.json"), "--result", str(self.result_path),
                 "--workspace", str(self.workspace)]
 
     def start(self, job, *more, wrapper=(), env=None, arguments=None, **options):
@@ -105,7 +105,7 @@ class SandboxCase(unittest.TestCase):
         place of those that name job, result and workspace."""
         if isinstance(job, dict):
             job = json.dumps(job)
-        path = self.job_folder / "job.json"
+        path = self.job_directory / "job.json"
         path.write_bytes(job if isinstance(job, bytes) else job.encode())
         self.give(path)
         environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/tmp", **self.environment, **(env or {})}

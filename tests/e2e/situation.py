@@ -54,9 +54,9 @@ def loopback_up():
         fcntl.ioctl(control, SIOCSIFFLAGS, struct.pack("16sH14x", b"lo", IFF_UP))
 
 
-def cover(path, text, folder):
+def cover(path, text, directory):
     """Puts a text over a file of the system, for this namespace only."""
-    source = pathlib.Path(folder) / path.replace("/", "_")
+    source = pathlib.Path(directory) / path.replace("/", "_")
     source.write_text(text)
     source.chmod(0o644)
     call(libc.mount, str(source).encode(), os.path.realpath(path).encode(), None, MS_BIND, None)
@@ -75,13 +75,13 @@ def know_no_name():
     threading.Thread(target=answer, daemon=True).start()
 
 
-def refuse_all(folder):
+def refuse_all(directory):
     """A tinyproxy on PROXY_PORT that forbids every host."""
-    (folder / "allowed").write_text("^nobody\\.invalid$\n")
-    (folder / "tinyproxy.conf").write_text(
-        f"Port {PROXY_PORT}\nListen 127.0.0.1\nTimeout 60\nMaxClients 50\nFilter \"{folder}/allowed\"\nFilterDefaultDeny Yes\n"
-        f"LogFile \"{folder}/log\"\nLogLevel Info\n")
-    process = subprocess.Popen(["tinyproxy", "-d", "-c", folder / "tinyproxy.conf"], stdout=subprocess.DEVNULL,
+    (directory / "allowed").write_text("^nobody\\.invalid$\n")
+    (directory / "tinyproxy.conf").write_text(
+        f"Port {PROXY_PORT}\nListen 127.0.0.1\nTimeout 60\nMaxClients 50\nFilter \"{directory}/allowed\"\nFilterDefaultDeny Yes\n"
+        f"LogFile \"{directory}/log\"\nLogLevel Info\n")
+    process = subprocess.Popen(["tinyproxy", "-d", "-c", directory / "tinyproxy.conf"], stdout=subprocess.DEVNULL,
                                stderr=subprocess.DEVNULL)
     for _ in range(500):
         with socket.socket() as probe:
@@ -92,10 +92,10 @@ def refuse_all(folder):
     raise OSError("tinyproxy did not start")
 
 
-def prepare(name, folder):
+def prepare(name, directory):
     """Makes the situation; returns variables for the command, and the proxy's process."""
     server = "192.0.2.53" if name == "no_network" else "127.0.0.1"
-    cover("/etc/resolv.conf", f"nameserver {server}\noptions timeout:1 attempts:1\n", folder)
+    cover("/etc/resolv.conf", f"nameserver {server}\noptions timeout:1 attempts:1\n", directory)
     if name != "no_network":
         loopback_up()
     if name == "no_such_name":
@@ -104,7 +104,7 @@ def prepare(name, folder):
         return {}, None
     url = f"http://127.0.0.1:{PROXY_PORT}"
     variables = {variable: url for variable in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")}
-    return variables, refuse_all(pathlib.Path(folder))
+    return variables, refuse_all(pathlib.Path(directory))
 
 
 def become(uid):
@@ -116,13 +116,13 @@ def become(uid):
 def main():
     name, command = sys.argv[1], sys.argv[2:]
     user = os.environ.pop("SITUATION_USER", None)
-    folder = tempfile.mkdtemp(prefix="sba-situation-")
-    os.chmod(folder, 0o755)
+    directory = tempfile.mkdtemp(prefix="sba-situation-")
+    os.chmod(directory, 0o755)
     proxy = None
     try:
         try:
             enter()
-            variables, proxy = prepare(name, folder)
+            variables, proxy = prepare(name, directory)
         except OSError as problem:
             print(f"situation: cannot be had: {problem}", file=sys.stderr)
             return 77
@@ -135,7 +135,7 @@ def main():
         if proxy:
             proxy.kill()
             proxy.wait()
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ class AgentCase(sba.SandboxCase):
             time.sleep(0.02)
 
     def journal(self):
-        return [json.loads(line) for line in (self.job_folder / "journal.jsonl").read_text().splitlines()]
+        return [json.loads(line) for line in (self.job_directory / "journal.jsonl").read_text().splitlines()]
 
 
 class TheLoop(AgentCase):
@@ -112,7 +112,7 @@ class TheLoop(AgentCase):
         self.assertIn("Time left:", last[-1]["content"])
         self.assertIn("[x] 2 look around", last[-1]["content"])
         self.assertEqual([item["title"] for item in outcome.result["todo"]["items"]], ["be good", "look around"])
-        self.assertEqual(json.loads((self.job_folder / "todo.json").read_text())["items"], outcome.result["todo"]["items"])
+        self.assertEqual(json.loads((self.job_directory / "todo.json").read_text())["items"], outcome.result["todo"]["items"])
 
     TAKEN = {"type", "description", "enum", "properties", "required", "items"}
 
@@ -159,7 +159,7 @@ class TheLoop(AgentCase):
                     self.assertNotIn("model.retry", [line["event"] for line in outcome.log])
 
     def test_context_files_are_read(self):
-        context = self.job_folder / "context"
+        context = self.job_directory / "context"
         (context / "skills").mkdir(parents=True)
         (context / "requirements.md").write_text("- from a file\n")
         (context / "skills" / "s.md").write_text("SKILL TEXT")
@@ -173,7 +173,7 @@ class TheLoop(AgentCase):
     def test_the_prompt_of_a_job_can_be_printed(self):
         server = self.server({"content": "ok"})
         self.run_agent(server, job=self.agent_job(context={"requirements": ["be good"]}))
-        printed = subprocess.run([sba.BINARY, "--lua", "-e", "print(prompt(arg[1]))", str(self.job_folder / "job.json")],
+        printed = subprocess.run([sba.BINARY, "--lua", "-e", "print(prompt(arg[1]))", str(self.job_directory / "job.json")],
                                  capture_output=True, text=True, timeout=60)
         self.assertEqual(printed.returncode, 0, printed.stderr)
         for message in self.chats(server)[0]["messages"]:
@@ -181,8 +181,8 @@ class TheLoop(AgentCase):
         self.assertIn("[ ] 1 be good", printed.stdout)
 
     def test_a_bad_context_file_refuses_the_job(self):
-        (self.job_folder / "context").mkdir()
-        os.mkfifo(self.job_folder / "context" / "task.md")
+        (self.job_directory / "context").mkdir()
+        os.mkfifo(self.job_directory / "context" / "task.md")
         server = self.server({"content": "ok"})
         outcome = self.run_agent(server)
         self.assertEqual((outcome.exit, outcome.result["failure_code"]), (2, "schema_validation"))
@@ -422,7 +422,7 @@ class Todo(AgentCase):
         outcome = self.run_agent(server, job=self.agent_job(context=self.CONTEXT))
         self.assertEqual(self.statuses(outcome, "acceptance_criterion"), [("done", None)] * 2, outcome.result)
         self.assertEqual(outcome.result["todo"]["done"], 2)
-        self.assertEqual(json.loads((self.job_folder / "todo.json").read_text())["items"], outcome.result["todo"]["items"])
+        self.assertEqual(json.loads((self.job_directory / "todo.json").read_text())["items"], outcome.result["todo"]["items"])
 
     def test_one_of_two(self):
         server = self.server(call("run_command", command="true"),
@@ -445,7 +445,7 @@ class ResumeAndReplay(AgentCase):
         outcome = self.run_agent(server)
         self.assertEqual(outcome.exit, 0, outcome.result)
         recording = self.root / "recording.jsonl"
-        recording.write_bytes((self.job_folder / "journal.jsonl").read_bytes())
+        recording.write_bytes((self.job_directory / "journal.jsonl").read_bytes())
         recording.chmod(0o644)
         return outcome, recording
 
@@ -515,7 +515,7 @@ class ResumeAndReplay(AgentCase):
     def test_a_journal_cut_in_the_middle_of_a_line_is_resumed(self):
         self.recorded()
         self.reset()
-        path = self.job_folder / "journal.jsonl"
+        path = self.job_directory / "journal.jsonl"
         lines = path.read_bytes().splitlines(keepends=True)
         keep = next(number for number, line in enumerate(lines) if b'"step.finished"' in line)
         path.write_bytes(b"".join(lines[:keep + 1]) + lines[keep + 1][:20])
@@ -526,7 +526,7 @@ class ResumeAndReplay(AgentCase):
 
     def test_an_edited_journal_is_refused(self):
         self.recorded()
-        path = self.job_folder / "journal.jsonl"
+        path = self.job_directory / "journal.jsonl"
         path.write_bytes(path.read_bytes().replace(b'"model.exchange"', b'"model.exchanges"', 1))
         outcome = self.run_agent(self.server(), "--resume")
         self.assertEqual((outcome.exit, outcome.result["failure_code"]), (2, "schema_validation"))

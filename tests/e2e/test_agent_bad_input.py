@@ -180,7 +180,7 @@ class Models(BadInputCase):
 
 class Files(BadInputCase):
     def refused(self, prepare, words):
-        context = self.job_folder / "context"
+        context = self.job_directory / "context"
         context.mkdir()
         prepare(context)
         server = self.server({"content": "never"})
@@ -198,16 +198,16 @@ class Files(BadInputCase):
             os.mkfifo(context / "skills" / "s.md")
         self.refused(prepare, r"s\.md")
 
-    def test_context_that_is_a_link_out_of_the_job_folder(self):
+    def test_context_that_is_a_link_out_of_the_job_directory(self):
         secret = self.root / "secret"
         secret.write_text("outside")
         self.refused(lambda context: (context / "baseline.md").symlink_to(secret), r"baseline\.md")
 
-    def test_context_folder_that_is_a_link(self):
+    def test_context_directory_that_is_a_link(self):
         elsewhere = self.root / "elsewhere"
         elsewhere.mkdir()
         (elsewhere / "task.md").write_text("outside")
-        (self.job_folder / "context").symlink_to(elsewhere)
+        (self.job_directory / "context").symlink_to(elsewhere)
         server = self.server({"content": "ok"})
         outcome = self.run_agent(server)
         self.assertNotIn("outside", json.dumps([request["body"] for request in server.requests]))
@@ -219,13 +219,13 @@ class Files(BadInputCase):
     def test_context_that_is_no_json(self):
         self.refused(lambda context: (context / "preferences.json").write_bytes(b"{oops"), r"preferences\.json")
 
-    def test_context_that_is_a_folder(self):
+    def test_context_that_is_a_directory(self):
         self.refused(lambda context: (context / "requirements.md").mkdir(), r"requirements\.md")
 
     def record(self):
         outcome = self.run_agent(self.server(call("write_file", path="a", content="one"), {"content": "done"}))
         self.assertEqual(outcome.exit, 0, outcome.result)
-        return self.job_folder / "journal.jsonl"
+        return self.job_directory / "journal.jsonl"
 
     def resumed(self, change, code, words):
         path = self.record()

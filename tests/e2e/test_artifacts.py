@@ -68,7 +68,7 @@ class Listed(ArtifactCase):
     def test_what_cannot_be_read_is_listed_without_a_digest(self):
         outcome = self.run_job(self.job(command("cd $CYNODE_ARTIFACTS_DIR; echo a > a; echo b > b; chmod 0 b; truncate -s 2M c; chmod 0 c; "
                                                 "mkdir d; echo e > d/e; chmod 0 d")))
-        self.addCleanup(os.chmod, self.job_folder / "artifacts/d", 0o755)
+        self.addCleanup(os.chmod, self.job_directory / "artifacts/d", 0o755)
         self.assertEqual(outcome.exit, 0, outcome.result)
         self.assertEqual([(one["path"], one["size_bytes"], "sha256" in one) for one in outcome.result["artifacts"]],
                          [("a", 2, True), ("b", 2, False), ("c", 2 * MIB, False)])
@@ -78,19 +78,19 @@ class Listed(ArtifactCase):
         self.assertEqual((unread["count"], unread["path"]), (2, "b"))
         self.assertRegex(unread["error"], "cannot read 2 artifacts, .* b: Permission denied")
 
-    def test_the_node_can_delete_them_where_it_shared_the_job_folder(self):
+    def test_the_node_can_delete_them_where_it_shared_the_job_directory(self):
         script = "cd $CYNODE_ARTIFACTS_DIR; mkdir -p d/e; echo > d/e/f; echo > a"
         for mode, bits in ((0o777, 0o077), (0o775, 0o070), (0o755, 0), (0o1777, 0)):
             with self.subTest(oct(mode)):
-                self.job_folder.chmod(mode)
+                self.job_directory.chmod(mode)
                 self.assertEqual(self.run_job(self.job(command(script))).exit, 0)
-                folder = self.job_folder / "artifacts"
-                for path in (folder, folder / "d", folder / "d/e"):
+                directory = self.job_directory / "artifacts"
+                for path in (directory, directory / "d", directory / "d/e"):
                     self.assertEqual(path.stat().st_mode & 0o777, 0o755 | bits, path)
-                shutil.rmtree(folder)
+                shutil.rmtree(directory)
 
     def with_stdin(self, script, **env):
-        """A job on stdin, with TMPDIR in a folder of its own. Returns the process, the result and what is left in that folder."""
+        """A job on stdin, with TMPDIR in a directory of its own. Returns the process, the result and what is left in that directory."""
         temporary = self.root / "tmp"
         temporary.mkdir(exist_ok=True)
         self.give(temporary)
@@ -101,12 +101,12 @@ class Listed(ArtifactCase):
 
     SCRIPT = "cd $CYNODE_ARTIFACTS_DIR; pwd; mkdir d; echo hello > d/a; ln -s /etc link"
 
-    def test_with_the_result_on_stdout_they_are_in_a_temporary_folder(self):
+    def test_with_the_result_on_stdout_they_are_in_a_temporary_directory(self):
         done, result, left = self.with_stdin(self.SCRIPT)
         self.assertEqual((done.returncode, [one["path"] for one in result["artifacts"]], left), (0, ["d/a"], []))
         self.assertTrue(result["steps"][0]["output"].startswith(str(self.root / "tmp/")))
 
-    def test_the_temporary_folder_stays_where_an_upload_failed(self):
+    def test_the_temporary_directory_stays_where_an_upload_failed(self):
         store = Store()
         server = self.gateway(store)
         _, result, left = self.with_stdin(self.SCRIPT, SBA_MCP_GATEWAY_URL=server.url)
@@ -116,12 +116,12 @@ class Listed(ArtifactCase):
         self.assertEqual((len(left), (left[0] / "d/a").read_text()), (1, "hello\n"))
         self.assertIn(f"all are kept in {left[0]}", done.stderr.decode())
 
-    def test_a_folder_that_the_node_names_is_kept(self):
-        folder = self.root / "named"
-        folder.mkdir()
-        self.give(folder)
-        self.with_stdin(self.SCRIPT, CYNODE_ARTIFACTS_DIR=str(folder))
-        self.assertTrue((folder / "d/a").is_file())
+    def test_a_directory_that_the_node_names_is_kept(self):
+        directory = self.root / "named"
+        directory.mkdir()
+        self.give(directory)
+        self.with_stdin(self.SCRIPT, CYNODE_ARTIFACTS_DIR=str(directory))
+        self.assertTrue((directory / "d/a").is_file())
 
 
 class Uploaded(ArtifactCase):
@@ -219,7 +219,7 @@ class NotUploaded(ArtifactCase):
         lines = self.events(outcome, "artifact.failed")
         self.assertEqual([line["path"] for line in lines], list(paths))
         self.assertTrue(all("stay" in line["error"] for line in lines))
-        self.assertTrue((self.job_folder / "artifacts" / "a").exists())
+        self.assertTrue((self.job_directory / "artifacts" / "a").exists())
         return lines
 
     def test_a_tool_that_fails_is_not_called_again(self):
@@ -326,7 +326,7 @@ class NotUploaded(ArtifactCase):
     def test_a_cancelled_job_too(self):
         process = self.start(self.job(command("echo > $CYNODE_ARTIFACTS_DIR/a; sleep 60")),
                              env={"SBA_MCP_GATEWAY_URL": self.gateway(Store()).url})
-        sba.wait_for((self.job_folder / "artifacts" / "a").exists, "the artifact")
+        sba.wait_for((self.job_directory / "artifacts" / "a").exists, "the artifact")
         process.send_signal(signal.SIGTERM)
         outcome = self.outcome_of(process)
         self.assertEqual((outcome.exit, self.refs(outcome)), (143, {"a": "art:a"}))
@@ -356,7 +356,7 @@ class NotUploaded(ArtifactCase):
 
     def test_what_changes_while_it_is_sent(self):
         """The gateway, in the place of somebody outside, changes the file when the first piece has come."""
-        path = self.job_folder / "artifacts" / "a"
+        path = self.job_directory / "artifacts" / "a"
         for change in (lambda: os.truncate(path, 1000), lambda: self.overwrite(path), path.unlink):
             store, changed = Store(), []
 

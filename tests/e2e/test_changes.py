@@ -14,12 +14,12 @@ GIT = {"PATH": "/usr/bin:/bin", "HOME": "/nowhere", "GIT_CONFIG_NOSYSTEM": "1", 
 
 
 def tree(root):
-    """Every file and link below a folder, without .git: content, whether it is executable."""
+    """Every file and link below a directory, without .git: content, whether it is executable."""
     found = {}
-    for folder, names, files in os.walk(root):
+    for directory, names, files in os.walk(root):
         names[:] = [name for name in names if name != ".git"]
-        for name in [*files, *[name for name in names if os.path.islink(os.path.join(folder, name))]]:
-            path = pathlib.Path(folder, name)
+        for name in [*files, *[name for name in names if os.path.islink(os.path.join(directory, name))]]:
+            path = pathlib.Path(directory, name)
             found[str(path.relative_to(root))] = (("link", os.readlink(path)) if path.is_symlink() else
                                                   (path.read_bytes(), bool(path.stat().st_mode & 0o100)))
     return found
@@ -33,7 +33,7 @@ class ChangesCase(sba.SandboxCase):
         done = self.run_job({**self.job(*steps), **REPORTED}, **options)
         self.assertEqual(done.exit, exit_status, done.result["failure_message"])
         sba.result_validator().validate(done.result)
-        self.patch = self.job_folder / "artifacts" / "changes.patch"
+        self.patch = self.job_directory / "artifacts" / "changes.patch"
         if self.patch.exists():
             applied = subprocess.run(["git", "apply", "--whitespace=nowarn", str(self.patch)], cwd=original, env=GIT, capture_output=True,
                                      check=False)
@@ -160,7 +160,7 @@ class History(ChangesCase):
             with self.subTest(f"{old[:8]} to {new[:8]}"):
                 shutil.rmtree(self.root / "original", ignore_errors=True)
                 shutil.rmtree(self.workspace)
-                shutil.rmtree(self.job_folder / "artifacts", ignore_errors=True)
+                shutil.rmtree(self.job_directory / "artifacts", ignore_errors=True)
                 self.workspace.mkdir()
                 subprocess.run(["tar", "-x", "-C", str(self.workspace)], input=self.git("archive", old), check=True)
                 subprocess.run(["chown", "-R", f"{sba.UID or os.getuid()}:{sba.GID or os.getgid()}", str(self.workspace)], check=True)

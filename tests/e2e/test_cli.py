@@ -98,16 +98,16 @@ class CommandLineTest(SandboxCase):
             done = self.run_sba(*arguments, "--workspace", str(self.workspace), stdin=job, env=env)
             self.assertEqual((done.returncode, json.loads(done.stdout)["status"]), (0, "success"))
             self.assertEqual([json.loads(line)["event"] for line in done.stderr.splitlines()][-1], "job.finished")
-        self.assertEqual(os.listdir(self.job_folder), [])
+        self.assertEqual(os.listdir(self.job_directory), [])
 
     def test_variables_name_what_options_do_not(self):
-        path = self.job_folder / "j"
+        path = self.job_directory / "j"
         path.write_text(json.dumps(self.job(self.step("write_file", path="a", content="x"))))
         env = {"SBA_JOB_PATH": str(path), "SBA_RESULT_PATH": str(self.result_path), "CYNODE_WORKSPACE_DIR": str(self.workspace)}
         self.assertEqual(self.run_sba(env=env).returncode, 0)
         self.assertTrue((self.workspace / "a").exists())
-        self.assertEqual(self.run_sba("-job", str(path), "-result=" + str(self.job_folder / "r"), env=env).returncode, 0)
-        self.assertTrue((self.job_folder / "r").exists())
+        self.assertEqual(self.run_sba("-job", str(path), "-result=" + str(self.job_directory / "r"), env=env).returncode, 0)
+        self.assertTrue((self.job_directory / "r").exists())
 
     def test_mode_from_the_environment(self):
         outcome = self.run_job(self.job(), env={"SBA_EXECUTION_MODE": "sideways"})
@@ -183,7 +183,7 @@ class LuaTest(SandboxCase):
         self.assertIn(b"attempt to load a binary chunk", done.stderr)
 
     def test_modules_are_the_programs_own_alone(self):
-        self.put("mine.lua", "print 'from the folder'")
+        self.put("mine.lua", "print 'from the directory'")
         self.put("cjson.lua", "print 'not from the program'")
         for module in ("job/init", "job/printed"):
             self.put(f"sba/{module}.lua", "print 'not from the program'")
@@ -191,13 +191,13 @@ class LuaTest(SandboxCase):
         code = """
           require 'cjson' require 'sba.job' print(pcall(require, 'mine'))
           package.path = './?.lua;./?/init.lua'
-          require 'sba.job.printed' require 'mine' -- a script may name a folder; what is bundled still comes first"""
+          require 'sba.job.printed' require 'mine' -- a script may name a directory; what is bundled still comes first"""
         done = subprocess.run([sba.BINARY, "--lua", "-e", code], cwd=self.workspace, stdout=subprocess.PIPE, timeout=60,
                               env={**variables, "LUA_INIT": "print 'from the environment'"})
         self.assertEqual(done.returncode, 0)
         self.assertIn(b"no bundled module 'mine'", done.stdout)
-        self.assertNotIn(b"no file './", done.stdout, "a folder was looked into that nobody had named")
-        self.assertTrue(done.stdout.endswith(b"\nfrom the folder\n"), done.stdout)
+        self.assertNotIn(b"no file './", done.stdout, "a directory was looked into that nobody had named")
+        self.assertTrue(done.stdout.endswith(b"\nfrom the directory\n"), done.stdout)
         self.assertNotIn(b"not from the program", done.stdout)
         self.assertNotIn(b"from the environment", done.stdout)
 

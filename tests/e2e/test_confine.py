@@ -10,7 +10,7 @@ import sba
 
 TOOLS = os.environ["SBA_TOOLS"]
 TOKEN = "a-token-that-must-not-be-seen"
-# Directories outside of what commands may write, where a test can have its job folder.
+# Directories outside of what commands may write, where a test can have its job directory.
 PLACES = ["/srv", "/opt", str(pathlib.Path(TOOLS).resolve())]
 WRITABLE = ("/tmp", "/var/tmp", "/dev", "/proc")
 
@@ -51,7 +51,7 @@ class ConfinedCase(sba.SandboxCase):
         """The result is the runner's own, and so is all that lies beside it."""
         self.assertEqual(done.result["job_id"], "job-1")
         self.assertEqual([step["type"] for step in done.result["steps"]], ["run_command"])
-        names = {entry.name for entry in self.job_folder.iterdir()}
+        names = {entry.name for entry in self.job_directory.iterdir()}
         self.assertLessEqual(names, {"job.json", "result.json", "todo.json", "journal.jsonl", "artifacts"}, names)
 
 
@@ -89,22 +89,22 @@ class JobDirectory(ConfinedCase):
         helper.chmod(0o4755)  # of root, where the test is
         for what, attack in ATTACKS.items():
             with self.subTest(what):
-                script = attack.format(job=self.job_folder, workspace=self.workspace, root=self.root)
+                script = attack.format(job=self.job_directory, workspace=self.workspace, root=self.root)
                 done, said = self.shell(f"{{ {script}; }} && echo done it")
                 self.assertNotIn("done it", said.splitlines()[-1:], what)
                 self.assert_untouched(done)
                 self.assertEqual(done.result["confinement"]["writes"], "landlock")
 
     def test_the_same_attacks_hit_where_it_is_off(self):
-        done, said = self.shell(f"echo x > {self.job_folder}/other && echo done it", env={"SBA_CONFINE": "off"})
+        done, said = self.shell(f"echo x > {self.job_directory}/other && echo done it", env={"SBA_CONFINE": "off"})
         self.assertIn("done it", said)
         self.assertEqual(done.result["confinement"], {"writes": "none"})
 
     def test_what_an_earlier_step_left_cannot_either(self):
-        late = f"(sleep 0.3; echo x > {self.job_folder}/other; echo tried > tried) >/dev/null 2>&1 &"
+        late = f"(sleep 0.3; echo x > {self.job_directory}/other; echo tried > tried) >/dev/null 2>&1 &"
         done = self.run_job(self.job(self.step("run_command", shell=late), self.step("run_command", shell="sleep 1; cat tried")))
         self.assertEqual(done.result["steps"][1]["output"], "tried\n")
-        self.assertFalse((self.job_folder / "other").exists())
+        self.assertFalse((self.job_directory / "other").exists())
 
     def test_artifacts_workspace_and_the_shared_directories_are_writable(self):
         done, said = self.shell('for d in . "$CYNODE_ARTIFACTS_DIR" /tmp /var/tmp /dev/shm; do f=$(mktemp -p "$d") && rm "$f" && echo ok; done')
@@ -136,13 +136,13 @@ class JobDirectory(ConfinedCase):
         self.assertNotIn("SBA_WRITABLE", done.result["failure_message"])
 
     def test_the_job_directory_is_named_where_a_command_could_not_write_it(self):
-        done, _ = self.shell(f"touch {self.job_folder}/other")
-        self.assertIn(f"{self.job_folder} is written by the runner alone", done.result["failure_message"])
+        done, _ = self.shell(f"touch {self.job_directory}/other")
+        self.assertIn(f"{self.job_directory} is written by the runner alone", done.result["failure_message"])
 
     def test_a_job_directory_below_a_writable_one_is_said(self):
         done, _ = self.shell("true", env={"SBA_WRITABLE": str(self.root)})
         self.assertEqual(done.result["confinement"]["partial"],
-                         [f"the job directory {self.job_folder} lies below {self.root}, which commands may write"])
+                         [f"the job directory {self.job_directory} lies below {self.root}, which commands may write"])
         self.assertEqual([line["event"] for line in done.log].count("confinement.partial"), 1)
 
 
@@ -214,16 +214,16 @@ class Signals(ConfinedCase):
 
     def test_a_command_that_ends_the_launcher_ends_nothing_else(self):
         end = "for p in $(ps -o pid= -C cynode-sba); do kill -{} $p; done 2>/dev/null; true"
-        steps = [self.step("run_command", shell=end.format("KILL")), self.step("run_command", shell=end.format("STOP")), self.step("run_command", shell=f"echo after; touch {self.job_folder}/x; true")]
+        steps = [self.step("run_command", shell=end.format("KILL")), self.step("run_command", shell=end.format("STOP")), self.step("run_command", shell=f"echo after; touch {self.job_directory}/x; true")]
         done = self.run_job(self.job(*steps * 5))
         self.assertEqual(done.exit, 0, done.result["failure_message"])
         self.assertEqual({step["output"].splitlines()[0] for step in done.result["steps"][2::3]}, {"after"})
-        self.assertFalse((self.job_folder / "x").exists())
+        self.assertFalse((self.job_directory / "x").exists())
 
     def test_the_launcher_ends_with_the_job(self):
         done, _ = self.shell("true")
         self.assertEqual(done.exit, 0)
-        left = subprocess.run(["pgrep", "-f", str(self.job_folder)], stdout=subprocess.PIPE, check=False).stdout
+        left = subprocess.run(["pgrep", "-f", str(self.job_directory)], stdout=subprocess.PIPE, check=False).stdout
         self.assertEqual(left, b"")
 
 
@@ -253,11 +253,11 @@ class Kernels(ConfinedCase):
     @unittest.skipUnless(ABI and shutil.which("strace") and not sba.IS_DEV, "wants Landlock, strace and the release build")
     def test_version_1(self):
         trace = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=444", "-e", "inject=444:retval=1:when=1"]
-        done, said = self.shell(f"echo x > {self.job_folder}/other; echo y > here && mv here there && cat there", wrapper=trace)
+        done, said = self.shell(f"echo x > {self.job_directory}/other; echo y > here && mv here there && cat there", wrapper=trace)
         self.assertEqual(done.exit, 0, done.result["failure_message"])
         self.assertEqual((said.splitlines()[-1], done.result["confinement"]["abi"]), ("y", 1))
         self.assertEqual(len(done.result["confinement"]["partial"]), 3)
-        self.assertFalse((self.job_folder / "other").exists())
+        self.assertFalse((self.job_directory / "other").exists())
 
 
 if __name__ == "__main__":

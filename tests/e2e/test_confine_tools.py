@@ -62,8 +62,8 @@ CASES = {
     "unix socket": ("python3", """
         python3 - <<'END'
 import os, socket, tempfile
-with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-    for name in (folder + "/socket", "\\0sba-test-%d" % os.getpid()):
+with tempfile.TemporaryDirectory(dir="/tmp") as directory:
+    for name in (directory + "/socket", "\\0sba-test-%d" % os.getpid()):
         server = socket.socket(socket.AF_UNIX); server.bind(name); server.listen()
         if os.fork() == 0:
             client = socket.socket(socket.AF_UNIX); client.connect(name); client.send(b"hello"); os._exit(0)
@@ -73,14 +73,14 @@ END"""),
     "temporary files": ("python3", """
         python3 - <<'END'
 import ctypes, os, tempfile
-for folder in (".", "/tmp", "/dev/shm", "/var/tmp"):
-    fd = os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o600)
+for directory in (".", "/tmp", "/dev/shm", "/var/tmp"):
+    fd = os.open(directory, os.O_TMPFILE | os.O_RDWR, 0o600)
     os.write(fd, b"x"); os.truncate(fd, 0)
-    name = os.path.join(folder, "linked-%d" % os.getpid())
+    name = os.path.join(directory, "linked-%d" % os.getpid())
     at_fdcwd, follow = -100, 0x400
-    assert ctypes.CDLL(None).linkat(at_fdcwd, b"/proc/self/fd/%d" % fd, at_fdcwd, name.encode(), follow) == 0, folder
+    assert ctypes.CDLL(None).linkat(at_fdcwd, b"/proc/self/fd/%d" % fd, at_fdcwd, name.encode(), follow) == 0, directory
     os.unlink(name)
-    with tempfile.NamedTemporaryFile(dir=folder) as file: file.write(b"x")
+    with tempfile.NamedTemporaryFile(dir=directory) as file: file.write(b"x")
 os.memfd_create("m"); os.mkfifo("pipe"); print("all made")
 END"""),
     "standard streams": ("tee", "echo a > /dev/stdout; echo b > /dev/stderr; echo c | tee /dev/fd/1 >/dev/null; sleep 0.1; echo d > /proc/self/fd/1"),
@@ -124,9 +124,9 @@ class Tools(ConfinedCase):
             mount -t tmpfs none {self.root}/over && mkdir -m 777 {self.root}/over/u {self.root}/over/w {self.root}/over/l
             mount -t overlay none -o lowerdir={self.root}/over/l,upperdir={self.root}/over/u,workdir={self.root}/over/w {self.workspace}/overlay
             mount --bind {self.root}/bound {self.workspace}/bind"""
-        for folder in ("over", "bound", "workspace/tmpfs", "workspace/overlay", "workspace/bind"):
-            (self.root / folder).mkdir()
-            (self.root / folder).chmod(0o777)
+        for directory in ("over", "bound", "workspace/tmpfs", "workspace/overlay", "workspace/bind"):
+            (self.root / directory).mkdir()
+            (self.root / directory).chmod(0o777)
         wrapper = ["unshare", "-m", "sh", "-ec", f'{mounts}\nexec setpriv --reuid {sba.UID} --regid {sba.GID} --clear-groups "$@"', "sh"]
         if subprocess.run([*wrapper, "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
             self.skipTest("this place forbids mounts")

@@ -47,10 +47,10 @@ class CorruptRecords(test_agent.AgentCase):
         self.chance = random.Random(20261122)
 
     def lines(self):
-        return [json.loads(line) for line in (self.job_folder / "journal.jsonl").read_text().splitlines()]
+        return [json.loads(line) for line in (self.job_directory / "journal.jsonl").read_text().splitlines()]
 
     def write_lines(self, lines):
-        (self.job_folder / "journal.jsonl").write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+        (self.job_directory / "journal.jsonl").write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
 
     def direct_job(self):
         return self.job(self.step("write_file", path="a", content="x\n"), self.step("run_command", shell="echo one; echo two >&2"),
@@ -76,7 +76,7 @@ class CorruptRecords(test_agent.AgentCase):
 
     def check_reports(self):
         result, lines = json.loads(self.result_path.read_bytes()), self.lines()
-        job = json.loads((self.job_folder / "job.json").read_bytes())
+        job = json.loads((self.job_directory / "job.json").read_bytes())
         for _ in range(ROUNDS // 2):
             bad, what = mutated(result, self.chance)
             self.result_path.write_text(json.dumps(bad))
@@ -89,7 +89,7 @@ class CorruptRecords(test_agent.AgentCase):
         self.write_lines(lines)
         for _ in range(ROUNDS // 4):
             bad, what = mutated(job, self.chance)
-            (self.job_folder / "job.json").write_text(json.dumps(bad))
+            (self.job_directory / "job.json").write_text(json.dumps(bad))
             self.check_report("job " + what)
 
     def test_reports_of_a_direct_job(self):
@@ -144,7 +144,7 @@ class CorruptRecords(test_agent.AgentCase):
 
     def test_resume_of_an_agent(self):
         self.run_agent_job()
-        job, lines = json.loads((self.job_folder / "job.json").read_bytes()), self.lines()
+        job, lines = json.loads((self.job_directory / "job.json").read_bytes()), self.lines()
         for _ in range(ROUNDS // 2):
             bad, what = mutated(lines[:self.chance.randrange(1, len(lines) + 1)], self.chance)
             self.write_lines(bad)

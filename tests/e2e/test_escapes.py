@@ -16,10 +16,10 @@ class Escapes(sba.SandboxCase):
         super().setUp()
         self.turn = 0
         self.outside, self.sibling = self.root / "outside", self.root / "workspace-evil"
-        for folder in (self.outside, self.sibling):
-            folder.mkdir()
-            (folder / "file").write_text("SECRET")
-            self.give(folder, folder / "file")
+        for directory in (self.outside, self.sibling):
+            directory.mkdir()
+            (directory / "file").write_text("SECRET")
+            self.give(directory, directory / "file")
         self.put("in/side/file", "inside\n")
 
     def link(self, path, target):
@@ -35,9 +35,9 @@ class Escapes(sba.SandboxCase):
         yield self.step("search_files", path=path, pattern="S.CRET")
 
     def outside_is_whole(self):
-        for folder in (self.outside, self.sibling):
-            self.assertEqual([path.name for path in folder.iterdir()], ["file"])
-            self.assertEqual((folder / "file").read_text(), "SECRET")
+        for directory in (self.outside, self.sibling):
+            self.assertEqual([path.name for path in directory.iterdir()], ["file"])
+            self.assertEqual((directory / "file").read_text(), "SECRET")
         self.assertEqual(sorted(path.name for path in self.root.iterdir()), ["job", "outside", "workspace", "workspace-evil"])
 
     def wrappers(self):
@@ -70,9 +70,9 @@ class Escapes(sba.SandboxCase):
 
     def test_links_that_lead_out(self):
         self.link("file", "../outside/file")
-        self.link("folder", "../outside")
+        self.link("directory", "../outside")
         self.link("absolute", str(self.outside / "file"))
-        self.link("absolute_folder", str(self.outside))
+        self.link("absolute_directory", str(self.outside))
         self.link("dangling", "../outside/missing")
         self.link("chain", "chain2")
         self.link("chain2", "in/chain3")
@@ -80,9 +80,9 @@ class Escapes(sba.SandboxCase):
         self.link("parent", "..")
         self.link("back", str(self.workspace / "in/side/file"))
         self.link("in/up", "..")
-        for path in ("file", "folder", "folder/file", "folder/missing", "absolute", "absolute_folder", "absolute_folder/file",
+        for path in ("file", "directory", "directory/file", "directory/missing", "absolute", "absolute_directory", "absolute_directory/file",
                      "dangling", "chain", "parent", "parent/outside/file", "parent/workspace/in/side/file", "back",
-                     "in/up/folder/file", "in/side/../up/file"):
+                     "in/up/directory/file", "in/side/../up/file"):
             self.refused(path)
 
     def test_magic_links(self):
@@ -107,7 +107,7 @@ class Escapes(sba.SandboxCase):
             self.refused(path, ("too_many_links",))
 
     def test_no_files(self):
-        """FIFOs, sockets, devices and folders where a file is meant: refused at once, nothing hangs."""
+        """FIFOs, sockets, devices and directories where a file is meant: refused at once, nothing hangs."""
         os.mkfifo(self.workspace / "fifo")
         if sba.UID:
             os.mknod(self.workspace / "device", stat.S_IFCHR | 0o666, os.makedev(1, 5))  # zeros without end
@@ -124,14 +124,14 @@ class Escapes(sba.SandboxCase):
 
     def test_what_stays_inside_works(self):
         self.link("link", "in/side/file")
-        self.link("folder", "in/side")
+        self.link("directory", "in/side")
         self.link("in/up", "../in/./side/..")
-        paths = ("link", "folder/file", "in/up/side/file", "folder/../side/file", f"{self.workspace}//in/side/file", "in/side/../side/file")
+        paths = ("link", "directory/file", "in/up/side/file", "directory/../side/file", f"{self.workspace}//in/side/file", "in/side/../side/file")
         for wrapper in WRAPPERS:
             outcome = self.run_job(self.job(*(self.step("read_file", path=path) for path in paths)), wrapper=wrapper)
             self.assertEqual([step["result"]["content"] for step in outcome.result["steps"]], ["inside\n"] * len(paths))
             outcome = self.run_job(self.job(self.step("write_file", path="link", content="through\n"),
-                                            self.step("list_tree", path="folder"),
+                                            self.step("list_tree", path="directory"),
                                             self.step("search_files", path="link", pattern="^through$"),
                                             self.step("write_file", path="in/side/file", content="inside\n")), wrapper=wrapper)
             self.assertEqual(outcome.exit, 0, outcome.result)

@@ -154,7 +154,7 @@ class Jobs(sba.SandboxCase):
     def test_resumed(self):
         job = self.job(FETCH)
         self.assert_ends(self.run_job(job), "ext_net_required")
-        journal = self.job_folder / "journal.jsonl"
+        journal = self.job_directory / "journal.jsonl"
         lines = journal.read_bytes().splitlines(keepends=True)
         journal.write_bytes(b"".join(line for line in lines if b'"job_finished"' not in line))
         self.assert_ends(self.run_job(job, "--resume"), "ext_net_required", NOWHERE)

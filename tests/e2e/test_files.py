@@ -140,7 +140,7 @@ class Files(FilesCase):
         self.assertEqual(outcome.exit, 0, outcome.result["failure_message"])
         self.assertTrue(steps[0]["result"]["truncated"])
 
-    def test_a_folder_that_cannot_be_read(self):
+    def test_a_directory_that_cannot_be_read(self):
         self.put("closed/file", "x")
         self.put("open/file", "x")
         os.chmod(self.workspace / "closed", 0)
@@ -166,7 +166,7 @@ class Faults(FilesCase):
         shutil.rmtree(self.workspace)
         self.workspace.mkdir()
         self.give(self.workspace)
-        for path in ("a", "b", "folder/gone", "file", "tree/x/y", "tree/z", "mode"):
+        for path in ("a", "b", "directory/gone", "file", "tree/x/y", "tree/z", "mode"):
             self.put(path, f"old {path}")
         os.symlink("a", self.workspace / "link")
         self.give(self.workspace / "link")
@@ -187,7 +187,7 @@ class Faults(FilesCase):
 
     def sweep(self, call, error, before=(), stays=(), code=None, limit=80):
         """Lets the first, the second, ... call fail until there is none left to fail; gives how many were met. A fault while
-        the old is swept up leaves the change whole, temporary files and the folders in stays aside."""
+        the old is swept up leaves the change whole, temporary files and the directories in stays aside."""
         self.originals()
         old = self.state()
         self.assertEqual(self.change(*before)[0], "done")
@@ -215,9 +215,9 @@ class Faults(FilesCase):
         self.assertGreater(self.sweep("renameat2", "EIO"), 8)
 
     def test_removals_of_what_was_set_aside(self):
-        self.assertGreater(self.sweep("unlinkat", "EIO", stays=["folder"]), 5)
+        self.assertGreater(self.sweep("unlinkat", "EIO", stays=["directory"]), 5)
 
-    def test_folders(self):
+    def test_directories(self):
         self.assertGreaterEqual(self.sweep("mkdirat", "ENOSPC"), 3)
 
     def test_links(self):

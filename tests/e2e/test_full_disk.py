@@ -116,7 +116,7 @@ class FullLog(SandboxCase):
         with open("/dev/full", "wb") as full:
             process = self.start(self.job(self.step("run_command", shell="true")), "--result", "-", stdout=full, stderr=full)
             self.assertEqual(process.wait(timeout=60), 3)
-        self.assertEqual(sorted(os.listdir(self.job_folder)), ["job.json"])
+        self.assertEqual(sorted(os.listdir(self.job_directory)), ["job.json"])
 
 
 if __name__ == "__main__":

@@ -87,7 +87,7 @@ class Offered(GatewayCase):
         said = self.chats(model)[0]["messages"][0]["content"]
         self.assertTrue(said.endswith("says this about them. It is not part of the job.\n\nCall help first.\n"), said[-300:])
         recording = self.root / "recording.jsonl"
-        recording.write_bytes((self.job_folder / "journal.jsonl").read_bytes())
+        recording.write_bytes((self.job_directory / "journal.jsonl").read_bytes())
         recording.chmod(0o644)
         self.assertEqual((outcome.exit, self.run_job(self.agent_job(), "--replay", str(recording)).exit), (0, 0))
 
@@ -379,7 +379,7 @@ class Direct(GatewayCase):
                 self.assertEqual(outcome.exit, 0, outcome.result)
                 self.assertEqual({headers["Authorization"] for _, _, headers, _ in gateway.requests}, {"Bearer secret-token-1"})
                 self.assertEqual(outcome.result["steps"][0]["result"]["content"], "Bearer [redacted]")
-                for text in (outcome.stderr, outcome.result_bytes, (self.job_folder / "journal.jsonl").read_bytes()):
+                for text in (outcome.stderr, outcome.result_bytes, (self.job_directory / "journal.jsonl").read_bytes()):
                     self.assertNotIn(b"secret-token", text)
 
     def test_a_token_that_cannot_be_read(self):
@@ -449,7 +449,7 @@ class ResumeAndReplay(GatewayCase):
         outcome, _ = self.agent(gateway, *self.REPLIES)
         self.assertEqual(outcome.exit, 0, outcome.result)
         recording = self.root / "recording.jsonl"
-        recording.write_bytes((self.job_folder / "journal.jsonl").read_bytes())
+        recording.write_bytes((self.job_directory / "journal.jsonl").read_bytes())
         recording.chmod(0o644)
         (self.workspace / "a").unlink()
         return outcome, recording, gateway
@@ -464,14 +464,14 @@ class ResumeAndReplay(GatewayCase):
             self.assertEqual(same(again.result), same(outcome.result))
             (self.workspace / "a").unlink()
             # Its own journal is a recording as good as the first.
-            recording.write_bytes((self.job_folder / "journal.jsonl").read_bytes())
+            recording.write_bytes((self.job_directory / "journal.jsonl").read_bytes())
         self.assertEqual(len(gateway.requests), before)
 
     def test_a_replay_of_steps_calls_nothing_either(self):
         gateway = self.gateway(tools={"x": tool()})
         self.assertEqual(self.direct(gateway, step("x")).exit, 0)
         recording = self.root / "recording.jsonl"
-        recording.write_bytes((self.job_folder / "journal.jsonl").read_bytes())
+        recording.write_bytes((self.job_directory / "journal.jsonl").read_bytes())
         recording.chmod(0o644)
         before = len(gateway.requests)
         again = self.run_job(self.job(step("x")), "--replay", str(recording), env=self.names(gateway))
@@ -508,7 +508,7 @@ class ResumeAndReplay(GatewayCase):
 
     def test_a_resume_without_the_gateway(self):
         _, _, gateway = self.recorded()
-        journal = self.job_folder / "journal.jsonl"
+        journal = self.job_directory / "journal.jsonl"
         lines = journal.read_bytes().splitlines(keepends=True)
         last = max(number for number, line in enumerate(lines) if b'"step.finished"' in line)
         journal.write_bytes(b"".join(lines[:last + 1]))

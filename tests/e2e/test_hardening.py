@@ -91,12 +91,12 @@ class Children(sba.SandboxCase):
         self.assertEqual(found["environment"]["HTTP_PROXY"], "http://proxy")
         self.assertNotIn("SBA_MCP_TOKEN", found["environment"])
         self.assertNotIn("SBA_MCP_TOKEN_FILE", found["environment"])
-        left = b"".join(path.read_bytes() for path in self.job_folder.iterdir() if path.is_file())
+        left = b"".join(path.read_bytes() for path in self.job_directory.iterdir() if path.is_file())
         self.assertNotIn(TOKEN.encode(), left + done.stdout + done.stderr)
 
 
 class Workspace(sba.SandboxCase):
-    """No file of the folder the runner starts in is ever loaded as a module."""
+    """No file of the directory the runner starts in is ever loaded as a module."""
 
     def plant(self):
         marker = self.workspace / "loaded"

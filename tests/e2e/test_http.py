@@ -121,8 +121,8 @@ class Http(unittest.TestCase):
         self.assertEqual(self.fetch(server.url), b"status\t200\tyes\nlate")
 
     def test_a_unix_socket_and_its_path(self):
-        with tempfile.TemporaryDirectory() as folder:
-            server = self.server(says(OK + b"by socket"), f"{folder}/a b.sock")
+        with tempfile.TemporaryDirectory() as directory:
+            server = self.server(says(OK + b"by socket"), f"{directory}/a b.sock")
             self.assertEqual(self.fetch(server.url + "/v1/x?y=1"), b"status\t200\tyes\nby socket")
             self.assertTrue(server.requests[0].startswith(b"GET /v1/x?y=1 HTTP/1.1\r\n"))
 
@@ -135,11 +135,11 @@ class Http(unittest.TestCase):
 
     def body_with_file(self, content, name="a b", sha256=""):
         """A body of three parts, the second a file; and what it must come to."""
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        pathlib.Path(folder.name, name).write_bytes(content)
-        opened = f'assert(require("native.workspace").open("{folder.name}"):open("{name}", {sha256 or "nil"}))'
-        return f'{{"before:", {opened}, "", ":after"}}', b"before:" + base64.b64encode(content) + b":after", pathlib.Path(folder.name, name)
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        pathlib.Path(directory.name, name).write_bytes(content)
+        opened = f'assert(require("native.workspace").open("{directory.name}"):open("{name}", {sha256 or "nil"}))'
+        return f'{{"before:", {opened}, "", ":after"}}', b"before:" + base64.b64encode(content) + b":after", pathlib.Path(directory.name, name)
 
     def test_a_body_of_parts_with_a_file_in_base64(self):
         for size in (0, 1, 2, 3, 12287, 12288, 12289, 3 << 20):
@@ -316,16 +316,16 @@ class Http(unittest.TestCase):
         self.assertEqual((run.returncode, run.stderr), (0, b""))
         self.assertEqual((len(server.requests), server.connections), (3, 1))
 
-    def certificate(self, folder, name):
+    def certificate(self, directory, name):
         """A self-signed certificate for name and its key, in one PEM file each."""
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
                         "-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}",
-                        "-keyout", f"{folder}/key.pem", "-out", f"{folder}/cert.pem"], check=True, capture_output=True)
-        return f"{folder}/cert.pem", f"{folder}/key.pem"
+                        "-keyout", f"{directory}/key.pem", "-out", f"{directory}/cert.pem"], check=True, capture_output=True)
+        return f"{directory}/cert.pem", f"{directory}/key.pem"
 
     def test_tls_with_a_private_authority_and_without(self):
-        with tempfile.TemporaryDirectory() as folder:
-            certificate, key = self.certificate(folder, "localhost")
+        with tempfile.TemporaryDirectory() as directory:
+            certificate, key = self.certificate(directory, "localhost")
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(certificate, key)
 

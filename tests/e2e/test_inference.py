@@ -522,9 +522,9 @@ class Endpoints(InferenceCase):
         self.assertEqual(run.reply["content"], "hello")
 
     def test_a_unix_socket(self):
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as directory:
             for form in FORMATS:
-                server = self.server({"content": "hello", "tool_calls": [CALL]}, listen=f"unix:{folder}/{form} %.sock")
+                server = self.server({"content": "hello", "tool_calls": [CALL]}, listen=f"unix:{directory}/{form} %.sock")
                 self.assert_call(self.chat(server, form).reply)
 
     def test_api_egress_where_the_worker_serves_nothing_allowed(self):

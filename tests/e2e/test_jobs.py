@@ -126,10 +126,10 @@ class EndTest(SandboxCase):
         outcome = self.run_job(self.job(), "--job", str(self.root / "none"))
         self.check_refused(outcome)
         self.assertIn("none", outcome.result["failure_message"])
-        self.check_refused(self.run_job(self.job(), "--job", str(self.job_folder)))
+        self.check_refused(self.run_job(self.job(), "--job", str(self.job_directory)))
 
     def test_a_job_that_is_too_large(self):
-        path = self.job_folder / "large"
+        path = self.job_directory / "large"
         path.write_bytes(b" ")
         sba.os.truncate(path, (64 << 20) + 1)
         path.chmod(0o644)

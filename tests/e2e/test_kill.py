@@ -45,12 +45,12 @@ class KillTest(SandboxCase):
         self.expected = without_times(outcome.result)
 
     def clean(self):
-        for entry in [*self.workspace.iterdir(), *self.job_folder.iterdir()]:
+        for entry in [*self.workspace.iterdir(), *self.job_directory.iterdir()]:
             shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
 
     def check(self, moment):
         """What must hold after a kill; then goes on with the job."""
-        journal = self.job_folder / "journal.jsonl"
+        journal = self.job_directory / "journal.jsonl"
         events = [json.loads(line)["event"] for line in journal.read_text().split("\n")[:-1]] if journal.exists() else []
         if self.result_path.exists():
             result = json.loads(self.result_path.read_text())
@@ -64,7 +64,7 @@ class KillTest(SandboxCase):
         outcome = self.run_job(self.the_job, "--resume")
         self.assertEqual(outcome.exit, 1, (moment, outcome.stdout, outcome.stderr))
         self.assertEqual(without_times(outcome.result), self.expected, moment)
-        left = sorted(os.listdir(self.job_folder))
+        left = sorted(os.listdir(self.job_directory))
         self.assertEqual(left, ["artifacts", "job.json", "journal.jsonl", "result.json", "todo.json"], moment)
 
     def kill_at(self, call, count):
@@ -155,7 +155,7 @@ class LongJobTest(SandboxCase):
         seconds = time.monotonic() - begun
         self.assertEqual((outcome.exit, len(outcome.result["steps"])), (0, 5000))
         written = self.bytes_into_temporary_files(trace.read_text())
-        size = self.result_path.stat().st_size + (self.job_folder / "todo.json").stat().st_size
+        size = self.result_path.stat().st_size + (self.job_directory / "todo.json").stat().st_size
         # Five times a second, at the beginning and at the end.
         self.assertLess(written, (4 + 5 * seconds) * size)
         self.assertGreater(written, size)

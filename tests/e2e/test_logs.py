@@ -49,7 +49,7 @@ class JsonLogTest(SandboxCase):
         of_a_step = ["todo.changed", "step.started", "step.finished", "todo.changed"]
         self.assertEqual(told, ["job.accepted", *of_a_step, *of_a_step, *of_a_step[:2]])
         def statuses():
-            return [item["status"] for item in json.loads((self.job_folder / "todo.json").read_text())["items"]]
+            return [item["status"] for item in json.loads((self.job_directory / "todo.json").read_text())["items"]]
         sba.wait_for(lambda: statuses() == ["done", "done", "in_progress"], "the todo list to follow")
         (self.workspace / "turn").write_text("go")
         self.assertEqual(self.outcome_of(process).exit, 0)

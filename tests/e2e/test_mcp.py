@@ -165,9 +165,9 @@ class Eras(Gateway):
         self.assertIn("MCP_GATEWAY_URL", first["failure"]["message"])
 
     def test_a_socket(self):
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as directory:
             for era in ("legacy", "modern"):
-                path = f"{folder}/{era} socket"
+                path = f"{directory}/{era} socket"
                 server = self.server(era=era, tools={"echo": ECHO}, socket=path)
                 first, (said,) = self.talk("http+unix://" + urllib.parse.quote(path, safe="") + "/mcp", ("echo", {"a": 1}), token="t")
                 self.assertEqual((first["era"], said["answer"]["content"]), (era, '{"a": 1}'))

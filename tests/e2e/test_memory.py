@@ -16,11 +16,11 @@ class Cgroup:
     """A memory cgroup of our own below the one that the test is in, of either version."""
 
     def __init__(self, parent, limits):
-        self.folder = parent / f"sba-test-{os.getpid()}"
-        self.folder.mkdir()
+        self.directory = parent / f"sba-test-{os.getpid()}"
+        self.directory.mkdir()
         for name, needed in limits.items():
             try:
-                (self.folder / name).write_text(str(LIMIT))
+                (self.directory / name).write_text(str(LIMIT))
             except OSError:
                 if needed:
                     self.remove()
@@ -30,7 +30,7 @@ class Cgroup:
         """Its last process may still be on its way out."""
         for _ in range(200):
             with contextlib.suppress(OSError):
-                return self.folder.rmdir()
+                return self.directory.rmdir()
             time.sleep(0.05)
 
 
@@ -48,9 +48,9 @@ def new_cgroup():
             ("memory", "/sys/fs/cgroup/memory", {"memory.limit_in_bytes": True, "memory.memsw.limit_in_bytes": False}),
             ("", "/sys/fs/cgroup", {"memory.max": True, "memory.swap.max": False})):
         path = own_path(controllers)
-        for folder in [] if path is None else [path, ""]:
+        for directory in [] if path is None else [path, ""]:
             with contextlib.suppress(OSError):
-                return Cgroup(pathlib.Path(root, folder), limits)
+                return Cgroup(pathlib.Path(root, directory), limits)
     return None
 
 
@@ -64,7 +64,7 @@ class OutOfMemory(sba.SandboxCase):
 
     def run_in_cgroup(self, *scripts):
         """Runs a job of these shell scripts with the limit on it; returns its outcome."""
-        enter = ["sh", "-c", 'echo $$ >"$0" && exec "$@"', str(self.cgroup.folder / "cgroup.procs"),
+        enter = ["sh", "-c", 'echo $$ >"$0" && exec "$@"', str(self.cgroup.directory / "cgroup.procs"),
                  "setpriv", f"--reuid={sba.UID}", f"--regid={sba.GID}", "--clear-groups"]
         return self.run_job(self.job(*(self.step("run_command", shell=script) for script in scripts)), wrapper=enter,
                             user=None, group=None, extra_groups=None)
@@ -83,7 +83,7 @@ class OutOfMemory(sba.SandboxCase):
     def test_the_runner_itself(self):
         """It is killed like anybody else; what was done until then stands."""
         self.put("large", b"x" * (LIMIT - (32 << 20)))
-        enter = ["sh", "-c", 'echo $$ >"$0" && exec "$@"', str(self.cgroup.folder / "cgroup.procs"),
+        enter = ["sh", "-c", 'echo $$ >"$0" && exec "$@"', str(self.cgroup.directory / "cgroup.procs"),
                  "setpriv", f"--reuid={sba.UID}", f"--regid={sba.GID}", "--clear-groups"]
         job = self.job(self.step("run_command", shell="echo before"), self.step("run_command", shell="sleep 0.5"),
                        self.step("read_file", path="large"), max_output_bytes=1 << 30)

@@ -202,7 +202,7 @@ class Jobs(NodeCase):
 
     def test_its_own_name_as_the_command(self):
         outcome = self.run_job(self.sent(("run_command", {"argv": ["true"]})), env={
-            "SBA_JOB_PATH": str(self.job_folder / "job.json"), "SBA_RESULT_PATH": str(self.result_path), "CYNODE_WORKSPACE_DIR": str(self.workspace)},
+            "SBA_JOB_PATH": str(self.job_directory / "job.json"), "SBA_RESULT_PATH": str(self.result_path), "CYNODE_WORKSPACE_DIR": str(self.workspace)},
             arguments=["cynode-sba"])
         self.assertEqual((outcome.exit, outcome.stdout), (0, b""), outcome.stderr)
 

@@ -53,7 +53,7 @@ class OutsideCase(AgentCase):
         return server
 
     def fresh(self):
-        """A case with folders of its own, so that several jobs can run side by side."""
+        """A case with directories of its own, so that several jobs can run side by side."""
         case = type(self)()
         case.setUp()
         self.addCleanup(case.doCleanups)
@@ -106,12 +106,12 @@ class Nginx(OutsideCase):
         self.assert_works(self.use(before.urls[0], self.trust))
         self.assertEqual(gateway.headers("tools/call")[0]["Authorization"], "Bearer " + TOKEN)
 
-    def test_a_folder_of_authorities(self):
+    def test_a_directory_of_authorities(self):
         before = self.nginx(self.tls(self.locations(self.model(), self.upstream())))
-        folder = self.root / "authorities"
-        folder.mkdir()
-        (folder / self.authority.hashed()).write_text(self.authority.file.read_text())
-        self.assert_works(self.ask(before.urls[0], {"SSL_CERT_DIR": str(folder)}))
+        directory = self.root / "authorities"
+        directory.mkdir()
+        (directory / self.authority.hashed()).write_text(self.authority.file.read_text())
+        self.assert_works(self.ask(before.urls[0], {"SSL_CERT_DIR": str(directory)}))
 
     def test_an_agent(self):
         server = self.server(call("run_command", command="true"), finish("done"))
@@ -282,7 +282,7 @@ class Proxies(OutsideCase):
         outcome = self.run_job(self.job(self.step("run_command", shell="env; env >&2; env > copy")), env=env)
         self.assertEqual(outcome.exit, 0)
         self.assertNotIn(PASSWORD.encode(), outcome.stdout + outcome.stderr + outcome.result_bytes)
-        self.assertNotIn(PASSWORD, (self.job_folder / "journal.jsonl").read_text())
+        self.assertNotIn(PASSWORD, (self.job_directory / "journal.jsonl").read_text())
         self.assertIn(PASSWORD, (self.workspace / "copy").read_text(), "commands get it untouched")
 
     def test_dead(self):

@@ -30,12 +30,12 @@ WANTED = {
 }
 
 
-def tree(folder):
+def tree(directory):
     """Relative path -> (kind, content, owner's bit to run it) of all files and links below."""
     found = {}
-    for path in sorted(folder.rglob("*")):
+    for path in sorted(directory.rglob("*")):
         mode = path.lstat().st_mode
-        name = str(path.relative_to(folder))
+        name = str(path.relative_to(directory))
         if stat.S_ISLNK(mode):
             found[name] = ("link", os.readlink(path).encode(), 0)
         elif stat.S_ISREG(mode):
@@ -43,11 +43,11 @@ def tree(folder):
     return found
 
 
-def unpack(archive, folder):
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
+def unpack(archive, directory):
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir()
     with tarfile.open(archive) as tar:
-        tar.extractall(folder)
+        tar.extractall(directory)
 
 
 class PatchCorpus(sba.SandboxCase):
@@ -62,22 +62,22 @@ class PatchCorpus(sba.SandboxCase):
                 return {"strip": int(arg[2:])}
         return {}
 
-    def run_case(self, case, folder):
+    def run_case(self, case, directory):
         """(accepted, error code, files after) of a case."""
-        unpack(folder / "pre.tar", self.workspace)
+        unpack(directory / "pre.tar", self.workspace)
         self.give(self.workspace, *self.workspace.rglob("*"))
-        diff = (folder / "x.patch").read_bytes().decode()
+        diff = (directory / "x.patch").read_bytes().decode()
         if not diff:
             return False, "invalid_patch", tree(self.workspace)
         outcome = self.run_job(self.job(self.step("apply_unified_diff", diff=diff, **self.strip_of(case["args"]))))
         step = outcome.result["steps"][0]
-        self.messages[folder.parent.name + "/" + case["id"]] = step.get("error")
+        self.messages[directory.parent.name + "/" + case["id"]] = step.get("error")
         return outcome.exit == 0, step.get("error_code"), tree(self.workspace)
 
-    def check_case(self, name, case, folder):
-        accepted, code, after = self.run_case(case, folder)
-        unpack(folder / "pre.tar", self.root / "pre")
-        unpack(folder / "post.tar", self.root / "post")
+    def check_case(self, name, case, directory):
+        accepted, code, after = self.run_case(case, directory)
+        unpack(directory / "pre.tar", self.root / "pre")
+        unpack(directory / "post.tar", self.root / "post")
         wanted = WANTED.get(name)
         expected = tree(self.root / ("post" if accepted else "pre"))
         if isinstance(wanted, dict):
@@ -92,13 +92,13 @@ class PatchCorpus(sba.SandboxCase):
         self.messages = {}
         where = self.root / "cases"
         self.cases.extractall(where)
-        folder = next(where.rglob(group))
-        cases = json.loads((folder / "index.json").read_text())
+        directory = next(where.rglob(group))
+        cases = json.loads((directory / "index.json").read_text())
         self.assertTrue(cases)
         for case in cases:
             name = f"{group}/{case['id']}"
             with self.subTest(name, test=case["test"]):
-                self.check_case(name, case, folder / case["id"])
+                self.check_case(name, case, directory / case["id"])
         print(f"ran {len(cases)} cases of {group}", file=sys.stderr)
 
     def test_as_git_apply(self):

@@ -55,7 +55,7 @@ new file mode 100644
 --- /dev/null
 +++ b/file/below
 @@ -0,0 +1 @@
-+a folder now
++a directory now
 diff --git a/tree/b/c b/tree/b/c
 deleted file mode 100644
 --- a/tree/b/c
@@ -97,7 +97,7 @@ class PatchKillCase(SandboxCase):
         self.the_job = self.job(self.step("apply_unified_diff", diff=DIFF), self.step("run_command", shell="cat x"))
 
     def originals(self):
-        for entry in [*self.workspace.iterdir(), *self.job_folder.iterdir()]:
+        for entry in [*self.workspace.iterdir(), *self.job_directory.iterdir()]:
             shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
         for path, content in OLD.items():
             self.put(path, content)
@@ -108,9 +108,9 @@ class PatchKillCase(SandboxCase):
     def state(self):
         """What there is: kinds, modes and contents."""
         found = {}
-        for folder, folders, files in os.walk(self.workspace):
-            for name in folders + files:
-                path = os.path.join(folder, name)
+        for directory, directories, files in os.walk(self.workspace):
+            for name in directories + files:
+                path = os.path.join(directory, name)
                 status = os.lstat(path)
                 content = os.readlink(path) if os.path.islink(path) else None
                 if content is None and os.path.isfile(path):
@@ -120,7 +120,7 @@ class PatchKillCase(SandboxCase):
         return found
 
     def journal(self):
-        path = self.job_folder / "journal.jsonl"
+        path = self.job_directory / "journal.jsonl"
         return [json.loads(line) for line in path.read_text().split("\n")[:-1]] if path.exists() else []
 
     def killed_at(self, call, count, faults=()):
@@ -286,7 +286,7 @@ class Hostile(PatchKillCase):
         self.replace(self.workspace / self.others["o"], self.outside / "secret")
         self.assert_told(self.resumed(), f"d/y is kept as {self.others['d/y']}", "; o")
 
-    def test_a_link_in_the_place_of_a_folder(self):
+    def test_a_link_in_the_place_of_a_directory(self):
         os.rename(self.workspace / "d", self.workspace / "real")
         os.symlink(self.outside, self.workspace / "d")
         self.assert_told(self.resumed(), "d/y")
@@ -309,19 +309,19 @@ class Hostile(PatchKillCase):
         self.forge([], [{"path": "../outside/made", "mode": 0o777}, {"path": "way/made", "mode": 0o777}])
         self.assertEqual(os.lstat(self.outside / "secret").st_mode, secret.st_mode)
 
-    def forge(self, changes, folders):
-        journal = self.job_folder / "journal.jsonl"
+    def forge(self, changes, directories):
+        journal = self.job_directory / "journal.jsonl"
         lines = [line for line in self.journal()[:2] if line["event"] in ("job", "step.started")]
-        lines.append({**self.plan, "changes": changes, "folders": folders})
+        lines.append({**self.plan, "changes": changes, "directories": directories})
         journal.write_text("".join(json.dumps(line) + "\n" for line in lines))
         self.assertIn(self.resumed().exit, (0, 1))
 
     def test_a_plan_that_is_none(self):
         lines = [json.dumps(line) for line in self.journal()]
-        for plan in ({"changes": 1}, {"changes": [{}], "folders": []}, {"changes": [{"kind": "put", "path": 5}], "folders": []},
-                     {"changes": [], "folders": [], "index": 3}, {"changes": [{"kind": "nothing", "path": "x"}], "folders": []}):
+        for plan in ({"changes": 1}, {"changes": [{}], "directories": []}, {"changes": [{"kind": "put", "path": 5}], "directories": []},
+                     {"changes": [], "directories": [], "index": 3}, {"changes": [{"kind": "nothing", "path": "x"}], "directories": []}):
             kept = lines[:2] + [json.dumps({"event": "step.changes", "index": 0, **plan})]
-            (self.job_folder / "journal.jsonl").write_text("\n".join(kept) + "\n")
+            (self.job_directory / "journal.jsonl").write_text("\n".join(kept) + "\n")
             outcome = self.resumed()
             self.assertEqual((outcome.exit, outcome.result["failure_code"]), (2, "schema_validation"), plan)
             self.assertIn("line 3", outcome.result["failure_message"])

@@ -14,10 +14,10 @@ LINK = "diff --git a/{0} b/{0}\nnew file mode 120000\n--- /dev/null\n+++ b/{0}\n
 MOVE = "diff --git a/{0} b/{1}\nrename from {0}\nrename to {1}\n"
 
 
-def tree(folder):
+def tree(directory):
     """Path -> content, or target of a link, of all below."""
-    return {str(path.relative_to(folder)): os.readlink(path) if path.is_symlink() else path.read_bytes()
-            for path in sorted(folder.rglob("*")) if path.is_symlink() or path.is_file()}
+    return {str(path.relative_to(directory)): os.readlink(path) if path.is_symlink() else path.read_bytes()
+            for path in sorted(directory.rglob("*")) if path.is_symlink() or path.is_file()}
 
 
 class Patches(sba.SandboxCase):
@@ -156,7 +156,7 @@ class Patches(sba.SandboxCase):
         self.assertEqual(tree(self.workspace)["many"].count(b"!"), 50000)
 
     def test_reads_the_names_of_git_as_git_does(self):
-        """Folders called a and b at the top, and what `git diff` and `git apply` make of them."""
+        """Directories called a and b at the top, and what `git diff` and `git apply` make of them."""
         def change(top):
             (top / "a/x").write_text("1\n2\n"), (top / "x").write_text("1\n3\n")
             (top / "b/new").write_text("n\n"), (top / "new").write_text("n2\n")
@@ -185,7 +185,7 @@ class Patches(sba.SandboxCase):
                     self.accepted(diff.decode())
                     self.assertEqual(tree(self.workspace), tree(wanted))
 
-    def test_a_name_of_git_never_means_the_folder_a(self):
+    def test_a_name_of_git_never_means_the_directory_a(self):
         self.put("a/x", "1\n"), self.put("b/y", "1\n"), self.put("keep", "1\n")
         gone = "diff --git a/{0} b/{0}\ndeleted file mode 100644\nindex d00491f..0000000\n--- a/{0}\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n"
         self.refused(gone.format("x"), "not_found", "x")

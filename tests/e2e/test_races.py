@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A folder of the workspace and a link to the outside change places without end while thousands of reads, writes, listings,
+"""A directory of the workspace and a link to the outside change places without end while thousands of reads, writes, listings,
 searches and transactions run: nothing of the outside is seen, nothing there is changed. With openat2 and without it."""
 import os
 import pathlib
@@ -16,8 +16,8 @@ class Races(sba.SandboxCase):
     def setUp(self):
         super().setUp()
         self.outside = self.root / "outside"
-        for folder in (self.outside, self.outside / "sub", self.outside / "made", self.outside / "deep"):
-            folder.mkdir()
+        for directory in (self.outside, self.outside / "sub", self.outside / "made", self.outside / "deep"):
+            directory.mkdir()
         for name in ("file", "sub/file", "outsider", "written", "appended", "staged", "victim", "sub/victim"):
             (self.outside / name).write_bytes(b"SECRET".ljust(31337, b"!"))
         for path in (self.outside, *self.outside.rglob("*")):

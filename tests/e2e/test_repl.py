@@ -155,20 +155,20 @@ class CompletionTest(PromptCase):
 
     def test_names_of_all_kinds(self):
         terminal = self.start()
-        self.run_line(terminal, "folder = native.workspace.open '.'")
+        self.run_line(terminal, "directory = native.workspace.open '.'")
         self.run_line(terminal, "thing = { first_field = { nested_one = 1 } }")
-        for typed, completed in (("fold", "folder"), ("x = thing.fi", "x = thing.first_field"),
+        for typed, completed in (("fold", "directory"), ("x = thing.fi", "x = thing.first_field"),
                                  ("thing.first_field.ne", "thing.first_field.nested_one"),
                                  ("native.pro", "native.process"), ("sba.util.js", "sba.util.json"),
-                                 ("native.process.ru", "native.process.run"), ("folder:transa", "folder:transaction"),
+                                 ("native.process.ru", "native.process.run"), ("directory:transa", "directory:transaction"),
                                  ("string.form", "string.format"), ("s:nothing", "s:nothing"), ("retu", "return"),
                                  ('require "native.wor', 'require "native.workspace'), ("require('sba.util.js", "require('sba.util.json")):
             self.complete(terminal, typed, completed)
 
     def test_several_are_shown(self):
         terminal = self.start()
-        self.run_line(terminal, "folder = native.workspace.open '.'")
-        self.complete(terminal, "folder:re", "folder:re", "> folder:re", "read      recover   relative")
+        self.run_line(terminal, "directory = native.workspace.open '.'")
+        self.complete(terminal, "directory:re", "directory:re", "> directory:re", "read      recover   relative")
 
     def test_nothing_is_run(self):
         terminal = self.start()
@@ -274,7 +274,7 @@ class SessionTest(PromptCase):
     def test_help(self):
         terminal = self.start(rows=60)
         terminal.enter("help()")
-        terminal.wait_for("native.workspace  files of a folder that nothing leads out of\n>")
+        terminal.wait_for("native.workspace  files of a directory that nothing leads out of\n>")
         terminal.enter("help(native.process.run)")
         terminal.wait_for("native.process.run(options)\nRuns one command")
         self.run_line(terminal, 'help "native.proces"', 'nothing is known of "native.proces"; did you mean native.process?')

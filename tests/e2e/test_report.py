@@ -61,10 +61,10 @@ class ReportCase(SandboxCase):
         return Page(source), source
 
     def write(self, result, journal=None):
-        """A result in the job's folder, with a journal beside it."""
+        """A result in the job's directory, with a journal beside it."""
         self.result_path.write_text(result if isinstance(result, str) else json.dumps(result))
         if journal is not None:
-            (self.job_folder / "journal.jsonl").write_text(journal)
+            (self.job_directory / "journal.jsonl").write_text(journal)
         return self.result_path
 
 
@@ -88,7 +88,7 @@ class ReportTest(ReportCase):
     def test_the_job_must_be_the_very_one(self):
         self.run_job(self.job(self.step("run_command", command="true")))
         other = self.job(self.step("run_command", command="false"))
-        (self.job_folder / "job.json").write_text(json.dumps(other))
+        (self.job_directory / "job.json").write_text(json.dumps(other))
         page, _ = self.page(self.result_path)
         self.assertNotIn("false", page.text)
         self.assertIn("The job file is not next to the result", page.text)
@@ -171,10 +171,10 @@ class HostileTest(ReportCase):
         for _ in range(60):
             journal = [lines[0]] + [self.mutated(line) for line in lines[1:]]
             self.page(self.write(result, "".join(json.dumps(line) + "\n" for line in journal)))
-            (self.job_folder / "journal.jsonl").unlink()
-            (self.job_folder / "job.json").write_text(json.dumps(self.mutated(job)))
+            (self.job_directory / "journal.jsonl").unlink()
+            (self.job_directory / "job.json").write_text(json.dumps(self.mutated(job)))
             self.page(self.write(direct))
-            (self.job_folder / "job.json").unlink()
+            (self.job_directory / "job.json").unlink()
 
 
 class BadInputTest(ReportCase):
@@ -262,7 +262,7 @@ class LooksTest(ReportCase):
 @unittest.skipIf(sba.IS_DEV, "the release build writes the same page")
 @unittest.skipUnless(report_page.chromium(), "no Chromium here")
 class BrowserTest(ReportCase):
-    """The page in headless Chromium. Screenshots are kept in SBA_SCREENSHOTS, where it names a folder."""
+    """The page in headless Chromium. Screenshots are kept in SBA_SCREENSHOTS, where it names a directory."""
 
     def setUp(self):
         super().setUp()

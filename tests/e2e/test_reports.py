@@ -363,7 +363,7 @@ class Resumed(ReportCase):
 class NotReported(ReportCase):
     def test_validation_and_replay_report_to_nobody(self):
         server = self.server(204)
-        self.run_job(self.job(), "--validate", str(self.job_folder / "job.json"), env={"SBA_JOB_STATUS_URL": server.url})
+        self.run_job(self.job(), "--validate", str(self.job_directory / "job.json"), env={"SBA_JOB_STATUS_URL": server.url})
         self.assertEqual(server.connections, 0)
         recording = self.root / "recording.jsonl"
         recording.write_text(json.dumps({"event": "model.exchange", "reply": {"content": "done", "done_reason": "stop"}}) + "\n")

@@ -98,7 +98,7 @@ class FormTest(SandboxCase):
         self.assertEqual([item["status"] for item in todo["items"]],
                          ["pending"] * 3 + ["done", "dropped", "dropped"])
         self.assertEqual([item["id"] for item in todo["items"]], [str(i) for i in range(1, 7)])
-        self.assertEqual(json.loads((self.job_folder / "todo.json").read_text())["items"], todo["items"])
+        self.assertEqual(json.loads((self.job_directory / "todo.json").read_text())["items"], todo["items"])
 
     def test_a_long_step_does_not_keep_those_before_it_out(self):
         """A checkpoint that was not worth its while when a step ended is written when it has become old."""
@@ -108,9 +108,9 @@ class FormTest(SandboxCase):
                        self.step("run_command", shell=f"until {seen}; do sleep 0.05; done", timeout_seconds=30))
         self.assertEqual(self.run_job(job).exit, 0)
 
-    def test_nothing_but_its_files_is_left_in_the_job_folder(self):
+    def test_nothing_but_its_files_is_left_in_the_job_directory(self):
         self.run_job(self.job(self.step("run_command", shell="true")))
-        self.assertEqual(sorted(os.listdir(self.job_folder)), ["artifacts", "job.json", "journal.jsonl", "result.json", "todo.json"])
+        self.assertEqual(sorted(os.listdir(self.job_directory)), ["artifacts", "job.json", "journal.jsonl", "result.json", "todo.json"])
         self.assertEqual(self.result_path.stat().st_mode & 0o7777, 0o644)
 
 
@@ -120,27 +120,27 @@ class ArtifactTest(SandboxCase):
                     for path, content in sorted(files.items())]
         self.assertEqual(outcome.result["artifacts"], expected)
 
-    def test_regular_files_below_the_folder_beside_the_result(self):
+    def test_regular_files_below_the_directory_beside_the_result(self):
         script = ("cd $CYNODE_ARTIFACTS_DIR && mkdir -p a/b && printf one > a/b/1 && : > 0 && ln -s 0 link && mkfifo fifo && "
                   "ln -s / root")
         outcome = self.run_job(self.job(self.step("run_command", shell=script)))
         self.check_artifacts(outcome, {"a/b/1": b"one", "0": b""})
 
-    def test_a_folder_of_ones_own(self):
-        folder = self.root / "elsewhere"
-        folder.mkdir()
-        self.give(folder)
+    def test_a_directory_of_ones_own(self):
+        directory = self.root / "elsewhere"
+        directory.mkdir()
+        self.give(directory)
         job = self.job(self.step("run_command", shell="pwd; printf x > $CYNODE_ARTIFACTS_DIR/x"))
-        outcome = self.run_job(job, env={"CYNODE_ARTIFACTS_DIR": str(folder)})
+        outcome = self.run_job(job, env={"CYNODE_ARTIFACTS_DIR": str(directory)})
         self.check_artifacts(outcome, {"x": b"x"})
-        self.assertFalse((self.job_folder / "artifacts").exists())
+        self.assertFalse((self.job_directory / "artifacts").exists())
 
     def test_what_an_earlier_step_left_when_a_later_one_fails(self):
         script = "printf kept > $CYNODE_ARTIFACTS_DIR/log"
         outcome = self.run_job(self.job(self.step("run_command", shell=script), self.step("run_command", shell="false")))
         self.check_artifacts(outcome, {"log": b"kept"})
 
-    def test_a_folder_that_cannot_be_made(self):
+    def test_a_directory_that_cannot_be_made(self):
         job = self.job(self.step("run_command", shell="echo ${CYNODE_ARTIFACTS_DIR-none}"))
         outcome = self.run_job(job, env={"CYNODE_ARTIFACTS_DIR": "/proc/none"})
         self.assertEqual((outcome.exit, outcome.result["steps"][0]["output"]), (0, "none\n"))
@@ -165,16 +165,16 @@ class DurableTest(SandboxCase):
     def test_the_final_one_is_on_disk_before_it_has_its_name_and_its_name_before_the_runner_ends(self):
         calls = self.calls_of()
         at = max(i for i, (name, _) in enumerate(calls) if name.startswith("rename"))
-        written, synced, (_, folder), folder_synced = calls[at - 2:at + 2]
-        self.assertEqual((written[0], synced, folder_synced), ("writev", ("fsync", written[1]), ("fsync", folder)))
+        written, synced, (_, directory), directory_synced = calls[at - 2:at + 2]
+        self.assertEqual((written[0], synced, directory_synced), ("writev", ("fsync", written[1]), ("fsync", directory)))
 
     def test_nothing_else_waits_for_the_disk(self):
         self.assertEqual([name for name, _ in self.calls_of()].count("fsync"), 2)
 
     def test_in_place_it_is_on_disk_too(self):
         self.calls_of()  # leaves the files
-        self.job_folder.chmod(0o555)
-        self.addCleanup(self.job_folder.chmod, 0o755)
+        self.job_directory.chmod(0o555)
+        self.addCleanup(self.job_directory.chmod, 0o755)
         calls = self.calls_of()
         self.assertEqual([name for name, _ in calls[-3:]], ["writev", "ftruncate", "fsync"])
         self.assertEqual(len({descriptor for _, descriptor in calls[-3:]}), 1)
@@ -212,15 +212,15 @@ class PlaceTest(SandboxCase):
     def ran(self):
         return self.job(self.step("run_command", shell="touch ran"))
 
-    def test_a_missing_folder(self):
+    def test_a_missing_directory(self):
         result = self.check_unwritable(self.ran(), "--result", str(self.root / "none" / "result.json"))
         self.assertIn("none", result["failure_message"])
 
-    def test_a_folder_a_fifo_a_socket_and_a_device(self):
-        os.mkfifo(self.job_folder / "fifo")
+    def test_a_directory_a_fifo_a_socket_and_a_device(self):
+        os.mkfifo(self.job_directory / "fifo")
         with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind(str(self.job_folder / "socket"))
-            for path in (self.workspace, self.job_folder / "fifo", self.job_folder / "socket", "/dev/null"):
+            listener.bind(str(self.job_directory / "socket"))
+            for path in (self.workspace, self.job_directory / "fifo", self.job_directory / "socket", "/dev/null"):
                 self.check_unwritable(self.ran(), "--result", str(path))
 
     def test_a_refused_job_is_still_told(self):
@@ -234,17 +234,17 @@ class PlaceTest(SandboxCase):
         self.assertFalse(self.result_path.is_symlink())
         self.assertEqual(target.read_text(), "untouched")
 
-    def test_a_read_only_folder_with_a_writable_result(self):
+    def test_a_read_only_directory_with_a_writable_result(self):
         self.result_path.write_text("older" * 10000)
         self.give(self.result_path)
-        os.chown(self.job_folder, 0, 0) if sba.UID else None
+        os.chown(self.job_directory, 0, 0) if sba.UID else None
         self.start(self.ran()).communicate()  # leaves job.json
         self.result_path.write_text("older" * 10000)
         for name in ("journal.jsonl", "todo.json"):
-            (self.job_folder / name).unlink(missing_ok=True)
+            (self.job_directory / name).unlink(missing_ok=True)
         (self.workspace / "ran").unlink(missing_ok=True)
-        self.job_folder.chmod(0o555)
-        self.addCleanup(self.job_folder.chmod, 0o755)
+        self.job_directory.chmod(0o555)
+        self.addCleanup(self.job_directory.chmod, 0o755)
         outcome = self.run_job(self.ran())
         self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"))
         self.assertTrue((self.workspace / "ran").exists())
@@ -253,9 +253,9 @@ class PlaceTest(SandboxCase):
             self.assertIn(event, events)
 
     @unittest.skipUnless(sba.UID, "wants root")
-    def test_a_job_folder_of_another_user(self):
+    def test_a_job_directory_of_another_user(self):
         """A node that forgot to give it to the container's user is told why nothing ran, and who the runner was."""
-        os.chown(self.job_folder, 0, 0)
+        os.chown(self.job_directory, 0, 0)
         outcome = self.run_job(self.ran())
         self.assertEqual(outcome.exit, 3)
         self.assertFalse((self.workspace / "ran").exists())
@@ -310,9 +310,9 @@ class PlaceTest(SandboxCase):
         self.place = self.result_path
         self.start(self.ran()).communicate()  # leaves job.json and result.json
         for name in ("journal.jsonl", "todo.json"):
-            (self.job_folder / name).unlink()
-        self.job_folder.chmod(0o555)
-        self.addCleanup(self.job_folder.chmod, 0o755)
+            (self.job_directory / name).unlink()
+        self.job_directory.chmod(0o555)
+        self.addCleanup(self.job_directory.chmod, 0o755)
         self.check_kills_in_place([])
 
     @unittest.skipUnless(sba.UID and shutil.which("strace"), "wants root and strace")
@@ -326,9 +326,9 @@ class PlaceTest(SandboxCase):
     @unittest.skipUnless(sba.UID, "wants root")
     def test_a_full_disk_at_the_end_leaves_the_last_checkpoint(self):
         tiny, kept = self.root / "tiny", self.root / "kept"
-        for folder in (tiny, kept):
-            folder.mkdir()
-            self.give(folder)
+        for directory in (tiny, kept):
+            directory.mkdir()
+            self.give(directory)
         job = self.job(self.step("run_command", shell="echo checkpointed"),
                        self.step("run_command", shell="sleep 0.5; head -c 300000 /dev/zero | tr '\\0' x"))
         wrapper = ["sh", "-c", f'"$@"; status=$?; cp -r {tiny}/. {kept}; exit $status', "sh"]
@@ -359,12 +359,12 @@ class PlaceTest(SandboxCase):
 
     @unittest.skipUnless(sba.UID, "wants root")
     def test_a_read_only_mount_with_a_bind_mounted_file(self):
-        """As a node does that lets a container write its result and nothing else of the job's folder."""
+        """As a node does that lets a container write its result and nothing else of the job's directory."""
         outside = self.root / "outside"
         outside.touch()
         self.give(outside)
         self.result_path.touch()
-        job, result = self.job_folder, self.result_path
+        job, result = self.job_directory, self.result_path
         wrapper = self.in_namespace(f"mount --bind {job} {job}; mount --bind {outside} {result}; mount -o remount,bind,ro {job}")
         outcome = self.run_job(self.ran(), wrapper=wrapper, **AS_ROOT)
         self.assertEqual(outcome.exit, 0, outcome.stderr)
@@ -376,7 +376,7 @@ class PlaceTest(SandboxCase):
         self.assertEqual(process.returncode, 0)
         self.assertEqual(list(ordered(stdout)), KEYS)
         self.assertEqual(json.loads(stderr.splitlines()[-1])["event"], "job.finished")
-        self.assertEqual(sorted(os.listdir(self.job_folder)), ["job.json"])
+        self.assertEqual(sorted(os.listdir(self.job_directory)), ["job.json"])
 
     def test_stdout_that_nobody_reads_any_more(self):
         ends = os.pipe()

@@ -93,18 +93,18 @@ class ResumeTest(SandboxCase):
         for steps in (self.counted("one"), [*self.counted("one"), shell("exit 3"), *self.counted("never")], []):
             job = self.job(*steps)
             first = self.run_job(job)
-            journal = (self.job_folder / "journal.jsonl").read_bytes()
+            journal = (self.job_directory / "journal.jsonl").read_bytes()
             self.result_path.unlink()
             (self.workspace / "count").unlink(missing_ok=True)
             second = self.run_job(job, "--resume")
             self.assertEqual((second.exit, second.result_bytes), (first.exit, first.result_bytes))
             self.assertFalse((self.workspace / "count").exists())
-            self.assertEqual((self.job_folder / "journal.jsonl").read_bytes(), journal)
+            self.assertEqual((self.job_directory / "journal.jsonl").read_bytes(), journal)
 
     def test_a_step_that_had_failed_is_not_tried_again(self):
         job = self.job(shell("echo x >> count; false"), shell("true"))
         first = self.run_job(job)
-        journal = self.job_folder / "journal.jsonl"
+        journal = self.job_directory / "journal.jsonl"
         lines = journal.read_bytes().splitlines(keepends=True)
         self.assertEqual([json.loads(line)["event"] for line in lines],
                          ["job", "step.started", "step.finished", "step.finished", "job.finished"])
@@ -121,20 +121,20 @@ class ResumeTest(SandboxCase):
 
     def test_a_torn_last_line_does_not_count(self):
         job = self.kill_in_the_middle()
-        with open(self.job_folder / "journal.jsonl", "ab") as journal:
+        with open(self.job_directory / "journal.jsonl", "ab") as journal:
             journal.write(b'{"event":"step.finished","entry":{"index":1,"id":"st')
         outcome = self.run_job(job, "--resume")
         self.assertEqual((outcome.exit, self.counts()), (0, ["one", "two", "three"]))
-        for line in (self.job_folder / "journal.jsonl").read_text().splitlines():
+        for line in (self.job_directory / "journal.jsonl").read_text().splitlines():
             json.loads(line)
 
     def check_refused(self, job, words):
-        journal = (self.job_folder / "journal.jsonl").read_bytes()
+        journal = (self.job_directory / "journal.jsonl").read_bytes()
         outcome = self.run_job(job, "--resume")
         self.assertEqual((outcome.exit, outcome.result["failure_code"]), (2, "schema_validation"))
         self.assertIn(words, outcome.result["failure_message"])
         self.assertIn("without --resume", outcome.result["failure_message"])
-        self.assertEqual((self.job_folder / "journal.jsonl").read_bytes(), journal)
+        self.assertEqual((self.job_directory / "journal.jsonl").read_bytes(), journal)
         self.assertEqual(self.counts(), ["one"])
 
     def test_a_journal_of_another_job(self):
@@ -144,7 +144,7 @@ class ResumeTest(SandboxCase):
 
     def test_an_edited_journal(self):
         job = self.kill_in_the_middle()
-        journal = self.job_folder / "journal.jsonl"
+        journal = self.job_directory / "journal.jsonl"
         lines = journal.read_bytes().splitlines(keepends=True)
         for edited in ([lines[0], b"edited\n", *lines[1:]], [lines[0], *lines[2:]], [lines[0], lines[1], lines[2], lines[2]],
                        [lines[0], lines[1], lines[2].replace(b"step-1", b"step-2")], lines[1:], [b"\n", *lines],
@@ -154,7 +154,7 @@ class ResumeTest(SandboxCase):
 
     def test_a_journal_that_is_no_file(self):
         job = self.kill_in_the_middle()
-        journal = self.job_folder / "journal.jsonl"
+        journal = self.job_directory / "journal.jsonl"
         journal.unlink()
         journal.mkdir()
         outcome = self.run_job(job, "--resume")
@@ -166,14 +166,14 @@ class ResumeTest(SandboxCase):
         self.assertEqual(self.counts(), ["one", "one", "two", "three"])
 
     def test_a_journal_that_cannot_be_written_does_not_stop_the_job(self):
-        os.mkfifo(self.job_folder / "journal.jsonl")
+        os.mkfifo(self.job_directory / "journal.jsonl")
         outcome = self.run_job(self.job(*self.counted("one")))
         self.assertEqual((outcome.exit, self.counts()), (0, ["one"]))
         self.assertEqual([line["event"] for line in outcome.log].count("journal.failed"), 1)
 
     def test_a_link_in_the_journals_place_is_not_followed(self):
         target = self.put("target", "untouched")
-        (self.job_folder / "journal.jsonl").symlink_to(target)
+        (self.job_directory / "journal.jsonl").symlink_to(target)
         self.assertEqual(self.run_job(self.job(*self.counted("one"))).exit, 0)
         self.assertEqual(target.read_text(), "untouched")
 

@@ -52,12 +52,12 @@ class Search(sba.SandboxCase):
         (outside / "secret").write_text("secret\n")
         outside.chmod(0o755)
         self.put("a", "secret of mine\n")
-        (self.workspace / "folder").symlink_to(outside)
+        (self.workspace / "directory").symlink_to(outside)
         (self.workspace / "file").symlink_to(outside / "secret")
         (self.workspace / "up").symlink_to("../outside")
         (self.workspace / "root").symlink_to("/proc/self/root")
         self.assertEqual(self.found(pattern="secret"), [("a", 1, "secret of mine")])
-        for path in ("folder", "file", "up", "up/secret", "..", "../outside", "a/../../outside", str(outside),
+        for path in ("directory", "file", "up", "up/secret", "..", "../outside", "a/../../outside", str(outside),
                      str(self.workspace) + "-evil", "root/etc", "/etc/passwd"):
             step = self.refused(self.search(pattern="secret", path=path), "path_escape")
             self.assertIn("path escapes workspace", step["error"])

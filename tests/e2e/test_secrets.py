@@ -105,11 +105,11 @@ class SecretCase(test_agent.AgentCase):
         return self.step("run_command", command=PYTHON, args=["leak.py", way])
 
     def left(self, outcome, secret=TOKEN, servers=()):
-        """Every sink of a run, by name. What lies in the artifacts folder is the job's own."""
+        """Every sink of a run, by name. What lies in the artifacts directory is the job's own."""
         sinks = {"stdout": outcome.stdout, "stderr": outcome.stderr}
-        for path in self.job_folder.rglob("*"):
+        for path in self.job_directory.rglob("*"):
             if path.is_file() and path.name != "job.json" and "artifacts" not in path.parts:
-                sinks[str(path.relative_to(self.job_folder))] = path.read_bytes()
+                sinks[str(path.relative_to(self.job_directory))] = path.read_bytes()
                 sinks["name of " + path.name] = path.name.encode()
         for number, sent in enumerate(servers):
             sinks[f"server {number}"] = sent
@@ -159,7 +159,7 @@ class Commands(SecretCase):
     def test_other_steps(self):
         name = TOKEN.replace("/", "-")
         secret_name = "sba-" + "y" * 30
-        self.put(f"folder/{secret_name}", "text")
+        self.put(f"directory/{secret_name}", "text")
         self.put("long", "x" * 490 + TOKEN + "x" * 500 + "\n" + "y" * 300 + TOKEN + "z" * 300)
         self.put("binary", b"\xff\xfe" + TOKEN.encode())
         diff = f"--- a/loot\n+++ b/loot\n@@ -1 +1 @@\n-{'p' * 60}{TOKEN} other\n+x\n"
@@ -244,7 +244,7 @@ class Sinks(SecretCase):
         self.assertEqual(outcome.exit, 2)
         self.assert_clean(outcome)
         self.assertIn("[redacted]", outcome.result["failure_message"])
-        path = str(self.job_folder / "job.json")
+        path = str(self.job_directory / "job.json")
         for arguments in (["--validate", path], ["--validate", "/" + TOKEN], ["--" + TOKEN], [TOKEN], ["--log-format", TOKEN]):
             done = subprocess.run([sba.BINARY, *arguments], env={"SBA_MCP_TOKEN": TOKEN}, capture_output=True, timeout=60)
             self.assertEqual(done.returncode, 2)
@@ -304,7 +304,7 @@ class TheAgent(SecretCase):
         self.assert_clean(outcome, servers=sent)
         self.assertRegex(outcome.result["final_answer"], r"^It is \[redacted\], or \[redacted\].==\.$")
         self.assertEqual((self.workspace / "a").read_text(), "[redacted]")  # what was done is what was recorded
-        self.assertTrue((self.job_folder / "outputs").is_dir())
+        self.assertTrue((self.job_directory / "outputs").is_dir())
         self.assertEqual({headers.get("Authorization") for headers in gateway.headers("tools/call")}, {f"Bearer {TOKEN}"})
         self.assertEqual([m["params"]["arguments"]["where"] for m in gateway.messages("tools/call")], ["[redacted]"])
 
@@ -313,7 +313,7 @@ class TheAgent(SecretCase):
         outcome, *_ = self.run_secret_agent(replies=replies)
         self.assertEqual(outcome.exit, 0, outcome.result["failure_message"])
         recording = self.root / "recording.jsonl"
-        recording.write_bytes((self.job_folder / "journal.jsonl").read_bytes())
+        recording.write_bytes((self.job_directory / "journal.jsonl").read_bytes())
         again, model, _, _ = self.run_secret_agent("--replay", str(recording), replies=[])
         self.assertEqual((again.exit, again.result["final_answer"]), (0, "[redacted]!"), again.result["failure_message"])
         self.assertEqual(model.requests, [])
@@ -416,8 +416,8 @@ class OwnWords(SecretCase):
     def sinks(self, job, env):
         status = self.status_server()
         outcome = self.run_job(job, env={"SBA_JOB_STATUS_URL": status.url, **env})
-        lines = (self.job_folder / "journal.jsonl").read_text().splitlines()
-        todo = json.loads((self.job_folder / "todo.json").read_text())
+        lines = (self.job_directory / "journal.jsonl").read_text().splitlines()
+        todo = json.loads((self.job_directory / "todo.json").read_text())
         return outcome, [outcome.result, outcome.log, [json.loads(line) for line in lines], todo, [json.loads(sent) for sent in status.received]]
 
     def test_with_secrets_that_are_words_of_ours(self):
@@ -472,15 +472,15 @@ class TheToken(SecretCase):
             self.assert_clean(outcome)
 
     def test_that_cannot_be_read_ends_only_what_needs_it(self):
-        fifo, folder, empty, large, secret = (self.root / name for name in ("fifo", "folder", "empty", "large", "secret"))
+        fifo, directory, empty, large, secret = (self.root / name for name in ("fifo", "directory", "empty", "large", "secret"))
         os.mkfifo(fifo)
-        folder.mkdir()
+        directory.mkdir()
         empty.write_text("\n")
         large.write_text("x" * 70000)
         secret.write_text(TOKEN)
         secret.chmod(0)
         gateway = self.gateway(hello=lambda _: mcp.text("hi"))
-        for path in (fifo, folder, empty, large, secret, self.root / "none"):
+        for path in (fifo, directory, empty, large, secret, self.root / "none"):
             outcome = self.with_file(path, self.step("list_tree", path="."), gateway=gateway)
             self.assertEqual(outcome.exit, 0, path)
             self.assertEqual(len([line for line in outcome.log if line["event"] == "secret.warning"]), 1, path)

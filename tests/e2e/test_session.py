@@ -83,7 +83,7 @@ class Skills(sba.SandboxCase):
 
     def test_all_together_are_bounded(self):
         self.prompted(self.gateway(lambda _: mcp.text("y" * 250000)).url, self.agent_job(*"abcdef"))
-        lines = map(json.loads, (self.job_folder / "journal.jsonl").read_text().splitlines())
+        lines = map(json.loads, (self.job_directory / "journal.jsonl").read_text().splitlines())
         (line,) = [line for line in lines if line["event"] == "skills"]
         self.assertEqual(([skill["id"] for skill in line["found"]], line["missing"]), (list("abcd"), list("ef")))
 
@@ -102,7 +102,7 @@ class Skills(sba.SandboxCase):
         outcome, first = self.prompted(gateway.url, job)
         self.assertEqual(outcome.exit, 0)
         recording = self.root / "recording.jsonl"
-        shutil.copy(self.job_folder / "journal.jsonl", recording)
+        shutil.copy(self.job_directory / "journal.jsonl", recording)
         recording.chmod(0o644)
         asked = gateway.connections
         outcome = self.run_job(job, "--replay", str(recording), env={"SBA_MCP_GATEWAY_URL": gateway.url})

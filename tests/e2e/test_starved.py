@@ -30,7 +30,7 @@ class StarvedTest(SandboxCase):
 
     def run_limited(self, job, kind, limit):
         for name in ("result.json", "journal.jsonl", "todo.json"):
-            (self.job_folder / name).unlink(missing_ok=True)
+            (self.job_directory / name).unlink(missing_ok=True)
         return self.run_job(job, wrapper=["prlimit", f"--{kind}={limit}"])
 
     def least(self, kind):
@@ -55,7 +55,7 @@ class StarvedTest(SandboxCase):
         self.assertIsNotNone(outcome.result, outcome.stderr)
         result = outcome.result
         self.validator.validate(result)
-        self.assertEqual(json.loads((self.job_folder / "result.json").read_text()), result)
+        self.assertEqual(json.loads((self.job_directory / "result.json").read_text()), result)
         for step in result["steps"]:
             self.assertIn(step.get("error_code"), (None, "out_of_memory", "search_out_of_memory"), step)
         if outcome.exit == 0:

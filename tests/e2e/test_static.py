@@ -57,9 +57,9 @@ class Release(sba.SandboxCase):
     @unittest.skipIf(os.geteuid() != 0, "chroot wants root")
     def test_runs_in_an_empty_root(self):
         root = self.root / "root"
-        for folder in (root, root / "job", root / "workspace"):
-            folder.mkdir()
-            self.give(folder)
+        for directory in (root, root / "job", root / "workspace"):
+            directory.mkdir()
+            self.give(directory)
         shutil.copy(sba.BINARY, root / "cynode-sba")
         (root / "job/job.json").write_text(json.dumps(self.job(*(self.step(type, **arguments) for type, arguments in STEPS))))
         done = subprocess.run(["/usr/sbin/chroot", f"--userspec={sba.UID}:{sba.GID}", "--groups=", root, "/cynode-sba"], env={},
@@ -72,7 +72,7 @@ class Release(sba.SandboxCase):
 
 class Sockets(sba.SandboxCase):
     def test_a_job_opens_none(self):
-        trace = self.job_folder / "trace"
+        trace = self.job_directory / "trace"
         steps = [*(self.step(type, **arguments) for type, arguments in STEPS), self.step("run_command", command="/bin/true")]
         done = self.run_job(self.job(*steps), wrapper=["strace", "-f", "-o", str(trace), "-e", "trace=%network,%process"],
                             env={"ASAN_OPTIONS": "detect_leaks=0"})

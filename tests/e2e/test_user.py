@@ -67,8 +67,8 @@ class Root(sba.SandboxCase):
                 self.assert_became(self.run_as_root("--user", user), uid, gid)
 
     def test_becomes_a_user_of_passwd_with_its_group(self):
-        for folder in (self.job_folder, self.workspace):
-            os.chown(folder, 65534, 65534)
+        for directory in (self.job_directory, self.workspace):
+            os.chown(directory, 65534, 65534)
         self.assert_became(self.run_as_root("--user", "nobody"), 65534, 65534)
 
     def test_takes_the_user_from_the_environment_and_the_option_first(self):
@@ -83,7 +83,7 @@ class Root(sba.SandboxCase):
         self.assertEqual(done.result["steps"][0]["result"]["stdout"], "refused\nrefused\n")
 
     def test_becomes_the_user_before_it_reads_the_job(self):
-        path = self.job_folder / "job.json"
+        path = self.job_directory / "job.json"
         process = self.start(self.job(), "--user", str(sba.UID), **AS_ROOT)
         process.communicate()
         self.assertEqual(process.returncode, 0)
@@ -104,7 +104,7 @@ class Root(sba.SandboxCase):
                 self.assertEqual(os.listdir(self.workspace), [])
 
     def test_may_ask_and_check(self):
-        job = self.job_folder / "job.json"
+        job = self.job_directory / "job.json"
         job.write_text(json.dumps(self.job()))
         for arguments in (["--version"], ["--help"], ["--schema", "steps"], ["--validate", str(job)], ["--lua", "-e", "return 1"]):
             subprocess.run([sba.BINARY, *arguments], check=True, stdout=subprocess.DEVNULL)

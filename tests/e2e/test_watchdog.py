@@ -66,11 +66,11 @@ class HangingRunner(WatchdogCase):
         self.result_path.write_text("{}" + " " * 100000)
         self.give(self.result_path)
         for name in ("todo.json", "journal.jsonl"):
-            (self.job_folder / name).touch()
-            self.give(self.job_folder / name)
-        (self.job_folder / "artifacts").mkdir()
+            (self.job_directory / name).touch()
+            self.give(self.job_directory / name)
+        (self.job_directory / "artifacts").mkdir()
         process = self.start(self.hanging("find", max_runtime_seconds=1), wrapper=["sh", "-c", 'chmod 555 . && exec "$0" "$@"'],
-                             cwd=self.job_folder)
+                             cwd=self.job_directory)
         self.assert_ended(self.outcome_of(process), "timeout", "timeout", 124, 4)
 
     def test_the_text_log(self):
@@ -83,22 +83,22 @@ class HangingRunner(WatchdogCase):
 class StalledFileSystem(WatchdogCase):
     """A file system whose server stands still answers nothing, and only a kill ends the wait for it."""
 
-    def stall(self, folder):
-        """Mounts the folder over itself and returns what makes it stand still."""
-        server = subprocess.Popen(["bindfs", "-f", str(folder), str(folder)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    def stall(self, directory):
+        """Mounts the directory over itself and returns what makes it stand still."""
+        server = subprocess.Popen(["bindfs", "-f", str(directory), str(directory)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(server.wait)
-        self.addCleanup(subprocess.run, ["umount", "-l", str(folder)], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", str(directory)], check=True)
         self.addCleanup(server.send_signal, signal.SIGCONT)
-        sba.wait_for(lambda: os.path.ismount(folder), "the file system")
+        sba.wait_for(lambda: os.path.ismount(directory), "the file system")
         return lambda: server.send_signal(signal.SIGSTOP)
 
-    def run_stalled(self, folder, *steps):
+    def run_stalled(self, directory, *steps):
         """Runs steps on a file system that stalls before them."""
         sba.BINARY = os.environ["SBA_BINARY"]
         meeting = self.root / "meeting"
         meeting.mkdir()
         self.give(meeting)
-        stall = self.stall(folder)
+        stall = self.stall(directory)
         wait = self.step("run_command", shell="touch begun; until [ -e go ]; do sleep 0.05; done", working_dir=str(meeting))
         process = self.start(self.job(wait, *steps, max_runtime_seconds=5))
         sba.wait_for((meeting / "begun").exists, "the command to begin")

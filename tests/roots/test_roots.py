@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The one file in other people's images: all examples in roots like busybox', Alpine's and Debian's, and what it opens there.
 
-The roots are made by `make`; Debian's is kept in the user's cache folder, since debootstrap takes a minute or two.
+The roots are made by `make`; Debian's is kept in the user's cache directory, since debootstrap takes a minute or two.
 """
 import fcntl
 import json
@@ -35,11 +35,11 @@ def run(*command, **options):
     return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=600, **options)
 
 
-def make(kind, folder):
-    done = run(HERE / "make", kind, folder)
+def make(kind, directory):
+    done = run(HERE / "make", kind, directory)
     if done.returncode:
         raise AssertionError(f"tests/roots/make {kind}: {done.stdout}{done.stderr}")
-    return folder
+    return directory
 
 
 class Root:
@@ -69,10 +69,10 @@ class Small(Root):
 
     @classmethod
     def setUpClass(cls):
-        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="sba-roots-"))
-        cls.addClassCleanup(shutil.rmtree, cls.folder)
-        cls.folder.chmod(0o755)
-        cls.path = make(cls.kind, cls.folder / "root")
+        cls.directory = pathlib.Path(tempfile.mkdtemp(prefix="sba-roots-"))
+        cls.addClassCleanup(shutil.rmtree, cls.directory)
+        cls.directory.chmod(0o755)
+        cls.path = make(cls.kind, cls.directory / "root")
 
 
 class Busybox(Small, unittest.TestCase):
@@ -80,12 +80,12 @@ class Busybox(Small, unittest.TestCase):
 
     def trace(self, job, **environment):
         """Runs a job under strace. Returns its result and the paths that the runner itself named in system calls, but for the
-        job's folder, the workspace and the kernel's own files."""
-        place, log = self.path / "place", self.folder / "trace"
+        job's directory, the workspace and the kernel's own files."""
+        place, log = self.path / "place", self.directory / "trace"
         shutil.rmtree(place, ignore_errors=True)
-        for folder in (place, place / "workspace"):
-            folder.mkdir()
-            os.chown(folder, 54321, 54321)
+        for directory in (place, place / "workspace"):
+            directory.mkdir()
+            os.chown(directory, 54321, 54321)
         shutil.copy(BINARY, place / "cynode-sba")
         (place / "job.json").write_text(json.dumps(
             {"protocol_version": "1.0", "job_id": "j", "task_id": "t",

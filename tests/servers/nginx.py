@@ -11,7 +11,7 @@ import tempfile
 
 from . import real
 
-FOLDERS = "\n".join(f"    {kind}_temp_path temp/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+DIRECTORIES = "\n".join(f"    {kind}_temp_path temp/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
 
 
 def is_there():
@@ -22,9 +22,9 @@ class Authority:
     """A private authority: .file is its certificate, issue() makes one for a host."""
 
     def __init__(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="sba-authority-"))
-        self.folder.chmod(0o755)
-        self.file, self.key, self.count = self.folder / "authority.pem", self.folder / "authority.key", 0
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="sba-authority-"))
+        self.directory.chmod(0o755)
+        self.file, self.key, self.count = self.directory / "authority.pem", self.directory / "authority.key", 0
         self.openssl("req", "-x509", *self.request("/CN=authority of a test", self.key), "-days", "2", "-out", self.file)
         self.file.chmod(0o644)
 
@@ -39,7 +39,7 @@ class Authority:
     def issue(self, name="DNS:localhost", days=2):
         """A certificate for a name and its key; with days below 0 it is expired."""
         self.count += 1
-        base = self.folder / str(self.count)
+        base = self.directory / str(self.count)
         asked, certificate, key = base.with_suffix(".csr"), base.with_suffix(".pem"), base.with_suffix(".key")
         self.openssl("req", *self.request("/CN=test", key), "-addext", f"subjectAltName={name}", "-out", asked)
         self.openssl("x509", "-req", "-in", asked, "-CA", self.file, "-CAkey", self.key, "-days", days, "-copy_extensions", "copy",
@@ -47,12 +47,12 @@ class Authority:
         return certificate, key
 
     def hashed(self):
-        """The name that the certificate has in a folder of authorities."""
+        """The name that the certificate has in a directory of authorities."""
         done = subprocess.run(["openssl", "x509", "-hash", "-noout", "-in", self.file], check=True, capture_output=True, text=True)
         return done.stdout.strip() + ".0"
 
     def close(self):
-        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.rmtree(self.directory, ignore_errors=True)
 
 
 class Nginx(real.RealServer):
@@ -63,26 +63,26 @@ class Nginx(real.RealServer):
         self.ports, self.urls, blocks = [], [], []
         for number, server in enumerate(servers):
             blocks.append(self.block(number, server))
-        (self.folder / "temp").mkdir()
+        (self.directory / "temp").mkdir()
         self.write("nginx.conf", f"""daemon off;
-pid {self.folder}/pid;
-error_log {self.folder}/error info;
+pid {self.directory}/pid;
+error_log {self.directory}/error info;
 events {{ worker_connections 64; }}
 http {{
-    access_log {self.folder}/log;
-{FOLDERS}
+    access_log {self.directory}/log;
+{DIRECTORIES}
     limit_req_zone $server_port zone=slow:32k rate=60r/m;
     proxy_buffering off;
     proxy_http_version 1.1;
     client_max_body_size 0;
 {"".join(blocks)}}}
 """)
-        self.start(["nginx", "-p", str(self.folder), "-c", str(self.folder / "nginx.conf"), "-e", str(self.folder / "error")], *self.ports)
+        self.start(["nginx", "-p", str(self.directory), "-c", str(self.directory / "nginx.conf"), "-e", str(self.directory / "error")], *self.ports)
 
     def block(self, number, server):
         lines = [f"location {path} {{ {directives} }}" for path, directives in server["locations"].items()]
         if server["listen"] == "unix":
-            path = self.folder / f"{number}.sock"
+            path = self.directory / f"{number}.sock"
             self.urls.append("http+unix://" + str(path).replace("/", "%2F"))
             lines.append(f"listen unix:{path};")
         else:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What nginx.py and tinyproxy.py share: a real server as an ordinary user, in a folder of its own, until close()."""
+"""What nginx.py and tinyproxy.py share: a real server as an ordinary user, in a directory of its own, until close()."""
 import os
 import pathlib
 import shutil
@@ -31,23 +31,23 @@ class RealServer:
     """A server that configure() writes the settings of; command() starts it in the foreground."""
 
     def __init__(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="sba-server-"))
-        os.chmod(self.folder, 0o755)
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="sba-server-"))
+        os.chmod(self.directory, 0o755)
         self.process = None
 
     def write(self, name, text):
-        path = self.folder / name
+        path = self.directory / name
         path.write_text(text)
         path.chmod(0o644)
         return path
 
     def start(self, command, *ports):
         """Starts it and waits until it listens on every port."""
-        for path in (self.folder, *self.folder.rglob("*")):
+        for path in (self.directory, *self.directory.rglob("*")):
             os.chown(path, USER or -1, USER or -1)
         user = {"user": USER, "group": USER, "extra_groups": []} if USER else {}
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}, cwd=self.folder, **user)
+                                        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}, cwd=self.directory, **user)
         end = time.monotonic() + PATIENCE
         while not all(listens(port) for port in ports):
             if self.process.poll() is not None or time.monotonic() > end:
@@ -58,7 +58,7 @@ class RealServer:
             time.sleep(0.01)
 
     def log(self, name="log"):
-        path = self.folder / name
+        path = self.directory / name
         return path.read_text() if path.exists() else ""
 
     def close(self):
@@ -71,4 +71,4 @@ class RealServer:
                 self.process.wait()
         if self.process:
             self.process.stderr.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.rmtree(self.directory, ignore_errors=True)

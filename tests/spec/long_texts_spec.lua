@@ -9,7 +9,7 @@ local history = require "sba.run.history"
 local json = require "sba.util.json"
 local retry = require "sba.util.retry"
 local rules = require "sba.orchestrator.rules"
-local temporary_folder = require "temporary_folder"
+local temporary_directory = require "temporary_directory"
 local text = require "native.text"
 local text_protocol = require "sba.inference.text_protocol"
 local tool_result = require "sba.orchestrator.tool_result"
@@ -22,16 +22,16 @@ local function many(characters)
 end
 
 describe("a long text", function()
-  local folder
+  local directory
 
-  before_each(function() folder = temporary_folder.make() end)
-  after_each(function() temporary_folder.remove(folder) end)
+  before_each(function() directory = temporary_directory.make() end)
+  after_each(function() temporary_directory.remove(directory) end)
 
   local function put(name, content)
-    local handle = assert(io.open(folder .. "/" .. name, "wb"))
+    local handle = assert(io.open(directory .. "/" .. name, "wb"))
     handle:write(content)
     handle:close()
-    return folder .. "/" .. name
+    return directory .. "/" .. name
   end
 
   it("is trimmed", function()
@@ -49,10 +49,10 @@ describe("a long text", function()
   end)
 
   it("may be a file of requirements", function()
-    os.execute(("mkdir '%s/context'"):format(folder))
+    os.execute(("mkdir '%s/context'"):format(directory))
     local function requirements(markdown)
       put("context/requirements.md", markdown)
-      return context.load(nil, folder .. "/").requirements
+      return context.load(nil, directory .. "/").requirements
     end
     local size <const> = 1000000 -- a context file has 1 MiB at most
     assert.same({ "a" .. (" "):rep(size) .. "b" }, requirements("a" .. (" "):rep(size) .. "b"))

@@ -12,11 +12,11 @@ local JOB <const> = [[{"protocol_version": "1.0", "job_id": "j", "task_id": "t",
   "constraints": {"max_runtime_seconds": 60, "max_output_bytes": 100000}}]]
 
 describe("the program", function()
-  local folder, is_root, finish, globals, skip_rest
+  local directory, is_root, finish, globals, skip_rest
 
   before_each(function()
-    folder = assert(io.popen("mktemp -d"):read("l"))
-    assert(file.replace(folder .. "/job.json", { JOB }))
+    directory = assert(io.popen("mktemp -d"):read("l"))
+    assert(file.replace(directory .. "/job.json", { JOB }))
     is_root, finish, globals, skip_rest = identity.is_root, process.finish, getmetatable(_G), direct.skip_rest
     identity.is_root = function() return false end -- the tests may be root's
   end)
@@ -24,17 +24,19 @@ describe("the program", function()
   after_each(function()
     identity.is_root, process.finish, direct.skip_rest, package.loaded["sba.run.accept"] = is_root, finish, skip_rest, accept
     setmetatable(_G, globals)
-    os.execute("rm -r " .. folder)
+    os.execute("rm -r " .. directory)
   end)
 
   -- Runs the job; gives the exit status and the result.
   local function run()
-    local argv = { [0] = "cynode-sba", "--job", folder .. "/job.json", "--result", folder .. "/result.json", "--workspace", folder }
+    local argv = {
+      [0] = "cynode-sba", "--job", directory .. "/job.json", "--result", directory .. "/result.json", "--workspace", directory,
+    }
     local environment = file.environment
     file.environment = function() return {} end
     local status = main(argv)
     file.environment = environment
-    return status, assert(json.decode(file.read(folder .. "/result.json", 1 << 20)))
+    return status, assert(json.decode(file.read(directory .. "/result.json", 1 << 20)))
   end
 
   local function check_internal(status, result)

@@ -42,12 +42,12 @@ local function fail(...)
   print(string.format(...))
 end
 
----@return string[] files below folder whose names end so, relative to it, in byte order
-local function files_below(folder, suffix, prefix, found)
+---@return string[] files below directory whose names end so, relative to it, in byte order
+local function files_below(directory, suffix, prefix, found)
   prefix, found = prefix or "", found or {}
-  if lfs.attributes(folder, "mode") ~= "directory" then error(folder .. " is no folder") end
-  for name in lfs.dir(folder) do
-    local path = folder .. "/" .. name
+  if lfs.attributes(directory, "mode") ~= "directory" then error(directory .. " is no directory") end
+  for name in lfs.dir(directory) do
+    local path = directory .. "/" .. name
     if lfs.attributes(path, "mode") == "directory" then
       if not name:find("^%.") then files_below(path, suffix, prefix .. name .. "/", found) end
     elseif name:find(suffix) then

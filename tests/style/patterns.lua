@@ -132,12 +132,12 @@ local function judge(path, source)
   end
 end
 
-local function judge_folder(folder)
-  for entry in lfs.dir(folder) do
-    local path = folder .. "/" .. entry
+local function judge_directory(directory)
+  for entry in lfs.dir(directory) do
+    local path = directory .. "/" .. entry
     if entry:find("^%.") then goto continue end
     if lfs.attributes(path, "mode") == "directory" then
-      judge_folder(path)
+      judge_directory(path)
     elseif entry:find("%.lua$") then
       local handle = assert(io.open(path))
       judge(path:sub(#root + 2), handle:read("a"))
@@ -147,5 +147,5 @@ local function judge_folder(folder)
   end
 end
 
-judge_folder(root .. "/lua/sba")
+judge_directory(root .. "/lua/sba")
 os.exit(failures == 0)

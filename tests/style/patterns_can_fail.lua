@@ -24,7 +24,7 @@ local bad = {
 local function run_patterns(source)
   local root = os.tmpname()
   os.remove(root)
-  for _, folder in ipairs { "", "/lua", "/lua/sba" } do assert(lfs.mkdir(root .. folder)) end
+  for _, directory in ipairs { "", "/lua", "/lua/sba" } do assert(lfs.mkdir(root .. directory)) end
   local handle = assert(io.open(root .. "/lua/sba/x.lua", "w"))
   handle:write(source, "\n")
   handle:close()

@@ -16,9 +16,9 @@ local function read(path)
   return file:read("a")
 end
 
-local function files_below(folder, found)
-  for name in lfs.dir(root .. "/" .. folder) do
-    local path = folder .. "/" .. name
+local function files_below(directory, found)
+  for name in lfs.dir(root .. "/" .. directory) do
+    local path = directory .. "/" .. name
     local mode = lfs.attributes(root .. "/" .. path, "mode")
     if mode == "directory" and not name:find("^%.") then files_below(path, found) end
     if mode == "file" then found[#found + 1] = path end
@@ -108,7 +108,7 @@ end
 local tops <const> = { src = true, lua = true, tests = true, examples = true, scripts = true, vendor = true, container = true,
   cmake = true, man = true }
 
---- Paths between backquotes that begin in a folder of the checkout, and stand for nothing else.
+--- Paths between backquotes that begin in a directory of the checkout, and stand for nothing else.
 local function lost_paths(text)
   local list = {}
   for quoted in text:gmatch("`([%w%._/-]+)`") do

@@ -6,32 +6,32 @@ local schema_check = require "sba.util.schema_check"
 local sort_lines = require "sba.steps.sort_lines"
 local workspace = require "native.workspace"
 
-local root, folder
+local root, directory
 
 local function run(arguments)
   local checked, errors = schema_check.check(arguments, sort_lines.arguments)
   assert.are.same({ total = 0 }, errors)
-  return sort_lines.run(checked, { workspace = folder, max_output_bytes = 1000 })
+  return sort_lines.run(checked, { workspace = directory, max_output_bytes = 1000 })
 end
 
-local function content(path) return assert(folder:read(path, {})).content end
+local function content(path) return assert(directory:read(path, {})).content end
 
 describe("the step sort_lines", function()
   before_each(function()
     root = assert(io.popen("mktemp -d"):read("l"))
-    folder = assert(workspace.open(root))
+    directory = assert(workspace.open(root))
   end)
 
   after_each(function() assert(os.execute("rm -rf " .. root)) end)
 
   it("sorts a file in its place", function()
-    folder:write("list", "pear\napple\npear\n")
+    directory:write("list", "pear\napple\npear\n")
     assert.are.same({ path = "list", lines = 3, dropped = 0 }, (run { path = "list" }))
     assert.are.equal("apple\npear\npear\n", content "list")
   end)
 
   it("keeps one of equal lines, and writes elsewhere, where that is asked", function()
-    folder:write("list", "b\n\na\nb\na") -- an empty line, and no line end at the end
+    directory:write("list", "b\n\na\nb\na") -- an empty line, and no line end at the end
     local result, text = run { path = "list", unique = true, save_to = "out/sorted" }
     assert.are.same({ path = "out/sorted", lines = 3, dropped = 2 }, result)
     assert.are.equal("out/sorted: 3 lines, 2 dropped\n", text)
@@ -40,7 +40,7 @@ describe("the step sort_lines", function()
   end)
 
   it("leaves nothing of nothing", function()
-    folder:write("list", "")
+    directory:write("list", "")
     assert.are.same({ path = "list", lines = 0, dropped = 0 }, (run { path = "list", unique = true }))
     assert.are.equal("", content "list")
   end)

@@ -21,7 +21,7 @@ local LONGEST_REF <const> = 4096 -- bytes
 
 ---@class artifacts.options
 ---@field gateway gateway
----@field directory native.folder where the files are
+---@field directory native.root where the files are
 ---@field names table<table, string> names of files whose `path` is not the whole truth: it held a secret
 ---@field log fun(level: string, event: string, fields: table)
 

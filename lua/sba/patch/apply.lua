@@ -238,7 +238,7 @@ local function apply_all(changes, files, strip)
 end
 
 ---Reads a diff and changes the files as it says.
----@param directory native.folder
+---@param directory native.root
 ---@param arguments { diff: string, strip?: integer, dry_run?: boolean }
 ---@param commit? fun(transaction: native.transaction): true?, native.failure? as overlay:commit takes it
 ---@return table[]? entries one for each part of the diff: path, old_path, action and the fields of native.patch.report

@@ -21,10 +21,10 @@ local change_schema = {
 
 --- What a line of the journal must hold.
 changes.schema = {
-  type = "object", required = { "changes", "folders" },
+  type = "object", required = { "changes", "directories" },
   properties = {
     changes = { type = "array", items = change_schema },
-    folders = { type = "array", items = directories_schema },
+    directories = { type = "array", items = directories_schema },
   },
 }
 
@@ -40,7 +40,7 @@ local function read(name)
 end
 
 local function with_names(plan, convert)
-  for _, list in ipairs { plan.changes, plan.folders } do
+  for _, list in ipairs { plan.changes, plan.directories } do
     for _, entry in ipairs(list) do
       entry.path, entry.other = convert(entry.path), entry.other and convert(entry.other)
     end
@@ -50,7 +50,7 @@ end
 
 --- Whether the journal takes every name as it is.
 local function can_be_kept(plan)
-  for _, list in ipairs { plan.changes, plan.folders } do
+  for _, list in ipairs { plan.changes, plan.directories } do
     for _, entry in ipairs(list) do
       if redact(entry.path) ~= entry.path then return false end
     end
@@ -68,7 +68,7 @@ function changes.commit(run, transaction)
   if not plan then return nil, failure end
   if can_be_kept(plan) then
     with_names(plan, written)
-    run.journal:step_changes(#run.record.steps + 1, array(plan.changes), array(plan.folders))
+    run.journal:step_changes(#run.record.steps + 1, array(plan.changes), array(plan.directories))
   end
   local done
   done, failure = transaction:commit(true)
@@ -79,7 +79,7 @@ end
 
 --- Puts back what a run that was ended had begun to change; or clears up, where it had changed all of it.
 ---@param run run run.history: what the step or the model is to know of it
----@param directory native.folder
+---@param directory native.root
 function changes.recover(run, directory)
   local history, found = run.history, run.history.changes
   local done, failure = directory:recover(with_names(found.plan, read), found.committed)
@@ -92,7 +92,7 @@ end
 ---Removes the temporary files of a step that was killed while it wrote them. Originals that could not be put back stay: their names are
 ---in the journal's plans.
 ---@param run run
----@param directory native.folder
+---@param directory native.root
 function changes.sweep(run, directory)
   local history = run.history
   if not next(history.begun) or history.left then return end

@@ -15,7 +15,7 @@ local MAX_BYTES = 1 << 30 -- read and put, of all files
 ---@field bytes string content, or the target of a link
 ---@field mode? integer permission bits of a file; nil: whatever a new file gets
 
----@param directory native.folder
+---@param directory native.root
 ---@param writes boolean false: nothing is staged
 ---@return table to be declared <close>
 function overlay.new(directory, writes)

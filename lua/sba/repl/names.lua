@@ -36,7 +36,7 @@ end
 
 ---The type of a userdata, as C named it.
 ---@param value userdata
----@return string? "native.folder"
+---@return string? "native.root"
 function names.of_handle(value)
   local metatable = debug.getmetatable(value)
   local name = metatable and rawget(metatable, "__name")

@@ -95,7 +95,7 @@ end
 ---@param changes table[] of a native.plan, names as JSON can hold them
 ---@param directories table[]
 function journal:step_changes(index, changes, directories)
-  self:event("step.changes", { index = index - 1, changes = changes, folders = directories })
+  self:event("step.changes", { index = index - 1, changes = changes, directories = directories })
 end
 
 --- A step is about to append to a file.

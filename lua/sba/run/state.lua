@@ -26,10 +26,10 @@
 ---@field todo? todo set by accept
 ---@field checkpoint? checkpoint writes the results in between; set by accept
 ---@field checkpoint_failure? native.failure why the last of them was not written; set by accept
----@field workspace? native.folder set by accept
+---@field workspace? native.root set by accept
 ---@field context? table what steps are called with; set by accept
 ---@field ask? fun(question: run.question): table?, table? asks a model for a step; set by accept
----@field artifacts? native.folder the artifacts directory; set by artifacts
+---@field artifacts? native.root the artifacts directory; set by artifacts
 ---@field artifacts_shared? integer permission bits that artifacts get; set by artifacts
 ---@field artifact_names? table<table, string> the names of artifacts that are redacted in the result; set by artifacts
 ---@field temporary_artifacts? string the artifacts directory, if it is removed at the end; set by artifacts

@@ -26,7 +26,7 @@ local function too_long(reply, limit)
 end
 
 ---@param arguments { prompt: string, system?: string, model?: string, json_schema?: table, save_to?: string }
----@param job_context { workspace: native.folder, max_output_bytes: integer, ask: fun(request: table): table?, table? }
+---@param job_context { workspace: native.root, max_output_bytes: integer, ask: fun(request: table): table?, table? }
 ---@return table? result
 ---@return string|native.failure text or failure
 local function run(arguments, job_context)

@@ -4,7 +4,7 @@
 local BYTES_OF_TRUNCATED = 18 -- ,"truncated":false
 
 ---@param arguments { path?: string, max_depth?: integer, max_entries?: integer, include_hidden?: boolean }
----@param job_context { workspace: native.folder, max_output_bytes: integer }
+---@param job_context { workspace: native.root, max_output_bytes: integer }
 ---@return table? result
 ---@return string|native.failure text or failure
 local function run(arguments, job_context)

@@ -27,7 +27,7 @@ local function encoded(arguments, read, bound)
 end
 
 ---@param arguments { path: string, max_bytes?: integer, start_line?: integer, end_line?: integer, offset_bytes?: integer }
----@param job_context { workspace: native.folder, max_output_bytes: integer }
+---@param job_context { workspace: native.root, max_output_bytes: integer }
 ---@return table? result
 ---@return string|native.failure text or failure
 ---@return boolean? is_cut whether something is missing from the text

@@ -16,9 +16,9 @@ local function fail(code, message, ...)
 end
 
 --- The file that a path means: links are followed, for a transaction replaces them.
-local function behind_links(folder, path)
+local function behind_links(directory, path)
   for _ = 1, MOST_LINKS do
-    local stat = folder:stat(path)
+    local stat = directory:stat(path)
     if not stat or stat.type ~= "symlink" then break end
     path = stat.target:sub(1, 1) == "/" and stat.target or (path:match("^(.*/)") or "") .. stat.target
   end
@@ -175,15 +175,15 @@ local function write(job_context, path, content)
 end
 
 ---@param arguments { path: string, old_text: string, new_text: string, expected_count: integer }
----@param job_context { workspace: native.folder, commit?: fun(transaction: native.transaction): true?, native.failure? }
+---@param job_context { workspace: native.root, commit?: fun(transaction: native.transaction): true?, native.failure? }
 ---@return table? result
 ---@return string|native.failure text or failure
 local function run(arguments, job_context)
-  local folder = job_context.workspace
-  local path, failure = folder:relative(behind_links(folder, arguments.path))
+  local directory = job_context.workspace
+  local path, failure = directory:relative(behind_links(directory, arguments.path))
   if not path then return nil, failure end
   local read
-  read, failure = folder:read(path, { max_bytes = MOST_BYTES })
+  read, failure = directory:read(path, { max_bytes = MOST_BYTES })
   local content, tolerated = changed(read, failure, path, arguments)
   if not content then return nil, tolerated end
   local good
@@ -192,7 +192,8 @@ local function run(arguments, job_context)
   local names, count = names_of(tolerated), arguments.old_text == "" and 1 or arguments.expected_count
   local note = #names > 0 and (" (%s)"):format(taken(tolerated)) or ""
   local result = {
-    path = folder:relative(arguments.path), count = count, created = not read, tolerated = json.array(names), sha256 = text.sha256(content),
+    path = directory:relative(arguments.path), count = count, created = not read,
+    tolerated = json.array(names), sha256 = text.sha256(content),
   }
   return result, ("%s %s%s\n"):format(read and ("replaced %s in"):format(counted(count)) or "created", result.path, note)
 end

@@ -141,7 +141,7 @@ local function result_of(outcome)
 end
 
 --- The directory to run in: of the workspace where the path leads into it, else any that the user can enter.
----@param root native.folder
+---@param root native.root
 ---@param path? string
 ---@return native.directory?, native.failure?
 local function directory_of(root, path)
@@ -168,7 +168,7 @@ local function text_of(outcome, limit)
 end
 
 ---@param arguments table
----@param job_context { workspace: native.folder, max_output_bytes: integer, environment: string[], tick?: fun(), agent: boolean }
+---@param job_context { workspace: native.root, max_output_bytes: integer, environment: string[], tick?: fun(), agent: boolean }
 ---@return table? result
 ---@return string|native.failure text or failure
 ---@return boolean? is_cut whether something is missing from the text

@@ -38,7 +38,7 @@ local function check(arguments)
 end
 
 ---@param arguments { pattern: string, path?: string, include?: string, max_matches?: integer, ignore_case?: boolean }
----@param job_context { workspace: native.folder, max_output_bytes: integer }
+---@param job_context { workspace: native.root, max_output_bytes: integer }
 ---@return table? result
 ---@return string|native.failure text or failure
 local function run(arguments, job_context)

@@ -19,7 +19,7 @@ local function appended_before(arguments, content, job_context)
 end
 
 ---@param arguments { path: string, content: string, encoding?: string, mode?: string, overwrite?: boolean, append?: boolean }
----@param job_context { workspace: native.folder, size_before_append?: fun(size?: integer): integer? }
+---@param job_context { workspace: native.root, size_before_append?: fun(size?: integer): integer? }
 ---@return table? result
 ---@return string|native.failure text or failure
 local function run(arguments, job_context)

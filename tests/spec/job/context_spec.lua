@@ -1,19 +1,19 @@
 -- SPDX-License-Identifier: Apache-2.0
 local context = require "sba.job.context"
 local json = require "sba.util.json"
-local temporary_folder = require "temporary_folder"
+local temporary_directory = require "temporary_directory"
 
-local folder
+local directory
 
 local function put(path, content)
-  os.execute(("mkdir -p '%s/%s'"):format(folder, path:match("^(.*)/") or "."))
-  local handle = assert(io.open(folder .. "/" .. path, "wb"))
+  os.execute(("mkdir -p '%s/%s'"):format(directory, path:match("^(.*)/") or "."))
+  local handle = assert(io.open(directory .. "/" .. path, "wb"))
   handle:write(content)
   handle:close()
 end
 
 local function refusal(given)
-  local loaded, failure = context.load(given, folder)
+  local loaded, failure = context.load(given, directory)
   assert.is_nil(loaded)
   assert.equal("schema_validation", failure.code)
   return failure.message
@@ -21,12 +21,12 @@ end
 
 describe("context", function()
   before_each(function()
-    folder = temporary_folder.make()
+    directory = temporary_directory.make()
   end)
-  after_each(function() temporary_folder.remove(folder) end)
+  after_each(function() temporary_directory.remove(directory) end)
 
   it("is empty where nothing is given", function()
-    local loaded = context.load(nil, folder)
+    local loaded = context.load(nil, directory)
     assert.same({}, { table.unpack(loaded.requirements) })
     assert.is_nil(loaded.baseline_context)
     assert.same({}, loaded.skills)
@@ -42,7 +42,7 @@ describe("context", function()
     put("context/skills/b.md", "skill b")
     put("context/skills/a.md", "skill a")
     put("context/skills/readme.txt", "no skill")
-    local loaded = context.load({ baseline_context = "given" }, folder)
+    local loaded = context.load({ baseline_context = "given" }, directory)
     assert.equal("given", loaded.baseline_context)
     assert.equal("the task", loaded.task_context)
     assert.same({ "one goes on", "two" }, { table.unpack(loaded.requirements) })
@@ -56,12 +56,12 @@ describe("context", function()
     local loaded = context.load({
       project_context = { name = "p", tags = json.array { "a" } }, task_context = json.array { 1, 2 },
       requirements = json.array { "plain", { must = "hold" } },
-    }, folder)
+    }, directory)
     assert.equal('{"name":"p","tags":["a"]}', loaded.project_context)
     assert.equal("[1,2]", loaded.task_context)
     assert.same({ "plain", '{"must":"hold"}' }, { table.unpack(loaded.requirements) })
-    assert.same({ "only one" }, { table.unpack(context.load({ requirements = "only one" }, folder).requirements) })
-    assert.same({ '{"a":1}' }, { table.unpack(context.load({ requirements = { a = 1 } }, folder).requirements) })
+    assert.same({ "only one" }, { table.unpack(context.load({ requirements = "only one" }, directory).requirements) })
+    assert.same({ '{"a":1}' }, { table.unpack(context.load({ requirements = { a = 1 } }, directory).requirements) })
   end)
 
   it("refuses more than 100 skills, wherever they come from", function()
@@ -73,18 +73,18 @@ describe("context", function()
     assert.equal("the job has 101 skills; at most 100 are possible", refusal { skills = many })
     assert.equal("the job has 101 skills; at most 100 are possible", refusal(nil))
     many[101] = nil
-    assert.equal(100, #context.load({ skills = many }, folder).skills)
+    assert.equal(100, #context.load({ skills = many }, directory).skills)
     assert.equal("the job has 101 skills; at most 100 are possible", refusal { skill_ids = json.array { "a" }, skills = many })
   end)
 
   it("reads paragraphs where a file holds no list", function()
     put("context/requirements.md", "the first\nin two lines\n\nthe second\n")
-    assert.same({ "the first in two lines", "the second" }, { table.unpack(context.load(nil, folder).requirements) })
+    assert.same({ "the first in two lines", "the second" }, { table.unpack(context.load(nil, directory).requirements) })
   end)
 
   it("reads the file that a text names below /job/", function()
     put("notes/base.md", "from notes")
-    local loaded = context.load({ baseline_context = "/job/notes/base.md", requirements = json.array { "plain" } }, folder)
+    local loaded = context.load({ baseline_context = "/job/notes/base.md", requirements = json.array { "plain" } }, directory)
     assert.equal("from notes", loaded.baseline_context)
   end)
 
@@ -93,32 +93,32 @@ describe("context", function()
     for _, given in ipairs {
       "text", json.array { "text", { name = "n", content = "c" } }, { n = "text", m = { text = "t" } }, "/job/s.md",
     } do
-      for _, skill in ipairs(context.load({ skills = given }, folder).skills) do assert.is_string(skill.text) end
+      for _, skill in ipairs(context.load({ skills = given }, directory).skills) do assert.is_string(skill.text) end
     end
-    assert.same({ { name = "s", text = "from s" } }, context.load({ skills = "/job/s.md" }, folder).skills)
+    assert.same({ { name = "s", text = "from s" } }, context.load({ skills = "/job/s.md" }, directory).skills)
   end)
 
   it("refuses a file that is missing, no file, outside, too large or not text", function()
     assert.matches("/job/none.md", refusal { task_context = "/job/none.md" }, 1, true)
     assert.matches("escapes", refusal { task_context = "/job/../etc/passwd" })
-    os.execute(("mkdir -p %s/context && mkfifo %s/context/task.md"):format(folder, folder))
+    os.execute(("mkdir -p %s/context && mkfifo %s/context/task.md"):format(directory, directory))
     assert.matches("task.md", refusal {}, 1, true)
-    os.remove(folder .. "/context/task.md")
-    os.execute(("ln -s /etc/passwd %s/context/task.md"):format(folder))
+    os.remove(directory .. "/context/task.md")
+    os.execute(("ln -s /etc/passwd %s/context/task.md"):format(directory))
     assert.matches("escapes", refusal {})
-    os.remove(folder .. "/context/task.md")
+    os.remove(directory .. "/context/task.md")
     put("context/task.md", "\xff\xfe")
     assert.matches("UTF%-8", refusal {})
     put("context/task.md", ("x"):rep(1024 * 1024 + 1))
     assert.matches("larger", refusal {})
-    os.remove(folder .. "/context/task.md")
+    os.remove(directory .. "/context/task.md")
     put("context/preferences.json", "[1]")
     assert.matches("object", refusal {})
     put("context/preferences.json", "{")
     assert.matches("not JSON", refusal {})
   end)
 
-  it("says so where a path is named and there is no job folder", function()
+  it("says so where a path is named and there is no job directory", function()
     local _, failure = context.load({ task_context = "/job/x.md" }, nil)
     assert.matches("no job directory", failure.message)
   end)

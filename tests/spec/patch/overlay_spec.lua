@@ -10,7 +10,7 @@ local function refused(result, failure)
 end
 
 describe("an overlay", function()
-  local folder = {
+  local directory = {
     stat = function() return { type = "file" } end,
     read = function(_, _, options)
       assert.are.equal(1024 * MIB, options.max_bytes)
@@ -19,13 +19,13 @@ describe("an overlay", function()
   }
 
   it("takes no file of more than 1 GiB", function()
-    local files = overlay.new(folder, false)
+    local files = overlay.new(directory, false)
     refused(files:get("a"))
     refused(files:stage_change("a", function() return {} end, function(mode) return mode end))
   end)
 
   it("holds no more than 1 GiB", function()
-    local files, much = overlay.new(folder, false), ("x"):rep(64 * MIB)
+    local files, much = overlay.new(directory, false), ("x"):rep(64 * MIB)
     for i = 1, 16 do assert(files:put("f" .. i, { kind = "file", bytes = much })) end
     refused(files:put("one more", { kind = "file", bytes = "x" }))
   end)

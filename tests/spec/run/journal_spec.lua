@@ -129,7 +129,7 @@ describe("the journal", function()
 
   it("is done without where it cannot be opened", function()
     local failures = 0
-    local log = journal.open("/no/such/folder/journal", true, function() failures = failures + 1 end)
+    local log = journal.open("/no/such/directory/journal", true, function() failures = failures + 1 end)
     log:job(JOB, "sha", 1)
     log:step_finished "{}"
     log:close()

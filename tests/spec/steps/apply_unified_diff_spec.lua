@@ -1,27 +1,27 @@
 -- SPDX-License-Identifier: Apache-2.0
 local json = require "sba.util.json"
 local step = require "sba.steps.apply_unified_diff"
-local temporary_folder = require "temporary_folder"
+local temporary_directory = require "temporary_directory"
 local workspace = require "native.workspace"
 
 describe("the step apply_unified_diff", function()
-  local folder, root
+  local directory, root
 
   before_each(function()
-    root = temporary_folder.make()
-    folder = assert(workspace.open(root))
+    root = temporary_directory.make()
+    directory = assert(workspace.open(root))
   end)
 
-  after_each(function() temporary_folder.remove(root) end)
+  after_each(function() temporary_directory.remove(root) end)
 
   local function run(diff, arguments)
     arguments = arguments or {}
     arguments.diff = diff
-    return step.run(arguments, { workspace = folder })
+    return step.run(arguments, { workspace = directory })
   end
 
   local function put(files)
-    for path, content in pairs(files) do assert(folder:write(path, content)) end
+    for path, content in pairs(files) do assert(directory:write(path, content)) end
   end
 
   ---All files of the workspace as path -> content; links as "-> target".
@@ -29,8 +29,8 @@ describe("the step apply_unified_diff", function()
     local found = {}
     local listing = io.popen(("cd %s && find . \\( -type f -o -type l \\) -printf '%%P\\0'"):format(root)):read("a")
     for path in listing:gmatch("%Z+") do
-      local stat = assert(folder:stat(path))
-      found[path] = stat.type == "symlink" and "-> " .. stat.target or assert(folder:read(path)).content
+      local stat = assert(directory:stat(path))
+      found[path] = stat.type == "symlink" and "-> " .. stat.target or assert(directory:read(path)).content
     end
     return found
   end
@@ -88,7 +88,7 @@ describe("the step apply_unified_diff", function()
     assert.are.same({ x = "c\n", n = "2\n" }, all())
   end)
 
-  it("finds out how many folders to strip", function()
+  it("finds out how many directories to strip", function()
     put { ["src/x"] = "a\n", top = "t\n" }
     assert(run(change("src/x", "a", "b")))
     assert(run("--- src/x\n+++ src/x\n@@ -1 +1 @@\n-b\n+c\n"))
@@ -98,7 +98,7 @@ describe("the step apply_unified_diff", function()
     assert(run("--- " .. root .. "/src/x\n+++ " .. root .. "/src/x\n@@ -1 +1 @@\n-e\n+f\n"))
     assert(run("diff --git src/x src/x\nindex 1..2 100644\n--- src/x\n+++ src/x\n@@ -1 +1 @@\n-f\n+g\n"))
     assert.are.same({ ["src/x"] = "g\n", y = "y\n", top = "T\n", ["src/z"] = "z\n" }, all())
-    put { ["a/p"] = "1\n" } -- a folder that is really named a
+    put { ["a/p"] = "1\n" } -- a directory that is really named a
     assert(run("--- a/p\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n"))
     assert.is_nil(all()["a/p"])
     assert(run("--- i/j/src/x\n+++ w/j/src/x\n@@ -1 +1 @@\n-g\n+h\n", { strip = 2 }))
@@ -122,7 +122,7 @@ describe("the step apply_unified_diff", function()
     assert.are.equal("created", result.files[2].action)
   end)
 
-  it("lets a file become a folder and a folder a file", function()
+  it("lets a file become a directory and a directory a file", function()
     put { a = "1\n", ["b/c"] = "2\n" }
     assert(run("diff --git a/a b/a\ndeleted file mode 100644\n--- a/a\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n" .. new_file("a/x", "x") ..
       new_file("b", "b") .. "diff --git a/b/c b/b/c\ndeleted file mode 100644\n--- a/b/c\n+++ /dev/null\n@@ -1 +0,0 @@\n-2\n"))
@@ -135,7 +135,8 @@ describe("the step apply_unified_diff", function()
     local result = assert(run("diff --git a/x b/x\nold mode 100644\nnew mode 100755\ndiff -u y y\n" .. change("y", "1", "2") ..
       "diff --git a/z b/z\nnew file mode 100755\n--- /dev/null\n+++ b/z\n@@ -0,0 +1 @@\n+z\n"))
     assert.are.equal("mode_changed", result.files[1].action)
-    assert.are.equal("0750 0750 0755", ("%04o %04o %04o"):format(folder:stat("x").mode, folder:stat("y").mode, folder:stat("z").mode))
+    assert.are.equal("0750 0750 0755",
+      ("%04o %04o %04o"):format(directory:stat("x").mode, directory:stat("y").mode, directory:stat("z").mode))
   end)
 
   it("changes links as links", function()
@@ -230,7 +231,7 @@ describe("the step apply_unified_diff", function()
 
   it("takes names with line ends, and shows them on one line", function()
     assert(run("--- /dev/null\n+++ \"b/x\\ny\\rz\"\n@@ -0,0 +1 @@\n+1\n"))
-    assert.are.equal("1\n", assert(folder:read("x\ny\rz")).content)
+    assert.are.equal("1\n", assert(directory:read("x\ny\rz")).content)
     refused("already_applied", "x y z: the change is already applied", "--- /dev/null\n+++ \"b/x\\ny\\rz\"\n@@ -0,0 +1 @@\n+1\n")
   end)
 end)

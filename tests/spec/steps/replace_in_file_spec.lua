@@ -3,23 +3,23 @@
 local json = require "sba.util.json"
 local replace_in_file = require "sba.steps.replace_in_file"
 local schema_check = require "sba.util.schema_check"
-local temporary_folder = require "temporary_folder"
+local temporary_directory = require "temporary_directory"
 local text = require "native.text"
 local workspace = require "native.workspace"
 
-local folder, root
+local directory, root
 
 before_each(function()
-  root = temporary_folder.make()
-  folder = assert(workspace.open(root))
+  root = temporary_directory.make()
+  directory = assert(workspace.open(root))
 end)
 
-after_each(function() temporary_folder.remove(root) end)
+after_each(function() temporary_directory.remove(root) end)
 
 local function run(path, old, new, count)
   local arguments = { path = path, old_text = old, new_text = new, expected_count = count or 1 }
   assert.is_nil(replace_in_file.check(arguments))
-  local result, more = replace_in_file.run(arguments, { workspace = folder })
+  local result, more = replace_in_file.run(arguments, { workspace = directory })
   if result then
     local encoded = json.decode(json.encode(result, replace_in_file.result))
     assert.same({ total = 0 }, select(2, schema_check.check(encoded, replace_in_file.result)))
@@ -27,11 +27,11 @@ local function run(path, old, new, count)
   return result, more
 end
 
-local function content(path) return folder:read(path).content end
+local function content(path) return directory:read(path).content end
 
 --- What becomes of a file, and what was tolerated; or the failure.
 local function edit(before, old, new, count)
-  folder:write("a", before)
+  directory:write("a", before)
   local result, more = run("a", old, new, count)
   if not result then
     assert.equal(before, content("a"))
@@ -56,12 +56,12 @@ end
 
 describe("the step replace_in_file", function()
   it("replaces the one place, and keeps the mode", function()
-    folder:write("d/a", "one\ntwo\nthree\n", { mode = tonumber("750", 8) })
+    directory:write("d/a", "one\ntwo\nthree\n", { mode = tonumber("750", 8) })
     local result, shown = run("d/a", "two", "2")
     assert.same({ path = "d/a", count = 1, created = false, tolerated = {}, sha256 = text.sha256("one\n2\nthree\n") }, result)
     assert.equal("replaced once in d/a\n", shown)
     assert.equal("one\n2\nthree\n", content("d/a"))
-    assert.equal(tonumber("750", 8), folder:stat("d/a").mode & 511)
+    assert.equal(tonumber("750", 8), directory:stat("d/a").mode & 511)
   end)
 
   it("replaces exactly so many places", function()
@@ -86,13 +86,13 @@ describe("the step replace_in_file", function()
   end)
 
   it("writes through a link", function()
-    folder:write("d/a", "one\n")
-    local transaction <close> = folder:transaction()
+    directory:write("d/a", "one\n")
+    local transaction <close> = directory:transaction()
     transaction:symlink("d/link", "a")
     transaction:commit()
     assert.equal("d/link", run("d/link", "one", "two").path)
     assert.equal("two\n", content("d/a"))
-    assert.equal("symlink", folder:stat("d/link").type)
+    assert.equal("symlink", directory:stat("d/link").type)
   end)
 
   it("tolerates blanks and line ends, and writes those of the file", function()

@@ -40,7 +40,7 @@ end
 local function run(arguments, job_context)
   local workspace = job_context.workspace
   local read, failure = workspace:read(arguments.path, { max_bytes = LARGEST })
-  if not read then return nil, failure end -- the failures of native.folder say all that is to be said
+  if not read then return nil, failure end -- the failures of native.root say all that is to be said
   if read.truncated then return too_large(arguments.path) end
 
   local lines = lines_of(read.content)

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // A temporary directory for a group of tests.
-#ifndef SBA_TESTS_CHECK_FOLDER_H
-#define SBA_TESTS_CHECK_FOLDER_H
+#ifndef SBA_TESTS_CHECK_DIRECTORY_H
+#define SBA_TESTS_CHECK_DIRECTORY_H
 
 #include "check.h"
 
-extern char folder[]; // its path, from make_folder on
+extern char directory[]; // its path, from make_directory on
 
 // Set-up and tear-down of a group.
-int make_folder(void **state);
-int remove_folder(void **state);
+int make_directory(void **state);
+int remove_directory(void **state);
 
 // The path of a file in it; valid until the next call.
-const char *in_folder(const char *name);
+const char *in_directory(const char *name);
 
 // Writes a file.
 void put(const char *path, const char *content);
