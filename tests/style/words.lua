@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- cynode-sba --lua words.lua: holds README.md and the manual page to the program. Every option, environment variable, failure
--- code, exit status and step type that the code knows must be in both, every path that a README names must be there, and the
--- README's jobs and results must be valid.
+-- cynode-sba --lua words.lua: holds docs/ and the manual page to the program. Every option, environment variable, failure code,
+-- exit status and step type that the code knows must be in both. Every field of a job, of a result and of a step's arguments must be
+-- in docs/. Every path that a README or a page names must be there, and the jobs and results of the pages must be valid.
 -- Prints what is missing; exits 1 if there is something, and 2 if it would not have noticed.
 package.cpath = "/usr/lib/x86_64-linux-gnu/lua/5.4/?.so;/usr/lib/aarch64-linux-gnu/lua/5.4/?.so"
 
@@ -73,6 +73,23 @@ local function step_types()
   return list
 end
 
+--- The fields of a schema's objects, at every depth.
+local function fields_of(schema, found)
+  for name, property in pairs(schema.properties or {}) do
+    found[name] = true
+    fields_of(property, found)
+  end
+  if schema.items then fields_of(schema.items, found) end
+  return found
+end
+
+--- What a job's author writes.
+local function fields()
+  local found = fields_of(require "sba.job.job_schema" {}, {})
+  for _, name in ipairs(step_types()) do fields_of(require("sba.steps." .. name).arguments, found) end
+  return sorted(found)
+end
+
 local function needed()
   local all = {}
   for _, part in ipairs { variables(), options(), failure_codes(), exit_statuses(), step_types() } do
@@ -106,7 +123,7 @@ local function exists(path)
 end
 
 local tops <const> = { src = true, lua = true, tests = true, examples = true, scripts = true, vendor = true, container = true,
-  cmake = true, man = true }
+  cmake = true, man = true, docs = true }
 
 --- Paths between backquotes that begin in a directory of the checkout, and stand for nothing else.
 local function lost_paths(text)
@@ -125,30 +142,35 @@ local function complain(path, what, list)
   print(("%s: %s: %s"):format(path, what, table.concat(list, ", ")))
 end
 
---- What is wrong with the JSON of a README.
+--- README.md and docs/ as one text.
+local function pages()
+  local list = { "README.md" }
+  for _, path in ipairs(files_below("docs", {})) do list[#list + 1] = path:match("^docs/.*%.md$") end
+  return list
+end
+
+--- What is wrong with the jobs and results of the pages. The block wrong.json is a mistake on purpose.
 local function mistakes_in_json(text)
   local list, jobs, results = {}, 0, 0
-  for block in text:gmatch("```json\n(.-)```") do
+  for name, block in text:gmatch("```json *([^\n]*)\n(.-)```") do
     local value, failure = require "sba.util.json".decode(block)
     if type(value) == "table" and value.constraints then
       jobs = jobs + 1
       value, failure = require "sba.job".parse(block, require "sba.catalogue", {})
-      list[#list + 1] = not value and failure.message or nil
+      if name ~= "wrong.json" then list[#list + 1] = not value and failure.message or nil end
     elseif type(value) == "table" and value.status then
       results = results + 1
-      local _, errors = schema_check.check(value, require "sba.result.result_schema")
+      local _, errors = schema_check.check(value, require "sba.result.result_schema", { total = 0, limit = 1 })
       list[#list + 1] = errors[1] and schema_check.line(errors[1])
     else
       list[#list + 1] = failure and failure.message or "JSON that is neither job nor result"
     end
   end
-  assert(jobs >= 2 and results >= 1, "README.md: its jobs and results were not found")
+  assert(jobs > 4 and results >= 1, "the jobs and results of the pages were not found")
   return list
 end
 
-local words = needed()
-complain("README.md", "has JSON with mistakes", mistakes_in_json(read("README.md")))
-for path, text in pairs { ["README.md"] = read("README.md"), ["man/cynode-sba.1"] = manual_text() } do
+local function complain_of_missing(path, text, words)
   complain(path, "does not say", missing_in(text, words))
   for _, word in ipairs(words) do
     local without = text:gsub(word:gsub("%p", "%%%0"), "")
@@ -158,7 +180,16 @@ for path, text in pairs { ["README.md"] = read("README.md"), ["man/cynode-sba.1"
     end
   end
 end
-for _, path in ipairs { "README.md", "src/README.md", "lua/README.md", "tests/README.md", "vendor/README.md", "examples/README.md" } do
-  complain(path, "names what is not there", lost_paths(read(path)))
+
+local texts, names = {}, { "src/README.md", "lua/README.md", "tests/README.md", "vendor/README.md", "examples/README.md" }
+for _, path in ipairs(pages()) do
+  texts[#texts + 1] = read(path)
+  names[#names + 1] = path
 end
+local all_pages = table.concat(texts, "\n")
+complain("README.md and docs/", "have JSON with mistakes", mistakes_in_json(all_pages))
+complain_of_missing("README.md and docs/", all_pages, needed())
+complain_of_missing("README.md and docs/", all_pages, fields())
+complain_of_missing("the manual", manual_text(), needed())
+for _, path in ipairs(names) do complain(path, "names what is not there", lost_paths(read(path))) end
 os.exit(not failed)

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples of README.md and docs/: a block "json NAME" is a file, "console" is typed, "sh" needs more than a test has.
+
+In what a command prints, "..." stands for anything. A page's blocks share one directory.
+"""
+import doctest
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+import sba
+from sba import BINARY, GID, UID, ordinary_user
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+PAGES = [TOP / "README.md", *sorted((TOP / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w+) ?(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
+LINK = re.compile(r"\]\(([^)#:]*)(#[^)]*)?\)")
+
+
+def anchors_of(text):
+    """The headings of a page as links name them."""
+    heads = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {"#" + re.sub(r"[^\w -]", "", head).strip().lower().replace(" ", "-") for head in heads}
+
+
+class Documentation(unittest.TestCase):
+    def setUp(self):
+        place = tempfile.TemporaryDirectory(prefix="sba-docs-")
+        self.addCleanup(place.cleanup)
+        self.place = pathlib.Path(place.name)
+        (self.place / "bin").mkdir()
+        (self.place / "bin/cynode-sba").symlink_to(BINARY)
+        self.place.chmod(0o755)
+
+    def page_directory(self, page):
+        directory = self.place / page.relative_to(TOP).as_posix().replace("/", "-")
+        directory.mkdir()
+        if UID:
+            os.chown(directory, UID, GID)
+        return directory
+
+    def type_in(self, directory, commands):
+        for command, expected in COMMAND.findall(commands):
+            done = subprocess.run(
+                ["sh", "-c", command], cwd=directory, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                text=True, check=False, timeout=60, **ordinary_user(),
+                env={"PATH": f"{self.place}/bin:{os.environ['PATH']}", "HOME": str(directory), "LC_ALL": "C"})
+            fits = doctest.OutputChecker().check_output(expected, done.stdout, doctest.ELLIPSIS)
+            self.assertTrue(fits, f"$ {command}\nprinted:\n{done.stdout}\nnot:\n{expected}")
+
+    def test_every_example_does_what_its_page_says(self):
+        typed = 0
+        for page in PAGES:
+            directory = self.page_directory(page)
+            with self.subTest(page=page.name):
+                for kind, name, text in BLOCK.findall(page.read_text()):
+                    if name:
+                        (directory / name).write_text(text)
+                    if kind == "console":
+                        self.type_in(directory, text)
+                        typed += 1
+                    if kind == "sh":
+                        subprocess.run(["sh", "-n", "-c", text], check=True)
+        self.assertGreater(typed, 4)
+
+    def test_links_lead_somewhere(self):
+        for page in PAGES:
+            for path, anchor in LINK.findall(page.read_text()):
+                target = page.parent / path if path else page
+                with self.subTest(page=page.name, link=path + anchor):
+                    self.assertTrue(target.exists())
+                    if anchor:
+                        self.assertIn(anchor, anchors_of(target.read_text()))
+
+    def test_the_readme_is_short(self):
+        self.assertLessEqual(len((TOP / "README.md").read_text().splitlines()), 200)
+
+
+if __name__ == "__main__":
+    sba.main()
