@@ -90,6 +90,8 @@ end
 
 readers["job.resumed"] = function() end
 
+readers["model.compacted"] = function() end
+
 --- The step of a line, where it is the next one. In an agent's job the model says which steps there are.
 local function next_step(history, about, expected)
   local index = about.index + 1

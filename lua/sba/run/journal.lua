@@ -8,6 +8,7 @@
 --   {"event":"step.append","index","size"}        before the step appends to a file: the size that the file has; absent: no such file
 --   {"event":"step.finished","entry":{...}}       the step's whole entry of the result
 --   {"event":"model.session","model",...}         agent: which model works, with which tools of the gateway
+--   {"event":"model.compacted",...}               agent: the conversation was shortened to fit the model's context
 --   {"event":"model.exchange","messages","reply"} agent: what was new in the request, and the reply
 --   {"event":"job.resumed",...}                   another run continues the job
 --   {"event":"skills","found","missing"}          agent: what the orchestrator gave of context.skill_ids
@@ -15,6 +16,7 @@
 --   {"event":"job.reported","outcome"}            the report of the end arrived or was refused
 --   {"event":"journal.failed"}                    last line: later events could not be written, so the job cannot be resumed
 
+local bundle = require "native.bundle"
 local file = require "native.file"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
@@ -77,7 +79,7 @@ end
 function journal:job(job, job_sha256, started_wall)
   self:event("job", {
     job_sha256 = job_sha256, protocol_version = job.protocol_version, job_id = job.job_id, task_id = job.task_id,
-    started_wall = started_wall,
+    started_wall = started_wall, version = bundle.version,
   })
 end
 
@@ -119,6 +121,13 @@ function journal:session(session, offered, instructions)
     model = session.model, context_length = session.context_length, tools = #offered > 0 and json.array(offered) or nil,
     instructions = instructions,
   })
+end
+
+--- The conversation was shortened to fit the model's context.
+---@param before integer tokens, estimated
+---@param after integer
+function journal:compacted(before, after)
+  self:event("model.compacted", { tokens_before = before, tokens_after = after })
 end
 
 --- A reply of the model, and what was new in the request that it answers.

@@ -50,9 +50,12 @@ end
 local function request(state, most)
   local status = prompt.status(interrupt.remaining(), state.run.todo.items)
   state.status_tokens = window.estimate { content = status }
-  if not window.fit(state.conversation, KEPT_MESSAGES, math.min(message_budget(state), most or math.huge)) then
-    return nil, too_large(state)
-  end
+  local messages = state.conversation.messages
+  local before = window.total(messages)
+  local fits = window.fit(state.conversation, KEPT_MESSAGES, math.min(message_budget(state), most or math.huge))
+  local after = window.total(messages)
+  if after < before then state.run.journal:compacted(before, after) end
+  if not fits then return nil, too_large(state) end
   return {
     messages = state.conversation.messages, status = status, tools = state.shown, max_tokens = reply_budget(state.session),
     on_text = state.run.context.tick,
