@@ -24,16 +24,18 @@ local function become_user(run)
   end
   local ok, failure = identity.become(user)
   if ok then return true end
-  return nil, { code = "runs_as_root", message = ("cannot run as the user of --user: %s"):format(failure.message) }
+  local code = failure.code == "unknown_user" and "environment_invalid" or "runs_as_root"
+  return nil, { code = code, message = ("cannot run as the user of --user: %s"):format(failure.message) }
 end
+
+local codes_of_reading <const> = { too_large = "schema_validation", out_of_memory = "internal_error" }
 
 local function read(run)
   local bytes, failure = file.read(run.settings.job, LARGEST_JOB)
   if not bytes and (failure.code == "cancelled" or failure.code == "timeout") then return nil, failure end
-  if not bytes and failure.code == "out_of_memory" then
-    return nil, { code = "internal_error", message = "cannot read the job: " .. failure.message }
+  if not bytes then
+    return nil, { code = codes_of_reading[failure.code] or "environment_invalid", message = "cannot read the job: " .. failure.message }
   end
-  if not bytes then return nil, { code = "schema_validation", message = "cannot read the job: " .. failure.message } end
   run.bytes = bytes
   run.record:start(file.read_began())
   return true

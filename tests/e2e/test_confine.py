@@ -236,7 +236,7 @@ class Kernels(ConfinedCase):
 
     def test_a_job_is_refused_where_it_is_required_and_cannot_be_had(self):
         done, _ = self.shell("echo works > ran", wrapper=[f"{TOOLS}/without", "landlock", "ENOSYS"], env={"SBA_CONFINE": "require"})
-        self.assertEqual((done.exit, done.result["failure_code"]), (1, "internal_error"))
+        self.assertEqual((done.exit, done.result["failure_code"]), (2, "environment_invalid"))
         self.assertIn("SBA_CONFINE=require", done.result["failure_message"])
         self.assertFalse((self.workspace / "ran").exists())
 

@@ -40,7 +40,7 @@ class FullDisk(SandboxCase):
                 done = self.outcome_of(process)
                 self.assertEqual(done.exit, 3, done.stderr)
                 result = done.result_on_stderr
-                self.assertEqual((result["failure_code"], [step["status"] for step in result["steps"]]), ("internal_error", []), result)
+                self.assertEqual((result["failure_code"], [step["status"] for step in result["steps"]]), ("environment_invalid", []), result)
                 self.assertIn("No space left", result["failure_message"])
                 self.assertFalse((self.workspace / "ran").exists())
                 self.assertEqual(self.result_path.read_text() if self.result_path.exists() else None, older)

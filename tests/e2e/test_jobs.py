@@ -92,7 +92,7 @@ class EndTest(SandboxCase):
 
     def test_a_missing_workspace(self):
         outcome = self.run_job(self.job(shell("true")), "--workspace", str(self.root / "none"))
-        self.check_end(outcome, "failure", "internal_error", 1, ["skipped"])
+        self.check_end(outcome, "failure", "environment_invalid", 2, ["skipped"])
         self.assertIn("none", outcome.result["failure_message"])
 
     def test_nothing_outlives_the_job(self):
@@ -124,9 +124,9 @@ class EndTest(SandboxCase):
 
     def test_a_job_that_cannot_be_read(self):
         outcome = self.run_job(self.job(), "--job", str(self.root / "none"))
-        self.check_refused(outcome)
+        self.check_refused(outcome, "environment_invalid")
         self.assertIn("none", outcome.result["failure_message"])
-        self.check_refused(self.run_job(self.job(), "--job", str(self.job_directory)))
+        self.check_refused(self.run_job(self.job(), "--job", str(self.job_directory)), "environment_invalid")
 
     def test_a_job_that_is_too_large(self):
         path = self.job_directory / "large"
@@ -141,7 +141,7 @@ class EndTest(SandboxCase):
     def test_root_is_refused(self):
         options = {"user": None, "group": None, "extra_groups": None}
         self.check_refused(self.run_job(self.job(), **options), "runs_as_root")
-        self.check_refused(self.run_job(self.job(), "--user", "no-such-user", **options), "runs_as_root")
+        self.check_refused(self.run_job(self.job(), "--user", "no-such-user", **options), "environment_invalid")
         self.check_refused(self.run_job(self.job(), "--user", "0", **options), "runs_as_root")
         outcome = self.run_job(self.job(shell("id -u")), "--user", str(sba.UID), **options)
         self.assertEqual(outcome.result["steps"][0]["output"], f"{sba.UID}\n")

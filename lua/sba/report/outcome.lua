@@ -45,6 +45,10 @@ outcome.failures = {
     meaning = "The runner refuses to run as root.",
     help = "Start the container as another user, or name one with --user.",
   },
+  environment_invalid = {
+    meaning = "What the operator provides is missing or unusable. Nothing ran.",
+    help = "The message says what: the job file, the workspace, the directory of the result, or the user of --user.",
+  },
   inference_unavailable = {
     meaning = "None of the models that the job allows can be reached.",
     help = "The message lists what was tried. Check the address in the environment, and that the server has one of the allowed "

@@ -12,7 +12,9 @@ local kept = {
   inference_unavailable = true,
 }
 
-local exits = { schema_validation = exit.REFUSED, runs_as_root = exit.REFUSED, timeout = exit.TIMEOUT }
+local exits = {
+  schema_validation = exit.REFUSED, runs_as_root = exit.REFUSED, environment_invalid = exit.REFUSED, timeout = exit.TIMEOUT,
+}
 
 local NO_MEMORY <const> = "not enough memory" -- as Lua says it, and the end of what our bindings say
 -- Created beforehand, because there is no memory when they are needed.

@@ -193,7 +193,8 @@ return {
     failure_code = {
       enum = {
         require "sba.util.json".null, "schema_validation", "ext_net_required", "step_failed", "timeout",
-        "constraint_violation", "cancelled", "interrupted", "runs_as_root", "inference_unavailable", "acceptance_unmet",
+        "constraint_violation", "cancelled", "interrupted", "runs_as_root", "environment_invalid",
+        "inference_unavailable", "acceptance_unmet",
         "agent_stuck", "internal_error",
       },
     },

@@ -71,7 +71,10 @@ end
 local function open_workspace(run)
   local directory, failure = workspace.open(run.settings.workspace)
   if not directory then
-    return nil, { code = "internal_error", message = ("cannot use the workspace: %s"):format(failure.message) }
+    return nil, {
+      code = "environment_invalid",
+      message = ("cannot use the workspace: %s; mount it, or name another directory with --workspace"):format(failure.message),
+    }
   end
   run.workspace = directory
   return true
@@ -156,7 +159,7 @@ end
 local function write_first(run)
   if run.checkpoint:write() then return true end
   return nil, {
-    code = "internal_error", unwritable = true,
+    code = "environment_invalid", unwritable = true,
     message = "cannot write the result, so nothing was run: " .. run.checkpoint_failure.message,
   }
 end

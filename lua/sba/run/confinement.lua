@@ -128,7 +128,7 @@ function confinement.begin(options)
   local abi = options.mode ~= "off" and confine.abi() or 0
   if abi == 0 and options.mode == "require" then
     return nil, {
-      code = "internal_error",
+      code = "environment_invalid",
       message = "SBA_CONFINE=require, but this kernel has no Landlock or the container forbids it; allow the landlock system calls, "
         .. "or set SBA_CONFINE=auto",
     }
@@ -149,7 +149,7 @@ function confinement.begin(options)
   end
   if ok then return { writes = "landlock", abi = abi, writable = writable, partial = #partial > 0 and partial or nil } end
   if options.mode == "auto" then return { writes = "none", partial = array { failure.message } } end
-  return nil, { code = "internal_error", message = "SBA_CONFINE=require, but commands cannot be confined: " .. failure.message }
+  return nil, { code = "environment_invalid", message = "SBA_CONFINE=require, but commands cannot be confined: " .. failure.message }
 end
 
 return confinement
