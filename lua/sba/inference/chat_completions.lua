@@ -76,7 +76,7 @@ function chat_completions.body(session, ask)
   for i, message in ipairs(ask.messages) do messages[i] = wire_message(message) end
   local body = json.encode {
     model = session.model, stream = true, stream_options = { include_usage = true }, messages = messages,
-    [session.max_tokens_key or "max_tokens"] = ask.max_tokens, temperature = ask.schema and 0 or nil,
+    [session.max_tokens_key or "max_tokens"] = ask.max_tokens, temperature = ask.temperature,
   }
   local extra = ""
   if ask.tools then extra = ',"tools":' .. schemas.tools(ask.tools) end

@@ -118,7 +118,7 @@ function ollama.body(session, ask)
   for i, message in ipairs(ask.messages) do messages[i] = wire_message(message) end
   local fields = {
     model = session.model, stream = true, keep_alive = KEEP_ALIVE, truncate = false, messages = messages,
-    options = { num_ctx = session.num_ctx, num_predict = ask.max_tokens, temperature = ask.schema and 0 or nil },
+    options = { num_ctx = session.num_ctx, num_predict = ask.max_tokens, temperature = ask.temperature },
   }
   if ask.schema and not session.no_think then fields.think = false end
   local body, extra = json.encode(fields), ""

@@ -41,6 +41,7 @@ session.__index = session
 ---@field json_schema? table the content is to be JSON that fits; not together with tools
 ---@field status? string what changes with every request; it becomes the end of the last message
 ---@field max_tokens? integer of the reply
+---@field temperature? number nil: the server's own, or 0 where a schema binds the reply
 ---@field on_text? fun(piece: string) is given the content as it comes; after a broken stream it comes again from its beginning
 
 ---@class inference.ask a request as a dialect writes it
@@ -48,6 +49,7 @@ session.__index = session
 ---@field tools? inference.tool[]
 ---@field schema? string JSON
 ---@field max_tokens? integer
+---@field temperature? number
 
 ---@param fields table dialect, endpoint, place, model, others, context_length, window_known, supports_tools, policy, on_wait
 ---@return inference.session
@@ -93,6 +95,7 @@ local function ask_of(self, request)
   elseif request.json_schema and not self.no_format then
     ask.schema = schemas.text(request.json_schema)
   end
+  if not self.no_temperature then ask.temperature = request.temperature or ask.schema and 0 or nil end
   return ask, tools
 end
 
@@ -122,6 +125,11 @@ function remedies.think_unsupported(self)
   local changed = not self.no_think
   self.no_think = true
   return changed
+end
+
+function remedies.temperature_unsupported(self, ask)
+  self.no_temperature = true
+  return ask.temperature ~= nil
 end
 
 function remedies.max_tokens_unsupported(self)

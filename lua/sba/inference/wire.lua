@@ -19,7 +19,7 @@ local wire = {}
 ---@field code "timeout"|"cancelled"|"context_cut"|"inference_unavailable"
 ---@field cause string finer: "connection_refused", "cut_off", "too_large", "bad_answer", "busy", "rate_limited", "quota", "refused",
 ---                    "model_missing", "tools_unsupported", "call_unparsed", "think_unsupported", "max_tokens_unsupported",
----                    "server_failed", ...
+---                    "temperature_unsupported", "server_failed", ...
 ---@field once? boolean tried once more at most
 ---@field context_length? integer of a context_cut: what the server says it has
 ---@field reply? inference.reply of a context_cut that only the count shows
@@ -52,6 +52,7 @@ local spellings = {
   { "failed to parse input at pos", "call_unparsed" }, -- the same, before
   { "does not support thinking", "think_unsupported" },
   { "max_completion_tokens", "max_tokens_unsupported" },
+  { "'temperature'", "temperature_unsupported" }, -- of models that take one value only
   { "exceed_context_size_error", "context_cut" },
   { "context_length_exceeded", "context_cut" },
   { "exceeds the available context size", "context_cut" },

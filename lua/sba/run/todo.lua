@@ -6,6 +6,7 @@ local checkpoint = require "sba.result.checkpoint"
 local file = require "native.file"
 local json = require "sba.util.json"
 local chunks = require "sba.util.chunks"
+local text = require "native.text"
 
 local todo = {}
 todo.__index = todo
@@ -68,12 +69,12 @@ end
 function todo:encoded()
   local list, texts = {}, self.texts
   for i, item in ipairs(self.items) do
-    local text = texts[item]
-    if not text then
-      text = encode(self, item)
-      texts[item] = text
+    local encoded = texts[item]
+    if not encoded then
+      encoded = encode(self, item)
+      texts[item] = encoded
     end
-    list[i] = text
+    list[i] = encoded
   end
   return list
 end
@@ -143,11 +144,21 @@ local function find(self, id)
   end
 end
 
---- Adds an item of the agent's own.
+--- The item with a title, which differs in case and blanks around it at most.
+local function find_title(self, title)
+  title = text.trim(shortened(title, LONGEST_TITLE)):lower()
+  for _, item in ipairs(self.items) do
+    if text.trim(item.title):lower() == title then return item end
+  end
+end
+
+--- Adds an item of the agent's own. Titles are unique: one that is there is not added again.
 ---@param title string
 ---@param parent? string id of the item that it is a part of
----@return table? item, string? mistake
+---@return table? item, string? mistake, boolean? is_old whether it was there before
 function todo:add(title, parent)
+  local old = find_title(self, title)
+  if old then return old, nil, true end
   if #self.items >= MOST_ITEMS then return nil, ("the list is full: it has %d items"):format(MOST_ITEMS) end
   if parent and not find(self, parent) then return nil, "there is no item " .. parent end
   return changed(self, add(self, title, "agent", parent))
@@ -159,6 +170,8 @@ end
 function todo:update(change)
   local item, position = find(self, change.id)
   if not item then return nil, "there is no item " .. change.id end
+  local same = change.title and find_title(self, change.title)
+  if same and same ~= item then return nil, ("item %s has that title; change that one, or choose another title"):format(same.id) end
   if change.status then set_status(self, item, change.status) end
   if change.title then self.heads[item], item.title = nil, shortened(change.title, LONGEST_TITLE) end
   if change.note then item.note = shortened(change.note, LONGEST_TITLE) end

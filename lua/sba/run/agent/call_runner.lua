@@ -12,8 +12,10 @@ local call_runner = {}
 
 local GATEWAY_STEP <const> = "call_tool" -- what a call to a tool of the gateway is among the job's steps
 
--- Steps whose success changes the workspace: after one, the same call may well be tried again.
+-- Steps whose success changes the workspace, and commands, which may whatever comes of them: after one, the same call may well be
+-- tried again.
 local changes = { write_file = true, replace_in_file = true, apply_unified_diff = true }
+local COMMAND <const> = "run_command"
 
 -- Failures that end the job, not only the call.
 local final = { timeout = true, cancelled = true, internal_error = true }
@@ -81,19 +83,20 @@ local function run_step(state, name, arguments)
   local answer = answer_of(entry, module)
   return {
     text = state.outputs:show(step.id, step.id .. ": " .. answer), answer = answer, step = step.id,
-    changed = changes[name] and entry.status == "success",
+    changed = name == COMMAND or changes[name] and entry.status == "success",
   }
 end
 
 local function change_todo(state, call, arguments)
   local todo = state.run.todo
-  local item, mistake
+  local item, mistake, is_old
   if call.name == "todo_add" then
-    item, mistake = todo:add(arguments.title, arguments.parent)
+    item, mistake, is_old = todo:add(arguments.title, arguments.parent)
   else
     item, mistake = todo:update(arguments)
   end
   if not item then return { text = "failed: " .. mistake } end
+  if is_old then return { text = ("item %s: %s; it was in the list before"):format(item.id, item.status) } end
   state.run.log:event("info", "todo.changed", { id = item.id, status = item.status, title = item.title })
   return { text = ("item %s: %s"):format(item.id, item.status) }
 end

@@ -2,8 +2,8 @@
 -- One request to the model and its reply: live and written to the journal, or taken from a recording. A replay holds each
 -- request against the recorded one and stops at the first difference; a resume takes the journal as far as it goes.
 
+local changing = require "sba.run.agent.changing"
 local lines = require "sba.util.lines"
-local lpeg = require "lpeg"
 
 local exchange = {}
 exchange.__index = exchange
@@ -17,20 +17,6 @@ function exchange.new(options)
   return setmetatable({
     recorded = options.recorded or {}, replay = options.replay, journal = options.journal, number = 0,
   }, exchange)
-end
-
-local digit <const>, letter <const> = lpeg.R "09", lpeg.R("az", "AZ", "09")
-local two <const> = digit * digit
-local date <const> = two * two * "-" * two * "-" * two
-local time <const> = date * lpeg.S "T " * two * ":" * two * ":" * two * (digit + ".") ^ 0 * lpeg.P "Z" ^ -1
-local decimal <const> = digit ^ 1 * ("." * digit ^ 0) ^ -1
-local unit <const> = ("second" * lpeg.P "s" ^ -1 + lpeg.S "mun" ^ -1 * "s") * -letter
-local duration <const> = decimal / "<duration>" * (lpeg.S " \t\n\v\f\r" ^ -1 * unit)
-local without_times <const> = lpeg.Cs((time / "<time>" + duration + digit ^ 1 + (1 - digit) ^ 1) ^ 0)
-
---- Times and durations set aside, so that a replay on another day is the same.
-local function timeless(words)
-  return lpeg.match(without_times, words)
 end
 
 local function first_difference(expected, actual)
@@ -51,7 +37,7 @@ local function compare_message(number, index, expected, actual)
   end
   local a, b = expected.content or "", actual.content or ""
   if a == b then return nil end
-  a, b = timeless(a), timeless(b)
+  a, b = changing.without_times(a), changing.without_times(b)
   if a == b then return nil end
   local line, was, is = first_difference(a, b)
   return ("exchange %d, message %d (%s), line %d: the recording has \"%s\", this run has \"%s\""):format(

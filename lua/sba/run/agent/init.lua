@@ -58,7 +58,7 @@ local function request(state, most)
   if not fits then return nil, too_large(state) end
   return {
     messages = state.conversation.messages, status = status, tools = state.shown, max_tokens = reply_budget(state.session),
-    on_text = state.run.context.tick,
+    temperature = state.stuck:temperature(), on_text = state.run.context.tick,
   }
 end
 

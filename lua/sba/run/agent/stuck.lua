@@ -1,7 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Notices that a model goes round in circles: the same call with the same result, replies that cannot be read, replies that
--- say nothing. One warning, then the end.
+-- say nothing. One warning, then the end. Before the end the temperature rises, because what repeats itself is often the likeliest reply.
 
+local changing = require "sba.run.agent.changing"
+local excerpt = require "sba.util.excerpt"
 local json = require "sba.util.json"
 local text = require "native.text"
 
@@ -11,23 +13,42 @@ stuck.__index = stuck
 local WARN_AT <const> = 3
 local END_AT <const> = 4
 local MOST_IN_A_ROW <const> = 3
+local RECENT <const> = 24 -- calls; a circle of up to six is found
+local COMPARED <const> = 16 * 1024 -- bytes of an answer
+local TEMPERATURES <const> = { 1.0, 1.2, 1.4 } -- after so many repetitions; 0.8 and 1 are the usual ones
 
 function stuck.new()
-  return setmetatable({ seen = {}, unreadable = 0, silent = 0 }, stuck)
+  return setmetatable({ recent = {}, since = 1, repeated = 0, unreadable = 0, silent = 0 }, stuck)
 end
 
----A call was answered.
+--- How often a call is among the recent ones, and among those since the last change.
+local function count(self, key)
+  local known, times = 0, 0
+  for i, one in ipairs(self.recent) do
+    if one == key then known, times = known + 1, times + (i >= self.since and 1 or 0) end
+  end
+  return known, times
+end
+
+---A call was answered. Ids and times in the answer do not make it another one.
 ---@param name string
 ---@param arguments table
 ---@param answer string as the model sees it
----@param changed boolean whether it changed the workspace: then the same call may well give the same again
+---@param changed boolean whether it may have changed the workspace: then earlier calls may well give the same again
 ---@return "warn"|"end"|nil
 function stuck:answered(name, arguments, answer, changed)
-  local key = text.sha256(name .. "\n" .. json.encode(arguments) .. "\n" .. answer)
-  local times = (self.seen[key] or 0) + 1
-  if changed and times == 1 then self.seen = {} end
-  self.seen[key] = times
-  return times >= END_AT and "end" or times == WARN_AT and "warn" or nil
+  local compared = changing.without_ids((excerpt.of(answer, COMPARED)))
+  local key = text.sha256(name .. "\n" .. json.encode(arguments) .. "\n" .. compared)
+  local known, times = count(self, key)
+  table.insert(self.recent, key)
+  -- A change that was made before is none: two that take turns are a circle.
+  if changed and known == 0 then self.since = #self.recent end
+  if #self.recent > RECENT then
+    table.remove(self.recent, 1)
+    self.since = math.max(1, self.since - 1)
+  end
+  self.repeated = times
+  return times + 1 >= END_AT and "end" or times + 1 == WARN_AT and "warn" or nil
 end
 
 ---A reply could be read.
@@ -47,6 +68,12 @@ end
 function stuck:said_nothing()
   self.silent, self.unreadable = self.silent + 1, 0
   return self.silent >= MOST_IN_A_ROW
+end
+
+---The temperature of the next request.
+---@return number? nil: the usual one
+function stuck:temperature()
+  return TEMPERATURES[math.min(math.max(self.repeated, self.unreadable, self.silent), #TEMPERATURES)]
 end
 
 return stuck
