@@ -51,7 +51,7 @@ def script(turns):
     replies = [{"content": "", "tool_calls": [{"name": "run_command", "arguments": {"argv": ["cat", f"{turn}.txt"]}}]}
                for turn in range(turns)]
     return {"models": {"m": {"capabilities": ["completion", "tools"], "context_length": CONTEXT}},
-            "replies": [*replies, {"content": "done"}]}
+            "replies": [*replies, model.ending("done")]}
 
 
 def prepare(bench, turns):

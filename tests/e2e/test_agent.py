@@ -68,7 +68,7 @@ class TheLoop(AgentCase):
         for form in FORMATS:
             with self.subTest(form):
                 server = self.server(calls(("write_file", {"path": f"{form}.txt", "content": "hello"})),
-                                     call("run_command", argv=["cat", f"{form}.txt"]), {"content": "It says hello."})
+                                     call("run_command", argv=["cat", f"{form}.txt"]), finish("It says hello."))
                 outcome = self.run_agent(server, form=form)
                 self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"), outcome.result)
                 self.assertEqual([(step["id"], step["type"], step["status"]) for step in outcome.result["steps"]],
@@ -94,14 +94,14 @@ class TheLoop(AgentCase):
         self.assertNotIn("other", json.dumps([request["body"] for request in server.requests]))
 
     def test_a_failing_tool_is_an_answer(self):
-        server = self.server(call("read_file", path="../outside"), call("run_command", shell="exit 3"), {"content": "sorry"})
+        server = self.server(call("read_file", path="../outside"), call("run_command", shell="exit 3"), finish("sorry"))
         outcome = self.run_agent(server)
         self.assertEqual(outcome.exit, 0)
         self.assertEqual([step["status"] for step in outcome.result["steps"]], ["failure", "failure"])
         self.assertIn("path escapes workspace", json.dumps(self.chats(server)[1]))
 
     def test_the_prompt_ends_with_time_and_todo_list_and_begins_the_same(self):
-        server = self.server(call("todo_add", title="look around"), call("todo_update", id="2", status="done"), {"content": "ok"})
+        server = self.server(call("todo_add", title="look around"), call("todo_update", id="2", status="done"), model.ending())
         job = self.agent_job(context={"requirements": ["be good"], "task_context": "TASK"}, persona={"title": "A tester"})
         outcome = self.run_agent(server, job=job)
         first, last = self.chats(server)[0]["messages"], self.chats(server)[2]["messages"]
@@ -126,7 +126,7 @@ class TheLoop(AgentCase):
 
     def test_every_server_takes_the_tools(self):
         for form in FORMATS:
-            server = self.server(call("list_tree"), {"content": "ok"})
+            server = self.server(call("list_tree"), finish("ok"))
             self.run_agent(server, form=form)
             for tool in self.chats(server)[0]["tools"]:
                 self.assert_taken_everywhere(tool["function"]["parameters"], tool["function"]["name"])
@@ -152,7 +152,7 @@ class TheLoop(AgentCase):
         for form in FORMATS:
             for fault in faults:
                 with self.subTest(form, fault=fault["name"]):
-                    server = self.server({"content": "so so so so", "fault": fault}, call("list_tree"), {"content": "ok"})
+                    server = self.server({"content": "so so so so", "fault": fault}, call("list_tree"), finish("ok"))
                     outcome = self.run_agent(server, form=form)
                     self.assertEqual((outcome.exit, len(self.chats(server))), (0, 3), outcome.result)
                     self.assertIn("could not parse the tool call", self.chats(server)[1]["messages"][-1]["content"])
@@ -163,7 +163,7 @@ class TheLoop(AgentCase):
         (context / "skills").mkdir(parents=True)
         (context / "requirements.md").write_text("- from a file\n")
         (context / "skills" / "s.md").write_text("SKILL TEXT")
-        server = self.server({"content": "ok"})
+        server = self.server(model.ending())
         outcome = self.run_agent(server)
         self.assertEqual(outcome.exit, 0, outcome.result)
         system = self.chats(server)[0]["messages"][0]["content"]
@@ -171,7 +171,7 @@ class TheLoop(AgentCase):
         self.assertIn("SKILL TEXT", system)
 
     def test_the_prompt_of_a_job_can_be_printed(self):
-        server = self.server({"content": "ok"})
+        server = self.server(model.ending())
         self.run_agent(server, job=self.agent_job(context={"requirements": ["be good"]}))
         printed = subprocess.run([sba.BINARY, "--lua", "-e", "print(prompt(arg[1]))", str(self.job_directory / "job.json")],
                                  capture_output=True, text=True, timeout=60)
@@ -183,7 +183,7 @@ class TheLoop(AgentCase):
     def test_a_bad_context_file_refuses_the_job(self):
         (self.job_directory / "context").mkdir()
         os.mkfifo(self.job_directory / "context" / "task.md")
-        server = self.server({"content": "ok"})
+        server = self.server(model.ending())
         outcome = self.run_agent(server)
         self.assertEqual((outcome.exit, outcome.result["failure_code"]), (2, "schema_validation"))
         self.assertIn("task.md", outcome.result["failure_message"])
@@ -193,7 +193,7 @@ class TheLoop(AgentCase):
 class Outputs(AgentCase):
     def test_a_large_output_is_shown_as_head_and_tail_and_can_be_read_on(self):
         server = self.server(call("run_command", shell="seq 100000"), call("read_output", step="step-1", offset_bytes=300000),
-                             {"content": "ok"})
+                             finish("ok"))
         outcome = self.run_agent(server)
         self.assertEqual(outcome.exit, 0, outcome.result)
         shown = self.chats(server)[1]["messages"][-1]["content"].split("\n\nTime left:")[0]
@@ -205,7 +205,7 @@ class Outputs(AgentCase):
         self.assertEqual(more.split("\n[bytes")[0], whole[300000:300000 + len(more.split("\n[bytes")[0])])
 
     def test_output_past_the_job_bound_is_cut_and_the_job_goes_on(self):
-        server = self.server(call("run_command", shell="seq 100000"), {"content": "ok"})
+        server = self.server(call("run_command", shell="seq 100000"), finish("ok"))
         outcome = self.run_agent(server, job=self.agent_job(max_output_bytes=2000))
         self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"), outcome.result)
         self.assertTrue(outcome.result["steps"][0]["result"]["stdout_truncated"])
@@ -224,11 +224,49 @@ class Ending(AgentCase):
 
     def test_done_without_evidence_is_refused_three_times_and_then_the_end(self):
         job = self.agent_job(context={"acceptance_criteria": ["c"]})
-        server = self.server({"content": "I am done!"}, finish("done"), finish("done", ("c", True, "trust me")),
+        server = self.server(call("list_tree"), {"content": "I am done!"}, finish("done"), finish("done", ("c", True, "trust me")),
                              finish("done", ("c", True, "step-9")), {"content": "never asked"})
         outcome = self.run_agent(server, job=job)
         self.assertEqual((outcome.exit, outcome.result["failure_code"]), (1, "acceptance_unmet"))
-        self.assertEqual(len(self.chats(server)), 4)
+        self.assertEqual(len(self.chats(server)), 5)
+
+    PROSE = {"content": "It is all done."}
+
+    def test_a_job_of_which_nothing_was_done_is_no_success(self):
+        plan = call("todo_add", title="do it")
+        wrong = call("run_command", shell=7)
+        for replies in ([self.PROSE] * 2, [finish("did it")] * 2, [self.PROSE, finish("did it")], [finish("did it"), self.PROSE],
+                        [plan, self.PROSE, plan, finish("did it")], [wrong, self.PROSE, self.PROSE]):
+            for form in FORMATS:
+                server = self.server(*replies, {"content": "never asked"})
+                outcome = self.run_agent(server, form=form, job=self.agent_job(context={"requirements": ["r"], "acceptance_criteria": []}))
+                result = outcome.result
+                self.assertEqual((outcome.exit, result["status"], result["failure_code"]), (1, "failure", "agent_gave_up"), result)
+                self.assertEqual((result["steps"], len(self.chats(server))), ([], len(replies)))
+                self.assertIn(result["final_answer"], ("It is all done.", "did it"))
+                self.assertIn("done nothing", result["failure_message"])
+
+    def test_with_criteria_too(self):
+        server = self.server(*[finish("did it", ("c", True, "it is well"))] * 2, {"content": "never asked"})
+        outcome = self.run_agent(server, job=self.agent_job(context={"acceptance_criteria": ["c"]}))
+        self.assertEqual((outcome.exit, outcome.result["failure_code"]), (1, "agent_gave_up"), outcome.result)
+
+    def test_a_model_that_is_asked_to_begin_can_begin(self):
+        for first in (self.PROSE, finish("did it")):
+            server = self.server(first, call("run_command", shell="exit 3"), finish("It cannot be run."))
+            outcome = self.run_agent(server)
+            self.assertEqual((outcome.exit, outcome.result["final_answer"]), (0, "It cannot be run."), outcome.result)
+            asked = self.chats(server)[1]["messages"][-1]["content"]
+            self.assertTrue(asked.startswith("Nothing has been done yet"), asked)
+
+    def test_prose_after_an_act_is_asked_to_call_finish_and_counts_the_second_time_in_a_row(self):
+        server = self.server(call("list_tree"), {"content": "Next I write a."}, call("write_file", path="a", content="x"),
+                             self.PROSE, {"content": "Really."}, {"content": "never asked"})
+        outcome = self.run_agent(server)
+        self.assertEqual((outcome.exit, outcome.result["final_answer"]), (0, "Really."), outcome.result)
+        self.assertEqual((len(outcome.result["steps"]), len(self.chats(server))), (2, 5))
+        for number in (2, 4):
+            self.assertIn("call finish with your answer", self.chats(server)[number]["messages"][-1]["content"])
 
     def test_a_criterion_that_is_not_met_ends_at_once(self):
         job = self.agent_job(context={"acceptance_criteria": ["c"]})
@@ -279,7 +317,7 @@ class TheWindow(AgentCase):
     def test_a_long_job_stays_within_a_small_context(self):
         models = {"m": {"capabilities": ["completion", "tools"], "context_length": 6000}}
         turns = [call("run_command", shell=f"echo {number}; head -c 20000 /dev/zero | tr '\\0' x") for number in range(12)]
-        server = self.server(*turns, {"content": "ok"}, models=models)
+        server = self.server(*turns, finish("ok"), models=models)
         outcome = self.run_agent(server, timeout=200)
         self.assertEqual(outcome.exit, 0, outcome.result)
         for request in self.chats(server):
@@ -296,7 +334,7 @@ class TheWindow(AgentCase):
 
     def test_a_window_that_nobody_named_is_learned_from_a_count_that_falls(self):
         counts = (2100, 3400, 4000, 3500, 3000, 3600, 3700)
-        server = self.server(*[{**self.OUTPUT, "prompt_tokens": count} for count in counts], {"content": "ok", "prompt_tokens": 3700})
+        server = self.server(*[{**self.OUTPUT, "prompt_tokens": count} for count in counts], {**finish("ok"), "prompt_tokens": 3700})
         outcome = self.run_agent(server, form="openai")
         self.assertEqual((outcome.exit, outcome.result["final_answer"]), (0, "ok"), outcome.result)
         cuts = [line for line in outcome.log if line["event"] == "model.context_cut"]
@@ -312,7 +350,7 @@ class TheWindow(AgentCase):
             for form in FORMATS:
                 with self.subTest(form, counts=counts):
                     server = self.server({**self.OUTPUT, "prompt_tokens": counts[0]}, {**self.OUTPUT, "prompt_tokens": counts[1]},
-                                         {"content": "ok", "prompt_tokens": counts[2]})
+                                         {**finish("ok"), "prompt_tokens": counts[2]})
                     outcome = self.run_agent(server, form=form, job=self.agent_job(context={"task_context": "काम करो । " * 1000}))
                     self.assertEqual((outcome.exit, len(self.chats(server))), (0, 3), outcome.result)
 
@@ -320,7 +358,7 @@ class TheWindow(AgentCase):
         models = {"m": {"capabilities": ["completion", "tools"], "context_length": 8192}}
         for number in range(10):
             self.put(f"{number}.txt", f"file {number}\n" + "x" * 9000)
-        server = self.server(calls(*[("read_file", {"path": f"{number}.txt"}) for number in range(10)]), {"content": "ok"}, models=models)
+        server = self.server(calls(*[("read_file", {"path": f"{number}.txt"}) for number in range(10)]), finish("ok"), models=models)
         outcome = self.run_agent(server)
         self.assertEqual((outcome.exit, outcome.result["final_answer"]), (0, "ok"), outcome.result)
         results = [message["content"] for message in self.chats(server)[1]["messages"] if message["role"] == "tool"]
@@ -330,7 +368,7 @@ class TheWindow(AgentCase):
 
     def test_text_that_can_never_fit_is_said(self):
         models = {"m": {"capabilities": ["completion", "tools"], "context_length": 4096}}
-        server = self.server({"content": "ok"}, models=models)
+        server = self.server(model.ending(), models=models)
         outcome = self.run_agent(server, job=self.agent_job(context={"task_context": "x" * 100000}))
         self.assertEqual(outcome.result["failure_code"], "agent_stuck", outcome.result["failure_message"])
         self.assertIn("4096", outcome.result["failure_message"])
@@ -402,7 +440,7 @@ class AskModel(AgentCase):
         self.assertEqual(server.requests, [])
 
     def test_it_is_not_offered_to_the_model(self):
-        server = self.server({"content": "ok"})
+        server = self.server(model.ending())
         self.run_agent(server)
         names = [tool["function"]["name"] for tool in self.chats(server)[0]["tools"]]
         self.assertEqual(names, ["apply_unified_diff", "list_tree", "read_file", "replace_in_file", "run_command", "search_files", "write_file",
@@ -438,7 +476,7 @@ class Todo(AgentCase):
 
 
 class ResumeAndReplay(AgentCase):
-    SCRIPT = (call("write_file", path="a", content="one"), call("run_command", shell="cat a"), {"content": "all done"})
+    SCRIPT = (call("write_file", path="a", content="one"), call("run_command", shell="cat a"), finish("all done"))
 
     def recorded(self):
         server = self.server(*self.SCRIPT)
@@ -489,7 +527,7 @@ class ResumeAndReplay(AgentCase):
         process.communicate()
         interrupted = json.loads(self.result_path.read_bytes())
         self.assertEqual(interrupted["failure_code"], "interrupted")
-        second = self.server({"content": "went on"})
+        second = self.server(finish("went on"))
         outcome = self.run_agent(second, "--resume")
         self.assertEqual((outcome.exit, outcome.result["final_answer"]), (0, "went on"), outcome.result)
         self.assertEqual([(step["type"], step["status"]) for step in outcome.result["steps"]],
@@ -506,7 +544,7 @@ class ResumeAndReplay(AgentCase):
         first = self.server(call("apply_unified_diff", diff=diff))
         self.start(self.agent_job(), wrapper=kill, env={"OLLAMA_BASE_URL": first.url, "ASAN_OPTIONS": "detect_leaks=0"}).communicate(timeout=60)
         self.assertEqual([(self.workspace / name).read_text() for name in "ab"], ["2\n", "1\n"])
-        second = self.server({"content": "went on"})
+        second = self.server(finish("went on"))
         outcome = self.run_agent(second, "--resume")
         self.assertEqual(outcome.exit, 0, outcome.result)
         self.assertEqual({path.name: path.read_text() for path in self.workspace.iterdir()}, {"a": "1\n", "b": "1\n"})

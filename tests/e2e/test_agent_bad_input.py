@@ -7,7 +7,8 @@ import unittest
 
 import sba
 import test_agent
-from test_agent import FORMATS, call, calls
+from servers import model
+from test_agent import FORMATS, call, calls, finish
 
 KEYS = {"protocol_version", "job_id", "task_id", "status", "started_at", "finished_at", "duration_ms", "steps", "artifacts", "todo",
         "resource_usage", "inference_used", "failure_code", "failure_message"}
@@ -80,7 +81,7 @@ class Servers(BadInputCase):
 class Models(BadInputCase):
     def test_that_call_what_is_not_there(self):
         server = self.server(calls(("no_such_tool", {"a": 1}), ("../read_file", {}), ("", {}), ("x" * 10000, {}), ("list_tree", {"path": "."})),
-                             {"content": "ok"})
+                             finish("ok"))
         outcome = self.run_agent(server)
         self.assert_complete(outcome)
         told = self.tool_answers(server, 1)
@@ -100,7 +101,7 @@ class Models(BadInputCase):
         diff = "--- a/../outside\n+++ b/../outside\n@@ -1 +1 @@\n-kept\n+changed\n"
         wanted += [("list_tree", {"path": ".."}), ("search_files", {"path": "..", "pattern": "kept"}),
                    ("apply_unified_diff", {"diff": diff})]
-        server = self.server(calls(*wanted), {"content": "ok"})
+        server = self.server(calls(*wanted), finish("ok"))
         outcome = self.run_agent(server)
         self.assert_complete(outcome)
         told = self.tool_answers(server, 1)
@@ -118,10 +119,10 @@ class Models(BadInputCase):
                ("read_file", {"path": "a", "nope": True}), ("todo_add", {"title": 7}), ("todo_update", {"id": {}}),
                ("read_output", {"step": 1}), ("finish", {"answer": ["x"], "acceptance": "all"})]
         for form in FORMATS:
-            server = self.server(calls(*bad), {"content": "ok"})
+            server = self.server(calls(*bad), model.ending())
             outcome = self.run_agent(server, form=form)
             self.assert_complete(outcome)
-            self.assertEqual(outcome.result["steps"], [])
+            self.assertEqual([step["type"] for step in outcome.result["steps"]], ["list_tree"])  # of the end
             told = self.tool_answers(server, 1)
             self.assertEqual(len(told), len(bad))
             for (name, arguments), answer in zip(bad, told):
@@ -130,7 +131,7 @@ class Models(BadInputCase):
     def test_with_ten_thousand_parallel_calls(self):
         for form in FORMATS:
             server = self.server({"content": "", "tool_calls": [{"name": "list_tree", "arguments": {"path": "."}}] * 10000},
-                                 {"content": "ok"}, {"content": "ok"})
+                                 finish("ok"), finish("ok"))
             outcome = self.run_agent(server, form=form, preexec_fn=limited)
             self.assertTrue(KEYS <= set(outcome.result))
             self.assertIn(outcome.result["failure_code"], (None, "agent_stuck", "inference_unavailable"), outcome.result["failure_message"])
@@ -138,7 +139,7 @@ class Models(BadInputCase):
 
     def test_with_ten_thousand_different_calls(self):
         server = self.server({"content": "", "tool_calls": [
-            {"name": "write_file", "arguments": {"path": f"f{number}", "content": "x"}} for number in range(10000)]}, {"content": "ok"})
+            {"name": "write_file", "arguments": {"path": f"f{number}", "content": "x"}} for number in range(10000)]}, finish("ok"))
         outcome = self.run_agent(server, preexec_fn=limited)
         self.assertTrue(KEYS <= set(outcome.result))
         self.assertIn(outcome.result["failure_code"], (None, "inference_unavailable", "agent_stuck"))
@@ -155,7 +156,7 @@ class Models(BadInputCase):
     def test_with_megabytes_in_one_argument(self):
         for form, size in (("ollama", 3 << 20), ("openai", 1 << 18)):  # in fragments of five characters, each an event
             content = "x" * size
-            server = self.server(call("write_file", path="a", content=content), {"content": "ok"})
+            server = self.server(call("write_file", path="a", content=content), finish("ok"))
             job = self.agent_job()
             outcome = self.run_agent(server, form=form, job=job, preexec_fn=limited)
             self.assertTrue(KEYS <= set(outcome.result))
@@ -172,7 +173,7 @@ class Models(BadInputCase):
         server = self.server({"content": "\u0000\u001b[2J\ud83d\ude00\u202e", "tool_calls": [
             {"name": "write_file", "arguments": {"path": "a\u0000b", "content": "x"}},
             {"name": "run_command", "arguments": {"argv": ["echo", "a\u0000b"]}},
-            {"name": "write_file", "arguments": {"path": "p" * 5000, "content": "x"}}]}, {"content": "ok\u0000\u001b[2J"})
+            {"name": "write_file", "arguments": {"path": "p" * 5000, "content": "x"}}]}, finish("ok\u0000\u001b[2J"))
         outcome = self.run_agent(server)
         self.assert_complete(outcome)
         self.assertEqual(list(self.workspace.iterdir()), [])
@@ -208,7 +209,7 @@ class Files(BadInputCase):
         elsewhere.mkdir()
         (elsewhere / "task.md").write_text("outside")
         (self.job_directory / "context").symlink_to(elsewhere)
-        server = self.server({"content": "ok"})
+        server = self.server(model.ending())
         outcome = self.run_agent(server)
         self.assertNotIn("outside", json.dumps([request["body"] for request in server.requests]))
         self.assertTrue(KEYS <= set(outcome.result))
@@ -223,7 +224,7 @@ class Files(BadInputCase):
         self.refused(lambda context: (context / "requirements.md").mkdir(), r"requirements\.md")
 
     def record(self):
-        outcome = self.run_agent(self.server(call("write_file", path="a", content="one"), {"content": "done"}))
+        outcome = self.run_agent(self.server(call("write_file", path="a", content="one"), finish("done")))
         self.assertEqual(outcome.exit, 0, outcome.result)
         return self.job_directory / "journal.jsonl"
 

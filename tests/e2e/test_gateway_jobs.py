@@ -6,7 +6,7 @@ import time
 
 import sba
 import test_agent
-from servers import mcp
+from servers import mcp, model
 from test_agent import call, calls, finish
 
 OWN = ["apply_unified_diff", "list_tree", "read_file", "replace_in_file", "run_command", "search_files", "write_file", "todo_add", "todo_update",
@@ -41,7 +41,7 @@ class GatewayCase(test_agent.AgentCase):
 
     def agent(self, gateway, *replies, job=None, more=(), **script):
         """Runs an agent's job with a model of these replies. Returns outcome and model."""
-        server = self.server(*replies, {"content": "ok"}, **script)
+        server = self.server(*replies, finish("ok") if replies else model.ending(), **script)
         return self.run_agent(server, *more, job=job, env=self.names(gateway)), server
 
     def direct(self, gateway, *steps, **fields):
@@ -199,7 +199,7 @@ class Trouble(GatewayCase):
         self.assertEqual(len(self.offered(model)), len(OWN) + 1)
 
     def test_a_job_that_names_none(self):
-        server = self.server({"content": "ok"})
+        server = self.server(model.ending())
         outcome = self.run_agent(server)
         self.assertEqual([line["event"] for line in outcome.log if line["event"].startswith("gateway")], [])
 
@@ -497,7 +497,7 @@ class ResumeAndReplay(GatewayCase):
         process.kill()
         process.communicate()
         gateway.tools = {"another": says("another"), "count": says("two")}
-        model = self.server(call("count"), {"content": "went on"})
+        model = self.server(call("count"), finish("went on"))
         outcome = self.run_agent(model, "--resume", env=self.names(gateway))
         self.assertEqual((outcome.exit, outcome.result["final_answer"]), (0, "went on"), outcome.result)
         self.assertEqual([(one["type"], one["status"]) for one in outcome.result["steps"]],
@@ -513,7 +513,7 @@ class ResumeAndReplay(GatewayCase):
         last = max(number for number, line in enumerate(lines) if b'"step.finished"' in line)
         journal.write_bytes(b"".join(lines[:last + 1]))
         before = len(gateway.requests)
-        model = self.server(call("count"), {"content": "went on"})
+        model = self.server(call("count"), finish("went on"))
         outcome = self.run_agent(model, "--resume")
         self.assertEqual(outcome.exit, 0, outcome.result)
         self.assertEqual(outcome.result["steps"][3]["result"]["content"], "number 2")

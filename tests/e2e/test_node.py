@@ -8,7 +8,7 @@ import urllib.parse
 
 import sba
 import test_gateway_jobs
-from servers import mcp
+from servers import mcp, model
 from test_gateway_jobs import step, tool
 
 MIB = 1 << 20
@@ -122,7 +122,7 @@ class Envelope(NodeCase):
 
     def test_a_model_is_offered_the_workers_tools(self):
         gateway = self.proxy()
-        server = self.server({"content": "ok"})
+        server = self.server(model.ending())
         outcome = self.run_agent(server, env=self.names(gateway))
         self.assertEqual(outcome.exit, 0, outcome.result)
         offered = [one["name"] for one in self.offered(server)]
@@ -193,7 +193,7 @@ class Jobs(NodeCase):
 
     def test_steps_may_be_left_out_where_the_mode_says_agent(self):
         for steps in ({}, {"steps": None}, {"steps": []}):
-            server = self.server({"content": "It is noon."}, {"content": "It is noon."})
+            server = self.server(model.ending("It is noon."), model.ending("It is noon."))
             job = {**self.agent_job(), "steps": None, **steps}
             if not steps:
                 del job["steps"]
@@ -207,7 +207,7 @@ class Jobs(NodeCase):
         self.assertEqual((outcome.exit, outcome.stdout), (0, b""), outcome.stderr)
 
     def test_the_persona_of_the_context(self):
-        server = self.server({"content": "ok"}, {"content": "ok"})
+        server = self.server(model.ending(), model.ending())
         job = self.agent_job(context={"persona_title": "The Gardener", "persona_description": "Tends beds."})
         self.run_agent(server, job=job)
         self.assertTrue(self.chats(server)[0]["messages"][0]["content"].startswith("## Persona\n\nThe Gardener\n\nTends beds.\n\n## Baseline"))

@@ -8,7 +8,7 @@ import time
 import unittest
 
 import sba
-from servers import status
+from servers import model, status
 
 GUARD = 120  # seconds after which something hangs
 
@@ -366,7 +366,7 @@ class NotReported(ReportCase):
         self.run_job(self.job(), "--validate", str(self.job_directory / "job.json"), env={"SBA_JOB_STATUS_URL": server.url})
         self.assertEqual(server.connections, 0)
         recording = self.root / "recording.jsonl"
-        recording.write_text(json.dumps({"event": "model.exchange", "reply": {"content": "done", "done_reason": "stop"}}) + "\n")
+        recording.write_text(json.dumps({"event": "model.exchange", "reply": model.ending("done")}) + "\n")
         job = self.job(execution_mode="agent_inference", inference={"allowed_models": ["m"]})
         outcome = self.run_job(job, "--replay", str(recording), env={"SBA_JOB_STATUS_URL": server.url})
         self.assertEqual((outcome.exit, server.connections), (0, 0))

@@ -21,7 +21,7 @@ import leak
 import sba
 import test_agent
 from servers import mcp
-from test_agent import call, calls
+from test_agent import call, calls, finish
 
 PYTHON = "/usr/bin/python3"  # Debian's: any user may run it
 HERE = pathlib.Path(__file__).parent
@@ -282,7 +282,7 @@ class TheAgent(SecretCase):
                   ("read_file", {"path": TOKEN}), ("write_file", {"path": "a", "content": TOKEN})),
             call("run_command", argv=[PYTHON, "leak.py", "at_cut"]),
             *[call("read_output", step=f"step-{4 + len(WAYS)}", offset_bytes=offset) for offset in (10000, 10010, 10020)],
-            {"content": f"It is {TOKEN}, or {base64.b64encode(TOKEN.encode()).decode()}."},
+            finish(f"It is {TOKEN}, or {base64.b64encode(TOKEN.encode()).decode()}."),
         ]
 
     def run_secret_agent(self, *more, replies=None, **options):
@@ -309,7 +309,7 @@ class TheAgent(SecretCase):
         self.assertEqual([m["params"]["arguments"]["where"] for m in gateway.messages("tools/call")], ["[redacted]"])
 
     def test_a_replay_of_it_is_exact(self):
-        replies = [self.replies()[0], call("run_command", shell=f"echo {TOKEN}"), {"content": f"{TOKEN}!"}]
+        replies = [self.replies()[0], call("run_command", shell=f"echo {TOKEN}"), finish(f"{TOKEN}!")]
         outcome, *_ = self.run_secret_agent(replies=replies)
         self.assertEqual(outcome.exit, 0, outcome.result["failure_message"])
         recording = self.root / "recording.jsonl"

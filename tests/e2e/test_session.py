@@ -10,7 +10,7 @@ from servers import mcp, model, status
 
 GET = {"inputSchema": {"type": "object", "properties": {"task_id": {"type": "string"}, "skill_id": {"type": "string"}},
                        "required": ["task_id", "skill_id"]}}
-DONE = {"content": "It is done."}
+DONE = model.ending("It is done.")
 
 
 def skill_id_of(exchange):
@@ -181,7 +181,7 @@ class OneOrigin(sba.SandboxCase):
     """Status, gateway and model at one origin."""
     CHAT = [{"message": {"role": "assistant", "content": "", "tool_calls": [
                 {"function": {"name": "run_command", "arguments": {"shell": "echo x > $CYNODE_ARTIFACTS_DIR/a"}}}]}},
-            {"message": {"role": "assistant", "content": "It is done."}}]
+            {"message": {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "finish", "arguments": {"answer": "It is done."}}}]}}]
 
     def origin(self):
         replies = list(self.CHAT)

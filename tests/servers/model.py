@@ -39,6 +39,11 @@ from servers import faults, listener  # noqa: E402
 CREATED = "2026-01-31T09:05:00.123Z"
 
 
+def ending(answer="ok"):
+    """A reply that does something and then ends the job: one of which nothing was done fails."""
+    return {"content": "", "tool_calls": [{"name": "list_tree", "arguments": {}}, {"name": "finish", "arguments": {"answer": answer}}]}
+
+
 class Answer:
     """Writes one HTTP answer, whole or as chunks. Faults replace or bend its parts."""
 

@@ -58,6 +58,10 @@ outcome.failures = {
     meaning = "An acceptance criterion is not met, or the model gave no evidence for it.",
     help = "See the criteria below and the model's last turns.",
   },
+  agent_gave_up = {
+    meaning = "The model gave up, or ended the job without having done anything.",
+    help = "See its answer and its last turns below. A clearer task, or another model, may help.",
+  },
   agent_stuck = {
     meaning = "The model repeated itself, or its replies could not be used.",
     help = "See its last turns below. A clearer task, smaller requirements or another model may help.",

@@ -194,8 +194,7 @@ return {
       enum = {
         require "sba.util.json".null, "schema_validation", "ext_net_required", "step_failed", "timeout",
         "constraint_violation", "cancelled", "interrupted", "runs_as_root", "environment_invalid",
-        "inference_unavailable", "acceptance_unmet",
-        "agent_stuck", "internal_error",
+        "inference_unavailable", "acceptance_unmet", "agent_gave_up", "agent_stuck", "internal_error",
       },
     },
     failure_message = words,

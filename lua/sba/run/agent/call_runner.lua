@@ -2,7 +2,7 @@
 -- What a model's call does: a step of the job, a change of the todo list, a look at what was left out, or the end.
 -- Whatever goes wrong is an answer to the model; only the job's own time and a bug of ours end the job here.
 
-local acceptance = require "sba.run.agent.acceptance"
+local finishing = require "sba.run.agent.finishing"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local step_tools = require "sba.run.agent.tools"
@@ -106,40 +106,7 @@ local function read_output(state, _, arguments)
   return { text = part or "failed: " .. mistake }
 end
 
-local MOST_REFUSED <const> = 3
-
-local function finish(state, _, arguments)
-  local criteria = state.context.acceptance_criteria
-  local list, missing, unmet = acceptance.judge(criteria, arguments.acceptance or {}, function(id) return state.status_of[id] end)
-  state.answer = arguments.answer
-  for i, item in ipairs(list or {}) do
-    if item.met then state.run.todo:meet(i) end
-  end
-  if unmet then
-    state.acceptance = list
-    return nil, { code = "acceptance_unmet", gave_up = true, message = ("the model says that a criterion is not met: %s"):format(unmet) }
-  end
-  if list then
-    state.acceptance = #criteria > 0 and list or nil
-    state.finished = true
-    return { text = "finished" }
-  end
-  return call_runner.refuse_finish(state, table.concat(missing, "; "))
-end
-
----The job cannot end like this; told so once too often, it ends as unmet.
----@param state table
----@param why string
----@return { text: string }?, table? failure
-function call_runner.refuse_finish(state, why)
-  state.refused = (state.refused or 0) + 1
-  if state.refused > MOST_REFUSED then
-    return nil, { code = "acceptance_unmet", gave_up = true, message = "the model ended the job without evidence: " .. why }
-  end
-  return { text = "not finished: " .. why }
-end
-
-local kinds = { todo = change_todo, read_output = read_output, finish = finish }
+local kinds = { todo = change_todo, read_output = read_output, finish = finishing.called }
 
 function kinds.step(state, call, arguments)
   return run_step(state, call.name, arguments)

@@ -3,6 +3,7 @@
 
 local call_runner = require "sba.run.agent.call_runner"
 local exchange = require "sba.run.agent.exchange"
+local finishing = require "sba.run.agent.finishing"
 local interrupt = require "native.interrupt"
 local missed = require "sba.run.agent.missed"
 local models = require "sba.run.ask"
@@ -92,7 +93,7 @@ local function nudge(state, over, why, words)
   say(state, { role = "user", content = words })
 end
 
---- A reply without a call: the answer, where the job names no criteria; else it is told what is missing.
+--- A reply without a call.
 local function without_calls(state, reply)
   if reply.unreadable then
     return nudge(state, state.stuck:could_not_read(), "three replies in a row could not be read",
@@ -106,14 +107,9 @@ local function without_calls(state, reply)
     return nudge(state, state.stuck:said_nothing(), "three replies in a row said nothing",
       "Your reply was empty. Call a tool, or call finish when the job is done.")
   end
-  if #state.context.acceptance_criteria == 0 then
-    state.answer, state.finished = reply.content, true
-    return nil
-  end
-  local refused, failure = call_runner.refuse_finish(state,
-    "call finish with an entry for every acceptance criterion, its evidence naming the step that shows it")
-  if not refused then return failure end
-  say(state, { role = "user", content = refused.text })
+  local answer, failure = finishing.answered(state, reply.content)
+  if answer then say(state, { role = "user", content = answer.text }) end
+  return failure
 end
 
 local function warn_of_repetition(answer)
@@ -136,6 +132,7 @@ end
 
 local function with_calls(state, reply)
   local unreadable = 0
+  state.asked_to_finish = false
   for i, call in ipairs(reply.tool_calls) do
     if i > MOST_CALLS then
       say(state, { role = "tool", tool_call_id = call.id, tool_name = call.name,
