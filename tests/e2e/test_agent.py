@@ -99,6 +99,17 @@ class TheLoop(AgentCase):
         self.assertEqual(outcome.exit, 0)
         self.assertEqual([step["status"] for step in outcome.result["steps"]], ["failure", "failure"])
         self.assertIn("path escapes workspace", json.dumps(self.chats(server)[1]))
+        levels = [line["level"] for line in outcome.log if line["event"] == "step.finished"]
+        self.assertEqual(levels, ["info", "info"], "nothing is wrong with the job")
+        for line in (line for line in outcome.log if line["event"] == "model.response"):
+            for name in ("prompt_tokens", "completion_tokens", "duration_ms"):
+                self.assertIsInstance(line[name], int, name)
+
+    def test_a_failure_that_ends_the_job_is_an_error(self):
+        server = self.server(call("run_command", shell="sleep 60"))
+        outcome = self.run_agent(server, job=self.agent_job(max_runtime_seconds=2))
+        self.assertEqual(outcome.exit, 124)
+        self.assertEqual([line["level"] for line in outcome.log if line["event"] == "step.finished"], ["error"])
 
     def test_the_prompt_ends_with_time_and_todo_list_and_begins_the_same(self):
         server = self.server(call("todo_add", title="look around"), call("todo_update", id="2", status="done"), model.ending())

@@ -20,7 +20,8 @@ class JsonLogTest(SandboxCase):
         outcome = self.run_job(self.job(self.step("write_file", path="a", content="x"), self.step("read_file", path="none")))
         log = [json.loads(line) for line in outcome.stderr.splitlines()]
         for line in log:
-            self.assertEqual(list(line)[:5], ["ts", "level", "event", "job_id", "task_id"])
+            self.assertEqual(list(line)[:6], ["ts", "level", "event", "job_id", "task_id", "version"])
+            self.assertRegex(line["version"], r"^\d+\.\d+")
             self.assertEqual((line["job_id"], line["task_id"]), ("job-1", "task-1"))
             self.assertRegex(line["ts"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
             self.assertIn(line["level"], ("info", "warning", "error"))
@@ -66,6 +67,19 @@ class JsonLogTest(SandboxCase):
         os.close(ends[0])
         for line in left.splitlines():
             json.loads(line)
+
+    def test_a_failed_step_has_the_end_of_its_output(self):
+        outcome = self.run_job(self.job(self.step("run_command", shell="seq 100000; printf 'the cause ä' >&2; exit 3")), env={
+            "HTTP_PROXY": "http://user:correct-horse-battery@127.0.0.1:1"})
+        tail = next(line for line in outcome.log if line["event"] == "step.finished")["output_tail"]
+        self.assertTrue(tail.endswith("\n99999\n100000\nthe cause ä"), tail[-100:])
+        self.assertIn(len(tail.encode()), range(4093, 4097))
+        outcome = self.run_job(self.job(self.step("run_command", shell="echo $HTTP_PROXY; false")), env={
+            "HTTP_PROXY": "http://user:correct-horse-battery@127.0.0.1:1"})
+        tail = next(line for line in outcome.log if line["event"] == "step.finished")["output_tail"]
+        self.assertEqual(tail, "http://[redacted]@127.0.0.1:1\n")
+        outcome = self.run_job(self.job(self.step("run_command", shell="echo fine")))
+        self.assertNotIn(b"output_tail", outcome.stderr)
 
     @unittest.skipUnless(sba.UID, "only root can look")
     def test_streams_that_were_closed_are_no_files_of_ours(self):
@@ -175,6 +189,22 @@ class TerminalTest(SandboxCase):
         shown = self.on_terminal(self.three(), 80, None, "--log-format", "json")
         for line in shown.splitlines():
             json.loads(line)
+
+    FAILS = r"for i in $(seq 30); do echo line $i; done; printf 'a\033[31mred\033[2Jb\033[0m 10%%\r\033[1mlast\033[m' >&2; exit 3"
+
+    def test_a_failed_step_is_followed_by_the_end_of_its_output(self):
+        outcome = self.run_job(self.job(self.step("run_command", shell=self.FAILS)), "--log-format", "text")
+        lines = outcome.stderr.decode().splitlines()
+        at = next(number for number, line in enumerate(lines) if line.startswith("FAILED step 1"))
+        self.assertIn("ended with exit code 3", lines[at + 1])
+        self.assertEqual(lines[at + 2], "    ...")
+        self.assertEqual(lines[at + 3:at + 23], [*(f"    line {i}" for i in range(12, 31)), "    last"])
+        self.assertTrue(lines[at + 23].startswith("failure: step_failed"))
+
+    def test_its_colours_are_kept_on_a_terminal(self):
+        job = self.job(self.step("run_command", shell="printf 'a\033[31mred\033[2Jb\033[0mc'; exit 1"))
+        self.assertIn("    a\x1b[31mred\\x1b[2Jb\x1b[0mc\r\n", self.on_terminal(job))
+        self.assertIn("    ared\\x1b[2Jbc\r\n", self.plain(self.on_terminal(job, env={"NO_COLOR": "1"})).replace("\n", "\r\n"))
 
     def test_plain_text_where_there_is_no_terminal(self):
         outcome = self.run_job(self.three(), "--log-format", "text")

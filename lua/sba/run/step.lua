@@ -7,12 +7,21 @@ local describe = require "sba.run.describe"
 local entries = require "sba.result.entry"
 local failures = require "sba.result.failure"
 local interrupt = require "native.interrupt"
+local native_text = require "native.text"
 local network = require "sba.result.network"
 local rules = require "sba.orchestrator.rules"
 
 local steps = {}
 
 local none <const> = {}
+
+---Whether a step's failure ends a model's job too, and not only its call: the job's time is up, or the runner has a bug.
+---@param failure? failure
+---@return boolean
+function steps.ends_job(failure)
+  if not failure then return false end
+  return failure.code == "internal_error" or (failure.code == "timeout" or failure.code == "cancelled") and interrupt.reason() ~= nil
+end
 
 ---Puts a step's number, id and type before a message.
 ---@param step { id: string, type: string }
@@ -32,12 +41,20 @@ local function log_fields(run, index, step, entry)
   }
 end
 
-local function log_finished(run, index, step, entry)
+--- How grave the end of a step is. A failure that is an answer to a model is none of the job's.
+local function level_of(run, entry, failure)
+  if entry.status == "success" then return "info" end
+  return (run.steps or steps.ends_job(failure)) and "error" or "info"
+end
+
+local function log_finished(run, index, step, entry, failure)
   local result = entry.result or {}
   if result.truncated or result.stdout_truncated or result.stderr_truncated then
     run.log:event("warning", "step.output_truncated", { step = index, id = step.id, error = steps.named(step, index, "output was cut") })
   end
-  run.log:event(entry.status == "success" and "info" or "error", "step.finished", log_fields(run, index, step, entry))
+  local fields = log_fields(run, index, step, entry)
+  if entry.status ~= "success" and entry.output then fields.output_tail = native_text.tail(entry.output, run.log.tail_size) end
+  run.log:event(level_of(run, entry, failure), "step.finished", fields)
 end
 
 ---Writes to journal and log that a step begins.
@@ -193,7 +210,7 @@ function steps.perform(run, index, step, module)
   settle(run)
   run.record:add_step(text, entry.status)
   run.checkpoint:changed()
-  log_finished(run, index, step, entry)
+  log_finished(run, index, step, entry, failure)
   return entry, failure
 end
 

@@ -5,16 +5,19 @@
 local file = require "native.file"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
+local version = require "native.bundle".version
 
 local log = {}
 log.__index = log
 
 local STDERR <const> = 2
+local TAIL <const> = 4096 -- bytes of a failed step's output in a line
+local TAIL_IN_TEXT <const> = 65536 -- of which people see the last lines
 local TIMEOUT <const> = 1 -- seconds without progress until a line is dropped; then none until something is read
 
 local line_schema <const> = {
   order = {
-    "ts", "level", "event", "job_id", "task_id", "step", "steps", "id", "type", "what", "status", "duration_ms", "exit_code",
+    "ts", "level", "event", "job_id", "task_id", "version", "step", "steps", "id", "type", "what", "status", "duration_ms", "exit_code",
   },
 }
 
@@ -22,14 +25,18 @@ local line_schema <const> = {
 ---@field format "json"|"text"|"auto"
 ---@field environment table<string, string>
 
+---@class log
+---@field tail_size integer bytes: how much of a failed step's output step.finished is to have
+
 --- Opens the log.
 ---@param options log.options
 ---@return log
 function log.new(options)
   local columns = options.format ~= "json" and file.terminal_columns(STDERR) or nil
-  local self = setmetatable({ job_id = "", task_id = "", dropped = 0, timeout = TIMEOUT }, log)
+  local self = setmetatable({ job_id = "", task_id = "", dropped = 0, timeout = TIMEOUT, tail_size = TAIL }, log)
   if options.format == "text" or columns then
     -- Here, not at the top: most jobs write their log for machines.
+    self.tail_size = TAIL_IN_TEXT
     self.view = require "sba.util.terminal".new(function(bytes) self:write(bytes) end, columns, options.environment)
   end
   return self
@@ -52,6 +59,7 @@ end
 
 local function line_of(self, level, event, fields)
   fields.ts, fields.level, fields.event, fields.job_id, fields.task_id = interrupt.timestamp(), level, event, self.job_id, self.task_id
+  fields.version = version
   return json.encode(fields, line_schema) .. "\n"
 end
 

@@ -89,4 +89,20 @@ function printable.width(line)
   return width
 end
 
+--- Cuts a printable line to so many columns.
+---@param line string
+---@param columns integer
+---@param more string stands for what is cut off
+---@return string
+function printable.shortened(line, columns, more)
+  if printable.width(line) <= columns then return line end
+  local room, parts = columns - printable.width(more), {}
+  for character in line:gmatch(utf8.charpattern) do
+    room = room - printable.width(character)
+    if room < 0 then break end
+    parts[#parts + 1] = character
+  end
+  return table.concat(parts) .. more
+end
+
 return printable

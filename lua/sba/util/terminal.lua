@@ -2,13 +2,17 @@
 -- The log for people: one line a step, on a terminal with a spinner and the time gone by while it runs.
 
 local interrupt = require "native.interrupt"
+local output_lines = require "sba.util.output_lines"
 local printable = require "sba.util.printable"
+local sgr = require "sba.util.sgr"
 
 local terminal = {}
 terminal.__index = terminal
 
 local FRAME <const> = 0.1 -- seconds
 local LONGEST_MESSAGE <const> = 600 -- characters
+local TAIL_LINES <const> = 20 -- of a failed step's output
+local INDENT <const> = "    " -- of output
 local PLAIN_COLUMNS <const> = 200 -- of a line where there is no terminal
 
 local unicode_marks = { success = "✓", failure = "✗", timeout = "✗", skipped = "-", frames = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", more = "…" }
@@ -51,16 +55,7 @@ function terminal:painted(kind, words)
 end
 
 --- Cuts a printable line to so many columns.
-function terminal:shortened(line, columns)
-  if printable.width(line) <= columns then return line end
-  local room, parts = columns - printable.width(self.marks.more), {}
-  for character in line:gmatch(utf8.charpattern) do
-    room = room - printable.width(character)
-    if room < 0 then break end
-    parts[#parts + 1] = character
-  end
-  return table.concat(parts) .. self.marks.more
-end
+function terminal:shortened(line, columns) return printable.shortened(line, columns, self.marks.more) end
 
 --- Which step it is. How many there will be is known of a direct job only.
 local function place(step)
@@ -98,6 +93,18 @@ function terminal:message(kind, message)
   self:print(kind, "  " .. self:shortened(printable.line(message), LONGEST_MESSAGE))
 end
 
+--- The last lines of what a failed step had printed.
+function terminal:tail(text)
+  local list, more = output_lines.last(text, TAIL_LINES)
+  local look, style = { columns = LONGEST_MESSAGE, colour = self.colour, more = self.marks.more }, sgr.plain
+  if more then self:print("skipped", INDENT .. self.marks.more) end
+  for _, line in ipairs(list) do
+    local shown, last = output_lines.fit(line, style, look)
+    self:print(nil, INDENT .. shown)
+    style = last
+  end
+end
+
 local events = {}
 
 events["job.accepted"] = function(self, job, job_id)
@@ -116,6 +123,7 @@ events["step.finished"] = function(self, step)
   local mark = self.marks[step.status] or self.marks.failure
   self:print(nil, self:step_line(mark, step.status, step, seconds(step.duration_ms / 1000)))
   if step.error then self:message(step.status, step.error) end
+  if step.output_tail then self:tail(step.output_tail) end
 end
 
 -- While a model is asked there is something to watch; afterwards its calls speak.

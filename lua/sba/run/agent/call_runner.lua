@@ -3,7 +3,6 @@
 -- Whatever goes wrong is an answer to the model; only the job's own time and a bug of ours end the job here.
 
 local finishing = require "sba.run.agent.finishing"
-local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local step_tools = require "sba.run.agent.tools"
 local steps = require "sba.run.step"
@@ -16,9 +15,6 @@ local GATEWAY_STEP <const> = "call_tool" -- what a call to a tool of the gateway
 -- tried again.
 local changes = { write_file = true, replace_in_file = true, apply_unified_diff = true }
 local COMMAND <const> = "run_command"
-
--- Failures that end the job, not only the call.
-local final = { timeout = true, cancelled = true, internal_error = true }
 
 local function answer_of(entry, module)
   local result = entry.result
@@ -77,9 +73,7 @@ local function run_step(state, name, arguments)
   if not entry then return nil, failure end
   state.status_of[step.id] = entry.status
   state.missed:note(step, entry)
-  if failure and final[failure.code] and (interrupt.reason() or failure.code == "internal_error") then
-    return nil, failure
-  end
+  if steps.ends_job(failure) then return nil, failure end
   local answer = answer_of(entry, module)
   return {
     text = state.outputs:show(step.id, step.id .. ": " .. answer), answer = answer, step = step.id,
