@@ -1,0 +1,12 @@
+package main
+
+import (
+	"fmt"
+	"os"
+)
+
+func main() {
+	for _, text := range os.Args[1:] {
+		fmt.Println(parse(text))
+	}
+}

@@ -1,0 +1,3 @@
+from .prices import calc, recalculate
+
+__all__ = ["calc", "recalculate"]

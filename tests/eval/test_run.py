@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tests/eval/run: the reference solutions solve everything, and what is not solved is not called so. SBA_BINARY names the binary."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+from servers import model  # noqa: E402
+
+
+def call(name, **arguments):
+    return {"tool_calls": [{"name": name, "arguments": arguments}]}
+
+
+class Run(unittest.TestCase):
+    def setUp(self):
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix="sba-eval-test-"))
+        self.addCleanup(shutil.rmtree, self.root)
+        self.root.chmod(0o755)
+
+    def run_eval(self, *arguments, status=0, env=None):
+        """What it prints."""
+        done = subprocess.run([sys.executable, "-B", HERE / "run", "--binary", os.environ["SBA_BINARY"], "--directory", self.root, *arguments],
+                              capture_output=True, check=False, text=True, env=env)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return done.stdout
+
+    def run_replies(self, task, *replies):
+        """The row of a task, as a model that gives these replies leaves it."""
+        with model.Server({"models": {"m": {}}, "replies": list(replies)}) as server:
+            self.run_eval("--endpoint", server.url, "--model", "m", "--json", self.root / "rows.json", task)
+        return json.loads((self.root / "rows.json").read_text())["rows"][0]
+
+    def test_reference(self):
+        """Every check fails for the untouched workspace and passes with the reference."""
+        printed = self.run_eval("--reference", "--jobs", "2")
+        print(printed)
+        skipped = printed.count("skipped: there is no")
+        self.assertIn(f"solved {30 - skipped} of {30 - skipped}, said done of 0 that were not, skipped {skipped};", printed)
+
+    def test_claim(self):
+        """A model that looks and then only claims."""
+        row = self.run_replies("c-trim", call("list_tree"), call("finish", answer="I have mended trim."))
+        self.assertEqual((row["solved"], row["claimed"], row["turns"]), (False, True, 2))
+        self.assertIn("says done, but", row["wrong"])
+
+    def test_wrong_answer(self):
+        """A question whose answer names all users."""
+        row = self.run_replies("py-log", call("list_tree"), call("finish", answer="root, alice, bob or mallory: 7"))
+        self.assertFalse(row["solved"])
+        self.assertIn("the answer says root too", row["wrong"])
+
+    def test_hostile_workspace(self):
+        """A FIFO cannot be copied, a link does not lead the check outside, and neither ends the run."""
+        row = self.run_replies("c-trim", call("run_command", shell="rm trim.c; mkfifo trim.c"), call("finish", answer="Done."))
+        self.assertIn("cannot be copied", row["wrong"])
+        row = self.run_replies("c-trim", call("run_command", shell="ln -sf /etc/shadow trim.c"), call("finish", answer="Done."))
+        self.assertFalse(row["solved"])
+
+    def test_no_model(self):
+        printed = self.run_eval("--endpoint", "http://127.0.0.1:1", "--model", "m", "--seconds", "20", "c-trim")
+        self.assertIn("inference_unavailable", printed)
+        self.assertIn("solved 0 of 1", printed)
+
+    def test_missing_programs(self):
+        """A task whose compiler or interpreter is missing is skipped, and that is said."""
+        tools = self.root / "tools"
+        tools.mkdir()
+        for name in ("sh", "cat", "cp", "rm", "mkdir", "mv", "touch", "ls", "env", "printf", "python3"):
+            (tools / name).symlink_to(shutil.which(name))
+        printed = self.run_eval("--reference", "go-alias", "js-", "sh-blanks", env={"PATH": str(tools)})
+        self.assertEqual(printed.count("skipped: there is no node here"), 5)
+        self.assertIn("skipped: there is no go here", printed)
+        self.assertIn("solved 1 of 1, said done of 0 that were not, skipped 6;", printed)
+
+    def test_other_agent_and_compare(self):
+        """An agent that knows one of two tasks; both runs side by side."""
+        agent = 'grep -q mallory * && echo "mallory, 7"; true'
+        self.run_eval("--agent", agent, "--repeat", "2", "--json", self.root / "a.json", "py-log", "c-trim")
+        self.run_eval("--agent", "false", "--json", self.root / "b.json", "py-log")
+        printed = self.run_eval("--compare", self.root / "a.json", self.root / "b.json")
+        self.assertEqual([line.split() for line in printed.splitlines()[2:]], [["c-trim", "0/2", "-"], ["py-log-question", "2/2", "0/1"]])
+
+    def test_wrong_calls(self):
+        for arguments in [(), ("--endpoint", "http://127.0.0.1:1"), ("--reference", "no-such-task")]:
+            self.run_eval(*arguments, status=2)
+
+
+unittest.main(verbosity=2)
