@@ -10,7 +10,7 @@ local catalogue = {}
 
 local FIELDS <const> = {
   name = "string", summary = "string", arguments = "table", run = "function",
-  result = "table", check = "function", show = "function", for_model = "boolean", ticks = "boolean", brief = "boolean",
+  result = "table", check = "function", lint = "function", show = "function", for_model = "boolean", ticks = "boolean", brief = "boolean",
 }
 local NEEDED <const> = { "name", "summary", "arguments", "run" }
 

@@ -1,62 +1,81 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Reads the command line and the environment.
 
+local words = require "sba.util.words"
+
 local cli = {}
 
 local OWN_NAME <const> = "cynode-sba"
 
--- Options with a value. An option takes precedence over its variables, and a variable over those after it.
-local valued = {
-  job = { value = "FILE", variables = { "SBA_JOB_PATH" }, default = "/job/job.json" },
-  result = { value = "FILE", variables = { "SBA_RESULT_PATH" }, default = "/job/result.json" },
-  workspace = { value = "DIR", variables = { "SBA_WORKSPACE", "CYNODE_WORKSPACE_DIR" }, default = "/workspace" },
-  replay = { value = "FILE", variables = {} },
-  user = { value = "UID[:GID]", variables = { "SBA_USER" } },
-  ["log-format"] = {
-    value = "json|text|auto", variables = { "SBA_LOG_FORMAT" }, default = "auto",
-    choices = { json = true, text = true, auto = true },
+---@class cli.option
+---@field name string without its dashes
+---@field kind "value"|"mode"|"flag" value: has one; mode: selects another mode than running a job; flag: on or off
+---@field value? string what its value is called in the help; in brackets where it may be left out
+---@field values? string[] what the value must be one of
+---@field takes_file? boolean the value is a path
+---@field variables? string[] the option takes precedence over these, and each over those after it
+---@field default? string
+---@field summary string
+
+---Every option, in the order of the help.
+---@type cli.option[]
+cli.options = {
+  { kind = "flag", name = "stdin", summary = "job on stdin, result on stdout" },
+  { kind = "flag", name = "resume", summary = "continue an interrupted job from its journal" },
+  { kind = "value", name = "replay", value = "FILE", takes_file = true, summary = "run an agent's job with recorded replies" },
+  { kind = "mode", name = "validate", value = "[FILE...]", takes_file = true, summary = "check jobs; list all mistakes, by line" },
+  { kind = "mode", name = "report", value = "[FILE]", takes_file = true, summary = "print a result as an HTML page" },
+  {
+    kind = "mode", name = "schema", value = "[job|result|steps]", values = { "job", "result", "steps" },
+    summary = "print a JSON Schema (draft 2020-12)",
+  },
+  { kind = "mode", name = "idle", summary = "wait as PID 1 of a session until SIGTERM" },
+  {
+    kind = "mode", name = "lua", value = "[FILE [ARG...]]", takes_file = true, summary = "run Lua, or a prompt; -e CODE runs one line",
+  },
+  {
+    kind = "mode", name = "completion", value = "bash|zsh|fish", values = { "bash", "fish", "zsh" },
+    summary = "print completions for a shell",
+  },
+  { kind = "mode", name = "version", summary = "print the version, or this" },
+  { kind = "mode", name = "help", summary = "print the options" },
+  {
+    kind = "value", name = "job", value = "FILE", takes_file = true, variables = { "SBA_JOB_PATH" }, default = "/job/job.json",
+    summary = "/job/job.json; - is stdin",
+  },
+  {
+    kind = "value", name = "result", value = "FILE", takes_file = true, variables = { "SBA_RESULT_PATH" }, default = "/job/result.json",
+    summary = "/job/result.json; - is stdout",
+  },
+  {
+    kind = "value", name = "workspace", value = "DIR", takes_file = true, variables = { "SBA_WORKSPACE", "CYNODE_WORKSPACE_DIR" },
+    default = "/workspace", summary = "/workspace",
+  },
+  { kind = "value", name = "user", value = "UID[:GID]", variables = { "SBA_USER" }, summary = "none; the user to become when root" },
+  {
+    kind = "value", name = "log-format", value = "FORMAT", variables = { "SBA_LOG_FORMAT" }, default = "auto",
+    values = { "auto", "json", "text" }, summary = "auto; json, text; on stderr",
   },
 }
 
--- Options that select another mode than running a job. `rest`: the remaining arguments belong to the script.
-local modes = {
-  validate = { optional = "file" },
-  report = { optional = "file" },
-  schema = { optional = "what", choices = { job = true, result = true, steps = true } },
-  idle = {},
-  version = {},
-  help = {},
-  lua = { rest = true },
-}
+local short_names <const> = { h = "help", V = "version" }
 
-local flags = { stdin = true, resume = true }
-
-local function sorted_names()
-  local names = {}
-  for _, group in ipairs { valued, modes, flags } do
-    for name in pairs(group) do names[#names + 1] = name end
-  end
-  table.sort(names)
-  return names
+local by_name, names = {}, {}
+for i, option in ipairs(cli.options) do
+  by_name[option.name], names[i] = option, option.name
 end
 
 local function unknown(argument, name)
-  local near = require "sba.util.words".near(name, sorted_names())
+  local near = words.near(name, names)
   return nil, ("unknown option %s; %s"):format(argument, near and "did you mean --" .. near .. "?" or "see --help")
 end
 
-local function keys(set)
-  local list = {}
-  for key in pairs(set) do list[#list + 1] = key end
-  table.sort(list)
-  return table.concat(list, ", ")
-end
-
-local function check_choice(option, name, value)
-  if option.choices and not option.choices[value] then
-    return nil, ("invalid value '%s' for %s; it must be one of %s"):format(value, name, keys(option.choices))
+local function check_value(option, given_by, value)
+  if not option.values then return value end
+  for _, one in ipairs(option.values) do
+    if one == value then return value end
   end
-  return value
+  return nil, ("invalid value '%s' for %s; it must be one of %s"):format(value, given_by, table.concat(option.values, ", "))
 end
 
 --- Splits "--name=value" and "-name". Returns nil if the argument is not an option.
@@ -66,36 +85,53 @@ local function split(argument)
   return argument:match("^%-%-?([^%-=][^=]*)$")
 end
 
---- Takes the value of a valued option at argv[i]; returns the index of the last argument used.
-local function take_value(given, argv, i, name, value)
-  local option = valued[name]
+--- Takes the value of an option at argv[i]; returns the index of the last argument used.
+local function take_value(given, argv, i, option, value)
+  local name = option.name
   if not value then
     i = i + 1
     value = argv[i]
   end
   if not value or value == "" then return nil, ("--%s requires a value: --%s %s"):format(name, name, option.value) end
   local message
-  given[name], message = check_choice(option, "--" .. name, value)
+  given[name], message = check_value(option, "--" .. name, value)
   if message then return nil, message end
   return i
 end
 
-local function take_mode(given, argv, i, name, value)
-  local mode = modes[name]
+local function is_value(argument)
+  return argument and (argument == "-" or argument:sub(1, 1) ~= "-")
+end
+
+--- What follows a mode: one value, or several files.
+local function take_values(argv, i, option, value)
+  local values = { value }
+  local most = option.name == "validate" and math.huge or 1
+  while #values < most and is_value(argv[i + 1]) do
+    i = i + 1
+    values[#values + 1] = argv[i]
+  end
+  return values, i
+end
+
+local function take_mode(given, argv, i, option, value)
+  local name = option.name
   if given.mode then return nil, ("--%s and --%s cannot be combined"):format(given.mode, name) end
   given.mode = name
-  if mode.rest then
+  if name == "lua" then
     given.script = table.move(argv, i + 1, #argv, 1, {})
     return #argv
   end
-  if value and not mode.optional then return nil, ("--%s does not take a value"):format(name) end
-  local following = argv[i + 1]
-  if not value and mode.optional and following and (following == "-" or following:sub(1, 1) ~= "-") then
-    i, value = i + 1, following
+  if not option.value then
+    if value then return nil, ("--%s does not take a value"):format(name) end
+    return i
   end
-  if value then
-    local message
-    given[mode.optional], message = check_choice(mode, "--" .. name, value)
+  given.values, i = take_values(argv, i, option, value)
+  if #given.values == 0 and option.value:sub(1, 1) ~= "[" then
+    return nil, ("--%s requires a value: --%s %s"):format(name, name, option.value)
+  end
+  for _, one in ipairs(given.values) do
+    local _, message = check_value(option, "--" .. name, one)
     if message then return nil, message end
   end
   return i
@@ -104,9 +140,10 @@ end
 local function take(given, argv, i)
   local name, value = split(argv[i])
   if not name then return nil, ("'%s' is not an option; see --help"):format(argv[i]) end
-  if valued[name] then return take_value(given, argv, i, name, value) end
-  if modes[name] then return take_mode(given, argv, i, name, value) end
-  if not flags[name] then return unknown(argv[i], name) end
+  local option = by_name[short_names[name] or name]
+  if not option then return unknown(argv[i], name) end
+  if option.kind == "value" then return take_value(given, argv, i, option, value) end
+  if option.kind == "mode" then return take_mode(given, argv, i, option, value) end
   if value then return nil, ("--%s does not take a value"):format(name) end
   given[name] = true
   return i
@@ -118,9 +155,9 @@ local function is_own_name(argv)
 end
 
 local function from_variables(option, environment)
-  for _, variable in ipairs(option.variables) do
+  for _, variable in ipairs(option.variables or {}) do
     local value = environment[variable]
-    if value and value ~= "" then return check_choice(option, variable, value) end
+    if value and value ~= "" then return check_value(option, variable, value) end
   end
   return option.default
 end
@@ -138,10 +175,10 @@ local function stdin_stdout(given, environment)
   return true
 end
 
-local confine_modes <const> = { auto = true, require = true, off = true }
+local confine <const> = { variables = { "SBA_CONFINE" }, default = "auto", values = { "auto", "off", "require" } }
 
 ---@class cli.settings
----@field mode "run"|"validate"|"report"|"schema"|"idle"|"version"|"help"|"lua"
+---@field mode "run"|"validate"|"report"|"schema"|"idle"|"completion"|"version"|"help"|"lua"
 ---@field job string "-" is stdin
 ---@field result string "-" is stdout
 ---@field workspace string
@@ -150,8 +187,7 @@ local confine_modes <const> = { auto = true, require = true, off = true }
 ---@field confine "auto"|"require"|"off"
 ---@field resume boolean
 ---@field replay? string the recording
----@field file? string what to validate or report
----@field what? "job"|"result"|"steps"
+---@field values? string[] what follows the mode: files, "job", "result" or "steps", a shell
 ---@field script? string[] the arguments after --lua
 
 --- Reads arguments and environment.
@@ -168,14 +204,14 @@ function cli.parse(argv, environment)
   given.mode, given.resume = given.mode or "run", given.resume or false
   local ok, message = stdin_stdout(given, environment)
   if not ok then return nil, message end
-  for name, option in pairs(valued) do
-    if given[name] == nil then
+  for name, option in pairs(by_name) do
+    if option.kind == "value" and given[name] == nil then
       given[name], message = from_variables(option, environment)
       if message and given.mode == "run" then return nil, message end
     end
   end
   given.log_format, given["log-format"] = given["log-format"], nil
-  given.confine, message = from_variables({ variables = { "SBA_CONFINE" }, default = "auto", choices = confine_modes }, environment)
+  given.confine, message = from_variables(confine, environment)
   if message and given.mode == "run" then return nil, message end
   if given.resume and given.replay then return nil, "--resume and --replay cannot be combined" end
   if given.resume and given.result == "-" then

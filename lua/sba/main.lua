@@ -192,9 +192,12 @@ local modes = {
   idle = function() return require "sba.about".idle() end,
   version = function() return require "sba.about".version() end,
   help = function() return require "sba.about".help() end,
-  report = function(settings) return require "sba.report" (settings.file or settings.result, settings.job) end,
-  schema = function(settings) return require "sba.about".schema(settings.what or "job") end,
-  validate = function(settings, environment) return require "sba.about".validate(settings.file or settings.job, environment) end,
+  report = function(settings) return require "sba.report" (settings.values[1] or settings.result, settings.job) end,
+  schema = function(settings) return require "sba.about".schema(settings.values[1] or "job") end,
+  completion = function(settings) return require "sba.about".completion(settings.values[1]) end,
+  validate = function(settings, environment)
+    return require "sba.validate" (#settings.values > 0 and settings.values or { settings.job }, environment)
+  end,
 }
 
 ---@param argv string[] argv[0] is the program's name

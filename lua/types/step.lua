@@ -9,6 +9,7 @@
 ---@field arguments table JSON Schema of an object; what it refuses never reaches run
 ---@field result? table JSON Schema of what run returns
 ---@field check? fun(arguments: table): string?, string? what the schema cannot say: one line, and the argument it is about
+---@field lint? fun(arguments: table): string?, string? for --validate: why the step will fail when it runs, as check
 ---@field show? fun(result: table): string the whole of a result as a model reads it; default: its text
 ---@field for_model? boolean false: not offered to models
 ---@field ticks? boolean true: run calls tick several times a second while it waits, so that the result file follows the job meanwhile

@@ -73,6 +73,26 @@ class CommandLineTest(SandboxCase):
             jsonschema.Draft202012Validator(schemas["job"]).validate(job)
         self.assertEqual(self.run_sba("--schema").stdout, self.run_sba("--schema", "job").stdout)
 
+    def complete(self, *words):
+        """What bash offers after these words."""
+        script = ('source /dev/stdin; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _cynode_sba "$1" "${*: -1}" "${@: -2:1}"; '
+                  'printf "%s\\n" "${COMPREPLY[@]}"')
+        done = subprocess.run(["bash", "-c", script, "bash", "cynode-sba", *words], input=self.run_sba("--completion", "bash").stdout,
+                              capture_output=True, cwd=self.workspace, timeout=60, check=True)
+        return done.stdout.decode().split()
+
+    def test_completions(self):
+        self.assertEqual(self.complete("--re"), ["--resume", "--replay", "--report", "--result"])
+        self.assertEqual(self.complete("--log-format", "j"), ["json"])
+        self.assertEqual(self.complete("--schema", ""), ["job", "result", "steps"])
+        self.put("a job.json"), self.put("b")
+        self.assertEqual(self.complete("--validate", "b"), ["b"])
+        for shell in ("bash", "fish", "zsh"):
+            script = self.run_sba("--completion", shell).stdout
+            self.assertIn(b"log-format", script)
+            if shutil.which(shell):
+                subprocess.run([shell, "-n", "/dev/stdin"], input=script, check=True, timeout=60)
+
     def test_validate_tells_every_error(self):
         job = self.job(self.step("none"), surprise=1)
         del job["job_id"]
@@ -80,7 +100,7 @@ class CommandLineTest(SandboxCase):
         self.assertEqual(done.returncode, 2)
         lines = done.stdout.decode().splitlines()
         for pointer in ("/steps/0/type: ", "/surprise: ", "/job_id: "):
-            self.assertEqual(sum(line.startswith(pointer) for line in lines), 1, lines)
+            self.assertEqual(sum(": " + pointer in line for line in lines), 1, lines)
         path = self.put("job.json", json.dumps(self.job()))
         self.assertEqual(self.run_sba("--validate", str(path)).returncode, 0)
         self.assertEqual(self.run_sba("--validate", "--job", str(path)).returncode, 0)

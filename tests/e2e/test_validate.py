@@ -27,7 +27,8 @@ class Validate(sba.SandboxCase):
         del job["task_id"]
         status, lines = self.validate(job)
         self.assertEqual(status, 2)
-        pointers = [line.split(": ")[0] for line in lines if line.startswith("/")]
+        pointers = [line.split(": ")[1] for line in lines if ": /" in line]
+        self.assertEqual({line.split(":")[0] for line in lines}, {"<stdin>"})
         self.assertEqual(sorted(pointers), ["/allowed_paths", "/constraints/max_runtime_seconds", "/protocol_version",
                                             "/steps/0/type", "/steps/1/args/path", "/steps/1/args/pth",
                                             "/steps/2/arguments/content", "/task_id"])
@@ -41,7 +42,7 @@ class Validate(sba.SandboxCase):
         job.write_text(json.dumps(content))
         process = subprocess.run([sba.BINARY, "--validate", job], capture_output=True, timeout=60, **sba.ordinary_user())
         self.assertEqual(process.returncode, 2)
-        self.assertIn(b"/context: the context file /job/missing.md cannot be read", process.stdout)
+        self.assertRegex(process.stdout.decode(), r":1:\d+: /context: the context file /job/missing.md cannot be read")
         (job.parent / "missing.md").write_text("here now")
         process = subprocess.run([sba.BINARY, "--validate", job], capture_output=True, timeout=60, **sba.ordinary_user())
         self.assertEqual(process.returncode, 0)
@@ -63,7 +64,50 @@ class Validate(sba.SandboxCase):
     def test_errors_name_line_and_column(self):
         status, lines = self.validate(b'{\n  "protocol_version": "1.0",\n  "job_id": nope\n}')
         self.assertEqual(status, 2)
-        self.assertIn("line 3, column 13: expected a value, found 'nope'", lines[0])
+        self.assertEqual(lines, ["<stdin>:3:13: expected a value, found 'nope'"])
+        _, lines = self.validate(b'{\n "constraints": {"max_runtime_seconds": 0,\n  "timeout": 1}, "steps": [\n  {"type": "run_command", "args": []}]}')
+        places = {line.split(": ")[1]: line.split(": ")[0] for line in lines}
+        self.assertEqual({pointer: places[pointer] for pointer in (
+            "/constraints/max_runtime_seconds", "/constraints/max_output_bytes", "/constraints/timeout", "/steps/0/args")}, {
+                "/constraints/max_runtime_seconds": "<stdin>:2:18", "/constraints/max_output_bytes": "<stdin>:2:2",
+                "/constraints/timeout": "<stdin>:3:3", "/steps/0/args": "<stdin>:4:27"})
+
+    def test_a_missing_field_says_what_would_do(self):
+        _, lines = self.validate({"steps": [{"type": "run_command", "arguments": {"command": "make", "timeout": 5}}], "constraints": {}})
+        said = "\n".join(lines)
+        self.assertIn('/protocol_version: is missing; expected a string, such as "1.0"', said)
+        self.assertIn("/constraints/max_runtime_seconds: is missing; expected an integer from 1, such as 600", said)
+        self.assertIn('unknown field "timeout"; did you mean "timeout_seconds"?', said)
+
+    def lint(self, step_type, **arguments):
+        status, lines = self.validate(self.job(self.step(step_type, **arguments)))
+        self.assertEqual((status, len(lines)), (2, 1) if lines[0] != "<stdin>: valid" else (0, 1), lines)
+        return lines[0]
+
+    def test_what_will_fail_when_it_runs(self):
+        for command in ("cd src && make test | tail -5", "ls -la", "make;make", "echo>x", "$SHELL"):
+            self.assertIn("/steps/0/arguments/command: ", self.lint("run_command", command=command))
+            self.assertIn("use args for its arguments, or shell for a script", self.lint("run_command", command=command))
+        for command in ("make", "./a b", "/opt/my tool/run", "src/a&b"):
+            self.assertIn("valid", self.lint("run_command", command=command))
+        for path in ("..", "../x", "./../x", ".//../x"):
+            self.assertIn("/steps/0/arguments/path: the path leaves the workspace", self.lint("read_file", path=path))
+        for path in ("a/../..", "..a", ".../x", "/../x", "a..", "."):
+            self.assertIn("valid", self.lint("list_tree", path=path))
+        self.assertIn("/steps/0/arguments/pattern: ", self.lint("search_files", pattern="("))
+        self.assertIn("/steps/0/arguments/diff: ", self.lint("apply_unified_diff", diff="no diff at all"))
+        self.assertIn("valid", self.lint("apply_unified_diff", diff="--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"))
+        status, lines = self.validate(self.job({"type": "read_file", "args": {"path": "../x"}}))
+        self.assertEqual((status, lines[0].split(": ")[1]), (2, "/steps/0/args/path"))
+
+    def test_several_files(self):
+        good, bad = self.root / "good.json", self.root / "bad.json"
+        good.write_text(json.dumps({**self.job(), "$schema": "job.schema.json"}))
+        bad.write_text("{")
+        done = subprocess.run([sba.BINARY, "--validate", good, bad, self.root / "none", good], capture_output=True, timeout=60, **sba.ordinary_user())
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual([line.split(": ")[0] for line in done.stdout.decode().splitlines()], [str(good), f"{bad}:1:2", str(good)])
+        self.assertIn(b"none", done.stderr)
 
     def test_control_characters_are_not_printed_raw(self):
         status, lines = self.validate({"a\x1b[31m\nb": "\x07"})

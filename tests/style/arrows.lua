@@ -17,12 +17,14 @@ local c_layers = {
   { "^lua%.h$", "lua" }, { "^lauxlib%.h$", "lua" }, { "^lualib%.h$", "lua" },
 }
 local lua_layers = {
-  { "^sba%.main$", "main", "cli", "catalogue", "job", "run", "result", "repl", "report", "about", "util", "native" },
+  { "^sba%.main$", "main", "cli", "catalogue", "job", "run", "result", "repl", "report", "about", "validate", "util", "native" },
   { "^sba%.cli$", "cli", "util", "native" },
   { "^sba%.repl%f[%.\0]", "repl", "inspect", "catalogue", "util", "native" },
   { "^sba%.inspect$", "inspect", "catalogue", "job", "run", "result", "util", "native" },
   { "^sba%.report%f[%.\0]", "report", "run", "result", "util", "native" },
-  { "^sba%.about$", "about", "cli", "catalogue", "job", "result", "util", "native" },
+  { "^sba%.about$", "about", "cli", "completion", "catalogue", "job", "result", "util", "native" },
+  { "^sba%.completion$", "completion" },
+  { "^sba%.validate$", "validate", "catalogue", "job", "util", "native" },
   { "^sba%.catalogue$", "catalogue", "steps", "util", "native" },
   { "^sba%.job%f[%.\0]", "job", "util", "native" },
   { "^sba%.run%f[%.\0]", "run", "steps", "patch", "inference", "orchestrator", "result", "util", "native", "lpeg" },

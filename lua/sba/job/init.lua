@@ -27,6 +27,7 @@ local MAJOR = "1"
 ---@field code "schema_validation"
 ---@field message string one line: all errors, or the first hundred and how many more
 ---@field errors sba.schema.errors
+---@field broken? sba.json.failure why it is not JSON
 ---@field job_id string what could be read, else CYNODE_JOB_ID, else ""
 ---@field task_id string likewise CYNODE_TASK_ID
 
@@ -142,7 +143,7 @@ function job.parse(bytes, catalogue, environment)
   end
   if errors.total == 0 then return value end
   return nil, {
-    code = "schema_validation", message = message_of(errors), errors = errors,
+    code = "schema_validation", message = message_of(errors), errors = errors, broken = broken,
     job_id = readable_id(value, "job_id", environment.CYNODE_JOB_ID),
     task_id = readable_id(value, "task_id", environment.CYNODE_TASK_ID),
   }

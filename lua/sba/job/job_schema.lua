@@ -24,11 +24,11 @@ local constraints = {
   additionalProperties = false,
   properties = {
     max_runtime_seconds = {
-      type = "integer", minimum = 1,
+      type = "integer", minimum = 1, examples = json.array { 600 },
       description = "Seconds for the whole job; then everything is ended and the status is timeout.",
     },
     max_output_bytes = {
-      type = "integer", minimum = 1,
+      type = "integer", minimum = 1, examples = json.array { 1048576 },
       description = "Bytes that one step may return: stdout and stderr together, file content, tree, matches.",
     },
     ext_net_allowed = {
@@ -95,8 +95,9 @@ local persona = {
 }
 
 local properties = {
+  ["$schema"] = text "For editors: where the schema of jobs is. The runner does not read it.",
   protocol_version = {
-    type = "string", pattern = "^[0-9]+\\.[0-9]+$",
+    type = "string", pattern = "^[0-9]+\\.[0-9]+$", examples = json.array { "1.0" },
     description = "MAJOR.MINOR of this protocol; the major version is 1.",
   },
   job_id = { type = "string", minLength = 1, description = "The job's identifier; a UUID by convention." },
@@ -113,7 +114,8 @@ local properties = {
 }
 
 -- For readers of the schema; the job's own check has the better message.
-local steps_may_be_left_out = {
+local for_readers = {
+  ["$id"] = "urn:cynode-sba:schema:job:1",
   ["if"] = { properties = { execution_mode = { const = "agent_inference" } }, required = json.array { "execution_mode" } },
   ["else"] = { required = json.array { "steps" }, properties = { steps = { type = "array" } } },
 }
@@ -144,11 +146,12 @@ return function(type_names)
     type = "object",
     title = "A job of cynode-sba",
     order = {
-      "protocol_version", "job_id", "task_id", "constraints", "execution_mode", "inference", "context", "persona", "persona_id", "steps",
+      "$schema", "protocol_version", "job_id", "task_id", "constraints", "execution_mode", "inference", "context", "persona", "persona_id",
+      "steps",
     },
     required = { "protocol_version", "job_id", "task_id", "constraints" },
     additionalProperties = false,
     properties = with_steps,
-    printed = steps_may_be_left_out,
+    printed = for_readers,
   }
 end

@@ -50,6 +50,7 @@ function printed.steps(catalogue)
   return print_schema {
     title = "The step types of cynode-sba", description = "For each type of step: what its arguments are, and what its result is.",
     type = "object", order = order, properties = properties, additionalProperties = false,
+    printed = { ["$id"] = "urn:cynode-sba:schema:steps:1" },
   }
 end
 

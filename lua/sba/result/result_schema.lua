@@ -160,6 +160,7 @@ local usage = {
 
 return {
   title = "Result of a cynode-sba job",
+  printed = { ["$id"] = "urn:cynode-sba:schema:result:1" },
   type = "object",
   order = {
     "protocol_version", "job_id", "task_id", "status", "started_at", "finished_at", "duration_ms", "steps", "artifacts",

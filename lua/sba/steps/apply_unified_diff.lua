@@ -3,6 +3,7 @@
 
 local apply = require "sba.patch.apply"
 local json = require "sba.util.json"
+local patch = require "native.patch"
 local printable = require "sba.util.printable"
 
 local function list(tolerated)
@@ -51,6 +52,14 @@ local function run(arguments, job_context)
   if arguments.dry_run then lines[#lines + 1] = "(dry run: nothing was written)" end
   local result = { files = entries, tolerated = list(tolerated), dry_run = arguments.dry_run or nil }
   return result, table.concat(lines, "\n") .. "\n"
+end
+
+--- Whether the diff can be read at all.
+---@param arguments { diff: string }
+---@return string? message, string? argument
+local function lint(arguments)
+  local parsed <close>, failure = patch.parse(arguments.diff)
+  if not parsed then return failure.message, "diff" end
 end
 
 local count = { type = "integer", minimum = 0 }
@@ -117,5 +126,6 @@ return {
       dry_run = { type = "boolean", description = "True where nothing was written." },
     },
   },
+  lint = lint,
   run = run,
 }

@@ -5,6 +5,7 @@ local excerpt = require "sba.util.excerpt"
 local process = require "native.process"
 local redact = require "native.secret".redact
 local text = require "native.text"
+local words = require "sba.util.words"
 local workspace = require "native.workspace"
 
 local DEFAULT_PATH <const> = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -97,6 +98,17 @@ local function check(arguments)
   end
 end
 
+--- A whole command line is no program's name. A path may hold blanks, and may be there only when the step runs.
+---@param arguments table
+---@return string? message, string? argument
+local function lint(arguments)
+  local command = arguments.command
+  if command and command:find("[%s|&;<>$]") and not command:find("^[^%s|&;<>$]*/") then
+    return ("%s is not a program; command is one program: use args for its arguments, or shell for a script")
+      :format(words.quoted(command)), "command"
+  end
+end
+
 local by_ending = {
   timeout = function(arguments, command)
     return "timeout", ("%s ran longer than its timeout of %s s and was ended"):format(command, arguments.timeout_seconds)
@@ -124,12 +136,12 @@ local function failure_of(arguments, job_context, outcome)
       "smaller max_output_bytes for the step, which only cuts"):format(command, job_context.max_output_bytes)
   end
   if outcome.exit_code == 0 then return nil end
-  local words = how_it_ended(outcome)
+  local how = how_it_ended(outcome)
   if outcome.out_of_memory then
     return "out_of_memory", ("%s %s: memory ran out, and the kernel killed a process; let it use less, or give the container more")
-      :format(command, words)
+      :format(command, how)
   end
-  return "step_failed", command .. " " .. words
+  return "step_failed", command .. " " .. how
 end
 
 local function result_of(outcome)
@@ -187,9 +199,9 @@ local function run(arguments, job_context)
   }
   if not outcome then return nil, failure end
   local code, message = failure_of(arguments, job_context, outcome)
-  local words, is_cut = text_of(outcome, limit)
-  if code then return nil, { code = code, message = message, result = result_of(outcome), text = words, is_cut = is_cut } end
-  return result_of(outcome), words, is_cut
+  local output, is_cut = text_of(outcome, limit)
+  if code then return nil, { code = code, message = message, result = result_of(outcome), text = output, is_cut = is_cut } end
+  return result_of(outcome), output, is_cut
 end
 
 --- What a model sees: one stream after the other, for in which order two pipes are read is different every time.
@@ -265,6 +277,7 @@ return {
     },
   },
   check = check,
+  lint = lint,
   show = show,
   run = run,
   ticks = true,

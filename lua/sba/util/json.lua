@@ -77,8 +77,11 @@ local function found(bytes, offset)
   return "'" .. bytes:match("^" .. utf8.charpattern, at) .. "'" -- bounded: one character
 end
 
--- Line and column (in characters) of a place, from 1.
-local function place(bytes, offset)
+---Line and column (in characters) of a place, from 1.
+---@param bytes string
+---@param offset integer from 0
+---@return integer line, integer column
+function json.place(bytes, offset)
   local line, line_start, from = 1, 1, 1
   while true do
     local newline = bytes:find("\n", from, true)
@@ -129,9 +132,10 @@ local function read_message(bytes, message, depth)
 end
 
 local function failure_at(bytes, offset, message, code)
-  local line, column = place(bytes, offset)
+  local line, column = json.place(bytes, offset)
+  local what = message:gsub("\x7F", "\\u007f")
   return {
-    code = code or "invalid_json", message = ("line %d, column %d: %s"):format(line, column, (message:gsub("\x7F", "\\u007f"))),
+    code = code or "invalid_json", message = ("line %d, column %d: %s"):format(line, column, what), what = what,
     line = line, column = column, offset = offset,
   }
 end
@@ -146,11 +150,19 @@ local function mistake_in_bytes(bytes, max_size)
   end
 end
 
+---@class sba.json.failure
+---@field code "invalid_json"|"too_deep"|"too_large"
+---@field message string "line 3, column 13: " and what is wrong
+---@field what string what is wrong, without the place
+---@field line integer from 1
+---@field column integer in characters, from 1
+---@field offset integer in bytes, from 0
+
 ---Reads a JSON text of at most 8 million values. A failure's code is invalid_json, too_deep or too_large; its message names
 ---line and column (in characters, from 1), what was expected and what is there; offset is in bytes, from 0.
 ---@param bytes string
 ---@param limits? { size?: integer, depth?: integer } bytes, levels (at least 1); default 64 MiB, 64
----@return any value, { code: string, message: string, line: integer, column: integer, offset: integer }? failure value is nil then
+---@return any value, sba.json.failure? failure value is nil then
 function json.decode(bytes, limits)
   limits = limits or LIMITS
   local mistake, depth = mistake_in_bytes(bytes, limits.size or LIMITS.size), limits.depth or LIMITS.depth

@@ -47,7 +47,8 @@ local keywords = {
   properties = each_schema, required = strings, order = strings, aliases = strings, additionalProperties = schema_or_boolean,
   items = one_schema, oneOf = each_schema,
   minimum = is "number", maximum = is "number", minLength = is "number", maxLength = is "number", minItems = is "number",
-  maxItems = is "number", pattern = is "string", nul = is "boolean", description = is "string", title = is "string", printed = is "table",
+  maxItems = is "number", examples = is "table", pattern = is "string", nul = is "boolean", description = is "string", title = is "string",
+  printed = is "table",
 }
 
 -- Names in order, required and aliases must be properties; an alias stands for an optional one only.

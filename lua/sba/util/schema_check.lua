@@ -2,7 +2,7 @@
 -- Checks values against JSON Schema (draft 2020-12) and puts them into their final form, in one walk.
 --
 -- Keywords: type, required, properties, additionalProperties, items, enum, const, minimum, maximum, minLength, maxLength,
--- pattern, minItems, maxItems, oneOf, default, description, title; and four of our own: `order` (the order of keys when
+-- pattern, minItems, maxItems, oneOf, default, description, examples, title; and four of our own: `order` (the order of keys when
 -- written), `aliases` (another accepted name of an optional property -> its name; not both may be given), `nul` (false: a
 -- string must not hold one) and `printed` (keywords for the printed form only). A pattern is limited to what is a Lua
 -- pattern too, with \ for %. A schema may hold itself. An optional property that is null counts as absent, unless its type says null.
@@ -201,6 +201,10 @@ local function rename(walk, depth, value, aliases)
   return used
 end
 
+local function example_of(property)
+  return property and property.examples and ", such as " .. json.encode(property.examples[1]) or ""
+end
+
 local function visit_object(walk, depth, value, wanted)
   local plan, properties = plan_of(wanted), wanted.properties or none
   for name, member in next, value do
@@ -218,7 +222,7 @@ local function visit_object(walk, depth, value, wanted)
     elseif plan.required[name] then
       local expected = words.schema(property or none)
       walk.path[depth + 1] = name
-      fail(walk, depth + 1, expected, "nothing", "is missing; expected " .. expected)
+      fail(walk, depth + 1, expected, "nothing", "is missing; expected " .. expected .. example_of(property))
     elseif property and property.default ~= nil then
       value[name] = copy(property.default)
     end

@@ -7,13 +7,14 @@ local json = require "sba.util.json"
 
 local DRAFT = "https://json-schema.org/draft/2020-12/schema"
 local KEYWORD_ORDER = {
-  "$schema", "title", "description", "type", "const", "enum", "default", "pattern", "minLength", "maxLength", "minimum", "maximum",
-  "minItems", "maxItems", "items", "required", "properties", "additionalProperties", "oneOf", "anyOf", "allOf", "not", "if", "then",
-  "else", "$defs",
+  "$schema", "$id", "title", "description", "type", "const", "enum", "default", "pattern", "minLength", "maxLength", "minimum", "maximum",
+  "minItems", "maxItems", "examples", "items", "required", "properties", "additionalProperties", "oneOf", "anyOf", "allOf", "not",
+  "if", "then", "else", "$defs",
 }
 
 local plain_keywords = {
   "title", "description", "const", "default", "pattern", "minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems",
+  "examples",
 }
 
 local convert

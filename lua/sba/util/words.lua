@@ -100,7 +100,19 @@ local function plain_form(name)
   return (name:lower():gsub("[_%- ]", ""))
 end
 
----The one of names that is meant by a name that is not among them: the same but for case and underscores, or at most two letters away.
+local function only_longer(name, names)
+  local found
+  for _, candidate in ipairs(names) do
+    if type(candidate) == "string" and candidate:sub(1, #name + 1) == name .. "_" then
+      if found then return nil end
+      found = candidate
+    end
+  end
+  return found
+end
+
+---The one of names that is meant by a name that is not among them: the same but for case and underscores, at most two letters away, or
+---the only one that begins with it and goes on after an underscore (timeout, timeout_seconds).
 ---@param name string
 ---@param names any[] what is not a string is ignored
 ---@return string?
@@ -111,7 +123,7 @@ function words.near(name, names)
     local away = type(candidate) ~= "string" and math.huge or plain_form(candidate) == plain and 0 or distance(name, candidate, 2)
     if away < best_distance then best, best_distance = candidate, away end
   end
-  return best
+  return best or only_longer(name, names)
 end
 
 return words

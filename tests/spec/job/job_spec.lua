@@ -97,7 +97,7 @@ describe("job.parse", function()
     },
       "/task_id: expected a non-empty string, got the number 5",
       "/constraints/max_runtime_seconds: expected an integer from 1, got the number 0",
-      "/constraints/max_output_bytes: is missing; expected an integer from 1",
+      "/constraints/max_output_bytes: is missing; expected an integer from 1, such as 1048576",
       '/constraints/network_allowed: unknown field "network_allowed"',
       '/steps/0/type: expected one of "read" or "run", got the string "raed"; did you mean "read"?',
       '/steps/2/skill_id: unknown field "skill_id"',
@@ -211,7 +211,7 @@ describe("job.parse", function()
 
   it("says all errors in one line", function()
     local _, failure = lines_of("{}")
-    assert.are.equal("the job is not valid: /protocol_version: is missing; expected a string; /job_id: is missing; "
+    assert.are.equal("the job is not valid: /protocol_version: is missing; expected a string, such as \"1.0\"; /job_id: is missing; "
       .. "expected a non-empty string; /task_id: is missing; expected a non-empty string; /constraints: is missing; "
       .. "expected an object; /steps: is missing; expected an array (only a job of agent_inference may leave it out)", failure.message)
     assert.are.equal("schema_validation", failure.code)

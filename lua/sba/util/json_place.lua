@@ -1,0 +1,93 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Where in a JSON text a JSON Pointer (RFC 6901) leads. The text must be valid: json.decode has read it.
+
+local json = require "sba.util.json"
+local lpeg = require "lpeg"
+
+local json_place = {}
+
+local P, S = lpeg.P, lpeg.S
+lpeg.setmaxstack(1024) -- json.decode allows 64 levels; each takes up to seven entries
+
+local space <const> = S " \t\r\n" ^ 0
+local text <const> = '"' * ("\\" * P(1) + (1 - S '"\\')) ^ 0 * '"'
+local colon <const> = space * ":" * space
+local comma <const> = space * P "," ^ -1 * space
+
+local function list(open, element, close)
+  return open * space * (element * (space * "," * space * element) ^ 0) ^ -1 * space * close
+end
+
+local value <const> = P {
+  text + list("{", text * colon * lpeg.V(1), "}") + list("[", lpeg.V(1), "]") + (1 - S ",]} \t\r\n") ^ 1,
+}
+
+local function unescaped(token)
+  return (token:gsub("~1", "/"):gsub("~0", "~"))
+end
+
+--- Where a member's name and its value begin; nil if there is none.
+local function member(bytes, object, wanted)
+  local at = lpeg.match(space, bytes, object + 1)
+  while bytes:byte(at) == 0x22 do
+    local after = lpeg.match(text, bytes, at)
+    local from = lpeg.match(colon, bytes, after)
+    if json.decode(bytes:sub(at, after - 1)) == wanted then return at, from end
+    at = lpeg.match(comma, bytes, lpeg.match(value, bytes, from))
+  end
+end
+
+--- Where an element begins, twice; nil if there is none. Continues from the last one that was found in this array.
+local function element(self, array, wanted)
+  local known = self.arrays[array] or { index = 0, at = lpeg.match(space, self.bytes, array + 1) }
+  if wanted < known.index then known = { index = 0, at = lpeg.match(space, self.bytes, array + 1) } end
+  while known.index < wanted and self.bytes:byte(known.at) ~= 0x5D do
+    known.index, known.at = known.index + 1, lpeg.match(comma, self.bytes, lpeg.match(value, self.bytes, known.at))
+  end
+  self.arrays[array] = known
+  if self.bytes:byte(known.at) ~= 0x5D then return known.at, known.at end
+end
+
+local finder = {}
+finder.__index = finder
+
+--- Where a pointer leads, or how far it leads; and whether it leads all the way. Positions from 1.
+local function follow(self, pointer)
+  local found = lpeg.match(space, self.bytes, 1)
+  local at = found
+  for token in pointer:gmatch("/([^/]*)") do
+    local first, index = self.bytes:byte(at), math.tointeger(token)
+    local name, inside
+    if first == 0x7B then
+      name, inside = member(self.bytes, at, unescaped(token))
+    elseif first == 0x5B and index then
+      name, inside = element(self, at, index)
+    end
+    if not name then return found, false end
+    found, at = name, inside
+  end
+  return found, true
+end
+
+---Line and column of a member's name or of an element; where there is none, of what should hold it.
+---@param pointer string
+---@return integer line from 1
+---@return integer column in characters, from 1
+function finder:place(pointer)
+  return json.place(self.bytes, (follow(self, pointer)) - 1)
+end
+
+---Whether there is a value at a pointer.
+---@param pointer string
+---@return boolean
+function finder:has(pointer)
+  return (select(2, follow(self, pointer)))
+end
+
+---@param bytes string
+---@return { place: (fun(self: table, pointer: string): integer, integer), has: (fun(self: table, pointer: string): boolean) }
+function json_place.of(bytes)
+  return setmetatable({ bytes = bytes, arrays = {} }, finder)
+end
+
+return json_place

@@ -1,0 +1,48 @@
+-- SPDX-License-Identifier: Apache-2.0
+local json = require "sba.util.json"
+local json_place = require "sba.util.json_place"
+
+describe("a place in a JSON text", function()
+  local function place(text, pointer)
+    assert(json.decode(text))
+    local line, column = json_place.of(text):place(pointer)
+    return line .. ":" .. column
+  end
+
+  it("is that of a member's name or of an element", function()
+    local text = '{"a": [1, "]}\\"", {"é": 1, "x/y~z": [[], {}]}],\n  "b": null}'
+    for pointer, expected in pairs {
+      [""] = "1:1", ["/a"] = "1:2", ["/a/0"] = "1:8", ["/a/1"] = "1:11", ["/a/2"] = "1:19", ["/a/2/é"] = "1:20",
+      ["/a/2/x~1y~0z"] = "1:28", ["/a/2/x~1y~0z/1"] = "1:42", ["/b"] = "2:3",
+    } do
+      assert.are.equal(expected, place(text, pointer), pointer)
+    end
+  end)
+
+  it("is that of what should hold it, if it is not there", function()
+    for pointer, expected in pairs { ["/a/5"] = "1:2", ["/a/x"] = "1:2", ["/b"] = "1:1", ["/a/0/b"] = "1:7", ["/~"] = "1:1" } do
+      assert.are.equal(expected, place('{"a":[1]}', pointer), pointer)
+    end
+  end)
+
+  it("is found by escaped names", function()
+    assert.are.equal("2:1", place('{\n"\\u0061": 1}', "/a"))
+  end)
+
+  it("is found at every depth that JSON may have", function()
+    local text = ('{"a":['):rep(32) .. ("]}"):rep(32)
+    assert.are.equal("1:" .. 31 * 6 + 2, place(text, ("/a/0"):rep(31) .. "/a"))
+    assert.is_true(json_place.of(text):has(("/a/0"):rep(31) .. "/a"))
+    assert.is_false(json_place.of(text):has(("/a/0"):rep(32)))
+  end)
+
+  it("is found in an array from wherever the last one was", function()
+    local text = "[" .. ("0,"):rep(100000) .. "0]"
+    local places = json_place.of(text)
+    for _, index in ipairs { 100000, 5, 6, 99999, 0 } do
+      local _, column = places:place("/" .. index)
+      assert.are.equal(2 * index + 2, column)
+    end
+    assert.are.same({ 1, 1 }, { places:place "/100001" })
+  end)
+end)
