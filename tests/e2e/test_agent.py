@@ -212,7 +212,7 @@ class Outputs(AgentCase):
         self.assertRegex(shown, r"\[\.\.\. \d+ of \d+ bytes left out; read_output")
         self.assertTrue(shown.rstrip().endswith("100000"))
         more = self.chats(server)[2]["messages"][-1]["content"]
-        whole = "step-1: " + "".join(f"{number}\n" for number in range(1, 100001))
+        whole = "".join(f"{number}\n" for number in range(1, 100001))
         self.assertEqual(more.split("\n[bytes")[0], whole[300000:300000 + len(more.split("\n[bytes")[0])])
 
     def test_output_past_the_job_bound_is_cut_and_the_job_goes_on(self):
@@ -220,6 +220,57 @@ class Outputs(AgentCase):
         outcome = self.run_agent(server, job=self.agent_job(max_output_bytes=2000))
         self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"), outcome.result)
         self.assertTrue(outcome.result["steps"][0]["result"]["stdout_truncated"])
+
+
+class History(AgentCase):
+    """What the model said goes back to it as it said it: its names, its order of arguments, no defaults."""
+    ARGUMENTS = {"path": "a", "append": False, "content": "line\n\"\u00e9\"", "mode": "0600"}
+    TEXT = '{"arguments": {"path" :"a", "append":false,"content":"x"}, "tool": "write_file"}'
+
+    def test_calls(self):
+        for form in FORMATS:
+            with self.subTest(form):
+                server = self.server(call("WriteFile", **self.ARGUMENTS), finish("ok"))
+                outcome = self.run_agent(server, form=form)
+                self.assertEqual(outcome.exit, 0, outcome.result)
+                self.assertEqual((self.workspace / "a").read_text(), 'line\n"\u00e9"')
+                said = next(message for message in self.chats(server)[1]["messages"] if message["role"] == "assistant")
+                function = said["tool_calls"][0]["function"]
+                self.assertEqual(function["name"], "WriteFile")
+                if form == "openai":
+                    self.assertEqual(function["arguments"], json.dumps(self.ARGUMENTS))
+                else:
+                    self.assertEqual(list(function["arguments"].items()), list(self.ARGUMENTS.items()))
+
+    def test_a_call_as_text(self):
+        models = {"m": {"capabilities": ["completion"], "context_length": 32768}}
+        finish_text = {"content": '{"tool": "finish", "arguments": {"answer": "ok"}}'}
+        server = self.server({"content": self.TEXT}, finish_text, models=models)
+        outcome = self.run_agent(server)
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assertIn({"role": "assistant", "content": self.TEXT}, self.chats(server)[1]["messages"])
+
+    def test_it_is_the_same_after_a_kill(self):
+        for form in FORMATS:
+            with self.subTest(form):
+                first = self.server(call("WriteFile", **self.ARGUMENTS), call("run_command", shell=f"echo begun > {form}; sleep 60"))
+                process = self.start(self.agent_job(), env={FORMATS[form][0]: first.url + FORMATS[form][1]})
+                self.wait_for(process, (self.workspace / form).exists)
+                process.kill()
+                process.communicate()
+                second = self.server(finish("went on"))
+                outcome = self.run_agent(second, "--resume", form=form)
+                self.assertEqual(outcome.exit, 0, outcome.result)
+                before, after = self.chats(first)[1]["messages"], self.chats(second)[0]["messages"]
+                self.assertEqual(json.dumps(after[2]), json.dumps(before[2]))
+
+    def test_a_result_begins_with_a_line_of_its_own(self):
+        self.put("a", "first line\n")
+        server = self.server(calls(("run_command", {"shell": "cat a"}), ("run_command", {"shell": "exit 3"})), finish("ok"))
+        self.run_agent(server)
+        first, second = [message["content"] for message in self.chats(server)[1]["messages"] if message["role"] == "tool"]
+        self.assertEqual(first, "[step-1]\nfirst line\n")
+        self.assertRegex(second, r"^\[step-2\]\nfailed \(step_failed\): ")
 
 
 class Ending(AgentCase):

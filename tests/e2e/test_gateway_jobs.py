@@ -105,7 +105,7 @@ class Offered(GatewayCase):
                                  ("step-1", "call_tool", "success", {"content": json.dumps(arguments), "is_error": False}))
                 self.assertEqual((second["id"], second["type"]), ("step-2", "list_tree"))
                 answers = [message["content"] for message in self.chats(model)[1]["messages"] if message["role"] == "tool"]
-                self.assertEqual(answers[0], "step-1: " + json.dumps(arguments))
+                self.assertEqual(answers[0], "[step-1]\n" + json.dumps(arguments))
                 self.assertEqual(self.events(outcome, "step.started")[0]["what"], "artifact.list")
 
     def test_numbers_that_no_double_holds_pass_as_the_model_wrote_them(self):
@@ -130,7 +130,7 @@ class Offered(GatewayCase):
                               {"type": "resource_link", "uri": "file:///a", "name": "A"}], "structuredContent": {"b": [1, None], "a": {}}}
         gateway = self.gateway(tools={"look": tool(lambda _: blocks)})
         outcome, model = self.agent(gateway, call("look"))
-        self.assertEqual(self.shown(model, 1), 'step-1: [image, image/png, 5 bytes]\n[resource file:///a: A]\n{"a":{},"b":[1,null]}')
+        self.assertEqual(self.shown(model, 1), '[step-1]\n[image, image/png, 5 bytes]\n[resource file:///a: A]\n{"a":{},"b":[1,null]}')
         self.assertNotIn("structured", outcome.result["steps"][0]["result"])
 
     def test_only_its_own_names_mean_a_tool(self):
@@ -144,8 +144,8 @@ class Offered(GatewayCase):
         self.put("a", "from the workspace")
         outcome, model = self.agent(gateway, call("read_file", path="a"), call("read_file_2"), finish("really done"))
         self.assertEqual([one["name"] for one in self.offered(model)], [*OWN, "read_file_2", "finish_2", "todo_add_2", "finish"])
-        self.assertEqual(self.shown(model, 1), "step-1: from the workspace")
-        self.assertEqual(self.shown(model, 2), "step-2: from the gateway")
+        self.assertEqual(self.shown(model, 1), "[step-1]\nfrom the workspace")
+        self.assertEqual(self.shown(model, 2), "[step-2]\nfrom the gateway")
         self.assertEqual(outcome.result["final_answer"], "really done")
 
     def test_a_model_without_tool_calling(self):
@@ -162,8 +162,8 @@ class Offered(GatewayCase):
         self.assertEqual([one["name"] for one in self.offered(model)],
                          [*OWN, "artifact_put", "artifact_get", "artifact_list", "skills_list", "skills_get", "preference_get", "preference_list",
                           "preference_effective", "help_list", "help_get", "finish"])
-        self.assertEqual(self.shown(model, 1), 'step-1: {"got":{"task_id":"task-1","topic":"x"}}')
-        self.assertRegex(self.shown(model, 2), r"step-2: failed \(tool_unavailable\): .*501.*not implemented: skills\.list")
+        self.assertEqual(self.shown(model, 1), '[step-1]\n{"got":{"task_id":"task-1","topic":"x"}}')
+        self.assertRegex(self.shown(model, 2), r"\[step-2\]\nfailed \(tool_unavailable\): .*501.*not implemented: skills\.list")
         self.assertEqual(outcome.exit, 0)
 
     def test_ten_thousand_tools(self):
@@ -209,8 +209,8 @@ class Trouble(GatewayCase):
         outcome, model = self.agent(gateway, call("invented"), call("strict", b=1), call("broken"), call("long"))
         self.assertEqual(outcome.exit, 0, outcome.result)
         self.assertRegex(self.shown(model, 1), "failed: unknown tool invented; the tools are .*strict, broken, long, finish")
-        self.assertRegex(self.shown(model, 2), r"step-1: failed \(tool_refused\): .*-32602: a is missing")
-        self.assertEqual(self.shown(model, 3), "step-2: failed (step_failed): the tool broken failed: no such artifact")
+        self.assertRegex(self.shown(model, 2), r"\[step-1\]\nfailed \(tool_refused\): .*-32602: a is missing")
+        self.assertEqual(self.shown(model, 3), "[step-2]\nfailed (step_failed): the tool broken failed: no such artifact")
         self.assertTrue(self.shown(model, 4).endswith("\n" + "x" * 2000))
         self.assertEqual([step["status"] for step in outcome.result["steps"]], ["failure"] * 3)
         self.assertEqual(outcome.result["steps"][1]["result"], {"content": "no such\nartifact", "is_error": True})
@@ -237,7 +237,7 @@ class Trouble(GatewayCase):
         self.assertEqual((outcome.exit, outcome.result["steps"][0]["result"]["content"]), (0, lines))
         self.assertLess(len(self.shown(model, 1)), 17 * 1024)
         self.assertRegex(self.shown(model, 1), r"\[\.\.\. \d+ of \d+ bytes left out; read_output")
-        self.assertEqual(self.shown(model, 2).split("\n[bytes")[0], ("step-1: " + lines)[3000000:3001000])
+        self.assertEqual(self.shown(model, 2).split("\n[bytes")[0], lines[3000000:3001000])
 
     def test_more_than_a_step_may_return(self):
         gateway = self.gateway(tools={"big": tool(lambda _: {**mcp.text("ä" * 100000), "structuredContent": {"a": 1}})})
@@ -283,7 +283,7 @@ class Denied(GatewayCase):
             job = self.agent_job()
             job["constraints"]["ext_net_allowed"] = True
             outcome, model = self.agent(gateway, call("web_fetch", url="x"), job=job)
-            self.assertEqual((outcome.exit, self.shown(model, 1)), (0, "step-1: fetched"), outcome.result)
+            self.assertEqual((outcome.exit, self.shown(model, 1)), (0, "[step-1]\nfetched"), outcome.result)
             names = {one["name"] for one in self.offered(model)}
             self.assertEqual(names & {name.replace(".", "_") for name in NEVER + OUTSIDE}, {"web_fetch", "web_search", "api_call"})
 

@@ -11,18 +11,22 @@ local words = require "sba.util.words"
 local call_reader = {}
 
 local LONGEST_NAME <const> = 256
+local LONGEST_CALLED <const> = 64 -- that servers take
 
 ---@class inference.call
 ---@field id string unique in the session
 ---@field name string as the tool is called, where it could be found out
 ---@field arguments table an object; empty where mistake says why
 ---@field size integer bytes of the arguments as JSON
+---@field written? string the arguments as the model wrote them: JSON of an object
+---@field called? string the tool's name as the model wrote it, where it is another
 ---@field mistake? string why the arguments cannot be read, one line for the model
 
 ---@class inference.raw_call
 ---@field id? string
 ---@field name any
 ---@field arguments any a table, or JSON as a string
+---@field text? string JSON of the arguments as it came, where they are a table
 
 --- Arguments given as text: JSON, in a fence, or JSON that was encoded twice.
 local function decode(text)
@@ -63,6 +67,19 @@ function call_reader.name(name, names, guessed)
   return words.near(bare, guessed or names)
 end
 
+--- The arguments as they were written, where that is JSON that servers take back.
+local function written(given, arguments)
+  local text = type(given.arguments) == "string" and given.arguments or given.text
+  if not text or not arguments then return nil end
+  text = native_text.trim(text)
+  return text:sub(1, 1) == "{" and native_text.is_utf8(text) and text or nil
+end
+
+--- A name as it was written, where servers take it back.
+local function called(given, name)
+  return given ~= name and given:find("^[%w_-]+$") and #given <= LONGEST_CALLED and given or nil
+end
+
 local function unused_id(session, id, used)
   if type(id) == "string" and id ~= "" and not used[id] then return id end
   repeat
@@ -87,7 +104,10 @@ function call_reader.normal(raw, names, session, guessed)
     if name and name ~= given.name then notes[#notes + 1] = ("the tool %s was taken for %s"):format(words.quoted(shown), name) end
     local id = unused_id(session, given.id, session.ids)
     session.ids[id] = true
-    list[i] = { id = id, name = name or shown, arguments = arguments or {}, size = given.size or 0, mistake = mistake }
+    list[i] = {
+      id = id, name = name or shown, arguments = arguments or {}, size = given.size or 0, mistake = mistake,
+      written = written(given, arguments), called = name and called(shown, name),
+    }
   end
   return list, notes
 end

@@ -57,7 +57,9 @@ end
 local function wire_calls(calls)
   local list = json.array {}
   for i, call in ipairs(calls) do
-    list[i] = { id = call.id, type = "function", ["function"] = { name = call.name, arguments = json.encode(call.arguments) } }
+    list[i] = { id = call.id, type = "function", ["function"] = {
+      name = call.called or call.name, arguments = call.written or json.encode(call.arguments),
+    } }
   end
   return list
 end

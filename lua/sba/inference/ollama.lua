@@ -2,6 +2,7 @@
 -- Ollama's own API. A dialect, as chat_completions is one: list, describe, body, read.
 
 local json = require "sba.util.json"
+local json_text = require "sba.util.json_text"
 local lines = require "sba.util.lines"
 local schemas = require "sba.inference.schemas"
 local stream = require "sba.inference.stream"
@@ -95,54 +96,61 @@ function ollama.loaded_window(endpoint, model)
   end
 end
 
+--- The calls of a message as JSON, their arguments as the model wrote them.
 local function wire_calls(calls)
-  local list = json.array {}
+  local list = {}
   for i, call in ipairs(calls) do
-    list[i] = { id = call.id, ["function"] = { index = i - 1, name = call.name, arguments = call.arguments } }
+    list[i] = ('{"id":%s,"function":{"index":%d,"name":%s,"arguments":%s}}'):format(
+      json.encode(call.id), i - 1, json.encode(call.called or call.name), call.written or json.encode(call.arguments))
   end
-  return list
+  return "[" .. table.concat(list, ",") .. "]"
 end
 
+--- A message as JSON.
 local function wire_message(message)
   local shown = { role = message.role, content = message.content or "", tool_name = message.tool_name, tool_call_id = message.tool_call_id }
-  if message.tool_calls and #message.tool_calls > 0 then shown.tool_calls = wire_calls(message.tool_calls) end
   if message.thinking and message.thinking ~= "" then shown.thinking = message.thinking end
-  return shown
+  local text = json.encode(shown)
+  if not message.tool_calls or #message.tool_calls == 0 then return text end
+  return text:sub(1, -2) .. ',"tool_calls":' .. wire_calls(message.tool_calls) .. "}"
 end
 
 ---@param session table model, num_ctx, no_think
 ---@param ask inference.ask
 ---@return string JSON
 function ollama.body(session, ask)
-  local messages = json.array {}
+  local messages = {}
   for i, message in ipairs(ask.messages) do messages[i] = wire_message(message) end
   local fields = {
-    model = session.model, stream = true, keep_alive = KEEP_ALIVE, truncate = false, messages = messages,
+    model = session.model, stream = true, keep_alive = KEEP_ALIVE, truncate = false,
     options = { num_ctx = session.num_ctx, num_predict = ask.max_tokens, temperature = ask.temperature },
   }
   if ask.schema and not session.no_think then fields.think = false end
-  local body, extra = json.encode(fields), ""
-  if ask.tools then extra = ',"tools":' .. schemas.tools(ask.tools) end
+  local body, extra = json.encode(fields), ',"messages":[' .. table.concat(messages, ",") .. "]"
+  if ask.tools then extra = extra .. ',"tools":' .. schemas.tools(ask.tools) end
   if ask.schema then extra = extra .. ',"format":' .. ask.schema end
   return body:sub(1, -2) .. extra .. "}"
 end
 
-local function add_calls(builder, calls)
-  for _, value in ipairs(table_of(calls)) do
+--- @param written string the line that they stand in
+local function add_calls(builder, calls, written)
+  for i, value in ipairs(table_of(calls)) do
     local call = table_of(value)
     local called = table_of(call["function"])
-    local ok, failure = builder:add_call { id = call.id, name = called.name, arguments = called.arguments }
+    local given = called.arguments
+    local part = type(given) == "table" and json_text.part(written, "message", "tool_calls", i, "function", "arguments") or nil
+    local ok, failure = builder:add_call { id = call.id, name = called.name, arguments = given, text = part }
     if not ok then return nil, failure end
   end
   return true
 end
 
 --- Adds what one line says, the last one included, for some models say all their calls there.
-local function add(builder, line)
+local function add(builder, line, written)
   local message = table_of(line.message)
   local ok, failure = builder:add_content(message.content)
   if ok then ok, failure = builder:add_thinking(message.thinking) end
-  if ok then ok, failure = add_calls(builder, message.tool_calls) end
+  if ok then ok, failure = add_calls(builder, message.tool_calls, written) end
   return ok, failure
 end
 
@@ -154,11 +162,11 @@ end
 function ollama.read(endpoint, exchange, builder)
   local next_line, begun = stream.ndjson(function() return exchange:line("lf") end), false
   while true do
-    local line, failed = next_line()
+    local line, failed, written = next_line()
     if failed then return nil, wire.unread(endpoint, failed, begun) end
     if not line then return nil, wire.cut_off(endpoint) end
     if line.error and line.error ~= json.null then return nil, wire.broken(endpoint, line) end
-    local ok, failure = add(builder, line)
+    local ok, failure = add(builder, line, written)
     if not ok then return nil, wire.failure(endpoint, failure) end
     begun = true
     if line.done == true then

@@ -19,6 +19,7 @@ local MOST_CALLS <const> = 128
 ---@field content string without thinking
 ---@field thinking string
 ---@field tool_calls inference.call[] a JSON array, at most 128; empty where the reply was cut for its length
+---@field said? string the whole reply, where its calls were asked for as text
 ---@field unreadable? string why no call could be read from a reply that had to be one: one line for the model
 ---@field done_reason string "stop", "length", "tool_calls", "content_filter", ...
 ---@field prompt_tokens? integer as the server counted
@@ -76,7 +77,7 @@ local function read_text(self, result, tools)
   local found, mistake = text_protocol.read(result.content, tools)
   result.unreadable = mistake
   if not found then return end
-  result.content = found[1].thought or ""
+  result.said, result.content = result.content, found[1].thought or ""
   self.raw_calls = sizes(found)
 end
 

@@ -10,6 +10,7 @@ local reply = require "sba.inference.reply"
 local retry = require "sba.util.retry"
 local schemas = require "sba.inference.schemas"
 local secret = require "sba.util.secret"
+local secrets_are_known = require "native.secret".is_known
 local text_protocol = require "sba.inference.text_protocol"
 local wire = require "sba.inference.wire"
 
@@ -186,14 +187,25 @@ local function context_cut(self, result)
   }
 end
 
+--- Redacts a call's arguments. Returns whether they held a secret: then the text that the model wrote is not kept, for JSON's escapes
+--- can hide a secret in it.
+local function clean_call(call, schema)
+  local before = json.encode(call.arguments)
+  call.arguments = secret.clean(call.arguments, schema)
+  local has_secret = json.encode(call.arguments) ~= before or secret.redact(call.written or "") ~= (call.written or "")
+  if has_secret then call.written = nil end
+  return has_secret
+end
+
 --- A reply without secrets. The names of tools, and of their arguments, are ours.
 local function clean(result, tools)
+  if not secrets_are_known() then return result end
   local by_name = {}
   for _, tool in ipairs(tools or {}) do by_name[tool.name] = tool end
   for _, call in ipairs(result.tool_calls) do
     local tool = by_name[call.name]
     local schema = tool and type(tool.parameters) == "table" and tool.parameters or {}
-    call.arguments = secret.clean(call.arguments, schema)
+    if clean_call(call, schema) then result.said = nil end
     if not tool then call.name = secret.redact(call.name) end
   end
   return secret.clean(result, reply_schema)

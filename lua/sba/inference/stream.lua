@@ -24,12 +24,12 @@ local function object_of(bytes, ended)
   if #bytes > LARGEST then return nil, { code = "too_large", message = ("sent a line of more than %d bytes"):format(LARGEST) } end
   local value, failure = json.decode_repaired(bytes)
   if failure or json.kind(value) ~= "object" then return nil, not_json(bytes, ended) end
-  return value
+  return value, nil, bytes
 end
 
----The objects of NDJSON. Blank lines are passed over.
+---The objects of NDJSON, each with its line. Blank lines are passed over.
 ---@param lines fun(): string?, boolean|table?
----@return fun(): table?, table?
+---@return fun(): table?, table?, string?
 function stream.ndjson(lines)
   return function()
     while true do

@@ -43,12 +43,14 @@ function text_protocol.describe(tools)
   return table.concat(parts, "\n")
 end
 
-local call_schema = { order = { "thought", "tool", "arguments" } }
+local call_schema = { order = { "thought", "tool" } }
 
 local function said(message)
+  if message.said then return message.said end
   local parts, content = {}, message.content or ""
   for i, call in ipairs(message.tool_calls or {}) do
-    parts[i] = json.encode({ thought = i == 1 and content or "", tool = call.name, arguments = call.arguments }, call_schema)
+    local head = json.encode({ thought = i == 1 and content or "", tool = call.called or call.name }, call_schema)
+    parts[i] = ('%s,"arguments":%s}'):format(head:sub(1, -2), call.written or json.encode(call.arguments))
   end
   return #parts > 0 and table.concat(parts, "\n") or content
 end

@@ -4,7 +4,7 @@
 local changes = require "sba.patch.changes"
 local file = require "native.file"
 local lines = require "sba.util.lines"
-local read_json = require "sba.util.json".decode
+local json = require "sba.util.json"
 local result_schema = require "sba.result.result_schema"
 local schema_check = require "sba.util.schema_check"
 local secret = require "sba.util.secret"
@@ -61,10 +61,11 @@ local schemas = {
   ["model.exchange"] = object({
     messages = { type = "array", items = object({ role = words, content = words }, { "role" }) },
     reply = object {
-      content = words, thinking = words, unreadable = words, done_reason = words,
+      content = words, thinking = words, said = words, unreadable = words, done_reason = words,
       prompt_tokens = count, completion_tokens = count, duration_ms = count, notes = { type = "array", items = words },
       tool_calls = { type = "array", items = object({
         id = words, name = words, arguments = { type = "object" }, mistake = words, size = count,
+        written = words, called = words,
       }, { "name", "arguments" }) },
     },
   }, { "reply" }),
@@ -149,6 +150,9 @@ end
 
 readers["model.exchange"] = function(history, line)
   secret.clean(line, schemas["model.exchange"])
+  for _, call in ipairs(line.reply.tool_calls or {}) do
+    if call.written and json.kind((json.decode(call.written))) ~= "object" then return "what a call's model wrote is not JSON" end
+  end
   table.insert(history.exchanges, { messages = line.messages, reply = line.reply })
 end
 
@@ -168,7 +172,7 @@ end
 
 --- Reads one line into the history; returns why it cannot.
 local function read_line(history, text, expected)
-  local line, failure = read_json(text, { size = #text, depth = DEPTH })
+  local line, failure = json.decode(text, { size = #text, depth = DEPTH })
   if failure then return failure.message end
   local reader = type(line) == "table" and (readers[line.event] or line.event == "journal.failed")
   if not reader then return "it is not an event of a journal" end
@@ -210,7 +214,7 @@ local recorded_readers = {
 }
 
 local function read_recorded(recording, text, job_sha256)
-  local line, failure = read_json(text, { size = #text, depth = DEPTH })
+  local line, failure = json.decode(text, { size = #text, depth = DEPTH })
   if type(line) ~= "table" then return failure and failure.message or "it is not an event of a journal" end
   if line.event == "job" and line.job_sha256 ~= job_sha256 then return "it belongs to another job" end
   local reader = recorded_readers[line.event]

@@ -76,7 +76,7 @@ local function run_step(state, name, arguments)
   if steps.ends_job(failure) then return nil, failure end
   local answer = answer_of(entry, module)
   return {
-    text = state.outputs:show(step.id, step.id .. ": " .. answer), answer = answer, step = step.id,
+    text = ("[%s]\n%s"):format(step.id, state.outputs:show(step.id, answer)), answer = answer, step = step.id,
     changed = name == COMMAND or changes[name] and entry.status == "success",
   }
 end

@@ -160,6 +160,7 @@ local function turn(state)
   models.count(state.run, state.session.model, reply)
   table.insert(state.conversation.messages, {
     role = "assistant", content = reply.content, tool_calls = reply.tool_calls, thinking = reply.thinking,
+    said = reply.said,
   })
   if reply.tool_calls and #reply.tool_calls > 0 and reply.done_reason ~= "length" then return with_calls(state, reply) end
   return without_calls(state, reply)
