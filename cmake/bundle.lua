@@ -45,11 +45,21 @@ local function compile(source, file, chunk_name)
   return string.dump(chunk)
 end
 
+--- A global that Lua does not have is a misspelt name. luac lists each access of one.
+local function check_globals(file)
+  local listing <close> = assert(io.popen("luac5.4 -l -p '" .. file:gsub("'", "'\\''") .. "'"))
+  for line in listing:lines() do
+    local number, name = line:match("%[(%d+)%].*_ENV \"([%a_][%w_]*)\"")
+    if name and _G[name] == nil then fail("%s:%s: the global '%s' is not defined; is a name misspelt?", file, number, name) end
+  end
+end
+
 local modules, seen = {}, {}
 for _, file in ipairs(files) do
   local name, chunk_name = name_of(file)
   if seen[name] then fail("module %s is in both %s and %s: rename one", name, seen[name], file) end
   seen[name] = file
+  check_globals(file)
   modules[#modules + 1] = { name = name, path = chunk_name:sub(6), file = file, code = compile(read(file), file, chunk_name) }
 end
 modules[#modules + 1] = {

@@ -159,7 +159,21 @@ local function from_variables(option, environment)
     local value = environment[variable]
     if value and value ~= "" then return check_value(option, variable, value) end
   end
-  return option.default
+end
+
+local NO_JOB <const> = [[
+there is no job: no --job is given, and there is no /job/job.json
+run one:  cynode-sba --job job.json --workspace DIR     the result comes next to the job
+learn more:  --help, --schema job, --validate job.json]]
+
+--- Outside a container: a job that is named has its result next to it, and its workspace too if that is there.
+local function settle_outside_container(given, is_directory)
+  if not given.job or given.job == "-" then return end
+  local beside = given.job:match("^.*/") or "./"
+  if not given.result and not is_directory "/job" then given.result = beside .. "result.json" end
+  if not given.workspace and not is_directory "/workspace" and is_directory(beside .. "workspace") then
+    given.workspace = beside .. "workspace"
+  end
 end
 
 local switches = { ["true"] = true, ["1"] = true, ["false"] = false, ["0"] = false, [""] = false }
@@ -193,8 +207,9 @@ local confine <const> = { variables = { "SBA_CONFINE" }, default = "auto", value
 --- Reads arguments and environment.
 ---@param argv string[]
 ---@param environment table<string, string>
----@return cli.settings? settings, string? message one line, without the program's name
-function cli.parse(argv, environment)
+---@param is_directory fun(path: string): boolean whether there is a directory that can be opened
+---@return cli.settings? settings, string? message without the program's name
+function cli.parse(argv, environment, is_directory)
   local given, i = {}, is_own_name(argv) and 2 or 1
   while argv[i] do
     local last, message = take(given, argv, i)
@@ -210,13 +225,20 @@ function cli.parse(argv, environment)
       if message and given.mode == "run" then return nil, message end
     end
   end
+  local is_missing = not given.job and given.mode == "run" and not is_directory "/job"
+  settle_outside_container(given, is_directory)
+  for name, option in pairs(by_name) do
+    if given[name] == nil then given[name] = option.default end
+  end
   given.log_format, given["log-format"] = given["log-format"], nil
   given.confine, message = from_variables(confine, environment)
   if message and given.mode == "run" then return nil, message end
+  given.confine = given.confine or confine.default
   if given.resume and given.replay then return nil, "--resume and --replay cannot be combined" end
   if given.resume and given.result == "-" then
     return nil, "--resume requires a result file: the journal is next to it"
   end
+  if is_missing then return nil, NO_JOB end
   return given
 end
 

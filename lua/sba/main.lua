@@ -200,12 +200,17 @@ local modes = {
   end,
 }
 
+local function is_directory(path)
+  local opened <close> = require "native.workspace".open(path)
+  return opened ~= nil
+end
+
 ---@param argv string[] argv[0] is the program's name
 ---@return integer status
 return function(argv)
   local environment = file.environment {}
   local warnings = secret.take(environment)
-  local settings, message = cli.parse(argv, environment)
+  local settings, message = cli.parse(argv, environment, is_directory)
   if not settings then
     io.stderr:write("cynode-sba: ", secret.redact(message), "\n")
     return exit.REFUSED

@@ -2,10 +2,13 @@
 local cli = require "sba.cli"
 local usage = require "sba.about".usage
 
-local function parse(...) return cli.parse({ ... }, {}) end
+--- As in a container, where /job and /workspace are there.
+local function everywhere() return true end
+
+local function parse(...) return cli.parse({ ... }, {}, everywhere) end
 
 local function refusal(...)
-  local settings, message = cli.parse({ ... }, {})
+  local settings, message = cli.parse({ ... }, {}, everywhere)
   assert.is_nil(settings)
   assert.is_nil(message:find "\n")
   return message
@@ -19,9 +22,25 @@ describe("the command line", function()
     }, parse())
   end)
 
+  it("looks next to the job where there is no container", function()
+    local function desk(...)
+      return cli.parse({ ... }, {}, function(path) return path == "d/workspace" end)
+    end
+    assert.are.equal("d/result.json", desk("--job", "d/job.json").result)
+    assert.are.equal("d/workspace", desk("--job", "d/job.json").workspace)
+    assert.are.equal("./result.json", desk("--job", "job.json").result)
+    assert.are.equal("/workspace", desk("--job", "job.json").workspace)
+    assert.are.equal("r", desk("--job", "job.json", "--result", "r").result)
+    assert.are.equal("-", desk("--stdin").result)
+    local message = select(2, desk())
+    assert.are.equal(2, select(2, message:gsub("\n", "")))
+    assert.truthy(message:find("cynode-sba --job job.json --workspace DIR", 1, true))
+    assert.are.equal("/job/job.json", desk("--validate").job)
+  end)
+
   it("takes a value behind a space or an equals sign, with one dash or two", function()
     for _, argv in ipairs { { "--job", "x=y" }, { "--job=x=y" }, { "-job", "x=y" }, { "-job=x=y" } } do
-      assert.are.equal("x=y", cli.parse(argv, {}).job)
+      assert.are.equal("x=y", cli.parse(argv, {}, everywhere).job)
     end
     assert.are.equal("-", parse("--job", "-").job)
     assert.are.equal("--odd", parse("--job", "--odd").job)
@@ -31,31 +50,31 @@ describe("the command line", function()
     local environment = {
       SBA_JOB_PATH = "variable", SBA_WORKSPACE = "", CYNODE_WORKSPACE_DIR = "second", SBA_USER = "u", SBA_LOG_FORMAT = "json",
     }
-    local settings = cli.parse({ "--job", "option" }, environment)
+    local settings = cli.parse({ "--job", "option" }, environment, everywhere)
     assert.are.equal("option", settings.job)
     assert.are.equal("second", settings.workspace)
     assert.are.equal("u", settings.user)
     assert.are.equal("json", settings.log_format)
     environment.SBA_WORKSPACE = "first"
-    assert.are.equal("first", cli.parse({}, environment).workspace)
-    assert.are.equal("variable", cli.parse({}, environment).job)
+    assert.are.equal("first", cli.parse({}, environment, everywhere).workspace)
+    assert.are.equal("variable", cli.parse({}, environment, everywhere).job)
   end)
 
   it("reads stdin and writes stdout when told, but for what an option names", function()
     local environment = { SBA_STDIN_STDOUT = "true", SBA_JOB_PATH = "variable", SBA_RESULT_PATH = "variable" }
-    local settings = cli.parse({}, environment)
+    local settings = cli.parse({}, environment, everywhere)
     assert.are.equal("-", settings.job)
     assert.are.equal("-", settings.result)
-    settings = cli.parse({ "--result", "file" }, environment)
+    settings = cli.parse({ "--result", "file" }, environment, everywhere)
     assert.are.equal("-", settings.job)
     assert.are.equal("file", settings.result)
     assert.are.equal("-", parse("--stdin").result)
     environment.SBA_STDIN_STDOUT = "TRUE"
-    assert.are.equal("-", cli.parse({}, environment).job)
+    assert.are.equal("-", cli.parse({}, environment, everywhere).job)
     environment.SBA_STDIN_STDOUT = "false"
-    assert.are.equal("variable", cli.parse({}, environment).job)
+    assert.are.equal("variable", cli.parse({}, environment, everywhere).job)
     environment.SBA_STDIN_STDOUT = "perhaps"
-    assert.matches("SBA_STDIN_STDOUT", select(2, cli.parse({}, environment)))
+    assert.matches("SBA_STDIN_STDOUT", select(2, cli.parse({}, environment, everywhere)))
   end)
 
   it("runs a job where its own name is the only argument", function()
@@ -101,7 +120,7 @@ describe("the command line", function()
     assert.matches("must be one of auto, json, text", refusal("--log-format", "xml"))
     assert.matches("cannot be combined", refusal("--version", "--help"))
     assert.matches("requires a result file", refusal("--resume", "--stdin"))
-    assert.matches("SBA_LOG_FORMAT", select(2, cli.parse({}, { SBA_LOG_FORMAT = "xml" })))
+    assert.matches("SBA_LOG_FORMAT", select(2, cli.parse({}, { SBA_LOG_FORMAT = "xml" }, everywhere)))
   end)
 
   it("explains itself on one screen and names every option", function()

@@ -2,6 +2,9 @@
 -- Whether a schema is one that sba.util.schema_check understands whole: a keyword that nobody reads would allow what its author
 -- meant to refuse.
 
+local json = require "sba.util.json"
+local schema_check = require "sba.util.schema_check"
+
 local checks
 
 local function is(kind)
@@ -54,7 +57,10 @@ local keywords = {
 -- Names in order, required and aliases must be properties; an alias stands for an optional one only.
 local function names_mistake(schema)
   local properties, required = schema.properties or {}, {}
-  for _, name in ipairs(schema.required or {}) do required[name] = true end
+  for _, name in ipairs(schema.required or {}) do
+    if schema.properties and not properties[name] then return ("required names '%s', which is not a property"):format(name) end
+    required[name] = true
+  end
   for _, name in ipairs(schema.order or {}) do
     if not properties[name] then return ("order names '%s', which is not a property"):format(name) end
   end
@@ -63,6 +69,12 @@ local function names_mistake(schema)
       return ("the alias '%s' must stand for an optional property and be none itself"):format(alias)
     end
   end
+end
+
+local function default_mistake(schema)
+  if schema.default == nil then return nil end
+  local _, errors = schema_check.check(json.decode(json.encode(schema.default)), schema, { total = 0, limit = 1 })
+  return errors[1] and "default: " .. errors[1].message
 end
 
 checks = {
@@ -74,7 +86,7 @@ checks = {
       local mistake = check and check(value, path .. "." .. keyword, seen) or not check and "is no known keyword"
       if mistake then return mistake:find("^[^ ]+: ") and mistake or ("%s.%s: %s"):format(path, keyword, mistake) end
     end
-    local mistake = names_mistake(schema)
+    local mistake = names_mistake(schema) or default_mistake(schema)
     return mistake and path .. ": " .. mistake
   end,
 }

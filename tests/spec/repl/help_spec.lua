@@ -24,6 +24,11 @@ describe("help", function()
     says(globals.step, "step(type, arguments)\nRuns one step in the current directory")
     says("run_command", "step type run_command\n", "  shell?  ")
     says(require "sba.steps.read_file", "step type read_file\n", "  path  a non-empty string.")
+    local arguments = require "sba.steps.read_file".arguments
+    local order = arguments.order
+    arguments.order = nil
+    says("read_file", "  end_line?  ", "  max_bytes?  ", "  path  a non-empty string.")
+    arguments.order = order
     says("steps", "  read_file  ", "  run_command  ")
     says(string.format, "string.format is Lua's own: section 6.4")
     says(print, "print is Lua's own: section 6.1")
