@@ -154,7 +154,10 @@ local process = {}
 ---@field timeout? number seconds for this command alone
 ---@field output_limit integer most bytes of stdout and stderr together, as returned
 ---@field on_output_limit "kill"|"discard" past the limit: end the command, or let it run and count what it prints
----@field tick? fun() called about every tick_interval while the command runs; an error in it ends the command and is raised again
+---@field tick? fun(news?: string, missing?: integer) called about every tick_interval while the command runs, with what both streams have
+--- printed since the last call, if they have: bytes, and how many are left out before them; an error in it ends the command and is raised
+--- again. The first output after a while comes at once; what a command printed that ended before a tick came does not come
+---@field whole_news? boolean nothing is left out of that, not even of a short command; default false: at most 128 KiB come at once
 ---@field tick_interval? number default 0.1
 
 ---@class native.process.outcome
@@ -519,6 +522,12 @@ function secret.add(bytes) end
 ---@return boolean
 function secret.is_known() end
 
+---How many of the first bytes can be redacted by themselves, because no secret that may go on after the text reaches into them: for
+---text that comes in pieces.
+---@param text string
+---@return integer bytes
+function secret.settled(text) end
+
 ---Text with "[redacted]" for each secret.
 ---@param text string
 ---@param cut? "none"|"start"|"end"|"both" where the caller cut the text: a part of a secret at that end is redacted too
@@ -665,9 +674,10 @@ function log:close() end
 ---@param fd integer
 ---@param bytes string
 ---@param timeout number seconds without progress
+---@param whole? number seconds in all, from the first wait on; default: no limit
 ---@return boolean all whether all was written
 ---@return integer written bytes
-function file.write(fd, bytes, timeout) end
+function file.write(fd, bytes, timeout, whole) end
 
 ---Creates a directory and those above it.
 ---@param path string
@@ -686,6 +696,7 @@ function file.remove_directory(path) end
 
 ---@param fd integer
 ---@return integer? columns nil where fd is no terminal
+---@return integer rows
 function file.terminal_columns(fd) end
 
 ---The process's environment, taken once: names to values. It is cleared of the names in secrets afterwards.
@@ -725,6 +736,10 @@ local client = {}
 ---@field body_limit? integer bytes, default 16 MiB
 ---@field once? boolean never sent again by itself, where a connection that was kept ends before the answer; default false
 ---@field ignore_interrupt? boolean waits past the deadline and after a cancel: only the timeouts end it; default false
+
+---Has tick called about every 0.1 s while an exchange is waited for; an error in it ends the wait and is raised again.
+---@param tick? fun() nil: no more
+function client:tick(tick) end
 
 ---Starts a request; waits for nothing. The codes of failures are listed in src/core/http.h.
 ---@param request native.http.request

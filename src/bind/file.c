@@ -127,16 +127,21 @@ static int log_append(lua_State *L)
     return 1;
 }
 
-// write(fd, bytes, timeout) -> whether all was written, count of bytes that were
+static int64_t check_timeout(lua_State *L, int index)
+{
+    lua_Number seconds = luaL_checknumber(L, index);
+    luaL_argcheck(L, seconds >= 0 && seconds <= MAX_TIMEOUT_SECONDS, index, "must be 0 to 1000000 seconds");
+    return (int64_t)(seconds * 1000);
+}
+
+// write(fd, bytes, timeout, whole?) -> whether all was written, count of bytes that were
 static int f_write(lua_State *L)
 {
     size_t size;
     int fd = (int)luaL_checkinteger(L, 1);
     const char *bytes = luaL_checklstring(L, 2, &size);
-    lua_Number timeout = luaL_checknumber(L, 3);
-    luaL_argcheck(L, timeout >= 0 && timeout <= MAX_TIMEOUT_SECONDS, 3, "must be 0 to 1000000 seconds");
-
-    size_t written = file_write_within(fd, bytes, size, (int64_t)(timeout * 1000));
+    int64_t timeout = check_timeout(L, 3), whole = lua_isnoneornil(L, 4) ? INT64_MAX : check_timeout(L, 4);
+    size_t written = file_write_within(fd, bytes, size, timeout, whole);
     lua_pushboolean(L, written == size);
     lua_pushinteger(L, (lua_Integer)written);
     return 2;
@@ -174,15 +179,17 @@ static int f_remove_directory(lua_State *L)
     return 1;
 }
 
-// terminal_columns(fd) -> integer | nil
+// terminal_columns(fd) -> columns, rows | nil
 static int f_terminal_columns(lua_State *L)
 {
-    int columns = file_terminal_columns((int)luaL_checkinteger(L, 1));
-    if (columns)
-        lua_pushinteger(L, columns);
-    else
+    int rows = 0, columns = file_terminal_columns((int)luaL_checkinteger(L, 1), &rows);
+    if (!columns) {
         lua_pushnil(L);
-    return 1;
+        return 1;
+    }
+    lua_pushinteger(L, columns);
+    lua_pushinteger(L, rows);
+    return 2;
 }
 
 // environment(secrets) -> table of names to values

@@ -10,14 +10,17 @@ static const char client_type[] = "native.http.client", exchange_type[] = "nativ
 
 struct client_box {
     struct http_client *client; // NULL: closed
+    lua_State *L;               // that drives an exchange now
+    bool failed;                // the error of its tick is on the stack
 };
 
 struct exchange_box {
     struct http_exchange *exchange; // NULL: closed
 };
 
-// User values of an exchange.
+// User values of an exchange, and of a client.
 enum { KEPT_CLIENT = 1, KEPT_BODY, KEPT_COUNT = KEPT_BODY };
+enum { KEPT_TICK = 1 };
 
 static const char *const setting_names[] = {"http_proxy", "https_proxy", "no_proxy", "ca_file", "ca_directory", NULL};
 static const char *const request_names[] = {
@@ -48,8 +51,8 @@ static int f_client(lua_State *L)
         .ca_file = bind_option_string(L, 1, "ca_file", NULL),
         .ca_directory = bind_option_string(L, 1, "ca_directory", NULL),
     };
-    struct client_box *box = lua_newuserdatauv(L, sizeof *box, 0);
-    box->client = NULL;
+    struct client_box *box = lua_newuserdatauv(L, sizeof *box, KEPT_TICK);
+    *box = (struct client_box){0};
     luaL_setmetatable(L, client_type);
     box->client = http_client_new(&settings, &error);
     return box->client ? 1 : bind_fail(L, &error);
@@ -60,6 +63,38 @@ static int client_gc(lua_State *L)
     struct client_box *box = luaL_checkudata(L, 1, client_type);
     http_client_free(box->client);
     box->client = NULL;
+    return 0;
+}
+
+// The exchange that waits is at 1.
+static bool call_tick(void *data)
+{
+    struct client_box *box = data;
+    lua_State *L = box->L;
+    lua_getiuservalue(L, 1, KEPT_CLIENT);
+    lua_getiuservalue(L, -1, KEPT_TICK);
+    lua_remove(L, -2);
+    if (lua_pcall(L, 0, 0, 0) == LUA_OK)
+        return true;
+    if (interrupt_reason() != INTERRUPT_NONE) {
+        lua_pop(L, 1);
+        return true;
+    }
+    box->failed = true;
+    return false;
+}
+
+// client:tick(function | nil)
+static int m_tick(lua_State *L)
+{
+    struct client_box *box = luaL_checkudata(L, 1, client_type);
+    luaL_argcheck(L, box->client, 1, "the client is closed");
+    bool wanted = !lua_isnoneornil(L, 2);
+    if (wanted)
+        luaL_checktype(L, 2, LUA_TFUNCTION);
+    lua_settop(L, 2);
+    lua_setiuservalue(L, 1, KEPT_TICK);
+    http_client_tick(box->client, wanted ? call_tick : NULL, box);
     return 0;
 }
 
@@ -180,13 +215,35 @@ static struct exchange_box *check_exchange(lua_State *L)
     return box;
 }
 
+// The exchange at 1, to wait for it: the client's tick is called meanwhile.
+static struct exchange_box *check_waiting(lua_State *L, struct client_box **client)
+{
+    struct exchange_box *box = check_exchange(L);
+    lua_getiuservalue(L, 1, KEPT_CLIENT);
+    *client = lua_touserdata(L, -1);
+    (*client)->L = L;
+    (*client)->failed = false;
+    lua_pop(L, 1);
+    return box;
+}
+
+// Returns the failure of a wait, or raises the error of the tick that ended it.
+static int fail_wait(lua_State *L, const struct client_box *client, struct error *error)
+{
+    if (!client->failed)
+        return bind_fail(L, error);
+    error_clear(error);
+    return lua_error(L);
+}
+
 // exchange:status() -> integer | nil, failure
 static int m_status(lua_State *L)
 {
     struct error error = {0};
-    int status = http_status(check_exchange(L)->exchange, &error);
+    struct client_box *client;
+    int status = http_status(check_waiting(L, &client)->exchange, &error);
     if (status < 0)
-        return bind_fail(L, &error);
+        return fail_wait(L, client, &error);
     lua_pushinteger(L, status);
     return 1;
 }
@@ -203,9 +260,10 @@ static int m_read(lua_State *L)
 {
     struct error error = {0};
     const char *bytes = NULL;
-    ssize_t size = http_read(check_exchange(L)->exchange, &bytes, &error);
+    struct client_box *client;
+    ssize_t size = http_read(check_waiting(L, &client)->exchange, &bytes, &error);
     if (size < 0)
-        return bind_fail(L, &error);
+        return fail_wait(L, client, &error);
     if (size == 0)
         lua_pushnil(L);
     else
@@ -221,11 +279,12 @@ static int m_line(lua_State *L)
     struct error error = {0};
     const char *line = NULL;
     bool ended = false;
-    struct exchange_box *box = check_exchange(L);
+    struct client_box *client;
+    struct exchange_box *box = check_waiting(L, &client);
     enum http_line_end end = values[luaL_checkoption(L, 2, "lf", ends)];
     ssize_t size = http_read_line(box->exchange, end, &line, &ended, &error);
     if (size < 0)
-        return bind_fail(L, &error);
+        return fail_wait(L, client, &error);
     if (!line) {
         lua_pushnil(L);
         return 1;
@@ -250,7 +309,7 @@ static int m_close(lua_State *L)
     return 0;
 }
 
-static const luaL_Reg client_methods[] = {{"open", m_open}, {NULL, NULL}};
+static const luaL_Reg client_methods[] = {{"open", m_open}, {"tick", m_tick}, {NULL, NULL}};
 static const luaL_Reg exchange_methods[] = {
     {"status", m_status}, {"header", m_header}, {"read", m_read}, {"line", m_line},
     {"proxy", m_proxy},   {"close", m_close},   {NULL, NULL},

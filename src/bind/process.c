@@ -77,12 +77,36 @@ struct ticker {
     bool failed; // its error is on the stack
 };
 
+struct news {
+    const char *bytes;
+    size_t size;
+    lua_Integer missing;
+};
+
+// Calls the function, with the news if there are any: in a protected call, for memory may be out.
+static int call_with_news(lua_State *L)
+{
+    const struct news *news = lua_touserdata(L, 2);
+    lua_settop(L, 1);
+    if (news) {
+        lua_pushlstring(L, news->size ? news->bytes : "", news->size);
+        lua_pushinteger(L, news->missing);
+    }
+    lua_call(L, news ? 2 : 0, 0);
+    return 0;
+}
+
 // Where the job must stop, the error is most likely that of a stopped Lua function, and the command ends anyway.
-static bool call_tick(void *data)
+static bool call_tick(void *data, const char *bytes, size_t size, uint64_t missing)
 {
     struct ticker *ticker = data;
+    struct news news = {bytes, size, (lua_Integer)missing};
+    bool has_news = size > 0 || missing > 0;
+    lua_pushcfunction(ticker->L, call_with_news);
     lua_pushvalue(ticker->L, ticker->function);
-    if (lua_pcall(ticker->L, 0, 0, 0) == LUA_OK)
+    if (has_news)
+        lua_pushlightuserdata(ticker->L, &news);
+    if (lua_pcall(ticker->L, has_news ? 2 : 1, 0, 0) == LUA_OK)
         return true;
     if (interrupt_reason() != INTERRUPT_NONE) {
         lua_pop(ticker->L, 1);
@@ -134,8 +158,8 @@ static void push_outcome(lua_State *L, struct process_outcome *outcome)
 static void check_options(lua_State *L)
 {
     static const char *const names[] = {
-        "argv", "env",           "directory", "stdin", "timeout", "output_limit", "on_output_limit",
-        "tick", "tick_interval", NULL};
+        "argv", "env",           "directory",  "stdin", "timeout", "output_limit", "on_output_limit",
+        "tick", "tick_interval", "whole_news", NULL};
     luaL_checktype(L, 1, LUA_TTABLE);
     lua_settop(L, 1);
     bind_check_options(L, 1, names);
@@ -186,6 +210,7 @@ static int f_run(lua_State *L)
         .output_limit = check_output_limit(L),
         .end_at_limit = check_end_at_limit(L),
         .tick_interval = check_seconds(L, 1, "tick_interval", 0.1, 0),
+        .whole_news = bind_option_boolean(L, 1, "whole_news", false),
         .data = &ticker,
     };
     options.input = bind_option_string(L, 1, "stdin", &options.input_size);

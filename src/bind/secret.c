@@ -36,6 +36,15 @@ static int f_redact(lua_State *L)
     return found < 0 ? luaL_error(L, "not enough memory") : 1;
 }
 
+// settled(text) -> bytes
+static int f_settled(lua_State *L)
+{
+    size_t size;
+    const char *bytes = luaL_checklstring(L, 1, &size);
+    lua_pushinteger(L, (lua_Integer)secret_settled(bytes, size));
+    return 1;
+}
+
 // is_known() -> boolean
 static int f_is_known(lua_State *L)
 {
@@ -43,7 +52,7 @@ static int f_is_known(lua_State *L)
     return 1;
 }
 
-static const luaL_Reg functions[] = {{"add", f_add}, {"is_known", f_is_known}, {NULL, NULL}};
+static const luaL_Reg functions[] = {{"add", f_add}, {"is_known", f_is_known}, {"settled", f_settled}, {NULL, NULL}};
 
 int luaopen_native_secret(lua_State *L)
 {

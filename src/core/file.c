@@ -10,6 +10,7 @@
 #include <ftw.h>
 #include <limits.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,13 +19,18 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef RWF_NOWAIT
 #define RWF_NOWAIT 0x00000008 // of linux/fs.h; musl has it not
 #endif
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid // glibc has it not
+#endif
 
-enum { READ_BLOCK = 64 * 1024, PARTS_AT_ONCE = 512, TAIL_BLOCK = 4096, USUAL_COLUMNS = 80 };
+enum { READ_BLOCK = 64 * 1024, PARTS_AT_ONCE = 512, TAIL_BLOCK = 4096, USUAL_COLUMNS = 80, USUAL_ROWS = 24 };
+enum { PATIENCE = 5, STUCK = 100 }; // milliseconds with a terminal, see file_write_within
 
 static int fail_interrupted(const char *path, struct error *error)
 {
@@ -194,8 +200,46 @@ static bool is_writable(int fd, int timeout)
     return poll(&wait, 1, timeout) > 0 && !(wait.revents & (POLLERR | POLLNVAL));
 }
 
-// A pipe, or a device. Where the kernel does not know how, as for a terminal, poll tells what has room for PIPE_BUF
-// bytes.
+static void on_impatience(int unused)
+{
+    (void)unused;
+}
+
+// A timer that cuts short what this thread waits for in the kernel. SIGURG is ignored where nothing handles it.
+static bool have_timer(timer_t *timer)
+{
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGURG};
+    struct sigaction action = {.sa_handler = on_impatience};
+    sigset_t urgent;
+    event.sigev_notify_thread_id = (pid_t)syscall(SYS_gettid);
+    sigemptyset(&action.sa_mask);
+    sigemptyset(&urgent);
+    sigaddset(&urgent, SIGURG);
+    return sigaction(SIGURG, &action, NULL) == 0 && pthread_sigmask(SIG_UNBLOCK, &urgent, NULL) == 0 &&
+           timer_create(CLOCK_MONOTONIC, &event, timer) == 0;
+}
+
+// A terminal that has room for a byte counts as writable, and a longer write waits until somebody reads. The timer
+// comes again and again, for it may come before the wait begins.
+static ssize_t write_impatiently(int fd, const char *bytes, size_t size)
+{
+    static _Thread_local enum { UNKNOWN, READY, MISSING } state;
+    static _Thread_local timer_t timer;
+    const struct timespec patience = {.tv_nsec = PATIENCE * 1000000L};
+    const struct itimerspec often = {.it_value = patience, .it_interval = patience}, never = {0};
+    if (state == UNKNOWN)
+        state = have_timer(&timer) ? READY : MISSING;
+    if (state == MISSING)
+        return write(fd, bytes, size);
+    timer_settime(timer, 0, &often, NULL);
+    ssize_t done = write(fd, bytes, size);
+    int number = errno;
+    timer_settime(timer, 0, &never, NULL);
+    errno = number;
+    return done;
+}
+
+// A pipe, or a device. Where the kernel does not know how, as for a terminal, poll tells what has room for some bytes.
 static ssize_t write_no_wait(int fd, const char *bytes, size_t size, enum stream_kind *kind)
 {
     struct iovec part = {.iov_base = (void *)bytes, .iov_len = size};
@@ -206,16 +250,14 @@ static ssize_t write_no_wait(int fd, const char *bytes, size_t size, enum stream
         *kind = STREAM_POLL;
     }
     if (is_writable(fd, 0))
-        return write(fd, bytes, size);
+        return write_impatiently(fd, bytes, size);
     errno = EAGAIN;
     return -1;
 }
 
-// One write that does not wait, of at most PIPE_BUF bytes; EAGAIN where it would.
-static ssize_t write_some(int fd, const char *bytes, size_t size)
+// One write that does not wait, of at most PIPE_BUF bytes; EAGAIN or EINTR where it would.
+static ssize_t write_some(int fd, const char *bytes, size_t size, enum stream_kind *kind)
 {
-    static enum stream_kind kinds[STDERR_FILENO + 1]; // what a standard stream goes to stays what it is
-    enum stream_kind own = STREAM_UNKNOWN, *kind = fd >= 0 && fd <= STDERR_FILENO ? &kinds[fd] : &own;
     size_t some = size < PIPE_BUF ? size : PIPE_BUF;
     if (*kind == STREAM_UNKNOWN)
         *kind = kind_of(fd);
@@ -224,25 +266,33 @@ static ssize_t write_some(int fd, const char *bytes, size_t size)
     return *kind == STREAM_FILE ? write(fd, bytes, some) : write_no_wait(fd, bytes, some, kind);
 }
 
-size_t file_write_within(int fd, const char *bytes, size_t size, int64_t timeout)
+size_t file_write_within(int fd, const char *bytes, size_t size, int64_t timeout, int64_t whole)
 {
+    static enum stream_kind kinds[STDERR_FILENO + 1]; // what a standard stream goes to stays what it is
+    static int64_t stuck_until; // a try at a terminal that nobody reads costs PATIENCE: not at each of many lines
+    enum stream_kind own = STREAM_UNKNOWN, *kind = fd >= 0 && fd <= STDERR_FILENO ? &kinds[fd] : &own;
     size_t written = 0;
-    int64_t until = 0; // nothing has made the writer wait
+    int64_t until = 0, end = INT64_MAX; // nothing has made the writer wait
+    if (timeout == 0 && *kind == STREAM_POLL && clock_now() < stuck_until)
+        return 0;
     while (written < size) {
-        ssize_t done = write_some(fd, bytes + written, size - written);
-        if (done > 0) {
+        ssize_t done = write_some(fd, bytes + written, size - written, kind);
+        if (done > 0)
             written += (size_t)done;
-            until = 0;
+        if (done > 0 && end == INT64_MAX)
             continue;
-        }
         if (done < 0 && errno != EINTR && errno != EAGAIN)
             break;
-        if (!until)
-            until = clock_now() + timeout;
-        int64_t left = until - clock_now();
+        int64_t now = clock_now();
+        end = end == INT64_MAX && whole < end - now ? now + whole : end;
+        if (!until || done > 0)
+            until = now + timeout < end ? now + timeout : end;
+        int64_t left = until - now;
         if (left <= 0 || (!is_writable(fd, left > INT_MAX ? INT_MAX : (int)left) && errno != EINTR))
             break;
     }
+    if (*kind == STREAM_POLL)
+        stuck_until = written < size ? clock_now() + STUCK : 0;
     return written;
 }
 
@@ -311,12 +361,14 @@ int file_remove_directory(const char *path, struct error *error)
     return error_set(error, "io_error", 0, "cannot remove the directory %s and all that is in it", path);
 }
 
-int file_terminal_columns(int fd)
+int file_terminal_columns(int fd, int *rows)
 {
-    struct winsize size;
+    struct winsize size = {0};
     if (!isatty(fd))
         return 0;
-    return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : USUAL_COLUMNS;
+    ioctl(fd, TIOCGWINSZ, &size);
+    *rows = size.ws_row > 0 ? size.ws_row : USUAL_ROWS;
+    return size.ws_col > 0 ? size.ws_col : USUAL_COLUMNS;
 }
 
 void file_forget_variable(const char *name)

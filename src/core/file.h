@@ -31,8 +31,9 @@ int file_open_log(const char *path, bool empty, struct error *error);
 int file_write_parts(int fd, const struct iovec *parts, size_t count, struct error *error);
 
 // Writes to a pipe, socket, terminal or file that others may read slowly, or not at all: waits at most timeout
-// milliseconds without progress. Returns the bytes written, fewer than size when the time was up or the reader left.
-size_t file_write_within(int fd, const char *bytes, size_t size, int64_t timeout);
+// milliseconds without progress, and `whole` in all from the first wait on (INT64_MAX: no limit). Returns the bytes
+// written, fewer than size when the time was up or the reader left.
+size_t file_write_within(int fd, const char *bytes, size_t size, int64_t timeout, int64_t whole);
 
 // Creates a directory (0755 less the umask) and those above it. 0 where it exists.
 int file_make_directory(const char *path, struct error *error);
@@ -43,8 +44,8 @@ char *file_make_temporary_directory(const char *above, struct error *error);
 // Removes a directory and all that is in it. Links are removed, not followed.
 int file_remove_directory(const char *path, struct error *error);
 
-// The columns of a terminal, 80 where it does not say; 0 where fd is none.
-int file_terminal_columns(int fd);
+// The columns of a terminal and its rows, 80 and 24 where it does not say; 0 where fd is none.
+int file_terminal_columns(int fd, int *rows);
 
 // Takes a variable out of the environment for good: its bytes are overwritten too, so that /proc/self/environ does not
 // show them.

@@ -54,6 +54,12 @@ void http_client_free(struct http_client *client)
     free(client);
 }
 
+void http_client_tick(struct http_client *client, bool (*tick)(void *data), void *data)
+{
+    client->tick = tick;
+    client->data = data;
+}
+
 struct http_exchange *http_open(struct http_client *client, const struct http_request *request, struct error *error)
 {
     struct http_exchange *exchange = calloc(1, sizeof *exchange);

@@ -36,6 +36,10 @@ struct http_client *http_client_new(const struct http_settings *settings, struct
 // Its exchanges may live on; the last one to be closed takes it along.
 void http_client_free(struct http_client *client);
 
+// Has tick called about every tenth of a second while an exchange waits; NULL: no more. If it returns false, the wait
+// fails as "interrupted".
+void http_client_tick(struct http_client *client, bool (*tick)(void *data), void *data);
+
 struct http_request {
     const char *method;         // "GET", "POST", ...
     const char *url;            // http://, https://, http+unix://%2Fpath%2Fto.sock/request/path

@@ -13,6 +13,9 @@ struct http_client {
     unsigned users;                            // the owner and every open exchange
     char *http_proxy, *https_proxy, *no_proxy; // owned; NULL: none
     char *ca_file, *ca_directory;
+    bool (*tick)(void *data);
+    void *data;
+    int64_t next_tick;
 };
 
 // Why a callback of ours stopped a transfer; curl itself only knows that one did.

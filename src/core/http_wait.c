@@ -6,6 +6,8 @@
 
 #include <limits.h>
 
+enum { TICK_INTERVAL = 100 };
+
 // Marks the exchanges of the client that curl has finished.
 static void collect(struct http_client *client)
 {
@@ -55,6 +57,22 @@ static int interrupted(const struct http_exchange *exchange, enum interrupt_reas
                      cancelled ? "the job was cancelled" : "the job's time was up", exchange->origin);
 }
 
+// Calls the client's tick if it is time. -1: it ends the wait. Else how long to wait at most.
+static int64_t tick(struct http_client *client, int64_t left, struct error *error)
+{
+    int64_t now = clock_now();
+    if (!client->tick)
+        return left;
+    if (now >= client->next_tick) {
+        if (!client->tick(client->data))
+            return error_set(error, "interrupted", 0, "the wait for an answer was ended");
+        now = clock_now();
+        client->next_tick = now + TICK_INTERVAL;
+    }
+    int64_t next = client->next_tick - now;
+    return next < left ? next : left;
+}
+
 int http_drive(struct http_exchange *exchange, struct error *error)
 {
     CURLM *multi = exchange->client->multi;
@@ -76,6 +94,8 @@ int http_drive(struct http_exchange *exchange, struct error *error)
         return error_set(error, timeout.code, 0, "%s %s within %.1f s",
                          exchange->proxy && !exchange->sent ? exchange->proxy : exchange->origin, timeout.what,
                          (double)timeout.milliseconds / 1000);
+    if ((left = tick(exchange->client, left, error)) < 0)
+        return -1;
     struct curl_waitfd cancel = {.fd = interrupt_fd(), .events = CURL_WAIT_POLLIN};
     if (exchange->ignore_interrupt)
         curl_multi_poll(multi, NULL, 0, left > INT_MAX ? INT_MAX : (int)left, NULL);

@@ -40,6 +40,8 @@ struct run {
     int64_t started;
     uint64_t oom_kills; // until then
     int64_t next_tick;
+    int64_t next_news; // when news are told at once
+    bool told;         // news were
     int64_t kill_at;
     enum process_ending ending;
     bool terminated; // SIGTERM was sent
@@ -198,13 +200,35 @@ static void terminate(struct run *run, enum process_ending ending)
     run->kill_at = tree_terminate(&tree, GRACE);
 }
 
+static bool tell(struct run *run)
+{
+    const struct process_news *news = &run->output.news;
+    bool has_news = news->bytes.size > 0 || news->missing > 0;
+    bool go_on = run->options->tick(run->options->data, news->bytes.data, news->bytes.size, news->missing);
+    output_seen(&run->output);
+    run->next_tick = clock_now() + run->options->tick_interval;
+    if (has_news)
+        run->next_news = run->next_tick;
+    run->told |= has_news;
+    return go_on;
+}
+
 static bool tick(struct run *run, int64_t now)
 {
-    if (!run->options->tick || now < run->next_tick)
+    const struct process_news *news = &run->output.news;
+    if (!run->options->tick)
         return true;
-    bool go_on = run->options->tick(run->options->data);
-    run->next_tick = clock_now() + run->options->tick_interval;
-    return go_on;
+    bool due = now >= run->next_tick || (news->bytes.size > 0 && now >= run->next_news);
+    return due || (news->whole && news->bytes.size >= NEWS_MOST) ? tell(run) : true;
+}
+
+// What came after the last tick; not of a command that ended before one had anything to tell.
+static bool tell_rest(struct run *run)
+{
+    const struct process_news *news = &run->output.news;
+    if (run->ending == PROCESS_TICK || news->bytes.size == 0 || !(run->told || news->whole))
+        return true;
+    return tell(run);
 }
 
 // Why the command must end now; PROCESS_EXIT: it need not.
@@ -326,7 +350,10 @@ int process_run(const struct process_options *options, struct process_outcome *o
     run.output.limit = options->output_limit;
     transcript_limit(&run.output.transcript, options->output_limit);
     run.output.streams[PROCESS_STDOUT].fd = run.output.streams[PROCESS_STDERR].fd = -1;
+    run.output.news.wanted = options->tick != NULL;
+    run.output.news.whole = options->whole_news;
     run.next_tick = run.started; // the first tick comes as soon as the command runs
+    run.next_news = run.started + options->tick_interval;
     if (children_watch(error) < 0)
         return -1;
     if (confine_is_on())
@@ -341,6 +368,8 @@ int process_run(const struct process_options *options, struct process_outcome *o
     if (!options->input || options->input_size == 0)
         close_input(&run);
     follow(&run);
+    if (!tell_rest(&run))
+        run.ending = PROCESS_TICK;
     if (run.child.ended && WIFEXITED(run.child.status) && WEXITSTATUS(run.child.status) == SPAWN_FAILED &&
         spawn_check(&run.spawn, error) < 0)
         return -1;

@@ -39,7 +39,11 @@ struct process_options {
     size_t output_limit; // of stdout and stderr together
     bool end_at_limit;   // past the limit end the command; else count what it prints
     int64_t tick_interval;
-    bool (*tick)(void *data); // called once the command runs, then about that often, unless NULL; false ends it
+    // Called once the command runs, then about that often, unless NULL; false ends the command. What both streams have
+    // printed since the last call comes with it: all of it (whole_news), or the end, where `missing` bytes come before.
+    // The first output after a while comes at once.
+    bool (*tick)(void *data, const char *news, size_t size, uint64_t missing);
+    bool whole_news;
     void *data;
 };
 

@@ -92,6 +92,35 @@ static void transcribe(struct process_output *output, const char *bytes, size_t 
         starve(output);
 }
 
+// Where memory is out, what is missing is counted.
+static void note_news(struct process_output *output, const char *bytes, size_t size)
+{
+    struct process_news *news = &output->news;
+    struct buffer *kept = &news->bytes;
+    size_t room = news->whole ? SIZE_MAX : NEWS_MOST;
+    if (!news->wanted)
+        return;
+    if (size > room) {
+        news->missing += size - room;
+        bytes += size - room;
+        size = room;
+    }
+    if (!news->whole && kept->size + size > 2 * room) { // seldom, so that little is moved
+        size_t old = least(kept->size, kept->size + size - room);
+        news->missing += old;
+        kept->size -= old;
+        memmove(kept->data, kept->data + old, kept->size);
+    }
+    if (buffer_append(kept, bytes, size) < 0)
+        news->missing += size;
+}
+
+void output_seen(struct process_output *output)
+{
+    output->news.bytes.size = 0;
+    output->news.missing = 0;
+}
+
 static ssize_t discard(struct process_output *output, struct process_stream *stream)
 {
     static char scratch[PIPE_WIDE / 4];
@@ -99,6 +128,7 @@ static ssize_t discard(struct process_output *output, struct process_stream *str
     if (got <= 0)
         return got;
     transcribe(output, scratch, (size_t)got);
+    note_news(output, scratch, (size_t)got);
     stream->printed += (uint64_t)got;
     stream->truncated = true;
     return got;
@@ -109,6 +139,7 @@ static size_t account(struct process_output *output, struct process_stream *stre
 {
     const struct process_stream *other = &output->streams[stream == output->streams];
     stream->printed += got;
+    note_news(output, bytes, got);
     size_t fits = least(got, output->limit - kept_bytes(output));
     stream->truncated = fits < got;
     if (stream->truncated || other->printed > 0)
@@ -303,4 +334,5 @@ void output_free(struct process_output *output)
         output->streams[i].fd = -1;
     }
     buffer_free(&output->transcript.bytes);
+    buffer_free(&output->news.bytes);
 }

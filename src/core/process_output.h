@@ -23,6 +23,16 @@ struct transcript {
     struct buffer bytes; // the second half is a ring: byte number n lies at half + (n - half) % half
 };
 
+// Both streams as they came since somebody last looked.
+struct process_news {
+    bool wanted;
+    bool whole; // keep all of it; else the last NEWS_MOST bytes, or up to twice as many
+    struct buffer bytes;
+    uint64_t missing; // bytes before those
+};
+
+enum { NEWS_MOST = 64 << 10 };
+
 enum { PROCESS_STDOUT, PROCESS_STDERR, PROCESS_STREAMS };
 
 struct process_stream {
@@ -38,6 +48,7 @@ struct process_output {
     size_t limit; // bytes of both streams kept together
     bool starved; // memory was out before the limit was reached
     struct transcript transcript;
+    struct process_news news;
 };
 
 // Reads what a stream has to give now, at most about a MiB; closes it at its end. Where memory is out it keeps no more.
@@ -56,6 +67,9 @@ void output_drain(struct process_output *output, int milliseconds);
 // Makes what was kept UTF-8: ill-formed bytes become U+FFFD, a character that the limit cut in two is dropped, and both
 // together stay within the limit. Out of memory, now or when it was read: -1.
 int output_repair(struct process_output *output);
+
+// The news were looked at: what comes from now on is news.
+void output_seen(struct process_output *output);
 
 // Sets how much the transcript keeps.
 void transcript_limit(struct transcript *transcript, size_t limit);

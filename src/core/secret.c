@@ -266,13 +266,15 @@ static bool is_torn(const struct reading *reading, size_t at)
     return reading->escape == PERCENT ? left < 3 : left < 2 || (text[1] == 'u' && left < 6);
 }
 
-static int read_text(struct reading *reading, unsigned cuts)
+// Reads to the end or, if the end is cut, to an escape that the cut may have torn: *end says where that is.
+static int read_characters(struct reading *reading, bool cut, size_t *end)
 {
     struct character character;
+    size_t at;
     for (size_t i = 0; i < reading->list->count; i++)
         reading->list->forms[i].matched = 0;
-    for (size_t at = 0; at < reading->size; at += character.length) {
-        if (cuts & SECRET_CUT_END && is_torn(reading, at))
+    for (at = 0; at < reading->size; at += character.length) {
+        if (cut && is_torn(reading, at))
             break;
         decode(reading->text + at, reading->size - at, reading->escape, &character);
         for (size_t i = 0; i < character.size; i++) {
@@ -281,6 +283,15 @@ static int read_text(struct reading *reading, unsigned cuts)
                 return -1;
         }
     }
+    *end = at;
+    return 0;
+}
+
+static int read_text(struct reading *reading, unsigned cuts)
+{
+    size_t end;
+    if (read_characters(reading, cuts & SECRET_CUT_END, &end) < 0)
+        return -1;
     return cuts & SECRET_CUT_END ? read_end(reading) : 0;
 }
 
@@ -360,6 +371,44 @@ static int redact_in(struct buffer *text, struct form_list *list, enum escape es
         outcome = replace(&reading, text);
     free_reading(&reading);
     return outcome;
+}
+
+// The place, at most `most`, that no secret which this reading shows lies across, and no beginning of one at the end.
+static size_t settled_in(struct form_list *list, enum escape escape, const char *text, size_t size, size_t most)
+{
+    size_t end;
+    struct reading reading = {.list = list, .escape = escape, .text = text, .size = size};
+    reading.starts = malloc(list->longest * sizeof *reading.starts);
+    if (!reading.starts || read_characters(&reading, true, &end) < 0) {
+        free_reading(&reading);
+        return 0;
+    }
+    most = end < most ? end : most;
+    for (const struct form *form = list->forms; form < list->forms + list->count; form++) {
+        size_t begun = form->matched == form->size ? form->borders[form->size - 1] : form->matched;
+        if (begun > 0 && start_of(&reading, begun) < most)
+            most = start_of(&reading, begun);
+    }
+    for (size_t i = 0; i < reading.range_count; i++)
+        if (reading.ranges[i].start < most && most < reading.ranges[i].end)
+            most = reading.ranges[i].start;
+    free_reading(&reading);
+    return most;
+}
+
+size_t secret_settled(const char *text, size_t size)
+{
+    size_t settled = size, before;
+    if (!secret_is_known())
+        return size;
+    do { // a place that one reading moves may then lie in a secret that another one shows
+        before = settled;
+        for (enum escape escape = AS_IS; escape < ESCAPES; escape++)
+            for (size_t i = 0; i < 2; i++)
+                if (escape == AS_IS || memchr(text, escape_mark[escape], size))
+                    settled = settled_in(&lists[i], escape, text, size, settled);
+    } while (settled > 0 && settled < before);
+    return settled;
 }
 
 int secret_redact(struct buffer *text, unsigned cuts)

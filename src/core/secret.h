@@ -33,4 +33,8 @@ bool secret_is_known(void);
 // -1 if memory is out (the text is then unchanged).
 int secret_redact(struct buffer *text, unsigned cuts);
 
+// How many of the first bytes can be redacted by themselves, because no secret that may go on after the text reaches
+// into them: for text that comes in pieces. 0 where memory is out.
+size_t secret_settled(const char *text, size_t size);
+
 #endif

@@ -117,25 +117,67 @@ static void gives_up_on_a_reader_that_does_not_read(void **state)
     static char bytes[1 << 20];
     int ends[2];
     assert_int_equal(pipe(ends), 0);
-    size_t written = file_write_within(ends[1], bytes, sizeof bytes, 20);
+    size_t written = file_write_within(ends[1], bytes, sizeof bytes, 20, INT64_MAX);
     assert_true(written > 0 && written < sizeof bytes);
-    assert_int_equal(file_write_within(ends[1], bytes, 1, 0), 0);
+    assert_int_equal(file_write_within(ends[1], bytes, 1, 0, INT64_MAX), 0);
     close(ends[0]);
-    assert_int_equal(file_write_within(ends[1], bytes, 1, 1000), 0); // nobody is left: at once
+    assert_int_equal(file_write_within(ends[1], bytes, 1, 1000, INT64_MAX), 0); // nobody is left: at once
     close(ends[1]);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-    written = file_write_within(ends[1], bytes, sizeof bytes, 20);
+    written = file_write_within(ends[1], bytes, sizeof bytes, 20, INT64_MAX);
     assert_true(written > 0 && written < sizeof bytes);
     close(ends[0]);
     close(ends[1]);
-    assert_int_equal(file_write_within(-1, bytes, 1, 0), 0);
+    assert_int_equal(file_write_within(-1, bytes, 1, 0, INT64_MAX), 0);
+}
+
+// A terminal that has room for a few bytes says that it can be written, and a write of more waits until it is read.
+static void does_not_wait_for_a_terminal_that_nobody_reads(void **state)
+{
+    static char bytes[1 << 20];
+    int rows, ours = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    (void)state;
+    assert_true(ours >= 0 && grantpt(ours) == 0 && unlockpt(ours) == 0);
+    int terminal = open(ptsname(ours), O_RDWR | O_NOCTTY | O_CLOEXEC);
+    assert_true(terminal >= 0);
+    assert_int_equal(file_terminal_columns(terminal, &rows), 80);
+    assert_int_equal(rows, 24);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = i % 61 ? 'x' : '\n'; // each of which wants room for two bytes
+    int64_t begun = clock_now();
+    assert_true(file_write_within(terminal, bytes, sizeof bytes, 100, INT64_MAX) < sizeof bytes);
+    for (int i = 0; i < 100000; i++)
+        file_write_within(terminal, bytes, 100, 0, INT64_MAX);
+    assert_true(clock_now() - begun < 60000);
+    close(ours);
+    close(terminal);
+}
+
+static void writes_no_longer_than_asked_to_a_reader_that_reads_a_little(void **state)
+{
+    static char bytes[1 << 22];
+    int ends[2];
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    pid_t reader = fork();
+    assert_true(reader >= 0);
+    if (reader == 0) {
+        close(ends[1]);
+        while (read(ends[0], bytes, 8192) > 0)
+            poll(NULL, 0, 50);
+        _exit(0);
+    }
+    close(ends[0]);
+    assert_true(file_write_within(ends[1], bytes, sizeof bytes, 60000, 300) < sizeof bytes);
+    close(ends[1]);
+    assert_int_equal(waitpid(reader, NULL, 0), reader);
 }
 
 static void writes_all_to_a_file(void **state)
 {
     (void)state;
     int fd = open(in_directory("written"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    assert_int_equal(file_write_within(fd, "all of it", 9, 0), 9);
+    assert_int_equal(file_write_within(fd, "all of it", 9, 0, INT64_MAX), 9);
     close(fd);
     check_read(in_directory("written"), 100, "all of it");
 }
@@ -154,7 +196,7 @@ static void writes_all_to_a_slow_reader(void **state)
         _exit(0);
     }
     close(ends[0]);
-    assert_int_equal(file_write_within(ends[1], bytes, sizeof bytes, 60000), sizeof bytes);
+    assert_int_equal(file_write_within(ends[1], bytes, sizeof bytes, 60000, INT64_MAX), sizeof bytes);
     close(ends[1]);
     assert_int_equal(waitpid(reader, NULL, 0), reader);
 }
@@ -237,6 +279,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(cuts_a_torn_line_however_long),
         cmocka_unit_test(appends_to_regular_files_only),
         cmocka_unit_test(gives_up_on_a_reader_that_does_not_read),
+        cmocka_unit_test(does_not_wait_for_a_terminal_that_nobody_reads),
+        cmocka_unit_test(writes_no_longer_than_asked_to_a_reader_that_reads_a_little),
         cmocka_unit_test(writes_all_to_a_file),
         cmocka_unit_test(writes_all_to_a_slow_reader),
         cmocka_unit_test(makes_directories),

@@ -200,8 +200,9 @@ static void times_out(void **state)
     process_outcome_free(&outcome);
 }
 
-static bool refuse(void *data)
+static bool refuse(void *data, const char *news, size_t size, uint64_t missing)
 {
+    (void)news, (void)size, (void)missing;
     ++*(int *)data;
     return false;
 }
@@ -218,6 +219,67 @@ static void ends_when_a_tick_says_so(void **state)
     assert_int_equal(outcome.ending, PROCESS_TICK);
     assert_int_equal(calls, 1);
     process_outcome_free(&outcome);
+}
+
+struct heard {
+    struct buffer text;
+    uint64_t missing;
+    int calls;
+};
+
+static bool hear(void *data, const char *news, size_t size, uint64_t missing)
+{
+    struct heard *heard = data;
+    heard->missing += missing;
+    heard->calls += size > 0;
+    assert_int_equal(buffer_append(&heard->text, news, size), 0);
+    return true;
+}
+
+static struct heard heard_from(const char *script, bool whole)
+{
+    struct heard heard = {0};
+    const char *const argv[] = {"sh", "-c", script, NULL};
+    struct process_options options = options_for(argv);
+    options.tick = hear;
+    options.whole_news = whole;
+    options.data = &heard;
+    options.output_limit = 1000;
+    struct process_outcome outcome = run(&options);
+    process_outcome_free(&outcome);
+    return heard;
+}
+
+static void check_heard(struct heard heard, const char *expected)
+{
+    assert_int_equal(heard.text.size, strlen(expected));
+    assert_memory_equal(heard.text.data, expected, heard.text.size);
+    buffer_free(&heard.text);
+}
+
+static void tells_what_is_printed_while_it_runs(void **state)
+{
+    (void)state;
+    check_heard(heard_from("sleep 0.2; echo a; sleep 0.2; echo b >&2; sleep 0.2; echo c", false), "a\nb\nc\n");
+    check_heard(heard_from("echo a; echo b; sleep 0.3; exit 3", false), "a\nb\n");
+    check_heard(heard_from("echo short", true), "short\n");
+    struct heard heard = heard_from("echo short", false);
+    assert_int_equal(heard.calls, 0); // it ended before there was anything to tell
+    buffer_free(&heard.text);
+}
+
+static void tells_all_or_the_end(void **state)
+{
+    (void)state;
+    struct heard heard = heard_from("head -c 20000000 /dev/zero; echo the end; sleep 0.5", true);
+    assert_int_equal(heard.text.size + heard.missing, 20000008);
+    assert_int_equal(heard.missing, 0);
+    buffer_free(&heard.text);
+    heard = heard_from("head -c 20000000 /dev/zero; echo the end; sleep 0.5", false);
+    assert_int_equal(heard.text.size + heard.missing, 20000008);
+    assert_true(heard.text.size <= (size_t)heard.calls * 2 * NEWS_MOST);
+    assert_memory_equal(heard.text.data + heard.text.size - 8, "the end\n", 8);
+    buffer_free(&heard.text);
 }
 
 // Whether a child has ended, or does within so many milliseconds; a zombie would still take a signal.
@@ -292,6 +354,8 @@ int main(void)
         cmocka_unit_test(counts_what_is_missing),
         cmocka_unit_test(times_out),
         cmocka_unit_test(ends_when_a_tick_says_so),
+        cmocka_unit_test(tells_what_is_printed_while_it_runs),
+        cmocka_unit_test(tells_all_or_the_end),
         cmocka_unit_test(spares_what_earlier_commands_left),
         cmocka_unit_test(names_signals),
     };

@@ -86,6 +86,45 @@ static void texts_made_of_escapes(void **state)
     }
 }
 
+// In pieces of every size, what is settled and redacted piece by piece is what redacting the whole gives.
+static void check_pieces(const char *text, size_t size, size_t piece)
+{
+    struct buffer pending = {0}, out = {0}, whole = redacted(text, size, 0);
+    for (size_t at = 0; at < size; at += piece) {
+        assert_int_equal(buffer_append(&pending, text + at, piece < size - at ? piece : size - at), 0);
+        size_t settled = at + piece < size ? secret_settled(pending.data, pending.size) : pending.size;
+        struct buffer part = {0};
+        if (settled > 0)
+            part = redacted(pending.data, settled, 0);
+        assert_int_equal(buffer_append(&out, part.data, part.size), 0);
+        buffer_free(&part);
+        pending.size -= settled;
+        memmove(pending.data, pending.data + settled, pending.size);
+    }
+    assert_int_equal(out.size, whole.size);
+    assert_memory_equal(out.data, whole.data, whole.size);
+    buffer_free(&pending);
+    buffer_free(&out);
+    buffer_free(&whole);
+}
+
+static void pieces_of_every_encoding(void **state)
+{
+    char text[2000] = "sba-Zq83, not it; ";
+    struct buffer base64 = {0};
+    (void)state;
+    assert_int_equal(text_base64_encode(secret, strlen(secret), &base64), 0);
+    for (size_t i = 0; i < strlen(secret); i++)
+        snprintf(text + strlen(text), 4, i % 2 ? "%c" : "%%%02X", (unsigned char)secret[i]);
+    snprintf(text + strlen(text), 1000, "; %s%s and %.*s\n  %.*s, ends sba-Zq%%2", secret, secret, 8, base64.data,
+             (int)base64.size - 8, base64.data + 8);
+    for (size_t piece = 1; piece < strlen(text); piece++)
+        check_pieces(text, strlen(text), piece);
+    assert_int_equal(secret_settled("abc sba-Z", 9), 4);
+    assert_int_equal(secret_settled("ab!", 3), 3);
+    buffer_free(&base64);
+}
+
 // What could make the search slow: were it quadratic, this test would not end.
 static void long_runs(void **state)
 {
@@ -121,6 +160,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_cut_of_every_encoding),
         cmocka_unit_test(texts_made_of_escapes),
+        cmocka_unit_test(pieces_of_every_encoding),
         cmocka_unit_test(long_runs),
     };
     return cmocka_run_group_tests(tests, add_secret, NULL);

@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import select
 import struct
 import termios
 import unittest
@@ -133,6 +134,13 @@ class TerminalTest(SandboxCase):
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         process = self.start(job, *more, stderr=slave, env={"TERM": "xterm", "LANG": "C.UTF-8", **(env or {})})
         os.close(slave)
+        shown = self.rest_of(master)
+        process.communicate(timeout=60)
+        return shown
+
+    @staticmethod
+    def rest_of(master):
+        """What a terminal gets until its last user closes it."""
         shown = b""
         try:
             while block := os.read(master, 1 << 16):
@@ -140,7 +148,6 @@ class TerminalTest(SandboxCase):
         except OSError:  # the other end is closed
             pass
         os.close(master)
-        process.communicate(timeout=60)
         return shown.decode()
 
     def three(self):
@@ -189,6 +196,26 @@ class TerminalTest(SandboxCase):
         shown = self.on_terminal(self.three(), 80, None, "--log-format", "json")
         for line in shown.splitlines():
             json.loads(line)
+
+    def test_a_terminal_that_nobody_reads_does_not_hold_the_job(self):
+        """It takes about 10 KB, says that it has room for more, and lets a write of more wait."""
+        master, slave = pty.openpty()
+        os.mkfifo(self.workspace / "turn")
+        self.give(self.workspace / "turn")
+        steps = [*[self.step("list_tree", path=".") for _ in range(400)], self.step("run_command", shell="read x < turn"),
+                 *[self.step("list_tree", path=".") for _ in range(5)]]
+        process = self.start(self.job(*steps), stderr=slave, env={"TERM": "xterm", "LANG": "C.UTF-8"})
+        os.close(slave)
+        with open(self.workspace / "turn", "w") as turn:
+            before = os.read(master, 1 << 16)
+            while select.select([master], [], [], 0.05)[0] and len(before) < 1 << 16:
+                before += os.read(master, 1 << 16)
+            turn.write("go\n")
+        shown = self.rest_of(master)
+        self.assertEqual(self.outcome_of(process).exit, 0)
+        self.assertNotIn("step 400 of 406", before.decode(errors="replace"))
+        self.assertRegex(shown, r"… \d\d+ parts of the log were left out")
+        self.assertIn("step 406 of 406", shown)
 
     FAILS = r"for i in $(seq 30); do echo line $i; done; printf 'a\033[31mred\033[2Jb\033[0m 10%%\r\033[1mlast\033[m' >&2; exit 3"
 

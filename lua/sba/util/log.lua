@@ -14,6 +14,7 @@ local STDERR <const> = 2
 local TAIL <const> = 4096 -- bytes of a failed step's output in a line
 local TAIL_IN_TEXT <const> = 65536 -- of which people see the last lines
 local TIMEOUT <const> = 1 -- seconds without progress until a line is dropped; then none until something is read
+local SLOWEST <const> = 2 -- seconds that a reader may take for one line
 
 local line_schema <const> = {
   order = {
@@ -37,7 +38,7 @@ function log.new(options)
   if options.format == "text" or columns then
     -- Here, not at the top: most jobs write their log for machines.
     self.tail_size = TAIL_IN_TEXT
-    self.view = require "sba.util.terminal".new(function(bytes) self:write(bytes) end, columns, options.environment)
+    self.view = require "sba.util.terminal".new(function(bytes) self:show(bytes) end, columns, options.environment)
   end
   return self
 end
@@ -50,11 +51,17 @@ end
 --- Writes a line (or, on a terminal, part of the view), or drops it.
 ---@param bytes string
 function log:write(bytes)
-  local all, written = file.write(STDERR, self.torn and "\n" .. bytes or bytes, self.timeout)
-  self.torn = not all and written > 0 and not self.view
+  local all, written = file.write(STDERR, self.torn and "\n" .. bytes or bytes, self.timeout, SLOWEST)
+  self.torn = not all and written > 0
   self.timeout = all and TIMEOUT or 0
   if not all then self.dropped = self.dropped + 1 end
   return all
+end
+
+--- Writes a part of the view; and, once the reader takes parts again, how many it did not take.
+function log:show(bytes)
+  local dropped = self.dropped
+  if self:write(dropped > 0 and self.view:missed(dropped) .. bytes or bytes) then self.dropped = 0 end
 end
 
 local function line_of(self, level, event, fields)

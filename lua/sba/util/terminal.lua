@@ -84,6 +84,14 @@ function terminal:tick()
   if self.live and self.step and interrupt.now() - self.drawn >= FRAME then self:draw() end
 end
 
+--- Says that parts of the view were not read in time; one of them may have been torn in the middle of a sequence.
+---@param count integer
+---@return string
+function terminal:missed(count)
+  local start = self.live and "\27[0m\r\27[K" or ""
+  return ("%s[%s %d parts of the log were left out because they were not read in time]\n"):format(start, self.marks.more, count)
+end
+
 --- Writes whole lines in place of the live one.
 function terminal:print(kind, line)
   self.write((self.live and "\r\27[K" or "") .. self:painted(kind, line) .. "\n")
