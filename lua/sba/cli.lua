@@ -26,6 +26,10 @@ cli.options = {
   { kind = "mode", name = "validate", value = "[FILE...]", takes_file = true, summary = "check jobs; list all mistakes, by line" },
   { kind = "mode", name = "report", value = "[FILE]", takes_file = true, summary = "print a result as an HTML page" },
   {
+    kind = "mode", name = "trajectory", value = "[JOURNAL]", takes_file = true,
+    summary = "print a run as ATIF, from its journal",
+  },
+  {
     kind = "mode", name = "schema", value = "[job|result|steps]", values = { "job", "result", "steps" },
     summary = "print a JSON Schema (draft 2020-12)",
   },
@@ -192,7 +196,7 @@ end
 local confine <const> = { variables = { "SBA_CONFINE" }, default = "auto", values = { "auto", "off", "require" } }
 
 ---@class cli.settings
----@field mode "run"|"validate"|"report"|"schema"|"idle"|"completion"|"version"|"help"|"lua"
+---@field mode "run"|"validate"|"report"|"trajectory"|"schema"|"idle"|"completion"|"version"|"help"|"lua"
 ---@field job string "-" is stdin
 ---@field result string "-" is stdout
 ---@field workspace string

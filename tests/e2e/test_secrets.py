@@ -101,6 +101,12 @@ class SecretCase(test_agent.AgentCase):
         self.addCleanup(server.close)
         return server
 
+    def trajectory(self, journal, env):
+        done = subprocess.run([sba.BINARY, "--trajectory", journal], env={"PATH": "/usr/bin:/bin", **env}, capture_output=True, check=True,
+                              **sba.ordinary_user())
+        self.assertEqual(done.stderr, b"")
+        return done.stdout
+
     def leak(self, way):
         return self.step("run_command", command=PYTHON, args=["leak.py", way])
 
@@ -308,6 +314,19 @@ class TheAgent(SecretCase):
         self.assertEqual({headers.get("Authorization") for headers in gateway.headers("tools/call")}, {f"Bearer {TOKEN}"})
         self.assertEqual([m["params"]["arguments"]["where"] for m in gateway.messages("tools/call")], ["[redacted]"])
 
+    def test_the_trajectory_is_a_sink_too(self):
+        outcome, *_ = self.run_secret_agent()
+        self.assertIn(b"[redacted]", (self.job_directory / "trajectory.json").read_bytes())
+        journal = self.job_directory / "journal.jsonl"
+        self.assertFalse(leaks(self.trajectory(journal, {})))
+        # Whatever is in a journal, and in the job next to it, is redacted once more.
+        journal.write_bytes(journal.read_bytes().replace(b"[redacted]", TOKEN.encode()))
+        self.assertTrue(leaks(self.trajectory(journal, {})))
+        self.assertFalse(leaks(self.trajectory(journal, {"SBA_MCP_TOKEN": TOKEN})))
+        outcome = self.run_secret(self.job(self.step("run_command", shell=f"echo {TOKEN}", env={"A": TOKEN}), self.step("read_file", path="loot")))
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assertFalse(leaks(self.trajectory(journal, {"SBA_MCP_TOKEN": TOKEN})))
+
     def test_a_replay_of_it_is_exact(self):
         replies = [self.replies()[0], call("run_command", shell=f"echo {TOKEN}"), finish(f"{TOKEN}!")]
         outcome, *_ = self.run_secret_agent(replies=replies)
@@ -437,6 +456,19 @@ class OwnWords(SecretCase):
             expected, shapes = expected or mine, shapes or self.shape(sinks)
             self.assertEqual(mine, expected, word)
             self.assertEqual(self.shape(sinks), shapes, word)
+
+    def test_of_a_trajectory_with_secrets_that_are_words_of_ours(self):
+        server = self.server({**call("run_command", shell="echo one; exit 1"), "thinking": "hm", "done_reason": "stop"}, test_agent.finish("ended"))
+        self.assertEqual(self.run_agent(server).exit, 0)
+        expected = None
+        for word in ("", "agent", "system", "success", "step-1", "message", "steps", "run_command", "status", "function", "ATIF-v1.8", "finish"):
+            env = {"ALL_PROXY": f"http://alice:{word}@127.0.0.1:9"} if word else {}
+            document = json.loads(self.trajectory(self.job_directory / "journal.jsonl", env))
+            steps = document["steps"]
+            mine = [self.shape(steps), document["schema_version"], [step["source"] for step in steps], steps[2]["tool_calls"][0]["function_name"],
+                    steps[2]["observation"]["results"][0]["extra"], document["extra"]["status"], document["agent"]["name"]]
+            expected = expected or mine
+            self.assertEqual(mine, expected, word)
 
     def test_with_a_token_that_begins_with_the_ids(self):
         job = self.job(self.step("run_command", shell="cat loot; echo; echo $CYNODE_TASK_ID"), self.step("run_command", shell="exit 1"))

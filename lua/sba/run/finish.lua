@@ -126,6 +126,11 @@ local function status_of(run, written)
   return failures.exit_status(null_to_nil(run.fields.failure_code))
 end
 
+--- Before the end is reported: who hears of it may end the container.
+local function keep_trajectory(run)
+  if run.journal and not run.steps then require "sba.run.trajectory".keep(run, reading_seconds(run)) end
+end
+
 --- Tells the watchdog before a stream is written, so that it does not add a second result to it.
 local function write_result(run)
   run.fields = run.fields or final_fields(run)
@@ -161,6 +166,7 @@ return function(run)
   for _ = 1, LAST_ATTEMPTS do
     if run.written == nil then attempt(run, write_short_result) end
   end
+  attempt(run, keep_trajectory)
   local fields, written = run.fields, run.written
   if run.status_url then attempt(run, function() require "sba.run.status_reports".ended(run, written and run.parts) end) end
   attempt(run, function() log_outcome(run, fields) end)

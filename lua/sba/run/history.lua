@@ -48,7 +48,7 @@ local schemas = {
   job = object({
     job_sha256 = words, started_wall = { type = "integer", minimum = 0, maximum = LAST_TIME },
   }, { "job_sha256", "started_wall" }),
-  ["step.started"] = object({ index = count, id = words, type = words }, { "index", "id", "type" }),
+  ["step.started"] = object({ index = count, id = words, type = words, arguments = { type = "object" } }, { "index", "id", "type" }),
   ["step.changes"] = changes.schema,
   ["step.finished"] = object({ entry = result_schema.properties.steps.items }, { "entry" }),
   ["job.finished"] = object({ result = object(result_schema.properties, finished_fields) }, { "result" }),
@@ -69,6 +69,7 @@ local schemas = {
       }, { "name", "arguments" }) },
     },
   }, { "reply" }),
+  ["model.compacted"] = object({ tokens_before = count, tokens_after = count }, { "tokens_before", "tokens_after" }),
   skills = object({
     found = { type = "array", items = object({ id = words, name = words, text = words }, { "id", "name", "text" }) },
     missing = { type = "array", items = words },
@@ -80,6 +81,11 @@ local function mistake_in(value, wanted)
   local errors = wanted and select(2, schema_check.check(value, wanted, { total = 0, limit = 1 })) or {}
   return errors[1] and schema_check.line(errors[1], "line")
 end
+
+--- What is wrong with an event of a journal.
+---@param line table decoded
+---@return string? mistake one line
+function past.mistake(line) return mistake_in(line, schemas[line.event]) end
 
 local readers = {}
 

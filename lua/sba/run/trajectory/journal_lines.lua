@@ -1,0 +1,67 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The lines of a journal, read in blocks: a journal may be larger than the memory there is.
+
+local file = require "native.file"
+local workspace = require "native.workspace"
+
+local BLOCK <const> = 256 * 1024 -- bytes
+local LONGEST <const> = 512 * 1024 * 1024 -- bytes of a line, and of standard input
+
+--- A function that returns the next block, "" at the end, or nil and a failure.
+local function blocks_of_stdin()
+  local bytes, failure = file.read("-", LONGEST)
+  return bytes and function()
+    local block = bytes
+    bytes = ""
+    return block
+  end, failure
+end
+
+local function blocks_of(path)
+  local above = path:match("^.*/") or ""
+  local directory, failure = workspace.open(above ~= "" and above or ".")
+  if not directory then return nil, failure end
+  local name, offset = path:sub(#above + 1), 0
+  return function()
+    local found, failed = directory:read(name, { offset_bytes = offset, max_bytes = BLOCK })
+    if not found then return nil, failed end
+    offset = offset + #found.content
+    return found.content
+  end
+end
+
+local function too_long(size)
+  return { code = "too_large", message = ("a line has more than %d bytes"):format(size) }
+end
+
+---Opens a journal. The function that it returns gives the next line without its newline, and whether it has one; nil at the end; or
+---nil and a failure.
+---@param path string "-" is stdin
+---@return (fun(): string?, boolean|native.failure?)? next_line, native.failure? failure
+return function(path)
+  local next_block, failure = (path == "-" and blocks_of_stdin or blocks_of)(path)
+  if not next_block then return nil, failure end
+  local block, at = "", 1
+  return function()
+    local parts, size = {}, 0
+    while true do
+      local newline = block:find("\n", at, true)
+      parts[#parts + 1] = block:sub(at, (newline or 0) - 1)
+      if newline then
+        at = newline + 1
+        return table.concat(parts), true
+      end
+      size = size + #parts[#parts]
+      if size > LONGEST then return nil, too_long(LONGEST) end
+      local failed
+      block, failed = next_block()
+      at = 1
+      if not block then return nil, failed end
+      if block == "" then
+        local rest = table.concat(parts)
+        if rest == "" then return nil end
+        return rest, false
+      end
+    end
+  end
+end
