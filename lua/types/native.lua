@@ -484,6 +484,11 @@ local search = {}
 ---@return native.search.regex|nil, native.failure? code invalid_pattern, message with the place
 function search.compile(pattern, options) end
 
+---Whether a glob can be read.
+---@param glob string
+---@return true|nil, native.failure? code invalid_glob, message with the reason
+function search.check_glob(glob) end
+
 ---@class native.search.regex
 local regex = {}
 
@@ -602,10 +607,11 @@ local json = {}
 ---A value as JSON text, its keys in the order of a schema. A native.buffer is JSON text already.
 ---@param value any
 ---@param schema? table
----@param rules { plans: table, encode: (fun(value: any): string), others: (fun(object: table, known: table): string[]) } the keys of each
+---@param rules { plans: table, encode: (fun(value: any): string), others: (fun(object: table, known: table<string, integer>): string[]) } the keys of each
 --- schema, in order; what encodes values without a schema; the names that a schema does not know, in their order
+---@param head? string the text of an object up to the members that the table `value` adds; schema is a table then
 ---@return string
-function json.encode(value, schema, rules) end
+function json.encode(value, schema, rules, head) end
 
 ---@class native.line_editor lines of a person at a terminal
 local line_editor = {}

@@ -2,12 +2,12 @@
 // native.json: writes a value as JSON, its keys in the order of a schema. What needs no order is left to lua-cjson.
 #include "bind/bind.h"
 
-#include <stdio.h>
+#include <stdint.h>
 #include <string.h>
 
-enum { VALUE = 1, SCHEMA, RULES, PLANS, OUT }; // on the stack
-enum { NAMES = 1, HEADS, PROPERTIES, KNOWN };  // of a plan
-enum { LEVELS_MAX = 200, SLOTS = 12 };
+enum { VALUE = 1, SCHEMA, RULES, HEAD, PLANS, OUT };                  // on the stack
+enum { HEADS = 1, NAMES, SCHEMAS, PROPERTIES, KNOWN, PARTS = KNOWN }; // of a plan
+enum { LEVELS_MAX = 200, SLOTS = 16 };
 
 static void check(lua_State *L, int status)
 {
@@ -31,9 +31,14 @@ static void add_string(lua_State *L, struct buffer *out, int index)
 
 static void add_integer(lua_State *L, struct buffer *out, int index)
 {
-    char digits[24];
-    int size = snprintf(digits, sizeof digits, "%lld", (long long)lua_tointeger(L, index));
-    add_bytes(L, out, digits, (size_t)size);
+    char digits[24], *first = digits + sizeof digits;
+    lua_Integer value = lua_tointeger(L, index);
+    for (lua_Unsigned rest = value < 0 ? 0 - (lua_Unsigned)value : (lua_Unsigned)value;
+         rest || first == digits + sizeof digits; rest /= 10)
+        *--first = (char)('0' + rest % 10);
+    if (value < 0)
+        *--first = '-';
+    add_bytes(L, out, first, (size_t)(digits + sizeof digits - first));
 }
 
 // What lua-cjson makes of the value.
@@ -77,64 +82,75 @@ static lua_Integer count_members(lua_State *L, int index)
 
 static void add_value(lua_State *L, struct buffer *out, int index, int schema, int level);
 
-// Adds the value on top of the stack, whose schema the table at `properties` has under the name at `name`; pops it.
-static void add_member(lua_State *L, struct buffer *out, int name, int properties, int level)
-{
-    int value = lua_gettop(L);
-    lua_pushvalue(L, name);
-    lua_rawget(L, properties);
-    add_value(L, out, value, value + 1, level);
-    lua_settop(L, value - 1);
-}
-
-// Members that the schema does not order, after `written` others.
-static void add_others(lua_State *L, struct buffer *out, int object, int plan, lua_Integer written, int level)
+// Members that the schema does not order, after `written` others. Returns how many.
+static lua_Integer add_others(lua_State *L, struct buffer *out, int object, int plan, lua_Integer written, int level)
 {
     lua_getfield(L, RULES, "others");
     lua_pushvalue(L, object);
-    lua_rawgeti(L, plan, KNOWN);
+    lua_pushvalue(L, plan + KNOWN);
     lua_call(L, 2, 1);
     int names = lua_gettop(L);
-    lua_rawgeti(L, plan, PROPERTIES);
-    for (lua_Integer i = 1; lua_rawgeti(L, names, i) != LUA_TNIL; i++) {
-        add_bytes(L, out, written++ ? "," : "{", 1);
-        add_string(L, out, names + 2);
+    lua_Integer count = (lua_Integer)lua_rawlen(L, names);
+    for (lua_Integer i = 1; i <= count; i++) {
+        lua_rawgeti(L, names, i);
+        add_bytes(L, out, written || i > 1 ? "," : "{", 1);
+        add_string(L, out, names + 1);
         add_bytes(L, out, ":", 1);
-        lua_pushvalue(L, names + 2);
+        lua_pushvalue(L, names + 1);
         lua_rawget(L, object);
-        add_member(L, out, names + 2, names + 1, level);
-        lua_settop(L, names + 1);
+        lua_pushvalue(L, names + 1);
+        lua_rawget(L, plan + PROPERTIES);
+        add_value(L, out, names + 2, names + 3, level);
+        lua_settop(L, names);
     }
     lua_settop(L, names - 1);
+    return count;
 }
 
-static void add_object(lua_State *L, struct buffer *out, int object, int schema, int level)
+// Finds out which of the members the plan orders: bit i is set for its name i + 1. False: there are others.
+static bool find_ordered(lua_State *L, int object, int known, uint64_t *ordered)
+{
+    bool all = true;
+    *ordered = 0;
+    for (lua_pushnil(L); lua_next(L, object);) {
+        lua_pop(L, 1);
+        lua_pushvalue(L, -1);
+        if (lua_rawget(L, known) == LUA_TNUMBER)
+            *ordered |= (uint64_t)1 << (lua_tointeger(L, -1) - 1);
+        else
+            all = false;
+        lua_pop(L, 1);
+    }
+    return all;
+}
+
+// Adds an object, of which `written` members stand there already.
+static void add_object(lua_State *L, struct buffer *out, int object, int schema, lua_Integer written, int level)
 {
     lua_pushvalue(L, schema);
     lua_gettable(L, PLANS);
-    int plan = lua_gettop(L), names = plan + 1, heads = plan + 2, properties = plan + 3;
-    lua_rawgeti(L, plan, NAMES);
-    lua_rawgeti(L, plan, HEADS);
-    lua_rawgeti(L, plan, PROPERTIES);
-    lua_Integer count = (lua_Integer)lua_rawlen(L, names), written = 0;
-    for (lua_Integer i = 1; i <= count; i++) {
+    int plan = lua_gettop(L), heads = plan + HEADS, names = plan + NAMES, schemas = plan + SCHEMAS;
+    for (int part = HEADS; part <= KNOWN; part++)
+        lua_rawgeti(L, plan, part);
+    uint64_t ordered;
+    bool all = find_ordered(L, object, plan + KNOWN, &ordered);
+    for (uint64_t rest = ordered; rest; rest &= rest - 1) {
+        lua_Integer i = __builtin_ctzll(rest) + 1;
+        size_t size;
+        lua_rawgeti(L, heads, i);
+        const char *head = lua_tolstring(L, -1, &size);
+        add_bytes(L, out, written ? head : "{", 1); // a head begins with a comma
+        add_bytes(L, out, head + 1, size - 1);
+        written++;
         lua_rawgeti(L, names, i);
-        lua_pushvalue(L, -1);
-        if (lua_rawget(L, object) != LUA_TNIL) {
-            size_t size;
-            lua_rawgeti(L, heads, i);
-            const char *head = lua_tolstring(L, -1, &size);
-            add_bytes(L, out, written++ ? "," : "{", 1);
-            add_bytes(L, out, head, size);
-            lua_pop(L, 1);
-            add_member(L, out, properties + 1, properties, level);
-        }
-        lua_settop(L, properties);
+        lua_rawget(L, object);
+        lua_rawgeti(L, schemas, i);
+        add_value(L, out, plan + PARTS + 2, plan + PARTS + 3, level);
+        lua_settop(L, plan + PARTS);
     }
-    lua_Integer all = count_members(L, object);
-    if (written != all)
-        add_others(L, out, object, plan, written, level);
-    add_bytes(L, out, all ? "}" : "{}", all ? 1 : 2);
+    if (!all)
+        written += add_others(L, out, object, plan, written, level);
+    add_bytes(L, out, written ? "}" : "{}", written ? 1 : 2);
     lua_settop(L, plan - 1);
 }
 
@@ -163,7 +179,7 @@ static bool add_ordered(lua_State *L, struct buffer *out, int index, int schema,
         luaL_error(L, "cannot encode: nested deeper than %d levels", LEVELS_MAX);
     luaL_checkstack(L, SLOTS, "a deep value");
     if (!is_array(L, index)) {
-        add_object(L, out, index, schema, level + 1);
+        add_object(L, out, index, schema, 0, level + 1);
         return true;
     }
     bool has_items = lua_getfield(L, schema, "items") != LUA_TNIL;
@@ -204,15 +220,24 @@ static void add_value(lua_State *L, struct buffer *out, int index, int schema, i
     }
 }
 
-// encode(value, schema, rules) -> JSON text
+// encode(value, schema, rules, head) -> JSON text; head: the object's text up to its members in the table
 static int f_encode(lua_State *L)
 {
     luaL_checkany(L, VALUE);
     luaL_checktype(L, RULES, LUA_TTABLE);
-    lua_settop(L, RULES);
+    lua_settop(L, HEAD);
     lua_getfield(L, RULES, "plans");
     struct buffer *out = bind_push_shared_buffer(L);
-    add_value(L, out, VALUE, SCHEMA, 0);
+    if (lua_isnil(L, HEAD)) {
+        add_value(L, out, VALUE, SCHEMA, 0);
+    } else {
+        size_t size;
+        const char *head = luaL_checklstring(L, HEAD, &size);
+        luaL_checktype(L, VALUE, LUA_TTABLE);
+        luaL_checktype(L, SCHEMA, LUA_TTABLE);
+        add_bytes(L, out, head, size);
+        add_object(L, out, VALUE, SCHEMA, 1, 1);
+    }
     lua_pushlstring(L, out->data, out->size);
     bind_empty_shared_buffer(out);
     return 1;

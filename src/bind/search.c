@@ -95,6 +95,18 @@ static int read_include(struct search *search, const char *include, size_t size,
     return search->include ? 0 : -1;
 }
 
+// check_glob(glob) -> true | nil, failure
+static int f_check_glob(lua_State *L)
+{
+    struct error error = {0};
+    size_t size;
+    const char *glob = luaL_checklstring(L, 1, &size);
+    if (read_include(new_search(L), glob, size, &error) < 0)
+        return bind_fail(L, &error);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
 // regex:files(where, path, {include, max_matches, max_bytes}) -> found | nil, failure
 static int regex_files(lua_State *L)
 {
@@ -126,7 +138,7 @@ static int regex_files(lua_State *L)
 static const luaL_Reg regex_methods[] = {{"files", regex_files}, {NULL, NULL}};
 static const luaL_Reg regex_metamethods[] = {{"__gc", regex_free}, {"__close", regex_free}, {NULL, NULL}};
 static const luaL_Reg search_metamethods[] = {{"__gc", search_free}, {"__close", search_free}, {NULL, NULL}};
-static const luaL_Reg functions[] = {{"compile", f_compile}, {NULL, NULL}};
+static const luaL_Reg functions[] = {{"compile", f_compile}, {"check_glob", f_check_glob}, {NULL, NULL}};
 
 int luaopen_native_search(lua_State *L)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies of bytes, see copy.h. What is copied in one step is loaded before it is stored, so that the two places may overlap.
+// Copies of bytes, see copy.h. What is copied in one step is loaded before it is stored, so that the two places may
+// overlap.
 #include "core/copy.h"
 
 #include <stdint.h>

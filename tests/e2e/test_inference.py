@@ -576,6 +576,13 @@ class Endpoints(InferenceCase):
         self.assertEqual({request["path"] for request in server.requests if request["path"].endswith("/chat/completions")},
                          {"/v1/chat/completions", "/chat/completions"})
 
+    def test_an_egress_address_with_a_query(self):
+        for path in ("/v1/chat/completions?api-version=1&x=/chat/completions", "/v1/?api-version=1&x=/chat/completions"):
+            server = self.server({"content": "hello"})
+            self.run_plan({"SBA_API_EGRESS_URL": server.url + path}, {})
+            self.assertEqual([request["path"] for request in server.requests],
+                             ["/v1/models?api-version=1&x=/chat/completions", "/v1/chat/completions?api-version=1&x=/chat/completions"])
+
     def test_an_egress_that_lists_no_models(self):
         server = self.server({"fault": "model_missing"}, {"content": "hello"}, models={"a": {}, "m": {}},
                              probe_fault={"name": "status", "status": 404, "body": "no"})

@@ -254,7 +254,7 @@ class Server(listener.Listener):
 
     def answer(self, connection, request):
         """Answers a request; whether the connection goes on."""
-        path = request["path"]
+        path = request["path"].partition("?")[0]
         if path == "/api/chat" and "ollama" in self.formats:
             return self.chat(connection, request, Ollama)
         if path == "/v1/chat/completions" and "openai" in self.formats:

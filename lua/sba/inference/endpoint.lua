@@ -28,11 +28,13 @@ end
 
 local CHAT <const> = "/chat/completions"
 
---- The address without a slash at its end. One that names the chat itself is used as it is: its base is not completed.
+--- The address without a slash at its end, whether it names the chat itself (its base is not completed then), and its query
+--- with the question mark.
 local function base_of(address)
-  local base = text.trim_end(address, "/")
+  local mark = address:find("?", 1, true) or #address + 1
+  local base, query = text.trim_end(address:sub(1, mark - 1), "/"), address:sub(mark)
   local exact = base:sub(-#CHAT) == CHAT
-  return exact and base:sub(1, -#CHAT - 1) or base, exact
+  return exact and base:sub(1, -#CHAT - 1) or base, exact, query
 end
 
 ---The endpoints of a job, in the order in which they are tried.
@@ -46,10 +48,10 @@ function endpoint.candidates(environment, source, http, timeout)
   for _, name in ipairs(sources[source] and { source } or { "worker", "api_egress" }) do
     local variable, base = named(environment, sources[name].variables)
     if variable then
-      local address, exact = base_of(base)
+      local address, exact, query = base_of(base)
       list[#list + 1] = {
         endpoint = {
-          variable = variable, base = address, exact = exact, http = http,
+          variable = variable, base = address, exact = exact, query = query, http = http,
           timeout = setmetatable(timeout or {}, { __index = TIMEOUT }),
         },
         dialects = sources[name].dialects, source = name,

@@ -12,6 +12,7 @@ local wire = {}
 ---@field variable string of the environment that names it
 ---@field base string URL without a slash at its end
 ---@field exact? boolean the base is not to be completed
+---@field query? string what follows the path of every request, with its question mark
 ---@field http native.http.client
 ---@field timeout { connect: number, first: number, idle: number, probe: number } seconds
 
@@ -126,7 +127,7 @@ local JSON_HEADERS <const> = { "Content-Type: application/json", "Accept: applic
 ---@return table?, inference.failure?
 function wire.ask(endpoint, path, body)
   local exchange, failure = send(endpoint, {
-    method = body and "POST" or "GET", url = endpoint.base .. path, body = body, headers = JSON_HEADERS,
+    method = body and "POST" or "GET", url = endpoint.base .. path .. (endpoint.query or ""), body = body, headers = JSON_HEADERS,
     first_timeout = endpoint.timeout.probe,
   })
   if not exchange then return nil, failure end
@@ -154,7 +155,7 @@ end
 ---@return native.http.exchange?, inference.failure?
 function wire.post(endpoint, path, body, accept)
   return send(endpoint, {
-    method = "POST", url = endpoint.base .. path, body = body, first_timeout = endpoint.timeout.first,
+    method = "POST", url = endpoint.base .. path .. (endpoint.query or ""), body = body, first_timeout = endpoint.timeout.first,
     headers = { "Content-Type: application/json", "Accept: " .. accept },
   })
 end

@@ -112,13 +112,9 @@ local function leave_outside(run)
   run.outside:close()
 end
 
---- The result's fields; those of an earlier run if the job had already ended.
-local function final_fields(run)
-  local history = run.history
-  if history and history.result and not run.failure then return history.result end
-  local fields = run.record:fields(run.failure)
-  if run.journal then attempt(run, function() run.journal:job_finished(fields) end) end
-  return fields
+--- The result's fields if the job had already ended in an earlier run.
+local function earlier_fields(run)
+  return run.history and not run.failure and run.history.result or nil
 end
 
 local function status_of(run, written)
@@ -133,8 +129,11 @@ end
 
 --- Tells the watchdog before a stream is written, so that it does not add a second result to it.
 local function write_result(run)
-  run.fields = run.fields or final_fields(run)
-  run.parts = run.record:parts(run.fields)
+  local earlier, again = earlier_fields(run), run.parts ~= nil
+  run.fields = run.fields or earlier or run.record:fields(run.failure)
+  local parts, places = run.record:parts(run.fields)
+  run.parts = parts
+  if run.journal and not earlier and not again then attempt(run, function() run.journal:job_finished(parts, places) end) end
   if run.settings.result == "-" then watchdog.written(status_of(run, true)) end
   run.written = write_parts(run, run.parts)
   watchdog.written(status_of(run, run.written))

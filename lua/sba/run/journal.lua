@@ -26,9 +26,8 @@ journal.__index = journal
 
 local FAILED <const> = '{"event":"journal.failed"}'
 local ENTRY_PREFIX <const> = '{"event":"step.finished","entry":'
-local line_schema = {
-  order = { "event", "at", "index", "id", "type", "job_sha256", "protocol_version", "job_id", "task_id", "started_wall" },
-}
+-- The order of an event's own fields, which follow `event` and `at`.
+local fields_schema = { order = { "index", "id", "type", "job_sha256", "protocol_version", "job_id", "task_id", "started_wall" } }
 
 --- Opens the journal of a job.
 ---@param path string
@@ -66,10 +65,13 @@ function journal:append(...)
   self.failed(failure)
 end
 
+local function head_of(event)
+  return '{"event":"' .. event .. '","at":"' .. interrupt.timestamp() .. '"'
+end
+
 function journal:event(event, fields)
   if not self.log then return end
-  fields.event, fields.at = event, interrupt.timestamp()
-  self:append(json.encode(fields, line_schema))
+  self:append(json.continue(head_of(event), fields, fields_schema))
 end
 
 --- The first line.
@@ -87,9 +89,7 @@ function journal:resumed() self:event("job.resumed", {}) end
 
 --- A step is about to begin.
 function journal:step_started(index, step)
-  if not self.log then return end
-  local fields = { event = "step.started", at = interrupt.timestamp(), index = index - 1, id = step.id, type = step.type }
-  self:append(json.encode(fields, line_schema))
+  self:event("step.started", { index = index - 1, id = step.id, type = step.type })
 end
 
 --- A step is about to change files.
@@ -139,9 +139,14 @@ function journal:exchange(number, messages, reply)
 end
 
 --- The job is over.
----@param fields table of the result, without steps
-function journal:job_finished(fields)
-  self:event("job.finished", { result = fields })
+---@param parts string[] the result as record:parts gives it, of which the steps are left out
+---@param places table<string, integer>
+function journal:job_finished(parts, places)
+  if not self.log then return end
+  local list = table.move(parts, 1, places.steps - 1, 2, { head_of "job.finished" .. ',"result":' })
+  table.move(parts, places.artifacts, #parts - 1, #list + 1, list) -- the last is the end of a file
+  list[#list + 1] = "}}"
+  self:append(table.concat(list))
 end
 
 --- The skills that were fetched, and the ids of those that were not.

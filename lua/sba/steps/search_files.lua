@@ -35,6 +35,9 @@ end
 local function check(arguments)
   local regex <close>, failure = search.compile(arguments.pattern)
   if not regex then return failure.message, "pattern" end
+  if not arguments.include then return end
+  local is_glob, mistake = search.check_glob(arguments.include)
+  if not is_glob then return mistake.message, "include" end
 end
 
 ---@param arguments { pattern: string, path?: string, include?: string, max_matches?: integer, ignore_case?: boolean }

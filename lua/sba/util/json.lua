@@ -189,21 +189,26 @@ end
 -- Writing ---------------------------------------------------------------------------------------------------------------
 
 ---@class json.plan what a schema says of the order of keys, worked out once
----@field [1] string[] names in their order
----@field [2] string[] each as it stands before its value: '"name":'
----@field [3] table<string, table> properties
----@field [4] table<string, true> names that have an order
+---@field [1] string[] what stands before each value, in their order: ',"name":'
+---@field [2] string[] the names
+---@field [3] (table|false)[] the schemas of their values
+---@field [4] table<string, table> properties
+---@field [5] table<string, integer> the place of each name that has one
+
+local MOST_ORDERED <const> = 64 -- names; the rest comes in byte order
 
 local plans = setmetatable({}, { __mode = "k", __index = function(plans, schema)
-  local names, heads, known = {}, {}, {}
+  local heads, names, schemas, known, properties = {}, {}, {}, {}, schema.properties or {}
   for _, list in ipairs { schema.order or {}, schema.required or {} } do
     for _, name in ipairs(list) do
-      if not known[name] then
-        names[#names + 1], heads[#heads + 1], known[name] = name, codec.encode(name) .. ":", true
+      if not known[name] and #names < MOST_ORDERED then
+        local at = #names + 1
+        heads[at], names[at], schemas[at] = "," .. codec.encode(name) .. ":", name, properties[name] or false
+        known[name] = at
       end
     end
   end
-  plans[schema] = { names, heads, schema.properties or {}, known }
+  plans[schema] = { heads, names, schemas, properties, known }
   return plans[schema]
 end })
 
@@ -229,6 +234,15 @@ local rules <const> = { plans = plans, encode = codec.encode, others = other_nam
 function json.encode(value, schema)
   if value == nil then error("cannot encode: nil", 2) end
   return native.encode(value, schema, rules)
+end
+
+---Adds members to the text of an object: '{"a":1' and { b = 2 } give '{"a":1,"b":2}'.
+---@param head string an object with at least one member, not closed
+---@param members table
+---@param schema table as of encode
+---@return string
+function json.continue(head, members, schema)
+  return native.encode(members, schema, rules, head)
 end
 
 return json

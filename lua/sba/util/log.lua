@@ -16,11 +16,8 @@ local TAIL_IN_TEXT <const> = 65536 -- of which people see the last lines
 local TIMEOUT <const> = 1 -- seconds without progress until a line is dropped; then none until something is read
 local SLOWEST <const> = 2 -- seconds that a reader may take for one line
 
-local line_schema <const> = {
-  order = {
-    "ts", "level", "event", "job_id", "task_id", "version", "step", "steps", "id", "type", "what", "status", "duration_ms", "exit_code",
-  },
-}
+-- The order of an event's own fields, which follow ts, level, event, job_id, task_id and version.
+local fields_schema <const> = { order = { "step", "steps", "id", "type", "what", "status", "duration_ms", "exit_code" } }
 
 ---@class log.options
 ---@field format "json"|"text"|"auto"
@@ -28,13 +25,15 @@ local line_schema <const> = {
 
 ---@class log
 ---@field tail_size integer bytes: how much of a failed step's output step.finished is to have
+---@field same string what every line has after its event, as JSON
 
 --- Opens the log.
 ---@param options log.options
 ---@return log
 function log.new(options)
   local columns = options.format ~= "json" and file.terminal_columns(STDERR) or nil
-  local self = setmetatable({ job_id = "", task_id = "", dropped = 0, timeout = TIMEOUT, tail_size = TAIL }, log)
+  local self = setmetatable({ dropped = 0, timeout = TIMEOUT, tail_size = TAIL }, log)
+  self:identify("", "")
   if options.format == "text" or columns then
     -- Here, not at the top: most jobs write their log for machines.
     self.tail_size = TAIL_IN_TEXT
@@ -45,7 +44,8 @@ end
 
 --- Sets the ids that every line carries.
 function log:identify(job_id, task_id)
-  self.job_id, self.task_id = job_id, task_id
+  self.job_id = job_id
+  self.same = ('","job_id":%s,"task_id":%s,"version":%s'):format(json.encode(job_id), json.encode(task_id), json.encode(version))
 end
 
 --- Writes a line (or, on a terminal, part of the view), or drops it.
@@ -65,9 +65,8 @@ function log:show(bytes)
 end
 
 local function line_of(self, level, event, fields)
-  fields.ts, fields.level, fields.event, fields.job_id, fields.task_id = interrupt.timestamp(), level, event, self.job_id, self.task_id
-  fields.version = version
-  return json.encode(fields, line_schema) .. "\n"
+  local head = '{"ts":"' .. interrupt.timestamp() .. '","level":"' .. level .. '","event":"' .. event .. self.same
+  return json.continue(head, fields, fields_schema) .. "\n"
 end
 
 --- Writes a line; and, once the reader takes lines again, how many it did not take.

@@ -55,12 +55,13 @@ describe("the journal", function()
   end)
 
   it("knows a job that was over", function()
-    local result = record.new("j", "t"):fields { code = "step_failed", message = "no" }
+    local ended = record.new("j", "t")
+    local result = ended:fields { code = "step_failed", message = "no" }
     write(function(log)
       log:step_started(1, STEPS[1])
       log:step_finished(entry(0, "a", "failure"))
       log:step_finished(entry(1, "b", "skipped"))
-      log:job_finished(result)
+      log:job_finished(ended:parts(result))
     end)
     assert.are.same(result, assert(read()).result)
   end)
@@ -100,7 +101,7 @@ describe("the journal", function()
     refusal "had not begun"
     write(function(log) log:step_started(1, STEPS[1]) log:step_finished(entry(1, "b")) end)
     refusal "not the next one"
-    write(function(log) log:job_finished(record.new("j", "t"):fields()) end)
+    write(function(log) local ended = record.new("j", "t") log:job_finished(ended:parts(ended:fields())) end)
     refusal "steps are missing"
     write()
     append '{"event":"other"}\n'

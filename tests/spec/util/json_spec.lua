@@ -200,6 +200,25 @@ describe("json.encode", function()
     assert.are.equal('{"a":0,"aa":0,"b":0}', json.encode { b = 0, aa = 0, a = 0 })
   end)
 
+  it("orders 64 names, and those after them by bytes", function()
+    local order, object, wanted = {}, { zero = 0 }, {}
+    for i = 1, 70 do
+      order[i] = ("n%02d"):format(100 - i)
+      object[order[i]] = -i
+    end
+    for i = 1, 64 do wanted[i] = ('"%s":-%d'):format(order[i], i) end
+    for i = 70, 65, -1 do wanted[#wanted + 1] = ('"%s":-%d'):format(order[i], i) end
+    assert.are.equal("{" .. table.concat(wanted, ",") .. ',"zero":0}', json.encode(object, { order = order }))
+  end)
+
+  it("adds members to an object that is not closed", function()
+    local schema = { order = { "z" } }
+    assert.are.equal('{"a":1,"z":[2],"b":"\\""}', json.continue('{"a":1', { b = '"', z = { 2 } }, schema))
+    assert.are.equal('{"a":1}', json.continue('{"a":1', {}, schema))
+    assert.has_error(function() json.continue('{"a":1', { [1.5] = 2 }, schema) end)
+    assert.are.equal("-9223372036854775808", json.encode(math.mininteger))
+  end)
+
   it("follows a schema that holds itself", function()
     local entry = { order = { "name", "children" }, properties = {} }
     entry.properties.children = { items = entry }
