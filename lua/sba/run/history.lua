@@ -132,6 +132,14 @@ readers["step.append"] = function(history, line)
   history.append = { index = index, size = line.size }
 end
 
+--- The text of a line's entry: a part of the line, unless something follows it there.
+local function text_of_entry(line, text)
+  for name in pairs(line) do
+    if name ~= "event" and name ~= "entry" then return json.encode(line.entry, result_schema.properties.steps.items) end
+  end
+  return text:sub(#ENTRY_PREFIX + 1, -2)
+end
+
 readers["step.finished"] = function(history, line, text, expected)
   local entry = line.entry
   if text:sub(1, #ENTRY_PREFIX) ~= ENTRY_PREFIX then return "its entry is missing" end
@@ -145,7 +153,7 @@ readers["step.finished"] = function(history, line, text, expected)
   if mistake then return mistake end
   history.begun[index] = nil
   if history.changes and entry.status == "success" then history.changes.committed = true else history.changes = nil end
-  history.entries[index] = { text = text:sub(#ENTRY_PREFIX + 1, -2), entry = entry }
+  history.entries[index] = { text = text_of_entry(line, text), entry = entry }
 end
 
 readers["model.session"] = function(history, line)

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 local file = require "native.file"
 local past = require "sba.run.history"
+local json = require "sba.util.json"
 local journal = require "sba.run.journal"
 local record = require "sba.result.record"
 
@@ -52,6 +53,14 @@ describe("the journal", function()
     assert.are.equal("success", history.entries[1].entry.status)
     assert.are.same({ [2] = true }, history.begun)
     assert.is_nil(history.result)
+  end)
+
+  it("takes an entry with something behind it", function()
+    write(function(log)
+      log:step_started(1, STEPS[1])
+      log:append('{"event":"step.finished","entry":' .. entry(0, "a") .. ',"later":{}}')
+    end)
+    assert.are.same(json.decode(entry(0, "a")), json.decode(assert(read()).entries[1].text))
   end)
 
   it("knows a job that was over", function()
