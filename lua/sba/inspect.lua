@@ -3,13 +3,16 @@
 -- raised, their messages with each mistake on a line.
 
 local catalogue = require "sba.catalogue"
+local agents_md = require "sba.run.agents_md"
 local context = require "sba.job.context"
 local entries = require "sba.result.entry"
+local facts = require "sba.run.agent.facts"
 local failures = require "sba.result.failure"
 local file = require "native.file"
 local job = require "sba.job"
 local json = require "sba.util.json"
 local prompt = require "sba.run.agent.prompt"
+local real_path = require "native.confine".real_path
 local schema_check = require "sba.util.schema_check"
 local todo = require "sba.run.todo"
 local workspace = require "native.workspace"
@@ -18,6 +21,7 @@ local inspect = {}
 
 local LARGEST_JOB <const> = 64 * 1024 * 1024 -- bytes
 local MOST_OUTPUT <const> = 1024 * 1024 -- bytes, of a step that is tried
+local CONTEXT_LENGTH <const> = 32768 -- tokens, of a model that the prompt is for
 local DEPTH <const> = 200 -- levels of its result
 
 --- The failure with each mistake on a line of its own.
@@ -45,15 +49,26 @@ function inspect.job(path)
   return read
 end
 
----What a model is told at the beginning of a job: the system text, the task, and what comes last in every request.
+---What a model is told at the beginning of a job whose workspace is the current directory: the system text, the task, and what comes last
+---in every request.
 ---@param path string of the job file
+---@param environment table<string, string>
 ---@return string
-function inspect.prompt(path)
-  local read = inspect.job(path)
+function inspect.prompt(path, environment)
+  local read, root = inspect.job(path), must(workspace.open(must(real_path ".")))
+  local wanted = agents_md.is_wanted(read)
+  local told = {
+    facts = facts.of {
+      workspace = root, artifacts = true, constraints = read.constraints, environment = environment, agents_md = wanted,
+      context_length = CONTEXT_LENGTH,
+    },
+    agents_md = wanted and agents_md.of(root, CONTEXT_LENGTH) or nil,
+  }
   local list = todo.new()
   list:fill(read, require "sba.run.describe")
   return table.concat({
-    prompt.system(read, read.context), prompt.opening(read.context), prompt.status(read.constraints.max_runtime_seconds, list.items),
+    prompt.system(read, read.context, told), prompt.opening(read.context),
+    prompt.status(read.constraints.max_runtime_seconds, list.items),
   }, "\n")
 end
 

@@ -57,6 +57,10 @@ function identity.is_root() end
 ---@return integer
 function identity.pid() end
 
+---The kernel, as uname(2) names it.
+---@return { name: string, release: string, machine: string }
+function identity.system() end
+
 ---Becomes another user for good. Errors: unknown_user, invalid, permission_denied.
 ---@param user string UID, UID:GID, name, name:group
 ---@return true|nil, native.failure?
@@ -187,6 +191,12 @@ local process = {}
 ---@return native.process.outcome|nil, native.failure?
 function process.run(options) end
 
+---Looks a program up in the directories of PATH, and runs nothing. Errors: not_found, not_executable.
+---@param name string without a slash
+---@param path? string the PATH; default: the one that commands have without one
+---@return string|nil path, native.failure?
+function process.find(name, path) end
+
 ---Ends every descendant: SIGTERM, after grace SIGKILL, until none is left and none is a zombie. Touches no other process.
 ---@param grace number seconds
 ---@return integer ended count of processes
@@ -278,6 +288,14 @@ function root:stat(path) end
 ---@return string|native.failure text a line for each entry, indented
 ---@return "max_entries"|"max_bytes"|"max_depth"|nil cut the limit that ended the list
 function root:tree(path, options) end
+
+---The names in one directory, in byte order. Links are not followed. Of a directory with more names than most, about so many are read,
+---whichever the file system gives first, so that a huge directory costs little. Errors: as tree.
+---@param path string
+---@param most integer at least 1
+---@return { name: string, type: "file"|"directory"|"symlink"|"fifo"|"socket"|"device" }[]|nil
+---@return boolean|native.failure more whether there are names that were not read
+function root:names(path, most) end
 
 ---Every regular file below, for artifacts. In byte order of path. At most limit files. They are read for so many seconds, or until
 ---a signal comes, small ones first; what was not read by then has no sha256. A third of a second later listing ends too. A file that

@@ -78,10 +78,11 @@ int bind_check_opened(lua_State *L, int index, char sha256[TEXT_SHA256_HEX]);
 // Path at index as a C string, or NULL and *error filled ("invalid": it holds a NUL). No string raises an error.
 const char *bind_check_path(lua_State *L, int index, struct error *error);
 
-// Methods of native.root that have a file of their own: snapshot(options), tree(path, options), files(limit,
-// seconds), transaction(), recover(plan, committed).
+// Methods of native.root that have a file of their own: snapshot(options), tree(path, options), names(path, most),
+// files(limit, seconds), transaction(), recover(plan, committed).
 int bind_root_snapshot(lua_State *L);
 int bind_root_tree(lua_State *L);
+int bind_root_names(lua_State *L);
 int bind_root_sweep(lua_State *L);
 int bind_root_files(lua_State *L);
 int bind_root_transaction(lua_State *L);

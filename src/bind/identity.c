@@ -4,6 +4,7 @@
 
 #include "bind/bind.h"
 
+#include <sys/utsname.h>
 #include <unistd.h>
 
 // uid() -> effective user id
@@ -29,6 +30,18 @@ static int f_pid(lua_State *L)
     return 1;
 }
 
+// system() -> {name=, release=, machine=}
+static int f_system(lua_State *L)
+{
+    struct utsname system = {0};
+    uname(&system); // cannot fail
+    lua_createtable(L, 0, 3);
+    bind_set_string(L, "name", system.sysname);
+    bind_set_string(L, "release", system.release);
+    bind_set_string(L, "machine", system.machine);
+    return 1;
+}
+
 // become(user) -> true | nil, failure
 static int f_become(lua_State *L)
 {
@@ -40,7 +53,7 @@ static int f_become(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
-    {"uid", f_uid}, {"is_root", f_is_root}, {"pid", f_pid}, {"become", f_become}, {NULL, NULL}};
+    {"uid", f_uid}, {"is_root", f_is_root}, {"pid", f_pid}, {"system", f_system}, {"become", f_become}, {NULL, NULL}};
 
 int luaopen_native_identity(lua_State *L)
 {

@@ -3,6 +3,7 @@
 #include "core/process.h"
 
 #include "bind/bind.h"
+#include "core/process_spawn.h"
 #include "core/signal_name.h"
 
 #include <string.h>
@@ -235,6 +236,18 @@ static int f_run(lua_State *L)
     return 1;
 }
 
+// find(name, path) -> path of the program | nil, failure
+static int f_find(lua_State *L)
+{
+    struct error error = {0};
+    const char *name = luaL_checkstring(L, 1), *path = luaL_optstring(L, 2, NULL);
+    struct buffer *owner = bind_new_buffer(L);
+    if (!(owner->data = spawn_find(name, path, &error)))
+        return bind_fail(L, &error);
+    lua_pushstring(L, owner->data);
+    return 1;
+}
+
 // finish(grace) -> ended, left, first
 static int f_finish(lua_State *L)
 {
@@ -267,7 +280,7 @@ static int f_idle(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
-    {"run", f_run}, {"finish", f_finish}, {"usage", f_usage}, {"idle", f_idle}, {NULL, NULL},
+    {"run", f_run}, {"find", f_find}, {"finish", f_finish}, {"usage", f_usage}, {"idle", f_idle}, {NULL, NULL},
 };
 
 int luaopen_native_process(lua_State *L)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// native.root: tree and sweep. The list of its files is in files.c.
+// native.root: tree, names and sweep. The list of its files is in files.c.
 #include "bind/bind.h"
 #include "core/workspace_list.h"
 
@@ -77,6 +77,33 @@ int bind_root_tree(lua_State *L)
     buffer_free(list.text);
     lua_pushstring(L, list.cut);
     return 3;
+}
+
+// root:names(path, most) -> {{name=, type=}, ...}, more | nil, failure
+int bind_root_names(lua_State *L)
+{
+    struct error error = {0};
+    struct tree_entry entry;
+    const struct workspace *workspace = bind_check_root(L, 1);
+    const char *path = bind_check_path(L, 2, &error);
+    lua_Integer most = luaL_checkinteger(L, 3);
+    luaL_argcheck(L, most > 0, 3, "must be more than 0");
+    const struct tree_options options = {.max_depth = 1, .hidden = true, .types_only = true, .max_names = (size_t)most};
+    struct tree **tree = bind_new_tree(L);
+    if (!path || !(*tree = tree_open(workspace, path, &options, &error)) || tree_next(*tree, &entry, &error) < 0)
+        return bind_fail(L, &error);
+    lua_newtable(L);
+    int more;
+    for (lua_Integer i = 1; (more = tree_next(*tree, &entry, &error)) > 0; i++) {
+        lua_createtable(L, 0, 2);
+        bind_set_string(L, "name", entry.name);
+        bind_set_string(L, "type", workspace_type_name(entry.mode));
+        lua_rawseti(L, -2, i);
+    }
+    if (more < 0)
+        return bind_fail(L, &error);
+    lua_pushboolean(L, tree_is_cut(*tree));
+    return 2;
 }
 
 // root:sweep(since, keep) -> count | nil, failure

@@ -259,6 +259,7 @@ static const luaL_Reg root_methods[] = {
     {"stat", root_stat},
     {"snapshot", bind_root_snapshot},
     {"tree", bind_root_tree},
+    {"names", bind_root_names},
     {"files", bind_root_files},
     {"sweep", bind_root_sweep},
     {"directory", root_directory},

@@ -90,6 +90,12 @@ static char *search(const struct spawn *spawn, const char *path, struct error *e
     return NULL;
 }
 
+char *spawn_find(const char *name, const char *path, struct error *error)
+{
+    const struct spawn spawn = {.argv = &name, .directory = AT_FDCWD};
+    return search(&spawn, path ? path : DEFAULT_PATH, error);
+}
+
 // Where the command lies. Owned by the caller.
 static char *locate(const struct spawn *spawn, struct error *error)
 {

@@ -20,6 +20,10 @@ struct spawn {
 // "not_executable", "permission_denied", "too_large" (arguments and environment), "out_of_processes", "invalid", ...
 pid_t spawn_command(const struct spawn *spawn, struct error *error);
 
+// The first program of that name (without a slash) in the directories of a PATH; NULL: the PATH that commands have
+// without one. Runs nothing. Owned by the caller; NULL and "not_found", "not_executable", "out_of_memory".
+char *spawn_find(const char *name, const char *path, struct error *error);
+
 // Where vfork is made of fork, as qemu's emulation of a process has it, a failure is known only once the command has
 // ended with SPAWN_FAILED. 0: it ran. -1: it could not be started, errors as above.
 enum { SPAWN_FAILED = 127 };

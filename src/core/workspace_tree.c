@@ -17,6 +17,8 @@
 enum {
     DIRECTORIES_OPEN = 32,    // descriptors held; directories above are opened again on the way back
     LISTING_SIZE = 64 * 1024, // of one getdents64
+    NAME_ROOM = 64,           // of a name in it, where only so many are wanted
+    SMALLEST_LISTING = 4096,
     ENTRIES_BETWEEN_CHECKS = 512,
     DIRECTORY_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
 };
@@ -51,7 +53,7 @@ struct tree {
     const struct workspace *workspace;
     struct tree_options options;
     char *start; // relative path where it starts
-    bool begun;
+    bool begun, cut;
     int start_fd;         // before the first directory is entered
     struct level *levels; // the deepest last; buffers are kept for the next directory at that depth
     size_t depth, capacity;
@@ -139,6 +141,15 @@ static int sort_names(struct level *level)
     return 0;
 }
 
+// How much of a directory to read at once.
+static size_t listing_size(const struct tree *tree)
+{
+    size_t names = tree->options.max_names;
+    if (names == 0 || names > LISTING_SIZE / NAME_ROOM)
+        return LISTING_SIZE;
+    return names * NAME_ROOM < SMALLEST_LISTING ? SMALLEST_LISTING : names * NAME_ROOM;
+}
+
 // Lists an open directory into the level: 0, or -1 and errno (EINTR: the interrupt).
 static int list(struct tree *tree, struct level *level)
 {
@@ -149,7 +160,11 @@ static int list(struct tree *tree, struct level *level)
         return -1;
     level->device = status.st_dev;
     level->inode = status.st_ino;
-    while ((size = syscall(SYS_getdents64, level->fd, tree->listing, LISTING_SIZE)) > 0) {
+    while ((size = syscall(SYS_getdents64, level->fd, tree->listing, listing_size(tree))) > 0) {
+        if (tree->options.max_names && level->count >= tree->options.max_names) {
+            tree->cut = true;
+            break;
+        }
         if (interrupt_reason() != INTERRUPT_NONE) {
             errno = EINTR;
             return -1;
@@ -348,6 +363,11 @@ int tree_next(struct tree *tree, struct tree_entry *entry, struct error *error)
             return met < 0 ? tree_fail(error, errno) : 1;
     }
     return 0;
+}
+
+bool tree_is_cut(const struct tree *tree)
+{
+    return tree->cut;
 }
 
 void tree_skip(struct tree *tree, const struct tree_entry *entry)

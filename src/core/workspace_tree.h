@@ -18,6 +18,7 @@ struct tree_options {
     bool hidden;      // names that begin with a dot too
     bool without_git; // directories named .git below the start are passed over
     bool types_only;  // below the start, mode has only the type and size is 0: nothing is statted
+    size_t max_names; // stops reading a directory once it has so many names, in no order; 0: reads all
 };
 
 // Lives until the next call of tree_next.
@@ -39,6 +40,9 @@ void tree_close(struct tree *tree);
 
 // 1 and *entry, 0 at the end, or -1 ("timeout", "cancelled", "out_of_memory").
 int tree_next(struct tree *tree, struct tree_entry *entry, struct error *error);
+
+// Whether max_names left out names so far.
+bool tree_is_cut(const struct tree *tree);
 
 // Leaves out what is in the directory that *entry, the last given, has entered.
 void tree_skip(struct tree *tree, const struct tree_entry *entry);

@@ -185,7 +185,8 @@ class TheLoop(AgentCase):
         server = self.server(model.ending())
         self.run_agent(server, job=self.agent_job(context={"requirements": ["be good"]}))
         printed = subprocess.run([sba.BINARY, "--lua", "-e", "print(prompt(arg[1]))", str(self.job_directory / "job.json")],
-                                 capture_output=True, text=True, timeout=60)
+                                 capture_output=True, text=True, timeout=60, cwd=self.workspace,
+                                 env={"PATH": "/usr/local/bin:/usr/bin:/bin"})
         self.assertEqual(printed.returncode, 0, printed.stderr)
         for message in self.chats(server)[0]["messages"]:
             self.assertIn(message["content"].split("\n\nTime left:")[0], printed.stdout)

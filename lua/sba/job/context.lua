@@ -25,6 +25,7 @@ local JOB_DIRECTORY <const> = "/job/" -- how a job calls its directory, wherever
 ---@field additional_context? string
 ---@field skill_ids string[]
 ---@field skills { name?: string, text: string }[]
+---@field agents_md? boolean false: without AGENTS.md of the workspace
 ---@field persona_title? string
 ---@field persona_description? string
 
@@ -175,6 +176,7 @@ local function bring_together(directory, given)
     skill_ids = skill_ids,
     persona_title = given.persona_title, persona_description = given.persona_description,
     skills = skills_of(directory, given.skills, skill_ids),
+    agents_md = given.agents_md,
   }
 end
 

@@ -65,7 +65,7 @@ local context = {
   description = "What the work is about. A text that begins with /job/ is the path of a file to read.",
   order = {
     "baseline_context", "project_context", "task_context", "requirements", "acceptance_criteria", "preferences", "additional_context",
-    "skill_ids", "skills", "persona_title", "persona_description",
+    "skill_ids", "skills", "agents_md", "persona_title", "persona_description",
   },
   additionalProperties = false,
   properties = {
@@ -81,6 +81,10 @@ local context = {
     additional_context = text "Further text that the user has configured.",
     skill_ids = texts "Identifiers of skills to fetch from the gateway.",
     skills = { type = { "string", "array", "object" }, description = "Skills themselves, or paths of their files." },
+    agents_md = {
+      type = "boolean", default = true,
+      description = "Whether AGENTS.md of the workspace is part of the project context, marked as the workspace's; at most 32 KiB of it.",
+    },
     persona_title = text "The role's name, where persona.title is left out.",
     persona_description = text "The role in a few sentences, where persona.description is left out.",
   },

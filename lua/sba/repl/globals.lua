@@ -16,11 +16,12 @@ function globals.job(file)
   return require "sba.inspect".job(file)
 end
 
----What a model is told at the beginning of a job: the system text, the task, and what comes last in every request.
+---What a model is told at the beginning of a job whose workspace is the current directory: the system text, the task, and what comes
+---last in every request.
 ---@param file string of the job
 ---@return string
 function globals.prompt(file)
-  return require "sba.inspect".prompt(file)
+  return require "sba.inspect".prompt(file, environment)
 end
 
 ---Runs one step in the current directory: step("write_file", { path = "a", content = "b" }). help "steps" lists the types.

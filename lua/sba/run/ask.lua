@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Connects a run to models, counts their use for the result, and asks one question for a step of a direct job.
 
+local agents_md = require "sba.run.agents_md"
 local fetch_skills = require "sba.run.fetch_skills"
 local interrupt = require "native.interrupt"
 local prompt = require "sba.run.agent.prompt"
@@ -60,9 +61,22 @@ local function context_of(run)
   return context
 end
 
-local function messages_of(run, request)
+--- What the workspace's AGENTS.md says, where the job takes it. The log says why it cannot be shown.
+---@param run run
+---@param session inference.session
+---@return string?
+function ask.agents_md(run, session)
+  if not agents_md.is_wanted(run.job) then return nil end
+  local words, problem = agents_md.of(run.workspace, session.context_length)
+  if problem then run.log:event("warning", "agents_md.left_out", { error = problem }) end
+  return words
+end
+
+local function messages_of(run, session, request)
   local status = prompt.status(interrupt.remaining(), run.todo.items)
-  local system = prompt.question(run.job, context_of(run), run.missing_skills, request.system, status)
+  local context = context_of(run)
+  local more = { agents_md = ask.agents_md(run, session), missing_skills = run.missing_skills }
+  local system = prompt.question(run.job, context, more, request.system, status)
   return { { role = "system", content = redact(system) }, { role = "user", content = redact(request.prompt) } }
 end
 
@@ -82,7 +96,7 @@ function ask.new(run)
     if not sessions[key] then sessions[key], failure = connect_for(run, request.model) end
     local session = sessions[key]
     if not session then return nil, failure end
-    local messages = messages_of(run, request)
+    local messages = messages_of(run, session, request)
     local reply
     run.log:event("info", "model.request", { model = session.model, messages = #messages })
     reply, failure = session:chat { messages = messages, json_schema = request.json_schema, on_text = run.context.tick }

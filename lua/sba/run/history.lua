@@ -26,7 +26,8 @@ local ENTRY_PREFIX <const> = '{"event":"step.finished","entry":'
 ---@field left? { index: integer, message: string } what could not be undone, for the step that is run again
 ---@field result? table the result's fields without steps; the job was over
 ---@field exchanges { messages?: table[], reply: table }[] with the model, in order
----@field session? { model: string, context_length: integer, tools: agent.tool[], instructions?: string } tools: the gateway's
+---@field session? { model: string, context_length: integer, tools: agent.tool[], instructions?: string, facts?: string,
+--- agents_md?: string } tools: the gateway's
 ---@field skills? { found: table[], missing: string[] } of the orchestrator
 ---@field reported? boolean it was told the result
 
@@ -53,7 +54,7 @@ local schemas = {
   ["step.finished"] = object({ entry = result_schema.properties.steps.items }, { "entry" }),
   ["job.finished"] = object({ result = object(result_schema.properties, finished_fields) }, { "result" }),
   ["model.session"] = object({
-    model = words, context_length = { type = "integer", minimum = 1 }, instructions = words,
+    model = words, context_length = { type = "integer", minimum = 1 }, instructions = words, facts = words, agents_md = words,
     tools = { type = "array", items = object({
       kind = { enum = { "gateway" } }, name = words, tool = words, description = words, parameters = words,
     }, { "kind", "name", "tool", "description", "parameters" }) },
@@ -159,6 +160,7 @@ end
 readers["model.session"] = function(history, line)
   history.session = {
     model = line.model, context_length = line.context_length, tools = line.tools or {}, instructions = line.instructions,
+    facts = line.facts, agents_md = line.agents_md,
   }
 end
 

@@ -115,11 +115,14 @@ function journal:steps_finished(texts)
   if #texts > 0 then self:append(ENTRY_PREFIX, table.concat(texts, "}\n" .. ENTRY_PREFIX), "}") end
 end
 
---- Which model works, how much it holds, the gateway's tools that it is offered, and what the gateway says about them.
-function journal:session(session, offered, instructions)
+--- Which model works, how much it holds, the gateway's tools that it is offered, and what it is told besides the job.
+---@param session inference.session
+---@param offered agent.tool[]
+---@param told sba.prompt.more
+function journal:session(session, offered, told)
   self:event("model.session", {
     model = session.model, context_length = session.context_length, tools = #offered > 0 and json.array(offered) or nil,
-    instructions = instructions,
+    instructions = told.instructions, facts = told.facts, agents_md = told.agents_md,
   })
 end
 

@@ -1,8 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The agent: a model calls tools in the workspace until it says with evidence that the job is done, or cannot.
 
+local agents_md = require "sba.run.agents_md"
 local call_runner = require "sba.run.agent.call_runner"
 local exchange = require "sba.run.agent.exchange"
+local facts = require "sba.run.agent.facts"
 local finishing = require "sba.run.agent.finishing"
 local interrupt = require "native.interrupt"
 local missed = require "sba.run.agent.missed"
@@ -49,7 +51,7 @@ end
 
 --- @param most? integer tokens that the conversation may have at most
 local function request(state, most)
-  local status = prompt.status(interrupt.remaining(), state.run.todo.items)
+  local status = prompt.status(interrupt.remaining(), state.run.todo.items, state.run.job.constraints.max_runtime_seconds)
   state.status_tokens = window.estimate { content = status }
   local messages = state.conversation.messages
   local before = window.total(messages)
@@ -180,7 +182,7 @@ local function shown_limit(state)
 end
 
 --- Everything the turns share.
-local function begin(run, session, gateway_tools, instructions)
+local function begin(run, session, gateway_tools, told)
   local list, by_name = tools.list(run.catalogue, gateway_tools)
   local state = {
     run = run, session = session, context = run.job.context, tools = by_name, tool_names = names(list), shown = list,
@@ -191,10 +193,23 @@ local function begin(run, session, gateway_tools, instructions)
       recorded = (run.recording or run.history or {}).exchanges, replay = run.recording ~= nil, journal = run.journal,
     },
   }
-  say(state, { role = "system", content = prompt.system(run.job, run.job.context, run.missing_skills, instructions) })
+  say(state, { role = "system", content = prompt.system(run.job, run.job.context, told) })
   say(state, { role = "user", content = prompt.opening(run.job.context) })
   state.outputs = outputs.new(run.result_directory, shown_limit(state))
   return state
+end
+
+--- What the model is told besides the job: as the journal has it, so that a replay elsewhere and a resumed run say the same.
+local function told_of(run, session, instructions)
+  local past = (run.recording or run.history or {}).session or {}
+  return {
+    facts = past.facts or facts.of {
+      workspace = run.workspace, artifacts = run.artifacts ~= nil, constraints = run.job.constraints, environment = run.environment,
+      agents_md = agents_md.is_wanted(run.job), context_length = session.context_length,
+    },
+    agents_md = past.facts and past.agents_md or not past.facts and models.agents_md(run, session) or nil,
+    missing_skills = run.missing_skills, instructions = instructions,
+  }
 end
 
 --- The source of replies: an inference server, or the recording.
@@ -217,8 +232,9 @@ function agent.run(run)
   local session, failure = connect(run)
   if not session then return failure end
   local gateway_tools, instructions = offered.tools(run, session.context_length - reply_budget(session))
-  run.journal:session(session, gateway_tools, instructions)
-  local state = begin(run, session, gateway_tools, instructions)
+  local told = told_of(run, session, instructions)
+  run.journal:session(session, gateway_tools, told)
+  local state = begin(run, session, gateway_tools, told)
   repeat
     failure = interrupt.reason() or turn(state)
   until failure or state.finished

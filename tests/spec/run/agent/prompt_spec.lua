@@ -33,8 +33,25 @@ describe("the prompt", function()
     assert.is_nil(prompt.system({}, full):find("sandbox", 1, true))
   end)
 
+  it("tells the facts once, before the project and the task, and how to work", function()
+    local text, from = prompt.system({}, full, { facts = "FACTS", agents_md = "AGENTS" }), 1
+    for _, word in ipairs { "BASE", "Call finish", "replace_in_file", "FACTS", "PROJ", "AGENTS", "TASK" } do
+      from = assert(text:find(word, from, true), word .. " is missing or out of order")
+    end
+    assert.is_nil(text:find("FACTS", from, true))
+    assert.matches("## Project\n\nAGENTS", prompt.system({}, context {}, { agents_md = "AGENTS" }), 1, true)
+    assert.is_nil(prompt.question({}, full, {}, nil, "STATUS"):find("Call finish", 1, true))
+  end)
+
+  it("says so when a fifth of the time is left", function()
+    assert.matches("Less than a fifth", prompt.status(20, {}, 100), 1, true)
+    assert.is_nil(prompt.status(21, {}, 100):find("fifth", 1, true))
+    assert.is_nil(prompt.status(20, {}):find("fifth", 1, true))
+    assert.is_nil(prompt.status(nil, {}, 100):find("fifth", 1, true))
+  end)
+
   it("names skills that could not be fetched", function()
-    assert.matches("skill%-7 could not be fetched", prompt.system({}, full, { "skill-7" }))
+    assert.matches("skill%-7 could not be fetched", prompt.system({}, full, { missing_skills = { "skill-7" } }))
   end)
 
   it("ends with time left and the todo list", function()

@@ -1,0 +1,101 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What a model would otherwise have to find out first: the system, the tools, the limits and the workspace. Nothing is run for it. It is
+-- told once, before the task.
+
+local file = require "native.file"
+local git_branch = require "sba.run.agent.git_branch"
+local identity = require "native.identity"
+local process = require "native.process"
+local real_path = require "native.confine".real_path
+local survey = require "sba.run.agent.survey"
+
+local facts = {}
+
+local MOST_LINES <const> = 60 -- of the listing
+local LEAST_LINES <const> = 10
+local TOKENS_PER_LINE <const> = 200 -- of the model's context: a small one gets a shorter listing
+local LARGEST_OS_RELEASE <const> = 16 * 1024 -- bytes
+local KIBIBYTE <const> = 1024
+
+-- What models reach for, the ones that most projects need first.
+local USUAL_TOOLS <const> = {
+  "bash", "git", "make", "cmake", "cc", "gcc", "clang", "gdb", "python3", "python", "pip", "pytest", "uv", "node", "npm", "go", "cargo",
+  "java", "mvn", "ruby", "perl", "php", "lua", "rg", "jq", "curl", "wget", "patch", "sqlite3", "docker",
+}
+
+--- The distribution, by /etc/os-release.
+local function distribution()
+  local bytes = file.read("/etc/os-release", LARGEST_OS_RELEASE, { regular = true })
+  local name = bytes and ("\n" .. bytes):match '\nPRETTY_NAME="?([^"\n]*)'
+  return name and name ~= "" and survey.shown(name) .. ", " or ""
+end
+
+local function system()
+  local kernel, shell = identity.system(), real_path "/bin/sh"
+  local name = shell and shell:match "[^/]*$"
+  local kind = name and name ~= "sh" and (" (%s)"):format(survey.shown(name)) or ""
+  return ("System: %s%s %s, %s. Shell: %s%s"):format(distribution(), kernel.name, survey.shown(kernel.release), kernel.machine,
+    shell and "/bin/sh" or "none", kind)
+end
+
+local function tools(environment)
+  local there, missing = {}, {}
+  for _, name in ipairs(USUAL_TOOLS) do
+    local list = process.find(name, environment.PATH) and there or missing
+    list[#list + 1] = name
+  end
+  return ("Tools there: %s. Not there: %s."):format(#there > 0 and table.concat(there, " ") or "none of the usual ones",
+    #missing > 0 and table.concat(missing, " ") or "none")
+end
+
+local function size(bytes)
+  if bytes < KIBIBYTE then return ("%d bytes"):format(bytes) end
+  if bytes < KIBIBYTE * KIBIBYTE then return ("%d KiB"):format(bytes // KIBIBYTE) end
+  return ("%d MiB"):format(bytes // (KIBIBYTE * KIBIBYTE))
+end
+
+local function time(seconds)
+  if seconds < 120 then return ("%d seconds"):format(seconds) end
+  return ("%d minutes"):format(seconds // 60)
+end
+
+local function limits(constraints)
+  return ("Limits: %s for the job, %s of output for a step; of long output you see the beginning and the end."):format(
+    time(constraints.max_runtime_seconds), size(constraints.max_output_bytes))
+end
+
+local function network(constraints)
+  if constraints.ext_net_allowed then return "Network: allowed." end
+  return "Network: not allowed, so nothing can be downloaded or installed from outside."
+end
+
+local function artifacts(are_possible)
+  if not are_possible then return "Artifacts: this job has no directory for them." end
+  return "Artifacts: files to hand over go below $CYNODE_ARTIFACTS_DIR; write_file, replace_in_file and read_file take it in a path too."
+end
+
+--- Where further AGENTS.md files are.
+local function deeper(seen)
+  if #seen.agents_md == 0 then return nil end
+  local more = seen.others > 0 and (" and %d more"):format(seen.others) or ""
+  if seen.partial then more = more .. "; not every directory was searched" end
+  return ("Read before you work beside them: %s%s."):format(table.concat(seen.agents_md, ", "), more)
+end
+
+---The facts, in lines.
+---@param options { workspace: native.root, artifacts: boolean, constraints: table, environment: table<string, string>, agents_md?: boolean,
+--- context_length: integer } environment: the commands'; agents_md: whether AGENTS.md files are named; context_length: the model's, in tokens
+---@return string
+function facts.of(options)
+  local room = math.max(LEAST_LINES, math.min(MOST_LINES, options.context_length // TOKENS_PER_LINE))
+  local seen, branch = survey.of(options.workspace, room), git_branch(options.workspace)
+  local lines = {
+    system(), tools(options.environment), network(options.constraints), limits(options.constraints), artifacts(options.artifacts),
+  }
+  lines[#lines + 1] = branch and "Git: " .. branch .. "."
+  lines[#lines + 1] = options.agents_md and deeper(seen) or nil
+  lines[#lines + 1] = ("The workspace is %s%s"):format(survey.shown(options.workspace:path(), 1000), #seen.lines > 0 and ":" or ", and empty.")
+  return table.concat(lines, "\n") .. (#seen.lines > 0 and "\n" .. table.concat(seen.lines, "\n") or "")
+end
+
+return facts
