@@ -4,6 +4,7 @@
 
 local catalogue = require "sba.catalogue"
 local agents_md = require "sba.run.agents_md"
+local artifacts = require "sba.run.artifacts"
 local context = require "sba.job.context"
 local entries = require "sba.result.entry"
 local facts = require "sba.run.agent.facts"
@@ -100,8 +101,10 @@ function inspect.step(type, arguments, environment)
   local step, module = read.steps[1], catalogue.get(type)
   local run = require "sba.run.state" { job = read, environment = environment, record = {}, log = { event = function() end } }
   run.outside = require "sba.run.outside".new(run)
+  run.workspace = must(workspace.open("."))
   run.context = {
-    workspace = must(workspace.open(".")), max_output_bytes = MOST_OUTPUT, environment = variables(environment), agent = false,
+    workspace = run.workspace, max_output_bytes = MOST_OUTPUT, environment = variables(environment), agent = false,
+    place = function(path) return artifacts.place(run, path) end,
     ask = function(request) return require "sba.run.ask".new(run)(request) end,
     call_tool = function(...) return run.outside:call(...) end,
     tick = function() end,

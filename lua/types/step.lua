@@ -19,12 +19,15 @@
 ---What `run` is given beside its arguments, which are those of the job with the schema's defaults filled in.
 ---@class sba.job_context
 ---@field workspace native.root every path goes through it, and none leaves it
+---@field place fun(path: string): native.root?, string|native.failure, string? for paths that may name an artifact too: the root that the
+---path is in (workspace, or artifacts directory), the path in it, and what goes before that path in a result; or nil and the failure
 ---@field max_output_bytes integer a direct step whose result is larger fails with constraint_violation
 ---@field environment string[] "NAME=value": what a command gets
 ---@field agent boolean a model asked for the step: cut and say so, rather than fail
 ---@field ask fun(request: table): table?, sba.step_failure? asks the job's model, see steps/ask_model.lua
 ---@field call_tool fun(tool: string, arguments: table, limits?: gateway.limits): table?, sba.step_failure? asks the gateway, see steps/call_tool.lua
----@field commit fun(transaction: native.transaction): true?, native.failure? commits it so that --resume undoes it if the runner dies
+---@field commit fun(transaction: native.transaction, root?: native.root): true?, native.failure? commits it so that --resume undoes it
+---if the runner dies; root: whose files it changes, default: the workspace
 ---@field size_before_append fun(size?: integer): integer? journals the size of a file (nil: absent) before the step appends to it; gives
 ---that size, or the one from before an earlier run of this step that was killed
 ---@field tick fun() call it from time to time while you wait or work for long: logs and reports go out

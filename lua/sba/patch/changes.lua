@@ -24,7 +24,7 @@ changes.schema = {
   type = "object", required = { "changes", "directories" },
   properties = {
     changes = { type = "array", items = change_schema },
-    directories = { type = "array", items = directories_schema },
+    directories = { type = "array", items = directories_schema }, artifacts = { type = "boolean" },
   },
 }
 
@@ -61,14 +61,15 @@ end
 --- Commits a step's changes.
 ---@param run run run.kept: the transaction, to be closed once the step's end is in the journal
 ---@param transaction native.transaction
+---@param root? native.root whose files it changes; default: the workspace
 ---@return true?, native.failure?
-function changes.commit(run, transaction)
+function changes.commit(run, transaction, root)
   if not run.result_directory then return transaction:commit() end -- no journal: nobody can resume
   local plan, failure = transaction:plan()
   if not plan then return nil, failure end
   if can_be_kept(plan) then
     with_names(plan, written)
-    run.journal:step_changes(#run.record.steps + 1, array(plan.changes), array(plan.directories))
+    run.journal:step_changes(#run.record.steps + 1, array(plan.changes), array(plan.directories), root ~= nil and root == run.artifacts)
   end
   local done
   done, failure = transaction:commit(true)
@@ -79,10 +80,15 @@ end
 
 --- Puts back what a run that was ended had begun to change; or clears up, where it had changed all of it.
 ---@param run run run.history: what the step or the model is to know of it
----@param directory native.root
-function changes.recover(run, directory)
+function changes.recover(run)
   local history, found = run.history, run.history.changes
-  local done, failure = directory:recover(with_names(found.plan, read), found.committed)
+  local root, done, failure = run.workspace, nil, nil
+  if found.plan.artifacts then root = run.artifacts end
+  if root then
+    done, failure = root:recover(with_names(found.plan, read), found.committed)
+  else
+    failure = { code = "not_found", message = "the artifacts that it was changing cannot be reached" }
+  end
   if found.committed then return end
   history.undone = done and "the files that it was changing are as they were before" or failure.message
   history.left = failure and { index = found.index, message = failure.message }
@@ -92,8 +98,7 @@ end
 ---Removes the temporary files of a step that was killed while it wrote them. Originals that could not be put back stay: their names are
 ---in the journal's plans.
 ---@param run run
----@param directory native.root
-function changes.sweep(run, directory)
+function changes.sweep(run)
   local history = run.history
   if not next(history.begun) or history.left then return end
   local keep = {}
@@ -101,9 +106,11 @@ function changes.sweep(run, directory)
     name = read(name)
     keep[name], keep[name .. "~"] = true, true
   end
-  local removed, failure = directory:sweep(history.started_wall // 1000, keep)
-  if failure or removed > 0 then
-    run.log:event("warning", "workspace.swept", { removed = removed, error = failure and failure.message })
+  for _, root in ipairs { run.workspace, run.artifacts } do
+    local removed, failure = root:sweep(history.started_wall // 1000, keep)
+    if failure or removed > 0 then
+      run.log:event("warning", "workspace.swept", { removed = removed, error = failure and failure.message })
+    end
   end
 end
 

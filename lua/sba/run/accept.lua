@@ -107,10 +107,11 @@ end
 
 local function open_context(run)
   local directory = run.workspace
-  if run.history and run.history.changes then require "sba.patch.changes".recover(run, directory) end
-  if run.history then require "sba.patch.changes".sweep(run, directory) end
+  if run.history and run.history.changes then require "sba.patch.changes".recover(run) end
+  if run.history then require "sba.patch.changes".sweep(run) end
   run.context = {
     workspace = directory,
+    place = function(path) return artifacts.place(run, path) end,
     max_output_bytes = run.job.constraints.max_output_bytes,
     environment = children_environment(run),
     agent = not run.steps,
@@ -118,7 +119,7 @@ local function open_context(run)
       run.ask = run.ask or require "sba.run.ask".new(run)
       return run.ask(request)
     end,
-    commit = function(transaction) return require "sba.patch.changes".commit(run, transaction) end,
+    commit = function(transaction, root) return require "sba.patch.changes".commit(run, transaction, root) end,
     size_before_append = function(size)
       local index, known = #run.record.steps + 1, run.history and run.history.append
       if known and known.index == index then return known.size end

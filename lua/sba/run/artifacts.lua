@@ -10,6 +10,8 @@ local workspace = require "native.workspace"
 local artifacts = {}
 
 local MOST <const> = 100000 -- files that are listed
+local NAME <const> = "$CYNODE_ARTIFACTS_DIR"
+local IN_BRACES <const> = "${CYNODE_ARTIFACTS_DIR}"
 local STICKY <const> = tonumber("1000", 8)
 
 local function warn(run, fields)
@@ -58,6 +60,31 @@ function artifacts.open(run)
   if path then directory, failure = workspace.open(path) end
   if not directory then return warn(run, { code = failure.code, error = failure.message .. "; the job has no artifacts" }) end
   run.artifacts, run.artifacts_shared = directory, not run.temporary_artifacts and shared_bits(path) or 0
+end
+
+--- What follows the directory's name in a path, without its slashes; nil: the path does not begin with it.
+local function below(path, name)
+  local rest = path:sub(1, #name) == name and path:sub(#name + 1)
+  return rest and (rest == "" or rest:sub(1, 1) == "/") and rest:match "^/*(.*)$" or nil
+end
+
+---Where the path of a step leads: into the artifacts directory, if it begins with $CYNODE_ARTIFACTS_DIR or with the directory's own path,
+---else into the workspace.
+---@param run run
+---@param path string
+---@return native.root|nil root
+---@return string|native.failure path in it, or failure
+---@return string? prefix what goes before the path in a result
+function artifacts.place(run, path)
+  local rest = below(path, NAME) or below(path, IN_BRACES)
+  if rest and not run.artifacts then
+    return nil, { code = "not_found", message = path .. ": this job has no artifacts directory; give a path of the workspace" }
+  end
+  if rest then return run.artifacts, rest == "" and "." or rest, NAME .. "/" end
+  if path:sub(1, 1) == "/" and run.artifacts and not run.workspace:relative(path) and run.artifacts:relative(path) then
+    return run.artifacts, path, NAME .. "/"
+  end
+  return run.workspace, path, ""
 end
 
 --- Logs which files have no sha256, and why.

@@ -96,8 +96,9 @@ end
 ---@param index integer from 1
 ---@param changes table[] of a native.plan, names as JSON can hold them
 ---@param directories table[]
-function journal:step_changes(index, changes, directories)
-  self:event("step.changes", { index = index - 1, changes = changes, directories = directories })
+---@param in_artifacts boolean they are in the artifacts directory, not in the workspace
+function journal:step_changes(index, changes, directories, in_artifacts)
+  self:event("step.changes", { index = index - 1, changes = changes, directories = directories, artifacts = in_artifacts or nil })
 end
 
 --- A step is about to append to a file.

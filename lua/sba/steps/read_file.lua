@@ -27,13 +27,15 @@ local function encoded(arguments, read, bound)
 end
 
 ---@param arguments { path: string, max_bytes?: integer, start_line?: integer, end_line?: integer, offset_bytes?: integer }
----@param job_context { workspace: native.root, max_output_bytes: integer }
+---@param job_context sba.job_context
 ---@return table? result
 ---@return string|native.failure text or failure
 ---@return boolean? is_cut whether something is missing from the text
 local function run(arguments, job_context)
   local bound, own = job_context.max_output_bytes, arguments.max_bytes
-  local read, failure = job_context.workspace:read(arguments.path, {
+  local root, path, prefix = job_context.place(arguments.path)
+  if not root then return nil, path end
+  local read, failure = root:read(path, {
     offset_bytes = arguments.offset_bytes,
     start_line = arguments.start_line,
     end_line = arguments.end_line,
@@ -43,7 +45,7 @@ local function run(arguments, job_context)
   if not read then return nil, failure end
   local content, encoding, truncated = encoded(arguments, read, bound)
   local result = {
-    path = job_context.workspace:relative(arguments.path), content = content, encoding = encoding,
+    path = prefix .. root:relative(path), content = content, encoding = encoding,
     size_bytes = read.size_bytes, truncated = truncated, sha256 = read.sha256,
   }
   local shown = encoding == "utf-8" and content or ("%d bytes that are not UTF-8\n"):format(read.size_bytes)
@@ -83,7 +85,7 @@ return {
     order = { "path", "content", "encoding", "size_bytes", "truncated", "sha256" },
     additionalProperties = false,
     properties = {
-      path = { type = "string", description = "Relative to the workspace." },
+      path = { type = "string", description = "Relative to the workspace; an artifact's begins with $CYNODE_ARTIFACTS_DIR." },
       content = { type = "string" },
       encoding = { enum = { "utf-8", "base64" }, description = "Of content; base64 where the bytes are not UTF-8." },
       size_bytes = { type = "integer", minimum = 0, description = "Of the whole file." },

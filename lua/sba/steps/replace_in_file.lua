@@ -166,33 +166,34 @@ local function changed(read, failure, path, arguments)
 end
 
 --- Writes the file so that --resume undoes it where the runner dies before the step has ended: an edit is not made twice.
-local function write(job_context, path, content)
-  local transaction <close> = job_context.workspace:transaction()
+local function write(job_context, root, path, content)
+  local transaction <close> = root:transaction()
   local good, failure = transaction:write(path, content)
   if not good then return nil, failure end
-  if job_context.commit then return job_context.commit(transaction) end
+  if job_context.commit then return job_context.commit(transaction, root) end
   return transaction:commit()
 end
 
 ---@param arguments { path: string, old_text: string, new_text: string, expected_count: integer }
----@param job_context { workspace: native.root, commit?: fun(transaction: native.transaction): true?, native.failure? }
+---@param job_context sba.job_context
 ---@return table? result
 ---@return string|native.failure text or failure
 local function run(arguments, job_context)
-  local directory = job_context.workspace
-  local path, failure = directory:relative(behind_links(directory, arguments.path))
+  local root, place, prefix = job_context.place(arguments.path)
+  if not root then return nil, place end
+  local path, failure = root:relative(behind_links(root, place))
   if not path then return nil, failure end
   local read
-  read, failure = directory:read(path, { max_bytes = MOST_BYTES })
-  local content, tolerated = changed(read, failure, path, arguments)
+  read, failure = root:read(path, { max_bytes = MOST_BYTES })
+  local content, tolerated = changed(read, failure, prefix .. path, arguments)
   if not content then return nil, tolerated end
   local good
-  good, failure = write(job_context, path, content)
+  good, failure = write(job_context, root, path, content)
   if not good then return nil, failure end
   local names, count = names_of(tolerated), arguments.old_text == "" and 1 or arguments.expected_count
   local note = #names > 0 and (" (%s)"):format(taken(tolerated)) or ""
   local result = {
-    path = directory:relative(arguments.path), count = count, created = not read,
+    path = prefix .. root:relative(place), count = count, created = not read,
     tolerated = json.array(names), sha256 = text.sha256(content),
   }
   return result, ("%s %s%s\n"):format(read and ("replaced %s in"):format(counted(count)) or "created", result.path, note)
@@ -231,7 +232,7 @@ return {
     order = { "path", "count", "created", "tolerated", "sha256" },
     additionalProperties = false,
     properties = {
-      path = { type = "string", description = "Relative to the workspace." },
+      path = { type = "string", description = "Relative to the workspace; an artifact's begins with $CYNODE_ARTIFACTS_DIR." },
       count = { type = "integer", minimum = 1, description = "Places that were replaced." },
       created = { type = "boolean", description = "There was no such file before." },
       tolerated = {

@@ -8,34 +8,35 @@ local function mode_of(octal)
 end
 
 ---The result of an append that an earlier run of this step made before it was killed; nil: it is still to be made.
-local function appended_before(arguments, content, job_context)
-  local directory = job_context.workspace
-  local there = directory:read(arguments.path, { max_bytes = 0 })
+local function appended_before(root, path, content, job_context)
+  local there = root:read(path, { max_bytes = 0 })
   local size = there and there.size_bytes
   local before = job_context.size_before_append(size)
   if not size or size == before or size ~= (before or 0) + #content then return nil end
-  there = directory:read(arguments.path, { max_bytes = 0, digest = true })
+  there = root:read(path, { max_bytes = 0, digest = true })
   return there and { size_bytes = there.size_bytes, sha256 = there.sha256, created = before == nil }
 end
 
 ---@param arguments { path: string, content: string, encoding?: string, mode?: string, overwrite?: boolean, append?: boolean }
----@param job_context { workspace: native.root, size_before_append?: fun(size?: integer): integer? }
+---@param job_context sba.job_context
 ---@return table? result
 ---@return string|native.failure text or failure
 local function run(arguments, job_context)
+  local root, path, prefix = job_context.place(arguments.path)
+  if not root then return nil, path end
   local content = arguments.content
   if arguments.encoding == "base64" then content = assert(text.base64_decode(content)) end -- check has seen to it
-  local written = arguments.append and job_context.size_before_append and appended_before(arguments, content, job_context)
+  local written = arguments.append and job_context.size_before_append and appended_before(root, path, content, job_context)
   if not written then
     local failure
-    written, failure = job_context.workspace:write(arguments.path, content, {
+    written, failure = root:write(path, content, {
       mode = arguments.mode and mode_of(arguments.mode),
       overwrite = arguments.overwrite,
       append = arguments.append,
     })
     if not written then return nil, failure end
   end
-  local path = job_context.workspace:relative(arguments.path)
+  path = prefix .. root:relative(path)
   local shown = ("%s %s, now %d bytes\n"):format(written.created and "created" or "wrote", path, written.size_bytes)
   return { path = path, size_bytes = written.size_bytes, sha256 = written.sha256, created = written.created }, shown
 end
@@ -77,7 +78,7 @@ return {
     order = { "path", "size_bytes", "sha256", "created" },
     additionalProperties = false,
     properties = {
-      path = { type = "string", description = "Relative to the workspace." },
+      path = { type = "string", description = "Relative to the workspace; an artifact's begins with $CYNODE_ARTIFACTS_DIR." },
       size_bytes = { type = "integer", minimum = 0, description = "Of the whole file." },
       sha256 = { type = "string", description = "Of the whole file, in hex." },
       created = { type = "boolean", description = "There was no such file before." },
