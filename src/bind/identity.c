@@ -52,8 +52,8 @@ static int f_become(lua_State *L)
     return 1;
 }
 
-static const luaL_Reg functions[] = {
-    {"uid", f_uid}, {"is_root", f_is_root}, {"pid", f_pid}, {"system", f_system}, {"become", f_become}, {NULL, NULL}};
+static const luaL_Reg functions[] = {{"uid", f_uid},       {"is_root", f_is_root}, {"pid", f_pid},
+                                     {"system", f_system}, {"become", f_become},   {NULL, NULL}};
 
 int luaopen_native_identity(lua_State *L)
 {

@@ -82,13 +82,10 @@ end
 ---@param run run run.history: what the step or the model is to know of it
 function changes.recover(run)
   local history, found = run.history, run.history.changes
-  local root, done, failure = run.workspace, nil, nil
+  local root, done = run.workspace, nil
+  local failure = { code = "not_found", message = "the artifacts that it was changing cannot be reached" }
   if found.plan.artifacts then root = run.artifacts end
-  if root then
-    done, failure = root:recover(with_names(found.plan, read), found.committed)
-  else
-    failure = { code = "not_found", message = "the artifacts that it was changing cannot be reached" }
-  end
+  if root then done, failure = root:recover(with_names(found.plan, read), found.committed) end
   if found.committed then return end
   history.undone = done and "the files that it was changing are as they were before" or failure.message
   history.left = failure and { index = found.index, message = failure.message }

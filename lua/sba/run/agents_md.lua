@@ -4,14 +4,12 @@
 
 local secret = require "sba.util.secret"
 local text = require "native.text"
-local window = require "sba.run.agent.window"
 
 local agents_md = {}
 
 local NAME <const> = "AGENTS.md"
-local MOST <const> = 32 * 1024 -- bytes that a prompt has of it
+local MOST <const> = 32 * 1024 -- bytes that a prompt has of it: a third of a context of as many tokens, and ever less of a smaller one
 local LONGEST_CHARACTER <const> = 4 -- bytes
-local PARTS_OF_WINDOW <const> = 8 -- it takes one of so many, where the model's context is small
 
 local FORM <const> = [=[
 ### AGENTS.md of the workspace
@@ -45,7 +43,7 @@ end
 ---@return string? words nil: there is none
 ---@return string? problem why it is not shown; words say so
 function agents_md.of(root, context_length)
-  local most = math.min(MOST, window.bytes(context_length // PARTS_OF_WINDOW))
+  local most = math.min(MOST, context_length * context_length // MOST)
   local content, problem, size = read(root, most)
   if problem then
     problem = secret.redact(problem)

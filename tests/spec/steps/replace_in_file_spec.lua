@@ -19,7 +19,7 @@ after_each(function() temporary_directory.remove(root) end)
 local function run(path, old, new, count)
   local arguments = { path = path, old_text = old, new_text = new, expected_count = count or 1 }
   assert.is_nil(replace_in_file.check(arguments))
-  local result, more = replace_in_file.run(arguments, { place = function(path) return directory, path, "" end })
+  local result, more = replace_in_file.run(arguments, { place = function(given) return directory, given, "" end })
   if result then
     local encoded = json.decode(json.encode(result, replace_in_file.result))
     assert.same({ total = 0 }, select(2, schema_check.check(encoded, replace_in_file.result)))

@@ -15,6 +15,7 @@ local MOST_LINES <const> = 60 -- of the listing
 local LEAST_LINES <const> = 10
 local TOKENS_PER_LINE <const> = 200 -- of the model's context: a small one gets a shorter listing
 local LARGEST_OS_RELEASE <const> = 16 * 1024 -- bytes
+local LONGEST_PATH <const> = 1000 -- bytes
 local KIBIBYTE <const> = 1024
 
 -- What models reach for, the ones that most projects need first.
@@ -32,10 +33,9 @@ end
 
 local function system()
   local kernel, shell = identity.system(), real_path "/bin/sh"
-  local name = shell and shell:match "[^/]*$"
-  local kind = name and name ~= "sh" and (" (%s)"):format(survey.shown(name)) or ""
-  return ("System: %s%s %s, %s. Shell: %s%s"):format(distribution(), kernel.name, survey.shown(kernel.release), kernel.machine,
-    shell and "/bin/sh" or "none", kind)
+  if shell then shell = shell == "/bin/sh" and shell or ("/bin/sh (%s)"):format(survey.shown(shell)) end
+  local release = survey.shown(kernel.release)
+  return ("System: %s%s %s, %s. Shell: %s"):format(distribution(), kernel.name, release, kernel.machine, shell or "none")
 end
 
 local function tools(environment)
@@ -82,9 +82,16 @@ local function deeper(seen)
   return ("Read before you work beside them: %s%s."):format(table.concat(seen.agents_md, ", "), more)
 end
 
+---@class agent.facts.options
+---@field workspace native.root
+---@field artifacts boolean whether there is a directory for them
+---@field constraints table the job's
+---@field environment table<string, string> the commands'
+---@field agents_md? boolean whether AGENTS.md files are named
+---@field context_length integer of the model, in tokens
+
 ---The facts, in lines.
----@param options { workspace: native.root, artifacts: boolean, constraints: table, environment: table<string, string>, agents_md?: boolean,
---- context_length: integer } environment: the commands'; agents_md: whether AGENTS.md files are named; context_length: the model's, in tokens
+---@param options agent.facts.options
 ---@return string
 function facts.of(options)
   local room = math.max(LEAST_LINES, math.min(MOST_LINES, options.context_length // TOKENS_PER_LINE))
@@ -94,7 +101,8 @@ function facts.of(options)
   }
   lines[#lines + 1] = branch and "Git: " .. branch .. "."
   lines[#lines + 1] = options.agents_md and deeper(seen) or nil
-  lines[#lines + 1] = ("The workspace is %s%s"):format(survey.shown(options.workspace:path(), 1000), #seen.lines > 0 and ":" or ", and empty.")
+  local path = survey.shown(options.workspace:path(), LONGEST_PATH)
+  lines[#lines + 1] = ("The workspace is %s%s"):format(path, #seen.lines > 0 and ":" or ", and empty.")
   return table.concat(lines, "\n") .. (#seen.lines > 0 and "\n" .. table.concat(seen.lines, "\n") or "")
 end
 
