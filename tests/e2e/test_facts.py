@@ -8,13 +8,14 @@ import unittest
 import sba
 from test_agent import AgentCase, call, calls
 
-OK = {"content": "ok"}
+OK = call("finish", answer="ok")
+LOOK = call("run_command", shell="true")
 
 
 class FactsCase(AgentCase):
     def prompt(self, *more, models=None, **options):
         """The system text of a job that ends at once."""
-        server = self.server(OK, models=models)
+        server = self.server(LOOK, OK, models=models)
         outcome = self.run_agent(server, *more, **options)
         self.assertEqual(outcome.exit, 0, outcome.result)
         self.outcome = outcome
@@ -32,7 +33,7 @@ class Facts(FactsCase):
         self.assertEqual(self.run_agent(server, job=job).exit, 0)
         for chat in self.chats(server):
             text = "".join(message["content"] for message in chat["messages"])
-            places = [text.index(words) for words in ("## Baseline", "## How to work", "## Facts", "System: ", "Linux", "Shell: /bin/sh", "Tools there: ",
+            places = [text.index(words) for words in ("## Baseline", "## How to work", "## Facts", "System: ", "Linux", "Shell: /bin/sh", "Tools in PATH: ",
                                                       "Network: not allowed", "Limits: 60 seconds", "$CYNODE_ARTIFACTS_DIR",
                                                       "sub/AGENTS.md", f"The workspace is {self.workspace}:\nREADME.md\nsrc/\n  main.c\n",
                                                       "PROJECT", "TASK")]
@@ -84,7 +85,7 @@ class Facts(FactsCase):
         files = 200000 if sba.LONG else 20000
         def count():
             trace = self.root / "trace"
-            server = self.server(OK)
+            server = self.server(LOOK, OK)
             outcome = self.run_agent(server, wrapper=["strace", "-f", "-o", str(trace), "-e", "trace=%file,%desc"],
                                      env={"ASAN_OPTIONS": "detect_leaks=0"})
             self.assertEqual(outcome.exit, 0, outcome.result)
@@ -114,7 +115,7 @@ class AgentsMd(FactsCase):
         text = self.prompt(job=self.agent_job(context=context))
         self.assertIn("## Project\n\nPROJECT\n\n### AGENTS.md of the workspace\n", text)
         self.assertLess(text.index("Use tabs.\n[end of AGENTS.md]"), text.index("TASK"))
-        server = self.server(OK)
+        server = self.server({"content": "42"})
         job = self.job(self.step("ask_model", prompt="what?"), inference={"allowed_models": ["m"]})
         self.assertEqual(self.run_job(job, env={"OLLAMA_BASE_URL": server.url}).exit, 0)
         asked = self.chats(server)[0]["messages"][0]["content"]
@@ -139,10 +140,10 @@ class AgentsMd(FactsCase):
                 make(path)
                 self.give(path)
                 text = self.prompt()
+                path.unlink()
                 self.assertRegex(text, f"AGENTS.md is not shown here: .*{reason}")
                 self.assertNotIn("root:", text)
                 self.assertIn(reason, self.events("agents_md.left_out")[0]["error"])
-                path.unlink()
 
     def test_ten_megabytes_are_cut(self):
         self.put("AGENTS.md", "line of rules\n" * 750000)

@@ -82,8 +82,8 @@ local context = {
     skill_ids = texts "Identifiers of skills to fetch from the gateway.",
     skills = { type = { "string", "array", "object" }, description = "Skills themselves, or paths of their files." },
     agents_md = {
-      type = "boolean", default = true,
-      description = "Whether AGENTS.md of the workspace is part of the project context, marked as the workspace's; at most 32 KiB of it.",
+      type = "boolean",
+      description = "Whether the workspace's AGENTS.md, at most 32 KiB of it, is part of the project context; default: true.",
     },
     persona_title = text "The role's name, where persona.title is left out.",
     persona_description = text "The role in a few sentences, where persona.description is left out.",

@@ -20,8 +20,8 @@ local KIBIBYTE <const> = 1024
 
 -- What models reach for, the ones that most projects need first.
 local USUAL_TOOLS <const> = {
-  "bash", "git", "make", "cmake", "cc", "gcc", "clang", "gdb", "python3", "python", "pip", "pytest", "uv", "node", "npm", "go", "cargo",
-  "java", "mvn", "ruby", "perl", "php", "lua", "rg", "jq", "curl", "wget", "patch", "sqlite3", "docker",
+  "bash", "git", "make", "cmake", "gcc", "clang", "python3", "python", "pip", "pytest", "node", "npm", "go", "cargo", "java", "mvn", "ruby",
+  "perl", "php", "rg", "jq", "curl", "patch",
 }
 
 --- The distribution, by /etc/os-release.
@@ -44,7 +44,7 @@ local function tools(environment)
     local list = process.find(name, environment.PATH) and there or missing
     list[#list + 1] = name
   end
-  return ("Tools there: %s. Not there: %s."):format(#there > 0 and table.concat(there, " ") or "none of the usual ones",
+  return ("Tools in PATH: %s. Missing: %s."):format(#there > 0 and table.concat(there, " ") or "none of the usual ones",
     #missing > 0 and table.concat(missing, " ") or "none")
 end
 
@@ -60,18 +60,18 @@ local function time(seconds)
 end
 
 local function limits(constraints)
-  return ("Limits: %s for the job, %s of output for a step; of long output you see the beginning and the end."):format(
+  return ("Limits: %s for the job, %s of output for a step."):format(
     time(constraints.max_runtime_seconds), size(constraints.max_output_bytes))
 end
 
 local function network(constraints)
   if constraints.ext_net_allowed then return "Network: allowed." end
-  return "Network: not allowed, so nothing can be downloaded or installed from outside."
+  return "Network: not allowed; nothing can be downloaded."
 end
 
 local function artifacts(are_possible)
   if not are_possible then return "Artifacts: this job has no directory for them." end
-  return "Artifacts: files to hand over go below $CYNODE_ARTIFACTS_DIR; write_file, replace_in_file and read_file take it in a path too."
+  return "Artifacts: files to hand over go below $CYNODE_ARTIFACTS_DIR, in commands and in the paths of the file tools."
 end
 
 --- Where further AGENTS.md files are.

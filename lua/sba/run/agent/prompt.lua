@@ -16,9 +16,9 @@ local WORK <const> = [[
 3. Run the project's own checks. If one fails, read why, and go back to 2.
 4. Call finish. Claim nothing that no step of this job has shown.
 
-To change a line, for example, call replace_in_file with path "src/add.py", old_text "return a - b" and new_text "return a + b".
-The workspace is the current directory of every tool, and paths are relative to it. Do not repeat a call that failed: do what its
-error says. Keep the todo list true: it is how others see how far you are.]]
+For example, to change a line, call replace_in_file with path "add.py", old_text "return a - b" and new_text "return a + b".
+Paths are relative to the workspace, where every command starts. Do not repeat a call that failed: do what its error says. Keep the
+todo list true: it is how others see how far you are.]]
 
 local LAST_PART <const> = 1 / 5 -- of the job's time
 local NOTICE <const> = " Less than a fifth of the job's time is left: begin nothing new, check what you have, and call finish."
