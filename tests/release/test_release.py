@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/release: what it makes is whole, works, and has the same bytes wherever and whenever it is made."""
+import hashlib
+import json
+import os
+import pathlib
+import platform
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import unittest
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(TOP / "tests"), str(TOP / "tests/container")]
+import podman  # noqa: E402
+import pypi  # noqa: E402
+
+BINARY = pathlib.Path(os.environ["SBA_BINARY"])
+VERSION = subprocess.run([BINARY, "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
+HOST = {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()]
+ARCHITECTURES = ["amd64", "arm64"] if os.environ.get("SBA_LONG") else [HOST]
+EPOCH = "1790000000"
+
+
+def output_of(*command, **options):
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=600, **options).stdout
+
+
+def release(top, **environment):
+    """Runs the script on a copy of the tree; returns the digest of each file in dist/."""
+    done = subprocess.run([top / "scripts/release", VERSION, *ARCHITECTURES], capture_output=True, text=True, timeout=1500, check=False,
+                          env={**os.environ, "SOURCE_DATE_EPOCH": EPOCH, "SBA_VENDOR_ALLOW_OLDER": "1", **environment})
+    if done.returncode:
+        raise AssertionError(done.stdout + done.stderr)
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in (top / "dist").iterdir()}
+
+
+class Release(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.place = pathlib.Path(tempfile.mkdtemp(prefix="sba-release-"))
+        cls.addClassCleanup(shutil.rmtree, cls.place, ignore_errors=True)
+        cls.top = cls.place / "a copy"
+        tracked = subprocess.run(["git", "-C", TOP, "ls-files", "-z", "--cached", "--others", "--exclude-standard"], capture_output=True, check=False)
+        if tracked.returncode:
+            raise unittest.SkipTest("the tree is not git's, so its files are not known")
+        cls.top.mkdir()
+        subprocess.run(["tar", "-C", TOP, "--null", "--files-from=-", "-cf", cls.place / "tree"], input=tracked.stdout, check=True)
+        subprocess.run(["tar", "-C", cls.top, "-xf", cls.place / "tree"], check=True)
+        cls.digests = release(cls.top)
+        cls.dist = cls.top / "dist"
+
+    def test_the_bytes_are_the_same_in_another_directory_and_another_day(self):
+        """BINARY was built elsewhere; what is packed from it again has other times of files, another zone and another mask."""
+        self.assertEqual(self.digests[f"cynode-sba-{VERSION}-{HOST}"], hashlib.sha256(BINARY.read_bytes()).hexdigest())
+        for path in self.top.rglob("*"):
+            if "build" not in path.relative_to(self.top).parts[:1]:
+                os.utime(path, (0, 0), follow_symlinks=False)
+        mask = os.umask(0o077)
+        self.addCleanup(os.umask, mask)
+        self.assertEqual(release(self.top, TZ="Pacific/Auckland", LC_ALL="C.UTF-8"), self.digests)
+
+    def test_the_sums_are_those_of_all_files(self):
+        lines = (self.dist / "SHA256SUMS").read_text().splitlines()
+        self.assertEqual({line.split()[1]: line.split()[0] for line in lines},
+                         {name: digest for name, digest in self.digests.items() if name != "SHA256SUMS"})
+        self.assertEqual(len(lines), 5 * len(ARCHITECTURES))
+
+    def test_the_package_and_the_archive_have_the_same_files(self):
+        root, archive = self.place / "root", self.place / "archive"
+        subprocess.run(["dpkg-deb", "--extract", self.dist / f"cynode-sba_{VERSION}_{HOST}.deb", root], check=True)
+        self.assertEqual(output_of("dpkg-deb", "--field", self.dist / f"cynode-sba_{VERSION}_{HOST}.deb", "Version", "Architecture", "Depends"),
+                         f"Version: {VERSION}\nArchitecture: {HOST}\n")
+        archive.mkdir()
+        subprocess.run(["tar", "-C", archive, "-xf", self.dist / f"cynode-sba-{VERSION}-{HOST}.tar.gz"], check=True)
+        files = {str(path.relative_to(archive)) for path in archive.rglob("*") if path.is_file()}
+        packed = {str(path.relative_to(root / "usr")).replace("cynode-sba.1.gz", "cynode-sba.1") for path in root.rglob("*") if path.is_file()}
+        self.assertEqual(packed, files)
+        self.assertLessEqual({"bin/cynode-sba", "share/man/man1/cynode-sba.1", "share/cynode-sba/job.schema.json",
+                              "share/bash-completion/completions/cynode-sba", "share/doc/cynode-sba/copyright",
+                              "share/doc/cynode-sba/licenses/openssl"}, {name.rstrip("/") for name in files} | {
+                                  str(path.relative_to(archive)) for path in archive.rglob("*")})
+        self.assertIn(VERSION, output_of(root / "usr/bin/cynode-sba", "--version"))
+
+    def test_the_bill_of_materials_names_every_library(self):
+        path = self.dist / f"cynode-sba-{VERSION}-{HOST}.spdx.json"
+        packages = {package["name"]: package for package in json.loads(path.read_text())["packages"]}
+        linked = output_of(BINARY, "--version")
+        for name in ("Lua", "lua-cjson", "LPeg", "OpenSSL", "libcurl", "PCRE2"):
+            self.assertIn(f"{name} {packages[name]['versionInfo']}", linked)
+        self.assertEqual(packages["cynode-sba"]["checksums"][0]["checksumValue"], self.digests[f"cynode-sba-{VERSION}-{HOST}"])
+        checker = pypi.environment("spdx-tools-0.8.3", "spdx-tools==0.8.3", "click<8.2") / "pyspdxtools"
+        done = subprocess.run([checker, "--infile", path], capture_output=True, text=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_the_image_has_a_description_that_fits_its_blobs(self):
+        for arch in ARCHITECTURES:
+            with tarfile.open(self.dist / f"cynode-sba-{VERSION}-{arch}.oci.tar") as archive:
+                def read(name):
+                    return archive.extractfile(name).read()
+
+                def blob(descriptor):
+                    content = read("./blobs/" + descriptor["digest"].replace(":", "/"))
+                    self.assertEqual((len(content), "sha256:" + hashlib.sha256(content).hexdigest()), (descriptor["size"], descriptor["digest"]))
+                    return content
+                index = json.loads(read("./index.json"))
+                manifest = json.loads(blob(index["manifests"][0]))
+                config = json.loads(blob(manifest["config"]))
+                blob(manifest["layers"][0])
+                self.assertEqual((config["architecture"], config["config"]["User"]), (arch, "1000:1000"))
+
+    def test_the_image_runs_a_job(self):
+        archive, job_directory, workspace = self.dist / f"cynode-sba-{VERSION}-{HOST}.oci.tar", self.place / "job", self.place / "workspace"
+        for directory in (job_directory, workspace):
+            directory.mkdir()
+            os.chown(directory, 1000, 1000) if os.geteuid() == 0 else self.skipTest("wants root")
+        (job_directory / "job.json").write_text(json.dumps({
+            "protocol_version": "1.0", "job_id": "j", "task_id": "t", "constraints": {"max_runtime_seconds": 60, "max_output_bytes": 1000},
+            "steps": [{"type": "write_file", "arguments": {"path": "made", "content": "by the image"}},
+                      {"type": "run_command", "arguments": {"command": "cynode-sba", "args": ["--version"]}}]}))
+        os.chmod(self.place, 0o755)
+        loaded = podman.podman("load", "--input", str(archive), check=False)
+        if loaded.returncode:
+            self.skipTest("podman cannot load an image here: " + loaded.stderr[-200:])
+        image = loaded.stdout.split()[-1]
+        for options in podman.OPTIONS:
+            done = podman.podman("run", "--rm", "--network=none", *options, f"--volume={job_directory}:/job",
+                                 f"--volume={workspace}:/workspace", image, check=False)
+            if (job_directory / "result.json").exists():
+                break
+        else:
+            self.skipTest("no container can run here: " + done.stderr[-200:])
+        result = json.loads((job_directory / "result.json").read_text())
+        self.assertEqual((done.returncode, result["status"]), (0, "success"), result)
+        self.assertIn(VERSION, result["steps"][1]["output"])
+        self.assertEqual((workspace / "made").read_text(), "by the image")
+
+    def test_another_version_is_refused(self):
+        done = subprocess.run([self.top / "scripts/release", "9.9.9"], capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"this tree is version {VERSION}, not 9.9.9", done.stderr)
+
+
+class Workflow(unittest.TestCase):
+    def test_it_is_well_formed(self):
+        if not shutil.which("go"):
+            self.skipTest("there is no go to build actionlint with")
+        place = pypi.CACHE / "actionlint-1.7.12"
+        if not (place / "actionlint").exists():
+            done = subprocess.run(["go", "install", "github.com/rhysd/actionlint/cmd/actionlint@v1.7.12"], stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True, timeout=600, check=False, env={**os.environ, "GOBIN": str(place)})
+            if done.returncode:
+                self.skipTest("actionlint cannot be had: " + done.stderr.strip()[-200:])
+        done = subprocess.run([place / "actionlint", TOP / ".github/workflows/release.yml"], capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, ""))
+
+
+if __name__ == "__main__":
+    if os.geteuid() == 0:
+        podman.enter_namespace()
+    unittest.main()
