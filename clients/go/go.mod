@@ -1,0 +1,3 @@
+module cynodesba
+
+go 1.21

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a job with cynode-sba, as a process or in a container, and returns its typed result.
+
+    import cynode_sba
+    outcome = cynode_sba.run(job, workspace="project")
+    print(outcome.result["status"], outcome.result["steps"][0].get("output"))
+"""
+import dataclasses
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+
+from .types import Job, Result
+
+__all__ = ["Job", "Outcome", "Result", "RunnerError", "run"]
+
+GRACE = 15  # seconds that the runner may take beyond the job's own time: it needs 3, and up to 5 more for a report
+
+
+class RunnerError(Exception):
+    """There is no result: the runner could not be started, or could not write it. The message has its last words."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Outcome:
+    result: Result
+    exit_code: int
+    log: list[dict]
+    """The log's events."""
+    directory: pathlib.Path
+    """Where job, result, journal and artifacts are."""
+
+    @property
+    def succeeded(self) -> bool:
+        return self.result["status"] == "success"
+
+    def artifact(self, path: str) -> bytes:
+        """The content of an artifact of the result."""
+        if path not in (artifact["path"] for artifact in self.result["artifacts"]):
+            raise KeyError(path)
+        return (self.directory / "artifacts" / path).read_bytes()
+
+
+def _command(directory: pathlib.Path, workspace: pathlib.Path, binary: str, image: str | None, runtime: str,
+             runtime_options: Sequence[str], options: Sequence[str], variables: Mapping[str, str]) -> list[str]:
+    if image is None:
+        return [binary, "--job", f"{directory}/job.json", "--result", f"{directory}/result.json", "--workspace", str(workspace),
+                "--log-format", "json", *options]
+    return [runtime, "run", "--rm", *(f"--env={name}" for name in variables), f"--volume={directory}:/job",
+            f"--volume={workspace}:/workspace", "--workdir=/workspace", *runtime_options, image, "--log-format", "json", *options]
+
+
+def _events(stderr: bytes) -> list[dict]:
+    events = []
+    for line in stderr.splitlines():
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(event, dict) and "event" in event:
+            events.append(event)
+    return events
+
+
+def _result_on(stderr: bytes) -> Result | None:
+    """The result that the runner printed because it could not write it (exit status 3)."""
+    for line in stderr.splitlines():
+        if line.startswith(b'{"protocol_version"'):
+            result: Result = json.loads(line)
+            return result
+    return None
+
+
+def run(job: Job, workspace: str | os.PathLike, *, binary: str = "cynode-sba", image: str | None = None, runtime: str = "podman",
+        runtime_options: Sequence[str] = (), options: Sequence[str] = (), environment: Mapping[str, str] | None = None,
+        directory: str | os.PathLike | None = None) -> Outcome:
+    """Runs a job to its end. A job that fails is an Outcome too; only where there is no result, RunnerError is raised.
+
+    binary           the program, if no image is given
+    image, runtime   runs the image with podman or docker instead; runtime_options go before the image's name
+    options          of the program, such as ["--user", "1000"]
+    environment      variables for the program, such as OLLAMA_BASE_URL, beside those of this process
+    directory        where job and result are kept; by default a new temporary directory, which the caller removes
+    """
+    place = pathlib.Path(directory or tempfile.mkdtemp(prefix="cynode-sba-")).resolve()
+    variables = dict(environment or {})
+    (place / "job.json").write_text(json.dumps(job))
+    (place / "result.json").unlink(missing_ok=True)
+    command = _command(place, pathlib.Path(workspace).resolve(), binary, image, runtime, runtime_options, options, variables)
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, env={**os.environ, **variables},
+                              timeout=job["constraints"]["max_runtime_seconds"] + GRACE)
+        status, stderr = done.returncode, done.stderr
+    except subprocess.TimeoutExpired as error:
+        status, stderr = -9, error.stderr or b""
+    except OSError as error:
+        raise RunnerError(f"cannot start {command[0]}: {error.strerror}") from error
+    try:
+        result = json.loads((place / "result.json").read_bytes())
+    except (OSError, ValueError):
+        result = _result_on(stderr)
+    if result is None:
+        raise RunnerError(f"{command[0]} ended with status {status} and left no result: {stderr.decode(errors='replace')[-500:].strip()}")
+    return Outcome(result, status, _events(stderr), place)

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The clients in clients/: their types are those of the schemas, and they run with the binary of SBA_BINARY."""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TOP / "tests"))
+import pypi  # noqa: E402
+
+BINARY = os.environ["SBA_BINARY"]
+CLIENTS = TOP / "clients"
+
+
+class Clients(unittest.TestCase):
+    def setUp(self):
+        place = tempfile.TemporaryDirectory(prefix="sba-clients-")
+        self.addCleanup(place.cleanup)
+        self.place = pathlib.Path(place.name)
+
+    def check(self, *command, **options):
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False, **options)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def require_go(self):
+        if not shutil.which("go"):
+            self.skipTest("there is no go here")
+
+    def test_the_types_are_those_of_the_schemas(self):
+        self.require_go()
+        for directory in ("python/cynode_sba", "go"):
+            (self.place / directory).mkdir(parents=True)
+        self.check(sys.executable, CLIENTS / "generate.py", BINARY, self.place)
+        for name in ("python/cynode_sba/types.py", "go/types.go"):
+            self.assertEqual((CLIENTS / name).read_text(), (self.place / name).read_text(), f"run clients/generate.py, for clients/{name} is old")
+
+    def test_the_python_client(self):
+        self.check(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", CLIENTS / "python/tests",
+                   env={**os.environ, "PYTHONPATH": str(CLIENTS / "python"), "PYTHONDONTWRITEBYTECODE": "1"})
+
+    def test_the_types_of_the_python_client_are_strict(self):
+        mypy = pypi.environment("mypy-1", "mypy==1.18.2") / "mypy"
+        self.check(mypy, "--strict", "--allow-any-generics", "--cache-dir", self.place, CLIENTS / "python/cynode_sba")
+
+    def test_the_go_client(self):
+        self.require_go()
+        env = {**os.environ, "TMPDIR": str(self.place), "GOFLAGS": "-count=1", "GOPROXY": "off"}
+        names = ["fix-failing-test", "read-and-search", "refused-job", "timeout-keeps-output", "agent"]
+        self.place.chmod(0o755)
+        printed = self.check(TOP / "examples/run", "--keep", "--binary", BINARY, *names, env=env)
+        kept = next(path for path in self.place.glob("sba-examples-*"))
+        self.addCleanup(shutil.rmtree, kept, ignore_errors=True)
+        self.assertIn("as expected", printed)
+        self.check("go", "vet", "./...", cwd=CLIENTS / "go", env=env)
+        self.check("go", "test", "./...", cwd=CLIENTS / "go", env={**env, "SBA_EXAMPLES": str(kept)})
+
+    def test_each_is_small(self):
+        for paths in (CLIENTS.glob("python/cynode_sba/__init__.py"), CLIENTS.glob("go/decode.go")):
+            self.assertLess(sum(len(path.read_text().splitlines()) for path in paths), 300)
+
+
+if __name__ == "__main__":
+    unittest.main()
