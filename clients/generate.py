@@ -41,7 +41,10 @@ class Names:
         self.objects = {}
 
     def visit(self, schema, name):
-        """Declares what is inside first."""
+        """Declares what is inside first. A schema that holds itself is visited once."""
+        if schema.get("visited"):
+            return
+        schema["visited"] = True
         for key, part in schema.get("properties", {}).items():
             self.visit(part, name + camel(key))
         if isinstance(schema.get("items"), dict):
@@ -49,6 +52,18 @@ class Names:
         if schema.get("properties") and "object" in types_of(schema)[0]:
             schema["name"] = name
             self.objects[name] = schema
+
+
+def resolve(part, document):
+    """Replaces a reference to an enclosing schema by that schema. Another name for a field stays a reference, and is left out."""
+    for key, inner in list(part.items()):
+        if isinstance(inner, dict) and list(inner) == ["$ref"]:
+            target = document
+            for token in inner["$ref"].removeprefix("#/").split("/"):
+                target = target[token]
+            part[key] = target
+        elif isinstance(inner, dict):
+            resolve(inner, document)
 
 
 def python_type(schema):
@@ -69,7 +84,7 @@ def python_type(schema):
 
 
 def python(objects):
-    lines = [f"# {HEAD.format('#')}", '"""The job and the result as Python sees them."""', "from typing import Any, Literal, NotRequired, TypedDict"]
+    lines = [f"# {HEAD.format('#')}", '"""The job and the result as Python sees them."""', "from __future__ import annotations", "", "from typing import Any, Literal, NotRequired, TypedDict"]
     for name, schema in objects.items():
         lines += ["", "", f"class {name}(TypedDict):"]
         if "description" in schema:
@@ -123,6 +138,7 @@ def main(binary, directory=HERE):
     def schema(what):
         return json.loads(subprocess.run([binary, "--schema", what], check=True, capture_output=True).stdout)
     job, result, steps = schema("job"), schema("result"), schema("steps")
+    resolve(steps, steps)
     names = Names()
     general = {"type": "object", "required": ["type"], "description": "One step; arguments are those of its type.", "properties": {
         "id": {"type": "string"}, "type": {"type": "string", "enum": list(steps["properties"])}, "arguments": {"type": "object"}}}

@@ -114,6 +114,8 @@ type ListTreeResultChild struct {
 	Mode string `json:"mode"`
 	// Of a symlink, as it is written; it is not followed.
 	Target *string `json:"target,omitempty"`
+	// In byte order of name; left out where max_depth stopped, or for a directory that cannot be read.
+	Children []ListTreeResultChild `json:"children,omitempty"`
 }
 
 // ListTreeResult: The directory itself ("." is the workspace), all below it as its children.

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Made by clients/generate.py from the program's schemas. Do not edit.
 """The job and the result as Python sees them."""
+from __future__ import annotations
+
 from typing import Any, Literal, NotRequired, TypedDict
 
 
@@ -103,6 +105,8 @@ class ListTreeResultChild(TypedDict):
     """Permission bits in octal, four digits."""
     target: NotRequired[str]
     """Of a symlink, as it is written; it is not followed."""
+    children: NotRequired[list[ListTreeResultChild]]
+    """In byte order of name; left out where max_depth stopped, or for a directory that cannot be read."""
 
 
 class ListTreeResult(TypedDict):
