@@ -558,7 +558,7 @@ function secret.settled(text) end
 function secret.redact(text, cut) end
 
 ------------------------------------------------------------------------------------------------------------------------
----@class native.text bytes as UTF-8, base64, SHA-256
+---@class native.text bytes as UTF-8, base64, SHA-256; tokens that a text costs
 local text = {}
 
 ---@class native.buffer bytes in memory that is used again and again; what fills it empties it first
@@ -617,6 +617,11 @@ function text.base64_encode(bytes) end
 ---@param base64 string
 ---@return string|nil, native.failure? code invalid
 function text.base64_decode(base64) end
+
+---How many tokens a text costs a model, estimated, rather too many than too few.
+---@param utf8 string
+---@return integer words of prose and source code, integer dense of digits, hexadecimal and base64, integer other of what is not ASCII
+function text.tokens(utf8) end
 
 ------------------------------------------------------------------------------------------------------------------------
 ---@class native.json writes values as JSON; see util.json

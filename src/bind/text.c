@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// native.text: bytes as UTF-8, base64, SHA-256.
+// native.text: bytes as UTF-8, base64, SHA-256; tokens that a text costs.
 #include "core/text.h"
 
 #include "bind/bind.h"
+#include "core/tokens.h"
 
 #include <string.h>
 
@@ -145,6 +146,18 @@ static int f_base64_decode(lua_State *L)
     return 1;
 }
 
+// tokens(utf8) -> words, dense, other, see tokens.h
+static int f_tokens(lua_State *L)
+{
+    size_t size;
+    const char *utf8 = luaL_checklstring(L, 1, &size);
+    struct tokens sum = tokens_estimate(utf8, size);
+    lua_pushinteger(L, (lua_Integer)sum.words);
+    lua_pushinteger(L, (lua_Integer)sum.dense);
+    lua_pushinteger(L, (lua_Integer)sum.other);
+    return 3;
+}
+
 // buffer() -> buffer, empty
 static int f_buffer(lua_State *L)
 {
@@ -164,6 +177,7 @@ static const luaL_Reg functions[] = {
     {"sha256", f_sha256},
     {"base64_encode", f_base64_encode},
     {"base64_decode", f_base64_decode},
+    {"tokens", f_tokens},
     {NULL, NULL},
 };
 

@@ -43,4 +43,13 @@ describe("native.text", function()
   it("hashes", function()
     assert.are.equal("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", text.sha256(""))
   end)
+
+  it("estimates tokens by kind", function()
+    assert.are.same({ 4, 0, 0 }, { text.tokens("one two, three") })
+    assert.are.same({ 1, 6, 0 }, { text.tokens("a 12345") })
+    assert.are.same({ 0, 0, 4 }, { text.tokens("修复") })
+    assert.are.same({ 0, 58, 0 }, { text.tokens(("9f8a"):rep(16)) })
+    assert.are.same({ 0, 0, 0 }, { text.tokens("") })
+    assert.are.same({ 0, 0, 2 }, { text.tokens("\xE4\xBF") }) -- cut in the middle of a character
+  end)
 end)

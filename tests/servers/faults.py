@@ -72,7 +72,7 @@ def refuse_by_name(fault, answer, ollama):
 def context_exceeded(fault, answer, ollama):
     window = fault.get("window", 4096)
     inner = '{"error":{"code":400,"message":"the request exceeds the available context size","type":' \
-            f'"exceed_context_size_error","n_prompt_tokens":{window * 2},"n_ctx":{window}}}}}'
+            f'"exceed_context_size_error","n_prompt_tokens":{fault.get("tokens", window * 2)},"n_ctx":{window}}}}}'
     if ollama:
         return answer.whole(400, {"error": inner})
     answer.whole(400, inner.encode())

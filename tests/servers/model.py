@@ -14,6 +14,8 @@ The script (all but models and replies may be left out):
                          "context_length": 32768,   trained; null: not said
                          "num_ctx": 8192,           of the Modelfile
                          "loaded": 4096,            what /api/ps says; default: the last request's num_ctx
+                         "counts": true,            it counts tokens as tokens.py does, and refuses a prompt that is longer than its window
+                         "template": 0,             tokens that its template adds
                          "alternates": true}},      its template refuses two messages of the user without one of the model between
      "replies": [REPLY, ...],                       one a chat request, in order; after the last: status 500
      "formats": ["ollama", "openai"],               which paths exist
@@ -34,7 +36,7 @@ import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # for where this file is the program
-from servers import faults, listener  # noqa: E402
+from servers import faults, listener, tokens  # noqa: E402
 
 CREATED = "2026-01-31T09:05:00.123Z"
 
@@ -223,6 +225,7 @@ class Server(listener.Listener):
         self.formats = script.get("formats", ["ollama", "openai"])
         self.probe_fault = faults.Fault(script.get("probe_fault"))
         self.requests, self.record, self.lock, self.windows = [], record, threading.Lock(), {}
+        self.refused = 0  # prompts that were longer than the window
         host, _, port = listen.rpartition(":")
         super().__init__(listen.removeprefix("unix:") if listen.startswith("unix:") else (host, int(port)))
 
@@ -308,6 +311,13 @@ class Server(listener.Listener):
                 for name, model in self.models.items()]
         return 200, {"object": "list", "data": data}
 
+    def window(self, body):
+        """The window of a model that counts, and the tokens of the prompt."""
+        model = self.model(body)
+        if not model.get("counts"):
+            return None, None
+        return (body.get("options") or {}).get("num_ctx") or model["max_model_len"], tokens.of_request(body) + model.get("template", 0)
+
     def refusal(self, body):
         """What a real server refuses before it asks a model."""
         name = body.get("model", "")
@@ -326,10 +336,15 @@ class Server(listener.Listener):
         if refused:
             faults.refuse(Answer(connection, faults.Fault(None)), form is Ollama, *refused)
             return True
+        window, count = self.window(body)
+        if count and count > window:
+            self.refused += 1
+            faults.context_exceeded(faults.Fault({"window": window, "tokens": count}), Answer(connection, faults.Fault(None)), form is Ollama)
+            return True
         with self.lock:
             reply = dict(self.replies.pop(0)) if self.replies else {"fault": "script_ended"}
         self.windows[body["model"]] = (body.get("options") or {}).get("num_ctx")
-        reply.setdefault("prompt_tokens", request["size"] // 4)
+        reply.setdefault("prompt_tokens", count or request["size"] // 4)
         reply.setdefault("completion_tokens", max(1, len(json.dumps(reply)) // 4))
         fault = faults.Fault(reply.get("fault"))
         if fault.name == "prompt_cut":

@@ -27,7 +27,11 @@ local function measure(self, messages)
   local total, new, is_longer = 0, 0, #messages >= #self.contents
   for i, message in ipairs(messages) do
     local size, before = size_of(message), self.contents[i]
-    if not before then new = new + size elseif before ~= message.content then is_longer = false end
+    if not before then
+      new = new + size
+    elseif before.content ~= message.content or before.size ~= size then
+      is_longer = false
+    end
     total = total + size
   end
   return total, is_longer and new or nil
@@ -35,7 +39,7 @@ end
 
 local function remember(self, messages, count)
   self.contents = {}
-  for i, message in ipairs(messages) do self.contents[i] = message.content or "" end
+  for i, message in ipairs(messages) do self.contents[i] = { content = message.content, size = size_of(message) } end
   self.count = count
 end
 

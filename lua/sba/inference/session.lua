@@ -87,6 +87,7 @@ end
 
 local function ask_of(self, request)
   local ask = { messages = alternating(request.messages, request.status), max_tokens = request.max_tokens }
+  if self.longest_reply then ask.max_tokens = math.min(ask.max_tokens, self.longest_reply) end
   local tools = request.tools and #request.tools > 0 and request.tools or nil
   if tools and self.supports_tools == false then
     ask.messages = text_protocol.messages(ask.messages, tools)
@@ -139,6 +140,13 @@ function remedies.max_tokens_unsupported(self)
   return changed
 end
 
+--- A model whose replies are shorter than its window would let them be.
+function remedies.max_tokens_too_large(self, ask, failure)
+  local most = tonumber(failure.words:match "at most (%d+)" or failure.words:match "> (%d+)")
+  self.longest_reply = math.tointeger(most) or (ask.max_tokens or 0) // 2
+  return self.longest_reply > 0 and self.longest_reply < (ask.max_tokens or 0)
+end
+
 function remedies.format_unsupported(self, ask)
   if not ask.schema then return false end
   self.no_format = true
@@ -167,7 +175,7 @@ local function attempt(self, request)
     if result then return result end
     if failure.cause == "call_unparsed" and tools then return unparsed(failure) end
     local remedy = remedies[failure.cause]
-    if not remedy or not remedy(self, ask) then return nil, failure end
+    if not remedy or not remedy(self, ask, failure) then return nil, failure end
   end
 end
 

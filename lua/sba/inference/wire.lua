@@ -20,9 +20,10 @@ local wire = {}
 ---@field code "timeout"|"cancelled"|"context_cut"|"inference_unavailable"
 ---@field cause string finer: "connection_refused", "cut_off", "too_large", "bad_answer", "busy", "rate_limited", "quota", "refused",
 ---                    "model_missing", "tools_unsupported", "call_unparsed", "think_unsupported", "max_tokens_unsupported",
----                    "temperature_unsupported", "server_failed", ...
+---                    "max_tokens_too_large", "temperature_unsupported", "server_failed", ...
 ---@field once? boolean tried once more at most
 ---@field context_length? integer of a context_cut: what the server says it has
+---@field prompt_tokens? integer of a context_cut: what the server counted
 ---@field reply? inference.reply of a context_cut that only the count shows
 ---@field tries? integer how often the request was sent
 
@@ -52,13 +53,15 @@ local spellings = {
   { "does not match the expected", "call_unparsed" }, -- llama.cpp's server
   { "failed to parse input at pos", "call_unparsed" }, -- the same, before
   { "does not support thinking", "think_unsupported" },
-  { "max_completion_tokens", "max_tokens_unsupported" },
   { "'temperature'", "temperature_unsupported" }, -- of models that take one value only
   { "exceed_context_size_error", "context_cut" },
   { "context_length_exceeded", "context_cut" },
   { "exceeds the available context size", "context_cut" },
-  { "maximum context length", "context_cut" },
+  { "maximum context length", "context_cut" }, -- vLLM's also speaks of max_tokens then
   { "longer than the context length", "context_cut" },
+  { "max_tokens is too large", "max_tokens_too_large" },
+  { "maximum allowed number of output tokens", "max_tokens_too_large" },
+  { "max_completion_tokens", "max_tokens_unsupported" },
   { "insufficient_quota", "quota" },
   { "response_format", "format_unsupported" },
   { "json_schema", "format_unsupported" },
@@ -85,6 +88,9 @@ local function judged(failure)
   failure.code = own_codes[failure.cause] and failure.cause or "inference_unavailable"
   failure.context_length = math.tointeger(details.n_ctx)
     or math.tointeger(tonumber(failure.words:match "maximum context length is (%d+)"))
+  failure.prompt_tokens = math.tointeger(details.n_prompt_tokens)
+    or math.tointeger(tonumber(failure.words:match "has (%d+) input tokens"))
+    or math.tointeger(tonumber(failure.words:match "%((%d+) in the messages"))
   return failure
 end
 

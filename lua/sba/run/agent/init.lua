@@ -2,11 +2,13 @@
 -- The agent: a model calls tools in the workspace until it says with evidence that the job is done, or cannot.
 
 local agents_md = require "sba.run.agents_md"
+local asking = require "sba.run.agent.asking"
 local call_runner = require "sba.run.agent.call_runner"
 local exchange = require "sba.run.agent.exchange"
 local facts = require "sba.run.agent.facts"
 local finishing = require "sba.run.agent.finishing"
 local interrupt = require "native.interrupt"
+local meter = require "sba.run.agent.meter"
 local missed = require "sba.run.agent.missed"
 local models = require "sba.run.ask"
 local offered = require "sba.run.agent.offered"
@@ -14,76 +16,22 @@ local outputs = require "sba.run.agent.outputs"
 local prompt = require "sba.run.agent.prompt"
 local stuck = require "sba.run.agent.stuck"
 local tools = require "sba.run.agent.tools"
-local window = require "sba.run.agent.window"
 
 local agent = {}
 
-local KEPT_MESSAGES <const> = 2 -- system text and task
 local MOST_SHOWN <const> = 16 * 1024 -- bytes of one tool result
-local LEAST_SHOWN <const> = 256
-local LONGEST_REPLY <const> = 4096 -- tokens
+local LEAST_SHOWN <const> = 64 -- tokens
 local MOST_CALLS <const> = 64 -- of one reply
-local MOST_CUTS <const> = 5 -- times that a prompt is made smaller because its server cut it
 local RECORDED_CONTEXT <const> = 32768 -- tokens; of a recording that does not say
 local GARBAGE <const> = 120 -- per cent of what is in use, beyond which memory is collected again
 
---- Adds a message to the conversation; it is new to the model until the next exchange.
+--- Adds a message to the conversation; it is new to the model until the next exchange. What is sent of it may be shorter, so that
+--- it fits; a replay, which asks nobody, compares the whole.
 local function say(state, message)
   table.insert(state.conversation.messages, message)
-  table.insert(state.fresh, message)
-end
-
-local function reply_budget(session)
-  return math.min(LONGEST_REPLY, session.context_length // 4)
-end
-
-local function message_budget(state)
-  return state.session.context_length - reply_budget(state.session) - state.fixed_tokens - state.status_tokens
-end
-
-local function too_large(state)
-  return {
-    code = "agent_stuck",
-    message = ("the job's text and the last exchange do not fit into the model's context of %d tokens; use a model with a larger one")
-      :format(state.session.context_length),
-  }
-end
-
---- @param most? integer tokens that the conversation may have at most
-local function request(state, most)
-  local status = prompt.status(interrupt.remaining(), state.run.todo.items, state.run.job.constraints.max_runtime_seconds)
-  state.status_tokens = window.estimate { content = status }
-  local messages = state.conversation.messages
-  local before = window.total(messages)
-  local fits = window.fit(state.conversation, KEPT_MESSAGES, math.min(message_budget(state), most or math.huge))
-  local after = window.total(messages)
-  if after < before then state.run.journal:compacted(before, after) end
-  if not fits then return nil, too_large(state) end
-  return {
-    messages = state.conversation.messages, status = status, tools = state.shown, max_tokens = reply_budget(state.session),
-    temperature = state.stuck:temperature(), on_text = state.run.context.tick,
-  }
-end
-
---- Asks the model. Where its server says, or shows, that the prompt did not fit, it is asked again with a shorter conversation. A reply
---- that came all the same is taken where there is nothing to shorten.
-local function ask(state)
-  local most, given
-  for _ = 1, MOST_CUTS do
-    local wanted, failure = request(state, most)
-    if not wanted then return given, not given and failure or nil end
-    state.run.log:event("info", "model.request", { model = state.session.model, messages = #wanted.messages })
-    state.run.todo:flush()
-    state.run.checkpoint:hurry()
-    local reply
-    reply, failure = state.session:chat(wanted)
-    if reply then return reply end
-    if failure.code ~= "context_cut" then return nil, failure end
-    state.run.log:event("warning", "model.context_cut", { model = state.session.model, error = failure.message })
-    given, most = failure.reply, window.total(state.conversation.messages) - 1
-  end
-  if given then return given end
-  return nil, too_large(state)
+  local whole = {}
+  for name, value in pairs(message) do whole[name] = value end
+  table.insert(state.fresh, whole)
 end
 
 local function agent_stuck(why, gave_up)
@@ -157,7 +105,7 @@ end
 local function turn(state)
   local fresh = state.fresh
   state.fresh = {}
-  local reply, failure = state.exchange:next(fresh, function() return ask(state) end)
+  local reply, failure = state.exchange:next(fresh, function() return asking.ask(state) end)
   if not reply then return failure end
   models.count(state.run, state.session.model, reply)
   table.insert(state.conversation.messages, {
@@ -174,11 +122,10 @@ local function names(list)
   return table.concat(words, ", ")
 end
 
---- The bytes of an answer that the model sees: two answers must fit beside the system text and the task.
-local function shown_limit(state)
-  local room = message_budget(state) - window.total(state.conversation.messages)
-  local most = math.min(MOST_SHOWN, state.run.job.constraints.max_output_bytes)
-  return math.max(LEAST_SHOWN, math.min(most, window.bytes(room // 3)))
+--- Bytes and tokens of an answer that the model sees: two answers must fit beside the system text and the task.
+local function shown_limits(state)
+  local room = asking.room(state) - state.meter:total(state.conversation.messages)
+  return math.min(MOST_SHOWN, state.run.job.constraints.max_output_bytes), math.max(LEAST_SHOWN, room // 3)
 end
 
 --- Everything the turns share.
@@ -186,7 +133,7 @@ local function begin(run, session, gateway_tools, told)
   local list, by_name = tools.list(run.catalogue, gateway_tools)
   local state = {
     run = run, session = session, context = run.job.context, tools = by_name, tool_names = names(list), shown = list,
-    fixed_tokens = tools.cost(list), status_tokens = 0, status_of = {}, stuck = stuck.new(), fresh = {},
+    meter = meter.new(tools.cost(list)), status_tokens = 0, status_of = {}, stuck = stuck.new(), fresh = {},
     missed = missed.new(),
     conversation = { messages = {} },
     exchange = exchange.new {
@@ -195,7 +142,7 @@ local function begin(run, session, gateway_tools, told)
   }
   say(state, { role = "system", content = prompt.system(run.job, run.job.context, told) })
   say(state, { role = "user", content = prompt.opening(run.job.context) })
-  state.outputs = outputs.new(run.result_directory, shown_limit(state))
+  state.outputs = outputs.new(run.result_directory, shown_limits(state))
   return state
 end
 
@@ -231,7 +178,7 @@ function agent.run(run)
   collectgarbage "step"
   local session, failure = connect(run)
   if not session then return failure end
-  local gateway_tools, instructions = offered.tools(run, session.context_length - reply_budget(session))
+  local gateway_tools, instructions = offered.tools(run, session.context_length - asking.reserve(session))
   local told = told_of(run, session, instructions)
   run.journal:session(session, gateway_tools, told)
   local state = begin(run, session, gateway_tools, told)

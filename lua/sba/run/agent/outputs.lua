@@ -4,6 +4,7 @@
 
 local excerpt = require "sba.util.excerpt"
 local file = require "native.file"
+local meter = require "sba.run.agent.meter"
 local text = require "native.text"
 local workspace = require "native.workspace"
 
@@ -15,9 +16,10 @@ local MOST_IN_MEMORY <const> = 16 * 1024 * 1024 -- where there is no job directo
 
 ---@param directory? string where outputs/ is made; nil: they are kept in memory
 ---@param limit integer most bytes of one answer that the model is shown
+---@param tokens? integer most tokens of it; default: as many as there are
 ---@return table outputs
-function outputs.new(directory, limit)
-  local self = setmetatable({ limit = limit, sizes = {}, kept = 0, memory = {} }, outputs)
+function outputs.new(directory, limit, tokens)
+  local self = setmetatable({ limit = limit, tokens = tokens or math.huge, sizes = {}, kept = 0, memory = {} }, outputs)
   if directory then
     local path = directory .. "outputs"
     self.directory = file.make_directory(path) and workspace.open(path)
@@ -37,14 +39,21 @@ local function keep(self, id, whole)
   return true
 end
 
+--- How many bytes of a text are as many tokens as may be shown, where the text is of one kind.
+local function fitting(self, part)
+  local tokens = meter.raw(part)
+  return tokens > self.tokens and math.max(1, #part * self.tokens // tokens) or nil
+end
+
 ---What the model is shown of an answer; the whole is kept where that is not all of it.
 ---@param id string of the step
 ---@param whole string UTF-8, without secrets
 ---@return string
 function outputs:show(id, whole)
-  if #whole <= self.limit then return whole end
+  local limit = fitting(self, (excerpt.of(whole, self.limit))) or self.limit
+  if #whole <= limit then return whole end
   local is_kept = keep(self, id, whole)
-  return (excerpt.of(whole, self.limit, function(offset)
+  return (excerpt.of(whole, limit, function(offset)
     if not is_kept then return "they were not kept, because the limit for kept outputs is reached" end
     return ('read_output {"step": "%s", "offset_bytes": %d} gives them'):format(id, offset)
   end))
@@ -68,6 +77,7 @@ function outputs:read(arguments)
   local part, failure = slice(self, arguments.step, offset, math.min(arguments.max_bytes or self.limit, self.limit))
   if not part then return nil, failure.message end
   part = text.repair(part)
+  part = text.cut(part, fitting(self, part) or #part)
   return ("%s\n[bytes %d to %d of %d]"):format(part, offset, math.min(offset + #part, size), size)
 end
 
