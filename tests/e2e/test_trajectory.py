@@ -180,6 +180,23 @@ class TheDocument(TrajectoryCase):
         self.assertEqual((step["llm_call_count"], step["model_name"]), (1, "m"))
         self.assertEqual(step["metrics"], {"prompt_tokens": 12, "completion_tokens": 3})
 
+    def test_a_check_is_a_step_of_the_runners_own(self):
+        reply = {"content": "", "tool_calls": [{"id": "c1", "name": "run_command", "arguments": {"command": 7}},
+                                               {"id": "c2", "name": "finish", "arguments": {"answer": "x"}}]}
+        entry = {"index": 0, "id": "check-1", "type": "run_command", "status": "success", "started_at": "2026-01-31T12:00:01.000Z",
+                 "duration_ms": 5, "exit_code": 0, "output": "ok"}
+        lines = [{"event": "job", "job_sha256": "0", "job_id": "j", "task_id": "t", "started_wall": 1790000000000},
+                 {"event": "model.session", "model": "m", "context_length": 4096}, {"event": "model.exchange", "messages": [], "reply": reply},
+                 {"event": "step.started", "index": 0, "id": "check-1", "type": "run_command", "check": 1, "arguments": {"command": "make"}}]
+        self.journal_path().write_text("".join(json.dumps(line) + "\n" for line in lines)
+                                       + '{"event":"step.finished","entry":' + json.dumps(entry) + "}\n")
+        turn, check = self.read(self.trajectory(self.journal_path()).stdout)["steps"][:2]
+        self.assertNotIn("observation", turn)
+        self.assertEqual((check["source"], check["llm_call_count"], check["message"]), ("agent", 0, "run_command make"))
+        self.assertEqual(check["tool_calls"], [{"tool_call_id": "check-1", "function_name": "run_command", "arguments": {"command": "make"}}])
+        self.assertEqual(check["observation"]["results"][0]["content"], "ok")
+        self.assertEqual(check["extra"], {"check": 1})
+
     def test_an_earlier_jobs_trajectory_does_not_stay(self):
         self.a_run()
         self.run_job(self.job(self.step("list_tree")))

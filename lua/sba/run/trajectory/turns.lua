@@ -93,7 +93,7 @@ local function own_step(self, entry)
     tool_calls = array { { tool_call_id = entry.id, function_name = entry.type, arguments = arguments } },
     observation = document.observation { { source_call_id = entry.id, content = entry.text, extra = about(entry) } },
     metrics = asked and asked.metrics,
-    llm_call_count = asked and 1 or 0,
+    llm_call_count = asked and 1 or 0, extra = entry.check and { check = entry.check } or nil,
   }
 end
 
@@ -109,11 +109,14 @@ local function answered(turn, answers, by_id)
   return results, taken
 end
 
---- No request has the answers to the calls of the last turn. Its steps are in the order of the calls.
+--- No request has the answers to the calls of the last turn. Its steps are in the order of the calls; no call made a check.
 local function add_unanswered(self, turn, results, taken)
-  local next_entry = 1
+  local made, next_entry = {}, 1
+  for _, entry in ipairs(turn.entries) do
+    if not entry.check then made[#made + 1] = entry end
+  end
   for i = #results + 1, turn.step.tool_calls and #turn.step.tool_calls or 0 do
-    local call, entry = turn.step.tool_calls[i], turn.entries[next_entry]
+    local call, entry = turn.step.tool_calls[i], made[next_entry]
     local kind = (self.by_name[call.function_name] or none).kind
     if entry and (entry.type == call.function_name or entry.type == "call_tool" and kind == "gateway") then
       results[#results + 1] = { source_call_id = call.tool_call_id, content = entry.text, extra = about(entry) }
@@ -234,6 +237,7 @@ readers["step.started"] = function(self, line)
 end
 
 readers["step.finished"] = function(self, line)
+  line.entry.check = self.begun and self.begun.id == line.entry.id and math.tointeger(self.begun.check) or nil
   self.begun = nil
   if line.entry.status == "skipped" then self.skipped = self.skipped + 1 else add_entry(self, line.entry) end
   if not self.turn then self.arguments[line.entry.id] = nil end
