@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What nginx.py and tinyproxy.py share: a real server as an ordinary user, in a directory of its own, until close()."""
+"""What nginx.py, tinyproxy.py and llama.py share: a real server, mostly as an ordinary user, in a directory of its own, until close()."""
 import os
 import pathlib
 import shutil
@@ -41,11 +41,11 @@ class RealServer:
         path.chmod(0o644)
         return path
 
-    def start(self, command, *ports):
-        """Starts it and waits until it listens on every port."""
+    def start(self, command, *ports, user=USER):
+        """Starts it, as another user where that is not None, and waits until it listens on every port."""
         for path in (self.directory, *self.directory.rglob("*")):
-            os.chown(path, USER or -1, USER or -1)
-        user = {"user": USER, "group": USER, "extra_groups": []} if USER else {}
+            os.chown(path, user or -1, user or -1)
+        user = {"user": user, "group": user, "extra_groups": []} if user else {}
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                         env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}, cwd=self.directory, **user)
         end = time.monotonic() + PATIENCE

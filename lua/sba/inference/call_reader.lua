@@ -84,7 +84,7 @@ local function unused_id(session, id, used)
   if type(id) == "string" and id ~= "" and not used[id] then return id end
   repeat
     session.calls = session.calls + 1
-    id = "call_" .. session.calls
+    id = ("call%05d"):format(session.calls) -- templates of Mistral's models take nine letters and digits, and nothing else
   until not used[id]
   return id
 end
