@@ -10,7 +10,7 @@ local catalogue = {}
 
 local FIELDS <const> = {
   name = "string", summary = "string", arguments = "table", run = "function",
-  result = "table", check = "function", lint = "function", show = "function", for_model = "boolean", ticks = "boolean", brief = "boolean",
+  result = "table", check = "function", lint = "function", show = "function", ticks = "boolean", brief = "boolean",
 }
 local NEEDED <const> = { "name", "summary", "arguments", "run" }
 
@@ -28,7 +28,7 @@ local function mistyped(step)
     if step[field] == nil then return ("has no %s"):format(field) end
   end
   for field, value in pairs(step) do
-    local wanted = FIELDS[field]
+    local wanted = FIELDS[field] or field == "for_model" and (value == false and "boolean" or "table")
     if not wanted then return ("has the unknown field '%s'"):format(tostring(field)) end
     if type(value) ~= wanted then return ("has a %s that is not a %s"):format(field, wanted) end
   end

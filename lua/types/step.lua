@@ -11,10 +11,20 @@
 ---@field check? fun(arguments: table): string?, string? what the schema cannot say: one line, and the argument it is about
 ---@field lint? fun(arguments: table): string?, string? for --validate: why the step will fail when it runs, as check
 ---@field show? fun(result: table): string the whole of a result as a model reads it; default: its text
----@field for_model? boolean false: not offered to models
+---@field for_model? false|sba.step.for_model false: not offered to models; nil: as summary and arguments say
 ---@field ticks? boolean true: run calls tick several times a second while it waits, so that the result file follows the job meanwhile
 ---@field brief? boolean true: run takes milliseconds. Where neither is set, the result file is brought up to date before run
 ---@field run fun(arguments: table, job_context: sba.job_context): table?, string|sba.step_failure|nil
+
+---What a model is shown instead of summary and arguments, and what it may write besides. Every argument is taken from it.
+---@class sba.step.for_model
+---@field summary? string
+---@field order? string[] the arguments that it is shown; default: all
+---@field required? string[] of these; default: those of arguments
+---@field descriptions? table<string, string> of these
+---@field called? string[] other names that models have for the tool
+---@field read? fun(arguments: table): table?, string? makes what a model may write an argument of the step, or says the mistake in one
+---line; before arguments are checked
 
 ---What `run` is given beside its arguments, which are those of the job with the schema's defaults filled in.
 ---@class sba.job_context

@@ -353,11 +353,10 @@ class Ending(AgentCase):
         self.assertEqual(len(self.chats(server)), 3)
 
     def test_three_unreadable_replies(self):
-        server = self.server(*[call("write_file", wrong=1), call("nonesuch"), call("read_file", path=7)] * 3)
+        server = self.server(*[{"content": "a", "done_reason": "length"}, {"content": "b", "done_reason": "length"}] * 3)
         outcome = self.run_agent(server)
         self.assertEqual(outcome.result["failure_code"], "agent_stuck", outcome.result["failure_message"])
         self.assertEqual(len(self.chats(server)), 3)
-        self.assertIn("unknown field", json.dumps(self.chats(server)[1]))
 
     def test_the_deadline_while_a_model_thinks(self):
         server = self.server({"content": "late", "fault": {"name": "silence", "seconds": 30}})

@@ -113,10 +113,10 @@ class Models(BadInputCase):
         self.assertEqual(outside.read_text(), "kept")
 
     def test_whose_arguments_have_the_wrong_types(self):
-        bad = [("read_file", {"path": 1}), ("read_file", {"path": None}), ("read_file", {}), ("run_command", {"argv": "ls"}),
-               ("run_command", {"argv": [1, 2]}), ("run_command", {"argv": []}), ("write_file", {"path": "a", "content": {"a": 1}}),
+        bad = [("read_file", {"path": 1}), ("read_file", {"path": None}), ("read_file", {}), ("run_command", {"argv": ["ls", ["x"]]}),
+               ("run_command", {"argv": [None]}), ("run_command", {"argv": []}), ("write_file", {"path": "a", "content": {"a": 1}}),
                ("write_file", {"path": ["a"], "content": "x"}), ("list_tree", {"path": ".", "max_depth": "deep"}),
-               ("read_file", {"path": "a", "nope": True}), ("todo_add", {"title": 7}), ("todo_update", {"id": {}}),
+               ("read_file", {"pth": "a", "nope": True}), ("todo_add", {"title": 7}), ("todo_update", {"id": {}}),
                ("read_output", {"step": 1}), ("finish", {"answer": ["x"], "acceptance": "all"})]
         for form in FORMATS:
             server = self.server(calls(*bad), model.ending())

@@ -168,7 +168,7 @@ class Offered(GatewayCase):
 
     def test_ten_thousand_tools(self):
         gateway = self.gateway(tools={f"tool.{number}": tool(description="Does something of use.") for number in range(10000)})
-        for length, most in ((131072, 128), (8192, 60)):
+        for length, most in ((131072, 128), (8192, 64)):
             outcome, model = self.agent(gateway, call("tool_0"), models={"m": {"context_length": length}})
             self.assertEqual((outcome.exit, outcome.result["steps"][0]["status"]), (0, "success"), outcome.result)
             offered = self.offered(model)

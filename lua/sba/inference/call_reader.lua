@@ -52,19 +52,40 @@ function call_reader.arguments(given)
   return value
 end
 
+local function plain(name)
+  return (name:lower():gsub("[^%w]", ""))
+end
+
+---@class inference.names
+---@field [integer] string the names of the tools there are
+---@field guessed string[] those that are meant by a name near to theirs
+---@field others table<string, string> other names, plain, and the tools that they mean
+
+---The names that calls may have.
+---@param tools inference.tool[]
+---@return inference.names
+function call_reader.names(tools)
+  local names = { guessed = {}, others = {} }
+  for i, tool in ipairs(tools) do
+    names[i] = tool.name
+    if not tool.exact then names.guessed[#names.guessed + 1] = tool.name end
+    for _, other in ipairs(tool.called or {}) do names.others[plain(other)] = tool.name end
+  end
+  return names
+end
+
 ---The tool that is meant by a name.
 ---@param name any
----@param names string[] of the tools there are
----@param guessed? string[] those that are meant by a name near to theirs; default: all
+---@param names inference.names
 ---@return string? name nil where none is meant
-function call_reader.name(name, names, guessed)
+function call_reader.name(name, names)
   if type(name) ~= "string" or #name > LONGEST_NAME then return nil end
   local bare = native_text.trim(name):gsub("^functions[.:]", ""):gsub("^default_api[.:]", ""):gsub("%(.*$", "")
   local mapped = bare:gsub("[^%w_-]", "_") -- from the name that a gateway has for it
   for _, known in ipairs(names) do
     if known == name or known == bare or known == mapped then return known end
   end
-  return words.near(bare, guessed or names)
+  return names.others[plain(bare)] or words.near(bare, names.guessed)
 end
 
 --- The arguments as they were written, where that is JSON that servers take back.
@@ -91,15 +112,14 @@ end
 
 ---Puts the calls of one reply into their final form.
 ---@param raw inference.raw_call[]
----@param names string[] of the tools there are
+---@param names inference.names
 ---@param session { calls: integer, ids: table<string, boolean> } numbers the calls that have no id of their own
----@param guessed? string[] see call_reader.name
 ---@return inference.call[] calls, string[] notes
-function call_reader.normal(raw, names, session, guessed)
+function call_reader.normal(raw, names, session)
   local list, notes = json.array {}, {}
   for i, given in ipairs(raw) do
     local arguments, mistake = call_reader.arguments(given.arguments)
-    local name = call_reader.name(given.name, names, guessed)
+    local name = call_reader.name(given.name, names)
     local shown = type(given.name) == "string" and native_text.cut(redact(given.name), LONGEST_NAME) or "(no name)"
     if name and name ~= given.name then notes[#notes + 1] = ("the tool %s was taken for %s"):format(words.quoted(shown), name) end
     local id = unused_id(session, given.id, session.ids)

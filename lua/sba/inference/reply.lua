@@ -113,12 +113,7 @@ function reply:finish(outcome, tools, as_text, session)
   end
   if tools then (as_text and read_text or find_text)(self, result, tools) end
   bound_calls(self, result)
-  local names, guessed = {}, {}
-  for i, tool in ipairs(tools or {}) do
-    names[i] = tool.name
-    if not tool.exact then guessed[#guessed + 1] = tool.name end
-  end
-  local list, notes = call_reader.normal(self.raw_calls, names, session, guessed)
+  local list, notes = call_reader.normal(self.raw_calls, call_reader.names(tools or {}), session)
   result.tool_calls = list
   append(result.notes, notes)
   return result

@@ -34,6 +34,7 @@ session.__index = session
 ---@field name string of A-Za-z0-9_-, at most 64
 ---@field description string
 ---@field parameters table|string JSON Schema: a table, our own keywords and all, or JSON text
+---@field called? string[] other names that models have for it
 ---@field exact? boolean a name that is only near to its own does not mean it
 
 ---@class inference.request

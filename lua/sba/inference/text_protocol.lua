@@ -169,7 +169,10 @@ end
 
 local function names_of(tools)
   local names = {}
-  for i, tool in ipairs(tools) do names[i] = tool.name end
+  for _, tool in ipairs(tools) do
+    names[#names + 1] = tool.name
+    table.move(tool.called or {}, 1, #(tool.called or {}), #names + 1, names)
+  end
   return names
 end
 

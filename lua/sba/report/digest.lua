@@ -43,9 +43,10 @@ local function read_calls(value)
   return calls
 end
 
---- Records that a call became a step.
+--- Records that a call became a step: what the model wrote may be in other words than what was run.
 local function became(self, call, index)
   call.step = index
+  if self.types[index] ~= "call_tool" then call.arguments = self.arguments[index] or call.arguments end
   self.calls[index] = { type = self.types[index] or call.name, arguments = call.arguments }
 end
 
@@ -83,6 +84,7 @@ readers["model.session"] = function(self, line) self.model = words(line.model) e
 readers["step.started"] = function(self, line)
   if math.type(line.index) ~= "integer" or type(line.id) ~= "string" then return end
   self.types[line.index + 1], self.index_of[line.id] = line.type, line.index + 1
+  if type(line.arguments) == "table" then self.arguments[line.index + 1] = secret.clean(line.arguments, {}) end
 end
 
 readers["model.exchange"] = function(self, line)
@@ -106,7 +108,7 @@ end
 ---@param bytes string
 ---@return report.digest
 function digest.read(bytes)
-  local self = { turns = {}, calls = {}, types = {}, index_of = {} }
+  local self = { turns = {}, calls = {}, types = {}, arguments = {}, index_of = {} }
   local number = 0
   for _, text, is_whole in lines(bytes) do
     if not is_whole then

@@ -3,7 +3,7 @@
 -- --resume continues from it; history.lua reads it.
 --
 --   {"event":"job","job_sha256",...}              first line: which job
---   {"event":"step.started","index","id","type"}  before the step does anything
+--   {"event":"step.started","index","id","type"}  before the step does anything; agent: with its arguments
 --   {"event":"step.changes","index","changes",...} before the step changes several files at once: how to undo it
 --   {"event":"step.append","index","size"}        before the step appends to a file: the size that the file has; absent: no such file
 --   {"event":"step.finished","entry":{...}}       the step's whole entry of the result
@@ -88,8 +88,11 @@ end
 function journal:resumed() self:event("job.resumed", {}) end
 
 --- A step is about to begin.
-function journal:step_started(index, step)
-  self:event("step.started", { index = index - 1, id = step.id, type = step.type })
+---@param index integer from 1
+---@param step { id: string, type: string }
+---@param arguments? table those of a model's step, which may have written them otherwise
+function journal:step_started(index, step, arguments)
+  self:event("step.started", { index = index - 1, id = step.id, type = step.type, arguments = arguments })
 end
 
 --- A step is about to change files.

@@ -68,7 +68,7 @@ function steps.begin(run, index, step, again)
   if not (module.ticks or module.brief) then
     run.checkpoint:hurry()
   end
-  run.journal:step_started(index, step)
+  run.journal:step_started(index, step, run.context.agent and step.arguments or nil)
   local fields = log_fields(run, index, step)
   fields.again = again
   run.log:event("info", "step.started", fields)

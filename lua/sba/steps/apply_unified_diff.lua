@@ -91,6 +91,11 @@ return {
       dry_run = { type = "boolean", default = false, description = "Only say what would be done." },
     },
   },
+  for_model = {
+    summary = "Change files by a unified diff, or by SEARCH/REPLACE blocks below their file's name: all of it, or nothing.",
+    order = { "diff" },
+    called = { "apply_patch", "apply_diff", "patch", "git_apply" },
+  },
   result = {
     type = "object",
     required = { "files" },

@@ -75,6 +75,11 @@ return {
       include_hidden = { type = "boolean", default = true, description = "Where false, names that begin with a dot are left out." },
     },
   },
+  for_model = {
+    summary = "List the files and directories below a directory.",
+    order = { "path", "max_depth" },
+    called = { "ls", "tree", "list", "list_dir", "list_directory", "list_files", "directory_tree", "list_folder" },
+  },
   result = result,
   run = run,
 }

@@ -55,6 +55,22 @@ local function run(arguments, job_context)
   return nil, { code = "constraint_violation", message = message, result = result, text = shown, is_cut = true }
 end
 
+local function is_range(value)
+  return type(value) == "table" and #value == 2 and math.type(value[1]) == "integer" and math.type(value[2]) == "integer"
+end
+
+--- What models write of lines: [10, 20], and -1 for the last one.
+local function read_range(arguments)
+  for _, name in ipairs { "view_range", "line_range", "lines", "range" } do
+    if is_range(arguments[name]) and not arguments.start_line then
+      arguments.start_line, arguments.end_line, arguments[name] = arguments[name][1], arguments[name][2], nil
+    end
+  end
+  if arguments.start_line == 0 then arguments.start_line = 1 end
+  if arguments.end_line == -1 then arguments.end_line = nil end
+  return arguments
+end
+
 local function check(arguments)
   local first, last = arguments.start_line, arguments.end_line
   if first and last and last < first then return ("end_line (%d) is before start_line (%d)"):format(last, first), "end_line" end
@@ -78,6 +94,12 @@ return {
       end_line = { type = "integer", minimum = 1, description = "Last line to return, inclusive." },
       offset_bytes = { type = "integer", minimum = 0, description = "Bytes to leave out at the start; lines are counted from there." },
     },
+  },
+  for_model = {
+    summary = "Read a file, or a range of its lines, with line numbers.",
+    order = { "path", "start_line", "end_line" },
+    called = { "read", "cat", "view", "open", "view_file", "open_file", "get_file", "file_read", "read_text_file", "show_file" },
+    read = read_range,
   },
   result = {
     type = "object",

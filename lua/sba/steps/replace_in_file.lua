@@ -226,6 +226,17 @@ return {
       expected_count = { type = "integer", minimum = 1, default = 1, description = "Places to replace: no more, no fewer." },
     },
   },
+  for_model = {
+    summary = "Replace old_text in a file, where it is found exactly expected_count times. Copy it from the file, without line numbers.",
+    order = { "path", "old_text", "new_text", "expected_count" },
+    descriptions = {
+      old_text = "With enough lines to be found only there. Empty: new_text is a new file", expected_count = "Default 1",
+    },
+    called = {
+      "replace", "edit", "edit_file", "str_replace", "string_replace", "search_replace", "search_and_replace", "replace_string_in_file",
+      "replace_text", "file_edit",
+    },
+  },
   result = {
     type = "object",
     required = { "path", "count", "created", "tolerated", "sha256" },

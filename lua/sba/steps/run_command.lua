@@ -2,6 +2,7 @@
 -- The step run_command: one command, run to its end in the workspace.
 
 local excerpt = require "sba.util.excerpt"
+local json = require "sba.util.json"
 local process = require "native.process"
 local redact = require "native.secret".redact
 local text = require "native.text"
@@ -211,6 +212,99 @@ local function show(result)
   return result.stdout .. (result.stdout:find("\n$") and "" or "\n") .. "--- stderr:\n" .. result.stderr
 end
 
+-- What models write -----------------------------------------------------------------------------------------------------
+
+local RIGHT_FORM <const> = 'write the whole command line as one text: {"command": "ls -la | head"}'
+local OPERATORS <const> = { "|", "||", "&", "&&", ";", "<", ">", ">>", "2>&1" }
+local SPECIAL <const> = "[%s|&;<>()$`\\\"'*?#~={}!%[%]]" -- what the shell does not take as it is
+
+local function mistake(why)
+  return nil, why .. "; " .. RIGHT_FORM
+end
+
+local function is_operator(word)
+  for _, operator in ipairs(OPERATORS) do
+    if word == operator then return true end
+  end
+  return false
+end
+
+--- The words of a list, or of a text that is one in JSON; nil where it is neither.
+local function list_of(value)
+  if type(value) == "string" and value:find('^%s*%["') then value = json.decode(value) end
+  if type(value) ~= "table" or #value == 0 then return nil end
+  local list = {}
+  for i, word in ipairs(value) do
+    if type(word) ~= "string" and type(word) ~= "number" then return nil end
+    list[i] = tostring(word)
+  end
+  return list
+end
+
+--- A list is a program and its arguments; one text in a list is a command line.
+local function read_list(arguments, list, more)
+  table.move(more, 1, #more, #list + 1, list)
+  if #list == 1 then
+    arguments.shell = list[1]
+    return arguments
+  end
+  for _, word in ipairs(list) do
+    if is_operator(word) then return mistake(("the list holds %s, which only a shell understands"):format(word)) end
+  end
+  arguments.argv = json.array(list)
+  return arguments
+end
+
+--- A line that is followed by a list: a program and its arguments, a command and further ones, or a script with $1 and so on.
+local function read_line(arguments, line, list)
+  if not line:find(SPECIAL) then
+    arguments.command, arguments.args = line, json.array(list)
+    return arguments
+  end
+  local is_script = line:find("%$[%d@*{]")
+  if not is_script and line:find("[|&;<>()\n#]") then return mistake "it is not clear which command of the line the args are for" end
+  local argv = json.array { "/bin/sh", "-c", is_script and line or line .. ' "$@"', "sh" }
+  arguments.argv = table.move(list, 1, #list, #argv + 1, argv)
+  return arguments
+end
+
+--- The one of command, shell and argv that is given, and the shell to run it in where one is named beside it.
+---@return any given nil: none or too many
+---@return string? interpreter, or why
+local function the_command(arguments)
+  local command, shell, argv = arguments.command, arguments.shell, arguments.argv
+  if type(shell) == "boolean" or shell == command then shell = nil end
+  local given = command or shell or argv
+  if given == nil or given == "" then return nil, "command is missing" end
+  if argv and argv ~= given then return nil, "command and argv are two commands" end
+  if shell == given or not shell then return given end
+  if type(shell) == "string" and shell:find("^[%w/._-]*sh$") then return given, shell end
+  return nil, "command and shell are two commands"
+end
+
+--- To a model, a command is a line for the shell. It also writes lists, and a line with a list.
+local function read_command(arguments)
+  local given, interpreter = the_command(arguments)
+  if not given then return mistake(interpreter) end
+  local list, args = list_of(given), arguments.args
+  arguments.command, arguments.shell, arguments.argv, arguments.args = nil, nil, nil, nil
+  local milliseconds = tonumber(arguments.timeout_ms)
+  if milliseconds and not arguments.timeout_seconds then
+    arguments.timeout_seconds, arguments.timeout_ms = milliseconds / 1000, nil
+  end
+  if list then return read_list(arguments, list, list_of(args) or {}) end
+  if type(given) ~= "string" then return mistake "command is no text" end
+  if type(args) == "string" and not list_of(args) then given, args = given .. " " .. args, nil end
+  args = list_of(args)
+  if args then return read_line(arguments, given, args) end
+  if interpreter then
+    arguments.argv = json.array { interpreter, "-c", given }
+  else
+    arguments.shell = given
+  end
+  return arguments
+end
+
 local strings <const> = { type = "array", items = { type = "string" } }
 local count <const> = { type = "integer", minimum = 0 }
 
@@ -255,6 +349,17 @@ return {
         description = "Bytes of stdout and stderr together to return at most; the rest is left out, and the command goes on.",
       },
     },
+  },
+  for_model = {
+    summary = "Run a shell command line in the workspace and wait for its end.",
+    order = { "command", "timeout_seconds", "working_dir" },
+    required = { "command" },
+    called = {
+      "bash", "shell", "sh", "cmd", "exec", "execute", "terminal", "command", "run", "run_shell", "shell_command", "run_shell_command",
+      "execute_command", "exec_command", "run_bash", "execute_bash", "bash_command", "run_terminal_cmd", "run_in_terminal",
+      "terminal_command", "local_shell", "shell_exec", "console", "container_exec",
+    },
+    read = read_command,
   },
   result = {
     type = "object",

@@ -88,6 +88,12 @@ return {
       ignore_case = { type = "boolean", default = false },
     },
   },
+  for_model = {
+    summary = "Search the lines of files for a regular expression.",
+    order = { "pattern", "path", "include", "ignore_case" },
+    descriptions = { include = "Glob of files, as in *.c or src/**/*.py" },
+    called = { "grep", "search", "rg", "ripgrep", "grep_search", "search_code", "find_in_files", "search_file", "search_text" },
+  },
   result = {
     type = "object",
     required = { "matches", "files_searched", "truncated" },

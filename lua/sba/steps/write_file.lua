@@ -72,6 +72,12 @@ return {
       append = { type = "boolean", default = false, description = "Keep what the file holds, and add content to its end." },
     },
   },
+  for_model = {
+    summary = "Create or replace a whole file. Missing directories are made.",
+    order = { "path", "content", "append" },
+    descriptions = { append = "Add content to the file's end" },
+    called = { "write", "create_file", "save_file", "write_to_file", "file_write", "new_file", "write_text_file" },
+  },
   result = {
     type = "object",
     required = { "path", "size_bytes", "sha256", "created" },

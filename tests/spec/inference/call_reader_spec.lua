@@ -36,24 +36,33 @@ describe("call_reader.arguments", function()
 end)
 
 describe("call_reader.name", function()
-  local names = { "read_file", "run_command", "finish" }
+  local names = call_reader.names {
+    { name = "read_file", exact = false }, { name = "run_command", called = { "bash", "run_shell" } }, { name = "finish" },
+    { name = "artifact_put", exact = true },
+  }
 
   it("finds what is meant", function()
     for given, name in pairs {
       read_file = "read_file", ReadFile = "read_file", ["read-file"] = "read_file", ["functions.read_file"] = "read_file",
       [" read_file\n"] = "read_file", ["read_file()"] = "read_file", redfile = "read_file", Finish = "finish",
+      bash = "run_command", Bash = "run_command", runShell = "run_command", ["functions.run-shell"] = "run_command",
     } do
       assert.are.equal(name, call_reader.name(given, names), given)
     end
   end)
 
   it("finds a gateway's tool by the gateway's name", function()
-    assert.are.equal("artifact_put", call_reader.name("artifact.put", { "artifact_put" }, {}))
+    assert.are.equal("artifact_put", call_reader.name("artifact.put", names))
   end)
 
   it("guesses only those that may be guessed", function()
-    assert.is_nil(call_reader.name("read_fil", names, { "finish" }))
-    assert.are.equal("finish", call_reader.name("finnish", names, { "finish" }))
+    assert.is_nil(call_reader.name("artifact_pu", names))
+    assert.are.equal("finish", call_reader.name("finnish", names))
+  end)
+
+  it("prefers a tool that has the name", function()
+    local both = call_reader.names { { name = "run_command", called = { "bash" } }, { name = "bash", exact = true } }
+    assert.are.equal("bash", call_reader.name("bash", both))
   end)
 
   it("guesses nothing else", function()
@@ -71,7 +80,7 @@ describe("call_reader.normal", function()
     }
     local seen = {}
     for _ = 1, 2 do
-      for _, call in ipairs((call_reader.normal(given, { "x" }, session))) do
+      for _, call in ipairs((call_reader.normal(given, call_reader.names { { name = "x" } }, session))) do
         assert.is_nil(seen[call.id])
         seen[call.id] = true
       end
@@ -80,7 +89,8 @@ describe("call_reader.normal", function()
   end)
 
   it("keeps an unknown name, for the caller to refuse", function()
-    local list, notes = call_reader.normal({ { name = "nothing_like_it" }, { name = json.null } }, { "x_y" }, { calls = 0, ids = {} })
+    local given = { { name = "nothing_like_it" }, { name = json.null } }
+    local list, notes = call_reader.normal(given, call_reader.names { { name = "x_y" } }, { calls = 0, ids = {} })
     assert.are.same({ "nothing_like_it", "(no name)" }, { list[1].name, list[2].name })
     assert.are.same({}, notes)
   end)

@@ -2,9 +2,9 @@
 -- What a model's call does: a step of the job, a change of the todo list, a look at what was left out, or the end.
 -- Whatever goes wrong is an answer to the model; only the job's own time and a bug of ours end the job here.
 
+local arguments_of = require "sba.run.agent.arguments"
 local finishing = require "sba.run.agent.finishing"
 local json = require "sba.util.json"
-local step_tools = require "sba.run.agent.tools"
 local steps = require "sba.run.step"
 
 local call_runner = {}
@@ -65,7 +65,8 @@ local function perform(state, index, step, module)
   return steps.perform(run, index, step, module)
 end
 
-local function run_step(state, name, arguments)
+--- @param note? string on the call, for the model
+local function run_step(state, name, arguments, note)
   local module = state.run.catalogue.get(name)
   local index = #state.run.record.steps + 1
   local step = { id = "step-" .. index, type = name, arguments = arguments }
@@ -76,7 +77,8 @@ local function run_step(state, name, arguments)
   if steps.ends_job(failure) then return nil, failure end
   local answer = answer_of(entry, module)
   return {
-    text = ("[%s]\n%s"):format(step.id, state.outputs:show(step.id, answer)), answer = answer, step = step.id,
+    text = ("[%s]\n%s%s"):format(step.id, note and ("(%s)\n"):format(note) or "", state.outputs:show(step.id, answer)),
+    answer = answer, step = step.id,
     changed = name == COMMAND or changes[name] and entry.status == "success",
   }
 end
@@ -102,8 +104,8 @@ end
 
 local kinds = { todo = change_todo, read_output = read_output, finish = finishing.called }
 
-function kinds.step(state, call, arguments)
-  return run_step(state, call.name, arguments)
+function kinds.step(state, call, arguments, note)
+  return run_step(state, call.name, arguments, note)
 end
 
 function kinds.gateway(state, call, arguments)
@@ -113,20 +115,26 @@ end
 ---Does what a call says.
 ---@param state table of the agent
 ---@param call { id: string, name: string, arguments: table }
----@return { text: string, answer?: string, step?: string, changed?: boolean, unreadable?: boolean }? answer text is what the model
----is shown; answer the same without the step's number
+---@return { text: string, answer?: string, step?: string, changed?: boolean, arguments?: table, mistaken?: boolean }? answer text is what
+---the model is shown; answer the same without the step's number and notes; arguments those that were run
 ---@return table? failure the job's
 function call_runner.perform(state, call)
   local tool = state.tools[call.name]
   if not tool then
-    return { unreadable = true, text = ("failed: unknown tool %s; the tools are %s"):format(call.name, state.tool_names) }
+    return { mistaken = true, text = ("failed: unknown tool %s; the tools are %s"):format(call.name, state.tool_names) }
   end
-  if call.mistake then return { unreadable = true, text = "failed: the arguments cannot be read: " .. call.mistake } end
-  local module = tool.kind == "step" and state.run.catalogue.get(call.name) or nil
-  local arguments, mistake = step_tools.check(tool, call.arguments, module)
-  if not arguments then return { unreadable = true, text = "failed: " .. mistake } end
-  local answer, failure = kinds[tool.kind](state, call, arguments)
+  if call.mistake then
+    local form = tool.kind ~= "gateway" and "; it has " .. arguments_of.form(tool) or ""
+    return { mistaken = true, text = ("failed: the arguments cannot be read: %s%s"):format(call.mistake, form) }
+  end
+  local arguments, note = arguments_of.read(tool, call.arguments, state.run.catalogue.get(call.name))
+  if not arguments then return { mistaken = true, text = "failed: " .. note } end
+  local answer, failure = kinds[tool.kind](state, call, arguments, note)
   state.run.context.tick()
+  if answer then
+    answer.arguments = arguments
+    if note and not answer.step then answer.text = ("(%s)\n%s"):format(note, answer.text) end
+  end
   return answer, failure
 end
 

@@ -67,37 +67,37 @@ local function warn_of_repetition(answer)
     .. "and the job ends.]"
 end
 
---- One call and its answer. Returns the job's failure, and whether the call could not be read.
+--- One call and its answer. Returns the job's failure, and whether the call had a mistake.
 local function answer_call(state, call)
   local answer, failure = call_runner.perform(state, call)
   if not answer then return failure end
-  local verdict = state.stuck:answered(call.name, call.arguments or {}, answer.answer or answer.text, answer.changed)
+  local verdict = state.stuck:answered(call.name, answer.arguments or call.arguments, answer.answer or answer.text, answer.changed)
   if verdict == "warn" then warn_of_repetition(answer) end
   say(state, { role = "tool", tool_call_id = call.id, tool_name = call.name, content = answer.text, step = answer.step })
   if verdict == "end" then
     return agent_stuck(("the same call of %s gave the same result four times"):format(call.name), true)
   end
-  return nil, answer.unreadable
+  return nil, answer.mistaken
 end
 
 local function with_calls(state, reply)
-  local unreadable = 0
+  local mistaken = 0
   state.asked_to_finish = false
   for i, call in ipairs(reply.tool_calls) do
     if i > MOST_CALLS then
       say(state, { role = "tool", tool_call_id = call.id, tool_name = call.name,
         content = ("not done: a reply may hold %d calls at most"):format(MOST_CALLS) })
     else
-      local failure, broken = answer_call(state, call)
+      local failure, has_mistake = answer_call(state, call)
       if failure then return failure end
-      unreadable = unreadable + (broken and 1 or 0)
+      mistaken = mistaken + (has_mistake and 1 or 0)
     end
     if state.finished then return nil end
   end
-  if unreadable < #reply.tool_calls then
+  if mistaken < #reply.tool_calls then
     state.stuck:was_read()
-  elseif state.stuck:could_not_read() then
-    return agent_stuck("three replies in a row could not be read")
+  elseif state.stuck:mistaken() then
+    return agent_stuck "too many replies in a row had nothing but mistaken calls"
   end
 end
 

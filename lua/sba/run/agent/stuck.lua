@@ -13,12 +13,13 @@ stuck.__index = stuck
 local WARN_AT <const> = 3
 local END_AT <const> = 4
 local MOST_IN_A_ROW <const> = 3
+local MOST_MISTAKES <const> = 5 -- replies in a row that are answered and do not count
 local RECENT <const> = 24 -- calls; a circle of up to six is found
 local COMPARED <const> = 16 * 1024 -- bytes of an answer
 local TEMPERATURES <const> = { 1.0, 1.2, 1.4 } -- after so many repetitions; 0.8 and 1 are the usual ones
 
 function stuck.new()
-  return setmetatable({ recent = {}, since = 1, repeated = 0, unreadable = 0, silent = 0 }, stuck)
+  return setmetatable({ recent = {}, since = 1, repeated = 0, unreadable = 0, silent = 0, mistakes = 0 }, stuck)
 end
 
 --- How often a call is among the recent ones, and among those since the last change.
@@ -53,10 +54,20 @@ end
 
 ---A reply could be read.
 function stuck:was_read()
-  self.unreadable, self.silent = 0, 0
+  self.unreadable, self.silent, self.mistakes = 0, 0, 0
 end
 
----A reply could not be read (broken arguments, an unknown tool, cut off).
+---Each call of a reply was mistaken (wrong arguments, an unknown tool). That is an answer to the model; many in a row count as replies
+---that could not be read.
+---@return boolean over whether that was once too often
+function stuck:mistaken()
+  self.mistakes = self.mistakes + 1
+  if self.mistakes > MOST_MISTAKES then return self:could_not_read() end
+  self.unreadable, self.silent = 0, 0
+  return false
+end
+
+---A reply could not be read (no JSON, cut off).
 ---@return boolean over whether that was once too often
 function stuck:could_not_read()
   self.unreadable, self.silent = self.unreadable + 1, 0

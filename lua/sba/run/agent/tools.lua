@@ -4,7 +4,6 @@
 
 local json = require "sba.util.json"
 local meter = require "sba.run.agent.meter"
-local schema_check = require "sba.util.schema_check"
 local schemas = require "sba.inference.schemas"
 
 local tools = {}
@@ -16,56 +15,85 @@ local CHEAPER <const> = 4 / 5 -- schemas cost less than other code: they are pro
 ---@field description string
 ---@field parameters table|string JSON Schema; of a gateway's tool as JSON, to be passed on as it is
 ---@field kind "step"|"todo"|"read_output"|"gateway"|"finish"
+---@field accepted? table the schema of what it takes, where that is more than is shown
+---@field called? string[] other names that models have for it
+---@field read? fun(arguments: table): table?, string? makes what a model may write what the tool takes, or says the mistake
 ---@field exact? boolean not called by a name that is only near to its own
 ---@field tool? string of a gateway's: its own name of it
 
+--- "completed" is done.
+local statuses <const> = {
+  completed = "done", complete = "done", finished = "done", todo = "pending", open = "pending", inprogress = "in_progress",
+  started = "in_progress", active = "in_progress", cancelled = "dropped", canceled = "dropped", skipped = "dropped",
+}
+
+local function read_status(arguments)
+  local status = arguments.status
+  if type(status) == "string" then arguments.status = statuses[status:lower():gsub("[_%- ]", "")] or status end
+  return arguments
+end
+
+--- "3", "step 3" and "[step-3]" are step-3.
+local function read_step(arguments)
+  local number = type(arguments.step) == "string" and arguments.step:match("%d+")
+  if number then arguments.step = "step-" .. number end
+  return arguments
+end
+
 local todo_add = {
-  name = "todo_add", kind = "todo",
-  description = "Add an item to the todo list. Answers with its id.",
-  parameters = {
+  name = "todo_add", kind = "todo", called = { "add_todo", "create_todo", "add_task" },
+  description = "Add an item to the todo list.",
+  accepted = {
     type = "object", order = { "title", "parent" }, required = json.array { "title" }, additionalProperties = false,
     properties = {
-      title = { type = "string", minLength = 1, description = "What is to be done, in a few words." },
-      parent = { type = "string", description = "Id of the item that this is a part of." },
+      title = { type = "string", minLength = 1 },
+      parent = { type = "string", description = "Id of the item that this is part of." },
     },
   },
 }
 
 local todo_update = {
-  name = "todo_update", kind = "todo",
-  description = "Change an item of the todo list.",
-  parameters = {
+  name = "todo_update", kind = "todo", called = { "update_todo" }, read = read_status,
+  description = "Change an item of the todo list.", order = { "id", "status", "title", "note" },
+  accepted = {
     type = "object", order = { "id", "status", "title", "position", "note" }, required = json.array { "id" },
     additionalProperties = false,
     properties = {
-      id = { type = "string", description = "Which item." },
+      id = { type = "string" },
       status = { type = "string", enum = json.array { "pending", "in_progress", "done", "dropped" } },
       title = { type = "string", minLength = 1 },
-      position = { type = "integer", minimum = 1, description = "New place in the list, from 1." },
-      note = { type = "string", description = "A remark, for example why it was dropped." },
+      position = { type = "integer", minimum = 1 }, -- the new place in the list, from 1
+      note = { type = "string" },
     },
   },
 }
 
 local read_output = {
-  name = "read_output", kind = "read_output",
-  description = "Read what was left out of an earlier step's output.",
-  parameters = {
-    type = "object", order = { "step", "offset_bytes", "max_bytes" }, required = json.array { "step" },
+  name = "read_output", kind = "read_output", read = read_step,
+  description = "Read what was left out of a step's result.",
+  order = { "step", "start_line", "end_line" }, descriptions = { step = "For example step-3" },
+  accepted = {
+    type = "object", order = { "step", "start_line", "end_line", "offset_bytes", "max_bytes" }, required = json.array { "step" },
     additionalProperties = false,
     properties = {
-      step = { type = "string", description = "Id of the step, for example step-3." },
-      offset_bytes = { type = "integer", minimum = 0, description = "Where to begin; default 0." },
-      max_bytes = { type = "integer", minimum = 1, description = "How much to read." },
+      step = { type = "string" },
+      start_line = { type = "integer", minimum = 1 }, end_line = { type = "integer", minimum = 1 },
+      offset_bytes = { type = "integer", minimum = 0 },
+      max_bytes = { type = "integer", minimum = 1 },
     },
   },
 }
 
+local finishing <const> = {
+  "done", "complete", "completed", "submit", "end", "final_answer", "task_complete", "attempt_completion", "finished", "complete_task",
+  "finish_task", "submit_answer",
+}
+
 local finish = {
-  name = "finish", kind = "finish",
+  name = "finish", kind = "finish", called = finishing,
   description = "End the job. With acceptance criteria, each needs an entry whose evidence names a step of this job that "
     .. "succeeded and shows it, for example \"step-7: all tests pass\".",
-  parameters = {
+  accepted = {
     type = "object", order = { "answer", "acceptance" }, required = json.array { "answer" }, additionalProperties = false,
     properties = {
       answer = { type = "string", description = "What was done, in a few sentences." },
@@ -86,8 +114,34 @@ local finish = {
   },
 }
 
+--- What a model is shown of a schema: the arguments in an order, each with its type and few words.
+local function shown(schema, order, required, descriptions)
+  local properties = {}
+  for _, name in ipairs(order) do
+    local full = schema.properties[name]
+    properties[name] = { type = full.type, enum = full.enum, items = full.items, description = (descriptions or {})[name] }
+  end
+  return {
+    type = "object", order = order, required = json.array(required), additionalProperties = false, properties = properties,
+  }
+end
+
+---@param own table the name and kind of the tool, what it accepts, and what a model is shown of that
+---@return agent.tool
+local function tool_of(own)
+  local schema = own.accepted
+  return {
+    name = own.name, kind = own.kind, description = own.description, read = own.read, called = own.called, accepted = schema,
+    parameters = own.order and shown(schema, own.order, own.required or schema.required or {}, own.descriptions) or schema,
+  }
+end
+
 local function step_tool(step)
-  return { name = step.name, kind = "step", description = step.summary, parameters = step.arguments }
+  local own = step.for_model or {}
+  return tool_of {
+    name = step.name, kind = "step", accepted = step.arguments, description = own.summary or step.summary, order = own.order,
+    required = own.required, descriptions = own.descriptions, called = own.called, read = own.read,
+  }
 end
 
 ---The tools in the order in which they are shown.
@@ -99,9 +153,9 @@ function tools.list(catalogue, gateway)
   for _, step in ipairs(catalogue.all()) do
     if step.for_model ~= false then list[#list + 1] = step_tool(step) end
   end
-  for _, tool in ipairs { todo_add, todo_update, read_output } do list[#list + 1] = tool end
+  for _, own in ipairs { todo_add, todo_update, read_output } do list[#list + 1] = tool_of(own) end
   for _, tool in ipairs(gateway or {}) do list[#list + 1] = tool end
-  list[#list + 1] = finish
+  list[#list + 1] = tool_of(finish)
   for _, tool in ipairs(list) do by_name[tool.name] = tool end
   return list, by_name
 end
@@ -111,24 +165,6 @@ end
 ---@return integer tokens
 function tools.cost(list)
   return math.ceil(meter.raw(schemas.tools(list)) * CHEAPER)
-end
-
----Checks a call's arguments.
----@param tool agent.tool
----@param arguments table
----@param step? sba.step of a step tool
----@return table? arguments resolved, string? mistake one line for the model
-function tools.check(tool, arguments, step)
-  if tool.kind == "gateway" then return arguments end
-  local checked, errors = schema_check.check(arguments, tool.parameters)
-  if errors.total > 0 then
-    local lines = {}
-    for i = 1, math.min(#errors, 5) do lines[i] = schema_check.line(errors[i], "arguments") end
-    return nil, table.concat(lines, "; ")
-  end
-  local mistake = step and step.check and step.check(checked)
-  if mistake then return nil, mistake end
-  return checked
 end
 
 return tools

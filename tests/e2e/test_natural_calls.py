@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The calls that models naturally write: other names, lists for lines, texts for numbers. What has one meaning is done."""
+import json
+
+import sba
+import test_agent
+from test_agent import FORMATS, call, calls, finish
+
+TEXT = "".join(f"line {number}\n" for number in range(1, 6))
+
+
+class NaturalCallsCase(test_agent.AgentCase):
+    def answers(self, *list_of_calls, form="ollama", code=None, replies=1):
+        """What the model is told of these calls, all in one reply or in several; and the job's result."""
+        list_of_calls = [call if isinstance(call, tuple) else ("run_command", call) for call in list_of_calls]
+        size = -(-len(list_of_calls) // replies)
+        parts = [list_of_calls[start:start + size] for start in range(0, len(list_of_calls), size)]
+        server = self.server(*[calls(*part) for part in parts], finish("done"))
+        outcome = self.run_agent(server, form=form)
+        self.assertEqual(outcome.result["failure_code"], code, outcome.result)
+        told = [message["content"] for message in self.chats(server)[-1]["messages"] if message["role"] == "tool"]
+        told[-1] = told[-1].split("\n\nTime left:")[0]
+        self.assertEqual(len(told), len(list_of_calls))
+        return told, outcome
+
+    def run_arguments(self):
+        """The arguments of the steps, as they were run."""
+        return [line["arguments"] for line in self.journal() if line["event"] == "step.started"]
+
+
+class Commands(NaturalCallsCase):
+    def setUp(self):
+        super().setUp()
+        self.put("x/a b.txt", "hello\n")
+
+    LISTED = [{"command": "ls x"}, {"command": "cd x && ls | tail -1"}, {"cmd": "ls x"}, ("bash", {"command": "ls x"}), ("shell", {"command": "ls x"}),
+              ("sh", {"script": "ls x"}), ("execute_command", {"command": "ls x"}), ("terminal", {"cmd": "ls x"}), ("Bash", {"command": "ls x"}),
+              ("container.exec", {"cmd": ["bash", "-lc", "ls x"]}), {"command": ["ls", "x"]}, {"command": ["ls x"]}, {"command": '["ls", "x"]'},
+              {"argv": ["ls", "x"]}, {"argv": "ls x"}, {"command": "ls", "args": ["x"]}, {"command": "ls", "args": "x"},
+              {"command": "ls", "args": '["x"]'}, {"command": "ls -1", "args": ["x"]}, {"command": "cat x/* | true; ls x", "args": []},
+              {"shell": "ls", "args": ["x"]}, {"shell": "bash", "args": ["-c", "ls x"]}, {"shell": 'ls "$1"', "args": ["x"]},
+              {"shell": "bash", "command": "ls x"}, {"shell": True, "command": "ls x"}, {"command": "ls x", "shell": "ls x"},
+              {"command": "ls", "working_dir": "x"}, {"command": "ls", "cwd": "x"}, {"command": "ls", "workdir": "x"},
+              {"command": "ls x", "timeout": 5}, {"command": "ls x", "timeout_seconds": "5"}, {"command": "ls x", "timeout": "5.5"},
+              {"command": "ls x", "timeout_ms": 5000}, {"arguments": {"command": "ls x"}}, {"command": "ls $WHERE", "env": {"WHERE": "x"}},
+              {"command": "test $PORT = 80 && ls x", "env": {"PORT": 80}}, {"command": "ls x", "working_dir": None, "stdin": None},
+              {"Command": "ls x", "workingDir": "."}]
+
+    def test_one_meaning(self):
+        for form in FORMATS:
+            between = [{"command": f"echo {number}"} for number in range(len(self.LISTED))]  # else it is the same call again and again
+            told, outcome = self.answers(*[one for pair in zip(self.LISTED, between) for one in pair], form=form, replies=2)
+            for given, answer in zip(self.LISTED, told[::2]):
+                with self.subTest(form, given=given):
+                    self.assertRegex(answer, r"^\[step-\d+\]\na b\.txt\n$")
+            self.assertEqual({step["type"] for step in outcome.result["steps"]}, {"run_command"})
+        ran = self.run_arguments()[::2]
+        self.assertEqual(ran[0], {"shell": "ls x", "working_dir": "."})
+        self.assertEqual(ran[10], {"argv": ["ls", "x"], "working_dir": "."})
+        self.assertEqual(ran[29], {"shell": "ls x", "working_dir": ".", "timeout_seconds": 5})
+        self.assertEqual(ran[32]["timeout_seconds"], 5)
+
+    def test_arguments_with_blanks_stay_whole(self):
+        told, _ = self.answers({"command": "cat", "args": ["x/a b.txt"]}, {"command": "cat -u", "args": ["x/a b.txt"]},
+                               {"command": ["cat", "x/a b.txt"]}, {"command": "cat 'x/a b.txt'"})
+        for answer in told:
+            self.assertTrue(answer.endswith("]\nhello\n"), answer)
+
+    def test_two_meanings_are_answered_with_the_right_form(self):
+        unclear = [{"command": ["ls", "x", "|", "wc"]}, {"command": "cd x && ls", "args": ["-l"]}, {"command": "ls", "shell": "rm -r x"},
+                   {"command": "ls", "argv": ["pwd"]}, {}, {"command": ""}, {"command": []}, {"command": {"a": 1}}, {"command": 7.5},
+                   {"command": "ls", "cmd": "pwd"}]
+        told, outcome = self.answers(*unclear, {"command": "ls"})
+        for given, answer in zip(unclear, told):
+            with self.subTest(given=given):
+                self.assertRegex(answer, r'^failed: .*(\{"command": "ls -la \| head"\}|give one)')
+                self.assertNotIn("\n", answer)
+        self.assertEqual(len(outcome.result["steps"]), 1)
+        self.assertTrue((self.workspace / "x").is_dir())
+
+    def test_the_schema_is_a_line_for_the_shell(self):
+        server = self.server(call("run_command", command="true"), finish("done"))
+        self.run_agent(server)
+        tool = next(tool["function"] for tool in self.chats(server)[0]["tools"] if tool["function"]["name"] == "run_command")
+        self.assertEqual({name: property["type"] for name, property in tool["parameters"]["properties"].items()},
+                         {"command": "string", "timeout_seconds": "number", "working_dir": "string"})
+        self.assertEqual(tool["parameters"]["required"], ["command"])
+
+    def test_in_a_job_a_command_is_a_program(self):
+        outcome = self.run_job(self.job(self.step("run_command", command="ls x")))
+        self.assertEqual(outcome.result["steps"][0]["status"], "failure")
+        outcome = self.run_job(self.job(self.step("run_command", cmd="ls x")))
+        self.assertEqual((outcome.exit, outcome.result["failure_code"]), (2, "schema_validation"))
+
+
+class Files(NaturalCallsCase):
+    def test_other_names(self):
+        self.put("a.txt", TEXT)
+        real = str(self.workspace.resolve())
+        told, outcome = self.answers(
+            ("read_file", {"file_path": "a.txt", "start_line": "2", "end_line": "2"}), ("cat", {"filename": "a.txt", "start": 2, "end": 2}),
+            ("ReadFile", {"file": f"{real}/a.txt", "startLine": 2, "endLine": 2}), ("view", {"path": "a.txt", "view_range": [2, 2]}),
+            ("ls", {"directory": "."}), ("grep", {"query": "line 2", "glob": "*.txt", "case_insensitive": "true"}),
+            ("write", {"file_path": "b.txt", "contents": "one\n"}), ("create_file", {"filename": "b.txt", "text": "two\n", "append": "true"}),
+            ("edit_file", {"file_path": "b.txt", "old_string": "two", "new_string": "three"}),
+            ("str_replace", {"path": "b.txt", "old_str": "one", "new_str": "1", "count": "1"}),
+            ("apply_patch", {"patch": "--- a/b.txt\n+++ b/b.txt\n@@ -1,2 +1,2 @@\n 1\n-three\n+3\n"}))
+        self.assertEqual({step["status"] for step in outcome.result["steps"]}, {"success"}, told)
+        for answer in told[:4]:
+            self.assertIn("line 2", answer)
+            self.assertNotIn("line 3", answer)
+        self.assertIn("a.txt:2:", told[5])
+        self.assertEqual((self.workspace / "b.txt").read_text(), "1\n3\n")
+        self.assertEqual(self.run_arguments()[1]["start_line"], 2)
+
+    def test_paths_below_the_real_place_of_the_workspace(self):
+        self.put("a.txt", TEXT)
+        link = self.root / "link"
+        link.symlink_to(self.workspace)
+        real = self.workspace.resolve()
+        server = self.server(calls(("read_file", {"path": f"{real}/a.txt"}), ("read_file", {"path": f"{link}/a.txt"}),
+                                   ("run_command", {"command": f"cat {real}/a.txt", "working_dir": str(real)}),
+                                   ("read_file", {"path": f"{real}2/a.txt"})), finish("done"))
+        arguments = ["--job", str(self.job_directory / "job.json"), "--result", str(self.result_path), "--workspace", str(link)]
+        outcome = self.run_agent(server, arguments=arguments)
+        self.assertEqual([step["status"] for step in outcome.result["steps"]], ["success", "success", "success", "failure"], outcome.result)
+
+    def test_unknown_fields_are_left_out_and_said(self):
+        self.put("a.txt", TEXT)
+        told, outcome = self.answers(("read_file", {"path": "a.txt", "encoding_hint": "utf-8", "offset": 3}), {"command": "echo hi", "explanation": "x"},
+                                     ("todo_add", {"title": "t", "priority": "high"}), ("read_file", {"pth": "a.txt"}))
+        self.assertRegex(told[0], r'^\[step-1\]\n\(left out, because read_file does not have it: "encoding_hint" and "offset"; '
+                         r"it has read_file \{path, start_line\?, end_line\?\}\)\n")
+        self.assertIn("line 5", told[0])
+        self.assertRegex(told[1], r'^\[step-2\]\n\(left out, .*"explanation".*\)\nhi\n$')
+        self.assertRegex(told[2], r'^\(left out, .*"priority".*\)\nitem 1')
+        self.assertRegex(told[3], r'^failed: .*path.* is missing.*"pth"')
+        self.assertEqual(len(outcome.result["steps"]), 2)
+
+    def test_other_values(self):
+        """Texts, single entries and near words for what the agent's own tools take."""
+        server = self.server(calls(("todo_add", {"text": "t"}), ("todo_update", {"id": 2, "status": "completed"}), 
+                                   ("run_command", {"command": "seq 100000"}), ("read_output", {"step": 1, "start_line": "50000", "end_line": 50001})),
+                             call("finish", summary="all done", acceptance='[{"criterion": 1, "met": "true", "evidence": "step-1"}]'))
+        outcome = self.run_agent(server, job=self.agent_job(context={"acceptance_criteria": ["c"]}))
+        self.assertEqual((outcome.exit, outcome.result["final_answer"]), (0, "all done"), outcome.result)
+        self.assertEqual(outcome.result["acceptance"][0]["met"], True)
+        self.assertEqual([item["status"] for item in outcome.result["todo"]["items"] if item["title"] == "t"], ["done"])
+
+    def test_as_text(self):
+        models = {"m": {"capabilities": ["completion"], "context_length": 32768}}
+        server = self.server({"content": '{"tool": "bash", "arguments": {"cmd": "echo hi > a"}}'},
+                             {"content": '{"name": "done", "parameters": {"result": "ok"}}'}, models=models)
+        outcome = self.run_agent(server)
+        self.assertEqual((outcome.exit, outcome.result["final_answer"]), (0, "ok"), outcome.result)
+        self.assertEqual((self.workspace / "a").read_text(), "hi\n")
+
+    def test_as_text_of_a_model_with_tools(self):
+        server = self.server({"content": '```json\n{"name": "shell", "arguments": {"command": ["sh", "-c", "echo hi > a"]}}\n```'}, finish("ok"))
+        outcome = self.run_agent(server)
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assertEqual((self.workspace / "a").read_text(), "hi\n")
+
+
+class Mistakes(NaturalCallsCase):
+    WRONG = [call("write_file", wrong=1), call("nonesuch", a=2), call("read_file", path=[7]), call("run_command", command=""),
+             call("search_files"), call("list_tree", max_depth="deep"), call("todo_add"), call("read_output")]
+
+    def test_five_in_a_row_are_answers(self):
+        server = self.server(*self.WRONG[:5], call("run_command", command="true"), *self.WRONG[:5], finish("done"))
+        outcome = self.run_agent(server)
+        self.assertEqual((outcome.exit, len(outcome.result["steps"])), (0, 1), outcome.result)
+
+    def test_from_the_sixth_on_they_cannot_be_read(self):
+        server = self.server(*self.WRONG, finish("done"))
+        outcome = self.run_agent(server)
+        self.assertEqual(outcome.result["failure_code"], "agent_stuck", outcome.result)
+        self.assertEqual(len(self.chats(server)), 8)
+
+
+    def test_the_conversation_has_the_call_and_the_journal_what_was_run(self):
+        server = self.server(call("bash", cmd="echo hi", timeout="5", why="test"), finish("done"))
+        self.run_agent(server, form="openai")
+        said = self.chats(server)[1]["messages"][-2]["tool_calls"][0]["function"]
+        self.assertEqual(said, {"name": "bash", "arguments": json.dumps({"cmd": "echo hi", "timeout": "5", "why": "test"})})
+        self.assertEqual(self.run_arguments(), [{"shell": "echo hi", "timeout_seconds": 5, "working_dir": "."}])
+
+
+if __name__ == "__main__":
+    sba.main()
