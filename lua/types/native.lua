@@ -549,6 +549,7 @@ function secret.is_known() end
 ---text that comes in pieces.
 ---@param text string
 ---@return integer bytes
+---@return boolean cut what follows these is to be redacted as cut at its start
 function secret.settled(text) end
 
 ---Text with "[redacted]" for each secret.
@@ -717,6 +718,16 @@ function file.make_directory(path) end
 ---@param above string
 ---@return string|nil path, native.failure?
 function file.make_temporary_directory(above) end
+
+---Removes a file or link, where there is one.
+---@param path string
+---@return true|nil, native.failure?
+function file.remove(path) end
+
+---Whether another process has the file open as append opens it: a runner its journal. False where that cannot be told.
+---@param path string
+---@return boolean
+function file.is_open(path) end
 
 ---Removes a directory and all that is in it. Links are removed, not followed.
 ---@param path string

@@ -40,7 +40,9 @@
 ---if the runner dies; root: whose files it changes, default: the workspace
 ---@field size_before_append fun(size?: integer): integer? journals the size of a file (nil: absent) before the step appends to it; gives
 ---that size, or the one from before an earlier run of this step that was killed
----@field tick fun() call it from time to time while you wait or work for long: logs and reports go out
+---@field tick fun(news?: string, missing?: integer) call it from time to time while you wait or work for long: logs and reports go out. news:
+--- bytes that the step says meanwhile; missing: how many before them are left out
+---@field follow? boolean the log is to have everything that a step says, and nothing left out
 
 ---What `run` returns after nil. native.failure is one.
 ---@class sba.step_failure

@@ -169,6 +169,23 @@ static int f_make_temporary_directory(lua_State *L)
     return 1;
 }
 
+// remove(path) -> true | nil, failure
+static int f_remove(lua_State *L)
+{
+    struct error error = {0};
+    if (file_remove(check_path(L, 1), &error) < 0)
+        return bind_fail(L, &error);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
+// is_open(path) -> boolean
+static int f_is_open(lua_State *L)
+{
+    lua_pushboolean(L, file_is_open(check_path(L, 1)));
+    return 1;
+}
+
 // remove_directory(path) -> true | nil, failure
 static int f_remove_directory(lua_State *L)
 {
@@ -222,6 +239,8 @@ static const luaL_Reg functions[] = {
     {"write", f_write},
     {"make_directory", f_make_directory},
     {"make_temporary_directory", f_make_temporary_directory},
+    {"remove", f_remove},
+    {"is_open", f_is_open},
     {"remove_directory", f_remove_directory},
     {"terminal_columns", f_terminal_columns},
     {"environment", f_environment},

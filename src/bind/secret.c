@@ -36,13 +36,15 @@ static int f_redact(lua_State *L)
     return found < 0 ? luaL_error(L, "not enough memory") : 1;
 }
 
-// settled(text) -> bytes
+// settled(text) -> bytes, cut
 static int f_settled(lua_State *L)
 {
     size_t size;
     const char *bytes = luaL_checklstring(L, 1, &size);
-    lua_pushinteger(L, (lua_Integer)secret_settled(bytes, size));
-    return 1;
+    bool cut;
+    lua_pushinteger(L, (lua_Integer)secret_settled(bytes, size, &cut));
+    lua_pushboolean(L, cut);
+    return 2;
 }
 
 // is_known() -> boolean

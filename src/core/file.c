@@ -140,6 +140,19 @@ static off_t whole_lines(int fd, off_t size)
     return 0;
 }
 
+// A lock of fcntl(2): it is no child's.
+static struct flock whole_file(void)
+{
+    return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
+}
+
+bool file_is_open(const char *path)
+{
+    struct flock lock = whole_file();
+    cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    return fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
 int file_open_log(const char *path, bool empty, struct error *error)
 {
     cleanup_fd int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0644);
@@ -153,6 +166,8 @@ int file_open_log(const char *path, bool empty, struct error *error)
     off_t keep = empty ? 0 : whole_lines(fd, status.st_size);
     if (keep < 0 || (keep < status.st_size && ftruncate(fd, keep) < 0))
         return error_system(error, errno, "cannot cut %s", path);
+    struct flock lock = whole_file();
+    fcntl(fd, F_SETLK, &lock); // some file systems have no locks
     return steal_fd(&fd);
 }
 
@@ -343,6 +358,11 @@ char *file_make_temporary_directory(const char *above, struct error *error)
         error_system(error, errno, "cannot create a directory in %s", above);
     }
     return NULL;
+}
+
+int file_remove(const char *path, struct error *error)
+{
+    return unlink(path) == 0 || errno == ENOENT ? 0 : error_system(error, errno, "cannot remove %s", path);
 }
 
 static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *where)

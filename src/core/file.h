@@ -24,7 +24,8 @@ int64_t file_read_began(void);
 int file_read_regular(const char *path, size_t limit, struct buffer *out, struct error *error);
 
 // Opens a regular file to append to, creating it (0644), and returns its descriptor. Never a link, FIFO or device
-// ("not_a_file"). Empties it first, or else cuts off what follows the last newline: a line that was torn.
+// ("not_a_file"). Empties it first, or else cuts off what follows the last newline: a line that was torn. Locks it
+// until the process closes the file or ends, so that others see that it is open; who has a lock already keeps it.
 int file_open_log(const char *path, bool empty, struct error *error);
 
 // Writes all parts at the descriptor's place, past deadline and cancel too. After an error some may have been written.
@@ -40,6 +41,12 @@ int file_make_directory(const char *path, struct error *error);
 
 // Creates a directory of a new name (0700) in the one given. The path, which the caller frees.
 char *file_make_temporary_directory(const char *above, struct error *error);
+
+// Removes a file or link. 0 where there is none.
+int file_remove(const char *path, struct error *error);
+
+// Whether another process has the file open as file_open_log opens it. False where that cannot be told.
+bool file_is_open(const char *path);
 
 // Removes a directory and all that is in it. Links are removed, not followed.
 int file_remove_directory(const char *path, struct error *error);

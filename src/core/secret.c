@@ -374,9 +374,11 @@ static int redact_in(struct buffer *text, struct form_list *list, enum escape es
 }
 
 // The place, at most `most`, that no secret which this reading shows lies across, and no beginning of one at the end.
-static size_t settled_in(struct form_list *list, enum escape escape, const char *text, size_t size, size_t most)
+static size_t settled_in(struct form_list *list, enum escape escape, const char *text, size_t size, size_t most,
+                         bool *cut)
 {
-    size_t end;
+    bool at_line_end = size > 0 && text[size - 1] == '\n';
+    size_t end, least = list == &lists[1] && at_line_end ? LEAST_PART : 1;
     struct reading reading = {.list = list, .escape = escape, .text = text, .size = size};
     reading.starts = malloc(list->longest * sizeof *reading.starts);
     if (!reading.starts || read_characters(&reading, true, &end) < 0) {
@@ -386,8 +388,9 @@ static size_t settled_in(struct form_list *list, enum escape escape, const char 
     most = end < most ? end : most;
     for (const struct form *form = list->forms; form < list->forms + list->count; form++) {
         size_t begun = form->matched == form->size ? form->borders[form->size - 1] : form->matched;
-        if (begun > 0 && start_of(&reading, begun) < most)
+        if (begun >= least && start_of(&reading, begun) < most)
             most = start_of(&reading, begun);
+        *cut |= begun > 0 && begun < least;
     }
     for (size_t i = 0; i < reading.range_count; i++)
         if (reading.ranges[i].start < most && most < reading.ranges[i].end)
@@ -396,9 +399,10 @@ static size_t settled_in(struct form_list *list, enum escape escape, const char 
     return most;
 }
 
-size_t secret_settled(const char *text, size_t size)
+size_t secret_settled(const char *text, size_t size, bool *cut)
 {
     size_t settled = size, before;
+    *cut = false;
     if (!secret_is_known())
         return size;
     do { // a place that one reading moves may then lie in a secret that another one shows
@@ -406,7 +410,7 @@ size_t secret_settled(const char *text, size_t size)
         for (enum escape escape = AS_IS; escape < ESCAPES; escape++)
             for (size_t i = 0; i < 2; i++)
                 if (escape == AS_IS || memchr(text, escape_mark[escape], size))
-                    settled = settled_in(&lists[i], escape, text, size, settled);
+                    settled = settled_in(&lists[i], escape, text, size, settled, cut);
     } while (settled > 0 && settled < before);
     return settled;
 }

@@ -34,7 +34,8 @@ bool secret_is_known(void);
 int secret_redact(struct buffer *text, unsigned cuts);
 
 // How many of the first bytes can be redacted by themselves, because no secret that may go on after the text reaches
-// into them: for text that comes in pieces. 0 where memory is out.
-size_t secret_settled(const char *text, size_t size);
+// into them: for text that comes in pieces. 0 where memory is out. *cut: they may end with a line that ends with up to
+// three characters of a secret in base64, as any word may; what follows is then to be redacted as cut at its start.
+size_t secret_settled(const char *text, size_t size, bool *cut);
 
 #endif

@@ -178,5 +178,98 @@ class ResumeTest(SandboxCase):
         self.assertEqual(target.read_text(), "untouched")
 
 
+class InterruptedTest(SandboxCase):
+    """SIGKILL in the middle of a step: result, log and journal name it, and have what it had said."""
+    environment = {"SBA_CONFINE": "off"}
+
+    def killed(self, script, env=None, **fields):
+        """Runs a job of which the second step runs the script and is then waited for; kills the runner when the file `now` is there."""
+        job = self.job(shell("true"), shell(f"test -e killed && exit; touch killed; {script}; touch now; sleep 60"), **fields)
+        process = self.start(job, env=env)
+        sba.wait_for((self.workspace / "now").exists, "the step to say what it says")
+        return job, process
+
+    def kill(self, process):
+        process.kill()
+        return self.outcome_of(process)
+
+    def spool(self):
+        return self.job_directory / "running_output"
+
+    def wait_for_output(self, text):
+        sba.wait_for(lambda: self.spool().exists() and text in self.spool().read_text(), f"{text!r} beside the journal")
+
+    def test_the_step_is_named_with_what_it_said(self):
+        job, process = self.killed("echo to stdout; echo to stderr >&2")
+        self.wait_for_output("to stdout\nto stderr\n")
+        def running():
+            return json.loads(self.result_path.read_text()).get("running_step", {}).get("output")
+        sba.wait_for(running, "the result to have it")
+        result = self.kill(process).result
+        sba.result_validator().validate(result)
+        step = result["running_step"]
+        self.assertEqual((step["index"], step["id"], step["type"]), (1, "step-2", "run_command"))
+        self.assertEqual(step["output"], "to stdout\nto stderr\n")
+        self.assertIn(f"step 2 (step-2, run_command) ran since {step['started_at']}", result["failure_message"])
+        self.assertEqual([entry["status"] for entry in result["steps"]], ["success"])
+        self.assertGreaterEqual(result["duration_ms"], 200)
+        outcome = self.run_job(job, "--resume")
+        self.assertEqual(outcome.exit, 0)
+        self.assertNotIn("running_step", outcome.result)
+        told = next(line for line in outcome.log if line["event"] == "step.interrupted")
+        self.assertEqual((told["step"], told["id"], told["output_tail"]), (2, "step-2", "to stdout\nto stderr\n"))
+        journal = [json.loads(line) for line in (self.job_directory / "journal.jsonl").read_text().splitlines()]
+        begun = next(line["at"] for line in journal if line["event"] == "step.started" and line["index"] == 1)
+        self.assertEqual(told["since"], begun)
+        kept = next(line for line in journal if line["event"] == "step.interrupted")
+        self.assertEqual((kept["index"], kept["since"], kept["output"]), (1, begun, "to stdout\nto stderr\n"))
+        self.assertFalse(self.spool().exists())
+
+    def test_the_text_log_tells_it_too(self):
+        job, process = self.killed("echo the cause")
+        self.wait_for_output("the cause\n")
+        self.kill(process)
+        shown = self.run_job(job, "--resume", "--log-format", "text").stderr.decode()
+        self.assertRegex(shown, r"step\.interrupted: step 2 \(step-2, run_command\), which began at \S+, was interrupted; it runs again\n    the cause\n")
+
+    def test_the_output_is_bounded_and_its_end_is_kept(self):
+        _, process = self.killed("head -c 30000000 /dev/zero | tr '\\0' x; echo; echo the end", max_output_bytes=1 << 30)
+        self.wait_for_output("the end\n")
+        self.assertLess(self.spool().stat().st_size, 140 << 10)
+        self.assertRegex(self.spool().read_text()[:100], r"^\[\.\.\. \d+ bytes left out \.\.\.\]\n")
+        self.kill(process)
+
+    def test_no_more_is_kept_than_the_step_may_return(self):
+        job = self.job(self.step("run_command", shell="seq 5000; touch now; sleep 60", max_output_bytes=100))
+        process = self.start(job)
+        self.wait_for_output("5000\n")
+        self.assertLess(self.spool().stat().st_size, 150)
+        self.kill(process)
+
+    def test_a_secret_in_pieces_is_redacted(self):
+        script = "for part in corr ect-h orse-bat tery; do printf $part; sleep 0.3; done; echo, said"
+        _, process = self.killed(script.replace("echo,", "echo ,"), env={"HTTP_PROXY": "http://u:correct-horse-battery@127.0.0.1:1"})
+        self.wait_for_output("said")
+        self.assertEqual(self.spool().read_text(), "[redacted], said\n")
+        told = "".join(line["output"] for line in self.kill(process).log if line["event"] == "step.output")
+        self.assertNotIn("orse", told)
+
+    def test_a_step_that_is_over_leaves_nothing(self):
+        outcome = self.run_job(self.job(shell("echo said; sleep 0.5; echo more"), shell("sleep 0.3; exit 1")))
+        self.assertNotIn("running_step", outcome.result)
+        self.assertFalse(self.spool().exists())
+
+    def test_what_an_older_job_left_is_not_taken_for_this_ones(self):
+        self.spool().write_text("of an older job")
+        self.give(self.spool())
+        _, process = self.killed("true")
+        self.kill(process)
+        self.assertFalse(self.spool().exists())
+
+    def test_a_directory_in_its_place_does_not_stop_the_job(self):
+        self.spool().mkdir()
+        self.assertEqual(self.run_job(self.job(shell("echo said; sleep 0.5"))).exit, 0)
+
+
 if __name__ == "__main__":
     sba.main()

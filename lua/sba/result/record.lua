@@ -12,9 +12,7 @@ local watchdog = require "native.watchdog"
 local record = {}
 record.__index = record
 
-local INTERRUPTED <const> = {
-  code = "interrupted", message = "the runner was ended before the job was over; the result has the work done so far",
-}
+local INTERRUPTED <const> = "the runner was ended before the job was over; the result has the work done so far"
 local PROTOCOL_VERSION <const> = "1.0"
 
 ---@class failure
@@ -25,6 +23,7 @@ local PROTOCOL_VERSION <const> = "1.0"
 ---@field steps string[] JSON of the entries
 ---@field succeeded integer steps that did
 ---@field artifacts table[]
+---@field running? fun(): table? the step that runs, for the result of a job that is not over
 ---@field todo? { items: table[], summary: (fun(self): table), encoded: (fun(self): string[]) }
 
 --- The record of a job that starts now.
@@ -129,7 +128,13 @@ end
 --- The result of a job that is not over: it stays if the runner is killed, and the watchdog completes it.
 ---@return string[] parts
 function record:interim()
-  local parts, places = self:parts(self:fields(INTERRUPTED))
+  local message, running = INTERRUPTED, self.running and self.running()
+  if running then
+    message = ("%s; step %d (%s, %s) ran since %s"):format(message, running.index + 1, running.id, running.type, running.started_at)
+  end
+  local fields = self:fields { code = "interrupted", message = message }
+  fields.running_step = running
+  local parts, places = self:parts(fields)
   watchdog.keep(parts, places, self.started_wall, not self.continued and self.began or nil)
   return parts
 end

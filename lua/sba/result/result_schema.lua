@@ -29,6 +29,22 @@ local step = {
   },
 }
 
+local running_step = {
+  type = "object",
+  order = { "index", "id", "type", "started_at", "output", "output_truncated" },
+  required = { "index", "id", "type", "started_at" },
+  additionalProperties = false,
+  description = "The step that ran when this was written; only in the result of a job that is not over.",
+  properties = {
+    index = { type = "integer", minimum = 0 },
+    id = { type = "string" },
+    type = { type = "string" },
+    started_at = time,
+    output = { type = "string", description = "The last of what it had printed by then, at most 4 KiB." },
+    output_truncated = { type = "boolean", description = "True where there was more before it; else absent." },
+  },
+}
+
 local artifact = {
   type = "object",
   order = { "path", "size_bytes", "sha256", "ref" },
@@ -163,7 +179,7 @@ return {
   printed = { ["$id"] = "urn:cynode-sba:schema:result:1" },
   type = "object",
   order = {
-    "protocol_version", "job_id", "task_id", "status", "started_at", "finished_at", "duration_ms", "steps", "artifacts",
+    "protocol_version", "job_id", "task_id", "status", "started_at", "finished_at", "duration_ms", "steps", "running_step", "artifacts",
     "todo", "resource_usage", "final_answer", "inference_used", "inference", "acceptance", "confinement",
     "workspace_changes",
     "failure_code", "failure_message",
@@ -182,6 +198,7 @@ return {
     finished_at = time,
     duration_ms = count,
     steps = { type = "array", items = step },
+    running_step = running_step,
     artifacts = { type = "array", items = artifact },
     todo = todo,
     resource_usage = usage,

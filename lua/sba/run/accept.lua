@@ -7,10 +7,14 @@ local checkpoint = require "sba.result.checkpoint"
 local confinement = require "sba.run.confinement"
 local file = require "native.file"
 local journal = require "sba.run.journal"
+local live = require "sba.run.live"
 local secret = require "sba.util.secret"
+local text = require "native.text"
 local todo = require "sba.run.todo"
 local workspace = require "native.workspace"
 local workspace_changes = require "sba.run.workspace_changes"
+
+local LONGEST_OUTPUT <const> = 1024 * 1024 -- bytes of what an interrupted step had said; the file has fewer
 
 --- The directory of a file, with a slash at its end.
 local function directory_of(path)
@@ -39,9 +43,31 @@ local function read_history(run, path)
   end
   run.history = history
   run.record:continue(history.started_wall)
-  for index in pairs(history.begun) do
-    run.log:event("warning", "step.interrupted", { step = index, error = "the step was interrupted and runs again" })
-  end
+end
+
+--- Tells what the step had said during which an earlier run was ended. There is one at most.
+local function tell_interrupted(run, path)
+  local index, begun = next(run.history.begun)
+  if not index then return end
+  local since = begun ~= true and begun or nil
+  local step = run.history.interrupted
+  step.output = file.read(path, LONGEST_OUTPUT, { regular = true })
+  step.output = step.output and step.output ~= "" and secret.redact((text.repair(step.output))) or nil
+  run.journal:step_interrupted(index, step, since)
+  run.log:event("warning", "step.interrupted", {
+    step = index, id = step.id, type = step.type, since = since,
+    error = ("step %d (%s, %s), which began%s, was interrupted; %s"):format(index, step.id, step.type, since and " at " .. since or "",
+      run.steps and "it runs again" or "the model is told"),
+    output_tail = step.output and text.tail(step.output, run.log.tail_size),
+  })
+end
+
+--- The file of what the running step says.
+local function open_live(run, path)
+  run.live = live.new { log = run.log, path = path, changed = function() run.checkpoint:changed() end }
+  run.record.running = function() return run.live:running_step() end
+  if path and run.history then tell_interrupted(run, path) end
+  if path then file.remove(path) end
 end
 
 local function open_journal(run, path)
@@ -127,7 +153,10 @@ local function open_context(run)
       return size
     end,
     call_tool = function(...) return run.outside:call(...) end,
-    tick = function()
+    follow = run.log.follow,
+    tick = function(news, missing)
+      if news then run.live:said(news, missing) end
+      run.live:tick()
       run.log:tick()
       run.todo:tick()
       run.checkpoint:tick()
@@ -184,6 +213,7 @@ local function open_files(run)
   end
   -- The old journal goes before the first result is written: no kill in between can make a resumed run take it for this one's.
   open_journal(run, directory and directory .. "journal.jsonl")
+  open_live(run, directory and directory .. live.FILE)
   open_todo(run)
   open_checkpoint(run)
   local ok, failure = true, nil

@@ -17,7 +17,7 @@ end
 local function perform(run, index, step, again)
   local module = run.catalogue.get(step.type)
   follow(run, index, "in_progress", again and "interrupted, run again" or nil)
-  steps.begin(run, index, step, again)
+  steps.begin(run, index, step, again and true)
   local entry, failure = steps.perform(run, index, step, module)
   follow(run, index, failure and "dropped" or "done", entry.error)
   step.arguments = nil -- which may be megabytes, and is not needed again

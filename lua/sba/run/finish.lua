@@ -150,6 +150,7 @@ end
 
 --- Writes the steps done so far before the slower parts of the end.
 local function flush_checkpoint(run)
+  if run.live then run.live:finish() end
   if run.checkpoint then run.checkpoint:flush() end
 end
 

@@ -18,7 +18,8 @@ local ENTRY_PREFIX <const> = '{"event":"step.finished","entry":'
 ---@class journal.history what an earlier run did
 ---@field started_wall integer
 ---@field entries table<integer, { text: string, entry: table }> of finished steps, by index from 1
----@field begun table<integer, boolean> steps that had begun and not ended
+---@field begun table<integer, string|true> steps that had begun and not ended: when
+---@field interrupted? { id: string, type: string, output?: string } the last of them, with what it had said
 ---@field changes? { index: integer, plan: native.plan, committed?: boolean } of the last step; committed: it has ended well
 ---@field append? { index: integer, size?: integer } the step that last began to append to a file, and the file's size before
 ---@field planned? table<string, true> the temporary names in all plans, as the journal writes them
@@ -113,7 +114,8 @@ end
 readers["step.started"] = function(history, line, _, expected)
   local index, reason = next_step(history, line, expected)
   if not index then return reason end
-  history.begun[index], history.changes = true, nil
+  history.begun[index], history.changes = type(line.at) == "string" and line.at or true, nil
+  history.interrupted = { id = line.id, type = line.type }
 end
 
 readers["step.changes"] = function(history, line)
@@ -140,6 +142,8 @@ local function text_of_entry(line, text)
   end
   return text:sub(#ENTRY_PREFIX + 1, -2)
 end
+
+readers["step.interrupted"] = function() end
 
 readers["step.finished"] = function(history, line, text, expected)
   local entry = line.entry

@@ -7,6 +7,7 @@
 --   {"event":"step.changes","index","changes",...} before the step changes several files at once: how to undo it
 --   {"event":"step.append","index","size"}        before the step appends to a file: the size that the file has; absent: no such file
 --   {"event":"step.finished","entry":{...}}       the step's whole entry of the result
+--   {"event":"step.interrupted","index","since","output"} the runner was ended during the step, which had said this
 --   {"event":"model.session","model",...}         agent: which model works, with which tools of the gateway
 --   {"event":"model.compacted",...}               agent: the conversation was shortened to fit the model's context
 --   {"event":"model.exchange","messages","reply"} agent: what was new in the request, and the reply
@@ -108,6 +109,14 @@ end
 ---@param index integer from 1
 ---@param size? integer of the file; nil: there is none
 function journal:step_append(index, size) self:event("step.append", { index = index - 1, size = size }) end
+
+--- An earlier run was ended during a step.
+---@param index integer from 1
+---@param step { id: string, type: string, output?: string } output: what it had said
+---@param since? string when it began
+function journal:step_interrupted(index, step, since)
+  self:event("step.interrupted", { index = index - 1, id = step.id, type = step.type, since = since, output = step.output })
+end
 
 --- A step is over.
 ---@param entry string JSON of its entry

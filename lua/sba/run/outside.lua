@@ -16,12 +16,20 @@ function outside.new(run)
   return setmetatable({ run = run }, outside)
 end
 
+--- What goes on while a step or a model waits for an answer.
+local function ticker(run)
+  return function()
+    if run.live and run.live.current then run.context.tick() end
+  end
+end
+
 ---The HTTP client, with the proxies and certificates of the environment.
 ---@return native.http.client?, native.failure?
 function outside:client()
   if not self.http then
     local failure
     self.http, failure = require "sba.util.http".client(self.run.environment)
+    if self.http then self.http:tick(ticker(self.run)) end
     return self.http, failure
   end
   return self.http

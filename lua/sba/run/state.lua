@@ -24,6 +24,7 @@
 ---@field recording? table the journal to answer from, with --replay; set by accept
 ---@field journal? journal set by accept
 ---@field todo? todo set by accept
+---@field live? live what runs now; set by accept
 ---@field checkpoint? checkpoint writes the results in between; set by accept
 ---@field checkpoint_failure? native.failure why the last of them was not written; set by accept
 ---@field workspace? native.root set by accept
@@ -45,7 +46,7 @@
 local known = {}
 for name in ([[
   settings environment catalogue record log status_url outside failure bytes errors job job_sha256 steps deadline
-  accepted result_directory job_directory history recording journal todo checkpoint checkpoint_failure workspace context ask
+  accepted result_directory job_directory history recording journal todo live checkpoint checkpoint_failure workspace context ask
   artifacts artifacts_shared artifact_names temporary_artifacts snapshot missing_skills reporter kept upload_failed
   fields parts written
 ]]):gmatch "%S+" do known[name] = true end

@@ -47,13 +47,14 @@ local function level_of(run, entry, failure)
   return (run.steps or steps.ends_job(failure)) and "error" or "info"
 end
 
-local function log_finished(run, index, step, entry, failure)
+local function log_finished(run, index, step, entry, failure, left_out)
   local result = entry.result or {}
   if result.truncated or result.stdout_truncated or result.stderr_truncated then
     run.log:event("warning", "step.output_truncated", { step = index, id = step.id, error = steps.named(step, index, "output was cut") })
   end
   local fields = log_fields(run, index, step, entry)
   if entry.status ~= "success" and entry.output then fields.output_tail = native_text.tail(entry.output, run.log.tail_size) end
+  fields.output_left_out_bytes = left_out
   run.log:event(level_of(run, entry, failure), "step.finished", fields)
 end
 
@@ -69,6 +70,9 @@ function steps.begin(run, index, step, again)
     run.checkpoint:hurry()
   end
   run.journal:step_started(index, step, run.context.agent and step.arguments or nil)
+  run.live:step({ index = index - 1, id = step.id, type = step.type }, function()
+    return { step = index, steps = run.steps and #run.steps, id = step.id, type = step.type }
+  end, entries.limit(step, run.context))
   local fields = log_fields(run, index, step)
   fields.again = again
   run.log:event("info", "step.started", fields)
@@ -177,6 +181,7 @@ function steps.keep(run, index, step, entry, module)
   entry.started_at, entry.duration_ms = entry.started_at or interrupt.timestamp(), entry.duration_ms or 0
   local text = entries.encode(entry, module)
   run.journal:step_finished(text)
+  run.live:finish()
   run.record:add_step(text, entry.status)
   return text
 end
@@ -208,9 +213,10 @@ function steps.perform(run, index, step, module)
   if failure then steps.revert(run) end
   run.journal:step_finished(text)
   settle(run)
+  local left_out = run.live:finish()
   run.record:add_step(text, entry.status)
   run.checkpoint:changed()
-  log_finished(run, index, step, entry, failure)
+  log_finished(run, index, step, entry, failure, left_out)
   return entry, failure
 end
 

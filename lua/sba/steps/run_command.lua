@@ -181,7 +181,8 @@ local function text_of(outcome, limit)
 end
 
 ---@param arguments table
----@param job_context { workspace: native.root, max_output_bytes: integer, environment: string[], tick?: fun(), agent: boolean }
+---@param job_context { workspace: native.root, max_output_bytes: integer, environment: string[],
+--- tick?: fun(news?: string, missing?: integer), follow?: boolean, agent: boolean }
 ---@return table? result
 ---@return string|native.failure text or failure
 ---@return boolean? is_cut whether something is missing from the text
@@ -196,7 +197,7 @@ local function run(arguments, job_context)
     stdin = arguments.stdin, timeout = arguments.timeout_seconds,
     output_limit = limit,
     on_output_limit = (limit < job_context.max_output_bytes or job_context.agent) and "discard" or "kill",
-    tick = job_context.tick,
+    tick = job_context.tick, whole_news = job_context.follow,
   }
   if not outcome then return nil, failure end
   local code, message = failure_of(arguments, job_context, outcome)

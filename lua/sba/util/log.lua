@@ -5,6 +5,7 @@
 local file = require "native.file"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
+local output_events = require "sba.util.output_events"
 local version = require "native.bundle".version
 
 local log = {}
@@ -97,9 +98,31 @@ function log:line(level, event, fields)
   return line_of(self, level, event, fields)
 end
 
+--- What a step, or a model, has said while it runs.
+---@param kind "step"|"model"
+---@param fields fun(): table of events about it
+---@param output string UTF-8, without secrets
+function log:output(kind, fields, output)
+  if self.view then return self.view:output(output) end
+  self.outputs = self.outputs or output_events.new(function(words, left_out)
+    local event = self.output_fields()
+    event.output, event.left_out_bytes = words, left_out
+    self:event("info", self.output_kind .. ".output", event)
+  end, interrupt.now, self.follow)
+  self.output_kind, self.output_fields = kind, fields
+  self.outputs:add(output)
+end
+
+--- It says nothing more.
+---@return integer? left_out bytes that no event has, of what was told in events
+function log:output_over()
+  return self.outputs and self.outputs:finish()
+end
+
 --- To be called now and then while a step runs: keeps the live view alive.
 function log:tick()
   if self.view then self.view:tick() end
+  if self.outputs then self.outputs:tick() end
 end
 
 return log

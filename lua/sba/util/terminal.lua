@@ -161,6 +161,11 @@ events["job.finished"] = function(self, job)
   if job.result then self:print(nil, "result: " .. printable.line(job.result)) end
 end
 
+events["step.interrupted"] = function(self, step)
+  self:print("warning", "step.interrupted: " .. printable.line(step.error))
+  if step.output_tail then self:tail(step.output_tail) end
+end
+
 -- Of other events people see only what they should worry about.
 local function other(self, level, event, fields)
   if level ~= "warning" and level ~= "error" then return end

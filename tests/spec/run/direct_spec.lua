@@ -14,6 +14,7 @@ local function prepare(types, ...)
     checkpoint = { changed = function() end, hurry = function() end }, context = { tick = function() end, max_output_bytes = 1000 },
     catalogue = { get = function(name) return { run = types[name] } end },
   }
+  run.live = { step = function() end, finish = function() end }
   run.log = { event = function(_, _, event, fields) table.insert(run.events, { event, fields }) end }
   run.todo:fill(run.job, function() return "" end)
   return run

@@ -82,7 +82,9 @@ function asking.ask(state)
     state.run.todo:flush()
     state.run.checkpoint:hurry()
     local reply
+    state.run.live:model(state.session.model)
     reply, failure = state.session:chat(wanted)
+    state.run.live:finish()
     if reply then
       learn(state, wanted.messages, reply.prompt_tokens)
       return reply

@@ -30,10 +30,11 @@ local function from_history(state, index)
   if not history then return nil end
   local old = history.entries[index]
   if old then return old.entry, old.text end
-  if not history.begun[index] then return nil end
+  local since, interrupted = history.begun[index], history.interrupted
+  if not since then return nil end
   history.begun[index] = nil
   return {
-    status = "failure", error_code = "interrupted",
+    status = "failure", error_code = "interrupted", started_at = since ~= true and since or nil, output = interrupted.output,
     error = "the runner was ended while this step ran; " .. (history.undone or "it may have done part or all of its work"),
   }
 end

@@ -1,0 +1,61 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Foreign text that comes in pieces, made fit to be shown and kept before its end is there: UTF-8, without secrets. The end of a piece
+-- is held back while it may be the beginning of a secret or of a character.
+
+local secret = require "native.secret"
+local text = require "native.text"
+
+local live_text = {}
+live_text.__index = live_text
+
+local MOST_HELD <const> = 64 * 1024 -- bytes; a secret that goes on for longer is cut, and redacted on both sides
+local NOTE <const> = "\n[... %d bytes left out ...]\n"
+local LONGEST_CHARACTER <const> = 4
+
+function live_text.new()
+  return setmetatable({ held = "", is_cut = false }, live_text)
+end
+
+--- How many of the last bytes begin a character whose end is missing.
+local function torn(bytes, size)
+  for back = 1, math.min(LONGEST_CHARACTER - 1, size) do
+    local byte = bytes:byte(size - back + 1)
+    if byte >= 0xC0 then return back < (byte >= 0xF0 and 4 or byte >= 0xE0 and 3 or 2) and back or 0 end
+    if byte < 0x80 then return 0 end
+  end
+  return 0
+end
+
+--- Gives out the first bytes of what is held. is_cut: they may end in a secret. is_lost: so they do if they look like it.
+local function take(self, size, is_cut, is_lost)
+  local bytes = self.held:sub(1, size)
+  self.held = self.held:sub(size + 1)
+  local cut = self.is_cut and "start" or "none"
+  if is_lost then cut = self.is_cut and "both" or "end" end
+  if bytes ~= "" then self.is_cut = is_cut end
+  return (text.repair(secret.redact(bytes, cut)))
+end
+
+---Adds a piece.
+---@param bytes string
+---@param missing? integer bytes that are left out before it
+---@return string shown what can be shown now
+function live_text:add(bytes, missing)
+  local before = ""
+  if missing and missing > 0 then
+    before = take(self, #self.held, true, true) .. NOTE:format(missing)
+    self.is_cut = true
+  end
+  self.held = self.held .. bytes
+  local settled, is_cut = secret.settled(self.held)
+  if #self.held - settled > MOST_HELD then return before .. take(self, #self.held, true, true) end
+  return before .. take(self, settled - torn(self.held, settled), is_cut)
+end
+
+---What is still held, at the end.
+---@return string
+function live_text:finish()
+  return take(self, #self.held, false)
+end
+
+return live_text

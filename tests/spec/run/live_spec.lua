@@ -1,0 +1,122 @@
+-- SPDX-License-Identifier: Apache-2.0
+local live = require "sba.run.live"
+local output_events = require "sba.util.output_events"
+
+local clock = 0
+
+local function now() return clock end
+
+--- A live whose log and whose changes of the result are kept.
+local function new()
+  local kept = { events = {}, changes = 0 }
+  kept.live = live.new {
+    now = now, changed = function() kept.changes = kept.changes + 1 end,
+    log = {
+      event = function(_, level, event, fields) table.insert(kept.events, { level, event, fields.duration_ms, fields.output_bytes }) end,
+      output = function(_, kind, _, words) table.insert(kept.events, { kind, words }) end,
+      output_over = function() return 5 end,
+    },
+  }
+  return kept
+end
+
+local function begin(kept)
+  kept.live:step({ index = 2, id = "s", type = "run_command" }, function() return { step = 3 } end, 1 << 20)
+end
+
+describe("what runs", function()
+  it("has a heartbeat every 30 s", function()
+    local kept = new()
+    begin(kept)
+    kept.live:said "abc"
+    for second = 0, 95 do
+      clock = clock + 1
+      if second == 10 then kept.live:said("de", 5) end
+      kept.live:tick()
+    end
+    assert.are.same({
+      { "step", "abc" }, { "step", "\n[... 5 bytes left out ...]\nde" },
+      { "info", "step.running", 30000, 10 }, { "info", "step.running", 60000, 10 }, { "info", "step.running", 90000, 10 },
+    }, kept.events)
+  end)
+
+  it("is named by the result soon, and every few seconds", function()
+    local kept = new()
+    begin(kept)
+    kept.live:tick()
+    assert.are.equal(0, kept.changes)
+    clock = clock + 0.3
+    kept.live:tick()
+    assert.are.equal(1, kept.changes)
+    for _ = 1, 110 do
+      clock = clock + 0.1
+      kept.live:tick()
+    end
+    assert.are.equal(3, kept.changes)
+    for _ = 1, 100 do
+      clock = clock + 0.1
+      kept.live:said "more"
+      kept.live:tick()
+    end
+    assert.is_true(kept.changes >= 11 and kept.changes <= 14, kept.changes)
+    local running = kept.live:running_step()
+    assert.are.same({ 2, "s", "run_command", ("more"):rep(100) }, { running.index, running.id, running.type, running.output })
+    assert.are.equal(5, kept.live:finish())
+    assert.is_nil(kept.live:running_step())
+    assert.is_nil(kept.live:finish())
+  end)
+
+  it("is a model or a step, and a question within a step is the step's", function()
+    local kept = new()
+    kept.live:model "m"
+    kept.live:said "word"
+    assert.is_nil(kept.live:running_step())
+    kept.live:finish()
+    begin(kept)
+    kept.live:model "m"
+    kept.live:said "answer"
+    assert.are.same({ { "model", "word" }, { "step", "answer" } }, kept.events)
+  end)
+
+  it("is shown with the end of what it said", function()
+    local kept = new()
+    begin(kept)
+    for i = 1, 50000 do kept.live:said(("%09d\n"):format(i)) end
+    local running = kept.live:running_step()
+    assert.are.equal(4096, #running.output)
+    assert.is_true(running.output_truncated)
+    assert.truthy(running.output:find("000050000\n$"))
+  end)
+end)
+
+describe("events of output", function()
+  local function told(follow)
+    local list = {}
+    return output_events.new(function(...) table.insert(list, { ... }) end, now, follow), list
+  end
+
+  it("come at most once a second, with the last 4 KiB", function()
+    local events, list = told()
+    events:add "a"
+    events:add "b"
+    events:add(("c"):rep(5000))
+    assert.are.same({ { "a" } }, list)
+    clock = clock + 1.1
+    events:tick()
+    assert.are.same({ ("c"):rep(4096), 905 }, list[2])
+    events:add "d"
+    assert.are.equal(1, events:finish())
+    clock = clock + 1.1
+    events:tick()
+    assert.are.equal(2, #list)
+    assert.is_nil(events:finish())
+  end)
+
+  it("have all where the log follows", function()
+    local events, list = told(true)
+    events:add(("c"):rep(5000))
+    events:add "d"
+    assert.are.same({ { ("c"):rep(5000) }, { "d" } }, list)
+    assert.is_nil(events:finish())
+  end)
+end)
