@@ -21,6 +21,7 @@ local OWN_NAME <const> = "cynode-sba"
 ---@type cli.option[]
 cli.options = {
   { kind = "flag", name = "stdin", summary = "job on stdin, result on stdout" },
+  { kind = "flag", name = "follow", summary = "log all output of steps and models as it comes" },
   { kind = "flag", name = "resume", summary = "continue an interrupted job from its journal" },
   { kind = "value", name = "replay", value = "FILE", takes_file = true, summary = "run an agent's job with recorded replies" },
   { kind = "mode", name = "validate", value = "[FILE...]", takes_file = true, summary = "check jobs; list all mistakes, by line" },
@@ -204,6 +205,7 @@ local confine <const> = { variables = { "SBA_CONFINE" }, default = "auto", value
 ---@field log_format "json"|"text"|"auto"
 ---@field confine "auto"|"require"|"off"
 ---@field resume boolean
+---@field follow? boolean
 ---@field replay? string the recording
 ---@field values? string[] what follows the mode: files, "job", "result" or "steps", a shell
 ---@field script? string[] the arguments after --lua

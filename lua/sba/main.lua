@@ -154,7 +154,9 @@ local function new_run(settings, environment)
     settings = settings, environment = environment,
     catalogue = require "sba.catalogue",
     record = require "sba.result.record".new(job_id, task_id),
-    log = require "sba.util.log".new { format = settings.log_format, environment = environment },
+    log = require "sba.util.log".new {
+      format = settings.log_format, environment = environment, follow = settings.follow,
+    },
     status_url = status_url(settings, environment),
   }
   run.log:identify(job_id, task_id)

@@ -105,6 +105,44 @@ class TheLoop(AgentCase):
             for name in ("prompt_tokens", "completion_tokens", "duration_ms"):
                 self.assertIsInstance(line[name], int, name)
 
+    SLOW = {"content": "correct-horse-battery, I think", "fault": {"name": "pause", "seconds": 2.5}}
+
+    def test_what_a_model_says_is_told_as_it_comes(self):
+        env = {"SBA_MCP_TOKEN": "correct-horse-battery"}
+        outcome = self.run_agent(self.server(self.SLOW), env=env)
+        events = [line["event"] for line in outcome.log]
+        told = [line for line in outcome.log if line["event"] == "model.output"]
+        self.assertEqual("".join(line["output"] for line in told), "")  # held: it may be the token
+        self.assertLess(events.index("model.request"), events.index("model.response"))
+        outcome = self.run_agent(self.server({**self.SLOW, "content": "I think it is"}), env=env)
+        told = [line for line in outcome.log if line["event"] == "model.output"]
+        self.assertTrue("I think it is".startswith(told[0]["output"]) and told[0]["output"], told)
+        self.assertEqual(told[0]["model"], "m")
+        outcome = self.run_agent(self.server(self.SLOW), "--follow", "--log-format", "json", env=env)
+        told = [line for line in outcome.log if line["event"] == "model.output"]
+        self.assertEqual("".join(line["output"] for line in told), "[redacted], I think")
+        shown = self.run_agent(self.server(self.SLOW), "--follow", env=env).stderr.decode()
+        self.assertIn("> model  m\n    [redacted], I think\n", shown)
+
+    def test_a_question_in_a_step_is_the_steps(self):
+        job = self.job(self.step("ask_model", prompt="p"), inference={"allowed_models": ["m"]})
+        outcome = self.run_agent(self.server({**self.SLOW, "content": "I think it is"}), job=job)
+        told = [line for line in outcome.log if line["event"].endswith(".output")]
+        self.assertEqual({(line["event"], line["id"]) for line in told}, {("step.output", "step-1")})
+
+    def test_a_model_that_says_nothing_yet_does_not_stop_the_clock(self):
+        """While the first word is waited for, the result follows: its duration is right."""
+        server = self.server({"content": "late", "fault": {"name": "silence", "seconds": 4}})
+        process = self.start(self.job(self.step("ask_model", prompt="p"), inference={"allowed_models": ["m"]}), env={"OLLAMA_BASE_URL": server.url})
+        def running():
+            return self.result_path.exists() and json.loads(self.result_path.read_text()).get("running_step")
+        sba.wait_for(running, "the result to name the step")
+        result = json.loads(self.result_path.read_text())
+        self.assertEqual((result["running_step"]["id"], result["running_step"]["type"]), ("step-1", "ask_model"))
+        self.assertGreaterEqual(result["duration_ms"], 200)
+        process.kill()
+        self.outcome_of(process)
+
     def test_a_failure_that_ends_the_job_is_an_error(self):
         server = self.server(call("run_command", shell="sleep 60"))
         outcome = self.run_agent(server, job=self.agent_job(max_runtime_seconds=2))

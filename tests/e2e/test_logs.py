@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """The log on stderr: JSON lines, the live view on a terminal, and readers that are slow, gone or hostile."""
+import datetime
 import fcntl
 import json
 import os
 import pty
 import re
 import select
+import shutil
 import struct
 import termios
+import time
 import unittest
 
 import sba
 from sba import SandboxCase
+from terminal import Terminal
 
 
 class JsonLogTest(SandboxCase):
@@ -81,6 +85,61 @@ class JsonLogTest(SandboxCase):
         self.assertEqual(tail, "http://[redacted]@127.0.0.1:1\n")
         outcome = self.run_job(self.job(self.step("run_command", shell="echo fine")))
         self.assertNotIn(b"output_tail", outcome.stderr)
+
+    def test_output_comes_while_the_command_runs(self):
+        os.mkfifo(self.workspace / "turn")
+        self.give(self.workspace / "turn")
+        secret = "http://u:correct-horse-battery@127.0.0.1:1"
+        script = "seq 3000; printf 'corr\\303'; read x < turn; printf '\\244, correct-'; sleep 0.3; echo horse-battery; read x < turn"
+        process = self.start(self.job(self.step("run_command", shell=script)), env={"HTTP_PROXY": secret})
+        told = []
+        while not told or told[-1]["event"] != "step.output":
+            told.append(json.loads(process.stderr.readline()))
+        self.assertEqual((told[-1]["level"], told[-1]["step"], told[-1]["id"]), ("info", 1, "step-1"))
+        self.assertTrue(told[-1]["output"].endswith("\n3000\ncorr"), told[-1])
+        self.assertEqual(told[-1]["left_out_bytes"] + len(told[-1]["output"]), len("".join(f"{i}\n" for i in range(1, 3001))) + 4)
+        self.assertLessEqual(len(told[-1]["output"]), 4096)
+        with open(self.workspace / "turn", "w") as turn:
+            turn.write("go\n")
+        self.assertEqual(json.loads(process.stderr.readline())["output"], "ä, [redacted]\n")
+        with open(self.workspace / "turn", "w") as turn:
+            turn.write("go\n")
+        self.assertEqual(self.outcome_of(process).exit, 0)
+
+    def test_output_is_told_at_most_once_a_second(self):
+        outcome = self.run_job(self.job(self.step("run_command", shell="for i in $(seq 25); do echo $i; sleep 0.1; done")))
+        told = [line for line in outcome.log if line["event"] == "step.output"]
+        times = [datetime.datetime.fromisoformat(line["ts"].replace("Z", "+00:00")) for line in told]
+        self.assertTrue(all((b - a).total_seconds() > 0.99 for a, b in zip(times, times[1:])), times)
+        end = next(line for line in outcome.log if line["event"] == "step.finished")
+        text = "".join(line["output"] for line in told)
+        whole = outcome.result["steps"][0]["output"]
+        self.assertTrue(whole.startswith(text), text)
+        self.assertEqual(len(text) + end.get("output_left_out_bytes", 0), len(whole))
+
+    def test_follow_tells_all(self):
+        job = self.job(self.step("run_command", shell="seq 20000; printf 'no newline'"))
+        outcome = self.run_job(job, "--follow", "--log-format", "json")
+        told = "".join(line["output"] for line in outcome.log if line["event"] == "step.output")
+        self.assertEqual(told, "".join(f"{i}\n" for i in range(1, 20001)) + "no newline")
+        shown = self.run_job(job, "--follow").stderr.decode()
+        self.assertIn("> step 1 of 1  run_command  seq 20000", shown)
+        self.assertEqual(re.findall(r"(?<=\n    ).*(?=\n)", shown), [*(str(i) for i in range(1, 20001)), "no newline"])
+        self.assertTrue(re.search(r"\n    no newline\nok step 1 of 1", shown), shown[-1000:])
+
+    def test_follow_shows_it_as_it_comes_on_a_pipe_too(self):
+        os.mkfifo(self.workspace / "turn")
+        self.give(self.workspace / "turn")
+        script = r"printf 'a\033[31mred\033[2Jb\n 50%%\r100%%'; read x < turn; echo; echo end; exit 3"
+        process = self.start(self.job(self.step("run_command", shell=script)), "--follow")
+        shown = b""
+        while not shown.endswith(b"    100%"):
+            shown += os.read(process.stderr.fileno(), 1)
+        with open(self.workspace / "turn", "w") as turn:
+            turn.write("go\n")
+        shown = (shown + self.outcome_of(process).stderr).decode()
+        self.assertIn("    ared\\x1b[2Jb\n     50%\n    100%\n    end\nFAILED step 1", shown)
+        self.assertEqual(shown.count("    end\n"), 1, "what was shown is not shown again")
 
     @unittest.skipUnless(sba.UID, "only root can look")
     def test_streams_that_were_closed_are_no_files_of_ours(self):
@@ -238,6 +297,75 @@ class TerminalTest(SandboxCase):
         text = outcome.stderr.decode()
         self.assertNotRegex(text.replace("\n", ""), r"[\x00-\x1f\x7f]")
         self.assertEqual(len(re.findall(r"^\S+ step \d of 3  ", text, re.MULTILINE)), 2)
+
+
+@unittest.skipUnless(shutil.which("tmux"), "wants tmux")
+class ScreenTest(SandboxCase):
+    """What stands on a real terminal while a step runs, and after it."""
+
+    def terminal(self, job, *more, **options):
+        path = self.job_directory / "job.json"
+        path.write_text(json.dumps(job))
+        user = ["setpriv", f"--reuid={sba.UID}", f"--regid={sba.GID}", "--clear-groups"] if sba.UID else []
+        terminal = Terminal([*user, sba.BINARY, *self.arguments(), *more], env={"SBA_CONFINE": "off", "TERM": "tmux", "LANG": "C.UTF-8"}, **options)
+        self.addCleanup(terminal.close)
+        return terminal
+
+    def steps(self, script):
+        os.mkfifo(self.workspace / "turn")
+        self.give(self.workspace / "turn")
+        return self.job(self.step("run_command", command="true"), self.step("run_command", shell=script), self.step("list_tree", path="."))
+
+    def go(self):
+        with open(self.workspace / "turn", "w") as turn:
+            turn.write("go\n")
+
+    @staticmethod
+    def without_times(screen):
+        return [re.sub(r"  +\d+\.\d s$", "", line) for line in screen.split("\n")]
+
+    def test_the_last_lines_scroll_and_are_gone_afterwards(self):
+        terminal = self.terminal(self.steps("seq 30; printf '50%%\\r99%%'; read x < turn"))
+        screen = terminal.wait(lambda screen: "    30\n    99%" in screen, "the last lines")
+        lines = self.without_times(screen)
+        self.assertEqual(lines[1], "✓ step 1 of 3  run_command  true")
+        self.assertRegex(lines[2], r"^[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] step 2 of 3  run_command  seq 30;")
+        self.assertEqual(lines[3:], [*(f"    {i}" for i in range(26, 31)), "    99%"])
+        self.go()
+        terminal.wait_for("status 0")
+        lines = self.without_times(terminal.screen())
+        self.assertEqual([line[:13] for line in lines[1:4]], ["✓ step 1 of 3", "✓ step 2 of 3", "✓ step 3 of 3"])
+        self.assertTrue(lines[4].startswith("success, 3 of 3 steps done"), lines)
+
+    def test_nothing_above_is_lost_on_a_terminal_of_few_rows_and_long_lines(self):
+        script = "for i in $(seq 40); do printf \"$i %0200d\\\\n\" 0; sleep 0.02; done; read x < turn; exit 3"
+        terminal = self.terminal(self.steps(script), rows=40, columns=50)
+        terminal.wait(lambda screen: "    40 000" in screen, "the last line")
+        terminal.resize(30, 40)
+        time.sleep(0.3)
+        self.go()
+        terminal.wait_for("status 1")
+        everything = terminal.tmux("capture-pane", "-p", "-S", "-400")
+        self.assertIn("✓ step 1 of 3", everything)
+        self.assertIn("failure: step_failed", everything)
+
+    def test_a_terminal_of_five_rows(self):
+        terminal = self.terminal(self.steps("seq 300; read x < turn"), rows=5)
+        terminal.wait(lambda screen: "    300" in screen, "the last line")
+        self.go()
+        terminal.wait_for("status 0")
+        everything = terminal.tmux("capture-pane", "-p", "-S", "-100")
+        self.assertEqual([line[:13] for line in everything.splitlines()[1:4]], ["✓ step 1 of 3", "✓ step 2 of 3", "✓ step 3 of 3"])
+
+    def test_follow_leaves_all_and_draws_nothing_over(self):
+        terminal = self.terminal(self.steps("seq 12; read x < turn; echo last"), "--follow")
+        terminal.wait(lambda screen: "    12" in screen, "all lines")
+        self.go()
+        terminal.wait_for("status 0")
+        lines = self.without_times(terminal.screen())
+        at = next(i for i, line in enumerate(lines) if line.startswith("▸ step 2 of 3"))
+        self.assertEqual(lines[at + 1:at + 14], [*(f"    {i}" for i in range(1, 13)), "    last"])
+        self.assertTrue(lines[at + 14].startswith("✓ step 2 of 3"))
 
 
 if __name__ == "__main__":

@@ -23,8 +23,10 @@ local fields_schema <const> = { order = { "step", "steps", "id", "type", "what",
 ---@class log.options
 ---@field format "json"|"text"|"auto"
 ---@field environment table<string, string>
+---@field follow? boolean all output of steps and models is told; with "auto" as text
 
 ---@class log
+---@field follow? boolean
 ---@field tail_size integer bytes: how much of a failed step's output step.finished is to have
 ---@field same string what every line has after its event, as JSON
 
@@ -33,12 +35,13 @@ local fields_schema <const> = { order = { "step", "steps", "id", "type", "what",
 ---@return log
 function log.new(options)
   local columns = options.format ~= "json" and file.terminal_columns(STDERR) or nil
-  local self = setmetatable({ dropped = 0, timeout = TIMEOUT, tail_size = TAIL }, log)
+  local self = setmetatable({ dropped = 0, timeout = TIMEOUT, tail_size = TAIL, follow = options.follow }, log)
   self:identify("", "")
-  if options.format == "text" or columns then
+  if options.format == "text" or columns or options.follow and options.format ~= "json" then
     -- Here, not at the top: most jobs write their log for machines.
     self.tail_size = TAIL_IN_TEXT
-    self.view = require "sba.util.terminal".new(function(bytes) self:show(bytes) end, columns, options.environment)
+    local size = columns and function() return file.terminal_columns(STDERR) end
+    self.view = require "sba.util.terminal".new(function(bytes) self:show(bytes) end, columns, options.environment, options.follow, size)
   end
   return self
 end
@@ -62,7 +65,8 @@ end
 --- Writes a part of the view; and, once the reader takes parts again, how many it did not take.
 function log:show(bytes)
   local dropped = self.dropped
-  if self:write(dropped > 0 and self.view:missed(dropped) .. bytes or bytes) then self.dropped = 0 end
+  local written = self:write(dropped > 0 and self.view:missed(dropped) .. bytes or bytes)
+  if written then self.dropped = 0 else self.view:lost() end
 end
 
 local function line_of(self, level, event, fields)

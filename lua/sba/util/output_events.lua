@@ -6,7 +6,7 @@ local text = require "native.text"
 local output_events = {}
 output_events.__index = output_events
 
-local INTERVAL <const> = 1 -- seconds from one event to the next
+local INTERVAL <const> = 1 -- seconds from the first output to the first event, and from one to the next
 local MOST <const> = 4096 -- bytes in one event: the last ones
 
 ---@param write fun(output: string, left_out?: integer) writes an event: text, and bytes that are left out before it
@@ -18,6 +18,7 @@ end
 
 ---@param piece string UTF-8, without secrets
 function output_events:add(piece)
+  if not self.has_begun then self.has_begun, self.not_before = true, self.now() + INTERVAL end
   self.pending = self.pending .. piece
   if not self.follow and #self.pending > MOST then
     local kept = text.tail(self.pending, MOST)
@@ -39,7 +40,7 @@ end
 function output_events:finish()
   self:tick()
   local left_out = self.has_told and self.left_out + #self.pending or nil
-  self.pending, self.left_out, self.has_told = "", 0, nil
+  self.pending, self.left_out, self.has_told, self.has_begun = "", 0, nil, nil
   return left_out and left_out > 0 and left_out or nil
 end
 

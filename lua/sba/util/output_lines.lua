@@ -38,7 +38,7 @@ end
 ---Cuts a line to so many columns.
 ---@param line string as the output has it
 ---@param style sgr.style at its beginning
----@param look { columns: integer, colour: boolean, more: string } more: stands for what is cut off
+---@param look { columns: number, colour: boolean, more: string } more: stands for what is cut off; math.huge columns: nothing is
 ---@return string shown
 ---@return sgr.style style at its end
 function output_lines.fit(line, style, look)
@@ -46,7 +46,7 @@ function output_lines.fit(line, style, look)
   local runs, last = sgr.runs(line, style)
   for _, run in ipairs(runs) do
     local words = printable.line(run.text)
-    local width = printable.width(words)
+    local width = room == math.huge and 0 or printable.width(words)
     if width > room then words = printable.shortened(words, room, look.more) end
     parts[#parts + 1] = look.colour and sgr.painted(run.style, words) or words
     if width > room then break end

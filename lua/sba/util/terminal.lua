@@ -1,9 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The log for people: one line a step, on a terminal with a spinner and the time gone by while it runs.
+-- The log for people: one line a step. On a terminal there is a spinner, the time gone by and the last lines of output while it
+-- runs. Where the log follows the output, all of it stands between the lines.
 
 local interrupt = require "native.interrupt"
 local output_lines = require "sba.util.output_lines"
 local printable = require "sba.util.printable"
+local scroll = require "sba.util.scroll"
 local sgr = require "sba.util.sgr"
 
 local terminal = {}
@@ -12,11 +14,13 @@ terminal.__index = terminal
 local FRAME <const> = 0.1 -- seconds
 local LONGEST_MESSAGE <const> = 600 -- characters
 local TAIL_LINES <const> = 20 -- of a failed step's output
+local LIVE_LINES <const> = 6 -- of output while a step runs
+local OTHER_ROWS <const> = 4 -- of a terminal that the output leaves free at least
 local INDENT <const> = "    " -- of output
 local PLAIN_COLUMNS <const> = 200 -- of a line where there is no terminal
 
-local unicode_marks = { success = "✓", failure = "✗", timeout = "✗", skipped = "-", frames = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", more = "…" }
-local ascii_marks = { success = "ok", failure = "FAILED", timeout = "TIMEOUT", skipped = "-", frames = "|/-\\", more = "..." }
+local unicode_marks = { success = "✓", failure = "✗", timeout = "✗", skipped = "-", frames = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", more = "…", begun = "▸" }
+local ascii_marks = { success = "ok", failure = "FAILED", timeout = "TIMEOUT", skipped = "-", frames = "|/-\\", more = "...", begun = ">" }
 local colours = { success = "32", failure = "31", timeout = "31", skipped = "2", warning = "33", error = "31" }
 
 local function is_set(value) return value ~= nil and value ~= "" end
@@ -32,12 +36,17 @@ end
 ---@param write fun(bytes: string)
 ---@param columns? integer of the terminal; nil: no terminal, plain lines without control characters
 ---@param environment table<string, string>
-function terminal.new(write, columns, environment)
+---@param follow? boolean all output is shown, and stays
+---@param size? fun(): integer?, integer columns and rows of the terminal now
+function terminal.new(write, columns, environment, follow, size)
   local able = columns ~= nil and is_set(environment.TERM) and environment.TERM ~= "dumb"
   return setmetatable({
     write = write,
     columns = columns and math.max(columns, 20) or PLAIN_COLUMNS,
-    live = able,
+    live = able and not follow,
+    follow = follow,
+    size = size,
+    height = 0, -- lines that are drawn below the live one
     colour = able and not is_set(environment.NO_COLOR),
     marks = speaks_utf8(environment) and unicode_marks or ascii_marks,
     frame = 0,
@@ -69,7 +78,7 @@ function terminal:step_line(mark, kind, step, elapsed)
   local room = self.columns - 1 - #mark - #head - #elapsed - 5
   local what = room >= 8 and self:shortened(printable.line(step.what or ""), room) or ""
   local line = what == "" and head or head .. "  " .. what
-  return ("%s %s  %s"):format(self:painted(kind, mark), line, elapsed)
+  return ("%s %s%s"):format(self:painted(kind, mark), line, elapsed ~= "" and "  " .. elapsed or "")
 end
 
 function terminal:draw()
@@ -77,7 +86,47 @@ function terminal:draw()
   self.frame = self.frame % utf8.len(frames) + 1
   local mark = frames:sub(utf8.offset(frames, self.frame), utf8.offset(frames, self.frame + 1) - 1)
   self.drawn = interrupt.now()
-  self.write("\r\27[K" .. self:step_line(mark, "running", step, seconds(self.drawn - step.began)))
+  local rows = self:measure()
+  local erase, lines = self:erase(), { self:step_line(mark, "running", step, seconds(self.drawn - step.began)) }
+  if self.scroll then
+    local look = { columns = self.columns - 1 - #INDENT, colour = self.colour, more = self.marks.more }
+    for _, line in ipairs(self.scroll:lines(math.min(LIVE_LINES, rows - OTHER_ROWS), look)) do lines[#lines + 1] = INDENT .. line end
+  end
+  self.height = #lines - 1
+  self.write(erase .. table.concat(lines, "\n"))
+end
+
+--- The terminal as it is now; returns its rows.
+function terminal:measure()
+  local columns, rows
+  if self.size then columns, rows = self.size() end
+  if columns then self.columns = math.max(columns, 20) end
+  return rows or 24
+end
+
+--- What takes away the live line, and the output below it.
+function terminal:erase()
+  if not self.live then return "" end
+  local height = self.height
+  self.height = 0
+  return height > 0 and ("\r\27[%dA\27[J"):format(height) or "\r\27[K"
+end
+
+--- What a step, or a model, has said while it runs.
+---@param text string UTF-8, without secrets
+function terminal:output(text)
+  if not self.follow and not (self.live and self.step) then return end
+  self.scroll = self.scroll or scroll.new(LIVE_LINES)
+  if not self.follow then return self.scroll:add(text) end
+  local shown = self.scroll:flow(text, INDENT, self)
+  if shown ~= "" then self.write(shown) end
+end
+
+--- Ends the output of what ran.
+function terminal:end_output()
+  local ending = self.follow and self.scroll and self.scroll:ending(INDENT, self) or ""
+  if ending ~= "" then self.write(ending) end
+  self.scroll = nil
 end
 
 function terminal:tick()
@@ -88,13 +137,17 @@ end
 ---@param count integer
 ---@return string
 function terminal:missed(count)
-  local start = self.live and "\27[0m\r\27[K" or ""
+  local start = self.live and "\27[0m\r\n" or ""
   return ("%s[%s %d parts of the log were left out because they were not read in time]\n"):format(start, self.marks.more, count)
 end
 
+--- A part of the view was not written: where the cursor is now is not known.
+function terminal:lost() self.height = 0 end
+
 --- Writes whole lines in place of the live one.
 function terminal:print(kind, line)
-  self.write((self.live and "\r\27[K" or "") .. self:painted(kind, line) .. "\n")
+  if self.scroll and self.scroll.in_line then self:end_output() end
+  self.write(self:erase() .. self:painted(kind, line) .. "\n")
 end
 
 function terminal:message(kind, message)
@@ -124,25 +177,31 @@ events["step.started"] = function(self, step)
   self.step = step
   step.began = interrupt.now()
   if self.live then self:draw() end
+  if self.follow then self:print(nil, self:step_line(self.marks.begun, "running", step, "")) end
 end
 
 events["step.finished"] = function(self, step)
   self.step = nil
+  self:end_output()
   local mark = self.marks[step.status] or self.marks.failure
   self:print(nil, self:step_line(mark, step.status, step, seconds(step.duration_ms / 1000)))
   if step.error then self:message(step.status, step.error) end
-  if step.output_tail then self:tail(step.output_tail) end
+  if step.output_tail and not self.follow then self:tail(step.output_tail) end
 end
 
 -- While a model is asked there is something to watch; afterwards its calls speak.
 events["model.request"] = function(self, request)
+  if self.step then return end -- a step asks it
+  if self.follow then self:print(nil, self:step_line(self.marks.begun, "running", { type = "model", what = request.model }, "")) end
   if not self.live then return end
   self.step = { type = "model", what = request.model, began = interrupt.now() }
   self:draw()
 end
 
 events["model.response"] = function(self)
-  if self.live and self.step then self.write("\r\27[K") end
+  if self.step and self.step.type ~= "model" then return end -- a step goes on
+  self:end_output()
+  if self.live and self.step then self.write(self:erase()) end
   self.step = nil
 end
 

@@ -99,17 +99,23 @@ describe("events of output", function()
     local events, list = told()
     events:add "a"
     events:add "b"
-    events:add(("c"):rep(5000))
-    assert.are.same({ { "a" } }, list)
+    assert.are.same({}, list)
     clock = clock + 1.1
     events:tick()
-    assert.are.same({ ("c"):rep(4096), 905 }, list[2])
+    assert.are.same({ { "ab" } }, list)
+    events:add(("c"):rep(5000))
+    clock = clock + 1.1
+    events:tick()
+    assert.are.same({ ("c"):rep(4096), 904 }, list[2])
     events:add "d"
     assert.are.equal(1, events:finish())
     clock = clock + 1.1
     events:tick()
     assert.are.equal(2, #list)
     assert.is_nil(events:finish())
+    events:add "of another, which is soon over"
+    assert.is_nil(events:finish())
+    assert.are.equal(2, #list)
   end)
 
   it("have all where the log follows", function()
