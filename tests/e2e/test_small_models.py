@@ -139,5 +139,129 @@ class SmallWindows(AgentCase):
         self.assertEqual(outcome.exit, 0, outcome.result)
 
 
+class ToolsThatAreLost(AgentCase):
+    """Tools that a server leaves out in silence, or refuses in words that nobody knows."""
+    LIST = {"content": json.dumps({"thought": "I look.", "tool": "list_tree", "arguments": {"path": ""}})}
+    FINISH = {"content": json.dumps({"thought": "", "tool": "finish", "arguments": {"answer": "ok"}})}
+    PROSE = {"content": "Of course! To begin, one would look into the workspace."}
+
+    def assert_told_as_text(self, outcome, server, first):
+        """The requests from that number on have no tools, and the job went well."""
+        self.assertEqual((outcome.exit, outcome.result.get("final_answer")), (0, "ok"), outcome.result)
+        self.assertEqual(["tools" in body for body in self.chats(server)], [number < first for number in range(first + 2)])
+
+    def test_a_template_that_has_no_place_for_tools_is_known_before(self):
+        props = {"chat_template_caps": {"supports_tools": False, "supports_tool_calls": False}, "default_generation_settings": {"n_ctx": 9000}}
+        server = self.server(self.LIST, self.FINISH, models={"m": {"props": props, "drops_tools": True}}, formats=["openai"])
+        outcome = self.run_agent(server, form="openai")
+        self.assert_told_as_text(outcome, server, 0)
+        self.assertLess(self.chats(server)[0]["max_tokens"], 9000)
+
+    def test_a_template_that_has_one(self):
+        for props in ({"chat_template_caps": {"supports_tools": True}}, {}, {"chat_template_caps": None, "default_generation_settings": []}):
+            server = self.server(call("list_tree"), finish("ok"), models={"m": {"props": props}}, formats=["openai"])
+            outcome = self.run_agent(server, form="openai")
+            self.assertEqual(outcome.exit, 0, outcome.result)
+            self.assertTrue(all("tools" in body for body in self.chats(server)))
+
+    def test_a_count_far_below_the_tools_size_shows_it(self):
+        models = {"m": {"drops_tools": True, "counts": True, "capabilities": None, "context_length": 32768, "max_model_len": 32768}}
+        for form in FORMATS:
+            with self.subTest(form):
+                server = self.server(self.PROSE, self.LIST, self.FINISH, models=models)
+                self.assert_told_as_text(self.run_agent(server, form=form), server, 1)
+
+    def test_a_count_that_has_the_tools_in_it_does_not(self):
+        models = {"m": {"counts": True, "capabilities": None, "context_length": 32768, "max_model_len": 32768}}
+        for form in FORMATS:
+            server = self.server(self.PROSE, call("list_tree"), finish("ok"), models=models)
+            self.assertEqual(self.run_agent(server, form=form).exit, 0)
+            self.assertTrue(all("tools" in body for body in self.chats(server)))
+
+    def test_a_refusal_in_unknown_words_tries_the_tools_as_text_once(self):
+        for form in FORMATS:
+            for status, natively in ((400, 1), (422, 1), (500, 2)):
+                with self.subTest(form, status=status):
+                    models = {"m": {"capabilities": None, "refuses_tools": [status, "Value is not callable: null at row 23"]}}
+                    server = self.server(self.LIST, self.FINISH, models=models)
+                    self.assert_told_as_text(self.run_agent(server, form=form), server, natively)
+
+    def test_a_refusal_of_both_is_the_first_ones(self):
+        for form in FORMATS:
+            refused = {"fault": {"name": "bad_request", "text": "no such thing"}}
+            server = self.server(refused, {"fault": {"name": "bad_request", "text": "and not this"}})
+            outcome = self.run_agent(server, form=form)
+            self.assertEqual((outcome.result["failure_code"], len(self.chats(server))), ("inference_unavailable", 2), outcome.result)
+            self.assertIn("no such thing", outcome.result["failure_message"])
+
+
+class BoundReplies(AgentCase):
+    """The text protocol: every reply is bound by a branch for each tool."""
+    MODELS = {"m": {"capabilities": ["completion"], "context_length": 32768}}
+
+    def schema(self, server, form, number=0):
+        body = self.chats(server)[number]
+        return body["format"] if form == "ollama" else body["response_format"]["json_schema"]["schema"]
+
+    def assert_bounded(self, schema, place):
+        self.assertTrue(schema.get("type") == "string" and ("enum" in schema or schema.get("maxLength", 2000) < 2000)
+                        or schema.get("type") in ("integer", "number", "boolean") or "anyOf" in schema
+                        or schema.get("type") == "array" and schema["maxItems"] <= 100
+                        or schema.get("type") == "object" and schema["additionalProperties"] is False, (place, schema))
+        for name, inner in [*schema.get("properties", {}).items(), *enumerate(schema.get("anyOf", [])), *[("[]", schema[name])
+                                                                     for name in ("items",) if name in schema]]:
+            self.assert_bounded(inner, f"{place}.{name}")
+
+    def test_a_branch_for_each_tool_with_its_own_bounded_arguments(self):
+        for form in FORMATS:
+            models = {"m": {"capabilities": ["completion"], "tools": False}}
+            server = self.server(ToolsThatAreLost.LIST, ToolsThatAreLost.FINISH, models=models)
+            self.assertEqual(self.run_agent(server, form=form).exit, 0)
+            schema = self.schema(server, form, -1)
+            tools = [branch["properties"]["tool"]["enum"] for branch in schema["anyOf"]]
+            self.assertEqual(sorted({name for names in tools for name in names}), sorted(name for [name] in tools))
+            self.assertTrue({"write_file", "run_command", "finish", "todo_add"} <= {name for [name] in tools})
+            self.assert_bounded(schema, "")
+            arguments = next(branch["properties"]["arguments"] for branch in schema["anyOf"] if branch["properties"]["tool"]["enum"] == ["read_file"])
+            self.assertEqual((arguments["required"], "content" in arguments["properties"]), (["path"], False))
+
+    def test_a_server_whose_grammar_takes_no_bounds(self):
+        server = self.server(ToolsThatAreLost.LIST, ToolsThatAreLost.FINISH,
+                             models={"m": {"capabilities": ["completion"], "refuses_grammar": True}})
+        outcome = self.run_agent(server)
+        self.assertEqual((outcome.exit, len(self.chats(server))), (0, 3), outcome.result)
+        self.assertIn("write_file", self.schema(server, "ollama", 1)["properties"]["tool"]["enum"])
+
+    def test_a_text_that_the_bound_cut_off_is_not_done(self):
+        whole = "x" * 1500
+        server = self.server(*[{"content": json.dumps({"thought": "", "tool": "write_file", "arguments": arguments})} for arguments in (
+            {"path": "a", "content": "x" * 1999}, {"path": "a", "content": whole}, {"path": "a", "content": whole, "append": True})],
+            ToolsThatAreLost.FINISH, models=self.MODELS)
+        outcome = self.run_agent(server)
+        self.assertEqual((outcome.exit, len(outcome.result["steps"])), (0, 2), outcome.result)
+        self.assertEqual((self.workspace / "a").read_text(), 2 * whole)
+        self.assertIn("do it in parts", self.chats(server)[1]["messages"][-1]["content"])
+
+
+class ToolChoice(AgentCase):
+    def test_a_call_is_required_after_a_reply_without_one(self):
+        server = self.server({"content": "I would look."}, call("list_tree"), {"content": ""}, finish("ok"))
+        outcome = self.run_agent(server, form="openai")
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assertEqual([body.get("tool_choice") for body in self.chats(server)], [None, "required", None, "required"])
+
+    def test_a_server_that_has_no_such_thing(self):
+        refused = {"fault": {"name": "bad_request", "text": "tool_choice 'required' is not supported"}}
+        server = self.server({"content": "I would look."}, refused, call("list_tree"), {"content": ""}, finish("ok"))
+        outcome = self.run_agent(server, form="openai")
+        self.assertEqual(outcome.exit, 0, outcome.result)
+        self.assertEqual([body.get("tool_choice") for body in self.chats(server)], [None, "required", None, None, None])
+
+    def test_ollama_has_none(self):
+        server = self.server({"content": "I would look."}, call("list_tree"), finish("ok"))
+        self.assertEqual(self.run_agent(server).exit, 0)
+        self.assertTrue(all("tool_choice" not in body for body in self.chats(server)))
+
+
 if __name__ == "__main__":
     sba.main()

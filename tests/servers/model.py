@@ -16,6 +16,10 @@ The script (all but models and replies may be left out):
                          "loaded": 4096,            what /api/ps says; default: the last request's num_ctx
                          "counts": true,            it counts tokens as tokens.py does, and refuses a prompt that is longer than its window
                          "template": 0,             tokens that its template adds
+                         "drops_tools": true,       its template has no place for tools: they are left out in silence, as llama.cpp's server does
+                         "refuses_tools": [500, "words"],  what a request with tools is answered
+                         "refuses_grammar": true,   a schema with bounds is refused, as older servers of llama.cpp do
+                         "props": {...},            what llama.cpp's /props says; the model is then its
                          "alternates": true}},      its template refuses two messages of the user without one of the model between
      "replies": [REPLY, ...],                       one a chat request, in order; after the last: status 500
      "formats": ["ollama", "openai"],               which paths exist
@@ -277,6 +281,7 @@ class Server(listener.Listener):
                   "/api/version": lambda _: (200, {"version": "0.32.9"}), "/api/tags": self.tags, "/api/show": self.show,
                   "/api/ps": self.ps}
         openai = {"/v1/models": self.model_list}
+        openai.update({"/props": lambda _, model=model: (200, model["props"]) for model in self.models.values() if "props" in model})
         return {**(ollama if "ollama" in self.formats else {}), **(openai if "openai" in self.formats else {})}
 
     def model(self, body):
@@ -306,7 +311,7 @@ class Server(listener.Listener):
                                 for name, model in self.models.items() if model.get("loaded", self.windows.get(name))]}
 
     def model_list(self, _):
-        data = [{"id": name, "object": "model", "created": 1, "owned_by": "test",
+        data = [{"id": name, "object": "model", "created": 1, "owned_by": "llamacpp" if "props" in model else "test",
                  **({"max_model_len": model["max_model_len"]} if "max_model_len" in model else {})}
                 for name, model in self.models.items()]
         return 200, {"object": "list", "data": data}
@@ -316,7 +321,7 @@ class Server(listener.Listener):
         model = self.model(body)
         if not model.get("counts"):
             return None, None
-        return (body.get("options") or {}).get("num_ctx") or model["max_model_len"], tokens.of_request(body) + model.get("template", 0)
+        return (body.get("options") or {}).get("num_ctx") or model["max_model_len"], tokens.of_request({**body, "tools": None} if model.get("drops_tools") else body) + model.get("template", 0)
 
     def refusal(self, body):
         """What a real server refuses before it asks a model."""
@@ -327,6 +332,10 @@ class Server(listener.Listener):
         capabilities = model.get("capabilities", ["completion", "tools"])
         if body.get("tools") and not model.get("tools", capabilities is None or "tools" in capabilities):
             return 400, f"registry.ollama.ai/library/{name} does not support tools"
+        if body.get("tools") and "refuses_tools" in model:
+            return model["refuses_tools"]
+        if model.get("refuses_grammar") and "maxLength" in json.dumps(body):
+            return 400, "Failed to parse grammar: number of repetitions exceeds sane defaults, please reduce the number of repetitions"
         if model.get("alternates") and not alternating(body["messages"]):
             return 500, "Conversation roles must alternate user/assistant/user/assistant/..."
         return None

@@ -35,13 +35,19 @@ function chat_completions.list(endpoint)
   return nil, first
 end
 
---- The window of a llama.cpp server, which tells it beside its /v1.
-local function llama_window(endpoint, entry)
+local function table_of(value)
+  return type(value) == "table" and value or {}
+end
+
+--- The window of a llama.cpp server, and whether its template has a place for tools, which it leaves out in silence otherwise. It tells
+--- both beside its /v1.
+local function llama_properties(endpoint, entry)
   if entry.owned_by ~= "llamacpp" then return nil end
   local root = setmetatable({ base = endpoint.base:gsub("/v1$", "") }, { __index = endpoint })
-  local answer = wire.ask(root, "/props")
-  local settings = answer and answer.default_generation_settings
-  return type(settings) == "table" and math.tointeger(settings.n_ctx) or nil
+  local answer = wire.ask(root, "/props") or {}
+  local supports_tools = table_of(answer.chat_template_caps).supports_tools
+  if type(supports_tools) ~= "boolean" then supports_tools = nil end
+  return math.tointeger(table_of(answer.default_generation_settings).n_ctx), supports_tools
 end
 
 ---@param endpoint inference.endpoint
@@ -49,9 +55,10 @@ end
 ---@return inference.description
 function chat_completions.describe(endpoint, served)
   local entry = served.entry
-  local window = math.tointeger(entry.max_model_len) or math.tointeger(entry.context_length) or math.tointeger(entry.context_window)
-    or llama_window(endpoint, entry)
-  return { context_length = window or WINDOW, window_known = window ~= nil }
+  local running, supports_tools = llama_properties(endpoint, entry)
+  local window = running or math.tointeger(entry.max_model_len) or math.tointeger(entry.context_length)
+    or math.tointeger(entry.context_window)
+  return { context_length = window or WINDOW, window_known = window ~= nil, supports_tools = supports_tools }
 end
 
 local function wire_calls(calls)
@@ -82,14 +89,11 @@ function chat_completions.body(session, ask)
   }
   local extra = ""
   if ask.tools then extra = ',"tools":' .. schemas.tools(ask.tools) end
+  if ask.tool_choice then extra = extra .. ',"tool_choice":"' .. ask.tool_choice .. '"' end
   if ask.schema then
     extra = extra .. ',"response_format":{"type":"json_schema","json_schema":{"name":"reply","schema":' .. ask.schema .. "}}"
   end
   return body:sub(1, -2) .. extra .. "}"
-end
-
-local function table_of(value)
-  return type(value) == "table" and value or {}
 end
 
 local function text_of(value)

@@ -73,8 +73,8 @@ local function sizes(found)
 end
 
 --- The calls of a reply in which they come as text.
-local function read_text(self, result, tools)
-  local found, mistake = text_protocol.read(result.content, tools)
+local function read_text(self, result, tools, session)
+  local found, mistake = text_protocol.read(result.content, tools, session.schema_kind == "bounded")
   result.unreadable = mistake
   if not found then return end
   result.said, result.content = result.content, found[1].thought or ""
@@ -111,7 +111,7 @@ function reply:finish(outcome, tools, as_text, session)
     if #self.raw_calls > 0 then result.notes[1] = "the reply was cut for its length, its calls are left out" end
     return result
   end
-  if tools then (as_text and read_text or find_text)(self, result, tools) end
+  if tools then (as_text and read_text or find_text)(self, result, tools, session) end
   bound_calls(self, result)
   local list, notes = call_reader.normal(self.raw_calls, call_reader.names(tools or {}), session)
   result.tool_calls = list

@@ -161,8 +161,11 @@ function simple(given, state, depth)
   return result
 end
 
---- The parameters of a tool, an object always. Of alternatives at the top the properties stay, none of them required.
-local function parameters_of(tool)
+---The parameters of a tool in keywords that every server takes, an object always. Of alternatives at the top the properties stay, none
+---of them required.
+---@param tool inference.tool
+---@return table schema with `order`, the names of its properties, where it is one of ours
+function schemas.simplified(tool)
   local given = tool.parameters
   local own = type(given) ~= "string"
   local root = table_of(own and given or not own and json.decode(given))
@@ -182,7 +185,7 @@ end
 ---@param tool inference.tool
 ---@return string
 function schemas.parameters(tool)
-  return schemas.text(parameters_of(tool))
+  return schemas.text(schemas.simplified(tool))
 end
 
 -- The encoded tools of a session are the same at every request.

@@ -7,9 +7,11 @@ local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local reply = require "sba.inference.reply"
+local reply_schema = require "sba.inference.reply_schema"
 local retry = require "sba.util.retry"
 local schemas = require "sba.inference.schemas"
 local secret = require "sba.util.secret"
+local text = require "native.text"
 local secrets_are_known = require "native.secret".is_known
 local text_protocol = require "sba.inference.text_protocol"
 local wire = require "sba.inference.wire"
@@ -18,6 +20,7 @@ local wire = require "sba.inference.wire"
 ---@field model string as the job names it
 ---@field context_length integer tokens for prompt and reply; the caller keeps within it. It shrinks where the server has fewer
 ---@field supports_tools? boolean nil: not known yet; false: calls come as text, which makes no difference to the caller
+---@field schema_kind "bounded"|"simple"|false what binds a reply in which calls come as text, as far as the server can
 ---@field place string the endpoint, for people
 local session = {}
 session.__index = session
@@ -43,12 +46,14 @@ session.__index = session
 ---@field json_schema? table the content is to be JSON that fits; not together with tools
 ---@field status? string what changes with every request; it becomes the end of the last message
 ---@field max_tokens? integer of the reply
+---@field tool_choice? "required" the reply is to hold a call, where the server can see to it
 ---@field temperature? number nil: the server's own, or 0 where a schema binds the reply
 ---@field on_text? fun(piece: string) is given the content as it comes; after a broken stream it comes again from its beginning
 
 ---@class inference.ask a request as a dialect writes it
 ---@field messages inference.message[]
 ---@field tools? inference.tool[]
+---@field tool_choice? "required"
 ---@field schema? string JSON
 ---@field max_tokens? integer
 ---@field temperature? number
@@ -56,12 +61,12 @@ session.__index = session
 ---@param fields table dialect, endpoint, place, model, others, context_length, window_known, supports_tools, policy, on_wait
 ---@return inference.session
 function session.new(fields)
-  fields.num_ctx, fields.window = fields.context_length, fields.context_length
+  fields.num_ctx, fields.window, fields.schema_kind = fields.context_length, fields.context_length, "bounded"
   fields.calls, fields.ids, fields.cut = 0, {}, cut.new()
   return setmetatable(fields, session)
 end
 
-local reply_schema <const> = { properties = { tool_calls = { enum = {} }, done_reason = { enum = {} } } }
+local ours <const> = { properties = { tool_calls = { enum = {} }, done_reason = { enum = {} } } }
 
 local function joined(message, more)
   local copy = {}
@@ -92,10 +97,10 @@ local function ask_of(self, request)
   local tools = request.tools and #request.tools > 0 and request.tools or nil
   if tools and self.supports_tools == false then
     ask.messages = text_protocol.messages(ask.messages, tools)
-    ask.schema = not self.no_format and text_protocol.schema(tools) or nil
+    ask.schema = self.schema_kind == "bounded" and reply_schema.of(tools) or self.schema_kind and reply_schema.simple(tools) or nil
   elseif tools then
-    ask.tools = tools
-  elseif request.json_schema and not self.no_format then
+    ask.tools, ask.tool_choice = tools, not self.no_tool_choice and request.tool_choice or nil
+  elseif request.json_schema and self.schema_kind then
     ask.schema = schemas.text(request.json_schema)
   end
   if not self.no_temperature then ask.temperature = request.temperature or ask.schema and 0 or nil end
@@ -150,8 +155,20 @@ end
 
 function remedies.format_unsupported(self, ask)
   if not ask.schema then return false end
-  self.no_format = true
+  self.schema_kind = false
   return true
+end
+
+--- A server that cannot make a grammar of the schema may make one of a simpler schema.
+function remedies.grammar_refused(self, ask)
+  if not ask.schema then return false end
+  self.schema_kind = self.schema_kind == "bounded" and "simple" or false
+  return true
+end
+
+function remedies.tool_choice_unsupported(self, ask)
+  self.no_tool_choice = true
+  return ask.tool_choice ~= nil
 end
 
 --- An endpoint that lists no models: another of the allowed ones may be there.
@@ -217,7 +234,61 @@ local function clean(result, tools)
     if clean_call(call, schema) then result.said = nil end
     if not tool then call.name = secret.redact(call.name) end
   end
-  return secret.clean(result, reply_schema)
+  return secret.clean(result, ours)
+end
+
+-- A token has fewer bytes than that of a text of each kind: what native.text.tokens says, times that.
+local LEAST_OF_WORDS <const>, LEAST_OF_DENSE <const>, LEAST_OF_OTHER <const>, LEAST_OF_TOOLS <const> = 0.5, 0.4, 0.04, 0.4
+
+--- Whether the server left the tools out of the prompt: it counted far fewer tokens than these messages and tools take.
+local function tools_dropped(self, request, result)
+  local count, tools = result.prompt_tokens, request.tools
+  if not tools or #tools == 0 or self.supports_tools ~= nil or not count or count == 0 then return false end
+  if #result.tool_calls > 0 then
+    self.supports_tools = true
+    return false
+  end
+  local least = 0
+  for _, message in ipairs(request.messages) do
+    local words, dense, other = text.tokens(message.content or "")
+    least = least + words * LEAST_OF_WORDS + dense * LEAST_OF_DENSE + other * LEAST_OF_OTHER
+  end
+  local words, dense, other = text.tokens(schemas.tools(tools))
+  return count < least + (words + dense + other) * LEAST_OF_TOOLS
+end
+
+-- Refusals for which the tools may be the cause: some templates and gateways cannot do with them and say so in words of their own.
+local refusals <const> = { [400] = true, [422] = true, [500] = true, [501] = true }
+
+local function try(self, request)
+  return retry.run(self.policy, function() return attempt(self, request) end, self.on_wait)
+end
+
+--- The reply to a request whose tools are told as text, once, after another way did not do; nil where it does not do either.
+local function try_as_text(self, request)
+  local before = self.supports_tools
+  self.supports_tools = false
+  local result, failure = attempt(self, request)
+  if not result and failure.code == "inference_unavailable" then self.supports_tools = before end
+  return result, failure
+end
+
+--- The reply to a request, with its tools told as text where the server refuses them or leaves them out.
+local function answered(self, request)
+  local has_tools = request.tools and #request.tools > 0 and self.supports_tools ~= false
+  local result, failure = try(self, request)
+  if result and tools_dropped(self, request, result) then
+    local other = try_as_text(self, request)
+    if other then
+      table.insert(other.notes, "the server left the tools out of the prompt; they are told as text")
+      return other
+    end
+    self.supports_tools = true -- it answers like this only
+  elseif failure and has_tools and failure.code == "inference_unavailable" and refusals[failure.status] then
+    local other, second = try_as_text(self, request)
+    if other or second.code ~= "inference_unavailable" then return other, second end
+  end
+  return result, failure
 end
 
 ---Asks the model. Its reply is without secrets, so that what is done is what is recorded.
@@ -228,7 +299,7 @@ end
 ---@param request inference.request
 ---@return inference.reply?, inference.failure?
 function session:chat(request)
-  local result, failure = retry.run(self.policy, function() return attempt(self, request) end, self.on_wait)
+  local result, failure = answered(self, request)
   if not result then
     if failure.context_length and failure.context_length < self.context_length then self.context_length = failure.context_length end
     if failure.context_length then self.window, self.window_known = failure.context_length, true end

@@ -5,6 +5,7 @@
 
 local fence = require "sba.inference.fence"
 local json = require "sba.util.json"
+local reply_schema = require "sba.inference.reply_schema"
 local schemas = require "sba.inference.schemas"
 
 local text_protocol = {}
@@ -17,20 +18,9 @@ You work by calling tools, one in each reply. Every reply is one JSON object and
 
 {"thought": "why, in a sentence", "tool": "name of a tool", "arguments": {...}}
 
-The result of the call comes back as the next message. The arguments must fit the tool's JSON Schema. The tools:
+The result of the call comes back as the next message. The arguments must fit the tool's JSON Schema. A text in them has less than
+2000 characters; write a longer file in parts, with append. The tools:
 ]]
-
-local EXAMPLE_SCHEMA <const> = [[{"type":"object","properties":{"thought":{"type":"string"},"tool":{"type":"string","enum":%s},]]
-  .. [["arguments":{"type":"object"}},"required":["thought","tool","arguments"]}]]
-
----The schema that binds a reply, as JSON; its order of keys is the order in which the model writes.
----@param tools inference.tool[]
----@return string
-function text_protocol.schema(tools)
-  local names = json.array {}
-  for i, tool in ipairs(tools) do names[i] = tool.name end
-  return EXAMPLE_SCHEMA:format(json.encode(names))
-end
 
 ---The tools in words.
 ---@param tools inference.tool[]
@@ -176,16 +166,30 @@ local function names_of(tools)
   return names
 end
 
+--- Why calls whose reply was bound cannot be done: the bound cut one of their texts.
+local function cut_mistake(found)
+  for _, call in ipairs(found) do
+    local name = reply_schema.cut_argument(call.arguments)
+    if name then
+      return ("the text of %s is too long and was cut off; a text may have less than %d characters, so do it in parts (write_file has "
+        .. "append)"):format(name, reply_schema.LONGEST)
+    end
+  end
+end
+
 ---Reads the calls of a reply that was asked for as JSON.
 ---@param content string without thinking
 ---@param tools inference.tool[]
+---@param is_bound? boolean whether the server bound the reply to reply_schema.of
 ---@return inference.raw_call[]? calls each may have a thought, string? mistake why there is none, one line for the model
-function text_protocol.read(content, tools)
+function text_protocol.read(content, tools, is_bound)
   local names = names_of(tools)
   local found, failure = calls_in(content, names)
   if not found or #found == 0 then
     found = marked(content, names) or first_calls(fence.code(content), names) or embedded(content, names)
   end
+  local mistake = found and is_bound and cut_mistake(found)
+  if mistake then return nil, mistake end
   if found then return found end
   if failure then return nil, "the reply is not the JSON object that was asked for: " .. failure.message end
   return nil, 'the reply names no tool; it must be {"thought": ..., "tool": ..., "arguments": {...}}'

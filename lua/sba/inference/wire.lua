@@ -20,7 +20,8 @@ local wire = {}
 ---@field code "timeout"|"cancelled"|"context_cut"|"inference_unavailable"
 ---@field cause string finer: "connection_refused", "cut_off", "too_large", "bad_answer", "busy", "rate_limited", "quota", "refused",
 ---                    "model_missing", "tools_unsupported", "call_unparsed", "think_unsupported", "max_tokens_unsupported",
----                    "max_tokens_too_large", "temperature_unsupported", "server_failed", ...
+---                    "max_tokens_too_large", "temperature_unsupported", "tool_choice_unsupported",
+---                    "format_unsupported", "grammar_refused", "server_failed", ...
 ---@field once? boolean tried once more at most
 ---@field context_length? integer of a context_cut: what the server says it has
 ---@field prompt_tokens? integer of a context_cut: what the server counted
@@ -63,9 +64,10 @@ local spellings = {
   { "maximum allowed number of output tokens", "max_tokens_too_large" },
   { "max_completion_tokens", "max_tokens_unsupported" },
   { "insufficient_quota", "quota" },
+  { "tool_choice", "tool_choice_unsupported" },
   { "response_format", "format_unsupported" },
   { "json_schema", "format_unsupported" },
-  { "grammar", "format_unsupported" },
+  { "grammar", "grammar_refused" },
 }
 
 -- Causes by the status, if the words name none.

@@ -39,6 +39,16 @@ describe("text_protocol.read", function()
     assert.are.equal(2, #found)
   end)
 
+  it("tells a text that a bound cut off from a whole one", function()
+    local function call(size) return json.encode { tool = "read_file", arguments = { path = "a", content = ("ä"):rep(size) } } end
+    for size, mistake in pairs { [1998] = false, [1999] = true, [2000] = false } do
+      local found, words = text_protocol.read(call(size), tools, true)
+      assert.are.equal(mistake, not found, size)
+      assert.are.equal(mistake, words ~= nil and words:find("content is too long", 1, true) ~= nil)
+    end
+    assert.is_truthy(text_protocol.read(call(1999), tools, false))
+  end)
+
   it("says why there is none", function()
     for content, words in pairs {
       ["I think that"] = "not the JSON object that was asked for: line 1, column 1", [""] = "the end of the text", ["{}"] = "names no tool",
@@ -88,11 +98,5 @@ describe("text_protocol.messages", function()
     local messages = { { role = "user", content = "a" }, { role = "user", content = "b" } }
     assert.are.equal("a\n\nb", text_protocol.messages(messages, tools)[2].content)
     assert.are.same({ { role = "user", content = "a" }, { role = "user", content = "b" } }, messages)
-  end)
-
-  it("shows a schema in which the thought comes first", function()
-    local text = text_protocol.schema(tools)
-    assert.is_truthy(text:find('"thought".*"tool".*"read_file","run_command".*"arguments"'))
-    assert.are.equal("object", json.decode(text).type)
   end)
 end)

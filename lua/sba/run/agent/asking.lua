@@ -57,7 +57,8 @@ local function request(state, most)
   local most_room = math.min(room + asking.reserve(state.session) - LEAST_REPLY, most or math.huge)
   if not fits and after > most_room then return nil, too_large(state) end
   return {
-    messages = messages, status = status, tools = state.shown, temperature = state.stuck:temperature(),
+    messages = messages, status = status, tools = state.shown, tool_choice = state.without_call and "required" or nil,
+    temperature = state.stuck:temperature(),
     max_tokens = longest_reply(state, after + state.meter.tools + state.status_tokens), on_text = state.run.context.tick,
   }
 end

@@ -112,8 +112,8 @@ local function turn(state)
     role = "assistant", content = reply.content, tool_calls = reply.tool_calls, thinking = reply.thinking,
     said = reply.said,
   })
-  if reply.tool_calls and #reply.tool_calls > 0 and reply.done_reason ~= "length" then return with_calls(state, reply) end
-  return without_calls(state, reply)
+  state.without_call = not (reply.tool_calls and #reply.tool_calls > 0 and reply.done_reason ~= "length")
+  return (state.without_call and without_calls or with_calls)(state, reply)
 end
 
 local function names(list)
