@@ -238,7 +238,7 @@ function root:relative(path) end
 ---@field max_bytes? integer of content to return; default: all
 ---@field start_line? integer from 1
 ---@field end_line? integer inclusive
----@field digest? boolean fill sha256 (of the whole file)
+---@field digest? boolean fill sha256 and lines (of the whole file)
 ---@field into? native.buffer to be filled with the content instead
 
 ---@class native.read_result
@@ -247,6 +247,7 @@ function root:relative(path) end
 ---@field size_bytes integer of the file
 ---@field mode integer permission bits
 ---@field sha256? string
+---@field lines? integer
 
 ---Reads a regular file in one pass. Errors: not_found, path_escape, not_a_file (FIFO, socket, device, directory), permission_denied, timeout, cancelled, io_error.
 ---@param path string

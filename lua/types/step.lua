@@ -10,7 +10,8 @@
 ---@field result? table JSON Schema of what run returns
 ---@field check? fun(arguments: table): string?, string? what the schema cannot say: one line, and the argument it is about
 ---@field lint? fun(arguments: table): string?, string? for --validate: why the step will fail when it runs, as check
----@field show? fun(result: table): string the whole of a result as a model reads it; default: its text
+---@field show? fun(result: table, arguments: table, limit: integer): string a result as a model reads it, default: its text. Of what is longer
+---than limit (bytes) the model is shown the beginning and the end
 ---@field for_model? false|sba.step.for_model false: not offered to models; nil: as summary and arguments say
 ---@field ticks? boolean true: run calls tick several times a second while it waits, so that the result file follows the job meanwhile
 ---@field brief? boolean true: run takes milliseconds. Where neither is set, the result file is brought up to date before run

@@ -112,7 +112,7 @@ static struct buffer *option_buffer(lua_State *L, int index, const char *name)
     return bind_optional_buffer(L, lua_gettop(L));
 }
 
-// root:read(path, options) -> {content=, truncated=, size_bytes=, mode=, sha256=} | nil, failure
+// root:read(path, options) -> {content=, truncated=, size_bytes=, mode=, sha256=, lines=} | nil, failure
 static int root_read(lua_State *L)
 {
     struct error error = {0};
@@ -125,7 +125,7 @@ static int root_read(lua_State *L)
     if (!path || workspace_read(workspace, path, &options, content, &result, &error) < 0)
         return bind_fail(L, &error);
 
-    lua_createtable(L, 0, 5);
+    lua_createtable(L, 0, 6);
     if (!into) {
         lua_pushlstring(L, content->data, content->size);
         lua_setfield(L, -2, "content");
@@ -134,8 +134,10 @@ static int root_read(lua_State *L)
     bind_set_boolean(L, "truncated", result.truncated);
     bind_set_integer(L, "size_bytes", (lua_Integer)result.size);
     bind_set_integer(L, "mode", result.mode);
-    if (options.digest)
+    if (options.digest) {
         bind_set_string(L, "sha256", result.sha256);
+        bind_set_integer(L, "lines", (lua_Integer)result.lines);
+    }
     return 1;
 }
 

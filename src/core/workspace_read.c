@@ -18,6 +18,8 @@ struct pass {
     uint64_t skip_lines;
     uint64_t lines; // of the range; 0: no limit
     bool over;      // the range has ended
+    uint64_t ends;  // of lines, so far
+    char last;      // byte
 };
 
 // Moves past count line ends; returns where it stopped, with *count what is still missing.
@@ -50,6 +52,16 @@ static const char *part_of_range(struct pass *pass, const char *from, const char
     return from;
 }
 
+static void count_ends(struct pass *pass, const char *from, const char *end)
+{
+    pass->last = end[-1];
+    while ((from = memchr(from, '\n', (size_t)(end - from)))) {
+        pass->ends++;
+        if (++from == end)
+            return;
+    }
+}
+
 static ssize_t read_chunk(int fd, char *into, size_t size)
 {
     ssize_t count;
@@ -71,8 +83,10 @@ static int pass_chunk(int fd, struct pass *pass, const struct read_options *opti
     ssize_t count = read_chunk(fd, chunk, CHUNK);
     if (count <= 0)
         return (int)count;
-    if (options->digest)
+    if (options->digest) {
         text_sha256_update(sha256, chunk, (size_t)count);
+        count_ends(pass, chunk, chunk + count);
+    }
     pass->read += (uint64_t)count;
 
     size_t size, room = options->max_bytes - *kept;
@@ -133,6 +147,7 @@ int workspace_read(const struct workspace *workspace, const char *path, const st
     result->size = options->digest ? pass.read : (uint64_t)status.st_size;
     if (options->digest)
         text_sha256_final(&sha256, result->sha256);
+    result->lines = pass.ends + (pass.read > 0 && pass.last != '\n');
     return 0;
 }
 

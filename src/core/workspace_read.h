@@ -17,7 +17,7 @@ struct read_options {
     uint64_t first_line; // from 1; 0: as 1
     uint64_t last_line;  // inclusive; 0: to the end
     size_t max_bytes;    // of content; SIZE_MAX: all
-    bool digest;         // read to the end of the file for its SHA-256
+    bool digest;         // read to the end of the file for its SHA-256 and its lines
 };
 
 struct read_result {
@@ -25,6 +25,7 @@ struct read_result {
     uint64_t size;  // of the file: as read for the digest, else as the file system says
     mode_t mode;    // permission bits
     char sha256[TEXT_SHA256_HEX];
+    uint64_t lines; // of the file, for the digest; the last one may lack its \n
 };
 
 // Appends the range to content, which may be filled in part on failure.

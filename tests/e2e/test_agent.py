@@ -248,7 +248,7 @@ class Outputs(AgentCase):
         self.assertEqual(outcome.exit, 0, outcome.result)
         shown = self.chats(server)[1]["messages"][-1]["content"].split("\n\nTime left:")[0]
         self.assertLessEqual(len(shown), 17 * 1024)
-        self.assertRegex(shown, r"\[\.\.\. \d+ of \d+ bytes left out; read_output")
+        self.assertRegex(shown, r"\[\.\.\. lines \d+ to \d+ of 100000 left out \(\d+ bytes\); read_output")
         self.assertTrue(shown.rstrip().endswith("100000"))
         more = self.chats(server)[2]["messages"][-1]["content"]
         whole = "".join(f"{number}\n" for number in range(1, 100001))
@@ -457,7 +457,7 @@ class TheWindow(AgentCase):
     def test_ten_results_of_one_reply_are_shortened_in_equal_shares(self):
         models = {"m": {"capabilities": ["completion", "tools"], "context_length": 8192}}
         for number in range(10):
-            self.put(f"{number}.txt", f"file {number}\n" + "x" * 9000)
+            self.put(f"{number}.txt", f"file {number}\n" + ("x" * 79 + "\n") * 110)
         server = self.server(calls(*[("read_file", {"path": f"{number}.txt"}) for number in range(10)]), finish("ok"), models=models)
         outcome = self.run_agent(server)
         self.assertEqual((outcome.exit, outcome.result["final_answer"]), (0, "ok"), outcome.result)

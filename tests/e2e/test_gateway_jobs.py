@@ -144,7 +144,7 @@ class Offered(GatewayCase):
         self.put("a", "from the workspace")
         outcome, model = self.agent(gateway, call("read_file", path="a"), call("read_file_2"), finish("really done"))
         self.assertEqual([one["name"] for one in self.offered(model)], [*OWN, "read_file_2", "finish_2", "todo_add_2", "finish"])
-        self.assertEqual(self.shown(model, 1), "[step-1]\nfrom the workspace")
+        self.assertEqual(self.shown(model, 1), "[step-1]\na, lines 1 to 1 of 1; no newline at the end\n1\tfrom the workspace\n")
         self.assertEqual(self.shown(model, 2), "[step-2]\nfrom the gateway")
         self.assertEqual(outcome.result["final_answer"], "really done")
 
@@ -236,7 +236,7 @@ class Trouble(GatewayCase):
         outcome, model = self.agent(gateway, call("big"), call("read_output", step="step-1", offset_bytes=3000000, max_bytes=1000), job=job)
         self.assertEqual((outcome.exit, outcome.result["steps"][0]["result"]["content"]), (0, lines))
         self.assertLess(len(self.shown(model, 1)), 17 * 1024)
-        self.assertRegex(self.shown(model, 1), r"\[\.\.\. \d+ of \d+ bytes left out; read_output")
+        self.assertRegex(self.shown(model, 1), r"\[\.\.\. lines \d+ to \d+ of 450000 left out \(\d+ bytes\); read_output")
         self.assertEqual(self.shown(model, 2).split("\n[bytes")[0], lines[3000000:3001000])
 
     def test_more_than_a_step_may_return(self):

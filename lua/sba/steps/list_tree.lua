@@ -17,8 +17,8 @@ local function run(arguments, job_context)
   })
   if not root then return nil, text end
   root.truncated = cut ~= nil
-  if cut then text = text .. "[there is more than was listed]\n" end
-  if cut ~= "max_bytes" then return root, text end
+  if cut then text = text .. "[there is more; list a directory of it, or less deep with max_depth]\n" end
+  if cut ~= "max_bytes" or job_context.agent then return root, text end
   local message = ("the tree takes more than the job's max_output_bytes (%d); list a directory of it, or set max_depth or max_entries")
     :format(bound)
   return nil, { code = "constraint_violation", message = message, result = root, text = text }

@@ -1,8 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The step read_file: a file of the workspace, or a range of it.
 
+local lines = require "sba.util.lines"
 local secret = require "sba.util.secret"
 local text = require "native.text"
+
+local LONGEST_LINE <const> = 2000 -- bytes of a line that a model is shown
+local HEADER_ROOM <const> = 400 -- bytes
 
 -- The longest beginning of cut content that ends with a whole character.
 local function without_half_character(content)
@@ -46,13 +50,52 @@ local function run(arguments, job_context)
   local content, encoding, truncated = encoded(arguments, read, bound)
   local result = {
     path = prefix .. root:relative(path), content = content, encoding = encoding,
-    size_bytes = read.size_bytes, truncated = truncated, sha256 = read.sha256,
+    size_bytes = read.size_bytes, truncated = truncated, sha256 = read.sha256, total_lines = encoding == "utf-8" and read.lines or nil,
   }
   local shown = encoding == "utf-8" and content or ("%d bytes that are not UTF-8\n"):format(read.size_bytes)
-  if not truncated or (own and own <= bound) then return result, shown, truncated end
+  if not truncated or own and own <= bound or job_context.agent then return result, shown, truncated end
   local message = ("%s is larger than the job's max_output_bytes (%d); set max_bytes, lines or an offset")
     :format(result.path, bound)
   return nil, { code = "constraint_violation", message = message, result = result, text = shown, is_cut = true }
+end
+
+--- The content with the numbers of its lines, as many as there is room for.
+---@return string text, integer last the number of the last line
+local function numbered(content, first, room)
+  local shown, number, size = {}, first - 1, 0
+  for _, line in lines(content) do
+    local rest = #line - LONGEST_LINE
+    if rest > 0 then line = ("%s [... %d bytes of this line left out ...]"):format(text.cut(line, LONGEST_LINE), rest) end
+    line = ("%d\t%s\n"):format(number + 1, line)
+    size = size + #line
+    if size > room and number >= first then break end
+    shown[#shown + 1], number = line, number + 1
+  end
+  return table.concat(shown), number
+end
+
+--- A part of a file by bytes, of which nobody knows the lines.
+local function shown_bytes(result, offset, limit)
+  local part = text.cut(result.content, math.max(0, limit - HEADER_ROOM))
+  return ("%s, bytes %d to %d of %d\n%s"):format(result.path, offset, offset + #part, result.size_bytes, part)
+end
+
+--- What a model sees: numbered lines, and which they are.
+local function show(result, arguments, limit)
+  local content, total, first = result.content, result.total_lines, arguments.start_line or 1
+  if result.encoding ~= "utf-8" then
+    return ("%s is not text, but %d bytes of something else; run_command can look into it, for example with file or xxd"):format(
+      result.path, result.size_bytes)
+  end
+  if arguments.offset_bytes then return shown_bytes(result, arguments.offset_bytes, limit) end
+  if total == 0 then return result.path .. " is empty" end
+  if content == "" then return ("%s has only %d lines"):format(result.path, total) end
+  local back = result.truncated and content:reverse():find("\n", 1, true)
+  if back then content = content:sub(1, #content - back + 1) end
+  local body, last = numbered(content, first, limit - HEADER_ROOM)
+  local more = last < math.min(total, arguments.end_line or total) and ("; start_line %d reads on"):format(last + 1)
+    or last == total and not content:find("\n$") and "; no newline at the end" or ""
+  return ("%s, lines %d to %d of %d%s\n%s"):format(result.path, first, last, total, more, body)
 end
 
 local function is_range(value)
@@ -104,7 +147,7 @@ return {
   result = {
     type = "object",
     required = { "path", "content", "encoding", "size_bytes", "truncated", "sha256" },
-    order = { "path", "content", "encoding", "size_bytes", "truncated", "sha256" },
+    order = { "path", "content", "encoding", "size_bytes", "truncated", "sha256", "total_lines" },
     additionalProperties = false,
     properties = {
       path = { type = "string", description = "Relative to the workspace; an artifact's begins with $CYNODE_ARTIFACTS_DIR." },
@@ -113,9 +156,11 @@ return {
       size_bytes = { type = "integer", minimum = 0, description = "Of the whole file." },
       truncated = { type = "boolean", description = "The range holds more than content." },
       sha256 = { type = "string", description = "Of the whole file, in hex." },
+      total_lines = { type = "integer", minimum = 0, description = "Of the whole file; absent where content is base64." },
     },
   },
   check = check,
+  show = show,
   brief = true,
   run = run,
 }

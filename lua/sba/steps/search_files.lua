@@ -20,7 +20,10 @@ local function text_of(found)
     lines[i] = ("%s:%d:%s"):format(match.path, match.line, match.text)
   end
   if #lines == 0 then lines[1] = ("no match in %s"):format(counted(found.files_searched, "file")) end
-  if found.truncated then lines[#lines + 1] = ("[stopped after %s; there are more]"):format(counted(#found.matches, "matching line")) end
+  if found.truncated then
+    local count = counted(#found.matches, "matching line")
+    lines[#lines + 1] = ("[stopped after %s; there are more: narrow pattern, path or include]"):format(count)
+  end
   if found.files_unreadable > 0 then
     lines[#lines + 1] = ("[%s could not be read]"):format(counted(found.files_unreadable, "file"))
   end
@@ -54,7 +57,7 @@ local function run(arguments, job_context)
     max_bytes = job_context.max_output_bytes - 1, -- two brackets, and one comma less than matches
   })
   if not found then return fail(failure, failure.found) end
-  if found.limit == "max_bytes" then
+  if found.limit == "max_bytes" and not job_context.agent then
     local message = ("the matches take more than the job's max_output_bytes (%d); narrow the pattern, path or include, or set max_matches")
       :format(job_context.max_output_bytes)
     return fail({ code = "constraint_violation", message = message }, found)

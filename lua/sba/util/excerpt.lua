@@ -8,6 +8,8 @@ local excerpt = {}
 local NOTE <const> = "\n[... %d of %d bytes left out%s ...]\n"
 local NOTE_ROOM <const> = 80 -- bytes that the note may take
 local HINT_ROOM <const> = 120 -- bytes that a hint in it may take
+local LINES_NOTE <const> = "[... lines %d to %d of %d left out (%d bytes)%s ...]\n"
+local LINES_ROOM <const> = 120 -- bytes that this note may take
 
 ---Joins a head and a tail within a limit.
 ---@param head string UTF-8
@@ -22,6 +24,34 @@ function excerpt.join(head, tail, total, limit, hint)
   local room = limit - NOTE_ROOM - (hint and HINT_ROOM or 0)
   head, tail = text.cut(head, room // 2), text.tail(tail, room - room // 2)
   return head .. NOTE:format(total - #head - #tail, total, hint and "; " .. hint(#head) or "") .. tail
+end
+
+---@param bytes string
+---@return integer lines the last one may lack its newline
+function excerpt.count_lines(bytes)
+  local count, at = 0, 0
+  while true do
+    at = bytes:find("\n", at + 1, true)
+    if not at then break end
+    count = count + 1
+  end
+  return count + (bytes:find("[^\n]$") and 1 or 0)
+end
+
+---Shortens a text to a limit, to whole lines at its beginning and end. Where these are too long for that: as excerpt.of does.
+---@param bytes string UTF-8
+---@param limit integer bytes of what is returned
+---@param hint fun(offset: integer, line?: integer): string how to read on from that byte, which is the beginning of that line
+---@return string
+function excerpt.of_lines(bytes, limit, hint)
+  local room = limit - LINES_ROOM - HINT_ROOM
+  local head, tail = text.cut(bytes, math.max(0, room // 2)), text.tail(bytes, math.max(0, room - room // 2))
+  local back, on = head:reverse():find("\n", 1, true), tail:find("\n", 1, true)
+  if #bytes <= limit or not back or not on or back > #head // 2 or on > #tail // 2 then return (excerpt.of(bytes, limit, hint)) end
+  head, tail = head:sub(1, #head - back + 1), tail:sub(on + 1)
+  local total, first, last = excerpt.count_lines(bytes), excerpt.count_lines(head) + 1, excerpt.count_lines(tail)
+  local note = LINES_NOTE:format(first, total - last, total, #bytes - #head - #tail, "; " .. hint(#head, first))
+  return head .. note .. tail
 end
 
 ---Shortens a text to a limit.

@@ -36,7 +36,7 @@ describe("the step read_file", function()
     directory:write("d/a", "one\ntwo\n")
     local result, shown = run(read_file, { path = root .. "/d//a" })
     assert.same({
-      path = "d/a", content = "one\ntwo\n", encoding = "utf-8", size_bytes = 8, truncated = false,
+      path = "d/a", content = "one\ntwo\n", encoding = "utf-8", size_bytes = 8, truncated = false, total_lines = 2,
       sha256 = text.sha256("one\ntwo\n"),
     }, result)
     assert.equal("one\ntwo\n", shown)
@@ -148,7 +148,7 @@ describe("the step list_tree", function()
     for i = 1, 9 do directory:write("f" .. i, "") end
     local result, shown = run(list_tree, { max_entries = 3 })
     assert.is_true(result.truncated)
-    assert.equal("./\n  f1\n  f2\n  f3\n[there is more than was listed]\n", shown)
+    assert.equal("./\n  f1\n  f2\n  f3\n[there is more; list a directory of it, or less deep with max_depth]\n", shown)
     assert.is_false(run(list_tree, { max_depth = 0 }).truncated)
     assert.is_false(run(list_tree, { max_entries = 9 }).truncated)
   end)

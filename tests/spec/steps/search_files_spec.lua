@@ -41,7 +41,7 @@ describe("the step search_files", function()
   it("only flags what its own limit cuts", function()
     local result, text = run { pattern = "^int", max_matches = 1 }
     assert.is_true(result.truncated)
-    assert.equal("a.c:1:int main(void)\n[stopped after 1 matching line; there are more]\n", text)
+    assert.equal("a.c:1:int main(void)\n[stopped after 1 matching line; there are more: narrow pattern, path or include]\n", text)
   end)
 
   it("returns 1,000 lines where no limit is set", function()

@@ -2,6 +2,7 @@
 -- What a model's call does: a step of the job, a change of the todo list, a look at what was left out, or the end.
 -- Whatever goes wrong is an answer to the model; only the job's own time and a bug of ours end the job here.
 
+local advice = require "sba.run.agent.advice"
 local arguments_of = require "sba.run.agent.arguments"
 local finishing = require "sba.run.agent.finishing"
 local json = require "sba.util.json"
@@ -16,11 +17,21 @@ local GATEWAY_STEP <const> = "call_tool" -- what a call to a tool of the gateway
 local changes = { write_file = true, replace_in_file = true, apply_unified_diff = true }
 local COMMAND <const> = "run_command"
 
-local function answer_of(entry, module)
+--- A result as its step shows it, within the bytes and the tokens that there are for it.
+local function show(module, result, step, outputs)
+  local shown = module.show(result, step.arguments, outputs.limit)
+  local fitting = outputs:fitting(shown)
+  return fitting and module.show(result, step.arguments, fitting) or shown
+end
+
+--- What a model is told of a step.
+local function answer_of(entry, module, step, outputs)
   local result = entry.result
-  local body = module.show and result and module.show(result) or entry.output or result and json.encode(result, module.result) or ""
-  if entry.status == "success" then return body ~= "" and body or "done" end
-  local head = ("failed (%s): %s"):format(entry.error_code, entry.error)
+  local body = module.show and result and show(module, result, step, outputs) or entry.output
+    or result and json.encode(result, module.result) or ""
+  if entry.status == "success" then return body ~= "" and body or "done, no output" end
+  local help = advice(step, entry, body)
+  local head = ("failed (%s): %s%s"):format(entry.error_code, entry.error, help and "; " .. help or "")
   return body ~= "" and head .. "\n" .. body or head
 end
 
@@ -76,7 +87,7 @@ local function run_step(state, name, arguments, note)
   state.status_of[step.id] = entry.status
   state.missed:note(step, entry)
   if steps.ends_job(failure) then return nil, failure end
-  local answer = answer_of(entry, module)
+  local answer = answer_of(entry, module, step, state.outputs)
   return {
     text = ("[%s]\n%s%s"):format(step.id, note and ("(%s)\n"):format(note) or "", state.outputs:show(step.id, answer)),
     answer = answer, step = step.id,
@@ -92,7 +103,7 @@ local function change_todo(state, call, arguments)
   else
     item, mistake = todo:update(arguments)
   end
-  if not item then return { text = "failed: " .. mistake } end
+  if not item then return { text = ("failed: %s; the todo list below has the ids, and todo_add adds an item"):format(mistake) } end
   if is_old then return { text = ("item %s: %s; it was in the list before"):format(item.id, item.status) } end
   state.run.log:event("info", "todo.changed", { id = item.id, status = item.status, title = item.title })
   return { text = ("item %s: %s"):format(item.id, item.status) }
@@ -122,7 +133,10 @@ end
 function call_runner.perform(state, call)
   local tool = state.tools[call.name]
   if not tool then
-    return { mistaken = true, text = ("failed: unknown tool %s; the tools are %s"):format(call.name, state.tool_names) }
+    return {
+      mistaken = true,
+      text = ("failed: unknown tool %s; the tools are %s. run_command runs any program."):format(call.name, state.tool_names),
+    }
   end
   if call.mistake then
     local form = tool.kind ~= "gateway" and "; it has " .. arguments_of.form(tool) or ""

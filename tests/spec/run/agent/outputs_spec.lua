@@ -37,7 +37,7 @@ describe("outputs", function()
 
       it("says what it does not have", function()
         local store = outputs.new(directory and new_directory() or nil, 100)
-        assert.matches("was not cut", select(2, store:read { step = "step-7" }))
+        assert.matches("nothing was left out", select(2, store:read { step = "step-7" }))
         store:show("step-1", ("a"):rep(200))
         assert.matches("only 200 bytes", select(2, store:read { step = "step-1", offset_bytes = 200 }))
       end)

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a model reads: files with numbered lines and the range that is shown, cuts named in lines, and what to do after a failure."""
+import re
+
+import sba
+import test_agent
+from test_agent import calls, finish
+
+
+class ReadingCase(test_agent.AgentCase):
+    def told(self, *list_of_calls, **job):
+        """What the model is told of these calls."""
+        server = self.server(calls(*list_of_calls), finish("ok"), finish("ok"))
+        outcome = self.run_agent(server, job=self.agent_job(**job))
+        self.assertTrue(outcome.result["steps"] or not list_of_calls, outcome.result)
+        answers = [message["content"].split("\n\nTime left:")[0] for message in self.chats(server)[1]["messages"] if message["role"] == "tool"]
+        self.assertEqual(len(answers), len(list_of_calls))
+        return [re.sub(r"^\[step-\d+\]\n", "", answer) for answer in answers]
+
+
+class Files(ReadingCase):
+    def test_lines_have_numbers(self):
+        self.put("a", "one\n\ttwo\n\nfour")
+        self.put("empty"), self.put("crlf", "a\r\nb\r\n")
+        told = self.told(("read_file", {"path": "a"}), ("read_file", {"path": "a", "start_line": 2, "end_line": 3}),
+                         ("read_file", {"path": "a", "start_line": 5}), ("read_file", {"path": "empty"}), ("read_file", {"path": "a", "end_line": 99}),
+                         ("read_file", {"path": "crlf"}), ("read_file", {"path": "a", "start_line": 4}))
+        self.assertEqual(told, ["a, lines 1 to 4 of 4; no newline at the end\n1\tone\n2\t\ttwo\n3\t\n4\tfour\n",
+                                "a, lines 2 to 3 of 4\n2\t\ttwo\n3\t\n", "a has only 4 lines", "empty is empty",
+                                "a, lines 1 to 4 of 4; no newline at the end\n1\tone\n2\t\ttwo\n3\t\n4\tfour\n",
+                                "crlf, lines 1 to 2 of 2\n1\ta\r\n2\tb\r\n", "a, lines 4 to 4 of 4; no newline at the end\n4\tfour\n"])
+
+    def test_a_long_file_is_read_in_parts(self):
+        lines = [f"line {number} {'x' * (number % 50)}" for number in range(1, 3001)]
+        self.put("a", "\n".join(lines) + "\n")
+        start, read = 1, []
+        while start <= 3000:
+            answer = self.told(("read_file", {"path": "a", "start_line": start}))[0]
+            self.assertLessEqual(len(answer), 16 * 1024)
+            head, *body = answer.rstrip("\n").split("\n")
+            first, last, more = re.fullmatch(r"a, lines (\d+) to (\d+) of 3000(?:; start_line (\d+) reads on)?", head).groups()
+            self.assertEqual((int(first), len(body)), (start, int(last) - start + 1))
+            self.assertEqual(more, str(int(last) + 1) if int(last) < 3000 else None)
+            read += [line.split("\t", 1)[1] for line in body]
+            start = int(last) + 1
+        self.assertEqual(read, lines)
+
+    def test_a_range_that_is_longer_than_a_result(self):
+        self.put("a", "x" * 99 + "\n" * 1 + ("y" * 99 + "\n") * 999)
+        (answer,) = self.told(("read_file", {"path": "a", "start_line": 2, "end_line": 900}))
+        self.assertRegex(answer, r"^a, lines 2 to \d+ of 1000; start_line \d+ reads on\n2\ty")
+
+    def test_past_the_bound_of_the_job(self):
+        self.put("a", ("y" * 9 + "\n") * 1000)
+        (answer,) = self.told(("read_file", {"path": "a"}), max_output_bytes=1000)
+        self.assertRegex(answer, r"^a, lines 1 to \d\d of 1000; start_line \d\d reads on\n1\tyyyyyyyyy\n")
+
+    def test_one_line_without_end(self):
+        self.put("a", "head\n" + "z" * 300000 + "\ntail\n")
+        told = self.told(("read_file", {"path": "a"}), ("read_file", {"path": "a", "offset_bytes": 299000}), ("read_file", {"path": "a", "start_line": 2}))
+        for answer in told:
+            self.assertLessEqual(len(answer), 16 * 1024)
+        self.assertRegex(told[0], r"^a, lines 1 to 3 of 3\n1\thead\n2\tz{2000} \[\.\.\. 298000 bytes of this line left out \.\.\.\]\n3\ttail\n$")
+        self.assertRegex(told[1], r"^a, bytes 299000 to \d+ of 300011\nz+\ntail\n$")
+
+    def test_what_is_no_text(self):
+        self.put("a", b"\x7fELF\x00\xff" * 100)
+        (answer,) = self.told(("read_file", {"path": "a"}))
+        self.assertRegex(answer, r"^a is not text, but 600 bytes.*run_command")
+
+    def test_a_direct_job_reads_as_before(self):
+        self.put("a", "one\ntwo\nthree")
+        outcome = self.run_job(self.job(self.step("read_file", path="a"), self.step("read_file", path="a", start_line=2, end_line=2)))
+        self.assertEqual([(step["output"], step["result"]["content"], step["result"]["total_lines"]) for step in outcome.result["steps"]],
+                         [("one\ntwo\nthree",) * 2 + (3,), ("two\n",) * 2 + (3,)])
+
+
+class Cuts(ReadingCase):
+    WHOLE = "".join(f"{number}\n" for number in range(1, 100001))
+
+    def test_they_are_named_in_lines_and_can_be_read(self):
+        first = self.told(("run_command", {"command": "seq 100000"}))[0]
+        self.assertLessEqual(len(first), 16 * 1024)
+        begin, end, size = map(int, re.search(r"\n\[\.\.\. lines (\d+) to (\d+) of 100000 left out \((\d+) bytes\); "
+                                              r'read_output \{"step": "step-1", "start_line": \1\} gives them \.\.\.\]\n', first).groups())
+        self.assertTrue(first.startswith("1\n2\n") and first.endswith("\n100000\n"))
+        self.assertIn(f"\n{begin - 1}\n[... ", first)
+        self.assertIn(f" ...]\n{end + 1}\n", first)
+        self.assertEqual(size, sum(len(str(number)) + 1 for number in range(begin, end + 1)))
+        told = self.told(("run_command", {"command": "seq 100000"}), ("read_output", {"step": "step-1"}),
+                         ("read_output", {"step": "step-1", "start_line": 50000, "end_line": 50002}), ("read_output", {"step": "step-1", "start_line": 100001}),
+                         ("read_output", {"step": "step-1", "offset_bytes": 300000, "max_bytes": 10}), ("read_output", {"step": "step-2"}))
+        self.assertRegex(told[1], rf"^\[lines {begin} to \d+ of 100000; start_line \d+ reads on\]\n{begin}\n{begin + 1}\n")
+        self.assertRegex(told[2], r"^\[lines 50000 to 50002 of 100000\]\n50000\n50001\n50002\n$")
+        self.assertRegex(told[3], r"^failed: the result of step-1 has only 100000 lines")
+        self.assertEqual(told[4], f"{self.WHOLE[300000:300010]}\n[bytes 300000 to 300010 of {len(self.WHOLE)}]")
+        self.assertRegex(told[5], r"^failed: nothing was left out of the result of step-2")
+
+    def test_what_has_no_lines_is_cut_by_bytes(self):
+        told = self.told(("run_command", {"command": "head -c 100000 /dev/zero | tr '\\0' x"}), ("read_output", {"step": "step-1"}))
+        self.assertRegex(told[0], r'^x+\n\[\.\.\. \d+ of 100000 bytes left out; read_output \{"step": "step-1", "offset_bytes": \d+\} gives them \.\.\.\]\nx+$')
+        self.assertRegex(told[1], r"^x+\n\[bytes \d+ to \d+ of 100000\]$")
+
+    def test_a_short_result_can_be_read_again(self):
+        """The conversation may shorten it later."""
+        told = self.told(("run_command", {"command": "seq 1000"}), ("read_output", {"step": "step-1", "start_line": 999}))
+        self.assertEqual(told[1], "[lines 999 to 1000 of 1000]\n999\n1000\n")
+
+    def test_more_than_the_job_may_have_is_cut_and_no_failure(self):
+        for number in range(300):
+            self.put(f"directory/file-{number}", "needle\n")
+        told = self.told(("list_tree", {}), ("search_files", {"pattern": "needle"}), max_output_bytes=2000)
+        self.assertIn("there is more", told[0])
+        self.assertIn("there are more", told[1])
+        for answer in told:
+            self.assertNotIn("failed", answer)
+
+
+class Failures(ReadingCase):
+    def test_each_says_what_to_do_next(self):
+        self.put("src/main.c", "int main(void)\n{\n}\n")
+        self.put("many", "a\n" * 9)
+        wanted = [("read_file", {"path": "main.c"}, "list_tree.*find . -name main.c"), ("read_file", {"path": "src"}, "list_tree"),
+                  ("read_file", {"path": "/etc/passwd"}, "run_command"), ("list_tree", {"path": "none"}, "list_tree"),
+                  ("search_files", {"path": "none", "pattern": "a"}, "list_tree"),
+                  ("write_file", {"path": "many", "content": "x", "overwrite": False}, "replace_in_file.*overwrite"),
+                  ("write_file", {"path": "many/x", "content": "x"}, "part of the path is a file"),
+                  ("replace_in_file", {"path": "none", "old_text": "a", "new_text": "b"}, "write_file"),
+                  ("replace_in_file", {"path": "many", "old_text": "zzz", "new_text": "b"}, "read_file"),
+                  ("replace_in_file", {"path": "many", "old_text": "a", "new_text": "b"}, "lines 1, 2, 3.*expected_count"),
+                  ("apply_unified_diff", {"diff": "hello"}, "replace_in_file"),
+                  ("apply_unified_diff", {"diff": "--- a/many\n+++ b/many\n@@ -1 +1 @@\n-z\n+y\n"}, "read_file.*replace_in_file"),
+                  ("run_command", {"command": "sleep 9", "timeout_seconds": 0.2}, "timeout_seconds"),
+                  ("run_command", {"command": "no_such_program"}, "command -v"), ("run_command", {"command": "[[ a ]]"}, "bash -c"),
+                  ("run_command", {"command": "./many"}, "chmod"), ("run_command", {"command": "ls", "working_dir": "none"}, "list_tree"),
+                  ("read_output", {"step": "step-99"}, "no such step"), ("todo_update", {"id": "9"}, "todo_add"),
+                  ("no_such_tool", {}, "the tools are .*run_command"), ("read_file", {}, r"read_file \{path, start_line\?, end_line\?\}"),
+                  ("search_files", {"pattern": "("}, "parenthesis")]
+        told = self.told(*[one[:2] for one in wanted])
+        for (name, arguments, words), answer in zip(wanted, told):
+            with self.subTest(name, arguments=arguments):
+                self.assertRegex(answer.split("\n")[0], rf"^failed.*{words}")
+
+
+if __name__ == "__main__":
+    sba.main()
