@@ -24,6 +24,16 @@ table.sort(taken)
 print(taken[500])
 """
 
+FACTS = """
+local facts, now = require "sba.run.agent.facts", require "native.interrupt".now
+local begun = now()
+facts.of {
+  workspace = require "native.workspace".open(arg[1]), artifacts = true, constraints = { max_runtime_seconds = 60, max_output_bytes = 1000 },
+  environment = { PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" }, agents_md = true, context_length = 32768,
+}
+print(now() - begun)
+"""
+
 
 class TimedServer(model.Server):
     """Knows when each request had come and each answer gone, and how large the requests were."""
@@ -120,4 +130,25 @@ def replay(bench):
     return [f"| replay of a journal of {count} turns | {duration(median)} | | | | ≤ 2 s | {verdict(median, 2)} |"]
 
 
-ALL = {"turns": turns, "journal": journal, "replay": replay}
+def facts(bench):
+    count = bench.size(200000, 400)
+    directories = [bench.workspace / f"directory-{number}" for number in range(200)]
+    for directory in directories:
+        directory.mkdir()
+    for number in range(count // 2):
+        (directories[number % 200] / f"file-of-a-huge-workspace-{number}").touch()
+        (bench.workspace / f"file-{number}").touch()
+    bench.give_tree(bench.workspace)
+    source, runs = bench.directory / "tools" / "facts.lua", []
+    source.write_text(FACTS, encoding="utf-8")
+    for _ in range(bench.size(20, 1)):
+        with open(bench.rival / "seconds", "w+", encoding="utf-8") as out:
+            bench.run([bench.binary, "--lua", source, bench.workspace], stdout=out)
+            out.seek(0)
+            runs.append(float(out.read()))
+    median = statistics.median(runs)
+    return [f"| facts of a workspace of {count:,} files, before the first request | {duration(median)} | | | | ≤ 20 ms | "
+            f"{verdict(median, 0.02)} |"]
+
+
+ALL = {"turns": turns, "facts": facts, "journal": journal, "replay": replay}

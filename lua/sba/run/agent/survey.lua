@@ -7,10 +7,10 @@ local text = require "native.text"
 
 local survey = {}
 
-local MOST_NAMES <const> = 6000 -- read in all, about
+local MOST_NAMES <const> = 4000 -- read in all, about
 local MOST_OF_ONE <const> = 1000 -- read of one directory, about
 local LEAST_OF_ONE <const> = 64
-local MOST_DIRECTORIES <const> = 300
+local MOST_DIRECTORIES <const> = 128
 local DEEPEST <const> = 8 -- directories below the workspace
 local LONGEST_NAME <const> = 80 -- bytes that are shown
 local MOST_NAMED <const> = 10 -- AGENTS.md files
