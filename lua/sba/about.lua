@@ -1,15 +1,20 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The modes that tell about the program: --version, --help, --schema, --completion; and --idle for sessions.
 
+local bundle = require "native.bundle"
+local catalogue = require "sba.catalogue"
 local cli = require "sba.cli"
 local completion = require "sba.completion"
 local exit = require "sba.util.exit"
+local printed = require "sba.job.printed"
+local process = require "native.process"
+local result_schema = require "sba.result.result_schema"
+local schema_document = require "sba.util.schema_document"
 
 local about = {}
 
 --- --version
 function about.version()
-  local bundle = require "native.bundle"
   print(("cynode-sba %s (%s)"):format(bundle.version, bundle.libraries))
   return exit.OK
 end
@@ -49,14 +54,14 @@ end
 
 --- --idle
 function about.idle()
-  require "native.process".idle()
+  process.idle()
   return exit.signalled() or exit.OK
 end
 
 local schemas = {
-  job = function() return require "sba.job.printed".job(require "sba.catalogue") end,
-  result = function() return require "sba.util.schema_document" ((require "sba.result.result_schema")) end,
-  steps = function() return require "sba.job.printed".steps(require "sba.catalogue") end,
+  job = function() return printed.job(catalogue) end,
+  result = function() return schema_document(result_schema) end,
+  steps = function() return printed.steps(catalogue) end,
 }
 
 --- --schema

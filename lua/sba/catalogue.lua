@@ -5,6 +5,7 @@
 -- only keywords that are understood is checked by all(), which --schema and the tests go through, not at each start.
 
 local bundle = require "native.bundle"
+local metaschema = require "sba.util.metaschema"
 
 local catalogue = {}
 
@@ -44,7 +45,6 @@ local function mistake_in(step, name)
 end
 
 local function schema_mistake_in(step)
-  local metaschema = require "sba.util.metaschema"
   local mistake = metaschema(step.arguments)
   if mistake then return "has a mistake in its schema of arguments: " .. mistake end
   mistake = step.result and metaschema(step.result)

@@ -2,19 +2,23 @@
 -- What --lua offers beside the modules: a look at what the runner would make of a job file, and one step alone. Failures are
 -- raised, their messages with each mistake on a line.
 
-local catalogue = require "sba.catalogue"
 local agents_md = require "sba.run.agents_md"
 local artifacts = require "sba.run.artifacts"
+local ask = require "sba.run.ask"
+local catalogue = require "sba.catalogue"
 local context = require "sba.job.context"
+local describe = require "sba.run.describe"
 local entries = require "sba.result.entry"
 local facts = require "sba.run.agent.facts"
 local failures = require "sba.result.failure"
 local file = require "native.file"
 local job = require "sba.job"
 local json = require "sba.util.json"
+local outside = require "sba.run.outside"
 local prompt = require "sba.run.agent.prompt"
 local real_path = require "native.confine".real_path
 local schema_check = require "sba.util.schema_check"
+local state = require "sba.run.state"
 local todo = require "sba.run.todo"
 local workspace = require "native.workspace"
 
@@ -66,7 +70,7 @@ function inspect.prompt(path, environment)
     agents_md = wanted and agents_md.of(root, CONTEXT_LENGTH) or nil,
   }
   local list = todo.new()
-  list:fill(read, require "sba.run.describe")
+  list:fill(read, describe)
   return table.concat({
     prompt.system(read, read.context, told), prompt.opening(read.context),
     prompt.status(read.constraints.max_runtime_seconds, list.items),
@@ -99,13 +103,13 @@ end
 function inspect.step(type, arguments, environment)
   local read = job_of_step(type, arguments)
   local step, module = read.steps[1], catalogue.get(type)
-  local run = require "sba.run.state" { job = read, environment = environment, record = {}, log = { event = function() end } }
-  run.outside = require "sba.run.outside".new(run)
+  local run = state { job = read, environment = environment, record = {}, log = { event = function() end } }
+  run.outside = outside.new(run)
   run.workspace = must(workspace.open("."))
   run.context = {
     workspace = run.workspace, max_output_bytes = MOST_OUTPUT, environment = variables(environment), agent = false,
     place = function(path) return artifacts.place(run, path) end,
-    ask = function(request) return require "sba.run.ask".new(run)(request) end,
+    ask = function(request) return ask.new(run)(request) end,
     call_tool = function(...) return run.outside:call(...) end,
     tick = function() end,
   }

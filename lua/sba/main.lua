@@ -2,19 +2,34 @@
 -- The program: arguments in, exit status out. A job goes through the stages below. Whatever stops it, `finish` ends its processes
 -- and writes the result.
 
+local accept = require "sba.run.accept"
+local catalogue = require "sba.catalogue"
 local cli = require "sba.cli"
+local contexts = require "sba.job.context"
 local exit = require "sba.util.exit"
+local failures = require "sba.result.failure"
 local file = require "native.file"
+local finish = require "sba.run.finish"
+local identity = require "native.identity"
 local interrupt = require "native.interrupt"
+local jobs = require "sba.job"
+local log = require "sba.util.log"
+local on_demand = require "sba.run.on_demand"
+local outside = require "sba.run.outside"
+local record = require "sba.result.record"
+local schema_check = require "sba.util.schema_check"
 local secret = require "sba.util.secret"
+local state = require "sba.run.state"
+local strict = require "sba.util.strict"
+local text = require "native.text"
 local watchdog = require "native.watchdog"
+local workspace = require "native.workspace"
 
 local LARGEST_JOB <const> = 64 * 1024 * 1024 -- bytes
 local MOST_ERRORS_LOGGED <const> = 20
 
 --- The runner does not work as root: it becomes the given user for good, or refuses.
 local function become_user(run)
-  local identity = require "native.identity"
   local user = run.settings.user
   if not user then
     if not identity.is_root() then return true end
@@ -60,13 +75,13 @@ end
 
 --- The first errors as lines, for the log.
 local function lines_of(errors)
-  local line, lines = require "sba.util.schema_check".line, {}
+  local line, lines = schema_check.line, {}
   for i = 1, math.min(#errors, MOST_ERRORS_LOGGED) do lines[i] = secret.redact(line(errors[i])) end
   return lines
 end
 
 local function validate(run)
-  local job, failure = require "sba.job".parse(run.bytes, run.catalogue, run.environment)
+  local job, failure = jobs.parse(run.bytes, run.catalogue, run.environment)
   local ids = job or failure
   run.record.job_id, run.record.task_id = ids.job_id, ids.task_id
   run.log:identify(ids.job_id, ids.task_id)
@@ -77,7 +92,7 @@ local function validate(run)
     run.errors = lines_of(failure.errors)
     return nil, failure
   end
-  run.job, run.job_sha256 = job, require "native.text".sha256(run.bytes)
+  run.job, run.job_sha256 = job, text.sha256(run.bytes)
   -- In an agent's job the given steps are suggestions; the model decides which steps there are.
   run.steps = job.execution_mode == "direct_steps" and job.steps or nil
   run.record.protocol_version = job.protocol_version
@@ -87,7 +102,7 @@ local function validate(run)
 end
 
 local function has_context(directory)
-  local opened = directory and require "native.workspace".open(directory)
+  local opened = directory and workspace.open(directory)
   return opened and opened:stat("context") ~= nil
 end
 
@@ -96,31 +111,29 @@ local function load_context(run)
   local path = run.settings.job
   local directory = path ~= "-" and (path:match("^.*/") or ".") or nil
   if run.steps and not run.job.context and not has_context(directory) then return true end
-  local context, failure = require "sba.job.context".load(run.job.context, directory)
+  local context, failure = contexts.load(run.job.context, directory)
   if not context then return nil, failure end
   run.job.context, run.job.persona = context, secret.clean(run.job.persona, {})
   return true
 end
 
-local function accept(run) return require "sba.run.accept" (run) end
-
 --- Reports that the job has begun, if the environment names a URL for status reports.
 local function report_start(run)
-  if run.status_url and not (run.history and run.history.result) then require "sba.run.status_reports".began(run) end
+  if run.status_url and not (run.history and run.history.result) then on_demand.status_reports().began(run) end
   return true
 end
 
 --- Fetches the skills that an agent's job names by id. In a direct job, the first question to a model fetches them.
 local function fetch_skills(run)
   local ids = not run.steps and run.job.context.skill_ids
-  if ids and #ids > 0 and not (run.history and run.history.result) then require "sba.run.fetch_skills" (run) end
+  if ids and #ids > 0 and not (run.history and run.history.result) then on_demand.fetch_skills()(run) end
   return true
 end
 
 local function work(run)
   if run.history and run.history.result then return true end
   if run.steps and #run.steps == 0 then return true end
-  local way = run.steps and require "sba.run.direct" or require "sba.run.agent"
+  local way = run.steps and on_demand.direct() or on_demand.agent()
   local failure = way.run(run)
   return not failure, failure
 end
@@ -148,19 +161,19 @@ local function status_url(settings, environment)
 end
 
 local function new_run(settings, environment)
-  require "sba.util.strict".on()
+  strict.on()
   local job_id, task_id = environment.CYNODE_JOB_ID or "", environment.CYNODE_TASK_ID or ""
-  local run = require "sba.run.state" {
+  local run = state {
     settings = settings, environment = environment,
-    catalogue = require "sba.catalogue",
-    record = require "sba.result.record".new(job_id, task_id),
-    log = require "sba.util.log".new {
-      format = settings.log_format, environment = environment, follow = settings.follow,
+    catalogue = catalogue,
+    record = record.new(job_id, task_id),
+    log = log.new {
+      format = settings.log_format, environment = environment, follow = settings.follow, terminal = on_demand.terminal,
     },
     status_url = status_url(settings, environment),
   }
   run.log:identify(job_id, task_id)
-  run.outside = require "sba.run.outside".new(run)
+  run.outside = outside.new(run)
   return run
 end
 
@@ -171,19 +184,18 @@ local function begin(settings, environment)
   interrupt.disarm()
   local problem = run
   run = new_run(settings, environment)
-  run.failure = require "sba.result.failure".caught(problem)
+  run.failure = failures.caught(problem)
   return run
 end
 
 local function run_job(settings, environment, warnings)
   local run = begin(settings, environment)
-  local failures = require "sba.result.failure"
   for _, warning in ipairs(warnings) do run.log:event("warning", "secret.warning", { error = warning }) end
   local ok, failure = true, run.failure
   if not failure then ok, failure = xpcall(go_through, failures.traced, run) end
   interrupt.disarm()
   run.failure = ok and failure or not ok and failures.caught(failure) or nil
-  local status = require "sba.run.finish" (run)
+  local status = finish(run)
   watchdog.stop()
   return status
 end
@@ -197,7 +209,7 @@ local modes = {
   report = function(settings) return require "sba.report" (settings.values[1] or settings.result, settings.job) end,
   trajectory = function(settings)
     local beside = (settings.result:match("^.*/") or "") .. "journal.jsonl"
-    return require "sba.run.trajectory".print(settings.values[1] or beside, settings.job, require "sba.catalogue")
+    return require "sba.run.trajectory".print(settings.values[1] or beside, settings.job, catalogue)
   end,
   schema = function(settings) return require "sba.about".schema(settings.values[1] or "job") end,
   completion = function(settings) return require "sba.about".completion(settings.values[1]) end,
@@ -207,7 +219,7 @@ local modes = {
 }
 
 local function is_directory(path)
-  local opened <close> = require "native.workspace".open(path)
+  local opened <close> = workspace.open(path)
   return opened ~= nil
 end
 

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What goes wrong in the program itself ends in a result too.
-local accept = require "sba.run.accept"
+local artifacts = require "sba.run.artifacts"
 local direct = require "sba.run.direct"
 local file = require "native.file"
 local identity = require "native.identity"
@@ -12,17 +12,18 @@ local JOB <const> = [[{"protocol_version": "1.0", "job_id": "j", "task_id": "t",
   "constraints": {"max_runtime_seconds": 60, "max_output_bytes": 100000}}]]
 
 describe("the program", function()
-  local directory, is_root, finish, globals, skip_rest
+  local directory, is_root, finish, globals, skip_rest, open
 
   before_each(function()
     directory = assert(io.popen("mktemp -d"):read("l"))
     assert(file.replace(directory .. "/job.json", { JOB }))
     is_root, finish, globals, skip_rest = identity.is_root, process.finish, getmetatable(_G), direct.skip_rest
+    open = artifacts.open
     identity.is_root = function() return false end -- the tests may be root's
   end)
 
   after_each(function()
-    identity.is_root, process.finish, direct.skip_rest, package.loaded["sba.run.accept"] = is_root, finish, skip_rest, accept
+    identity.is_root, process.finish, direct.skip_rest, artifacts.open = is_root, finish, skip_rest, open
     setmetatable(_G, globals)
     os.execute("rm -r " .. directory)
   end)
@@ -51,7 +52,7 @@ describe("the program", function()
   end)
 
   it("writes a result where a stage raises an error", function()
-    package.loaded["sba.run.accept"] = function() error "oh no" end
+    artifacts.open = function() error "oh no" end
     check_internal(run())
   end)
 

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- lua5.4 arrows.lua [ROOT]: walks the includes of ROOT/src and the requires of ROOT/lua/sba, and prints every arrow that
--- points upward, every circle and every global that is set. Exits 1 if there is one.
+-- points upward, every circle, every require inside a function and every global that is set. Exits 1 if there is one.
 local lfs = require "lfs"
 
 local root = arg[1] or arg[0]:match("^(.*)/tests/style/") or "."
@@ -37,6 +37,9 @@ local lua_layers = {
   { "^native%.", "native" },
   { "^cjson$", "library" }, { "^lpeg$", "lpeg" },
 }
+
+-- What is loaded only when it is used: the modes of the program, and what only some jobs need.
+local may_require_late = { ["sba.main"] = true, ["sba.run.on_demand"] = true }
 
 local failures = 0
 local function fail(...)
@@ -162,6 +165,9 @@ local function lua_graph()
           fail("%s: %s requires %s, which belongs to no layer", place, name, target)
         else
           table.insert(graph[name], { target = target, place = place })
+          if line:find("^%s") and not target:find("%.$") and not may_require_late[name] then
+            fail("%s: requires %s inside a function; put it at the top, or into run/on_demand.lua", place, target)
+          end
         end
       end
     end

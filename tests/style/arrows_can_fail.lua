@@ -46,6 +46,7 @@ local bad = {
   { "lua/sba/result/init.lua", 'local AT = "sba.run."\nreturn function(name) return require(AT .. name) end\n', "uses sba.run. %(run%)" },
   { "lua/sba/cli.lua", 'local socket = require "socket"\nreturn socket\n', "requires socket, which belongs to no layer" },
   { "lua/sba/cli.lua", "local t = {}\nfunction t.f() counter = 1 end\nreturn t\n", "cli.lua:2: sets the global counter" },
+  { "lua/sba/cli.lua", 'return function()\n  return require "sba.util.text"\nend\n', "cli.lua:2: requires sba.util.text inside" },
   { "lua/sba/odd.lua", "return 1\n", "sba.odd: belongs to no layer" },
   { "lua/sba/cli.lua", "return (\n", "cli.lua: luac5.4 cannot compile it" },
 }

@@ -3,8 +3,10 @@
 -- caller's.
 
 local array = require "sba.util.json".array
+local chat_completions = require "sba.inference.chat_completions"
 local endpoint = require "sba.inference.endpoint"
 local http = require "sba.util.http"
+local ollama = require "sba.inference.ollama"
 local retry = require "sba.util.retry"
 local session = require "sba.inference.session"
 local url = require "sba.util.url"
@@ -15,11 +17,7 @@ local inference = {}
 
 local CONNECT_TRIES <const> = 3
 
--- Modules by name, so that one that is not wanted is not loaded.
-local dialects = {
-  ollama = function() return require "sba.inference.ollama" end,
-  chat_completions = function() return require "sba.inference.chat_completions" end,
-}
+local dialects = { ollama = ollama, chat_completions = chat_completions }
 
 ---@class inference.options
 ---@field environment table<string, string>
@@ -46,7 +44,7 @@ end
 local function list(candidate)
   local first
   for _, name in ipairs(candidate.dialects) do
-    local dialect = dialects[name]()
+    local dialect = dialects[name]
     local served, failure = dialect.list(candidate.endpoint)
     if served then return dialect, served end
     first = first or failure
@@ -81,7 +79,7 @@ end
 --- API Egress that lists no models: the first wanted one is taken, and the next where it turns out to be missing.
 local function unlisted(options, candidate, wanted)
   local others = table.move(wanted, 2, #wanted, 1, {})
-  return connected(options, candidate, dialects.chat_completions(), { name = wanted[1], entry = {} }, others)
+  return connected(options, candidate, chat_completions, { name = wanted[1], entry = {} }, others)
 end
 
 local function try(options, candidate, wanted)

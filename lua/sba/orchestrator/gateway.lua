@@ -16,6 +16,7 @@ local secret = require "sba.util.secret"
 local tool_names = require "sba.orchestrator.tool_names"
 local tool_result = require "sba.orchestrator.tool_result"
 local url = require "sba.util.url"
+local worker_tools = require "sba.orchestrator.worker_tools"
 
 local gateway = {}
 
@@ -183,7 +184,7 @@ local function keep(self, listed)
 end
 
 local function list(self)
-  if self.form == "plain" then return require "sba.orchestrator.worker_tools", {} end
+  if self.form == "plain" then return worker_tools, {} end
   local dropped
   local tools, failure = retried(function()
     local found, more = self.remote:list()

@@ -1,7 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The globals of scripts and of the prompt of --lua, in addition to Lua's own.
 
+local help = require "sba.repl.help"
+local inspect = require "sba.inspect"
 local namespace = require "sba.repl.namespace"
+local process = require "native.process"
 
 local globals = {}
 
@@ -13,7 +16,7 @@ local tried = false -- whether a step was run
 ---@param file string
 ---@return sba.job
 function globals.job(file)
-  return require "sba.inspect".job(file)
+  return inspect.job(file)
 end
 
 ---What a model is told at the beginning of a job whose workspace is the current directory: the system text, the task, and what comes
@@ -21,7 +24,7 @@ end
 ---@param file string of the job
 ---@return string
 function globals.prompt(file)
-  return require "sba.inspect".prompt(file, environment)
+  return inspect.prompt(file, environment)
 end
 
 ---Runs one step in the current directory: step("write_file", { path = "a", content = "b" }). help "steps" lists the types.
@@ -30,18 +33,18 @@ end
 ---@return table? result, table? entry nil and the whole entry of a step that failed; wrong arguments are raised
 function globals.step(type, arguments)
   tried = true
-  return require "sba.inspect".step(type, arguments, environment)
+  return inspect.step(type, arguments, environment)
 end
 
 ---Says what is known of a module, function, handle or step type, by itself or by its name; of nothing: what there is.
 ---@param thing? any
 function globals.help(...)
-  return require "sba.repl.help".print(...)
+  return help.print(...)
 end
 
 ---Ends what steps have left running, as the end of a job does.
 function globals.finish()
-  if tried then require "native.process".finish(GRACE) end
+  if tried then process.finish(GRACE) end
 end
 
 ---Sets job, prompt, step, help, native and sba.

@@ -5,6 +5,7 @@
 local catalogue = require "sba.catalogue"
 local file = require "native.file"
 local lines_of = require "sba.util.lines"
+local manual = require "sba.repl.manual"
 local names = require "sba.repl.names"
 local namespace = require "sba.repl.namespace"
 local printable = require "sba.util.printable"
@@ -41,7 +42,7 @@ local index -- name -> entries of the manual
 local function look_up(name)
   if not index then
     index = {}
-    for _, entry in ipairs(require "sba.repl.manual") do
+    for _, entry in ipairs(manual) do
       index[entry.name] = index[entry.name] or {}
       table.insert(index[entry.name], entry)
     end
@@ -78,7 +79,7 @@ end
 --- An entry, and a line on each of what it holds.
 local function about_entry(entry)
   local parts = { entry.of .. "." == GLOBALS and entry.head:sub(#GLOBALS + 1) or entry.head, entry.text ~= "" and entry.text or nil }
-  for _, member in ipairs(require "sba.repl.manual") do
+  for _, member in ipairs(manual) do
     if member.of == entry.name then parts[#parts + 1] = ("  %s  %s"):format(member.head, first_sentence(member.text)) end
   end
   return table.concat(parts, "\n")

@@ -2,6 +2,11 @@
 -- --lua: scripts in the host, and a prompt to try things.
 
 local exit = require "sba.util.exit"
+local file = require "native.file"
+local globals = require "sba.repl.globals"
+local identity = require "native.identity"
+local script = require "sba.repl.script"
+local session = require "sba.repl.session"
 
 local repl = {}
 
@@ -16,19 +21,18 @@ end
 ---@return integer status 0; 1 after an error; 2 where it could not begin; os.exit's own
 function repl.main(settings, environment)
   if settings.user then
-    local ok, failure = require "native.identity".become(settings.user)
+    local ok, failure = identity.become(settings.user)
     if not ok then
       complain("cannot run as the user of --user: " .. failure.message)
       return exit.REFUSED
     end
   end
-  local globals = require "sba.repl.globals"
   globals.install(environment)
   local status
-  if not settings.script[1] and require "native.file".terminal_columns(0) then
-    status = require "sba.repl.session".run(environment)
+  if not settings.script[1] and file.terminal_columns(0) then
+    status = session.run(environment)
   else
-    status = require "sba.repl.script".run(settings.script, complain)
+    status = script.run(settings.script, complain)
   end
   globals.finish()
   return status

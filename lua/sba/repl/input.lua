@@ -3,6 +3,8 @@
 -- SBA_LUA_HISTORY names, or in memory only.
 
 local file = require "native.file"
+local interrupt = require "native.interrupt"
+local line_editor = require "native.line_editor"
 
 local input = {}
 
@@ -17,7 +19,7 @@ function plain.read(_, prompt)
   io.stderr:write(prompt)
   local line, message = io.read("l")
   if line or not message then return line end
-  return nil, require "native.interrupt".reason() or { code = "io_error", message = message }
+  return nil, interrupt.reason() or { code = "io_error", message = message }
 end
 
 function plain.remember() end
@@ -73,7 +75,7 @@ end
 ---@param complain fun(message: string)
 ---@return table
 function input.open(complete, history, complain)
-  local editor = require "native.line_editor".open(complete)
+  local editor = line_editor.open(complete)
   if not editor then return setmetatable({}, plain) end
   local self = setmetatable({ editor = editor, complain = complain }, edited)
   if history and history ~= "" then open_history(self, history) end

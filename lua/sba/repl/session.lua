@@ -3,8 +3,10 @@
 
 local bundle = require "native.bundle"
 local chunk = require "sba.repl.chunk"
+local completion = require "sba.repl.complete"
 local exit = require "sba.util.exit"
 local file = require "native.file"
+local input = require "sba.repl.input"
 local interrupt = require "native.interrupt"
 local printable = require "sba.util.printable"
 local show = require "sba.repl.show"
@@ -87,8 +89,8 @@ end
 function session.run(environment)
   interrupt.begin_session()
   stdout:write(("cynode-sba %s, %s; help() says what is at hand, Ctrl-D ends\n"):format(bundle.version, _VERSION))
-  local complete = require "sba.repl.complete" (globals)
-  local reader = require "sba.repl.input".open(complete, environment.SBA_LUA_HISTORY, complain)
+  local complete = completion(globals)
+  local reader = input.open(complete, environment.SBA_LUA_HISTORY, complain)
   while true do
     local made = read_chunk(reader)
     if made == nil then break end

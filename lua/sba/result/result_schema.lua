@@ -1,6 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The result's JSON Schema: its keys in their order, and what `--schema result` prints.
 
+local json = require "sba.util.json"
+
 local time = { type = "string", printed = { format = "date-time" }, description = "RFC 3339 in UTC with milliseconds." }
 local count = { type = "integer", minimum = 0 }
 local words = { type = { "string", "null" } }
@@ -210,7 +212,7 @@ return {
     workspace_changes = workspace_changes,
     failure_code = {
       enum = {
-        require "sba.util.json".null, "schema_validation", "ext_net_required", "step_failed", "timeout",
+        json.null, "schema_validation", "ext_net_required", "step_failed", "timeout",
         "constraint_violation", "cancelled", "interrupted", "runs_as_root", "environment_invalid",
         "inference_unavailable", "acceptance_unmet", "agent_gave_up", "agent_stuck", "internal_error",
       },

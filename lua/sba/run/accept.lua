@@ -3,11 +3,14 @@
 -- this fails, the job ends before a step has run.
 
 local artifacts = require "sba.run.artifacts"
+local changes = require "sba.patch.changes"
 local checkpoint = require "sba.result.checkpoint"
 local confinement = require "sba.run.confinement"
+local describe = require "sba.run.describe"
 local file = require "native.file"
 local journal = require "sba.run.journal"
 local live = require "sba.run.live"
+local on_demand = require "sba.run.on_demand"
 local secret = require "sba.util.secret"
 local text = require "native.text"
 local todo = require "sba.run.todo"
@@ -33,7 +36,7 @@ end
 
 --- Reads the journal of an earlier run; returns why it cannot. If there is none, the job starts from the beginning.
 local function read_history(run, path)
-  local history, failure = require "sba.run.history".read(path, {
+  local history, failure = on_demand.history().read(path, {
     job_sha256 = run.job_sha256, steps = run.steps, catalogue = run.catalogue,
   })
   if failure then return { code = "schema_validation", message = "cannot resume: " .. failure.message } end
@@ -133,8 +136,8 @@ end
 
 local function open_context(run)
   local directory = run.workspace
-  if run.history and run.history.changes then require "sba.patch.changes".recover(run) end
-  if run.history then require "sba.patch.changes".sweep(run) end
+  if run.history and run.history.changes then changes.recover(run) end
+  if run.history then changes.sweep(run) end
   run.context = {
     workspace = directory,
     place = function(path) return artifacts.place(run, path) end,
@@ -142,10 +145,10 @@ local function open_context(run)
     environment = children_environment(run),
     agent = not run.steps,
     ask = function(request)
-      run.ask = run.ask or require "sba.run.ask".new(run)
+      run.ask = run.ask or on_demand.ask().new(run)
       return run.ask(request)
     end,
-    commit = function(transaction, root) return require "sba.patch.changes".commit(run, transaction, root) end,
+    commit = function(transaction, root) return changes.commit(run, transaction, root) end,
     size_before_append = function(size)
       local index, known = #run.record.steps + 1, run.history and run.history.append
       if known and known.index == index then return known.size end
@@ -166,7 +169,7 @@ end
 
 local function open_todo(run)
   run.todo = todo.new()
-  run.todo:fill(run.job, #run.job.steps > 0 and require "sba.run.describe" or nil)
+  run.todo:fill(run.job, #run.job.steps > 0 and describe or nil)
   run.record.todo = run.todo
 end
 
@@ -205,7 +208,7 @@ local function open_files(run)
   end
   if run.settings.replay then
     -- Before the journal is opened anew: it may be the recording.
-    local recording, failure = require "sba.run.history".recording(run.settings.replay, run.job_sha256)
+    local recording, failure = on_demand.history().recording(run.settings.replay, run.job_sha256)
     if not recording then
       return nil, { code = "schema_validation", message = "cannot replay: " .. failure.message }
     end

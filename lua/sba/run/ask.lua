@@ -3,6 +3,7 @@
 
 local agents_md = require "sba.run.agents_md"
 local fetch_skills = require "sba.run.fetch_skills"
+local inference = require "sba.inference"
 local interrupt = require "native.interrupt"
 local prompt = require "sba.run.agent.prompt"
 local redact = require "native.secret".redact
@@ -18,7 +19,7 @@ local NO_CONTEXT <const> = { requirements = {}, acceptance_criteria = {}, skill_
 function ask.connect(run, allowed_models)
   local http, failure = run.outside:client()
   if not http then return nil, { code = "inference_unavailable", message = failure.message } end
-  return require "sba.inference".connect {
+  return inference.connect {
     environment = run.environment, http = http, allowed_models = allowed_models, source = run.job.inference.source,
     on_wait = function(problem, seconds)
       run.log:event("warning", "model.retry", { error = problem.message, seconds = seconds })

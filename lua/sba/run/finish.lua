@@ -7,10 +7,11 @@ local emit = require "sba.result.emit"
 local exit = require "sba.util.exit"
 local failures = require "sba.result.failure"
 local interrupt = require "native.interrupt"
+local on_demand = require "sba.run.on_demand"
 local process = require "native.process"
-local workspace_changes = require "sba.run.workspace_changes"
 local redact = require "native.secret".redact
 local watchdog = require "native.watchdog"
+local workspace_changes = require "sba.run.workspace_changes"
 
 local GRACE <const> = 2 -- seconds from SIGTERM to SIGKILL
 local OVERRUN <const> = 2.5 -- seconds past the deadline within which everything must be dead
@@ -43,7 +44,7 @@ local function list_artifacts(run) artifacts.list(run, reading_seconds(run)) end
 --- Uploads only if the environment names a gateway, and never in a replay or for a job that had already ended.
 local function upload_artifacts(run)
   if #run.record.artifacts == 0 or run.settings.replay or (run.history and run.history.result) then return end
-  if run.outside:has_gateway() then require "sba.run.upload" (run) end
+  if run.outside:has_gateway() then on_demand.upload()(run) end
 end
 
 local function write_parts(run, parts)
@@ -93,12 +94,12 @@ local function attempt(run, part)
 end
 
 local function skip_rest(run)
-  if run.accepted and run.steps and #run.steps > 0 then require "sba.run.direct".skip_rest(run) end
+  if run.accepted and run.steps and #run.steps > 0 then on_demand.direct().skip_rest(run) end
 end
 
 --- Undoes the changes of a step that raised before its entry was written.
 local function revert(run)
-  if run.kept then require "sba.run.step".revert(run) end
+  if run.kept then on_demand.step().revert(run) end
 end
 
 local function finish_todo(run)
@@ -124,7 +125,7 @@ end
 
 --- Before the end is reported: who hears of it may end the container.
 local function keep_trajectory(run)
-  if run.journal and not run.steps then require "sba.run.trajectory".keep(run, reading_seconds(run)) end
+  if run.journal and not run.steps then on_demand.trajectory().keep(run, reading_seconds(run)) end
 end
 
 --- Tells the watchdog before a stream is written, so that it does not add a second result to it.
@@ -168,7 +169,7 @@ return function(run)
   end
   attempt(run, keep_trajectory)
   local fields, written = run.fields, run.written
-  if run.status_url then attempt(run, function() require "sba.run.status_reports".ended(run, written and run.parts) end) end
+  if run.status_url then attempt(run, function() on_demand.status_reports().ended(run, written and run.parts) end) end
   attempt(run, function() log_outcome(run, fields) end)
   attempt(run, leave_outside)
   return status_of(run, written)

@@ -2,6 +2,10 @@
 -- The run's network: one HTTP client, so that requests to the same origin share a connection, and the gateway. Each is created when
 -- it is first needed; a job that needs neither opens no socket.
 
+local gateway_url = require "sba.orchestrator.gateway_url"
+local on_demand = require "sba.run.on_demand"
+local secret = require "sba.util.secret"
+
 local outside = {}
 outside.__index = outside
 
@@ -28,7 +32,7 @@ end
 function outside:client()
   if not self.http then
     local failure
-    self.http, failure = require "sba.util.http".client(self.run.environment)
+    self.http, failure = on_demand.http().client(self.run.environment)
     if self.http then self.http:tick(ticker(self.run)) end
     return self.http, failure
   end
@@ -38,16 +42,16 @@ end
 ---Whether the environment names a gateway.
 ---@return boolean
 function outside:has_gateway()
-  return require "sba.orchestrator.gateway_url" (self.run.environment) ~= nil
+  return gateway_url(self.run.environment) ~= nil
 end
 
 local function connect(self)
   local run = self.run
   local http, failure = self:client()
   if not http then return nil, failure end
-  local token, unreadable = require "sba.util.secret".token()
+  local token, unreadable = secret.token()
   if unreadable then return nil, unreadable end
-  return require "sba.orchestrator.gateway".connect {
+  return on_demand.gateway().connect {
     environment = run.environment, http = http, job_id = run.job.job_id, task_id = run.job.task_id, token = token,
     ext_net_allowed = run.job.constraints.ext_net_allowed,
   }

@@ -24,6 +24,7 @@ local fields_schema <const> = { order = { "step", "steps", "id", "type", "what",
 ---@field format "json"|"text"|"auto"
 ---@field environment table<string, string>
 ---@field follow? boolean all output of steps and models is told; with "auto" as text
+---@field terminal fun(): table gives util.terminal, which only a log for people needs
 
 ---@class log
 ---@field follow? boolean
@@ -38,10 +39,9 @@ function log.new(options)
   local self = setmetatable({ dropped = 0, timeout = TIMEOUT, tail_size = TAIL, follow = options.follow }, log)
   self:identify("", "")
   if options.format == "text" or columns or options.follow and options.format ~= "json" then
-    -- Here, not at the top: most jobs write their log for machines.
     self.tail_size = TAIL_IN_TEXT
     local size = columns and function() return file.terminal_columns(STDERR) end
-    self.view = require "sba.util.terminal".new(function(bytes) self:show(bytes) end, columns, options.environment, options.follow, size)
+    self.view = options.terminal().new(function(bytes) self:show(bytes) end, columns, options.environment, options.follow, size)
   end
   return self
 end

@@ -2,6 +2,7 @@
 -- The one way to try again what failed for a transient cause: waits grow and are jittered, follow Retry-After, and never go past
 -- the deadline. Random numbers come from a seed, so that a run can be repeated exactly.
 
+local identity = require "native.identity"
 local interrupt = require "native.interrupt"
 local lpeg = require "lpeg"
 
@@ -32,7 +33,7 @@ end
 ---@param seed? integer default: of this process and moment
 ---@return retry.policy
 function retry.policy(seed)
-  seed = seed or interrupt.wall() ~ require "native.identity".pid() << 32
+  seed = seed or interrupt.wall() ~ identity.pid() << 32
   return { tries = 8, first = 1, longest = 30, longest_asked = 300, random = retry.random(seed) }
 end
 

@@ -1,0 +1,18 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The modules that only some jobs need. Loading all of them takes longer than an empty job does, so each is loaded when it is first
+-- used. This is the one place for that: everything else a job needs is required at the top of a file.
+
+return {
+  agent = function() return require "sba.run.agent" end,
+  ask = function() return require "sba.run.ask" end,
+  direct = function() return require "sba.run.direct" end,
+  fetch_skills = function() return require "sba.run.fetch_skills" end,
+  gateway = function() return require "sba.orchestrator.gateway" end,
+  history = function() return require "sba.run.history" end,
+  http = function() return require "sba.util.http" end,
+  status_reports = function() return require "sba.run.status_reports" end,
+  step = function() return require "sba.run.step" end,
+  terminal = function() return require "sba.util.terminal" end,
+  trajectory = function() return require "sba.run.trajectory" end,
+  upload = function() return require "sba.run.upload" end,
+}
