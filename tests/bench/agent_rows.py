@@ -81,7 +81,7 @@ def converse(bench, turns):
     with TimedServer(script(turns)) as server:
         _, kib = bench.run(["env", f"OLLAMA_BASE_URL={server.url}", *bench.command()])
     result = bench.result()
-    bench.check(result["status"] == "success" and len(result["steps"]) == turns, result["failure_message"])
+    bench.check(result["status"] == "success" and len(result["steps"]) == turns + 1, result["failure_message"])
     return server, kib
 
 
@@ -125,7 +125,7 @@ def replay(bench):
     for _ in range(bench.size(5, 1)):
         runs.append(bench.run([*bench.command(), "--replay", recording])[0] / 1e9)
         result = bench.result()
-        bench.check(result["status"] == "success" and len(result["steps"]) == count, result["failure_message"])
+        bench.check(result["status"] == "success" and len(result["steps"]) == count + 1, result["failure_message"])
     median = statistics.median(runs)
     return [f"| replay of a journal of {count} turns | {duration(median)} | | | | ≤ 2 s | {verdict(median, 2)} |"]
 

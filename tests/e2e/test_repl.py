@@ -157,7 +157,7 @@ class CompletionTest(PromptCase):
         terminal = self.start()
         self.run_line(terminal, "directory = native.workspace.open '.'")
         self.run_line(terminal, "thing = { first_field = { nested_one = 1 } }")
-        for typed, completed in (("fold", "directory"), ("x = thing.fi", "x = thing.first_field"),
+        for typed, completed in (("direc", "directory"), ("x = thing.fi", "x = thing.first_field"),
                                  ("thing.first_field.ne", "thing.first_field.nested_one"),
                                  ("native.pro", "native.process"), ("sba.util.js", "sba.util.json"),
                                  ("native.process.ru", "native.process.run"), ("directory:transa", "directory:transaction"),
