@@ -160,6 +160,8 @@ type ReadFileResult struct {
 	Truncated bool `json:"truncated"`
 	// Of the whole file, in hex.
 	SHA256 string `json:"sha256"`
+	// Of the whole file; absent where content is base64.
+	TotalLines *int64 `json:"total_lines,omitempty"`
 }
 
 // ReplaceInFileArguments: see the documentation of ReplaceInFileArguments.
@@ -305,6 +307,14 @@ type JobInference struct {
 	Source *string `json:"source,omitempty"`
 }
 
+// JobContextAcceptanceCriteriaItem: see the documentation of JobContextAcceptanceCriteriaItem.
+type JobContextAcceptanceCriteriaItem struct {
+	// What must hold at the end.
+	Criterion string `json:"criterion"`
+	// Arguments of run_command. The runner runs it when the work is done; exit code 0 means that the criterion is met.
+	Check *RunCommandArguments `json:"check,omitempty"`
+}
+
 // JobContext: What the work is about. A text that begins with /job/ is the path of a file to read.
 type JobContext struct {
 	// Who the agent is: identity, role, responsibilities, what it must not do.
@@ -315,8 +325,8 @@ type JobContext struct {
 	TaskContext json.RawMessage `json:"task_context,omitempty"`
 	// What the work must satisfy: each a text, or a structure that is shown as JSON. One may stand alone.
 	Requirements json.RawMessage `json:"requirements,omitempty"`
-	// What the outcome is checked by.
-	AcceptanceCriteria []string `json:"acceptance_criteria"`
+	// What the outcome is checked by: each a text, or a text with a check.
+	AcceptanceCriteria []json.RawMessage `json:"acceptance_criteria"`
 	// How the user wants work to be done.
 	Preferences map[string]json.RawMessage `json:"preferences,omitempty"`
 	// Further text that the user has configured.
@@ -377,9 +387,11 @@ type Job struct {
 // ResultStep: see the documentation of ResultStep.
 type ResultStep struct {
 	// Place in the job's steps, from 0.
-	Index  int64  `json:"index"`
-	ID     string `json:"id"`
-	Type   string `json:"type"`
+	Index int64  `json:"index"`
+	ID    string `json:"id"`
+	Type  string `json:"type"`
+	// The step is the runner's own check of this acceptance criterion, counted from 1; else absent.
+	Check  *int64 `json:"check,omitempty"`
 	Status string `json:"status"`
 	// RFC 3339 in UTC with milliseconds.
 	StartedAt  string `json:"started_at"`
@@ -396,6 +408,19 @@ type ResultStep struct {
 	ErrorCode *string `json:"error_code,omitempty"`
 	// The structured answer, as `--schema steps` says for the type.
 	Result json.RawMessage `json:"result,omitempty"`
+}
+
+// ResultRunningStep: The step that ran when this was written; only in the result of a job that is not over.
+type ResultRunningStep struct {
+	Index int64  `json:"index"`
+	ID    string `json:"id"`
+	Type  string `json:"type"`
+	// RFC 3339 in UTC with milliseconds.
+	StartedAt string `json:"started_at"`
+	// The last of what it had printed by then, at most 4 KiB.
+	Output *string `json:"output,omitempty"`
+	// True where there was more before it; else absent.
+	OutputTruncated *bool `json:"output_truncated,omitempty"`
 }
 
 // ResultArtifact: see the documentation of ResultArtifact.
@@ -444,9 +469,12 @@ type ResultInference struct {
 // ResultAcceptanceItem: see the documentation of ResultAcceptanceItem.
 type ResultAcceptanceItem struct {
 	Criterion string `json:"criterion"`
-	Met       bool   `json:"met"`
-	// Names the step that shows it.
+	// null: not checked.
+	Met *bool `json:"met"`
+	// Names the step that shows it; empty where nothing was checked.
 	Evidence string `json:"evidence"`
+	// check: the runner ran the criterion's check; model: the model says so, and named a step; null: not checked.
+	VerifiedBy *string `json:"verified_by"`
 }
 
 // ResultConfinement: What the kernel kept commands from.
@@ -502,11 +530,13 @@ type Result struct {
 	// RFC 3339 in UTC with milliseconds.
 	StartedAt string `json:"started_at"`
 	// RFC 3339 in UTC with milliseconds.
-	FinishedAt string           `json:"finished_at"`
-	DurationMS int64            `json:"duration_ms"`
-	Steps      []ResultStep     `json:"steps"`
-	Artifacts  []ResultArtifact `json:"artifacts"`
-	Todo       ResultTodo       `json:"todo"`
+	FinishedAt string       `json:"finished_at"`
+	DurationMS int64        `json:"duration_ms"`
+	Steps      []ResultStep `json:"steps"`
+	// The step that ran when this was written; only in the result of a job that is not over.
+	RunningStep *ResultRunningStep `json:"running_step,omitempty"`
+	Artifacts   []ResultArtifact   `json:"artifacts"`
+	Todo        ResultTodo         `json:"todo"`
 	// Of the runner and every process of the job that was waited for.
 	ResourceUsage ResultResourceUsage `json:"resource_usage"`
 	// What the model said at the end.

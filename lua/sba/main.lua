@@ -132,7 +132,7 @@ end
 
 local function work(run)
   if run.history and run.history.result then return true end
-  if run.steps and #run.steps == 0 then return true end
+  if run.steps and #run.steps == 0 and not run.record.acceptance then return true end
   local way = run.steps and on_demand.direct() or on_demand.agent()
   local failure = way.run(run)
   return not failure, failure

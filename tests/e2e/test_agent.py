@@ -320,8 +320,8 @@ class Ending(AgentCase):
         outcome = self.run_agent(server, job=job)
         self.assertEqual(outcome.exit, 0, outcome.result)
         self.assertEqual(outcome.result["acceptance"], [
-            {"criterion": "a file is there", "met": True, "evidence": "step-1 wrote it"},
-            {"criterion": "it says hi", "met": True, "evidence": "step-1"}])
+            {"criterion": "a file is there", "met": True, "evidence": "step-1 wrote it", "verified_by": "model"},
+            {"criterion": "it says hi", "met": True, "evidence": "step-1", "verified_by": "model"}])
 
     def test_done_without_evidence_is_refused_three_times_and_then_the_end(self):
         job = self.agent_job(context={"acceptance_criteria": ["c"]})

@@ -102,7 +102,7 @@ describe("a long text", function()
 
   it("may be what a finish says of a criterion", function()
     local entries = { { criterion = "a" .. many " ." .. "b", met = true, evidence = "step" .. many " " .. "x" } }
-    local _, missing = acceptance.judge({ "c" }, entries, function() end)
+    local _, missing = acceptance.judge({ acceptance_criteria = { "c" }, checks = {} }, entries, function() end)
     assert.are.equal('no entry for the criterion "c"', missing[1])
     assert.same({}, acceptance.named_steps(entries[1].evidence))
   end)

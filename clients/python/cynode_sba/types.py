@@ -150,6 +150,8 @@ class ReadFileResult(TypedDict):
     """The range holds more than content."""
     sha256: str
     """Of the whole file, in hex."""
+    total_lines: NotRequired[int]
+    """Of the whole file; absent where content is base64."""
 
 
 class ReplaceInFileArguments(TypedDict):
@@ -288,6 +290,13 @@ class JobInference(TypedDict):
     """Where models are reached; orchestrator or nothing: found out."""
 
 
+class JobContextAcceptanceCriteriaItem(TypedDict):
+    criterion: str
+    """What must hold at the end."""
+    check: NotRequired[RunCommandArguments]
+    """Arguments of run_command. The runner runs it when the work is done; exit code 0 means that the criterion is met."""
+
+
 class JobContext(TypedDict):
     """What the work is about. A text that begins with /job/ is the path of a file to read."""
 
@@ -299,8 +308,8 @@ class JobContext(TypedDict):
     """The task: its identity, state and what belongs to it."""
     requirements: NotRequired[list[str | dict[str, Any] | list[Any]] | str | dict[str, Any] | None]
     """What the work must satisfy: each a text, or a structure that is shown as JSON. One may stand alone."""
-    acceptance_criteria: NotRequired[list[str] | None]
-    """What the outcome is checked by."""
+    acceptance_criteria: NotRequired[list[str | JobContextAcceptanceCriteriaItem] | None]
+    """What the outcome is checked by: each a text, or a text with a check."""
     preferences: NotRequired[dict[str, Any] | None]
     """How the user wants work to be done."""
     additional_context: NotRequired[str | None]
@@ -362,6 +371,8 @@ class ResultStep(TypedDict):
     """Place in the job's steps, from 0."""
     id: str
     type: str
+    check: NotRequired[int]
+    """The step is the runner's own check of this acceptance criterion, counted from 1; else absent."""
     status: Literal['success', 'failure', 'timeout', 'skipped']
     started_at: str
     """RFC 3339 in UTC with milliseconds."""
@@ -378,6 +389,20 @@ class ResultStep(TypedDict):
     """What went wrong, finer than the job's failure_code."""
     result: NotRequired[Any]
     """The structured answer, as `--schema steps` says for the type."""
+
+
+class ResultRunningStep(TypedDict):
+    """The step that ran when this was written; only in the result of a job that is not over."""
+
+    index: int
+    id: str
+    type: str
+    started_at: str
+    """RFC 3339 in UTC with milliseconds."""
+    output: NotRequired[str]
+    """The last of what it had printed by then, at most 4 KiB."""
+    output_truncated: NotRequired[bool]
+    """True where there was more before it; else absent."""
 
 
 class ResultArtifact(TypedDict):
@@ -422,9 +447,12 @@ class ResultInference(TypedDict):
 
 class ResultAcceptanceItem(TypedDict):
     criterion: str
-    met: bool
+    met: bool | None
+    """null: not checked."""
     evidence: str
-    """Names the step that shows it."""
+    """Names the step that shows it; empty where nothing was checked."""
+    verified_by: Literal['check', 'model'] | None
+    """check: the runner ran the criterion's check; model: the model says so, and named a step; null: not checked."""
 
 
 class ResultConfinement(TypedDict):
@@ -482,6 +510,8 @@ class Result(TypedDict):
     """RFC 3339 in UTC with milliseconds."""
     duration_ms: int
     steps: list[ResultStep]
+    running_step: NotRequired[ResultRunningStep]
+    """The step that ran when this was written; only in the result of a job that is not over."""
     artifacts: list[ResultArtifact]
     todo: ResultTodo
     resource_usage: ResultResourceUsage

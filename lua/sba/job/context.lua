@@ -21,6 +21,7 @@ local JOB_DIRECTORY <const> = "/job/" -- how a job calls its directory, wherever
 ---@field task_context? string
 ---@field requirements string[]
 ---@field acceptance_criteria string[]
+---@field checks table<integer, table> arguments of run_command, by the number of the criterion
 ---@field preferences? table
 ---@field additional_context? string
 ---@field skill_ids string[]
@@ -34,7 +35,7 @@ local shape <const> = {
   properties = {
     skill_ids = { enum = {} },
     skills = { items = { properties = { name = {}, text = {} } } },
-    acceptance_criteria = { items = { properties = { criterion = {}, check = { enum = {} } } } },
+    checks = { enum = {} },
   },
 }
 
@@ -107,6 +108,16 @@ local function texts(directory, given, name)
   return markdown and entries(markdown) or list
 end
 
+--- The criteria as texts, and the checks of those that have one.
+local function criteria(directory, given)
+  local plain, checks = given and json.array {}, {}
+  for i, value in ipairs(given or {}) do
+    local is_object = json.is_object(value)
+    plain[i], checks[i] = is_object and value.criterion or value, is_object and value.check or nil
+  end
+  return texts(directory, plain, "acceptance_criteria.md"), checks
+end
+
 local function preferences(directory, given)
   if given then return given end
   local bytes = optional(directory, "preferences.json")
@@ -165,12 +176,13 @@ end
 
 local function bring_together(directory, given)
   local skill_ids = given.skill_ids or json.array {}
+  local acceptance_criteria, checks = criteria(directory, given.acceptance_criteria)
   return {
     baseline_context = one_text(directory, given.baseline_context, "baseline.md"),
     project_context = one_text(directory, given.project_context, "project.md"),
     task_context = one_text(directory, given.task_context, "task.md"),
     requirements = texts(directory, given.requirements, "requirements.md"),
-    acceptance_criteria = texts(directory, given.acceptance_criteria, "acceptance_criteria.md"),
+    acceptance_criteria = acceptance_criteria, checks = checks,
     preferences = preferences(directory, given.preferences),
     additional_context = one_text(directory, given.additional_context, "additional.md"),
     skill_ids = skill_ids,

@@ -96,6 +96,20 @@ local function check_steps(steps, names, catalogue, errors)
   settle_ids(steps, errors)
 end
 
+--- A criterion's check has the arguments of a run_command.
+local function check_criteria(context, catalogue, errors)
+  local criteria = json.is_object(context) and context.acceptance_criteria
+  for i, criterion in ipairs(json.is_array(criteria) and criteria or {}) do
+    if schema_check.is_enough(errors) then return end
+    local arguments = json.is_object(criterion) and criterion.check
+    if json.is_object(arguments) then
+      local step = { type = "run_command", arguments = arguments }
+      check_arguments(step, ("/context/acceptance_criteria/%d/check"):format(i - 1), catalogue, errors)
+      criterion.check = step.arguments
+    end
+  end
+end
+
 local function check_job(value, catalogue, environment)
   local errors = { total = 0 }
   local is_object = json.is_object(value)
@@ -110,6 +124,7 @@ local function check_job(value, catalogue, environment)
       "is missing; expected an array (only a job of agent_inference may leave it out)")
   end
   check_steps(value.steps, names, catalogue, errors)
+  check_criteria(value.context, catalogue, errors)
   if errors.total > 0 then return errors end
   value.execution_mode = asked or job_mode.of_job(value)
   return errors

@@ -60,6 +60,20 @@ local inference = {
   },
 }
 
+local criterion = {
+  type = { "string", "object" },
+  order = { "criterion", "check" },
+  required = { "criterion" },
+  additionalProperties = false,
+  properties = {
+    criterion = { type = "string", minLength = 1, description = "What must hold at the end." },
+    check = {
+      type = "object", printed = { ["$ref"] = "#/$defs/run_command/properties/arguments" },
+      description = "Arguments of run_command. The runner runs it when the work is done; exit code 0 means that the criterion is met.",
+    },
+  },
+}
+
 local context = {
   type = "object",
   description = "What the work is about. A text that begins with /job/ is the path of a file to read.",
@@ -76,7 +90,10 @@ local context = {
       type = { "array", "string", "object" }, items = { type = { "string", "object", "array" } },
       description = "What the work must satisfy: each a text, or a structure that is shown as JSON. One may stand alone.",
     },
-    acceptance_criteria = texts "What the outcome is checked by.",
+    acceptance_criteria = {
+      type = "array", items = criterion,
+      description = "What the outcome is checked by: each a text, or a text with a check.",
+    },
     preferences = { type = "object", description = "How the user wants work to be done." },
     additional_context = text "Further text that the user has configured.",
     skill_ids = texts "Identifiers of skills to fetch from the gateway.",

@@ -27,6 +27,7 @@ local STEP_FINISHED <const> = '{"event":"step.finished",' -- the result holds th
 ---@field model? string
 ---@field turns report.turn[]
 ---@field calls table<integer, { type: string, arguments: table }> by index of the step, from 1
+---@field checks table<integer, boolean> which steps are checks of the runner, by index from 1
 ---@field problem? string why the rest of the journal is missing
 
 local function words(value) return type(value) == "string" and secret.redact(value) or "" end
@@ -66,6 +67,7 @@ local function link_last(self)
   local turn = self.turns[#self.turns]
   local index = turn and turn.first_step
   for _, call in ipairs(turn and turn.calls or {}) do
+    while self.checks[index] do index = index + 1 end
     if not call.step and self.types[index] and (self.types[index] == call.name or self.types[index] == "call_tool") then
       became(self, call, index)
       index = index + 1
@@ -84,7 +86,9 @@ readers["model.session"] = function(self, line) self.model = words(line.model) e
 readers["step.started"] = function(self, line)
   if math.type(line.index) ~= "integer" or type(line.id) ~= "string" then return end
   self.types[line.index + 1], self.index_of[line.id] = line.type, line.index + 1
+  self.checks[line.index + 1] = line.check ~= nil
   if type(line.arguments) == "table" then self.arguments[line.index + 1] = secret.clean(line.arguments, {}) end
+  if line.check then self.calls[line.index + 1] = { type = line.type, arguments = self.arguments[line.index + 1] or {} } end
 end
 
 readers["model.exchange"] = function(self, line)
@@ -108,7 +112,7 @@ end
 ---@param bytes string
 ---@return report.digest
 function digest.read(bytes)
-  local self = { turns = {}, calls = {}, types = {}, arguments = {}, index_of = {} }
+  local self = { turns = {}, calls = {}, types = {}, checks = {}, arguments = {}, index_of = {} }
   local number = 0
   for _, text, is_whole in lines(bytes) do
     if not is_whole then

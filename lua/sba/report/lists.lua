@@ -40,19 +40,27 @@ local function linked(evidence, index_of)
   return parts
 end
 
+local met_signs <const> = { [true] = { "✓", "success", "met" }, [false] = { "✗", "failure", "not met" } }
+local NOT_CHECKED <const> = { "–", "skipped", "not checked" }
+local verifiers <const> = { check = "checked by the runner: ", model = "said by the model: " }
+
+local function verdict(item, index_of)
+  local sign = met_signs[item.met] or NOT_CHECKED
+  return h.li {
+    h.span { class = "sign " .. sign[2], ["aria-hidden"] = "true", sign[1] }, " ",
+    h.span { h.strong { item.criterion }, sign ~= NOT_CHECKED and h.span { class = "unseen", " (" .. sign[3] .. ")" }, h.br {},
+      h.span { class = "quiet", verifiers[item.verified_by] or sign == NOT_CHECKED and sign[3] or "", linked(item.evidence, index_of) } },
+  }
+end
+
 ---@param result table
 ---@return html.element|false
 function lists.acceptance(result)
   local criteria, index_of = result.acceptance or {}, {}
   if #criteria == 0 then return false end
   for i, entry in ipairs(result.steps) do index_of[entry.id] = i end
-  return section("Acceptance", h.ul { class = "plain", rows_of(criteria, function(item)
-    return h.li {
-      h.span { class = item.met and "sign success" or "sign failure", ["aria-hidden"] = "true", item.met and "✓" or "✗" }, " ",
-      h.span { h.strong { item.criterion }, h.span { class = "unseen", item.met and " (met)" or " (not met)" },
-        h.br {}, h.span { class = "quiet", linked(item.evidence, index_of) } },
-    }
-  end) }, rest(criteria))
+  return section("Acceptance", h.ul { class = "plain", rows_of(criteria, function(item) return verdict(item, index_of) end) },
+    rest(criteria))
 end
 
 local todo_signs <const> = {

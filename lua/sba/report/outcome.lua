@@ -55,8 +55,8 @@ outcome.failures = {
       .. "models.",
   },
   acceptance_unmet = {
-    meaning = "An acceptance criterion is not met, or the model gave no evidence for it.",
-    help = "See the criteria below and the model's last turns.",
+    meaning = "An acceptance criterion is not met: its check fails, or the model says so or gave no evidence for it.",
+    help = "See the criteria below, the output of the failed check, and the model's last turns.",
   },
   agent_gave_up = {
     meaning = "The model gave up, or ended the job without having done anything.",

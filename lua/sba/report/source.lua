@@ -30,10 +30,15 @@ local function without(list, left_out)
   return rest
 end
 
--- A result as a report takes it: an earlier version does not know confinement, a later one may know more failure codes.
+local verdict <const> = result_schema.properties.acceptance.items
+
+-- A result as a report takes it: an earlier version knows neither confinement nor verified_by, a later one may know more failure codes.
 local readable <const> = with(result_schema, {
   required = without(result_schema.required, "confinement"),
-  properties = with(result_schema.properties, { failure_code = { type = { "string", "null" } } }),
+  properties = with(result_schema.properties, {
+    failure_code = { type = { "string", "null" } },
+    acceptance = { type = "array", items = with(verdict, { required = without(verdict.required, "verified_by") }) },
+  }),
 })
 
 -- What of a job is ours.

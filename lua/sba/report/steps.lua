@@ -132,7 +132,9 @@ local function titles_of(result)
   for _, item in ipairs(result.todo.items) do
     if item.source == "step" then titles[#titles + 1] = item.title end
   end
-  return #titles == #result.steps and titles or {}
+  local count = 0
+  for _, entry in ipairs(result.steps) do count = count + (entry.check and 0 or 1) end
+  return #titles == count and titles or {}
 end
 
 local function line(entry, what, scale)
@@ -140,7 +142,7 @@ local function line(entry, what, scale)
   return h.summary {
     h.span { class = "sign " .. entry.status, ["aria-hidden"] = "true", status.sign },
     h.span { class = "number", entry.index + 1 },
-    h.span { class = "what", h.b { entry.type }, " ", what, h.span { class = "unseen", ", " .. status.name } },
+    h.span { class = "what", h.b { entry.check and "check" or entry.type }, " ", what, h.span { class = "unseen", ", " .. status.name } },
     timeline.bar(scale, entry),
     h.span { class = "time", entry.status == "skipped" and "skipped" or format.duration(entry.duration_ms) },
   }
@@ -151,7 +153,8 @@ local function view(entry, call, what, scale, limit, is_open)
     line(entry, what, scale),
     -- The target of links is inside: a browser opens what is folded around it.
     h.div { class = "inside", id = "s" .. entry.index + 1,
-      h.p { class = "quiet", "Step ", h.code { entry.id }, " ", format.status[entry.status].name,
+      h.p { class = "quiet", "Step ", h.code { entry.id },
+        entry.check and (", the check of criterion %d,"):format(entry.check), " ", format.status[entry.status].name,
         entry.status ~= "skipped" and { ", began at ", entry.started_at, ", took ", format.duration(entry.duration_ms) }, "." },
       problem(entry, limit),
       what_was_told(call, limit),

@@ -10,7 +10,7 @@ local words = { type = { "string", "null" } }
 local step = {
   type = "object",
   order = {
-    "index", "id", "type", "status", "started_at", "duration_ms", "exit_code", "output", "output_truncated", "error",
+    "index", "id", "type", "check", "status", "started_at", "duration_ms", "exit_code", "output", "output_truncated", "error",
     "error_code", "result",
   },
   required = { "index", "id", "type", "status", "started_at", "duration_ms" },
@@ -19,6 +19,10 @@ local step = {
     index = { type = "integer", minimum = 0, description = "Place in the job's steps, from 0." },
     id = { type = "string" },
     type = { type = "string" },
+    check = {
+      type = "integer", minimum = 1,
+      description = "The step is the runner's own check of this acceptance criterion, counted from 1; else absent.",
+    },
     status = { enum = { "success", "failure", "timeout", "skipped" } },
     started_at = time,
     duration_ms = count,
@@ -102,13 +106,17 @@ local inference = {
 
 local criterion = {
   type = "object",
-  order = { "criterion", "met", "evidence" },
-  required = { "criterion", "met", "evidence" },
+  order = { "criterion", "met", "evidence", "verified_by" },
+  required = { "criterion", "met", "evidence", "verified_by" },
   additionalProperties = false,
   properties = {
     criterion = { type = "string" },
-    met = { type = "boolean" },
-    evidence = { type = "string", description = "Names the step that shows it." },
+    met = { type = { "boolean", "null" }, description = "null: not checked." },
+    evidence = { type = "string", description = "Names the step that shows it; empty where nothing was checked." },
+    verified_by = {
+      enum = { "check", "model", json.null },
+      description = "check: the runner ran the criterion's check; model: the model says so, and named a step; null: not checked.",
+    },
   },
 }
 

@@ -37,7 +37,7 @@ end
 --- Reads the journal of an earlier run; returns why it cannot. If there is none, the job starts from the beginning.
 local function read_history(run, path)
   local history, failure = on_demand.history().read(path, {
-    job_sha256 = run.job_sha256, steps = run.steps, catalogue = run.catalogue,
+    job_sha256 = run.job_sha256, steps = run.steps, checks = on_demand.check().numbers(run.job.context), catalogue = run.catalogue,
   })
   if failure then return { code = "schema_validation", message = "cannot resume: " .. failure.message } end
   if not history then
@@ -173,6 +173,12 @@ local function open_todo(run)
   run.record.todo = run.todo
 end
 
+--- Until a criterion is checked, the result says that it is not.
+local function open_acceptance(run)
+  local criteria = run.job.context and run.job.context.acceptance_criteria or {}
+  if #criteria > 0 then run.record.acceptance = on_demand.check().unchecked(criteria) end
+end
+
 --- Writes a result after each step. With the result on stdout, only the watchdog gets these.
 local function open_checkpoint(run)
   local warned = false
@@ -218,6 +224,7 @@ local function open_files(run)
   open_journal(run, directory and directory .. "journal.jsonl")
   open_live(run, directory and directory .. live.FILE)
   open_todo(run)
+  open_acceptance(run)
   open_checkpoint(run)
   local ok, failure = true, nil
   if not (run.history and run.history.result) then ok, failure = write_first(run) end

@@ -10,7 +10,7 @@ local redact = require "native.secret".redact
 
 local ask = {}
 
-local NO_CONTEXT <const> = { requirements = {}, acceptance_criteria = {}, skill_ids = {}, skills = {} }
+local NO_CONTEXT <const> = { requirements = {}, acceptance_criteria = {}, checks = {}, skill_ids = {}, skills = {} }
 
 ---Finds a model.
 ---@param run run

@@ -1,9 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Direct jobs: the job's steps, one after the other, until one fails.
+-- Direct jobs: the job's steps, one after the other, until one fails; then the checks of its criteria, all of them.
 
+local check = require "sba.run.check"
 local failures = require "sba.result.failure"
 local interrupt = require "native.interrupt"
+local json = require "sba.util.json"
 local steps = require "sba.run.step"
+local words = require "sba.util.words"
 
 local direct = {}
 
@@ -36,7 +39,27 @@ local function take_over(run, index, old)
   return { code = failure.code, message = steps.named(run.job.steps[index], index, failure.message) }
 end
 
---- Runs the steps that are left; returns the job's failure, or nil when all went well.
+-- Failures of a check that say more than that the criterion is not met: what the job may not do kept it from an answer.
+local own_codes <const> = { constraint_violation = true, ext_net_required = true }
+
+--- Runs the checks, all of them, so that the result says of each criterion what is known; returns the job's failure.
+local function run_checks(run)
+  local failed, first = 0, nil
+  for _, number in ipairs(check.numbers(run.job.context)) do
+    local checked, failure = check.perform(run, number)
+    if not checked then return failure end
+    run.record.acceptance[number] = checked.verdict
+    if not checked.verdict.met then failed, first = failed + 1, first or checked end
+  end
+  if not first then return nil end
+  local more = failed > 1 and ("; and %d more"):format(failed - 1) or ""
+  return {
+    code = own_codes[first.code] and first.code or "acceptance_unmet",
+    message = ("the criterion %s is not met: %s%s"):format(words.quoted(first.verdict.criterion), first.verdict.evidence, more),
+  }
+end
+
+--- Runs the steps that are left, then the checks; returns the job's failure, or nil when all went well.
 ---@param run run
 ---@return failure?
 function direct.run(run)
@@ -51,15 +74,25 @@ function direct.run(run)
     end
     if failure then return failure end
   end
+  return run.record.acceptance and run_checks(run)
+end
+
+--- Takes over the checks that an earlier run finished, where this one did not come to them.
+local function take_over_checks(run)
+  for _, number in ipairs(run.record.acceptance and check.numbers(run.job.context) or {}) do
+    local is_new = run.record.acceptance[number].met == json.null
+    local checked = is_new and check.take_over(run, number)
+    if checked then run.record.acceptance[number] = checked.verdict end
+  end
 end
 
 ---Reports the steps that were not reached. There may be very many, and the time is up: they share one line of the log.
 ---@param run run
 function direct.skip_rest(run)
   local entries = run.history and run.history.entries or {}
-  for index = #run.record.steps + 1, #entries do take_over(run, index, entries[index]) end
+  for index = #run.record.steps + 1, math.min(#entries, #run.job.steps) do take_over(run, index, entries[index]) end
   local first = #run.record.steps + 1
-  if first > #run.job.steps then return end
+  if first > #run.job.steps then return take_over_checks(run) end
   steps.skip_from(run, first)
   for index = first, #run.job.steps do run.todo:follow(index, "dropped") end
   run.log:event("info", "steps.skipped", { step = first, steps = #run.job.steps })

@@ -93,8 +93,14 @@ local function attempt(run, part)
   pcall(log_problem, run, problem)
 end
 
+--- The steps of an agent's job that was over before this run: its result has them all.
+local function take_over_steps(run)
+  if run.steps or not (run.history and run.history.result) then return end
+  for _, old in ipairs(run.history.entries) do run.record:add_step(old.text, old.entry.status, old.entry.check) end
+end
+
 local function skip_rest(run)
-  if run.accepted and run.steps and #run.steps > 0 then on_demand.direct().skip_rest(run) end
+  if run.accepted and run.steps and (#run.steps > 0 or run.record.acceptance) then on_demand.direct().skip_rest(run) end
 end
 
 --- Undoes the changes of a step that raised before its entry was written.
@@ -104,7 +110,8 @@ end
 
 local function finish_todo(run)
   if not run.todo then return end
-  if run.accepted and run.steps and not run.failure then run.todo:close_unchecked() end
+  local is_over = not run.failure or run.failure.code == "acceptance_unmet"
+  if run.accepted and run.steps and is_over then run.todo:close_unchecked() end
   run.todo:flush()
 end
 
@@ -155,7 +162,9 @@ local function flush_checkpoint(run)
   if run.checkpoint then run.checkpoint:flush() end
 end
 
-local parts = { flush_checkpoint, end_processes, revert, skip_rest, compare_workspace, list_artifacts, finish_todo, upload_artifacts }
+local parts = {
+  flush_checkpoint, end_processes, revert, skip_rest, take_over_steps, compare_workspace, list_artifacts, finish_todo, upload_artifacts,
+}
 
 --- Ends the job and returns the exit status.
 ---@param run run

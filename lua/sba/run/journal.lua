@@ -3,7 +3,7 @@
 -- --resume continues from it; history.lua reads it.
 --
 --   {"event":"job","job_sha256",...}              first line: which job
---   {"event":"step.started","index","id","type"}  before the step does anything; agent: with its arguments
+--   {"event":"step.started","index","id","type"}  before the step does anything; agent's and checks: with their arguments
 --   {"event":"step.changes","index","changes",...} before the step changes several files at once: how to undo it
 --   {"event":"step.append","index","size"}        before the step appends to a file: the size that the file has; absent: no such file
 --   {"event":"step.finished","entry":{...}}       the step's whole entry of the result
@@ -28,7 +28,9 @@ journal.__index = journal
 local FAILED <const> = '{"event":"journal.failed"}'
 local ENTRY_PREFIX <const> = '{"event":"step.finished","entry":'
 -- The order of an event's own fields, which follow `event` and `at`.
-local fields_schema = { order = { "index", "id", "type", "job_sha256", "protocol_version", "job_id", "task_id", "started_wall" } }
+local fields_schema = {
+  order = { "index", "id", "type", "check", "job_sha256", "protocol_version", "job_id", "task_id", "started_wall" },
+}
 
 --- Opens the journal of a job.
 ---@param path string
@@ -90,10 +92,10 @@ function journal:resumed() self:event("job.resumed", {}) end
 
 --- A step is about to begin.
 ---@param index integer from 1
----@param step { id: string, type: string }
----@param arguments? table those of a model's step, which may have written them otherwise
+---@param step { id: string, type: string, check?: integer }
+---@param arguments? table those of a model's step, which may have written them otherwise, and of a check
 function journal:step_started(index, step, arguments)
-  self:event("step.started", { index = index - 1, id = step.id, type = step.type, arguments = arguments })
+  self:event("step.started", { index = index - 1, id = step.id, type = step.type, check = step.check, arguments = arguments })
 end
 
 --- A step is about to change files.

@@ -5,6 +5,7 @@
 return {
   agent = function() return require "sba.run.agent" end,
   ask = function() return require "sba.run.ask" end,
+  check = function() return require "sba.run.check" end,
   direct = function() return require "sba.run.direct" end,
   fetch_skills = function() return require "sba.run.fetch_skills" end,
   gateway = function() return require "sba.orchestrator.gateway" end,

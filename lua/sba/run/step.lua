@@ -32,12 +32,16 @@ function steps.named(step, index, message)
   return ("step %d (%s, %s): %s"):format(index, step.id, step.type, message)
 end
 
+--- How many steps a direct job has; a check is none of them.
+local function steps_of(run, step) return run.steps and not step.check and #run.steps or nil end
+
 --- The fields of the log about a step; about its end if there is an entry.
 local function log_fields(run, index, step, entry)
   entry = entry or none
   return {
-    step = index, steps = run.steps and #run.steps, id = step.id, type = step.type, what = describe(step), status = entry.status,
-    duration_ms = entry.duration_ms, exit_code = entry.exit_code, error = entry.error, error_code = entry.error_code,
+    step = index, steps = steps_of(run, step), id = step.id, type = step.type, check = step.check,
+    what = describe(step), status = entry.status, duration_ms = entry.duration_ms, exit_code = entry.exit_code, error = entry.error,
+    error_code = entry.error_code,
   }
 end
 
@@ -61,7 +65,7 @@ end
 ---Writes to journal and log that a step begins.
 ---@param run run
 ---@param index integer from 1
----@param step { id: string, type: string, arguments: table }
+---@param step { id: string, type: string, arguments: table, check?: integer, shown?: table } shown: of a check, for the journal
 ---@param again? boolean it was interrupted before
 function steps.begin(run, index, step, again)
   if run.reporter and not run.reporter.over and index > 1 then run.reporter:began() end
@@ -69,9 +73,10 @@ function steps.begin(run, index, step, again)
   if not (module.ticks or module.brief) then
     run.checkpoint:hurry()
   end
-  run.journal:step_started(index, step, run.context.agent and step.arguments or nil)
-  run.live:step({ index = index - 1, id = step.id, type = step.type }, function()
-    return { step = index, steps = run.steps and #run.steps, id = step.id, type = step.type }
+  local is_agents = run.context.agent and not step.check
+  run.journal:step_started(index, step, is_agents and step.arguments or step.shown)
+  run.live:step({ index = index - 1, id = step.id, type = step.type, check = step.check }, function()
+    return { step = index, steps = steps_of(run, step), id = step.id, type = step.type, check = step.check }
   end, entries.limit(step, run.context))
   local fields = log_fields(run, index, step)
   fields.again = again
@@ -79,7 +84,7 @@ function steps.begin(run, index, step, again)
 end
 
 local function place(entry, index, step)
-  entry.index, entry.id, entry.type = index - 1, step.id, step.type
+  entry.index, entry.id, entry.type, entry.check = index - 1, step.id, step.type, step.check
 end
 
 local function require_network(entry, failure, message)
@@ -203,7 +208,7 @@ end
 ---Runs a step that has begun.
 ---@param run run
 ---@param index integer
----@param step { id: string, type: string, arguments: table }
+---@param step { id: string, type: string, arguments: table, check?: integer } check: number of the criterion that it checks
 ---@param module sba.step
 ---@return table entry, table? failure of the step
 function steps.perform(run, index, step, module)
@@ -214,7 +219,7 @@ function steps.perform(run, index, step, module)
   run.journal:step_finished(text)
   settle(run)
   local left_out = run.live:finish()
-  run.record:add_step(text, entry.status)
+  run.record:add_step(text, entry.status, step.check)
   run.checkpoint:changed()
   log_finished(run, index, step, entry, failure, left_out)
   return entry, failure

@@ -119,18 +119,22 @@ function todo:follow(index, status, note)
   return changed(self, item)
 end
 
---- An acceptance criterion is met.
+--- An acceptance criterion takes a new status.
 ---@param index integer of the criterion, from 1
-function todo:meet(index)
+---@param status "pending"|"in_progress"|"done"
+---@param note? string why it is not met
+---@return table item
+function todo:settle(index, status, note)
   local item = self.criteria[index]
-  set_status(self, item, "done")
-  changed(self, item)
+  set_status(self, item, status)
+  item.note = note and shortened(note, LONGEST_TITLE) or json.null
+  return changed(self, item)
 end
 
---- Requirements and criteria that nothing has checked are no longer open when a direct job has succeeded.
+--- Requirements and criteria that nothing has checked are no longer open when a direct job has gone to its end.
 function todo:close_unchecked()
   for _, item in ipairs(self.items) do
-    if item.status == "pending" and (item.source == "requirement" or item.source == "acceptance_criterion") then
+    if item.status == "pending" and item.note == json.null and (item.source == "requirement" or item.source == "acceptance_criterion") then
       set_status(self, item, "dropped")
       item.note = "not checked"
       changed(self, item)

@@ -18,7 +18,7 @@ local TIMEOUT <const> = 1 -- seconds without progress until a line is dropped; t
 local SLOWEST <const> = 2 -- seconds that a reader may take for one line
 
 -- The order of an event's own fields, which follow ts, level, event, job_id, task_id and version.
-local fields_schema <const> = { order = { "step", "steps", "id", "type", "what", "status", "duration_ms", "exit_code" } }
+local fields_schema <const> = { order = { "step", "steps", "id", "type", "check", "what", "status", "duration_ms", "exit_code" } }
 
 ---@class log.options
 ---@field format "json"|"text"|"auto"

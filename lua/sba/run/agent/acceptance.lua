@@ -2,7 +2,7 @@
 -- Whether a finish is one: every acceptance criterion has its entry, and evidence that names a step of this job that
 -- succeeded. "Done" without evidence is not done.
 
-local array = require "sba.util.json".array
+local check = require "sba.run.check"
 local text = require "native.text"
 
 local acceptance = {}
@@ -26,8 +26,9 @@ end
 ---@param evidence string
 ---@return string[]
 function acceptance.named_steps(evidence)
-  local ids = {}
-  for number in evidence:lower():gmatch("step[%s_-]*(%d+)") do ids[#ids + 1] = "step-" .. number end
+  local ids, said = {}, evidence:lower()
+  for number in said:gmatch("step[%s_-]*(%d+)") do ids[#ids + 1] = "step-" .. number end
+  for number in said:gmatch("check[%s_-]*(%d+)") do ids[#ids + 1] = "check-" .. number end
   return ids
 end
 
@@ -45,27 +46,25 @@ local function what_is_missing(criterion, entry, status_of)
     status_of(first) and "which did not succeed" or "which is not a step of this job")
 end
 
----Holds a finish against the job's criteria.
----@param criteria string[]
+---Holds what the model says against the job's criteria. Those that have a check are the runner's to judge.
+---@param context sba.context
 ---@param entries { criterion: string, met: boolean, evidence: string }[]
 ---@param status_of fun(id: string): string? status of a step of this job
----@return { criterion: string, met: boolean, evidence: string }[]? acceptance in the criteria's order, for the result
----@return string[]? missing one line each, where something is
+---@return run.verdict[] list in the criteria's order; without what has no evidence
+---@return string[] missing one line each
 ---@return string? unmet the first criterion that is said not to be met
-function acceptance.judge(criteria, entries, status_of)
-  local list, missing, unmet = array {}, {}, nil
-  for i, criterion in ipairs(criteria) do
-    local entry = find(entries, criterion, i)
-    if entry and not entry.met then
-      unmet = unmet or criterion
-    else
-      missing[#missing + 1] = what_is_missing(criterion, entry, status_of)
+function acceptance.judge(context, entries, status_of)
+  local list, missing, unmet = check.unchecked(context.acceptance_criteria), {}, nil
+  for i, verdict in ipairs(list) do
+    local entry = not context.checks[i] and find(entries, verdict.criterion, i)
+    local reason = not context.checks[i] and not (entry and not entry.met) and what_is_missing(verdict.criterion, entry, status_of)
+    missing[#missing + 1] = reason or nil
+    if entry and not reason then
+      verdict.met, verdict.evidence, verdict.verified_by = entry.met, entry.evidence, "model"
+      unmet = unmet or not entry.met and verdict.criterion or nil
     end
-    list[i] = { criterion = criterion, met = entry ~= nil and entry.met, evidence = entry and entry.evidence or "" }
   end
-  if unmet then return list, nil, unmet end
-  if #missing > 0 then return nil, missing end
-  return list
+  return list, missing, unmet
 end
 
 return acceptance

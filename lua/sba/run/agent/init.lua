@@ -185,7 +185,7 @@ function agent.run(run)
   repeat
     failure = interrupt.reason() or turn(state)
   until failure or state.finished
-  run.record.final_answer, run.record.acceptance = state.answer, state.acceptance
+  run.record.final_answer, run.record.acceptance = state.answer, state.acceptance or run.record.acceptance
   return failure and state.missed:rename(failure, state.acceptance)
 end
 

@@ -28,7 +28,7 @@ end
 --- The step that the model gave up for.
 local function blamed(self, list)
   for _, item in ipairs(list or {}) do
-    for _, id in ipairs(item.met and {} or acceptance.named_steps(item.evidence)) do
+    for _, id in ipairs(item.met == false and acceptance.named_steps(item.evidence) or {}) do
       if self.by_id[id] then return id end
     end
   end

@@ -69,6 +69,21 @@ function outputs:show(id, whole)
   end))
 end
 
+---The end of a text, for what is there to be mended; the whole is kept where that is not all of it.
+---@param id string of the step
+---@param whole string UTF-8, without secrets
+---@param limit integer bytes
+---@param count integer of texts that are shown together
+---@return string
+function outputs:tail(id, whole, limit, count)
+  local shown = text.tail(whole, math.min(limit, self.limit // count))
+  local tokens = meter.raw(shown)
+  if tokens * count > self.tokens then shown = text.tail(shown, #shown * self.tokens // (tokens * count)) end
+  if #shown == #whole then return whole end
+  local how = keep(self, id, whole) and ('; read_output {"step": "%s"} gives them'):format(id) or ""
+  return ("[... %d of %d bytes left out%s ...]\n%s"):format(#whole - #shown, #whole, how, shown)
+end
+
 --- A range of a kept answer; as root:read takes it.
 local function range(self, id, options)
   local whole = self.memory[id]

@@ -2,6 +2,7 @@
 -- What the model is told. The blocks of the system text come in the contract's order and never change during a job, so that
 -- a server can keep what it made of them; what changes every turn, time left and the todo list, is the end of the last message.
 
+local describe = require "sba.run.describe"
 local json = require "sba.util.json"
 
 local prompt = {}
@@ -14,7 +15,7 @@ local WORK <const> = [[
 1. Look at the files that matter.
 2. Make the smallest change that does the job.
 3. Run the project's own checks. If one fails, read why, and go back to 2.
-4. Call finish. Claim nothing that no step of this job has shown.
+4. Call finish. Claim nothing that no step of this job has shown. If the job cannot be done, give it the status failed, and say why.
 
 For example, to change a line, call replace_in_file with path "add.py", old_text "return a - b" and new_text "return a + b".
 Paths are relative to the workspace, where every command starts. Do not repeat a call that failed: do what its error says. Keep the
@@ -37,6 +38,17 @@ local function bullets(list)
   local lines = {}
   for i, item in ipairs(list) do lines[i] = ("%d. %s"):format(i, item) end
   return table.concat(lines, "\n")
+end
+
+--- Each criterion, with the check that the runner makes of it.
+local function criteria(context)
+  local list = {}
+  for i, criterion in ipairs(context.acceptance_criteria) do
+    local check = context.checks[i]
+    list[i] = check and ("%s (checked by the runner with `%s`)"):format(criterion, describe { type = "run_command", arguments = check })
+      or criterion
+  end
+  return list
 end
 
 --- A node may give the persona with the context.
@@ -87,7 +99,7 @@ function prompt.system(job, context, more)
     block("Project", project(context, more.agents_md)) or false,
     block("Task", context.task_context) or false,
     block("Requirements", bullets(context.requirements)) or false,
-    block("Acceptance criteria", bullets(context.acceptance_criteria)) or false,
+    block("Acceptance criteria", bullets(criteria(context))) or false,
     block("Preferences", preferences) or false,
     block("Additional context", context.additional_context) or false,
     block("Skills", skills(context, more.missing_skills)) or false,
@@ -118,7 +130,7 @@ end
 ---@return string
 function prompt.opening(context)
   if #context.acceptance_criteria > 0 then
-    return "Do the job. Finish when every acceptance criterion is met, and name for each the step that shows it."
+    return "Do the job. Finish when every acceptance criterion is met, and name for each that has no check the step that shows it."
   end
   return "Do the job, and finish with a short answer that says what was done."
 end

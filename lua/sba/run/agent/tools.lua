@@ -2,6 +2,7 @@
 -- The tools that the model is shown: the step types by their own schemas, the todo list, read_output, and finish. What the
 -- gateway offers stands before finish.
 
+local finishing = require "sba.run.agent.finishing"
 local json = require "sba.util.json"
 local meter = require "sba.run.agent.meter"
 local schemas = require "sba.inference.schemas"
@@ -33,10 +34,11 @@ local function read_status(arguments)
   return arguments
 end
 
---- "3", "step 3" and "[step-3]" are step-3.
+--- "3", "step 3" and "[step-3]" are step-3; "[check-3]" is check-3.
 local function read_step(arguments)
-  local number = type(arguments.step) == "string" and arguments.step:match("%d+")
-  if number then arguments.step = "step-" .. number end
+  local step = type(arguments.step) == "string" and arguments.step or ""
+  local number = step:match("%d+")
+  if number then arguments.step = (step:find("check", 1, true) and "check-" or "step-") .. number end
   return arguments
 end
 
@@ -84,22 +86,23 @@ local read_output = {
   },
 }
 
-local finishing <const> = {
+local names_of_finish <const> = {
   "done", "complete", "completed", "submit", "end", "final_answer", "task_complete", "attempt_completion", "finished", "complete_task",
   "finish_task", "submit_answer",
 }
 
 local finish = {
-  name = "finish", kind = "finish", called = finishing,
-  description = "End the job. With acceptance criteria, each needs an entry whose evidence names a step of this job that "
+  name = "finish", kind = "finish", called = names_of_finish, read = finishing.read,
+  description = "End the job. Each acceptance criterion without a check needs an entry whose evidence names a step of this job that "
     .. "succeeded and shows it, for example \"step-7: all tests pass\".",
   accepted = {
-    type = "object", order = { "answer", "acceptance" }, required = json.array { "answer" }, additionalProperties = false,
+    type = "object", order = { "answer", "status", "acceptance" }, required = json.array { "answer" }, additionalProperties = false,
     properties = {
-      answer = { type = "string", description = "What was done, in a few sentences." },
+      answer = { type = "string", description = "What was done, in a few sentences; or why it cannot be done." },
+      status = { type = "string", enum = json.array { "done", "failed" }, description = "failed: the job cannot be done. Default: done." },
       acceptance = {
         type = "array",
-        description = "One entry for each acceptance criterion.",
+        description = "One entry for each criterion without a check.",
         items = {
           type = "object", order = { "criterion", "met", "evidence" }, required = json.array { "criterion", "met", "evidence" },
           additionalProperties = false,

@@ -3,7 +3,7 @@ local array = require "sba.util.json".array
 local prompt = require "sba.run.agent.prompt"
 
 local function context(fields)
-  local all = { requirements = array {}, acceptance_criteria = array {}, skill_ids = array {}, skills = {} }
+  local all = { requirements = array {}, acceptance_criteria = array {}, checks = {}, skill_ids = array {}, skills = {} }
   for name, value in pairs(fields) do all[name] = value end
   return all
 end

@@ -1,0 +1,416 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of acceptance criteria, which the runner runs itself, in direct and in agent jobs; and the status that a model gives `finish`."""
+import json
+import shutil
+import subprocess
+import unittest
+
+import sba
+import test_agent
+from servers import model
+from test_agent import FORMATS, call, finish
+
+TOKEN = "correct-horse-battery-staple"
+
+
+def criterion(words, **check):
+    """A criterion with a check, or without one."""
+    return {"criterion": words, "check": check} if check else words
+
+
+def timeless(result):
+    return test_agent.ResumeAndReplay.timeless(result)
+
+
+class CheckCase(test_agent.AgentCase):
+    def direct(self, *criteria, steps=(), **fields):
+        return self.job(*steps, context={"acceptance_criteria": list(criteria)}, **fields)
+
+    def agent(self, *criteria, **fields):
+        return self.agent_job(context={"acceptance_criteria": list(criteria)}, **fields)
+
+    def assert_failed(self, outcome, code="acceptance_unmet", exit=1):
+        self.assertEqual((outcome.exit, outcome.result["failure_code"]), (exit, code), outcome.result["failure_message"])
+        sba.result_validator().validate(outcome.result)
+
+    def assert_passed(self, outcome):
+        self.assertEqual((outcome.exit, outcome.result["failure_code"]), (0, None), outcome.result["failure_message"])
+        sba.result_validator().validate(outcome.result)
+
+    @staticmethod
+    def steps(result):
+        return [(step["id"], step.get("check"), step["status"]) for step in result["steps"]]
+
+    @staticmethod
+    def verdicts(result):
+        return [(one["met"], one["verified_by"]) for one in result["acceptance"]]
+
+
+class Direct(CheckCase):
+    def test_they_run_after_the_last_step_and_say_of_each_criterion(self):
+        outcome = self.run_job(self.direct(
+            "nobody looks", criterion("a is there", shell="test -e a"), criterion("b is there", argv=["test", "-e", "b"]),
+            steps=[self.step("write_file", path="a", content="x")]))
+        self.assert_failed(outcome)
+        result = outcome.result
+        self.assertEqual(self.steps(result), [("step-1", None, "success"), ("check-2", 2, "success"), ("check-3", 3, "failure")])
+        self.assertEqual(result["acceptance"], [
+            {"criterion": "nobody looks", "met": None, "evidence": "", "verified_by": None},
+            {"criterion": "a is there", "met": True, "evidence": "check-2: `test -e a` ended with exit code 0", "verified_by": "check"},
+            {"criterion": "b is there", "met": False, "evidence": "check-3: the command `test -e b` ended with exit code 1",
+             "verified_by": "check"}])
+        self.assertIn('the criterion "b is there" is not met: check-3', result["failure_message"])
+        self.assertEqual([(item["title"], item["status"], item["note"]) for item in result["todo"]["items"][:3]], [
+            ("nobody looks", "dropped", "not checked"), ("a is there", "done", None),
+            ("b is there", "pending", "check-3: the command `test -e b` ended with exit code 1")])
+        began = [(line["id"], line.get("check")) for line in outcome.log if line["event"] == "step.started"]
+        self.assertEqual(began, [("step-1", None), ("check-2", 2), ("check-3", 3)])
+        journal = [json.loads(line) for line in (self.job_directory / "journal.jsonl").read_text().splitlines()]
+        self.assertEqual([line.get("check") for line in journal if line["event"] == "step.started"], [None, 2, 3])
+        self.assertEqual([line["entry"] for line in journal if line["event"] == "step.finished"], result["steps"])
+
+    def test_without_steps_and_where_all_pass(self):
+        outcome = self.run_job(self.direct(criterion("true", command="true")))
+        self.assert_passed(outcome)
+        self.assertEqual((self.steps(outcome.result), self.verdicts(outcome.result)), ([("check-1", 1, "success")], [(True, "check")]))
+
+    def test_without_a_check_nothing_is_said_to_be_met(self):
+        (self.job_directory / "context").mkdir()
+        (self.job_directory / "context" / "acceptance_criteria.md").write_text("- from a file\n")
+        for job in (self.job(self.step("run_command", command="true")), self.direct("from a file"),
+                    self.direct({"criterion": "from a file", "check": None})):
+            outcome = self.run_job(job)
+            self.assert_passed(outcome)
+            self.assertEqual(outcome.result["acceptance"], [{"criterion": "from a file", "met": None, "evidence": "", "verified_by": None}])
+
+    def test_a_failing_step_leaves_them_out(self):
+        outcome = self.run_job(self.direct(criterion("c", shell="touch checked"), steps=[self.step("run_command", command="false")]))
+        self.assert_failed(outcome, "step_failed")
+        self.assertEqual((self.steps(outcome.result), self.verdicts(outcome.result)), ([("step-1", None, "failure")], [(None, None)]))
+        self.assertFalse((self.workspace / "checked").exists())
+
+    def test_an_id_that_a_step_has_is_not_taken_again(self):
+        outcome = self.run_job(self.direct(criterion("c", command="true"), steps=[{"id": "check-2", "type": "list_tree"}]))
+        self.assertEqual([step["id"] for step in outcome.result["steps"]], ["check-2", "check-2-1"])
+
+    def test_one_whose_program_does_not_exist_or_whose_directory_is_gone(self):
+        outcome = self.run_job(self.direct(criterion("c", command="nonesuch"), criterion("d", command="true", working_dir="gone")))
+        self.assert_failed(outcome)
+        self.assertEqual(self.verdicts(outcome.result), [(False, "check")] * 2)
+        self.assertEqual([step["error_code"] for step in outcome.result["steps"]], ["not_found"] * 2)
+
+    def test_one_that_hangs_ends_at_its_own_timeout_and_the_others_run(self):
+        outcome = self.run_job(self.direct(criterion("c", command="sleep", args=["60"], timeout_seconds=0.3), criterion("d", command="true")))
+        self.assert_failed(outcome)
+        self.assertEqual(outcome.result["status"], "failure")
+        self.assertEqual(self.steps(outcome.result), [("check-1", 1, "timeout"), ("check-2", 2, "success")])
+        self.assertEqual(self.verdicts(outcome.result), [(False, "check"), (True, "check")])
+
+    def test_one_that_hangs_until_the_deadline(self):
+        slow = sba.slowness()
+        outcome = self.run_job(self.direct(criterion("c", command="true"), criterion("d", command="sleep", args=["60"]),
+                                           criterion("e", command="true"), max_runtime_seconds=2))
+        self.assert_failed(outcome, "timeout", 124)
+        self.assert_in_time(outcome, 2, slow)
+        self.assertEqual(self.steps(outcome.result), [("check-1", 1, "success"), ("check-2", 2, "timeout")])
+        self.assertEqual(self.verdicts(outcome.result)[::2], [(True, "check"), (None, None)])
+
+    def test_one_that_floods(self):
+        flood = "while :; do echo again and again and again; done"
+        outcome = self.run_job(self.direct(criterion("c", shell=flood), max_output_bytes=10000))
+        self.assert_failed(outcome, "constraint_violation")
+        self.assertLessEqual(len(outcome.result["steps"][0]["output"]), 10000)
+        self.assertEqual(self.verdicts(outcome.result), [(False, "check")])
+        outcome = self.run_job(self.direct(criterion("c", shell="seq 10000", max_output_bytes=100), max_output_bytes=10000))
+        self.assert_passed(outcome)  # a limit of its own only cuts
+        self.assertTrue(outcome.result["steps"][0]["result"]["stdout_truncated"])
+
+    def test_one_that_needs_the_network(self):
+        outcome = self.run_job(self.direct(criterion("c", command="curl", args=["-sS", "https://nowhere.invalid/x"])))
+        self.assert_failed(outcome, "ext_net_required")
+
+    def test_secrets_in_what_they_print(self):
+        self.put("token", TOKEN)
+        outcome = self.run_job(self.direct(criterion("c", shell="cat token >&2; cat token | base64; exit 1")), env={"SBA_MCP_TOKEN": TOKEN})
+        self.assert_failed(outcome)
+        self.assertIn("[redacted]", outcome.result["steps"][0]["output"])
+        written = b"".join(path.read_bytes() for path in self.job_directory.iterdir() if path.is_file() and path.name != "job.json")
+        self.assertNotIn(TOKEN.encode(), written + outcome.stderr)
+
+    def test_the_report_shows_them(self):
+        self.run_job(self.direct("nobody looks", criterion("<c>", shell="echo seen by all"), criterion("d", command="false")))
+        page = subprocess.run([sba.BINARY, "--report", str(self.result_path)], capture_output=True, text=True, timeout=60).stdout
+        for words in ("not checked", "checked by the runner: <a href=\"#s1\">check-1</a>", "&lt;c&gt;", "$ echo seen by all", "the check of criterion 2"):
+            self.assertIn(words, page)
+
+
+class Resumed(CheckCase):
+    def journal_lines(self):
+        return (self.job_directory / "journal.jsonl").read_bytes().splitlines(keepends=True)
+
+    def cut(self, lines, count, torn=b""):
+        (self.job_directory / "journal.jsonl").write_bytes(b"".join(lines[:count]) + torn)
+
+    def test_a_direct_job_whose_journal_is_cut_anywhere(self):
+        job = self.direct("plain", criterion("c", shell="echo c >> ran"), criterion("d", shell="echo d >> ran; exit 1"),
+                          steps=[self.step("run_command", command="true")])
+        whole = self.run_job(job)
+        self.assert_failed(whole)
+        lines = self.journal_lines()
+        for count in range(1, len(lines) + 1):
+            self.cut(lines, count, lines[count][:40] if count < len(lines) else b"")
+            self.put("ran")
+            again = self.run_job(job, "--resume")
+            self.assert_failed(again)
+            for name in ("steps", "acceptance", "failure_message"):
+                self.assertEqual(timeless(again.result[name]), timeless(whole.result[name]), count)
+            kept = b"".join(line for line in lines[:count] if b"step.finished" in line)
+            wanted = [word for word, id in (("c", b'"check-2"'), ("d", b'"check-3"')) if id not in kept]
+            self.assertEqual((self.workspace / "ran").read_text().split(), wanted, count)
+
+    def test_an_agents_job_whose_journal_is_cut_anywhere(self):
+        job = self.agent(criterion("a is there", shell="echo c >> ran; test -e a"), criterion("d", command="true"))
+        replies = [call("run_command", command="true"), finish("done"), call("write_file", path="a", content="x"), finish("really done")]
+        whole = self.run_agent(self.server(*replies), job=job)
+        self.assert_passed(whole)
+        lines = self.journal_lines()
+        for count in range(2, len(lines) + 1):
+            exchanges = sum(b'"event":"model.exchange"' in line for line in lines[:count])
+            self.cut(lines, count, lines[count][:40] if count < len(lines) else b"")
+            self.put("ran")
+            (self.workspace / "a").unlink(missing_ok=True)
+            if any(b'"step.finished"' in line and b'"write_file"' in line for line in lines[:count]):
+                self.put("a", "x")
+            server = self.server(*replies[exchanges:])
+            again = self.run_agent(server, "--resume", job=job)
+            if b'"step.started"' in lines[count - 1] and b'"check"' not in lines[count - 1]:
+                continue  # of a step that was interrupted, the model is told
+            self.assert_passed(again)
+            self.assertEqual(timeless(again.result["steps"]), timeless(whole.result["steps"]), count)
+            self.assertEqual(again.result["acceptance"], whole.result["acceptance"])
+            done = sum(b'"step.finished"' in line and b'"check":1' in line for line in lines[:count])
+            self.assertEqual(len((self.workspace / "ran").read_text().split()), 2 - done, count)
+
+    def test_a_replay_runs_them_and_is_exact(self):
+        job = self.agent(criterion("a is there", shell="ls; test -e a"), criterion("b", command="true"))
+        replies = [call("list_tree"), finish("done"), call("write_file", path="a", content="x"), finish("done", ("2", True, "step-1"))]
+        whole = self.run_agent(self.server(*replies), job=job)
+        self.assert_passed(whole)
+        recording = self.root / "recording.jsonl"
+        shutil.copy(self.job_directory / "journal.jsonl", recording)
+        recording.chmod(0o644)
+        (self.workspace / "a").unlink()
+        again = self.run_job(job, "--replay", str(recording))
+        self.assert_passed(again)
+        self.assertEqual(timeless(again.result), timeless(whole.result))
+        again = self.run_job(job, "--replay", str(recording))  # with a there, the first check passes
+        self.assertEqual(again.result["failure_code"], "internal_error" if again.exit else None)
+
+    def test_a_journal_with_another_check_is_refused(self):
+        job = self.direct(criterion("c", command="true"), criterion("d", command="true"))
+        self.run_job(job)
+        lines = self.journal_lines()
+        for old, new in ((b'"check":2', b'"check":1'), (b',"check":2', b""), (b'"run_command","check":2', b'"list_tree","check":2')):
+            (self.job_directory / "journal.jsonl").write_bytes(b"".join(lines).replace(old, new))
+            outcome = self.run_job(job, "--resume")
+            self.assertEqual((outcome.exit, outcome.result["failure_code"]), (2, "schema_validation"), outcome.result)
+            self.assertIn("the job has no such step", outcome.result["failure_message"])
+
+
+class Agents(CheckCase):
+    A = criterion("a is there", shell="echo looking for a; test -e a")
+
+    def test_a_passing_check_is_met_whatever_the_model_says(self):
+        for entries in ((), [("a is there", False, "I could not")], [("a is there", True, "trust me")]):
+            for form in FORMATS:
+                server = self.server(call("write_file", path="a", content="x"), finish("done", *entries), {"content": "never asked"})
+                outcome = self.run_agent(server, form=form, job=self.agent(self.A))
+                self.assert_passed(outcome)
+                self.assertEqual(self.steps(outcome.result), [("step-1", None, "success"), ("check-2", 1, "success")])
+                self.assertEqual(outcome.result["acceptance"], [{
+                    "criterion": "a is there", "met": True, "verified_by": "check",
+                    "evidence": "check-2: `echo looking for a; test -e a` ended with exit code 0"}])
+                self.assertEqual(outcome.result["todo"]["items"][0]["status"], "done")
+                self.assertEqual(len(self.chats(server)), 2)
+                (self.workspace / "a").unlink()
+
+    def test_a_failing_one_goes_back_to_the_model_with_the_end_of_its_output(self):
+        server = self.server(call("list_tree"), finish("done", ("a is there", True, "step-1")), call("write_file", path="a", content="x"), finish("done"))
+        outcome = self.run_agent(server, job=self.agent(self.A, criterion("d", command="true")))
+        self.assert_passed(outcome)
+        self.assertEqual(self.steps(outcome.result), [("step-1", None, "success"), ("check-2", 1, "failure"), ("check-3", 2, "success"),
+                                                      ("step-4", None, "success"), ("check-5", 1, "success"), ("check-6", 2, "success")])
+        told = self.chats(server)[2]["messages"][-1]["content"]
+        for words in ("not finished: 1 of 2 checks failed", "[check-2]", "ended with exit code 1", "looking for a\n", "[x] 2 d",
+                      "[ ] 1 a is there (check-2: "):
+            self.assertIn(words, told)
+        self.assertEqual([item["note"] for item in outcome.result["todo"]["items"]], [None, None])
+
+    def test_at_most_three_times(self):
+        server = self.server(call("list_tree"), *[finish("done", ("a is there", True, "step-1"))] * 4, {"content": "never asked"})
+        outcome = self.run_agent(server, job=self.agent(self.A))
+        self.assert_failed(outcome)
+        self.assertEqual((len(self.chats(server)), len(outcome.result["steps"])), (5, 5))
+        self.assertEqual((self.verdicts(outcome.result), outcome.result["final_answer"]), ([(False, "check")], "done"))
+        self.assertIn("check-5", outcome.result["failure_message"])
+
+    def test_the_prompt_says_what_is_checked(self):
+        server = self.server(model.ending())
+        self.run_agent(server, job=self.agent("plain", self.A))
+        self.assertIn("1. plain\n2. a is there (checked by the runner with `echo looking for a; test -e a`)",
+                      self.chats(server)[0]["messages"][0]["content"])
+
+    def test_a_criterion_without_one_still_needs_evidence_first(self):
+        server = self.server(call("write_file", path="a", content="x"), finish("done"), finish("done", ("2", True, "step-1")))
+        outcome = self.run_agent(server, job=self.agent(self.A, "it is good"))
+        self.assert_passed(outcome)
+        self.assertEqual(self.verdicts(outcome.result), [(True, "check"), (True, "model")])
+        self.assertEqual(len(outcome.result["steps"]), 2)  # no check ran while evidence was missing
+
+    def test_a_long_output_is_shown_from_its_end_and_can_be_read(self):
+        server = self.server(call("list_tree"), finish("done"), call("read_output", step="check-2"), finish("no", ("1", False, "")))
+        job = self.agent(criterion("c", shell="seq 100000; exit 1"), "plain")
+        job["context"]["acceptance_criteria"].pop()
+        outcome = self.run_agent(server, job=job)
+        told = self.chats(server)[2]["messages"][-1]["content"].split("\n\nTime left")[0]
+        self.assertTrue(told.rstrip().endswith("100000"), told[-100:])
+        self.assertLess(len(told), 5000)
+        self.assertIn('read_output {"step": "check-2"}', told)
+        self.assertTrue(self.chats(server)[3]["messages"][-1]["content"].startswith("[lines 1 to "))
+        self.assertEqual(outcome.result["failure_code"], "inference_unavailable")
+
+    def test_many_that_fail_are_no_more_than_the_model_can_take(self):
+        many = [criterion(f"c{number}", shell="seq 10000 >&2; exit 1") for number in range(12)]
+        models = {"m": {"capabilities": ["completion", "tools"], "context_length": 8192}}
+        server = self.server(call("list_tree"), *[finish("done")] * 4, models=models)
+        outcome = self.run_agent(server, job=self.agent(*many))
+        self.assert_failed(outcome)
+        self.assertEqual(len(outcome.result["steps"]), 49)
+        told = self.chats(server)[2]["messages"][-1]["content"]
+        self.assertIn("12 of 12 checks failed, of which 8 are shown", told)
+        self.assertLess(len(told), 16384 + 2048)
+        self.assertIn("and 11 more", outcome.result["failure_message"])
+
+    def test_one_that_floods_is_cut_and_its_exit_status_decides(self):
+        outcome = self.run_agent(self.server(call("list_tree"), finish("done")), job=self.agent(criterion("c", shell="seq 100000"), max_output_bytes=1000))
+        self.assert_passed(outcome)
+
+    def test_one_that_hangs(self):
+        server = self.server(call("list_tree"), finish("done"), finish("cannot", ("1", True, "step-1"), ), *[finish("done")] * 3)
+        outcome = self.run_agent(server, job=self.agent(criterion("c", command="sleep", args=["60"], timeout_seconds=0.2)))
+        self.assert_failed(outcome)
+        self.assertIn("ran longer than its timeout of 0.2 s", self.chats(server)[2]["messages"][-1]["content"])
+        slow = sba.slowness()
+        server = self.server(call("list_tree"), finish("done"))
+        outcome = self.run_agent(server, job=self.agent(criterion("c", command="sleep", args=["60"]), max_runtime_seconds=3))
+        self.assert_failed(outcome, "timeout", 124)
+        self.assert_in_time(outcome, 3, slow)
+        self.assertEqual(self.steps(outcome.result)[-1], ("check-2", 1, "timeout"))
+
+    def test_a_job_that_ends_otherwise_says_that_nothing_was_checked(self):
+        server = self.server(*[call("run_command", shell="exit 1")] * 4)
+        outcome = self.run_agent(server, job=self.agent("plain", self.A))
+        self.assert_failed(outcome, "agent_stuck")
+        self.assertEqual(self.verdicts(outcome.result), [(None, None)] * 2)
+
+    def test_giving_up_over_a_check_that_needs_the_network(self):
+        fetch = criterion("c", command="curl", args=["-sS", "https://nowhere.invalid/x"])
+        outcome = self.run_agent(self.server(call("list_tree"), *[finish("done")] * 4), job=self.agent(fetch))
+        self.assert_failed(outcome, "ext_net_required")
+        self.assertIn("nowhere.invalid", outcome.result["failure_message"])
+
+    def test_a_model_without_tool_calling(self):
+        models = {"m": {"capabilities": ["completion"], "context_length": 32768}}
+        write = {"tool": "write_file", "arguments": {"path": "a", "content": "x"}}
+        server = self.server(*[{"content": json.dumps(said)} for said in (write, {"tool": "finish", "arguments": {"answer": "wrote a"}})], models=models)
+        self.assert_passed(self.run_agent(server, job=self.agent(self.A)))
+
+    def test_secrets_in_what_they_print(self):
+        self.put("token", TOKEN)
+        server = self.server(call("list_tree"), *[finish("done")] * 4)
+        outcome = self.run_agent(server, job=self.agent(criterion("c", shell="cat token; exit 1")), env={"SBA_MCP_TOKEN": TOKEN})
+        self.assert_failed(outcome)
+        self.assertIn("[redacted]", json.dumps(self.chats(server)[2]))
+        self.assertNotIn(TOKEN, json.dumps(server.requests) + outcome.stderr.decode() + (self.job_directory / "journal.jsonl").read_text())
+
+
+class Validation(CheckCase):
+    def test_mistakes_are_named_with_their_places(self):
+        criteria = [{"criterion": "c", "check": {"command": "x", "shell": "y"}}, {"criterion": "", "check": {"comand": "x"}}, {"check": {}}, 7,
+                    {"criterion": "c", "check": "make test"}, {"criterion": "c", "check": {"command": "a\u0000b"}},
+                    {"criterion": "c", "check": {"command": "x", "timeout_seconds": 0}}, {"criterion": "c", "more": 1}]
+        for job in (self.direct(*criteria), self.agent(*criteria)):
+            outcome = self.run_job(job)
+            self.assertEqual((outcome.exit, outcome.result["failure_code"]), (2, "schema_validation"))
+            asked = subprocess.run([sba.BINARY, "--validate", str(self.job_directory / "job.json")], capture_output=True, text=True, timeout=60)
+            self.assertEqual(asked.returncode, 2)
+            for said in (outcome.result["failure_message"], asked.stdout):
+                for place in ("0/check: ", "1/criterion: ", "1/check/comand: ", "2/criterion: ", "3: ", "4/check: ", "5/check/command: ",
+                              "6/check/timeout_seconds: ", "7/more: "):
+                    self.assertIn("/context/acceptance_criteria/" + place, said)
+
+    def test_what_is_valid_by_the_printed_schema(self):
+        import jsonschema
+        schema = json.loads(subprocess.run([sba.BINARY, "--schema", "job"], capture_output=True, check=True).stdout)
+        validator = jsonschema.Draft202012Validator(schema)
+        validator.validate(self.direct("plain", {"criterion": "c"}, {"criterion": "c", "check": None}, criterion("d", command="x", cwd="y")))
+        for wrong in ({"criterion": "c", "check": {"comand": "x"}}, {"check": {"command": "x"}}, 7, {"criterion": "c", "check": {}}):
+            self.assertFalse(validator.is_valid(self.direct(wrong)), wrong)
+
+
+class Status(CheckCase):
+    def finished(self, status, *criteria, entries=()):
+        reply = finish("my reason", *entries)
+        reply["tool_calls"][0]["arguments"]["status"] = status
+        server = self.server(call("run_command", command="true"), reply, {"content": "never asked"})
+        return server, self.run_agent(server, job=self.agent(*criteria))
+
+    def test_what_models_write_for_done(self):
+        for status in ("done", "success", "Success", " completed ", "ok", True, None):
+            server, outcome = self.finished(status)
+            self.assert_passed(outcome)
+            self.assertEqual((outcome.result["final_answer"], len(self.chats(server))), ("my reason", 2), status)
+
+    def test_what_they_write_for_failed(self):
+        for status in ("failed", "FAILURE", "error", "blocked", False):
+            server, outcome = self.finished(status)
+            self.assert_failed(outcome, "agent_gave_up")
+            self.assertEqual(outcome.result["final_answer"], "my reason")
+            self.assertIn("the model gave up: my reason", outcome.result["failure_message"])
+            self.assertEqual(len(self.chats(server)), 2)
+
+    def test_another_word_is_an_answer_to_the_model(self):
+        reply = finish("half of it")
+        reply["tool_calls"][0]["arguments"]["status"] = "in_progress"
+        server = self.server(call("list_tree"), reply, finish("all of it"))
+        outcome = self.run_agent(server)
+        self.assert_passed(outcome)
+        self.assertIn("in_progress", self.chats(server)[2]["messages"][-1]["content"])
+        self.assertEqual(outcome.result["final_answer"], "all of it")
+
+    def test_giving_up_runs_no_check_and_keeps_what_the_model_could_prove(self):
+        check = criterion("checked", shell="touch checked")
+        _, outcome = self.finished("failed", "first", "second", check, entries=[("first", True, "step-1"), ("second", False, "it cannot be had")])
+        self.assert_failed(outcome, "agent_gave_up")
+        self.assertEqual(self.verdicts(outcome.result), [(True, "model"), (False, "model"), (None, None)])
+        self.assertFalse((self.workspace / "checked").exists())
+
+    def test_it_needs_no_act_and_its_reason_is_one_short_line(self):
+        reply = finish("no\nway " + "x" * 10000 + "\x1b[2J")
+        reply["tool_calls"][0]["arguments"]["status"] = "failed"
+        outcome = self.run_agent(self.server(reply))
+        self.assert_failed(outcome, "agent_gave_up")
+        message = outcome.result["failure_message"]
+        self.assertTrue(message.startswith("the model gave up: no way xxx") and len(message) < 2000, message)
+        self.assertNotRegex(message, "[\x00-\x1f]")
+
+    def test_for_want_of_the_network(self):
+        reply = finish("the host cannot be reached")
+        reply["tool_calls"][0]["arguments"]["status"] = "failed"
+        fetch = call("run_command", shell="curl -sS https://nowhere.invalid/x")
+        self.assert_failed(self.run_agent(self.server(fetch, reply)), "ext_net_required")
+        self.assert_failed(self.run_agent(self.server(fetch, call("run_command", command="true"), reply)), "agent_gave_up")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
