@@ -55,6 +55,18 @@ describe("native.workspace", function()
     assert.equal(root, directory:path())
   end)
 
+  it("names what is in one directory, and stays inside", function()
+    in_root "mkdir d d/deep && touch d/b .a && ln -s /etc link && ln -s d inside"
+    assert.same({ { { name = ".a", type = "file" }, { name = "d", type = "directory" }, { name = "inside", type = "symlink" },
+      { name = "link", type = "symlink" } }, false }, { directory:names(".", 100) })
+    assert.same({ { name = "b", type = "file" }, { name = "deep", type = "directory" } }, (directory:names("inside", 1)))
+    assert.same({}, (directory:names(".a", 1)))
+    refused("path_escape", directory:names("link", 1))
+    refused("path_escape", directory:names("..", 1))
+    refused("not_found", directory:names("missing", 1))
+    assert.error(function() directory:names(".", 0) end)
+  end)
+
   it("names paths as the results do", function()
     for given, wanted in pairs {
       ["."] = ".", ["./"] = ".", ["a//b/./c"] = "a/b/c", ["a/"] = "a", ["a/.."] = "a/..",
