@@ -20,6 +20,11 @@ def limited():
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
 
 
+def varied(size):
+    """So many characters that do not repeat themselves."""
+    return "".join(f"{number:08}" for number in range(size // 8))
+
+
 class BadInputCase(test_agent.AgentCase):
     def assert_complete(self, outcome, code=None):
         """A whole result with this failure code, one line that says why, and nothing raw of a bug in it."""
@@ -58,7 +63,7 @@ class Servers(BadInputCase):
         for form in FORMATS:
             for fault, words in self.FAULTS.items():
                 with self.subTest(form=form, fault=fault):
-                    server = self.server(call("write_file", path="a", content="x"), *[{"content": "x" * 100, "fault": fault}] * 20)
+                    server = self.server(call("write_file", path="a", content="x"), *[{"content": "It is so. " * 10, "fault": fault}] * 20)
                     outcome = self.run_agent(server, form=form, preexec_fn=limited, job=self.agent_job(max_runtime_seconds=3))
                     code = outcome.result["failure_code"]
                     self.assertIn(code, ("inference_unavailable", "timeout"), outcome.result)
@@ -148,14 +153,14 @@ class Models(BadInputCase):
 
     def test_with_fifty_megabytes_of_content(self):
         for form in FORMATS:
-            server = self.server({"content": "x" * (50 << 20), "piece": 1 << 20})
+            server = self.server({"content": varied(50 << 20), "piece": 1 << 20})
             outcome = self.run_agent(server, form=form, preexec_fn=limited)
             self.assert_complete(outcome, "inference_unavailable")
             self.assertIn("bytes", outcome.result["failure_message"])
 
     def test_with_megabytes_in_one_argument(self):
         for form, size in (("ollama", 3 << 20), ("openai", 1 << 18)):  # in fragments of five characters, each an event
-            content = "x" * size
+            content = varied(size)
             server = self.server(call("write_file", path="a", content=content), finish("ok"))
             job = self.agent_job()
             outcome = self.run_agent(server, form=form, job=job, preexec_fn=limited)

@@ -643,7 +643,7 @@ class Bounds(InferenceCase):
     def test_a_long_reply_in_lines_of_one_token(self):
         """Were its time to grow with the square of its length, this would not end within the time that a run has."""
         size = 1 << 20
-        server = self.server({"content": "abcd" * (size // 4), "piece": 4, "completion_tokens": 1})
+        server = self.server({"content": "".join(f"{number:4}" for number in range(size // 4))[:size], "piece": 4, "completion_tokens": 1})
         self.assertEqual(len(self.chat(server, "ollama", {}).reply["content"]), size)
 
 

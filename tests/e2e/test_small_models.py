@@ -59,6 +59,64 @@ class Circles(AgentCase):
         self.assertEqual(["temperature" in body for body in self.chats(server)], [False, False, True, False, False])
 
 
+class Degenerate(AgentCase):
+    """Streams that become one token or line over and over. Each would go on for megabytes."""
+    SIZE = 1 << 17
+    REPEATED = {"a token": "ha ", "a line": "I will now look into the file.\n", "a character": "0",
+                "a paragraph": "".join(f"Line {number} of what is said again. " for number in range(20)) + "\n"}
+
+    def assert_stopped(self, server, outcome, form):
+        self.assertEqual((outcome.exit, outcome.result.get("final_answer")), (0, "ok"), outcome.result)
+        first, second, third = self.chats(server)
+        self.assertIn("Your reply was stopped: it repeated", second["messages"][-1]["content"])
+        self.assertLess(len(json.dumps(second)), len(json.dumps(first)) + 6000)  # it is not led on by its own words
+        self.assertEqual([(body["options"] if form == "ollama" else body).get("temperature") for body in (second, third)], [1.0, None])
+        self.assertEqual([line["level"] for line in outcome.log if line["event"] == "model.repetition"], ["warning"])
+
+    def test_the_job_goes_on(self):
+        for form in FORMATS:
+            for name, text in self.REPEATED.items():
+                for field in ("content", "thinking"):
+                    with self.subTest(form, name=name, field=field):
+                        reply = {field: "Well. " + text * (self.SIZE // len(text)), "piece": len(text) - 1 or 1}
+                        server = self.server(reply, call("list_tree"), finish("ok"))
+                        self.assert_stopped(server, self.run_agent(server, form=form), form)
+
+    def test_the_arguments_of_a_call(self):
+        server = self.server(call("write_file", path="a", content="0" * (1 << 18)), call("list_tree"), finish("ok"))
+        self.assert_stopped(server, self.run_agent(server, form="openai"), "openai")
+        self.assertEqual(list(self.workspace.iterdir()), [])
+
+    def test_a_stream_that_ollama_broke_off(self):
+        """After a token that came 30 times it ends the stream without a word."""
+        server = self.server({"content": "So: " + "the " * 31, "piece": 4, "fault": "no_done"}, call("list_tree"), finish("ok"))
+        outcome = self.run_agent(server)
+        self.assert_stopped(server, outcome, "ollama")
+        self.assertNotIn("model.retry", [line["event"] for line in outcome.log])
+
+    def test_three_in_a_row_end_the_job_with_the_reason(self):
+        server = self.server(*[{"content": "ha " * 10000}] * 4)
+        outcome = self.run_agent(server)
+        self.assertEqual((outcome.result["failure_code"], len(self.chats(server))), ("agent_stuck", 3), outcome.result)
+        self.assertIn("over and over", outcome.result["failure_message"])
+        temperatures = [body["options"].get("temperature") for body in self.chats(server)]
+        self.assertEqual(temperatures, [None, 1.0, 1.2])
+
+    def test_text_that_repeats_itself_a_little_is_taken(self):
+        table = "| --- | --- |\n" * 100 + "-" * 1000 + "\n" + "    }\n" * 100
+        for form in FORMATS:
+            server = self.server(call("write_file", path=form, content=table * 4 + "x\n" * 4000), {"content": table}, finish("ok"))
+            outcome = self.run_agent(server, form=form)
+            self.assertEqual((outcome.exit, (self.workspace / form).read_text()), (0, table * 4 + "x\n" * 4000), outcome.result)
+
+    def test_a_question_of_a_direct_job(self):
+        server = self.server({"content": "ha " * 10000})
+        job = self.job(self.step("ask_model", prompt="what?"), inference={"allowed_models": ["m"]})
+        outcome = self.run_job(job, env={"OLLAMA_BASE_URL": server.url})
+        self.assertEqual(outcome.result["failure_code"], "step_failed", outcome.result)
+        self.assertIn("over and over", outcome.result["failure_message"])
+
+
 class SmallWindows(AgentCase):
     """A server that counts as a real one does, and refuses what is longer than its window."""
     WINDOW = 4096

@@ -33,6 +33,7 @@ Where prompt_tokens is not given, it is a quarter of the request's bytes. Every 
 --record, as a line of JSON in FILE, each {"at", "method", "path", "headers", "body"}; at is when it was whole, in seconds; body is decoded.
 """
 import argparse
+import itertools
 import json
 import pathlib
 import sys
@@ -91,7 +92,7 @@ class Ollama:
     kind = "application/x-ndjson"
 
     def __init__(self, request, reply, fault):
-        self.request, self.reply, self.fault = request, reply, fault
+        self.request, self.reply, self.fault, self.number = request, reply, fault, itertools.count()
 
     def line(self, message, **fields):
         value = {"model": self.request["model"], "created_at": CREATED, "message": {"role": "assistant", **message},
@@ -133,7 +134,7 @@ class Ollama:
         return json.dumps({"error": text}).encode() + b"\n"
 
     def endless_line(self):
-        return self.line({"content": "again and again " * 16})
+        return self.line({"content": f"again and again {next(self.number)} " * 2})
 
     def whole(self):
         reply = self.reply
@@ -150,7 +151,7 @@ class OpenAI:
     kind = "text/event-stream"
 
     def __init__(self, request, reply, fault):
-        self.request, self.reply, self.fault = request, reply, fault
+        self.request, self.reply, self.fault, self.number = request, reply, fault, itertools.count()
 
     def event(self, delta=None, finish=None, **fields):
         choices = [] if delta is None else [{"index": 0, "delta": delta, "finish_reason": finish}]
@@ -200,7 +201,7 @@ class OpenAI:
         return b"data: " + json.dumps({"error": {"message": text, "type": "api_error", "code": 500}}).encode() + b"\n\n"
 
     def endless_line(self):
-        return self.event({"content": "again and again " * 16})
+        return self.event({"content": f"again and again {next(self.number)} " * 2})
 
     def whole(self):
         reply = self.reply

@@ -2,6 +2,7 @@
 -- The OpenAI-compatible API: {base}/chat/completions. A dialect, as ollama is one: list, describe, body, read.
 
 local json = require "sba.util.json"
+local reply = require "sba.inference.reply"
 local schemas = require "sba.inference.schemas"
 local stream = require "sba.inference.stream"
 local wire = require "sba.inference.wire"
@@ -109,7 +110,7 @@ local function new_assembly()
 end
 
 function assembly:open(index, id)
-  local slot = { id = id, fragments = {} }
+  local slot = { id = id, fragments = {}, watched = reply.watch_arguments() }
   self.list[#self.list + 1] = slot
   if index then self.by_index[index] = slot end
   if id then self.by_id[id] = slot end
@@ -134,8 +135,11 @@ function assembly:add(fragment)
   slot.name = slot.name or name
   local arguments = called.arguments
   if type(arguments) == "table" then arguments = json.encode(arguments) end
-  if type(arguments) ~= "string" then return end
+  if type(arguments) ~= "string" then return true end
   slot.fragments[#slot.fragments + 1] = arguments
+  local repeated = slot.watched:add(arguments)
+  if repeated then return nil, reply.repeats(repeated) end
+  return true
 end
 
 --- Hands the calls to the reply.
@@ -164,7 +168,10 @@ local function add(builder, calls, outcome, value)
   note_usage(outcome, table_of(value.usage))
   local choice = table_of(table_of(value.choices)[1])
   local message = table_of(choice.delta or choice.message)
-  for _, fragment in ipairs(table_of(message.tool_calls)) do calls:add(table_of(fragment)) end
+  for _, fragment in ipairs(table_of(message.tool_calls)) do
+    local ok, failure = calls:add(table_of(fragment))
+    if not ok then return nil, failure end
+  end
   outcome.done_reason = text_of(choice.finish_reason) or outcome.done_reason
   return add_text(builder, message)
 end

@@ -8,7 +8,10 @@ local schemas = require "sba.inference.schemas"
 local stream = require "sba.inference.stream"
 local wire = require "sba.inference.wire"
 
-local ollama = { name = "ollama", path = "/api/chat", accept = "application/x-ndjson" }
+local ollama = {
+  name = "ollama", path = "/api/chat", accept = "application/x-ndjson",
+  aborts_repetition = true, -- it breaks a reply off, without a word, after a token came 30 times in a row
+}
 
 local WINDOW <const> = 32768 -- tokens asked for, where the Modelfile says nothing and the model was trained for as many
 local UNKNOWN_WINDOW <const> = 8192 -- where it is not known what the model was trained for

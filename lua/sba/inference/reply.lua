@@ -3,8 +3,10 @@
 
 local call_reader = require "sba.inference.call_reader"
 local json = require "sba.util.json"
+local repetition = require "sba.inference.repetition"
 local text_protocol = require "sba.inference.text_protocol"
 local thinking = require "sba.inference.thinking"
+local words = require "sba.util.words"
 
 local reply = {}
 reply.__index = reply
@@ -15,13 +17,16 @@ reply.LIMIT = 4 * 1024 * 1024
 -- A reply of thousands of calls is a model gone astray; each would want an answer in the conversation.
 local MOST_CALLS <const> = 128
 
+local LEAST_REPEATED <const> = 2048 -- bytes of content or thinking that one token or line fills
+local LEAST_REPEATED_ARGUMENTS <const> = 16384 -- bytes of arguments, which may hold a file of lines that are all the same
+
 ---@class inference.reply a plain table: a journal can keep it, a replay give it back
 ---@field content string without thinking
 ---@field thinking string
 ---@field tool_calls inference.call[] a JSON array, at most 128; empty where the reply was cut for its length
 ---@field said? string the whole reply, where its calls were asked for as text
 ---@field unreadable? string why no call could be read from a reply that had to be one: one line for the model
----@field done_reason string "stop", "length", "tool_calls", "content_filter", ...
+---@field done_reason string "stop", "length", "tool_calls", "content_filter", "repetition" (stopped here), ...
 ---@field prompt_tokens? integer as the server counted
 ---@field completion_tokens? integer
 ---@field duration_ms integer of the request that was answered
@@ -29,7 +34,22 @@ local MOST_CALLS <const> = 128
 
 ---@param on_text? fun(piece: string)
 function reply.new(on_text)
-  return setmetatable({ said = thinking.new(on_text), thoughts = {}, raw_calls = {}, size = 0 }, reply)
+  return setmetatable({
+    said = thinking.new(on_text), thoughts = {}, raw_calls = {}, size = 0, watched = repetition.new(LEAST_REPEATED),
+  }, reply)
+end
+
+---The watch over the arguments of a call that come in fragments.
+---@return table of repetition
+function reply.watch_arguments()
+  return repetition.new(LEAST_REPEATED_ARGUMENTS)
+end
+
+---The failure of a stream that repeats one text over and over: it is read no further.
+---@param repeated string
+---@return table failure
+function reply.repeats(repeated)
+  return { code = "repeats", message = "repeats one text over and over", repeated = repeated }
 end
 
 local function grow(self, size)
@@ -38,12 +58,19 @@ local function grow(self, size)
   return nil, { code = "too_large", message = ("sent a reply of more than %d bytes"):format(reply.LIMIT) }
 end
 
+--- Content and thinking are watched as one text: a reply is in the one or in the other when it repeats itself.
+local function watch(self, piece)
+  local repeated = self.watched:add(piece)
+  if repeated then return nil, reply.repeats(repeated) end
+  return grow(self, #piece)
+end
+
 ---@param piece any text of the content; what is no string is passed over
 ---@return true?, table? failure
 function reply:add_content(piece)
   if type(piece) ~= "string" or piece == "" then return true end
   self.said:add(piece)
-  return grow(self, #piece)
+  return watch(self, piece)
 end
 
 ---@param piece any
@@ -51,7 +78,7 @@ end
 function reply:add_thinking(piece)
   if type(piece) ~= "string" or piece == "" then return true end
   self.thoughts[#self.thoughts + 1] = piece
-  return grow(self, #piece)
+  return watch(self, piece)
 end
 
 ---@param call inference.raw_call
@@ -93,6 +120,25 @@ local function bound_calls(self, result)
   if count <= MOST_CALLS then return end
   result.notes[#result.notes + 1] = ("of %d calls the first %d are kept"):format(count, MOST_CALLS)
   self.raw_calls = table.move(self.raw_calls, 1, MOST_CALLS, 1, {})
+end
+
+---The reply of a stream that was stopped because it repeats one text over and over. Of that one is kept, so that the model is not led
+---on by its own words; calls are left out.
+---@param repeated string
+---@return inference.reply
+function reply:stopped(repeated)
+  local content, thought = self.said:finish()
+  local why = ("it repeated %s over and over"):format(words.quoted(repeated))
+  return {
+    content = repetition.without(content, repeated), thinking = repetition.without(table.concat(self.thoughts) .. thought, repeated),
+    tool_calls = json.array {}, notes = json.array { "the reply was stopped: " .. why }, done_reason = "repetition", unreadable = why,
+  }
+end
+
+---What a stream that broke off repeated before, if it was one token.
+---@return string? repeated
+function reply:repeated_at_end()
+  return self.watched:at_end()
 end
 
 ---The whole reply.

@@ -114,8 +114,9 @@ local function exchange_once(self, ask, tools, on_text)
   local open <close> = exchange
   local builder = reply.new(on_text)
   local outcome, failed = dialect.read(self.endpoint, open, builder)
-  if not outcome then return nil, failed end
-  local result = builder:finish(outcome, tools, tools and not ask.tools, self)
+  local repeated = failed and (failed.repeated or failed.cause == "cut_off" and dialect.aborts_repetition and builder:repeated_at_end())
+  if failed and not repeated then return nil, failed end
+  local result = repeated and builder:stopped(repeated) or builder:finish(outcome, tools, tools and not ask.tools, self)
   result.duration_ms = math.floor((interrupt.now() - started) * 1000 + 0.5)
   return result
 end

@@ -26,6 +26,7 @@ local wire = {}
 ---@field context_length? integer of a context_cut: what the server says it has
 ---@field prompt_tokens? integer of a context_cut: what the server counted
 ---@field reply? inference.reply of a context_cut that only the count shows
+---@field repeated? string what a stream repeated until it was stopped
 ---@field tries? integer how often the request was sent
 
 local own_codes = { timeout = true, cancelled = true, context_cut = true }
@@ -41,7 +42,7 @@ function wire.failure(endpoint, failure)
     if not message:find(place, 1, true) then message = ("%s: %s"):format(place, message) end
   end
   return http.failure(own_codes[failure.code] and failure.code or "inference_unavailable", message, {
-    cause = failure.code, transient = http.failure(failure.code, message).transient,
+    cause = failure.code, transient = http.failure(failure.code, message).transient, repeated = failure.repeated,
   })
 end
 

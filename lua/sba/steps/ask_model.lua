@@ -35,6 +35,7 @@ local function run(arguments, job_context)
   }
   if not reply then return nil, failure end
   if reply.done_reason == "length" then return unusable(reply, "was cut off because it was too long") end
+  if reply.done_reason == "repetition" then return unusable(reply, "was stopped: " .. reply.unreadable) end
   if #reply.content > job_context.max_output_bytes then return too_long(reply, job_context.max_output_bytes) end
   local value
   if arguments.json_schema then

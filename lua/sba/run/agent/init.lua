@@ -45,6 +45,13 @@ end
 
 --- A reply without a call.
 local function without_calls(state, reply)
+  if reply.done_reason == "repetition" then
+    local why = "the reply was stopped: " .. reply.unreadable
+    state.run.log:event("warning", "model.repetition", { model = state.session.model, error = why })
+    return nudge(state, state.stuck:could_not_read(), "three replies in a row could not be read; the last one was stopped, because "
+      .. reply.unreadable, ("Your reply was stopped: %s. Nothing of it was done. Say it once; let a command write what is to be repeated.")
+      :format(reply.unreadable))
+  end
   if reply.unreadable then
     return nudge(state, state.stuck:could_not_read(), "three replies in a row could not be read",
       "Your reply could not be read: " .. reply.unreadable)
