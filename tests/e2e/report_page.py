@@ -6,7 +6,7 @@ import subprocess
 
 VOID = {"meta", "br"}
 KNOWN = VOID | set("""html head title style body header main section h1 h2 p strong b span code pre a ul li dl dt dd div details summary
-    svg rect table tr th td""".split())
+    svg rect table tr th td time i""".split())
 FLAGS = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
     --disable-component-update --disable-sync --hide-scrollbars --allow-file-access-from-files""".split()
 

@@ -85,6 +85,84 @@ class ReportTest(ReportCase):
         self.assertEqual(page.elements.count("details"), 4)
         self.assertEqual(page.open_details, 1, "the failed step is open, and nothing else")
 
+    def test_commands_are_whole_and_a_shell_takes_them(self):
+        words = ["printf", "%s\n", "it's", "a b", "$HOME", "x" * 1000, "", "last"]
+        self.run_job(self.job(self.step("run_command", argv=words), self.step("run_command", argv=["A=b"])))
+        page, _ = self.page(self.result_path)
+        command = re.search(r"\$ (printf .*? last)", page.text, re.S)[1]
+        printed = subprocess.run(["sh", "-c", command], capture_output=True, check=True).stdout.decode()
+        self.assertEqual(printed, "\n".join(words[2:]) + "\n")
+        self.assertIn("$ 'A=b'", page.text)
+
+    def test_the_end_of_the_output_stands_under_the_outcome(self):
+        self.run_job(self.job(self.step("run_command", command="true"), self.step("run_command", shell="seq 300; echo cause >&2; exit 3")))
+        page, source = self.page(self.result_path)
+        banner = source[source.index('class="why'):source.index("<main>")]
+        self.assertIn('<a href="#s2">Step 2 (step-2, run_command) failed</a>', banner)
+        self.assertIn("282\n", banner)
+        self.assertNotIn("281\n", banner)
+        self.assertIn("cause", banner)
+        self.assertIn("s2l301", page.ids, "each line is a target")
+        self.assertIn("s2l301", page.links)
+        self.assertIn('<pre class="ends" tabindex="0">', source)
+
+    def test_lines_after_a_gap_have_their_own_numbers(self):
+        self.run_job(self.job(self.step("run_command", shell="seq 100000")))
+        _, source = self.page(self.result_path)
+        self.assertIn("bytes left out", source)
+        self.assertRegex(source, r'id="s1l100000"><a [^>]*></a>100000\n')
+        self.assertRegex(source, r'id="s1l1"><a [^>]*></a>1\n')
+
+    def test_colours_of_a_command_are_colours(self):
+        script = r"printf 'a\033[1;31mred\033[0m \033[38;5;46mgreen\033[2Jcleared\n\033[42mon'"
+        self.run_job(self.job(self.step("run_command", shell=script)))
+        _, source = self.page(self.result_path)
+        self.assertIn('a<i class="c1 bold">red</i> <i class="c10">green<b class="byte">\\x1b</b>[2Jcleared</i>\n', source)
+        self.assertIn('<i class="c10 on2">on</i>', source)
+
+    def test_the_mistakes_of_a_refused_job_are_a_list(self):
+        self.run_job({**self.job(self.step("run_command")), "unknown": 1})
+        _, source = self.page(self.result_path)
+        items = re.search(r'<ul class="message mistakes">(.*?)</ul>', source)[1].split("</li>")
+        self.assertGreaterEqual(len(items), 3)
+        self.assertTrue(all(item.startswith("<li>/") for item in items[:-1]), items)
+
+    def test_title_times_and_ids(self):
+        self.run_job(self.job({**self.step("run_command", command="make", args=["the thing"]), "id": "build-it"}, self.step("list_tree", path=".")))
+        page, source = self.page(self.result_path)
+        self.assertIn("<title>✗ failed: make &#39;the thing&#39; and 1 more step (job job-1)</title>", source)
+        result = json.loads(self.result_path.read_text())
+        exact = result["started_at"]
+        self.assertRegex(source, f'<time class="nowrap" datetime="{exact}" title="{exact}">\\d+ [A-Z][a-z][a-z] \\d{{4}}, {exact[11:19]} UTC</time>')
+        row = re.search(r"<summary>.*?</summary>", source[source.index("<h2>Steps"):])[0]
+        self.assertIn('<span class="quiet">build-it</span>', row)
+        self.assertIn("Select a bar to jump to its step.", page.text)
+
+    def test_a_job_that_runs_and_one_that_was_killed(self):
+        script = "echo so far; touch begun; sleep 60"
+        process = self.start(self.job(self.step("run_command", command="true"), self.step("run_command", shell=script)), env={"SBA_CONFINE": "off"})
+        spool = self.job_directory / "running_output"
+        sba.wait_for(lambda: spool.exists() and "so far" in spool.read_text(), "the output")
+        time.sleep(1)
+        page, source = self.page(self.result_path)
+        self.assertIn("The job is running", page.text)
+        self.assertIn("The job is still running.", page.text)
+        self.assertRegex(page.text, r"has run for \d+\.\d s")
+        self.assertRegex(page.text, r"Step 2 \(step-2, run_command\) is running; it began at .* UTC and has run for [1-9]\d*\.\d s\.")
+        self.assertIn("2 steps: 1 succeeded, 1 running", page.text)
+        self.assertIn("so far\n", page.text)
+        self.assertIn("$ " + script, page.text)
+        self.assertIn("▸ running: true and 1 more step", source)
+        process.kill()
+        self.outcome_of(process)
+        page, source = self.page(self.result_path)
+        self.assertIn("The job was interrupted", page.text)
+        self.assertIn("The runner was killed before the job was over.", page.text)
+        self.assertIn("2 steps: 1 succeeded, 1 interrupted", page.text)
+        self.assertRegex(page.text, r"Step 2 \(step-2, run_command\) was interrupted; it began at .* UTC and ran for at least ")
+        self.assertNotIn("took 1 ms", page.text)
+        self.assertIn("so far\n", page.text)
+
     def test_the_job_must_be_the_very_one(self):
         self.run_job(self.job(self.step("run_command", command="true")))
         other = self.job(self.step("run_command", command="false"))
@@ -92,7 +170,7 @@ class ReportTest(ReportCase):
         page, _ = self.page(self.result_path)
         self.assertNotIn("false", page.text)
         self.assertIn("The job file is not next to the result", page.text)
-        self.assertIn("run_command true", page.text, "the todo list still says what it was")
+        self.assertIn("run_command step-1 true", page.text, "the todo list still says what it was")
 
     def test_a_result_on_stdin(self):
         page, _ = self.page("-", stdin=json.dumps(evil_result()).encode())
@@ -225,7 +303,7 @@ class LargeTest(ReportCase):
     def test_five_thousand_steps(self):
         status = ("success", "failure")
         page, _ = self.measured(evil_result(steps=[self.entry(i, status=status[i % 2]) for i in range(5000)]))
-        self.assertEqual(sum(i.startswith("s") for i in page.ids), 5000)
+        self.assertEqual(sum(re.fullmatch(r"s\d+", i) is not None for i in page.ids), 5000)
         self.assertLess(page.elements.count("rect"), 5000 * 2 + 2500)
         self.assertLessEqual(page.open_details, 21)
 
@@ -253,6 +331,7 @@ class LooksTest(ReportCase):
         pairs += [(kind, kind + "-wash") for kind in ("success", "failure", "timeout")]
         pairs += [("ink", "failure-wash"), ("ink", "timeout-wash"), ("quiet", "failure-wash"), ("quiet", "timeout-wash"),
                   ("quiet", "track"), ("ink", "track"), ("model", "track")]
+        pairs += [("c-" + name, "page") for name in ("red", "green", "yellow", "blue", "magenta", "cyan", "grey")]
         for theme in themes:
             for ink, on in pairs:
                 light, dark = sorted((luminance(theme[ink]), luminance(theme[on])), reverse=True)
@@ -332,6 +411,22 @@ class BrowserTest(ReportCase):
         self.assertEqual(re.search(r'data-wide="(\d+)"', dom)[1], "360")
         self.assertIn('data-opened="true"', dom)
         self.assertIn('data-opened="false"', self.browse(self.framed(url, 360), "--dump-dom"))
+
+    def test_long_output_opens_at_its_end_and_no_tick_is_clipped(self):
+        lines = "".join(f"line {i}\n" for i in range(1, 500))
+        result = evil_result(duration_ms=61000, finished_at="2026-01-31T12:01:01.000Z")
+        result["steps"][0].update(output=lines, started_at="2026-01-31T12:00:00.000Z", duration_ms=61000)
+        self.write(result)
+        url = self.save("page.html", self.page(self.result_path)[1])
+        wrapper = f"""<!doctype html><body style="margin:0"><iframe style="border:0" width=360 height=1800 src="{url}"></iframe><script>
+            onload = () => {{ const page = document.querySelector("iframe").contentDocument, box = page.querySelector("pre.ends").getBoundingClientRect(),
+            last = page.querySelector("#s1l499").getBoundingClientRect(), strip = page.querySelector(".ticks").getBoundingClientRect();
+            document.body.dataset.end = last.bottom <= box.bottom && last.top >= box.top;
+            document.body.dataset.clipped = [...page.querySelectorAll(".ticks span")].filter(tick => getComputedStyle(tick).display != "none")
+              .filter(tick => {{ const at = tick.getBoundingClientRect(); return at.right > strip.right + 1 || at.left < strip.left - 1 }}).length }}</script>"""
+        dom = self.browse(self.save("frame.html", wrapper), "--dump-dom")
+        self.assertIn('data-end="true"', dom)
+        self.assertIn('data-clipped="0"', dom)
 
     def test_screenshots(self):
         url, kept = self.save("page.html", self.hostile()), os.environ.get("SBA_SCREENSHOTS")

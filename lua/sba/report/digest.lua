@@ -28,6 +28,8 @@ local STEP_FINISHED <const> = '{"event":"step.finished",' -- the result holds th
 ---@field turns report.turn[]
 ---@field calls table<integer, { type: string, arguments: table }> by index of the step, from 1
 ---@field checks table<integer, boolean> which steps are checks of the runner, by index from 1
+---@field begun? { index: integer, id: string, type: string, at?: string } the step that began last and has not ended; index from 0
+---@field last? string when the last event was that says so
 ---@field problem? string why the rest of the journal is missing
 
 local function words(value) return type(value) == "string" and secret.redact(value) or "" end
@@ -85,6 +87,7 @@ readers["model.session"] = function(self, line) self.model = words(line.model) e
 
 readers["step.started"] = function(self, line)
   if math.type(line.index) ~= "integer" or type(line.id) ~= "string" then return end
+  self.begun = { index = line.index, id = line.id, type = words(line.type), at = type(line.at) == "string" and line.at or nil }
   self.types[line.index + 1], self.index_of[line.id] = line.type, line.index + 1
   self.checks[line.index + 1] = line.check ~= nil
   if type(line.arguments) == "table" then self.arguments[line.index + 1] = secret.clean(line.arguments, {}) end
@@ -102,9 +105,13 @@ readers["model.exchange"] = function(self, line)
 end
 
 local function read_line(self, text)
-  if text:sub(1, #STEP_FINISHED) == STEP_FINISHED then return end
+  if text:sub(1, #STEP_FINISHED) == STEP_FINISHED then
+    self.begun = nil
+    return
+  end
   local line, failure = read_json(text, { size = #text, depth = DEPTH })
   if type(line) ~= "table" then return failure and failure.message or "it is not an event" end
+  if type(line.at) == "string" then self.last = line.at end
   local reader = readers[line.event]
   if reader then reader(self, line) end
 end

@@ -1,6 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Sizes, times and statuses as a report says them.
 
+local h = require "sba.report.html".elements
+
 local format = {}
 
 local MINUTE <const>, HOUR <const> = 60000, 3600000 -- milliseconds
@@ -48,12 +50,28 @@ function format.instant(time)
   return ((days * 24 + math.tointeger(hour)) * 60 + math.tointeger(minute)) * 60000 + math.floor(tonumber(second) * 1000 + 0.5)
 end
 
+local months <const> = { "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec" }
+
+---A time for people, with the exact one as its tooltip.
+---@param time string RFC 3339 in UTC; what is none is shown as it is
+---@return html.element|string "31 Jan 2026, 12:00:00 UTC"
+function format.time(time)
+  if not format.instant(time) then return time end
+  local year, month, day, clock = time:match("^(%d%d%d%d)%-(%d%d)%-(%d%d)T(%d%d:%d%d:%d%d)")
+  local name = months[tonumber(month)]
+  if not name then return time end
+  return h.time { datetime = time, title = time, class = "nowrap", ("%d %s %s, %s UTC"):format(tonumber(day), name, year, clock) }
+end
+
 -- What stands for a status, and how it is said; the sign is never all there is.
 format.status = {
   success = { sign = "✓", name = "succeeded" },
   failure = { sign = "✗", name = "failed" },
   timeout = { sign = "◷", name = "timed out" },
   skipped = { sign = "–", name = "skipped" },
+  -- Of a job that is not over.
+  running = { sign = "▸", name = "running", verb = "is " },
+  interrupted = { sign = "✗", name = "interrupted", verb = "was " },
 }
 
 return format

@@ -4,6 +4,7 @@
 local exit = require "sba.util.exit"
 local file = require "native.file"
 local html = require "sba.report.html"
+local outcome = require "sba.report.outcome"
 local page = require "sba.report.page"
 local redact = require "native.secret".redact
 local source = require "sba.report.source"
@@ -25,8 +26,7 @@ return function(path, job_path)
     complain(message)
     return exit.signalled() or exit.REFUSED
   end
-  local title = ("%s: %s"):format(found.result.status, found.result.job_id)
-  local bytes = table.concat(html.document(title, style, page(found)))
+  local bytes = table.concat(html.document(outcome.title(found), style, page(found)))
   if file.write(1, bytes, TIMEOUT) then return exit.OK end
   complain("cannot write the report to stdout: its reader stopped reading")
   return exit.signalled() or exit.UNWRITABLE

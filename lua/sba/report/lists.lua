@@ -128,7 +128,8 @@ function lists.about(source)
   local used = result.resource_usage
   return section("Resources and origin",
     h.dl {
-      h.dt { "Time" }, h.dd { format.duration(result.duration_ms), ", from ", result.started_at, " to ", result.finished_at },
+      h.dt { "Time" },
+      h.dd { format.duration(result.duration_ms), ", from ", format.time(result.started_at), " to ", format.time(result.finished_at) },
       h.dt { "CPU" }, h.dd { format.duration(used.cpu_time_ms) },
       h.dt { "Largest process" }, h.dd { format.size(used.max_rss_bytes) },
       h.dt { "Confinement" }, h.dd { confined(result.confinement) },

@@ -1,13 +1,18 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- How the job ended: what each failure code means, and what helps.
 
+local describe = require "sba.run.describe"
 local excerpt = require "sba.util.excerpt"
 local h = require "sba.report.html".elements
 local format = require "sba.report.format"
+local native_text = require "native.text"
+local output = require "sba.report.output"
 
 local outcome = {}
 
 local LONGEST <const> = 64 * 1024 -- bytes of a message or an answer
+local LONGEST_TITLE <const> = 100 -- bytes
+local MOST_MISTAKES <const> = 200
 
 ---@type table<string, { meaning: string, help: string }>
 outcome.failures = {
@@ -72,44 +77,145 @@ outcome.failures = {
   },
 }
 
+-- Of a job whose runner still runs.
+local running <const> = {
+  meaning = "The job is still running. The report shows the work done so far.",
+  help = "Make the report again when it has ended.",
+}
+local killed <const> = {
+  meaning = "The runner was killed before the job was over. The report shows the work done until then.",
+  help = "--resume continues from the journal.",
+}
+
 local function count_steps(steps)
-  local counts, said = { success = 0, failure = 0, timeout = 0, skipped = 0 }, {}
+  local counts, said = { success = 0, failure = 0, timeout = 0, interrupted = 0, running = 0, skipped = 0 }, {}
   for _, entry in ipairs(steps) do counts[entry.status] = counts[entry.status] + 1 end
-  for _, status in ipairs { "success", "failure", "timeout", "skipped" } do
+  for _, status in ipairs { "success", "failure", "timeout", "interrupted", "running", "skipped" } do
     if counts[status] > 0 then said[#said + 1] = ("%d %s"):format(counts[status], format.status[status].name) end
   end
   local total = format.count(#steps, "step")
   return #said > 0 and ("%s: %s"):format(total, table.concat(said, ", ")) or total
 end
 
-local function explanation(result)
-  local code = result.failure_code
-  local known = outcome.failures[code]
+--- The step that decided how the job ended, or that runs: the last that did not succeed.
+local function decisive(result)
+  for i = #result.steps, 1, -1 do
+    local status = result.steps[i].status
+    if status ~= "success" and status ~= "skipped" then return result.steps[i], i end
+  end
+end
+
+local step_codes <const> = {
+  ext_net_required = true, step_failed = true, timeout = true, constraint_violation = true, cancelled = true, interrupted = true,
+}
+
+--- The end of what the decisive step printed, with a link to it.
+local function step_view(result)
+  local entry, index = decisive(result)
+  if not entry or not step_codes[result.failure_code] then return nil end
+  local status = format.status[entry.status]
+  local words = ("Step %d (%s, %s) %s%s"):format(index, entry.id, entry.type, status.verb or "", status.name)
+  local since = status.verb and {
+    "; it began at ", format.time(entry.started_at), entry.status == "running" and " and has run for " or " and ran for at least ",
+    format.duration(entry.duration_ms),
+  }
+  local link = h.p { h.a { href = "#s" .. entry.index + 1, words }, since, "." }
+  if not entry.output or entry.output == "" then return link end
+  return { link, h.p { class = "label", "The end of its output" }, output.tail(entry.output) }
+end
+
+local INVALID <const> = "the job is not valid: "
+
+--- The mistakes of a refused job, as the message has them one after the other: each begins with a JSON Pointer.
+local function mistakes(message)
+  if message:sub(1, #INVALID) ~= INVALID then return nil end
+  local items, from = {}, #INVALID + 1
+  repeat
+    local at = message:find("; /", from, true)
+    items[#items + 1] = h.li { message:sub(from, at and at - 1 or #message) }
+    from = at and at + 2
+  until not at or #items == MOST_MISTAKES
+  if from then items[#items + 1] = h.li { message:sub(from) } end
+  return h.ul { class = "message mistakes", items }
+end
+
+local function message_view(result)
+  local message = type(result.failure_message) == "string" and result.failure_message or ""
+  if message == "" then return nil end
+  message = excerpt.of(message, LONGEST)
+  return result.failure_code == "schema_validation" and mistakes(message) or h.p { class = "message", message }
+end
+
+local function explanation(source, status)
+  local result, code = source.result, source.result.failure_code
   if type(code) ~= "string" then return nil end
-  local message = type(result.failure_message) == "string" and result.failure_message
-  return h.div { class = "why " .. result.status,
+  local known = outcome.failures[code]
+  if code == "interrupted" and source.journal then known = source.running and running or killed end
+  return h.div { class = "why " .. status,
     known and h.p { h.strong { known.meaning } },
-    message and message ~= "" and h.p { class = "message", (excerpt.of(message, LONGEST)) },
+    status ~= "running" and message_view(result),
     known and h.p { class = "help", h.span { class = "label", "What helps: " }, known.help },
+    step_view(result),
   }
 end
 
----@param result table
+--- How the job ended, or that it did not: the key of a status.
+local function status_of(source)
+  if source.result.failure_code ~= "interrupted" then return source.result.status end
+  return source.running and "running" or "interrupted"
+end
+
+local function first_line(text)
+  text = text:match("[^\n]+") or ""
+  return #text > LONGEST_TITLE and native_text.cut(text, LONGEST_TITLE) .. "…" or text
+end
+
+---What the job was, in a few words: what a person or its steps asked for.
+---@param source report.source
+---@return string? words nil: not known
+function outcome.about(source)
+  local steps, first = 0, nil
+  for _, item in ipairs(source.result.todo.items) do
+    if item.source == "requirement" or item.source == "acceptance_criterion" then return first_line(item.title) end
+    if item.source == "step" then
+      steps, first = steps + 1, first or item.title
+    end
+  end
+  local call = source.calls[1]
+  local ok, what = pcall(describe, call or { arguments = {} })
+  if ok and type(what) == "string" and what ~= "" then first = what end
+  if not first then return nil end
+  steps = math.max(steps, #source.result.steps)
+  return first_line(first) .. (steps > 1 and (" and %s"):format(format.count(steps - 1, "more step")) or "")
+end
+
+---@param source report.source
+---@return string title of the page
+function outcome.title(source)
+  local status = format.status[status_of(source)]
+  local about = outcome.about(source)
+  return ("%s %s%s (job %s)"):format(status.sign, status.name, about and ": " .. about or "", source.result.job_id)
+end
+
+---@param source report.source
 ---@return html.element
-function outcome.view(result)
-  local status = format.status[result.status]
+function outcome.view(source)
+  local result, is = source.result, status_of(source)
+  local status, about = format.status[is], outcome.about(source)
   local code = type(result.failure_code) == "string" and result.failure_code
   return h.header {
-    h.p { class = "verdict " .. result.status,
-      h.span { class = "sign", ["aria-hidden"] = "true", status.sign }, " The job ", h.strong { status.name },
-      code and { " ", h.code { code } },
+    h.p { class = "verdict " .. is,
+      h.span { class = "sign", ["aria-hidden"] = "true", status.sign }, " The job ", status.verb or "", h.strong { status.name },
+      code and code ~= is and { " ", h.code { code } },
     },
     h.h1 { "Job ", h.span { class = "id", result.job_id } },
+    about and h.p { class = "about", about },
     h.p { class = "quiet",
-      "task ", result.task_id, " · ", h.span { class = "nowrap", result.started_at }, " · took ", format.duration(result.duration_ms),
+      "task ", result.task_id, " · ", format.time(result.started_at), is == "running" and " · has run for " or " · took ",
+      format.duration(result.duration_ms),
       " · ", count_steps(result.steps),
     },
-    explanation(result),
+    explanation(source, is),
     result.final_answer and { h.h2 { "Answer" }, h.div { class = "answer", (excerpt.of(result.final_answer, LONGEST)) } },
   }
 end

@@ -14,7 +14,7 @@ local turns = require "sba.report.turns"
 return function(source)
   local scale = timeline.scale(source.result)
   return h.body {
-    outcome.view(source.result),
+    outcome.view(source),
     h.main {
       changes(source),
       timeline.view(source, scale),

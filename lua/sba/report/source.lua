@@ -3,6 +3,8 @@
 
 local digest = require "sba.report.digest"
 local file = require "native.file"
+local format = require "sba.report.format"
+local interrupt = require "native.interrupt"
 local read_json = require "sba.util.json".decode
 local result_schema = require "sba.result.result_schema"
 local schema_check = require "sba.util.schema_check"
@@ -13,6 +15,8 @@ local source = {}
 
 local LARGEST <const> = 512 * 1024 * 1024 -- bytes of a result or a journal: read whole
 local LARGEST_JOB <const> = 64 * 1024 * 1024 -- bytes
+local OUTPUT <const> = "running_output" -- see sba.run.live
+local LARGEST_OUTPUT <const> = 1024 * 1024 -- bytes of it
 local DEPTH <const> = 90 -- of JSON; a job's own depth and what a result adds
 
 local function with(original, changes)
@@ -52,6 +56,7 @@ local job_schema <const> = {
 ---@field result table a valid result
 ---@field journal? report.digest
 ---@field calls table<integer, { type: string, arguments: table }> the arguments of steps, as far as known, by index from 1
+---@field running boolean the runner of a job that is not over still runs
 ---@field patch? string changes.patch of the artifacts next to the result
 ---@field notes string[] sentences that say which files the report uses and which are missing
 
@@ -120,6 +125,33 @@ local function read_patch(directory, result)
   end
 end
 
+--- What the running step has said, as the file beside the journal has it, or else the result.
+local function read_output(directory, running)
+  local bytes = directory and file.read(directory .. OUTPUT, LARGEST_OUTPUT, { regular = true })
+  if bytes and bytes ~= "" then return secret.redact((text.repair(bytes))), bytes:find("^%[%.%.%. %d") and true or nil end
+  return running and running.output, running and running.output_truncated
+end
+
+--- Adds the step that ran to the steps of a job that is not over, and corrects its duration: the result was written before.
+local function add_running(result, journal, directory, is_running)
+  local now = is_running and interrupt.timestamp() or journal and journal.last
+  local started, last = format.instant(result.started_at), format.instant(now)
+  local latest = math.max(format.instant(result.finished_at) or 0, last or 0)
+  if started and latest > started then
+    result.duration_ms = math.max(result.duration_ms, latest - started)
+    if last == latest then result.finished_at = now end
+  end
+  local begun, named = journal and journal.begun, result.running_step
+  if not begun and not (named and not journal) then return end
+  local at = begun and begun.at or named and named.started_at or result.finished_at
+  local output, is_cut = read_output(directory, named)
+  result.steps[#result.steps + 1] = {
+    index = #result.steps, id = begun and begun.id or named.id, type = begun and begun.type or named.type,
+    status = is_running and "running" or "interrupted", started_at = at, output = output, output_truncated = is_cut,
+    duration_ms = math.max(0, latest - (format.instant(at) or latest)),
+  }
+end
+
 ---Reads a result and what belongs to it.
 ---@param path string of the result; "-" is stdin, which has no files next to it
 ---@param job_path string another place where the job may be
@@ -135,15 +167,19 @@ function source.read(path, job_path)
     table.insert(paths, 1, directory .. "job.json")
     patch = read_patch(directory, result)
   end
+  local directory = path ~= "-" and (path:match("^.*/") or "") or nil
+  local is_running = directory ~= nil and journal ~= nil and file.is_open(directory .. "journal.jsonl")
+  if result.failure_code == "interrupted" then add_running(result, journal, directory, is_running) end
   local calls = journal and journal.calls or {}
+  local job
   local is_agent = journal and (journal.model or #journal.turns > 0) or result.inference and result.final_answer
   if not is_agent and #result.steps > 0 then
-    local job = read_job(paths, result, journal)
+    job = read_job(paths, result, journal)
     if job then add_job_calls(calls, job, result) end
     notes[#notes + 1] = job and "Commands and diffs come from the job file."
       or "The job file is not next to the result, so commands are shortened and diffs are missing."
   end
-  return { result = result, journal = journal, calls = calls, notes = notes, patch = patch }
+  return { result = result, journal = journal, job = job, calls = calls, notes = notes, patch = patch, running = is_running }
 end
 
 return source

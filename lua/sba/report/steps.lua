@@ -3,9 +3,11 @@
 
 local block = require "sba.report.block"
 local describe = require "sba.run.describe"
+local diff = require "sba.report.diff"
 local excerpt = require "sba.util.excerpt"
 local h = require "sba.report.html".elements
 local json = require "sba.util.json"
+local output = require "sba.report.output"
 local timeline = require "sba.report.timeline"
 local format = require "sba.report.format"
 
@@ -61,7 +63,7 @@ local told = {}
 function told.run_command(arguments, limit)
   local directory = text_of(arguments, "working_dir") or text_of(arguments, "cwd")
   return {
-    block(directory and "Command, in " .. directory or "Command", "$ " .. describe { arguments = arguments }, limit),
+    block(directory and "Command, in " .. directory or "Command", "$ " .. describe({ arguments = arguments }, true), limit),
     text_of(arguments, "stdin") and block("Standard input", arguments.stdin, limit),
   }
 end
@@ -96,7 +98,8 @@ local function what_was_told(call, limit)
 end
 
 local function what_came(entry, limit)
-  if entry.output and entry.output ~= "" then return block("Output", entry.output, limit) end
+  if entry.output and entry.output ~= "" and diff.is_one(entry.output) then return block("Output", entry.output, limit) end
+  if entry.output and entry.output ~= "" then return output.view("Output", entry.output, limit, "s" .. entry.index + 1) end
   if entry.result and not entry.output then return block("Result", as_json(entry.result), limit) end
   return entry.status ~= "skipped" and h.p { class = "quiet", "No output." }
 end
@@ -134,7 +137,7 @@ local function titles_of(result)
   end
   local count = 0
   for _, entry in ipairs(result.steps) do count = count + (entry.check and 0 or 1) end
-  return #titles == count and titles or {}
+  return #titles >= count and titles or {} -- of a job that is not over, some steps are missing
 end
 
 local function line(entry, what, scale)
@@ -142,7 +145,10 @@ local function line(entry, what, scale)
   return h.summary {
     h.span { class = "sign " .. entry.status, ["aria-hidden"] = "true", status.sign },
     h.span { class = "number", entry.index + 1 },
-    h.span { class = "what", h.b { entry.check and "check" or entry.type }, " ", what, h.span { class = "unseen", ", " .. status.name } },
+    h.span { class = "what",
+      h.b { entry.check and "check" or entry.type }, " ", h.span { class = "quiet", entry.id }, " ", what,
+      h.span { class = "unseen", ", " .. status.name },
+    },
     timeline.bar(scale, entry),
     h.span { class = "time", entry.status == "skipped" and "skipped" or format.duration(entry.duration_ms) },
   }
@@ -154,14 +160,23 @@ local function view(entry, call, what, scale, limit, is_open)
     -- The target of links is inside: a browser opens what is folded around it.
     h.div { class = "inside", id = "s" .. entry.index + 1,
       h.p { class = "quiet", "Step ", h.code { entry.id },
-        entry.check and (", the check of criterion %d,"):format(entry.check), " ", format.status[entry.status].name,
-        entry.status ~= "skipped" and { ", began at ", entry.started_at, ", took ", format.duration(entry.duration_ms) }, "." },
+        entry.check and (", the check of criterion %d,"):format(entry.check), " ", format.status[entry.status].verb or "",
+        format.status[entry.status].name,
+        entry.status ~= "skipped" and { ", began at ", format.time(entry.started_at), ", took ", format.duration(entry.duration_ms) },
+        "." },
       problem(entry, limit),
       what_was_told(call, limit),
       what_came(entry, limit),
       fact_list(entry),
     },
   }
+end
+
+---Whether a step went wrong, or runs now: one looks at it first.
+---@param entry table
+---@return boolean
+function steps.has_failed(entry)
+  return entry.status ~= "success" and entry.status ~= "skipped"
 end
 
 ---@param source report.source
@@ -173,7 +188,7 @@ function steps.view(source, scale)
   local limit = math.max(SMALLEST_BLOCK, math.min(LARGEST_BLOCK, MOST_TEXT // (BLOCKS * #list)))
   local views, open = {}, 0
   for i, entry in ipairs(list) do
-    local failed = entry.status == "failure" or entry.status == "timeout"
+    local failed = steps.has_failed(entry)
     if failed then open = open + 1 end
     local call = source.calls[i]
     views[i] = view(entry, call, about(entry, call, titles), scale, limit, failed and open <= MOST_OPEN)

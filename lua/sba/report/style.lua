@@ -8,6 +8,7 @@ return [[
   --failure: #a40e26; --failure-bar: #d1242f; --failure-wash: #ffebe9;
   --timeout: #7d4e00; --timeout-bar: #c98200; --timeout-wash: #fff4d6;
   --skipped: #57606a; --model: #6639ba; --model-bar: #8250df; --hunk: #0550ae;
+  --c-red: #a40e26; --c-green: #116329; --c-yellow: #7d4e00; --c-blue: #0550ae; --c-magenta: #6639ba; --c-cyan: #1b5f70; --c-grey: #57606a;
 }
 @media (prefers-color-scheme: dark) {
   :root {
@@ -16,6 +17,8 @@ return [[
     --failure: #ff8b82; --failure-bar: #f85149; --failure-wash: #341a1c;
     --timeout: #eab64f; --timeout-bar: #d29922; --timeout-wash: #2e2412;
     --skipped: #9aa5b1; --model: #c3a2ff; --model-bar: #a371f7; --hunk: #79b8ff;
+    --c-red: #ff8b82; --c-green: #5fd07a; --c-yellow: #eab64f; --c-blue: #79b8ff; --c-magenta: #c3a2ff;
+    --c-cyan: #62cfe0; --c-grey: #9aa5b1;
   }
 }
 * { box-sizing: border-box; }
@@ -38,14 +41,18 @@ code, pre, .what { font-family: ui-monospace, "SF Mono", Menlo, Consolas, "DejaV
 .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 .sign { font-weight: 700; }
 .sign.success, .verdict.success { color: var(--success); } .sign.failure, .verdict.failure { color: var(--failure); }
-.sign.timeout, .verdict.timeout { color: var(--timeout); } .sign.skipped { color: var(--skipped); } .sign.model { color: var(--model); }
+.sign.timeout, .verdict.timeout, .sign.interrupted, .verdict.interrupted { color: var(--timeout); }
+.sign.running, .verdict.running { color: var(--model); } .sign.skipped { color: var(--skipped); } .sign.model { color: var(--model); }
 .verdict { display: inline-block; margin: 0; padding: .15rem .8rem; border-radius: 1rem; background: var(--track); }
 .verdict.success { background: var(--success-wash); } .verdict.failure { background: var(--failure-wash); }
-.verdict.timeout { background: var(--timeout-wash); }
+.verdict.timeout, .verdict.interrupted { background: var(--timeout-wash); }
 .why {
   margin: 1rem 0; padding: .8rem 1rem; border-radius: .5rem; border-left: .3rem solid var(--failure-bar); background: var(--failure-wash);
 }
-.why.timeout { border-color: var(--timeout-bar); background: var(--timeout-wash); }
+.why.timeout, .why.interrupted { border-color: var(--timeout-bar); background: var(--timeout-wash); }
+.why.running { border-color: var(--model-bar); background: var(--track); }
+.mistakes { margin: .3rem 0; padding-left: 1.2rem; }
+.about { font-size: 1.05rem; }
 .message { font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; font-size: .9rem; white-space: pre-wrap; }
 .message code { font-weight: 700; }
 .answer { padding: .8rem 1rem; border: 1px solid var(--line); border-radius: .5rem; background: var(--card); white-space: pre-wrap; }
@@ -53,13 +60,16 @@ svg { display: block; }
 .strip { width: 100%; height: 1.6rem; border-radius: .3rem; } .strip.two { height: 3.2rem; }
 .bar { width: 100%; height: .7rem; border-radius: .2rem; }
 .track { fill: var(--track); }
-rect.success { fill: var(--success-bar); } rect.failure { fill: var(--failure-bar); } rect.timeout { fill: var(--timeout-bar); }
-rect.model { fill: var(--model-bar); }
+rect.success { fill: var(--success-bar); } rect.failure { fill: var(--failure-bar); }
+rect.timeout, rect.interrupted { fill: var(--timeout-bar); }
+rect.model, rect.running { fill: var(--model-bar); }
 a:hover rect { opacity: .7; }
 .ticks { position: relative; height: 1.5rem; overflow: hidden; color: var(--quiet); font-size: .78rem; }
 .ticks span { position: absolute; padding-left: .25rem; border-left: 1px solid var(--line); white-space: nowrap; }
+.ticks .late { padding: 0 .25rem 0 0; border: 0; border-right: 1px solid var(--line); }
 details { border: 1px solid var(--line); border-radius: .4rem; background: var(--card); margin: .3rem 0; }
-details.failure { border-color: var(--failure-bar); } details.timeout { border-color: var(--timeout-bar); }
+details.failure { border-color: var(--failure-bar); } details.running { border-color: var(--model-bar); }
+details.timeout, details.interrupted { border-color: var(--timeout-bar); }
 summary {
   position: relative; display: grid; grid-template-columns: 1.1rem 1.9rem minmax(0, 1fr) 11rem 5rem; gap: .6rem; align-items: center;
   padding: .35rem .7rem .35rem 1.5rem; cursor: pointer; list-style: none;
@@ -81,6 +91,19 @@ pre {
   border: 1px solid var(--line); white-space: pre-wrap; line-height: 1.4; tab-size: 4;
 }
 pre span { display: block; }
+pre.ends { display: flex; flex-direction: column-reverse; } pre.ends .whole { flex: none; }
+pre.tail { max-height: 20rem; }
+pre i { font-style: normal; } pre .note { color: var(--quiet); font-weight: 400; }
+.line { position: relative; padding-left: 3.2rem; min-height: 1.4em; } .line:target { background: var(--timeout-wash); }
+.line > a::before { content: attr(data-line); position: absolute; left: 0; width: 2.6rem; text-align: right; color: var(--quiet); }
+.line > a { text-decoration: none; }
+.c1, .c9 { color: var(--c-red); } .c2, .c10 { color: var(--c-green); } .c3, .c11 { color: var(--c-yellow); }
+.c4, .c12 { color: var(--c-blue); } .c5, .c13 { color: var(--c-magenta); } .c6, .c14 { color: var(--c-cyan); } .c8 { color: var(--c-grey); }
+.on1, .on9 { background: var(--failure-wash); } .on2, .on10 { background: var(--success-wash); }
+.on3, .on11 { background: var(--timeout-wash); } .on4, .on5, .on6, .on7, .on8, .on12, .on13, .on14, .on15 { background: var(--track); }
+i.bold { font-weight: 700; } i.dim { color: var(--quiet); } pre i.italic { font-style: italic; }
+i.underlined { text-decoration: underline; }
+i.reversed { background: var(--ink); color: var(--page); }
 .added { color: var(--success); background: var(--success-wash); } .removed { color: var(--failure); background: var(--failure-wash); }
 .hunk { color: var(--hunk); } .file { font-weight: 700; }
 .byte { padding: 0 .15em; border-radius: .2em; background: var(--track); color: var(--model); font-weight: 400; font-size: .9em; }
@@ -102,6 +125,7 @@ dt { color: var(--quiet); } dd { margin: 0; }
   body { padding: 1rem .7rem 3rem; }
   h1 { font-size: 1.3rem; }
   summary { grid-template-columns: 1.1rem 1.6rem minmax(0, 1fr) auto; gap: .2rem .5rem; }
+  .ticks span:nth-child(even) { display: none; }
   summary .bar { grid-row: 2; grid-column: 1 / -1; height: .35rem; }
   summary .what { white-space: normal; display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; }
   .turn summary { grid-template-columns: 1.6rem minmax(0, 1fr); }

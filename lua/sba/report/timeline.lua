@@ -8,8 +8,9 @@ local timeline = {}
 
 local WIDTH <const> = 1000 -- units of the drawing for the whole job
 local NARROW <const> = 3 -- units; bars that are within so much of each other are drawn as one
-local rank <const> = { success = 1, model = 1, timeout = 2, failure = 3 } -- what a bar for several shows
+local rank <const> = { success = 1, model = 1, running = 1, timeout = 2, interrupted = 2, failure = 3 } -- what a bar for several shows
 local MOST_TICKS <const> = 6
+local LATE <const> = 80 -- per cent of the width
 local STEPS_LANE <const>, MODEL_LANE <const> = 0, 18 -- y
 local LANE <const> = 14 -- height
 
@@ -115,7 +116,10 @@ end
 local function ticks(scale)
   local marks, distance = {}, tick_of(scale.length)
   for at = 0, scale.length * 0.97 // 1, distance do
-    marks[#marks + 1] = h.span { style = ("left:%.2f%%"):format(at / scale.length * 100), at == 0 and "0" or format.duration(at) }
+    local share = at / scale.length * 100
+    local is_late = share > LATE -- its label goes to the left of it: on the right there is no room
+    local side = is_late and ("right:%.2f%%"):format(100 - share) or ("left:%.2f%%"):format(share)
+    marks[#marks + 1] = h.span { class = is_late and "late", style = side, at == 0 and "0" or format.duration(at) }
   end
   return h.div { class = "ticks", ["aria-hidden"] = "true", marks }
 end

@@ -5,32 +5,36 @@ local redact = require "native.secret".redact
 
 local LONGEST <const> = 200 -- characters
 
-local function quoted(word)
-  return word:find("^[%w%-_./:=@,+%%]+$") and word or "'" .. word .. "'"
+--- A word as a shell takes it. is_first: with a "=" it would be a variable.
+local function quoted(word, is_first)
+  if word:find("^[%w%-_./:=@,+%%]+$") and not (is_first and word:find("=", 1, true)) then return word end
+  return "'" .. word:gsub("'", [['\'']]) .. "'"
 end
 
 local function command_line(argv)
   local words = {}
-  for i, word in ipairs(argv) do words[i] = quoted(tostring(word)) end
+  for i, word in ipairs(argv) do words[i] = quoted(tostring(word), i == 1) end
   return table.concat(words, " ")
 end
 
-local function describe(step)
+local function describe(step, is_whole)
   local arguments = step.arguments
   local what = arguments.shell or arguments.argv and command_line(arguments.argv)
   if not what and arguments.command then what = command_line { arguments.command, table.unpack(arguments.args or {}) } end
   what = what or arguments.pattern or arguments.path or arguments.tool or arguments.prompt or ""
   what = redact(what)
-  local past = utf8.offset(what, LONGEST + 1)
-  return past and what:sub(1, past - 1) or what
+  if is_whole or not utf8.offset(what, LONGEST + 2) then return what end
+  return what:sub(1, utf8.offset(what, LONGEST) - 1) .. "…"
 end
 
 local last_step, last_text -- the begin and the end of a step ask one after the other
 
---- A short text; valid UTF-8 as the job is.
+--- A short text, and whether it is cut shows at its end; valid UTF-8 as the job is.
 ---@param step { type: string, arguments: table }
+---@param is_whole? boolean not cut
 ---@return string
-return function(step)
+return function(step, is_whole)
+  if is_whole then return describe(step, true) end
   if step ~= last_step then last_step, last_text = step, describe(step) end
   return last_text
 end
