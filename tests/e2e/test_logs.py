@@ -261,7 +261,7 @@ class TerminalTest(SandboxCase):
         master, slave = pty.openpty()
         os.mkfifo(self.workspace / "turn")
         self.give(self.workspace / "turn")
-        steps = [*[self.step("list_tree", path=".") for _ in range(400)], self.step("run_command", shell="read x < turn"),
+        steps = [*[self.step("list_tree", path=".") for _ in range(400)], self.step("run_command", shell="read x < turn; sleep 1"),
                  *[self.step("list_tree", path=".") for _ in range(5)]]
         process = self.start(self.job(*steps), stderr=slave, env={"TERM": "xterm", "LANG": "C.UTF-8"})
         os.close(slave)
