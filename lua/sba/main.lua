@@ -25,6 +25,7 @@ local text = require "native.text"
 local watchdog = require "native.watchdog"
 local workspace = require "native.workspace"
 
+local TRACING <const> = { "TRACEPARENT", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" }
 local LARGEST_JOB <const> = 64 * 1024 * 1024 -- bytes
 local MOST_ERRORS_LOGGED <const> = 20
 
@@ -174,6 +175,12 @@ local function new_run(settings, environment)
   }
   run.log:identify(job_id, task_id)
   run.outside = outside.new(run)
+  for _, variable in ipairs(TRACING) do
+    if environment[variable] then
+      run.trace = on_demand.trace().new(run)
+      break
+    end
+  end
   return run
 end
 

@@ -7,7 +7,7 @@ local schemas = require "sba.inference.schemas"
 local stream = require "sba.inference.stream"
 local wire = require "sba.inference.wire"
 
-local chat_completions = { name = "chat_completions", path = "/chat/completions", accept = "text/event-stream" }
+local chat_completions = { name = "chat_completions", provider = "openai", path = "/chat/completions", accept = "text/event-stream" }
 
 local WINDOW <const> = 32768 -- tokens, where nobody says; a server that has fewer refuses and says so
 

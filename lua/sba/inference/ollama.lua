@@ -9,7 +9,7 @@ local stream = require "sba.inference.stream"
 local wire = require "sba.inference.wire"
 
 local ollama = {
-  name = "ollama", path = "/api/chat", accept = "application/x-ndjson",
+  name = "ollama", provider = "ollama", path = "/api/chat", accept = "application/x-ndjson",
   aborts_repetition = true, -- it breaks a reply off, without a word, after a token came 30 times in a row
 }
 

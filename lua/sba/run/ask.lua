@@ -99,7 +99,9 @@ function ask.new(run)
     if not session then return nil, failure end
     local messages = messages_of(run, session, request)
     local reply
-    run.log:event("info", "model.request", { model = session.model, messages = #messages })
+    run.log:event("info", "model.request", {
+      model = session.model, provider = session.dialect.provider, messages = #messages,
+    })
     reply, failure = session:chat { messages = messages, json_schema = request.json_schema, on_text = run.context.tick }
     if not reply then return nil, failure end
     ask.count(run, session.model, reply)

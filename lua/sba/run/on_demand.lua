@@ -14,6 +14,7 @@ return {
   status_reports = function() return require "sba.run.status_reports" end,
   step = function() return require "sba.run.step" end,
   terminal = function() return require "sba.util.terminal" end,
+  trace = function() return require "sba.run.trace" end,
   trajectory = function() return require "sba.run.trajectory" end,
   upload = function() return require "sba.run.upload" end,
 }

@@ -10,6 +10,7 @@
 ---@field log log set by main
 ---@field status_url? string where status reports go; set by main
 ---@field outside run.outside the HTTP client and the gateway; set by main
+---@field trace? run.trace the job's trace, if the environment asks for one; set by main
 ---@field failure? failure what the job ends with; set by main, or by finish where the end itself fails
 ---@field bytes? string the job file, until it is validated; set by main
 ---@field errors? string[] what is wrong with a job that is not valid, for the log; set by main
@@ -45,7 +46,7 @@
 
 local known = {}
 for name in ([[
-  settings environment catalogue record log status_url outside failure bytes errors job job_sha256 steps deadline
+  settings environment catalogue record log status_url outside trace failure bytes errors job job_sha256 steps deadline
   accepted result_directory job_directory history recording journal todo live checkpoint checkpoint_failure workspace context ask
   artifacts artifacts_shared artifact_names temporary_artifacts snapshot missing_skills reporter kept upload_failed
   fields parts written

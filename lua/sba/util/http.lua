@@ -88,6 +88,18 @@ function http.shown(words)
   return #line > LONGEST_WORDS and text.cut(line, LONGEST_WORDS) .. "..." or line
 end
 
+local propagated
+
+---Headers that every request carries besides its own, such as those of a trace.
+---@param headers? fun(): string[] nil: none any more
+function http.propagate(headers) propagated = headers end
+
+--- The headers of a request, with those that every request carries.
+local function all_headers(own)
+  local list = propagated and propagated() or {}
+  return table.move(own or {}, 1, #(own or {}), #list + 1, list)
+end
+
 ---Sends a request and waits for the status. Redirects that keep method and body (307, 308) are followed within the origin.
 ---@param client native.http.client
 ---@param request native.http.request its url becomes the one that answered
@@ -96,9 +108,12 @@ end
 ---@return integer|http.failure status
 function http.send(client, request, until_when)
   request.body_limit = request.body_limit or LARGEST_ANSWER
+  local own <const> = request.headers
   for _ = 0, MOST_REDIRECTS do
     if until_when then request.whole_timeout = math.max(SHORTEST_TRY, until_when - interrupt.now()) end
+    request.headers = all_headers(own)
     local exchange, failure = client:open(request)
+    request.headers = own
     local status
     if exchange then status, failure = exchange:status() end
     if not status then

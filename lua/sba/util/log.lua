@@ -48,8 +48,17 @@ end
 
 --- Sets the ids that every line carries.
 function log:identify(job_id, task_id)
-  self.job_id = job_id
-  self.same = ('","job_id":%s,"task_id":%s,"version":%s'):format(json.encode(job_id), json.encode(task_id), json.encode(version))
+  self.job_id, self.task_id = job_id, task_id
+  local trace = self.trace_id and (',"trace_id":"%s"'):format(self.trace_id) or ""
+  self.same = ('","job_id":%s,"task_id":%s,"version":%s%s'):format(json.encode(job_id), json.encode(task_id), json.encode(version), trace)
+end
+
+--- Every line names the trace from here on.
+---@param trace_id string 32 hex digits
+---@param observer? fun(level: string, event: string, fields: table) hears of every event
+function log:observe(trace_id, observer)
+  self.trace_id, self.observer = trace_id, observer
+  self:identify(self.job_id, self.task_id)
 end
 
 --- Writes a line (or, on a terminal, part of the view), or drops it.
@@ -88,6 +97,7 @@ end
 ---@param event string "step.started"
 ---@param fields? table of the event's own, which becomes the log's
 function log:event(level, event, fields)
+  if self.observer then self.observer(level, event, fields or {}) end
   if self.view then return self.view:event(level, event, fields or {}, self.job_id) end
   write_line(self, line_of(self, level, event, fields or {}))
 end

@@ -18,14 +18,16 @@ local proxies <const> = {
 local own_urls <const> = {
   SBA_JOB_STATUS_URL = true, SBA_CALLBACK_URL = true, INFERENCE_PROXY_URL = true, OLLAMA_BASE_URL = true,
   SBA_API_EGRESS_URL = true, OPENAI_BASE_URL = true, SBA_MCP_GATEWAY_URL = true, MCP_GATEWAY_PROXY_URL = true,
-  MCP_GATEWAY_URL = true,
+  MCP_GATEWAY_URL = true, OTEL_EXPORTER_OTLP_ENDPOINT = true, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT = true,
 }
+-- Headers for the collector of traces, which may hold its key. The first that is set wins.
+local otlp_variables <const> = { "OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS" }
 
 local function is_own_url(name)
   return own_urls[name] or name:find("^ORCHESTRATOR_") ~= nil
 end
 
-local token, failure, token_file
+local token, failure, token_file, otlp_headers
 local warnings = {}
 
 local function add(value, what)
@@ -85,6 +87,25 @@ local function take_password(url, variable)
   native.add(unescaped(user) .. ":" .. unescaped(password))
 end
 
+--- The values of these headers are secrets. Commands do not get the variables.
+local function take_otlp_headers(environment, names)
+  for _, name in ipairs(otlp_variables) do
+    local value = environment[name]
+    if value and value ~= "" then
+      otlp_headers = otlp_headers or value
+      for pair in value:gmatch("[^,]+") do
+        local at = pair:find("=", 1, true)
+        local word = at and native_text.trim(pair:sub(at + 1)) or ""
+        if #word >= native.SHORTEST then
+          native.add(word)
+          native.add(unescaped(word))
+        end
+      end
+    end
+    environment[name], names[#names + 1] = nil, name
+  end
+end
+
 ---Takes the secrets of the environment, once, before anything is logged. The token leaves the table; it and the runner's own
 ---URLs leave the process's environment too, where children could read it in /proc.
 ---@param environment table<string, string>
@@ -92,6 +113,7 @@ end
 function secret.take(environment)
   local names = { "SBA_MCP_TOKEN", "SBA_MCP_TOKEN_FILE" }
   take_token(environment)
+  take_otlp_headers(environment, names)
   for name, value in pairs(environment) do
     if is_own_url(name) then names[#names + 1] = name end
     if is_own_url(name) or proxies[name] then take_password(value, name) end
@@ -117,6 +139,9 @@ end
 function secret.token()
   return token, failure
 end
+
+---@return string? headers for the collector of traces, as the environment has them
+function secret.otlp_headers() return otlp_headers end
 
 ---@return string? path of the file that holds the agent's token
 function secret.token_file() return token_file end

@@ -20,6 +20,11 @@ local hex <const> = R("09", "af", "AF")
 local escape <const> = "%" * C(hex * hex) / function(digits) return string.char(tonumber(digits, 16)) end
 local unescaped <const> = lpeg.Cs((escape + 1) ^ 0)
 
+---A text with its percent-encoded bytes decoded.
+---@param given string
+---@return string
+function url.unescaped(given) return (lpeg.match(unescaped, given)) end
+
 ---What two URLs have in common if a token for one may be sent to the other; nil if it is not a URL.
 ---@param given string
 ---@return string?

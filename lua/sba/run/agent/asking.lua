@@ -79,7 +79,9 @@ function asking.ask(state)
   for _ = 1, MOST_CUTS do
     local wanted, failure = request(state, most)
     if not wanted then return given, not given and failure or nil end
-    state.run.log:event("info", "model.request", { model = state.session.model, messages = #wanted.messages })
+    state.run.log:event("info", "model.request", {
+      model = state.session.model, provider = state.session.dialect.provider, messages = #wanted.messages,
+    })
     state.run.todo:flush()
     state.run.checkpoint:hurry()
     local reply

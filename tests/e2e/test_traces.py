@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Traces: one for each job, sent once to a collector; their context for commands and requests; and what must never fail a job."""
+import base64
+import functools
+import json
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+import sba  # first: it knows where the others are
+import pypi
+from servers import status
+from test_agent import AgentCase, call, finish
+
+TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+TRACEPARENT = f"00-{TRACE}-{PARENT}-01"
+COLLECTOR = ["go.opentelemetry.io/collector/receiver/otlpreceiver@v0.115.0", "go.opentelemetry.io/collector/receiver/receivertest@v0.115.0",
+             "go.opentelemetry.io/collector/confmap@v1.21.0"]
+
+
+def attributes(item):
+    return {entry["key"]: next(iter(entry["value"].values())) for entry in item["attributes"]}
+
+
+class TraceCase(AgentCase):
+    def collector(self, *answers, **options):
+        server = status.Server(*answers, **options)
+        self.addCleanup(server.close)
+        return server
+
+    def traced(self, *steps, collector=None, env=None, **options):
+        """Runs a direct job; returns its outcome, and its spans by name where they arrived."""
+        collector = collector or self.collector(200)
+        outcome = self.run_job(self.job(*steps, **options), env={"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, **(env or {})})
+        return outcome, self.spans(collector)
+
+    @staticmethod
+    def spans(collector):
+        return {span["name"]: span for body in collector.bodies for resource in body["resourceSpans"]
+                for scope in resource["scopeSpans"] for span in scope["spans"]}
+
+    @staticmethod
+    def failures(outcome):
+        return [line["error"] for line in outcome.log if line["event"] == "trace.failed"]
+
+
+def shell(script, **more):
+    return sba.SandboxCase.step("run_command", shell=script, **more)
+
+
+class TheTrace(TraceCase):
+    def test_a_direct_job(self):
+        collector = self.collector(200)
+        outcome, spans = self.traced(shell('echo "$TRACEPARENT"'), self.step("write_file", path="x", content=""), shell("exit 3"),
+                                     collector=collector, env={"OTEL_SERVICE_NAME": "runner", "OTEL_RESOURCE_ATTRIBUTES": "team=a%20b,k=v"})
+        self.assertEqual((outcome.exit, len(collector.bodies), self.failures(outcome)), (1, 1, []))
+        self.assertTrue(collector.heads[0].startswith("POST /status/v1/traces HTTP/1.1\r\n"), collector.heads[0])
+        resource = attributes(collector.bodies[0]["resourceSpans"][0]["resource"])
+        self.assertLessEqual({"service.name": "runner", "team": "a b", "k": "v"}.items(), resource.items())
+        job, write, failed = spans["job"], spans["step write_file"], spans["step run_command"]
+        self.assertEqual({span["parentSpanId"] for span in (write, failed)}, {job["spanId"]})
+        self.assertNotIn("parentSpanId", job)
+        self.assertEqual({span["traceId"] for span in spans.values()}, {job["traceId"]})
+        self.assertEqual((job["status"]["code"], write["status"]["code"], failed["status"]["code"]), (2, 1, 2))
+        self.assertTrue(job["status"]["message"].startswith("step_failed: "))
+        self.assertEqual((attributes(failed)["process.exit.code"], attributes(failed)["error.type"]), ("3", "step_failed"))
+        self.assertEqual((attributes(job)["cynode.job.id"], attributes(job)["cynode.job.status"]), ("job-1", "failure"))
+        self.assertTrue(all(int(span["startTimeUnixNano"]) <= int(span["endTimeUnixNano"]) for span in spans.values()))
+        said = outcome.result["steps"][0]["output"].strip()
+        self.assertRegex(said, f"^00-{job['traceId']}-[0-9a-f]{{16}}-01$")
+        first = [span for body in collector.bodies for span in body["resourceSpans"][0]["scopeSpans"][0]["spans"]][1]
+        self.assertEqual(said.split("-")[2], first["spanId"])
+        self.assertEqual({line["trace_id"] for line in outcome.log}, {job["traceId"]})
+
+    def test_an_agents_job_by_the_conventions_for_models(self):
+        server = self.server(call("write_file", path="x", content="y"), finish())
+        collector, report = self.collector(200), self.collector(204)
+        outcome = self.run_agent(server, env={"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": collector.url + "/mine", "SBA_JOB_STATUS_URL": report.url})
+        self.assertEqual((outcome.exit, self.failures(outcome)), (0, []))
+        self.assertTrue(collector.heads[0].startswith("POST /status/mine HTTP/1.1\r\n"))
+        spans = self.spans(collector)
+        job, chat, tool = spans["invoke_agent cynode-sba"], spans["chat m"], spans["execute_tool write_file"]
+        self.assertLessEqual({"gen_ai.operation.name": "chat", "gen_ai.request.model": "m", "gen_ai.provider.name": "ollama"}.items(),
+                             attributes(chat).items())
+        self.assertGreater(int(attributes(chat)["gen_ai.usage.input_tokens"]), 0)
+        self.assertEqual(attributes(tool)["gen_ai.tool.name"], "write_file")
+        self.assertEqual({chat["parentSpanId"], tool["parentSpanId"]}, {job["spanId"]})
+        self.assertLessEqual({"report in_progress", "report completed"}, set(spans))
+        self.assertEqual(chat["kind"], 3)
+        heads = [head for head in report.heads if "\r\ntraceparent: " in head]
+        self.assertEqual(len(heads), 2)
+
+    def test_the_context_of_the_environment(self):
+        report = self.collector(204)
+        given = {"TRACEPARENT": TRACEPARENT, "TRACESTATE": "a=1", "BAGGAGE": "user=me", "SBA_JOB_STATUS_URL": report.url}
+        outcome, spans = self.traced(shell('echo "$TRACEPARENT $TRACESTATE $BAGGAGE"'), env=given)
+        self.assertEqual((spans["job"]["traceId"], spans["job"]["parentSpanId"], spans["job"]["traceState"]), (TRACE, PARENT, "a=1"))
+        self.assertRegex(outcome.result["steps"][0]["output"], f"^00-{TRACE}-{spans['step run_command']['spanId']}-01 a=1 user=me\n$")
+        head = report.heads[-1]
+        for line in (f"traceparent: 00-{TRACE}-{spans['job']['spanId']}-01", "tracestate: a=1", "baggage: user=me"):
+            self.assertIn(f"\r\n{line}\r\n", head)
+        self.assertEqual({line["trace_id"] for line in outcome.log}, {TRACE})
+
+    def test_without_a_collector_the_context_is_passed_on_as_it_came(self):
+        report = self.collector(204)
+        outcome = self.run_job(self.job(shell('echo "$TRACEPARENT"')), env={"TRACEPARENT": TRACEPARENT, "SBA_JOB_STATUS_URL": report.url})
+        self.assertEqual(outcome.result["steps"][0]["output"], TRACEPARENT + "\n")
+        self.assertIn(f"\r\ntraceparent: {TRACEPARENT}\r\n", report.heads[0])
+        self.assertEqual({line["trace_id"] for line in outcome.log}, {TRACE})
+        outcome = self.run_job(self.job(shell("true")))
+        self.assertTrue(all("trace_id" not in line for line in outcome.log))
+
+    def test_a_trace_that_is_not_sampled_is_not_sent(self):
+        collector = self.collector(200)
+        outcome, spans = self.traced(shell("true"), collector=collector, env={"TRACEPARENT": TRACEPARENT[:-1] + "0"})
+        self.assertEqual((outcome.exit, spans, collector.connections), (0, {}, 0))
+
+    def test_a_context_that_is_not_one_begins_a_new_trace(self):
+        for value in ("", "x", TRACEPARENT.upper(), TRACEPARENT + "-00", f"00-{'0' * 32}-{PARENT}-01", f"00-{TRACE}-{'0' * 16}-01",
+                      "ff" + TRACEPARENT[2:], TRACEPARENT.replace("-", "_"), "0" * 100_000):
+            outcome, spans = self.traced(shell("true"), env={"TRACEPARENT": value, "TRACESTATE": "a=1\r\nx: y"})
+            self.assertNotIn("parentSpanId", spans["job"], value[:60])
+            self.assertNotEqual(spans["job"]["traceId"], TRACE)
+
+
+class Collectors(TraceCase):
+    def strict(self, body):
+        """Parses a body as the protobuf JSON of OTLP: fields must be known, values of their types. Its ids are hex, JSON's would be base64."""
+        python = pypi.environment("otlp-1", "opentelemetry-proto==1.38.0") / "python"
+        for span in body["resourceSpans"][0]["scopeSpans"][0]["spans"]:
+            for name in ("traceId", "spanId", "parentSpanId"):
+                if name in span:
+                    span[name] = base64.b64encode(bytes.fromhex(span[name])).decode()
+        script = ("import sys\nfrom google.protobuf import json_format\n"
+                  "from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest\n"
+                  "print(len(json_format.Parse(sys.stdin.read(), ExportTraceServiceRequest()).resource_spans[0].scope_spans[0].spans))")
+        done = subprocess.run([python, "-c", script], input=json.dumps(body), capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return int(done.stdout)
+
+    def test_the_body_is_strict(self):
+        collector = self.collector(200)
+        self.traced(shell("exit 1"), self.step("read_file", path="none"), collector=collector, env={"TRACEPARENT": TRACEPARENT, "TRACESTATE": "a=1"})
+        self.assertEqual(self.strict(collector.bodies[0]), 2)
+
+    @functools.cache
+    def program(self):
+        """The receiver of the OpenTelemetry Collector."""
+        if not shutil.which("go"):
+            self.skipTest("there is no Go here")
+        place = pypi.CACHE / "collector-1"
+        options = {"cwd": place, "env": {**os.environ, "GOTOOLCHAIN": "local"}, "capture_output": True, "text": True}
+        if not (place / "collector").exists():
+            shutil.rmtree(place, ignore_errors=True)
+            place.mkdir(parents=True)
+            shutil.copy(sba.pathlib.Path(__file__).parents[1] / "servers/collector.go", place)
+            subprocess.run(["go", "mod", "init", "collector"], check=True, **options)
+            try:
+                got = subprocess.run(["go", "get", *COLLECTOR], timeout=120, check=False, **options)
+            except subprocess.TimeoutExpired:
+                self.skipTest("Go's proxy does not answer")
+            if got.returncode:
+                self.skipTest("Go's proxy cannot be reached: " + got.stderr[-200:])
+            subprocess.run(["go", "build", "-o", "collector", "."], check=True, **options)
+        return place / "collector"
+
+    def test_the_collector_of_opentelemetry_takes_it(self):
+        process = subprocess.Popen([self.program(), "127.0.0.1:0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.kill)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        listening = subprocess.run(["ss", "-Hltnp"], capture_output=True, text=True, check=True).stdout
+        port = re.search(rf":(\d+) .*pid={process.pid},", listening).group(1)
+        outcome = self.run_job(self.job(shell("true")), env={"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{port}/"})
+        self.assertEqual((outcome.exit, self.failures(outcome)), (0, []))
+        spans = json.loads(process.stdout.readline())["resourceSpans"][0]["scopeSpans"][0]["spans"]
+        self.assertEqual([span["name"] for span in spans], ["job", "step run_command"])
+        self.assertEqual(spans[1]["parentSpanId"], spans[0]["spanId"])
+        self.assertEqual(attributes(spans[1])["cynode.step.what"], "true")
+
+
+class Failures(TraceCase):
+    def test_what_is_wrong_with_the_collector_is_logged_and_changes_nothing(self):
+        for collector, env, words in (
+                (self.collector(500), {"OTEL_EXPORTER_OTLP_TIMEOUT": "300"}, "answered with status 500"),
+                (self.collector(400), {}, "answered with status 400"),
+                (self.collector(status.hang), {"OTEL_EXPORTER_OTLP_TIMEOUT": "300"}, "the trace was not delivered"),
+                (self.collector(200), {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:1"}, "the trace was not delivered"),
+                (self.collector(200), {"OTEL_EXPORTER_OTLP_ENDPOINT": "nowhere"}, "the trace was not delivered")):
+            if "TIMEOUT" not in str(env):
+                env = {**env, "OTEL_EXPORTER_OTLP_TIMEOUT": "300"}
+            outcome, _ = self.traced(shell("true"), collector=collector, env=env)
+            self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"))
+            self.assertEqual(len(self.failures(outcome)), 1, outcome.log)
+            self.assertIn(words, self.failures(outcome)[0])
+
+    def test_another_protocol_is_refused_by_name(self):
+        collector = self.collector(200)
+        outcome, spans = self.traced(shell("true"), collector=collector, env={"OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf"})
+        self.assertEqual((outcome.exit, spans), (0, {}))
+        self.assertEqual(self.failures(outcome), [
+            'the protocol "http/protobuf" of OTEL_EXPORTER_OTLP_PROTOCOL is not supported; set it to http/json'])
+        for env in ({"OTEL_SDK_DISABLED": "true"}, {"OTEL_TRACES_EXPORTER": "none"}):
+            outcome, spans = self.traced(shell("true"), collector=collector, env=env)
+            self.assertEqual((spans, self.failures(outcome)), ({}, []))
+
+    def test_the_headers_are_sent_and_are_secrets(self):
+        collector = self.collector(200)
+        outcome, spans = self.traced(shell("env; echo key-of-the-collector"), collector=collector, env={
+            "OTEL_EXPORTER_OTLP_HEADERS": "x-key=key-of-the-collector,x-other=a%20b"})
+        self.assertIn("\r\nx-key: key-of-the-collector\r\n", collector.heads[0])
+        self.assertIn("\r\nx-other: a b\r\n", collector.heads[0])
+        text = outcome.result["steps"][0]["output"]
+        self.assertNotIn("OTEL_EXPORTER_OTLP_HEADERS", text)
+        for place in (text, outcome.stderr.decode(), json.dumps(spans)):
+            self.assertNotIn("key-of-the-collector", place)
+        self.assertIn("[redacted]", text)
+
+
+if __name__ == "__main__":
+    sba.main()
