@@ -197,6 +197,10 @@ function process.run(options) end
 ---@return string|nil path, native.failure?
 function process.find(name, path) end
 
+---Whether there is a child process, alive or not yet waited for: what commands left, or the process that starts them.
+---@return boolean
+function process.any() end
+
 ---Ends every descendant: SIGTERM, after grace SIGKILL, until none is left and none is a zombie. Touches no other process.
 ---@param grace number seconds
 ---@return integer ended count of processes

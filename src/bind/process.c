@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // native.process: runs commands, ends what they leave behind.
 #include "core/process.h"
+#include "core/process_children.h"
 
 #include "bind/bind.h"
 #include "core/process_spawn.h"
@@ -260,6 +261,13 @@ static int f_finish(lua_State *L)
     return 3;
 }
 
+// any() -> whether there is a child
+static int f_any(lua_State *L)
+{
+    lua_pushboolean(L, children_any());
+    return 1;
+}
+
 // usage() -> {cpu_time_ms=, max_rss_bytes=}
 static int f_usage(lua_State *L)
 {
@@ -280,7 +288,8 @@ static int f_idle(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
-    {"run", f_run}, {"find", f_find}, {"finish", f_finish}, {"usage", f_usage}, {"idle", f_idle}, {NULL, NULL},
+    {"run", f_run},     {"any", f_any},   {"find", f_find}, {"finish", f_finish},
+    {"usage", f_usage}, {"idle", f_idle}, {NULL, NULL},
 };
 
 int luaopen_native_process(lua_State *L)

@@ -134,6 +134,15 @@ function artifacts.list(run, seconds)
   run.record.artifacts = array(files)
 end
 
+---Whether the artifacts directory holds anything, or cannot be looked into.
+---@param run run
+---@return boolean
+function artifacts.any(run)
+  if not run.artifacts then return false end
+  local root, _, cut = run.artifacts:tree(".", { max_entries = 0 })
+  return not root or cut ~= nil
+end
+
 ---Removes a temporary artifacts directory. If an upload failed, it stays, and the log names it.
 ---@param run run
 function artifacts.close(run)

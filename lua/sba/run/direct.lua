@@ -23,8 +23,9 @@ local function perform(run, index, step, again)
   steps.begin(run, index, step, again and true)
   local entry, failure = steps.perform(run, index, step, module)
   follow(run, index, failure and "dropped" or "done", entry.error)
-  step.arguments = nil -- which may be megabytes, and is not needed again
-  run.context.tick()
+  run.job.steps[index] = false -- which may be megabytes, and is not needed again
+  -- The end of the job writes all itself.
+  if index < #run.job.steps or run.record.acceptance then run.context.tick() end
   return failure and { code = failure.code, message = steps.named(step, index, failure.message), traceback = failure.traceback }
 end
 

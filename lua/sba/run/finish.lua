@@ -156,10 +156,15 @@ local function write_short_result(run)
   write_result(run)
 end
 
---- Writes the steps done so far before the slower parts of the end.
+--- Whether the end of a job is nothing but its result: no process to end, nothing to compare, hash, upload or add.
+local function is_short(run)
+  return run.steps and not run.failure and not run.snapshot and not process.any() and not artifacts.any(run)
+end
+
+--- Writes the steps done so far before the slower parts of the end, if there are any.
 local function flush_checkpoint(run)
   if run.live then run.live:finish() end
-  if run.checkpoint then run.checkpoint:flush() end
+  if run.checkpoint and not is_short(run) then run.checkpoint:flush() end
 end
 
 local parts = {
