@@ -189,6 +189,23 @@ describe("json.encode", function()
     end
   end)
 
+  it("finds the end and every escape of a string wherever it is", function()
+    for before = 0, 20 do
+      for after = 0, 10 do
+        local left, right = ("\u{E4}"):rep(before // 2) .. ("x"):rep(before % 2), (" "):rep(after)
+        assert.are.same({ left, right }, json.decode(('["%s","%s"]'):format(left, right)))
+        for escape, character in pairs { ['\\"'] = '"', ["\\\\"] = "\\", ["\\n"] = "\n", ["\\u0000"] = "\0" } do
+          assert.are.equal(left .. character .. right, json.decode('"' .. left .. escape .. right .. '"'))
+        end
+        for _, bad in ipairs { "\0", "\n", "\31", "\\x" } do
+          local value, failure = json.decode('"' .. left .. bad .. right .. '"')
+          assert.is_nil(value)
+          assert.are.equal(1 + #left, failure.offset)
+        end
+      end
+    end
+  end)
+
   it("orders keys: order, required, then by bytes", function()
     local schema = {
       order = { "z", "b" }, required = { "b", "m" },
