@@ -65,12 +65,12 @@ class Degenerate(AgentCase):
     REPEATED = {"a token": "ha ", "a line": "I will now look into the file.\n", "a character": "0",
                 "a paragraph": "".join(f"Line {number} of what is said again. " for number in range(20)) + "\n"}
 
-    def assert_stopped(self, server, outcome, form):
+    def assert_stopped(self, server, outcome, form, usual=None):
         self.assertEqual((outcome.exit, outcome.result.get("final_answer")), (0, "ok"), outcome.result)
         first, second, third = self.chats(server)
         self.assertIn("Your reply was stopped: it repeated", second["messages"][-1]["content"])
         self.assertLess(len(json.dumps(second)), len(json.dumps(first)) + 6000)  # it is not led on by its own words
-        self.assertEqual([(body["options"] if form == "ollama" else body).get("temperature") for body in (second, third)], [1.0, None])
+        self.assertEqual([(body["options"] if form == "ollama" else body).get("temperature") for body in (second, third)], [1.0, usual])
         self.assertEqual([line["level"] for line in outcome.log if line["event"] == "model.repetition"], ["warning"])
 
     def test_the_job_goes_on(self):
@@ -103,11 +103,19 @@ class Degenerate(AgentCase):
         self.assertEqual(temperatures, [None, 1.0, 1.2])
 
     def test_text_that_repeats_itself_a_little_is_taken(self):
-        table = "| --- | --- |\n" * 100 + "-" * 1000 + "\n" + "    }\n" * 100
+        table = "| --- | --- |\n" * 60 + "-" * 1000 + "\n" + "    }\n" * 100
         for form in FORMATS:
             server = self.server(call("write_file", path=form, content=table * 4 + "x\n" * 4000), {"content": table}, finish("ok"))
             outcome = self.run_agent(server, form=form)
             self.assertEqual((outcome.exit, (self.workspace / form).read_text()), (0, table * 4 + "x\n" * 4000), outcome.result)
+
+    def test_a_text_in_a_bound_reply(self):
+        """SmolLM2's own words: the grammar ends each text at 1999 characters, and the next one is the same again."""
+        again = "The todo list is finished. " * 70
+        text = json.dumps({"thought": again[:250], "tool": "finish", "arguments": {"answer": again, "acceptance": [{"evidence": again}] * 9}})
+        models = {"m": {"capabilities": ["completion"], "context_length": 4096, "counts": True}}
+        server = self.server({"content": text}, ToolsThatAreLost.LIST, ToolsThatAreLost.FINISH, models=models)
+        self.assert_stopped(server, self.run_agent(server), "ollama", usual=0)
 
     def test_a_question_of_a_direct_job(self):
         server = self.server({"content": "ha " * 10000})
@@ -148,6 +156,14 @@ class SmallWindows(AgentCase):
                 self.assertEqual((outcome.exit, outcome.result.get("final_answer")), (0, "all seen"), outcome.result["failure_message"])
                 self.assertEqual((server.refused, len(outcome.result["steps"])), (0, len(self.OUTPUTS) + 2))
                 self.assert_within(server, form, self.WINDOW)
+
+    def test_a_reply_that_fills_the_window_and_is_cut(self):
+        long = "".join(f"Step {number}: I think of the next thing. " for number in range(250))
+        for form in FORMATS:
+            server = self.server({"content": long, "done_reason": "length"}, call("list_tree"), finish("ok"), models=self.models())
+            outcome = self.run_agent(server, form=form)
+            self.assertEqual((outcome.exit, server.refused), (0, 0), outcome.result)
+            self.assert_within(server, form, self.WINDOW)
 
     def test_ten_results_in_one_reply(self):
         server = self.server(calls(*[("run_command", {"shell": f"seq {number} 20000"}) for number in range(10)]), finish("seen"),
@@ -291,9 +307,9 @@ class BoundReplies(AgentCase):
         self.assertIn("write_file", self.schema(server, "ollama", 1)["properties"]["tool"]["enum"])
 
     def test_a_text_that_the_bound_cut_off_is_not_done(self):
-        whole = "x" * 1500
+        whole = "".join(f"{number:5}" for number in range(300))
         server = self.server(*[{"content": json.dumps({"thought": "", "tool": "write_file", "arguments": arguments})} for arguments in (
-            {"path": "a", "content": "x" * 1999}, {"path": "a", "content": whole}, {"path": "a", "content": whole, "append": True})],
+            {"path": "a", "content": (2 * whole)[:1999]}, {"path": "a", "content": whole}, {"path": "a", "content": whole, "append": True})],
             ToolsThatAreLost.FINISH, models=self.MODELS)
         outcome = self.run_agent(server)
         self.assertEqual((outcome.exit, len(outcome.result["steps"])), (0, 2), outcome.result)

@@ -17,7 +17,7 @@ reply.LIMIT = 4 * 1024 * 1024
 -- A reply of thousands of calls is a model gone astray; each would want an answer in the conversation.
 local MOST_CALLS <const> = 128
 
-local LEAST_REPEATED <const> = 2048 -- bytes of content or thinking that one token or line fills
+local LEAST_REPEATED <const> = 1024 -- bytes of content or thinking that one token or line fills; a bound text in it has 1999
 local LEAST_REPEATED_ARGUMENTS <const> = 16384 -- bytes of arguments, which may hold a file of lines that are all the same
 
 ---@class inference.reply a plain table: a journal can keep it, a replay give it back

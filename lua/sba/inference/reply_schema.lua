@@ -10,14 +10,14 @@ local reply_schema = {}
 ---Most characters of a text in the arguments. Grammars of llama.cpp, and so of Ollama, refuse a repetition of 2,000.
 reply_schema.LONGEST = 1999
 
-local SHORT <const> = 256 -- characters of what is a name
+local SHORT <const> = 256 -- characters of a name, or of a sentence
 local THOUGHT <const> = 300 -- characters
 local MOST_ITEMS <const> = 32 -- of a list
 
 -- Arguments of which a small model would make a long text.
 local names <const> = {
   path = true, file_path = true, working_dir = true, include = true, pattern = true, mode = true, encoding = true, id = true, parent = true,
-  status = true, step = true, title = true, criterion = true,
+  status = true, step = true, title = true, note = true, criterion = true, evidence = true,
 }
 
 local SCALARS <const> = { integer = true, number = true, boolean = true, null = true }

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Keeps a conversation within the model's context: first old tool results and what was thought and written in old calls are shortened,
+-- Keeps a conversation within the model's context: first old tool results and what was thought and written in old replies are shortened,
 -- then whole exchanges (a reply with its calls and all their answers) are left out, oldest first. Then the results of the last exchange
--- are shortened, to equal shares of the room that is left, and what its calls hold. The system text, the task and the last exchange
+-- are shortened, to equal shares of the room that is left, and what its reply holds. The system text, the task and the last exchange
 -- always stay.
 
 local json = require "sba.util.json"
@@ -22,13 +22,18 @@ local function shorten(message, kept, meter)
   return before - meter:of(message)
 end
 
+local function shortened_text(whole, kept)
+  if #whole <= 2 * kept then return whole, false end
+  return ("%s\n[... %d bytes shortened ...]"):format(text.cut(whole, kept), #whole - kept), true
+end
+
 --- A copy with long texts shortened, and whether there was one.
 local function shortened_arguments(arguments, kept)
   local copy, changed = json.is_array(arguments) and json.array {} or {}, false
   for name, value in pairs(arguments) do
     local was_changed = false
-    if type(value) == "string" and #value > 2 * kept then
-      value, was_changed = ("%s\n[... %d bytes shortened ...]"):format(text.cut(value, kept), #value - kept), true
+    if type(value) == "string" then
+      value, was_changed = shortened_text(value, kept)
     elseif type(value) == "table" then
       value, was_changed = shortened_arguments(value, kept)
     end
@@ -43,15 +48,15 @@ local function shortened_call(call, kept)
   return { id = call.id, name = call.name, called = call.called, arguments = arguments, size = #json.encode(arguments) }, true
 end
 
---- Shortens what the model thought, and the long texts in its calls: it said them, and they are done.
-local function shorten_calls(message, kept, meter)
+--- Shortens what the model thought and said, and the long texts in its calls: they are done.
+local function shorten_reply(message, kept, meter)
   local before, calls, changed = meter:of(message), json.array {}, false
   for i, call in ipairs(message.tool_calls or {}) do
     local one, was_changed = shortened_call(call, kept)
     calls[i], changed = one, changed or was_changed
   end
   if changed then message.tool_calls, message.said = calls, nil end
-  message.thinking = nil
+  message.thinking, message.content = nil, shortened_text(message.content or "", kept)
   return before - meter:of(message)
 end
 
@@ -70,7 +75,7 @@ local function shorten_old(messages, excess, meter)
     if message.role == "tool" and not message.shortened and #message.content > 2 * SHORT then
       excess = excess - shorten(message, SHORT, meter)
     elseif message.role == "assistant" and not message.shortened then
-      excess = excess - shorten_calls(message, SHORT, meter)
+      excess = excess - shorten_reply(message, SHORT, meter)
       message.shortened = true
     end
   end
@@ -133,7 +138,7 @@ local function squeeze(messages, budget, meter)
   if meter:total(messages) > budget then shorten_last(messages, budget, meter) end
   local reply = messages[last_exchange(messages)]
   if meter:total(messages) > budget and reply.role == "assistant" then
-    shorten_calls(reply, SHORTEST, meter)
+    shorten_reply(reply, SHORTEST, meter)
     shorten_last(messages, budget, meter)
   end
 end

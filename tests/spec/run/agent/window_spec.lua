@@ -94,4 +94,11 @@ describe("window", function()
     talk.messages[3].tool_calls[1].arguments = { content = ("x "):rep(9000) }
     assert.is_true(window.fit(talk, KEEP, 500, meter.new(0)))
   end)
+
+  it("shortens what a reply says where nothing else is left", function()
+    local talk = conversation(1, 10)
+    talk.messages[3].content = ("so "):rep(5000)
+    assert.is_true(window.fit(talk, KEEP, 500, meter.new(0)))
+    assert.matches("bytes shortened", talk.messages[3].content)
+  end)
 end)
