@@ -406,6 +406,15 @@ local transaction = {}
 ---@return true|nil, native.failure?
 function transaction:write(path, content, mode) end
 
+---Stages a regular file that there is with a text replaced, without holding it in memory.
+---@param path string
+---@param old string not empty
+---@param new string
+---@param count integer places, from 1
+---@return { size_bytes: integer, sha256: string }|false|nil staged false: old is there in more or fewer places, or in some that overlap
+---@return native.failure?
+function transaction:replace(path, old, new, count) end
+
 ---Stages a symbolic link. A target that would leave the workspace is path_escape.
 ---@param path string
 ---@param target string

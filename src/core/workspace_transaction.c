@@ -236,7 +236,7 @@ static int mode_for(const struct transaction *transaction, const char *path, int
     return -1;
 }
 
-int transaction_write(struct transaction *transaction, const char *path, const char *bytes, size_t size, int mode,
+int transaction_stage(struct transaction *transaction, const char *path, int mode, transaction_fill *fill, void *data,
                       struct error *error)
 {
     size_t directory_size;
@@ -252,14 +252,32 @@ int transaction_write(struct transaction *transaction, const char *path, const c
     cleanup_fd int fd = workspace_temporary_file(directory, mode < 0 ? 0644 : 0600, name);
     if (fd < 0)
         return error_system(error, errno, "cannot make a new file for %s", path);
-    int outcome = workspace_write_bytes(fd, bytes, size, NULL, path, error);
+    int outcome = fill(fd, data, path, error);
     if (outcome == 0 && ((mode >= 0 && fchmod(fd, (mode_t)mode) < 0) || fstat(fd, &status) < 0))
         outcome = error_system(error, errno, "cannot write %s", path);
-    if (outcome < 0) {
+    if (outcome != 0) {
         unlinkat(directory, name, 0);
-        return -1;
+        return outcome;
     }
     return put(transaction, &relative, directory, directory_size, name, &status, error);
+}
+
+struct bytes {
+    const char *data;
+    size_t size;
+};
+
+static int fill_bytes(int fd, void *data, const char *path, struct error *error)
+{
+    const struct bytes *bytes = data;
+    return workspace_write_bytes(fd, bytes->data, bytes->size, NULL, path, error);
+}
+
+int transaction_write(struct transaction *transaction, const char *path, const char *bytes, size_t size, int mode,
+                      struct error *error)
+{
+    struct bytes whole = {bytes, size};
+    return transaction_stage(transaction, path, mode, fill_bytes, &whole, error);
 }
 
 // Whether a link's target stays inside as it is written: links on its way are seen to when it is followed.

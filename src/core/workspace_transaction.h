@@ -12,6 +12,7 @@
 #ifndef SBA_CORE_WORKSPACE_TRANSACTION_H
 #define SBA_CORE_WORKSPACE_TRANSACTION_H
 
+#include "core/text.h"
 #include "core/workspace.h"
 
 #include <stdbool.h>
@@ -65,6 +66,23 @@ void transaction_end(struct transaction *transaction);
 // Stages a regular file. mode as in struct write_options.
 int transaction_write(struct transaction *transaction, const char *path, const char *bytes, size_t size, int mode,
                       struct error *error);
+
+// What is to become of a text in a file.
+struct replacement {
+    const char *old, *new;
+    size_t old_size, new_size; // old_size: at least 1
+    uint64_t count;            // places: no more, no fewer, and none overlaps with another
+};
+
+struct replaced {
+    uint64_t size; // bytes of the new file
+    char sha256[TEXT_SHA256_HEX];
+};
+
+// Stages a regular file that there is with a text replaced, without holding it in memory. 0; 1 where the text is there
+// in more or fewer places, or in some that overlap: then nothing is staged.
+int transaction_replace(struct transaction *transaction, const char *path, const struct replacement *replacement,
+                        struct replaced *result, struct error *error);
 
 // Stages a symbolic link; "path_escape" where the target leaves the workspace as it is written.
 int transaction_symlink(struct transaction *transaction, const char *path, const char *target, struct error *error);

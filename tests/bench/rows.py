@@ -226,6 +226,25 @@ def patch(bench):
     return lines + [row("the same, there and back", ours.seconds, "`git apply`, twice", theirs.seconds, ours.seconds / theirs.seconds, 1)]
 
 
+def replace_in_file(bench):
+    """One text in a large file."""
+    total, target = bench.size(64, 2) * MIB, bench.workspace / "text"
+    text = source_text(total // 2) + "the one place\n" + source_text(total - total // 2)
+    original = bench.rival / "text"
+    original.write_text(text, encoding="utf-8")
+
+    def restore():
+        shutil.copyfile(original, target)
+        bench.give(target)
+
+    bench.write_job(("replace_in_file", {"path": "text", "old_text": "the one place", "new_text": "another place"}))
+    restore()
+    bench.run_job()
+    bench.check(target.read_text(encoding="utf-8") == text.replace("the one place", "another place"), "the file is not as it should be")
+    ours, theirs = bench.compare(["cp", original, bench.rival / "copy"], 9, before=restore)
+    return [row(f"`replace_in_file` in {total // MIB} MiB", ours.seconds, "`cp`", theirs.seconds, ours.seconds / theirs.seconds, 3)]
+
+
 def copy_source(top, wanted):
     """Copies what any Debian machine has of source, under numbered directories, until it is so many bytes."""
     done, round_ = 0, 0
@@ -287,7 +306,8 @@ def files(bench):
 
 
 ALL = {"size": size, "empty": empty, "commands": commands, "commands200": commands200, "confined": confined, "steps": steps, "memory": memory,
-       "drain": drain, "capture": capture, "tree": tree, "changes": changes, "patch": patch, "search": search, "files": files}
+       "drain": drain, "capture": capture, "tree": tree, "changes": changes, "patch": patch,
+       "replace_in_file": replace_in_file, "search": search, "files": files}
 
 # Measured in the build directory too, which is on a disk.
 ON_DISK = ("empty", "commands200", "steps")

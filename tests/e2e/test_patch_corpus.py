@@ -19,12 +19,40 @@ CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 CORPUS = pathlib.Path(os.environ.get("SBA_CORPUS", CHECKOUT.parent / "shared" / "corpus"))
 SKIPPED = 77
 
+SHIFTED = b"""#include <stdio.h>
+
+void print_int(int num);
+/* a comment */
+int func(int num);
+
+int main() {
+       int i;
+
+       for (i = 0; i < 10; i++) {
+               print_int(func(i)); /* stuff */
+       }
+
+\tprintf("\\n");
+
+       return 0;
+}
+
+int func(int num) {
+       return num * num;
+}
+
+void print_int(int num) {
+       printf("%d", num);
+}
+"""
+
 # Cases that end in another way here, as contract.md says: the error code, or the files that are other than before.
 WANTED = {
     "git-apply/016": "binary_patch",  # binary patches are always refused
     "git-apply/017": "binary_patch",
     "git-apply/029": "binary_patch",
     "git-apply/047": {"one": ("file", b"b\na\n", 0)},  # a line of context is missing: fuzz 1, which git apply does not know
+    "git-apply/028": {"main.c": ("file", SHIFTED, 0)},  # its indentation is shifted as a whole, and one place fits
     "gnu-patch-p1/023": "path_escape",  # links to outside
     "gnu-patch-p1/024": "path_escape",
 }

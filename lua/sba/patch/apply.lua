@@ -5,6 +5,9 @@
 -- go to a path that another file leaves later, so files can be swapped. Only a part of mode 120000 changes a link, and nothing is
 -- read or written through one.
 
+local blocks = require "sba.patch.blocks"
+local lines = require "sba.util.lines"
+local loose = require "sba.patch.loose"
 local names = require "sba.patch.names"
 local overlay = require "sba.patch.overlay"
 local patch = require "native.patch"
@@ -43,12 +46,28 @@ local function check_target(path, target)
   return true
 end
 
+--- The lines of the diff that a change is about.
+local function part_of(change)
+  local number, first, last = 0, 1, #change.diff
+  for after, _, _, at in lines(change.diff) do
+    number = number + 1
+    if number == change.file.line then first = at end
+    if change.following and number == change.following.line - 1 then last = after - 1 break end
+  end
+  return change.diff:sub(first, last)
+end
+
 ---The change that a part makes to an entry.
 ---@return sba.overlay.entry|nil, native.patch.report|native.failure
 local function changed(change, before, path)
   local bytes, report = before.bytes, { hunks = 0, added = 0, removed = 0, offset = 0, fuzz = 0, recounted = 0 }
   if change.file.hunks > 0 then
     bytes, report = change.parsed:apply(change.index, before.bytes)
+    if not bytes and report.code == "patch_mismatch" and before.kind == "file" then
+      local failure = report
+      bytes, report = loose.apply(part_of(change), before.bytes, path)
+      report = bytes and report or failure
+    end
     if not bytes then return nil, report end
   end
   local entry = { kind = before.kind, bytes = bytes, mode = permissions(change.file.new_mode, before.mode) }
@@ -117,7 +136,10 @@ local function is_alone(change, files)
 end
 
 function actions.modified(change, files)
-  if is_alone(change, files) then return changed_alone(change, files) end
+  if is_alone(change, files) then
+    local report, mismatch = changed_alone(change, files)
+    if report or mismatch.code ~= "patch_mismatch" then return report, mismatch end
+  end
   local before, failure = files:get(change.new)
   if not before and failure.code == "not_found" and change.file.may_create then
     change.action = "created"
@@ -200,10 +222,12 @@ local function entry_of(change, report)
   }
 end
 
-local function changes_of(parsed, described)
+local function changes_of(parsed, described, diff)
   local changes = {}
   for index, file in ipairs(described) do
-    changes[index] = { parsed = parsed, index = index, file = file, action = file.action }
+    changes[index] = {
+      parsed = parsed, index = index, file = file, action = file.action, diff = diff, following = described[index + 1],
+    }
   end
   return changes
 end
@@ -237,6 +261,38 @@ local function apply_all(changes, files, strip)
   return results
 end
 
+--- Applies a diff as it is written to an overlay.
+local function apply_diff(diff, files, strip)
+  local parsed <close>, failure = patch.parse(diff)
+  if not parsed then return nil, failure end
+  local described = parsed:files()
+  local entries
+  entries, failure = apply_all(changes_of(parsed, described, diff), files, strip)
+  if not entries then return nil, failure end
+  return entries, described.tolerated
+end
+
+local function apply_blocks(list, files)
+  local entries, failure = blocks.apply(list, files)
+  if not entries then return nil, failure end
+  return entries, { "search_replace" }
+end
+
+--- Runs a way to apply the change; all of it is done, or nothing.
+local function attempt(directory, arguments, commit, apply)
+  local files <close> = overlay.new(directory, not arguments.dry_run)
+  local entries, more = apply(files)
+  if not entries then return nil, more end
+  if not arguments.dry_run then
+    local good, failure = files:commit(commit)
+    if not good then return nil, failure end
+  end
+  return entries, more
+end
+
+-- Failures of a diff that may be one whose lines of context lost their blank.
+local readable <const> = { invalid_patch = true, patch_mismatch = true }
+
 ---Reads a diff and changes the files as it says.
 ---@param directory native.root
 ---@param arguments { diff: string, strip?: integer, dry_run?: boolean }
@@ -244,17 +300,21 @@ end
 ---@return table[]? entries one for each part of the diff: path, old_path, action and the fields of native.patch.report
 ---@return native.failure|string[]|nil tolerated of the whole diff; or the failure
 return function(directory, arguments, commit)
-  local parsed <close>, failure = patch.parse(arguments.diff)
-  if not parsed then return nil, failure end
-  local files <close> = overlay.new(directory, not arguments.dry_run)
-  local described = parsed:files()
-  local entries
-  entries, failure = apply_all(changes_of(parsed, described), files, arguments.strip)
-  if not entries then return nil, failure end
-  if not arguments.dry_run then
-    local good
-    good, failure = files:commit(commit)
-    if not good then return nil, failure end
+  local list, failure = blocks.parse(arguments.diff)
+  if failure then return nil, failure end
+  if list then
+    return attempt(directory, arguments, commit, function(files) return apply_blocks(list, files) end)
   end
-  return entries, described.tolerated
+  local function try(diff)
+    return attempt(directory, arguments, commit, function(files) return apply_diff(diff, files, arguments.strip) end)
+  end
+  local entries, more = try(arguments.diff)
+  if entries or not readable[more.code] then return entries, more end
+  for _, diff in ipairs(loose.with_blanks(arguments.diff)) do
+    local tolerated
+    entries, tolerated = try(diff)
+    if entries then return entries, table.move({ "bare_context" }, 1, 1, #(tolerated or {}) + 1, tolerated or {}) end
+    if more.code == "invalid_patch" then more = tolerated end -- which says where the hunks do not fit
+  end
+  return nil, more
 end

@@ -184,20 +184,32 @@ local function differences(bytes, old, wanted, found)
   return has
 end
 
+--- Only the places that begin a line.
+local function beginning_lines(bytes, found)
+  local kept = { overlap = found.overlap }
+  for _, place in ipairs(found) do
+    if place.first == 1 or bytes:byte(place.first - 1) == 10 then kept[#kept + 1] = place end
+  end
+  return kept
+end
+
 places.names = { "trailing_blanks", "line_ends", "final_newline", "indentation", "typography" }
 
 ---Finds the places of a text: the first way of comparing that finds as many as expected, or more, decides.
 ---@param bytes string the file
 ---@param old string not empty
 ---@param expected integer
+---@param whole_lines? boolean only where it begins a line
 ---@return sba.place[] found ascending; its field overlap: these two overlap
 ---@return table<string, true> tolerated what had to be overlooked, of places.names
-function places.find(bytes, old, expected)
+function places.find(bytes, old, expected, whole_lines)
   local exact = find_all(bytes, old, #old, expected)
   for i, at in ipairs(exact) do exact[i] = { first = at, last = at + #old - 1 } end
+  if whole_lines then exact = beginning_lines(bytes, exact) end
   if exact.overlap or #exact >= expected or #bytes > MOST_TOLERATED then return exact, {} end
   for _, wanted in ipairs(forms) do
     local found = find_in_form(bytes, old, wanted, expected)
+    if whole_lines then found = beginning_lines(bytes, found) end
     if found.overlap or #found >= expected then return found, differences(bytes, old, wanted, found) end
   end
   return exact, {}

@@ -81,7 +81,8 @@ return {
         type = "string",
         description = "A unified diff of one or more files, as diff -u and git diff write it: --- a/FILE, +++ b/FILE, @@ -1,3 +1,4 @@ " ..
           "and lines that begin with ' ', '+' or '-'. /dev/null stands for a file that is new or goes; git's renames, copies, modes " ..
-          "count. The form *** Begin Patch ... *** End Patch is taken too.",
+          "count. The forms *** Begin Patch ... *** End Patch and <<<<<<< SEARCH ... ======= ... >>>>>>> REPLACE, below the " ..
+          "file's name, are taken too.",
       },
       strip = {
         type = "integer",
@@ -122,12 +123,13 @@ return {
             recounted = { type = "integer", minimum = 1, description = "Hunks whose @@ line had wrong counts." },
             line_ends = { type = "string", enum = { "crlf", "lf" }, description = "The file's, which the diff's lines were given." },
             tolerated = tolerated_schema("What of the diff was not as git writes it, where only one place fits.",
-              "no_git_line", "no_line_numbers", "blank_lines", "trailing_blanks", "final_newline"),
+              "no_git_line", "no_line_numbers", "blank_lines", "trailing_blanks", "final_newline", "line_ends", "indentation",
+              "typography"),
           },
         },
       },
       tolerated = tolerated_schema("What stood around the diff, or that it was of another form.",
-        "code_fence", "prose", "begin_patch"),
+        "code_fence", "prose", "begin_patch", "bare_context", "search_replace"),
       dry_run = { type = "boolean", description = "True where nothing was written." },
     },
   },

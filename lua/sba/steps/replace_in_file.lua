@@ -2,13 +2,12 @@
 -- The step replace_in_file: replaces a text in a file of the workspace where it stands exactly so many times, atomically.
 
 local json = require "sba.util.json"
-local lines = require "sba.util.lines"
-local nearest = require "sba.patch.nearest"
 local places = require "sba.patch.places"
+local replace = require "sba.patch.replace"
 local text = require "native.text"
 
 local MOST_BYTES <const> = 1 << 30 -- of the file
-local MOST_NUMBERS <const> = 20 -- lines that a message lists
+local LARGE <const> = 1024 * 1024 -- bytes; a larger file is changed while it is read
 local MOST_LINKS <const> = 40 -- as the kernel
 
 local function fail(code, message, ...)
@@ -25,131 +24,6 @@ local function behind_links(directory, path)
   return path
 end
 
-local function counted(count)
-  return count == 1 and "once" or count .. " times"
-end
-
---- "line 3", "lines 3, 7, 9 and 12 more"
-local function lines_of(bytes, found)
-  local numbers, number = {}, 0
-  for after in lines(bytes) do
-    number = number + 1
-    while #numbers < MOST_NUMBERS and found[#numbers + 1] and found[#numbers + 1].first < after do numbers[#numbers + 1] = number end
-    if #numbers == MOST_NUMBERS or #numbers == #found then break end
-  end
-  local more = #found > #numbers and (" and %d more"):format(#found - #numbers) or ""
-  return (#found == 1 and "line " or "lines ") .. table.concat(numbers, ", ") .. more
-end
-
-local function names_of(tolerated)
-  local names = {}
-  for _, name in ipairs(places.names) do
-    if tolerated[name] then names[#names + 1] = name end
-  end
-  return names
-end
-
---- "; tolerated: line ends"
-local function taken(tolerated)
-  local names = table.concat(names_of(tolerated), ", "):gsub("_", " ")
-  return names ~= "" and "tolerated: " .. names or nil
-end
-
-local function too_many(bytes, path, found, tolerated, expected)
-  local aside = taken(tolerated)
-  aside = aside and (" (%s)"):format(aside) or ""
-  if found.overlap then
-    return fail("text_ambiguous", "old_text is in %s at places that overlap%s, %s; add lines around it so that only one place fits",
-      path, aside, lines_of(bytes, found))
-  end
-  return fail("text_ambiguous",
-    "old_text is in %s %s%s, %s; expected_count is %d: add lines around it so that only the wanted places fit, or change expected_count",
-    path, counted(#found), aside, lines_of(bytes, found), expected)
-end
-
-local function too_few(bytes, path, found, arguments)
-  if #found > 0 then
-    return fail("text_not_found", "old_text is in %s %s (%s); expected_count is %d", path, counted(#found), lines_of(bytes, found),
-      arguments.expected_count)
-  end
-  local difference, numbered = nearest(bytes, arguments.old_text)
-  local _, failure = fail("text_not_found", "old_text is not in %s; %s", path, difference and "of what resembles it " .. difference
-    or "no line of it resembles old_text: read the file, and copy the text from it")
-  failure.text = numbered
-  return nil, failure
-end
-
----A text with the indentation of a place; nil: it cannot have it.
-local function shifted(bytes, place)
-  local kept = true
-  local result = bytes:gsub("[^\n]+", function(line)
-    if text.trim_end(line) == "" then return nil end
-    if place.shift then return place.shift .. line end
-    if line:sub(1, #place.unshift) ~= place.unshift then kept = false end
-    return line:sub(#place.unshift + 1)
-  end)
-  return kept and result or nil
-end
-
-local function has_crlf_throughout(bytes)
-  local first = text.find(bytes, "\n", 1)
-  return first and first > 1 and bytes:byte(first - 1) == 13 and not bytes:find("[^\r]\n")
-end
-
---- What takes the old text's place, with the line ends of the file.
-local function with_line_ends(bytes, old, new)
-  if text.find(old, "\r\n", 1) then
-    return text.find(bytes, "\r\n", 1) and new or new:gsub("\r\n", "\n")
-  elseif text.find(new, "\n", 1) and not text.find(new, "\r\n", 1) and has_crlf_throughout(bytes) then
-    return new:gsub("\n", "\r\n")
-  end
-  return new
-end
-
---- What takes the place of the old text at one place, written as the file is there.
-local function fitted(bytes, arguments, place, tolerated, new)
-  if tolerated.indentation then new = shifted(new, place) end
-  if new and tolerated.typography then
-    local there = bytes:sub(place.first, place.last)
-    if places.plain(there, there) == there then new = places.plain(new, arguments.old_text) end
-  end
-  return new
-end
-
----@return string? content of the file
----@return native.failure|table<string, true> tolerated or failure
-local function replaced_in_lines(bytes, path, arguments)
-  local old, expected = arguments.old_text, arguments.expected_count
-  local found, tolerated = places.find(bytes, old, expected)
-  if found.overlap or #found > expected then return too_many(bytes, path, found, tolerated, expected) end
-  if #found < expected then return too_few(bytes, path, found, arguments) end
-  local new = with_line_ends(bytes, old, arguments.new_text)
-  tolerated.line_ends = tolerated.line_ends or new ~= arguments.new_text
-  local parts, from = {}, 1
-  for _, place in ipairs(found) do
-    local fits = fitted(bytes, arguments, place, tolerated, new)
-    if not fits then
-      return fail("text_not_found", "old_text is in %s at %s with less indentation, which new_text cannot lose: indent both as the file is",
-        path, lines_of(bytes, { place }))
-    end
-    parts[#parts + 1] = bytes:sub(from, place.first - 1)
-    parts[#parts + 1] = fits
-    from = place.last + 1
-  end
-  parts[#parts + 1] = bytes:sub(from)
-  return table.concat(parts), tolerated
-end
-
---- As replaced_in_lines; an old text that ends its last line may be at the end of a file that does not.
-local function replaced(bytes, path, arguments)
-  local content, more = replaced_in_lines(bytes, path, arguments)
-  if content or more.code ~= "text_not_found" or bytes:sub(-1) == "\n" or arguments.old_text:sub(-1) ~= "\n" then return content, more end
-  local ended, tolerated = replaced_in_lines(bytes .. "\n", path, arguments)
-  if not ended then return nil, more end
-  tolerated.final_newline = true
-  return arguments.new_text:sub(-1) == "\n" and ended:sub(1, -2) or ended, tolerated
-end
-
 --- What the file is to hold.
 local function changed(read, failure, path, arguments)
   local is_empty = arguments.old_text == ""
@@ -162,16 +36,57 @@ local function changed(read, failure, path, arguments)
   if is_empty then
     return fail("already_exists", "%s is there already, and old_text is empty: name the text to replace, or append with write_file", path)
   end
-  return replaced(read.content, path, arguments)
+  return replace.apply(read.content, path, arguments)
 end
 
---- Writes the file so that --resume undoes it where the runner dies before the step has ended: an edit is not made twice.
+--- Commits so that --resume undoes it where the runner dies before the step has ended: an edit is not made twice.
+local function commit(job_context, transaction, root)
+  if job_context.commit then return job_context.commit(transaction, root) end
+  return transaction:commit()
+end
+
 local function write(job_context, root, path, content)
   local transaction <close> = root:transaction()
   local good, failure = transaction:write(path, content)
   if not good then return nil, failure end
-  if job_context.commit then return job_context.commit(transaction, root) end
-  return transaction:commit()
+  return commit(job_context, transaction, root)
+end
+
+--- Whether the new text is the same whatever the line ends of the file are.
+local function is_fixed(old, new)
+  return not new:find("\n", 1, true) or old:find("[^\r\n]\n") ~= nil
+end
+
+--- Changes a large file while it is read, where the old text is there exactly.
+---@return string? sha256 of the file; false: it is not, so that the file must be looked into
+---@return native.failure?
+local function stream(job_context, root, path, arguments)
+  local stat, old = root:stat(path), arguments.old_text
+  if not stat or stat.type ~= "file" or stat.size_bytes < LARGE or stat.size_bytes > MOST_BYTES then return false end
+  if old == "" or #old > LARGE or not is_fixed(old, arguments.new_text) then return false end
+  local transaction <close> = root:transaction()
+  local staged, failure = transaction:replace(path, old, arguments.new_text, arguments.expected_count)
+  if not staged then return staged, failure end
+  local good
+  good, failure = commit(job_context, transaction, root)
+  if not good then return nil, failure end
+  return staged.sha256
+end
+
+--- Changes a file, or makes it.
+---@return { sha256: string, created: boolean, tolerated: table<string, true> }? done
+---@return native.failure?
+local function edit(job_context, root, path, name, arguments)
+  local sha256, failure = stream(job_context, root, path, arguments)
+  if sha256 then return { sha256 = sha256, created = false, tolerated = {} } end
+  if failure then return nil, failure end
+  local read
+  read, failure = root:read(path, { max_bytes = MOST_BYTES })
+  local content, tolerated = changed(read, failure, name, arguments)
+  if not content then return nil, tolerated end
+  local good
+  good, failure = write(job_context, root, path, content)
+  return good and { sha256 = text.sha256(content), created = not read, tolerated = tolerated }, failure
 end
 
 ---@param arguments { path: string, old_text: string, new_text: string, expected_count: integer }
@@ -183,20 +98,17 @@ local function run(arguments, job_context)
   if not root then return nil, place end
   local path, failure = root:relative(behind_links(root, place))
   if not path then return nil, failure end
-  local read
-  read, failure = root:read(path, { max_bytes = MOST_BYTES })
-  local content, tolerated = changed(read, failure, prefix .. path, arguments)
-  if not content then return nil, tolerated end
-  local good
-  good, failure = write(job_context, root, path, content)
-  if not good then return nil, failure end
-  local names, count = names_of(tolerated), arguments.old_text == "" and 1 or arguments.expected_count
-  local note = #names > 0 and (" (%s)"):format(taken(tolerated)) or ""
+  local done
+  done, failure = edit(job_context, root, path, prefix .. path, arguments)
+  if not done then return nil, failure end
+  local names, count = replace.names(done.tolerated), arguments.old_text == "" and 1 or arguments.expected_count
+  local note = #names > 0 and (" (%s)"):format(replace.taken(done.tolerated)) or ""
   local result = {
-    path = prefix .. root:relative(place), count = count, created = not read,
-    tolerated = json.array(names), sha256 = text.sha256(content),
+    path = prefix .. root:relative(place), count = count, created = done.created,
+    tolerated = json.array(names), sha256 = done.sha256,
   }
-  return result, ("%s %s%s\n"):format(read and ("replaced %s in"):format(counted(count)) or "created", result.path, note)
+  local what = done.created and "created" or ("replaced %s in"):format(replace.counted(count))
+  return result, ("%s %s%s\n"):format(what, result.path, note)
 end
 
 local function check(arguments)

@@ -234,4 +234,118 @@ describe("the step apply_unified_diff", function()
     assert.are.equal("1\n", assert(directory:read("x\ny\rz")).content)
     refused("already_applied", "x y z: the change is already applied", "--- /dev/null\n+++ \"b/x\\ny\\rz\"\n@@ -0,0 +1 @@\n+1\n")
   end)
+
+  describe("from a model", function()
+    local HEAD <const> = "--- a/a.py\n+++ b/a.py\n"
+    local PYTHON <const> = "def f(x):\n    if x:\n        return 1\n    return 2\n\ndef g():\n    return 3\n"
+
+    local function block(old, new) return "<<<<<<< SEARCH\n" .. old .. "=======\n" .. new .. ">>>>>>> REPLACE\n" end
+
+    before_each(function() put { ["a.py"] = PYTHON } end)
+
+    it("takes context that lost its blank", function()
+      local result, words = run(HEAD .. "@@ -1,4 +1,4 @@\ndef f(x):\n    if x:\n-        return 1\n+        return 9\n    return 2\n")
+      assert.matches("bare context", words)
+      assert.are.same({ "bare_context" }, result.tolerated)
+      assert.are.same({ ["a.py"] = PYTHON:gsub("return 1", "return 9") }, all())
+    end)
+
+    it("takes it in several hunks and files", function()
+      put { ["b.py"] = PYTHON }
+      local hunk = "@@ -6,2 +6,2 @@\ndef g():\n-    return 3\n+    return 9\n"
+      assert(run(HEAD .. "@@ -1,2 +1,3 @@\ndef f(x):\n+    y = x\n    if x:\n" .. hunk .. "--- a/b.py\n+++ b/b.py\n" .. hunk))
+      local changed = PYTHON:gsub("return 3", "return 9")
+      assert.are.same({ ["a.py"] = changed:gsub("    if", "    y = x\n    if"), ["b.py"] = changed }, all())
+    end)
+
+    it("takes indentation that is shifted as a whole, and shifts what is new", function()
+      for _, shape in ipairs { HEAD .. "@@ -2,3 +2,4 @@\n%s", "*** Begin Patch\n*** Update File: a.py\n@@\n%s*** End Patch\n" } do
+        put { ["a.py"] = PYTHON }
+        local result = assert(run(shape:format(" if x:\n-    return 1\n+    y = 1\n+    return y\n return 2\n")))
+        assert.are.same({ "indentation" }, result.files[1].tolerated)
+        assert.are.same({ 1, 2, 1 }, { result.files[1].hunks, result.files[1].added, result.files[1].removed })
+        assert.are.same({ ["a.py"] = PYTHON:gsub("return 1", "y = 1\n        return y") }, all())
+      end
+    end)
+
+    it("guesses no place", function()
+      put { ["a.py"] = "  a\n  b\n    a\n    b\n" }
+      refused("patch_mismatch", "does not fit", "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n")
+      refused("patch_mismatch", "does not fit", "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\n     a\n-   b\n+   c\n")
+    end)
+
+    it("takes whole lines only", function()
+      put { ["a.py"] = "xreturn 1\n" }
+      refused("patch_mismatch", "does not fit", HEAD .. "@@ -1 +1 @@\n-return 1\n+return 2\n")
+      refused("text_not_found", [[line 1 is "xreturn 1" where SEARCH has "return 1"]], "a.py\n" .. block("return 1\n", "return 2\n"))
+      put { ["a.py"] = "return 1" }
+      assert(run("a.py\n" .. block("return 1\n", "return 2\n")))
+      assert.are.equal("return 2", directory:read("a.py").content)
+    end)
+
+    it("keeps all or nothing", function()
+      put { b = "1\n" }
+      refused("patch_mismatch", "a.py", change("b", "1", "2") .. "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\ndef f(x):\n-nowhere\n+x\n")
+    end)
+
+    it("takes blocks of SEARCH and REPLACE", function()
+      local result, words = run("Here:\n\n**a.py**\n```python\n" .. block("    return 3\n", "    return 9\n") .. "```\nand\n\n" ..
+        block("if x:\n    return 1\n", "if not x:\n    return 9\n") .. "\n### `new/c.py`\n" .. block("", "print(1)\n"))
+      assert.is_truthy(result, result or words.message)
+      assert.are.same({ "search_replace" }, result.tolerated)
+      assert.are.same({ { "a.py", "modified", 2, 3, 3 }, { "new/c.py", "created", 1, 1, 0 } }, {
+        { result.files[1].path, result.files[1].action, result.files[1].hunks, result.files[1].added, result.files[1].removed },
+        { result.files[2].path, result.files[2].action, result.files[2].hunks, result.files[2].added, result.files[2].removed },
+      })
+      assert.are.same({ "indentation" }, result.files[1].tolerated)
+      local changed = "def f(x):\n    if not x:\n        return 9\n    return 2\n\ndef g():\n    return 9\n"
+      assert.are.same({ ["a.py"] = changed, ["new/c.py"] = "print(1)\n" }, all())
+    end)
+
+    it("takes CRLF, and keeps the mode of a file", function()
+      directory:write("run.sh", "a\r\nb\r\n", { mode = 493 })
+      local diff = ("run.sh\n" .. block("b\n", "c\n")):gsub("\n", "\r\n")
+      assert(run(diff))
+      assert.are.equal("a\r\nc\r\n", directory:read("run.sh").content)
+      assert.are.equal(493, directory:read("run.sh").mode)
+    end)
+
+    it("only says what blocks would do", function()
+      assert(run("a.py\n" .. block("    return 3\n", "    return 9\n"), { dry_run = true }))
+      assert.are.same({ ["a.py"] = PYTHON }, all())
+    end)
+
+    it("refuses blocks that do not fit, and does none of them", function()
+      put { b = "x\nx\n" }
+      local good = "a.py\n" .. block("    return 3\n", "    return 9\n")
+      refused("text_not_found", "block 2 of 2 (line 7): SEARCH is not in a.py", good .. block("nowhere\n", "x\n"))
+      refused("text_ambiguous", "block 2 of 2", good .. "b\n" .. block("x\n", "y\n"))
+      refused("path_escape", "path escapes workspace", good .. "../a.py\n" .. block("x\n", "y\n"))
+      refused("not_found", "none.py: no such file", good .. "none.py\n" .. block("x\n", "y\n"))
+      refused("already_exists", "SEARCH is empty", good .. block("", "y\n"))
+      refused("invalid_patch", "nothing would change", good .. block("    return 2\n", "    return 2\n"))
+      refused("invalid_patch", "no line above it names the file", block("x\n", "y\n"))
+      refused("invalid_patch", "has no end", good .. "<<<<<<< SEARCH\nx\n=======\ny\n")
+      refused("invalid_patch", "2 lines of =======", good .. block("x\n=======\n", "y\n"))
+    end)
+
+    it("leaves a diff alone that has such lines", function()
+      assert(run("--- a/a.py\n+++ b/a.py\n@@ -6,2 +6,4 @@\n def g():\n+<<<<<<< SEARCH\n+=======\n     return 3\n"))
+      assert.matches("def g():\n<<<<<<< SEARCH\n=======\n", directory:read("a.py").content, 1, true)
+    end)
+
+    it("ends soon, whatever it is given", function()
+      local started = os.clock()
+      put { long = ("x\n"):rep(500000) }
+      for _, diff in ipairs {
+        "a.py\n" .. ("<<<<<<< SEARCH\n"):rep(100000), ("a.py\n" .. block("x\n", "y\n")):rep(20000), ("<"):rep(1000000),
+        "--- a/long\n+++ b/long\n" .. ("@@ -1,2 +1,2 @@\nbare\n-x\n+y\n"):rep(2000),
+        "--- a/long\n+++ b/long\n@@ -1,2 +1,2 @@\n" .. ("bare\n"):rep(300000),
+        (" "):rep(1000000) .. "\n<<<<<<< SEARCH\n" .. ("="):rep(1000000),
+      } do
+        run(diff)
+      end
+      assert.is_true(os.clock() - started < 20)
+    end)
+  end)
 end)

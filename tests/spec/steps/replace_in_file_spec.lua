@@ -132,6 +132,56 @@ describe("the step replace_in_file", function()
     assert_refused("text_not_found", "the file ends before line 2", "a b\n", "a b\nc\n", "x")
   end)
 
+  it("takes the whole file, and a text that is there 10,000 times", function()
+    local many = ("same\n"):rep(10000)
+    directory:write("many", many)
+    assert_refused("text_ambiguous", "10000 times, lines 1, 2, 3", many, "same", "x")
+    assert_refused("text_ambiguous", "10000 times", many, "same\n", "x")
+    assert.equal(10000, assert(run("many", "same", "other", 10000)).count)
+    assert.equal(("other\n"):rep(10000), directory:read("many").content)
+    assert.equal(1, assert(run("many", ("other\n"):rep(10000), "")).count)
+    assert.equal("", directory:read("many").content)
+    assert.is_true(assert(run("many", "", "again")).count == 1)
+    assert.equal("again", directory:read("many").content)
+  end)
+
+  it("changes a large file wherever the text stands, also where two parts of it that are read meet", function()
+    local part, line = 256 * 1024, "0123456789abcdef 0123456789abcdef\n"
+    local before = line:rep(5 * part // #line)
+    for _, old in ipairs { "NEEDLE", "N", "NEE\nDLE" .. ("x"):rep(5000) } do
+      for _, offset in ipairs { -#old - 1, -#old, -#old + 1, -#old // 2, -1, 0, 1 } do
+        local at = 2 * part + offset
+        local there = before:sub(1, at) .. old .. before:sub(at + 1)
+        directory:write("large", there, { mode = 493 })
+        local result = assert(run("large", old, "thread"))
+        local after = before:sub(1, at) .. "thread" .. before:sub(at + 1)
+        assert.are.equal(text.sha256(after), result.sha256)
+        assert.are.equal(after, directory:read("large").content)
+        assert.are.equal(493, directory:read("large").mode)
+      end
+    end
+    directory:write("large", before)
+    assert.equal(#before // #line, assert(run("large", "f\n", "f!\n", #before // #line)).count)
+    assert.equal((before:gsub("f\n", "f!\n")), directory:read("large").content)
+  end)
+
+  it("counts in a large file as in a small one", function()
+    local before = ("aaab\r\n"):rep(175000)
+    directory:write("large", before)
+    local function refused(code, ...)
+      local result, failure = run("large", ...)
+      assert.is_nil(result)
+      assert.equal(code, failure.code)
+      assert.equal(before, directory:read("large").content)
+    end
+    refused("text_ambiguous", "aa", "x")
+    refused("text_ambiguous", "aab", "x")
+    refused("text_ambiguous", "aab", "x", 174999)
+    refused("text_not_found", "aac", "x")
+    assert(run("large", "b", "b\nc", 175000))
+    assert.equal(before:gsub("b", "b\r\nc"), directory:read("large").content)
+  end)
+
   it("takes linear time", function()
     local long = ("a"):rep(1 << 20)
     assert_refused("text_not_found", "no line", long, long:sub(1, 1 << 19) .. "b", "x")
