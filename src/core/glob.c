@@ -260,7 +260,7 @@ static int expand_group(struct glob *glob, const char *pattern, const char *open
 
 static int expand(struct glob *glob, const char *pattern, const char *whole, struct error *error)
 {
-    const char *open, *close;
+    const char *open = NULL, *close = NULL;
     if (find_group(pattern, whole, &open, &close, error) < 0)
         return -1;
     if (open)
