@@ -23,7 +23,7 @@ local function perform(run, index, step, again)
   steps.begin(run, index, step, again and true)
   local entry, failure = steps.perform(run, index, step, module)
   follow(run, index, failure and "dropped" or "done", entry.error)
-  run.job.steps[index] = false -- which may be megabytes, and is not needed again
+  run.job.steps[index] = { id = step.id } -- its arguments may be megabytes, and are not needed again
   -- The end of the job writes all itself.
   if index < #run.job.steps or run.record.acceptance then run.context.tick() end
   return failure and { code = failure.code, message = steps.named(step, index, failure.message), traceback = failure.traceback }
