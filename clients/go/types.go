@@ -8,7 +8,7 @@ import "encoding/json"
 
 // ApplyUnifiedDiffArguments: see the documentation of ApplyUnifiedDiffArguments.
 type ApplyUnifiedDiffArguments struct {
-	// A unified diff of one or more files, as diff -u and git diff write it: --- a/FILE, +++ b/FILE, @@ -1,3 +1,4 @@ and lines that begin with ' ', '+' or '-'. /dev/null stands for a file that is new or goes; git's renames, copies, modes count. The form *** Begin Patch ... *** End Patch is taken too.
+	// A unified diff of one or more files, as diff -u and git diff write it: --- a/FILE, +++ b/FILE, @@ -1,3 +1,4 @@ and lines that begin with ' ', '+' or '-'. /dev/null stands for a file that is new or goes; git's renames, copies, modes count. The forms *** Begin Patch ... *** End Patch and <<<<<<< SEARCH ... ======= ... >>>>>>> REPLACE, below the file's name, are taken too.
 	Diff string `json:"diff"`
 	// Leading directories to strip from names, as patch -p. Default: guessed from the names and existing files.
 	Strip *int64 `json:"strip,omitempty"`
@@ -415,6 +415,8 @@ type ResultRunningStep struct {
 	Index int64  `json:"index"`
 	ID    string `json:"id"`
 	Type  string `json:"type"`
+	// The step is the runner's own check of this acceptance criterion, counted from 1; else absent.
+	Check *int64 `json:"check,omitempty"`
 	// RFC 3339 in UTC with milliseconds.
 	StartedAt string `json:"started_at"`
 	// The last of what it had printed by then, at most 4 KiB.

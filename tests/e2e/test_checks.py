@@ -91,7 +91,7 @@ class Direct(CheckCase):
 
     def test_an_id_that_a_step_has_is_not_taken_again(self):
         outcome = self.run_job(self.direct(criterion("c", command="true"), steps=[{"id": "check-2", "type": "list_tree"}]))
-        self.assertEqual([step["id"] for step in outcome.result["steps"]], ["check-2", "check-2-1"])
+        self.assertEqual([step["id"] for step in outcome.result["steps"]], ["check-2", "check-2-1"], outcome.result["failure_message"])
 
     def test_one_whose_program_does_not_exist_or_whose_directory_is_gone(self):
         outcome = self.run_job(self.direct(criterion("c", command="nonesuch"), criterion("d", command="true", working_dir="gone")))
@@ -191,6 +191,27 @@ class Resumed(CheckCase):
             done = sum(b'"step.finished"' in line and b'"check":1' in line for line in lines[:count])
             self.assertEqual(len((self.workspace / "ran").read_text().split()), 2 - done, count)
 
+    def test_a_runner_killed_in_a_check_says_so_and_runs_it_again(self):
+        wait = "echo begun > begun; until test -e go; do sleep 0.02; done"
+        for job in (self.direct("plain", criterion("c", shell=wait)), self.agent("plain", criterion("c", shell=wait))):
+            server = self.server(call("run_command", command="true"), finish("done", ("plain", True, "step-1")))
+            process = self.start(job, env={"OLLAMA_BASE_URL": server.url})
+            sba.wait_for((self.workspace / "begun").exists, "the check to begin")
+            sba.wait_for(lambda: b'"check":2' in self.result_path.read_bytes(), "the result to name the check that runs")
+            process.kill()
+            process.communicate()
+            interrupted = json.loads(self.result_path.read_bytes())
+            sba.result_validator().validate(interrupted)
+            running = interrupted["running_step"]
+            self.assertEqual((running["id"], running["check"]), (f"check-{len(interrupted['steps']) + 1}", 2))
+            self.assertEqual((interrupted["failure_code"], self.verdicts(interrupted)), ("interrupted", [(None, None)] * 2))
+            self.put("go")
+            outcome = self.run_agent(self.server(), "--resume", job=job)
+            self.assert_passed(outcome)
+            self.assertEqual(self.verdicts(outcome.result)[1], (True, "check"))
+            for name in ("begun", "go"):
+                (self.workspace / name).unlink()
+
     def test_a_replay_runs_them_and_is_exact(self):
         job = self.agent(criterion("a is there", shell="ls; test -e a"), criterion("b", command="true"))
         replies = [call("list_tree"), finish("done"), call("write_file", path="a", content="x"), finish("done", ("2", True, "step-1"))]
@@ -259,6 +280,11 @@ class Agents(CheckCase):
         self.run_agent(server, job=self.agent("plain", self.A))
         self.assertIn("1. plain\n2. a is there (checked by the runner with `echo looking for a; test -e a`)",
                       self.chats(server)[0]["messages"][0]["content"])
+
+    def test_prose_is_asked_to_call_finish(self):
+        server = self.server(call("write_file", path="a", content="x"), {"content": "It is done."}, finish("done"))
+        self.assert_passed(self.run_agent(server, job=self.agent(self.A)))
+        self.assertIn("call finish; then the runner checks", self.chats(server)[2]["messages"][-1]["content"])
 
     def test_a_criterion_without_one_still_needs_evidence_first(self):
         server = self.server(call("write_file", path="a", content="x"), finish("done"), finish("done", ("2", True, "step-1")))

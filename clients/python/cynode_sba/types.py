@@ -8,7 +8,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 class ApplyUnifiedDiffArguments(TypedDict):
     diff: str
-    """A unified diff of one or more files, as diff -u and git diff write it: --- a/FILE, +++ b/FILE, @@ -1,3 +1,4 @@ and lines that begin with ' ', '+' or '-'. /dev/null stands for a file that is new or goes; git's renames, copies, modes count. The form *** Begin Patch ... *** End Patch is taken too."""
+    """A unified diff of one or more files, as diff -u and git diff write it: --- a/FILE, +++ b/FILE, @@ -1,3 +1,4 @@ and lines that begin with ' ', '+' or '-'. /dev/null stands for a file that is new or goes; git's renames, copies, modes count. The forms *** Begin Patch ... *** End Patch and <<<<<<< SEARCH ... ======= ... >>>>>>> REPLACE, below the file's name, are taken too."""
     strip: NotRequired[int]
     """Leading directories to strip from names, as patch -p. Default: guessed from the names and existing files."""
     dry_run: NotRequired[bool]
@@ -33,13 +33,13 @@ class ApplyUnifiedDiffResultFile(TypedDict):
     """Hunks whose @@ line had wrong counts."""
     line_ends: NotRequired[Literal['crlf', 'lf']]
     """The file's, which the diff's lines were given."""
-    tolerated: NotRequired[list[Literal['no_git_line', 'no_line_numbers', 'blank_lines', 'trailing_blanks', 'final_newline']]]
+    tolerated: NotRequired[list[Literal['no_git_line', 'no_line_numbers', 'blank_lines', 'trailing_blanks', 'final_newline', 'line_ends', 'indentation', 'typography']]]
     """What of the diff was not as git writes it, where only one place fits."""
 
 
 class ApplyUnifiedDiffResult(TypedDict):
     files: list[ApplyUnifiedDiffResultFile]
-    tolerated: NotRequired[list[Literal['code_fence', 'prose', 'begin_patch']]]
+    tolerated: NotRequired[list[Literal['code_fence', 'prose', 'begin_patch', 'bare_context', 'search_replace']]]
     """What stood around the diff, or that it was of another form."""
     dry_run: NotRequired[bool]
     """True where nothing was written."""
@@ -397,6 +397,8 @@ class ResultRunningStep(TypedDict):
     index: int
     id: str
     type: str
+    check: NotRequired[int]
+    """The step is the runner's own check of this acceptance criterion, counted from 1; else absent."""
     started_at: str
     """RFC 3339 in UTC with milliseconds."""
     output: NotRequired[str]

@@ -6,6 +6,10 @@ local json = require "sba.util.json"
 local time = { type = "string", printed = { format = "date-time" }, description = "RFC 3339 in UTC with milliseconds." }
 local count = { type = "integer", minimum = 0 }
 local words = { type = { "string", "null" } }
+local check = {
+  type = "integer", minimum = 1,
+  description = "The step is the runner's own check of this acceptance criterion, counted from 1; else absent.",
+}
 
 local step = {
   type = "object",
@@ -19,10 +23,7 @@ local step = {
     index = { type = "integer", minimum = 0, description = "Place in the job's steps, from 0." },
     id = { type = "string" },
     type = { type = "string" },
-    check = {
-      type = "integer", minimum = 1,
-      description = "The step is the runner's own check of this acceptance criterion, counted from 1; else absent.",
-    },
+    check = check,
     status = { enum = { "success", "failure", "timeout", "skipped" } },
     started_at = time,
     duration_ms = count,
@@ -37,7 +38,7 @@ local step = {
 
 local running_step = {
   type = "object",
-  order = { "index", "id", "type", "started_at", "output", "output_truncated" },
+  order = { "index", "id", "type", "check", "started_at", "output", "output_truncated" },
   required = { "index", "id", "type", "started_at" },
   additionalProperties = false,
   description = "The step that ran when this was written; only in the result of a job that is not over.",
@@ -45,6 +46,7 @@ local running_step = {
     index = { type = "integer", minimum = 0 },
     id = { type = "string" },
     type = { type = "string" },
+    check = check,
     started_at = time,
     output = { type = "string", description = "The last of what it had printed by then, at most 4 KiB." },
     output_truncated = { type = "boolean", description = "True where there was more before it; else absent." },

@@ -176,7 +176,8 @@ end
 --- Until a criterion is checked, the result says that it is not.
 local function open_acceptance(run)
   local criteria = run.job.context and run.job.context.acceptance_criteria or {}
-  if #criteria > 0 then run.record.acceptance = on_demand.check().unchecked(criteria) end
+  if #criteria == 0 then return end
+  run.record.acceptance, run.taken_ids = on_demand.check().unchecked(criteria), on_demand.check().taken_ids(run.steps or {})
 end
 
 --- Writes a result after each step. With the result on stdout, only the watchdog gets these.

@@ -12,6 +12,7 @@ local steps = require "sba.run.step"
 local check = {}
 
 local TYPE <const> = "run_command"
+local PREFIX <const> = "check-" -- of the ids of checks
 local MOST_SHOWN <const> = 64 * 1024 -- bytes of arguments that the journal has
 
 ---@class run.verdict an element of the result's acceptance
@@ -47,12 +48,21 @@ end
 ---@return string
 function check.command(arguments) return describe { type = TYPE, arguments = arguments } end
 
+---The ids of a job's steps that a check might have too; the steps are forgotten once they have run.
+---@param given table[] steps
+---@return table<string, true>
+function check.taken_ids(given)
+  local taken = {}
+  for _, step in ipairs(given) do
+    if step.id:sub(1, #PREFIX) == PREFIX then taken[step.id] = true end
+  end
+  return taken
+end
+
 --- An id that no step of the job has. It says the place among all steps, so it is the same when the job is resumed.
 local function free_id(run, index)
-  local id = "check-" .. index
-  local taken = {}
-  for _, step in ipairs(run.steps or {}) do taken[step.id] = true end
-  while taken[id] do id = id .. "-1" end
+  local id = PREFIX .. index
+  while run.taken_ids[id] do id = id .. "-1" end
   return id
 end
 

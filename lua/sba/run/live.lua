@@ -44,7 +44,7 @@ local function begin(self, kind, fields, limit)
 end
 
 ---A step begins.
----@param about { index: integer, id: string, type: string } index from 0
+---@param about { index: integer, id: string, type: string, check?: integer } index from 0
 ---@param fields fun(): table of the log's events about it
 ---@param limit integer bytes of its output that are kept
 function live:step(about, fields, limit)
@@ -132,14 +132,14 @@ function live:tick()
 end
 
 ---The step that runs, as the result of an interrupted job names it.
----@return { index: integer, id: string, type: string, started_at: string, output?: string, output_truncated?: boolean }?
+---@return { index: integer, id: string, type: string, check?: integer, started_at: string, output?: string, output_truncated?: boolean }?
 function live:running_step()
   local current = self.current
   if not current or not current.about then return nil end
   local shown, left_out = tail(current, math.min(IN_RESULT, current.limit))
   local about = current.about
   return {
-    index = about.index, id = about.id, type = about.type, started_at = interrupt.timestamp(current.wall),
+    index = about.index, id = about.id, type = about.type, check = about.check, started_at = interrupt.timestamp(current.wall),
     output = shown ~= "" and shown or nil, output_truncated = left_out > 0 and true or nil,
   }
 end

@@ -28,6 +28,7 @@
 ---@field live? live what runs now; set by accept
 ---@field checkpoint? checkpoint writes the results in between; set by accept
 ---@field checkpoint_failure? native.failure why the last of them was not written; set by accept
+---@field taken_ids? table<string, true> ids that checks cannot have, of a job with criteria; set by accept
 ---@field workspace? native.root set by accept
 ---@field context? table what steps are called with; set by accept
 ---@field ask? fun(question: run.question): table?, table? asks a model for a step; set by accept
@@ -48,7 +49,7 @@ local known = {}
 for name in ([[
   settings environment catalogue record log status_url outside trace failure bytes errors job job_sha256 steps deadline
   accepted result_directory job_directory history recording journal todo live checkpoint checkpoint_failure workspace context ask
-  artifacts artifacts_shared artifact_names temporary_artifacts snapshot missing_skills reporter kept upload_failed
+  artifacts artifacts_shared artifact_names temporary_artifacts snapshot missing_skills reporter kept taken_ids upload_failed
   fields parts written
 ]]):gmatch "%S+" do known[name] = true end
 

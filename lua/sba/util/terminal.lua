@@ -69,7 +69,7 @@ function terminal:shortened(line, columns) return printable.shortened(line, colu
 --- Which step it is. How many there will be is known of a direct job only.
 local function place(step)
   if not step.step then return step.type end
-  return ("step %d%s  %s"):format(step.step, step.steps and " of " .. step.steps or "", step.type)
+  return ("step %d%s  %s"):format(step.step, step.steps and " of " .. step.steps or "", step.check and "check" or step.type)
 end
 
 --- "step 3 of 12  run_command  make test  1.2 s", after a mark, in the columns there are.
