@@ -620,9 +620,9 @@ class ResumeAndReplay(AgentCase):
         self.assertIn("another job", again.result["failure_message"])
 
     def test_a_killed_run_goes_on_where_it_was(self):
-        first = self.server(call("write_file", path="a", content="one"), call("run_command", shell="echo begun > b; sleep 60"))
+        first = self.server(call("write_file", path="a", content="one"), call("run_command", shell="echo said so far; echo begun > b; sleep 60"))
         process = self.start(self.agent_job(), env={"OLLAMA_BASE_URL": first.url})
-        self.wait_for(process, (self.workspace / "b").exists)
+        self.wait_for(process, lambda: (self.workspace / "b").exists() and (self.job_directory / "running_output").exists())
         process.kill()
         process.communicate()
         interrupted = json.loads(self.result_path.read_bytes())
@@ -635,6 +635,8 @@ class ResumeAndReplay(AgentCase):
         self.assertEqual(outcome.result["steps"][1]["error_code"], "interrupted")
         self.assertEqual(len(self.chats(second)), 1)
         self.assertIn("it may have done part or all of its work", json.dumps(self.chats(second)[0]))
+        self.assertIn("said so far", json.dumps(self.chats(second)[0]["messages"][-1]), "the model is told what the step had said")
+        self.assertEqual(outcome.result["steps"][1]["output"], "said so far\n")
 
     @unittest.skipUnless(shutil.which("strace"), "wants strace")
     def test_a_model_is_told_that_a_patch_was_undone(self):
