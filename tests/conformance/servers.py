@@ -52,12 +52,17 @@ def python_of(name):
     environment = CACHE / name
     if not (environment / "complete").exists():
         if not pypi_is_there():
-            raise unittest.SkipTest("PyPI cannot be reached")
+            raise unittest.SkipTest(f"PyPI cannot be reached, or did not answer within {REACHABLE} s")
         print(f"== Fetching {' '.join(PACKAGES[name])} into {environment}", flush=True)
         subprocess.run([sys.executable, "-m", "venv", "--clear", environment], check=True)
         subprocess.run([environment / "bin" / "pip", "--quiet", "install", *PACKAGES[name]], check=True)
         (environment / "complete").touch()
     return environment / "bin"
+
+
+@functools.cache
+def go_proxy_is_there():
+    return works("go", "mod", "download", GO_MODULES[0], cwd="/")
 
 
 @functools.cache
@@ -72,8 +77,10 @@ def go_program():
     if not (directory / "complete").exists():
         shutil.rmtree(directory, ignore_errors=True)
         directory.mkdir()
-        if not works("go", "mod", "init", "servers", **options) or not works("go", "get", *GO_MODULES, **options):
-            raise unittest.SkipTest("Go's proxy cannot be reached")
+        if not go_proxy_is_there():
+            raise unittest.SkipTest(f"Go's proxy cannot be reached, or did not answer within {REACHABLE} s")
+        subprocess.run(["go", "mod", "init", "servers"], check=True, **options)
+        subprocess.run(["go", "get", *GO_MODULES], check=True, **options)
         shutil.copy(HERE / "server.go", directory)
         subprocess.run(["go", "mod", "tidy"], check=True, **options)
         (directory / "complete").touch()

@@ -1,51 +1,61 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manifests of examples/kubernetes, and the tool that knows the API's schema, which lives in a directory of its own."""
-import fcntl
+"""The manifests of examples/kubernetes, and what knows their schemas, in directories of their own."""
+import json
 import os
+import pathlib
+import shutil
 import subprocess
 import sys
-import venv
+import unittest
 
 import podman
+import pypi
 
-FILE = podman.TOP / "examples/kubernetes/job.yaml"
+DIRECTORY = podman.TOP / "examples/kubernetes"
 VALIDATOR = "kubernetes-validate==1.37.0"
-DIRECTORY = podman.CACHE.parent / VALIDATOR.replace("==", "-")
-
-
-def fetch():
-    """Installs the validator and its YAML reader once; returns why that did not go, or None."""
-    if (DIRECTORY / "complete").exists():
-        return None
-    DIRECTORY.mkdir(parents=True, exist_ok=True)
-    print(f"fetching {VALIDATOR} into {DIRECTORY}", flush=True)
-    venv.create(DIRECTORY, with_pip=True, clear=True)
-    done = subprocess.run([DIRECTORY / "bin/pip", "install", "--quiet", "--disable-pip-version-check", VALIDATOR], stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    if done.returncode:
-        return done.stdout.strip()[-500:]
-    (DIRECTORY / "complete").touch()
-    return None
+SANDBOX = "sigs.k8s.io/agent-sandbox@v0.1.0"  # Go's module of it has its definition
 
 
 def enter():
-    """Begins the program again with the Python that has the validator; ends it as skipped where that cannot be had."""
-    if sys.prefix == str(DIRECTORY):
+    """Begins the program again with the Python that has the validator and its YAML reader; ends it as skipped where they cannot be had."""
+    name = VALIDATOR.replace("==", "-")
+    if sys.prefix == str(pypi.CACHE / name):
         return
-    podman.CACHE.parent.mkdir(parents=True, exist_ok=True)
-    with open(f"{DIRECTORY}.lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        try:
-            reason = fetch()
-        except (OSError, subprocess.CalledProcessError) as error:
-            reason = str(error)
-    if reason:
+    try:
+        python = pypi.environment(name, VALIDATOR, oldest=(3, 9)) / "python"
+    except unittest.SkipTest as reason:
         print(f"skipped, {VALIDATOR} cannot be had: {reason}")
         sys.exit(podman.SKIPPED)
-    os.execv(DIRECTORY / "bin/python", [str(DIRECTORY / "bin/python"), "-B", *sys.argv])
+    os.execv(python, [str(python), "-B", *sys.argv])
 
 
-def load():
-    """The documents by their kind."""
+def sandbox_definition():
+    """The schema of a Sandbox as the API server has it; skips the test where it cannot be had."""
     import yaml
-    return {document["kind"]: document for document in yaml.safe_load_all(FILE.read_text())}
+    if not shutil.which("go"):
+        raise unittest.SkipTest("there is no Go here to fetch the definition of a Sandbox")
+    try:
+        done = subprocess.run(["go", "mod", "download", "-json", SANDBOX], cwd="/", env={**os.environ, "GO111MODULE": "on"},
+                              capture_output=True, timeout=pypi.REACHABLE, check=False)
+    except subprocess.TimeoutExpired:
+        raise unittest.SkipTest(f"Go's proxy did not answer within {pypi.REACHABLE} s") from None
+    if done.returncode:
+        raise unittest.SkipTest("Go's proxy cannot be reached: " + json.loads(done.stdout or '{"Error": ""}')["Error"][:200])
+    file = pathlib.Path(json.loads(done.stdout)["Dir"], "k8s/crds/agents.x-k8s.io_sandboxes.yaml")
+    return closed(yaml.safe_load(file.read_text())["spec"]["versions"][0]["schema"]["openAPIV3Schema"])
+
+
+def closed(schema):
+    """Refuses fields that the schema does not name, as kubectl does."""
+    if isinstance(schema, list):
+        return [closed(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    strict = {} if "properties" not in schema or not isinstance(schema["properties"], dict) else {"additionalProperties": False}
+    return {**strict, **{name: closed(part) for name, part in schema.items()}}
+
+
+def load(name="job.yaml"):
+    """The documents of a file, by their kind."""
+    import yaml
+    return {document["kind"]: document for document in yaml.safe_load_all((DIRECTORY / name).read_text())}

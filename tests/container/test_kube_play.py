@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pod of examples/kubernetes, run by `podman kube play` with a scripted model server in place of the cluster's.
+"""The pods of examples/kubernetes, run by `podman kube play`: pod.yaml as it is, and the Job's with a scripted model server in
+place of the cluster's.
 
 This podman knows neither Jobs nor sidecars among the first containers, so the Job's pod is played, and the proxy is one of
 its containers.
@@ -58,18 +59,28 @@ class PodTest(unittest.TestCase):
         configuration.write_text("\n".join(["[containers]", *settings, ""]))
         return {**os.environ, "CONTAINERS_CONF": str(configuration)}
 
-    def test_the_job_is_done(self):
-        import yaml
-        manifest = self.root / "pod.yaml"
-        manifest.write_text(yaml.safe_dump_all([self.documents["ConfigMap"], self.pod()]))
+    def play(self, manifest, container):
+        """Plays a manifest to the end of a container; returns the result, which is its last line."""
         self.addCleanup(podman.podman, "kube", "down", str(manifest), check=False)
         played = podman.podman("kube", "play", "--network=none", str(manifest), check=False, env=self.environment())
         if played.returncode:
             self.skipTest(f"podman kube play cannot make a pod here: {played.stderr.strip()[-500:]}")
-        status = podman.podman("wait", "sba-example-runner", timeout=120).stdout.strip()
-        logs = podman.podman("logs", "sba-example-runner")
+        status = podman.podman("wait", container, timeout=120).stdout.strip()
+        logs = podman.podman("logs", container)
         self.assertEqual(status, "0", logs.stdout + logs.stderr)
-        result = json.loads(logs.stdout.splitlines()[-1])
+        return json.loads(logs.stdout.splitlines()[-1])
+
+    def test_pod_yaml_plays(self):
+        podman.podman("tag", image, manifests.load("pod.yaml")["Pod"]["spec"]["containers"][0]["image"])
+        result = self.play(manifests.DIRECTORY / "pod.yaml", "cynode-sba-pod-runner")
+        self.assertEqual(result["status"], "success", result)
+        self.assertEqual(result["steps"][1]["output"].split(), "2 3 5 7 11 13 17 19 23 29".split())
+
+    def test_the_job_is_done(self):
+        import yaml
+        manifest = self.root / "pod.yaml"
+        manifest.write_text(yaml.safe_dump_all([self.documents["ConfigMap"], self.pod()]))
+        result = self.play(manifest, "sba-example-runner")
         self.assertEqual((result["status"], result["inference"]["model"]), ("success", "llama3.2"), result)
         self.assertEqual(result["steps"][1]["output"].split()[::9], ["2", "29"])
 

@@ -24,7 +24,7 @@ class ManifestTest(unittest.TestCase):
     def test_the_schema_of_the_api(self):
         self.assertEqual(set(self.documents), {"ConfigMap", "Job", "NetworkPolicy"})
         for version in VERSIONS:
-            for document in self.documents.values():
+            for document in [*self.documents.values(), *manifests.load("pod.yaml").values()]:
                 self.validate(document, version)
 
     def test_the_validator_would_notice(self):
@@ -39,21 +39,41 @@ class ManifestTest(unittest.TestCase):
                 self.validate(broken, VERSIONS[0])
 
     def test_the_job_is_valid(self):
-        done = subprocess.run([podman.BINARY, "--validate", "-"], input=json.dumps(self.job), stdout=subprocess.PIPE, text=True)
-        self.assertEqual((done.returncode, done.stdout), (0, "the job: valid\n"))
+        for job in (self.job, json.loads(manifests.load("pod.yaml")["ConfigMap"]["data"]["job.json"])):
+            done = subprocess.run([podman.BINARY, "--validate", "-"], input=json.dumps(job), stdout=subprocess.PIPE, text=True, check=False)
+            self.assertEqual((done.returncode, done.stdout), (0, "the job: valid\n"))
+
+    def test_the_readme_waits_for_jobs_that_fail_too(self):
+        lines = [line.strip() for line in (manifests.DIRECTORY / "README.md").read_text().splitlines() if line.startswith("    ")]
+        begin = lines.index("job=job/cynode-sba-example")
+        end = next(index for index, line in enumerate(lines) if line.startswith("kubectl logs $job"))
+        for outcome in ("complete", "failed"):
+            kubectl = f"""kubectl() {{
+                case $* in
+                *={outcome}*) echo "job.batch/cynode-sba-example condition met" ;;
+                wait*) exec sleep 30 ;;
+                logs*) echo '{{"protocol_version":"1.0"}}' ;;
+                esac
+            }}"""
+            done = subprocess.run(["bash", "-c", "\n".join([kubectl, *lines[begin:end + 1]])], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                  timeout=20, text=True, check=False)
+            met, result = done.stdout.split("\n", 1)
+            self.assertEqual((done.returncode, met[-13:], json.loads(result)), (0, "condition met", {"protocol_version": "1.0"}))
 
     def test_the_deadline_is_above_the_jobs_own(self):
         grace = self.pod["terminationGracePeriodSeconds"]
         self.assertGreater(self.documents["Job"]["spec"]["activeDeadlineSeconds"], self.job["constraints"]["max_runtime_seconds"] + grace)
 
     def test_everything_is_closed(self):
-        self.assertEqual((self.pod["securityContext"]["runAsNonRoot"], self.pod["securityContext"]["seccompProfile"]["type"],
-                          self.pod["automountServiceAccountToken"]), (True, "RuntimeDefault", False))
-        for container in self.pod["containers"] + self.pod["initContainers"]:
-            context = container["securityContext"]
-            self.assertEqual((context["readOnlyRootFilesystem"], context["allowPrivilegeEscalation"], context["capabilities"]),
-                             (True, False, {"drop": ["ALL"]}))
-            self.assertIn("memory", container["resources"]["limits"])
+        sandbox = manifests.load("sandbox.yaml")["Sandbox"]["spec"]["podTemplate"]["spec"]
+        for pod in (self.pod, manifests.load("pod.yaml")["Pod"]["spec"], sandbox):
+            self.assertEqual((pod["securityContext"]["runAsNonRoot"], pod["securityContext"]["seccompProfile"]["type"],
+                              pod["automountServiceAccountToken"]), (True, "RuntimeDefault", False))
+            for container in pod["containers"] + pod.get("initContainers", []):
+                context = container["securityContext"]
+                self.assertEqual((context["readOnlyRootFilesystem"], context["allowPrivilegeEscalation"], context["capabilities"]),
+                                 (True, False, {"drop": ["ALL"]}))
+                self.assertIn("memory", container["resources"]["limits"])
 
     def test_the_proxy_is_a_sidecar_that_shares_a_socket(self):
         proxy, runner = self.pod["initContainers"][0], self.pod["containers"][0]
@@ -61,6 +81,35 @@ class ManifestTest(unittest.TestCase):
         shared = {mount["name"] for mount in proxy["volumeMounts"]} & {mount["name"] for mount in runner["volumeMounts"]}
         self.assertEqual(shared, {"inference"})
         self.assertIn({"name": "inference", "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}}, self.pod["volumes"])
+
+
+class SandboxTest(unittest.TestCase):
+    def setUp(self):
+        self.sandbox = manifests.load("sandbox.yaml")["Sandbox"]
+
+    def test_its_pod_and_claims_by_the_schema_of_the_api(self):
+        import kubernetes_validate
+        parts = [("Pod", self.sandbox["spec"]["podTemplate"]), *(("PersistentVolumeClaim", claim) for claim in self.sandbox["spec"]["volumeClaimTemplates"])]
+        for version in VERSIONS:
+            for kind, part in parts:
+                kubernetes_validate.validate({"apiVersion": "v1", "kind": kind, **part}, version, strict=True)
+
+    def test_the_sandbox_by_its_own_definition(self):
+        import jsonschema
+        validator = jsonschema.Draft4Validator(manifests.sandbox_definition())
+        self.assertEqual([], [error.message for error in validator.iter_errors(self.sandbox)])
+        mistakes = [lambda spec: spec.update(replica=1), lambda spec: spec.update(shutdownPolicy="Keep"), lambda spec: spec.pop("podTemplate"),
+                    lambda spec: spec["podTemplate"]["spec"]["containers"][0].update(arg=["--idle"])]
+        for mistake in mistakes:
+            broken = copy.deepcopy(self.sandbox)
+            mistake(broken["spec"])
+            self.assertFalse(validator.is_valid(broken))
+
+    def test_it_waits_with_the_claim_as_its_workspace(self):
+        runner, = self.sandbox["spec"]["podTemplate"]["spec"]["containers"]
+        claim, = self.sandbox["spec"]["volumeClaimTemplates"]
+        self.assertEqual(runner["args"], ["--idle"])
+        self.assertIn({"name": claim["metadata"]["name"], "mountPath": "/workspace"}, runner["volumeMounts"])
 
 
 if __name__ == "__main__":

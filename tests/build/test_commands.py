@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The two commands, tests/run and examples/run, in places that make it hard: what they build and test stands aside."""
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+BINARY = os.environ["SBA_BINARY"]
+IS_ROOT = os.geteuid() == 0
+NOTHING = "#!/bin/sh\n"
+CTEST = """#!/bin/sh
+echo "tested in $PWD with $*, TMPDIR=${TMPDIR-none}"
+[ "$(id -u)" -ne 0 ] || setpriv --reuid 54321 --regid 54321 --clear-groups cat "$PWD/tests/run" >/dev/null || exit 99
+exit 5
+"""
+
+
+class Place(unittest.TestCase):
+    def setUp(self):
+        self.place = pathlib.Path(tempfile.mkdtemp(prefix="sba-test-"))
+        self.addCleanup(shutil.rmtree, self.place)
+
+    def put(self, path, text):
+        path = self.place / path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755)
+
+    def run_here(self, *command, **options):
+        return subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, timeout=60, check=False, **options)
+
+
+class TestsRun(Place):
+    def setUp(self):
+        super().setUp()
+        self.put("bin/ctest", CTEST)
+        for script in ("install", "build"):
+            self.put(f"checkout/scripts/{script}", NOTHING)
+        self.put("checkout/build/dev/left-behind", "")
+        shutil.copytree(TOP / "tests", self.place / "checkout/tests", ignore=lambda directory, names: {*names} - {"run"})
+
+    def start(self, *before, **variables):
+        plain = {name: value for name, value in os.environ.items() if name != "TMPDIR"}
+        environment = {**plain, "PATH": f"{self.place}/bin:{os.environ['PATH']}", **variables}
+        return self.run_here(*before, self.place / "checkout/tests/run", "-R", "some thing", env=environment)
+
+    @unittest.skipUnless(IS_ROOT, "only root tests as another user")
+    def test_a_directory_that_only_root_may_enter(self):
+        done = self.start()
+        self.assertIn(f"An ordinary user cannot reach {self.place}/checkout: testing a copy, /var/tmp/", done.stdout)
+        copy = pathlib.Path(done.stdout.split("tested in ")[1].split(" with ")[0])
+        self.assertIn("-R some thing", done.stdout)
+        self.assertEqual(done.returncode, 5, done.stdout)
+        self.assertEqual((str(copy)[:9], copy.parent.exists()), ("/var/tmp/", False))
+
+    def test_a_directory_that_all_may_enter(self):
+        self.place.chmod(0o755)
+        done = self.start()
+        self.assertIn(f"tested in {self.place}/checkout with ", done.stdout)
+        self.assertEqual(done.returncode, 5, done.stdout)
+
+    @unittest.skipUnless(IS_ROOT, "only root tests as another user")
+    def test_a_directory_for_temporary_files_that_only_root_may_enter(self):
+        self.place.chmod(0o755)
+        (self.place / "private").mkdir(mode=0o700)
+        self.assertIn("TMPDIR=none", self.start(TMPDIR=str(self.place / "private")).stdout)
+        self.assertIn("TMPDIR=/var/tmp", self.start(TMPDIR="/var/tmp").stdout)
+
+    def test_root_who_cannot_become_another(self):
+        in_namespace = ["unshare", "--user", "--map-root-user"]
+        if self.run_here(*in_namespace, "true").returncode:
+            self.skipTest("the kernel gives no user namespaces here")
+        done = self.start(*in_namespace)
+        self.assertIn("tests/run: root cannot become user 54321 here", done.stdout)
+        self.assertEqual(done.returncode, 1, done.stdout)
+
+
+class ExamplesRun(Place):
+    def setUp(self):
+        super().setUp()
+        self.place.chmod(0o755)
+        (self.place / "bin").mkdir()
+        for tool in ("sh", "bash", "env", "basename", "cat", "chmod", "chown", "cp", "dirname", "head", "id", "mkdir", "mktemp", "realpath", "rm", "setpriv"):
+            (self.place / "bin" / tool).symlink_to(shutil.which(tool))
+        shutil.copytree(TOP / "examples/read-and-search", self.place / "examples/fix-failing-test")
+        for name in ("run", "compare.lua"):
+            shutil.copy(TOP / "examples" / name, self.place / "examples" / name)
+
+    def examples(self, *names):
+        """With no program to build with, and without jq."""
+        return self.run_here(self.place / "examples/run", "--binary", BINARY, *names, env={"PATH": str(self.place / "bin")})
+
+    def test_one_result_is_shown_indented(self):
+        done = self.examples()
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn('\n  "job_id": "read-and-search",\n', done.stdout)
+        self.assertIn("\nAll 1 examples ended as expected.\n", done.stdout)
+
+    def test_a_skipped_example_is_not_counted(self):
+        self.put("examples/other/run", "#!/bin/sh\necho '-- skipped: it rains'\nexit 77\n")
+        self.put("examples/other/README.md", "another")
+        shutil.copytree(self.place / "examples/fix-failing-test", self.place / "examples/third")
+        self.put("examples/third/needs", "sh\nno-such-program\nnor-this\n")
+        done = self.examples()
+        self.assertIn("-- skipped: it needs no-such-program and nor-this\n", done.stdout)
+        self.assertIn("\n1 of 3 examples ended as expected. Skipped: other third\n", done.stdout)
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+    def test_a_failing_example_fails(self):
+        self.put("examples/other/run", "#!/bin/sh\nexit 1\n")
+        self.put("examples/other/README.md", "another")
+        done = self.examples("other")
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn("1 of 1 examples differ", done.stdout)
+
+    @unittest.skipUnless(IS_ROOT, "only root runs them as another user")
+    def test_a_binary_that_only_root_may_reach(self):
+        (self.place / "private").mkdir(mode=0o700)
+        shutil.copy(BINARY, self.place / "private/cynode-sba")
+        self.put("examples/other/run", '#!/bin/sh\nexec setpriv --reuid 65534 --regid 65534 --clear-groups "$1" --version\n')
+        self.put("examples/other/README.md", "another")
+        done = self.run_here(self.place / "examples/run", "--binary", self.place / "private/cynode-sba", "other")
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
