@@ -41,7 +41,7 @@ class ManifestTest(unittest.TestCase):
     def test_the_job_is_valid(self):
         for job in (self.job, json.loads(manifests.load("pod.yaml")["ConfigMap"]["data"]["job.json"])):
             done = subprocess.run([podman.BINARY, "--validate", "-"], input=json.dumps(job), stdout=subprocess.PIPE, text=True, check=False)
-            self.assertEqual((done.returncode, done.stdout), (0, "the job: valid\n"))
+            self.assertEqual((done.returncode, done.stdout), (0, "<stdin>: valid\n"))
 
     def test_the_readme_waits_for_jobs_that_fail_too(self):
         lines = [line.strip() for line in (manifests.DIRECTORY / "README.md").read_text().splitlines() if line.startswith("    ")]
