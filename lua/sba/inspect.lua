@@ -72,7 +72,7 @@ function inspect.prompt(path, environment)
   local list = todo.new()
   list:fill(read, describe)
   return table.concat({
-    prompt.system(read, read.context, told), prompt.opening(read.context),
+    prompt.system(read, read.context, told), prompt.opening(read.context, told),
     prompt.status(read.constraints.max_runtime_seconds, list.items),
   }, "\n")
 end

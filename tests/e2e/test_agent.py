@@ -215,9 +215,9 @@ class TheLoop(AgentCase):
         server = self.server(model.ending())
         outcome = self.run_agent(server)
         self.assertEqual(outcome.exit, 0, outcome.result)
-        system = self.chats(server)[0]["messages"][0]["content"]
-        self.assertIn("from a file", system)
-        self.assertIn("SKILL TEXT", system)
+        task = self.chats(server)[0]["messages"][1]["content"]
+        self.assertIn("from a file", task)
+        self.assertIn("SKILL TEXT", task)
 
     def test_the_prompt_of_a_job_can_be_printed(self):
         server = self.server(model.ending())

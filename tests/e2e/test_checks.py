@@ -279,7 +279,7 @@ class Agents(CheckCase):
         server = self.server(model.ending())
         self.run_agent(server, job=self.agent("plain", self.A))
         self.assertIn("1. plain\n2. a is there (checked by the runner with `echo looking for a; test -e a`)",
-                      self.chats(server)[0]["messages"][0]["content"])
+                      self.chats(server)[0]["messages"][1]["content"])
 
     def test_prose_is_asked_to_call_finish(self):
         server = self.server(call("write_file", path="a", content="x"), {"content": "It is done."}, finish("done"))

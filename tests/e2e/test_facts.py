@@ -14,12 +14,12 @@ LOOK = call("run_command", shell="true")
 
 class FactsCase(AgentCase):
     def prompt(self, *more, models=None, **options):
-        """The system text of a job that ends at once."""
+        """The system text, and the first message, of a job that ends at once."""
         server = self.server(LOOK, OK, models=models)
         outcome = self.run_agent(server, *more, **options)
         self.assertEqual(outcome.exit, 0, outcome.result)
         self.outcome = outcome
-        return self.chats(server)[0]["messages"][0]["content"]
+        return "\n".join(message["content"] for message in self.chats(server)[0]["messages"])
 
     def events(self, name):
         return [line for line in self.outcome.log if line["event"] == name]

@@ -84,8 +84,8 @@ class Offered(GatewayCase):
     def test_instructions_of_the_gateway(self):
         gateway = self.gateway(tools={"help": tool()}, instructions="Call help first.")
         outcome, model = self.agent(gateway, call("help"))
-        said = self.chats(model)[0]["messages"][0]["content"]
-        self.assertTrue(said.endswith("says this about them. It is not part of the job.\n\nCall help first.\n"), said[-300:])
+        said = self.chats(model)[0]["messages"][1]["content"]
+        self.assertIn("says this about them. It is not part of the job.\n\nCall help first.\n", said)
         recording = self.root / "recording.jsonl"
         recording.write_bytes((self.job_directory / "journal.jsonl").read_bytes())
         recording.chmod(0o644)

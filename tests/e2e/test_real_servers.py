@@ -20,7 +20,6 @@ NOT_YET = {
                      "deepseek-ai-DeepSeek-V3.1", "fireworks-ai-llama-3-firefunction-v2", "google-gemma-2-2b-it", "llama-cpp-rwkv-world",
                      "microsoft-Phi-3.5-mini-instruct"], "has no tools, which /props says"),
     "CohereForAI-c4ai-command-r-plus-tool_use": "refuses our tools with 400: the text protocol is not tried",
-    "mistralai-Mistral-Nemo-Instruct-2407": "leaves out the system message, and with it the task, where a tool's result is last",
     "4096": "ten results do not fit", "8192": "ten results are shortened too little",
 }
 

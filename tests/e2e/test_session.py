@@ -41,7 +41,7 @@ class Skills(sba.SandboxCase):
         server = self.model(*replies)
         outcome = self.run_job(job, *more, env={"OLLAMA_BASE_URL": server.url, "SBA_MCP_GATEWAY_URL": url})
         chats = [request["body"] for request in server.requests if request["path"].endswith("/api/chat")]
-        return outcome, chats[0]["messages"][0]["content"] if chats else None
+        return outcome, "\n".join(message["content"] for message in chats[0]["messages"]) if chats else None
 
     def test_in_every_form_that_an_answer_may_have(self):
         forms = {

@@ -148,7 +148,7 @@ local function begin(run, session, gateway_tools, told)
     },
   }
   say(state, { role = "system", content = prompt.system(run.job, run.job.context, told) })
-  say(state, { role = "user", content = prompt.opening(run.job.context) })
+  say(state, { role = "user", content = prompt.opening(run.job.context, told) })
   state.outputs = outputs.new(run.result_directory, shown_limits(state))
   return state
 end

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What the model is told. The blocks of the system text come in the contract's order and never change during a job, so that
--- a server can keep what it made of them; what changes every turn, time left and the todo list, is the end of the last message.
+-- What the model is told. The blocks of the system text and of the first message come in the contract's order and never change
+-- during a job, so that a server can keep what it made of them; what changes every turn, time left and the todo list, is the end of
+-- the last message.
 
 local describe = require "sba.run.describe"
 local json = require "sba.util.json"
@@ -83,20 +84,27 @@ end
 ---@field instructions? string the gateway's own words on how to use its tools
 ---@field baseline? string instead of the built-in one, where the job gives none
 
----The system text: everything that stays the same for the whole job.
----@param job sba.job
----@param context sba.context
----@param more? sba.prompt.more
----@return string
-function prompt.system(job, context, more)
-  more = more or {}
-  local preferences = context.preferences and next(context.preferences) and json.encode(context.preferences)
-  local blocks = {
+local function joined(blocks)
+  local there = {}
+  for _, text in ipairs(blocks) do
+    if text and text ~= "" then there[#there + 1] = text end
+  end
+  return table.concat(there, "\n\n")
+end
+
+local function standing(job, context, more)
+  return joined {
     block("Persona", persona(job, context)) or false,
     block("Baseline", context.baseline_context or more.baseline or BASELINE) or false,
     block("How to work", more.facts and WORK) or false,
     block("Facts", more.facts) or false,
     block("Project", project(context, more.agents_md)) or false,
+  }
+end
+
+local function task(context, more)
+  local preferences = context.preferences and next(context.preferences) and json.encode(context.preferences)
+  return joined {
     block("Task", context.task_context) or false,
     block("Requirements", bullets(context.requirements)) or false,
     block("Acceptance criteria", bullets(criteria(context))) or false,
@@ -105,14 +113,29 @@ function prompt.system(job, context, more)
     block("Skills", skills(context, more.missing_skills)) or false,
     block("Gateway", more.instructions and GATEWAY .. more.instructions) or false,
   }
-  local there = {}
-  for _, text in ipairs(blocks) do
-    if text then there[#there + 1] = text end
-  end
-  return table.concat(there, "\n\n") .. "\n"
 end
 
----The system text of a single question.
+---The system text of an agent: who the model is, how it works, and what it works on.
+---@param job sba.job
+---@param context sba.context
+---@param more? sba.prompt.more
+---@return string
+function prompt.system(job, context, more)
+  return standing(job, context, more or {}) .. "\n"
+end
+
+---The first message of the user: the task, and all that the job says of it. It does not stand in the system text, because some templates
+---leave that out once a tool's result is the last message.
+---@param context sba.context
+---@param more? sba.prompt.more
+---@return string
+function prompt.opening(context, more)
+  return joined { task(context, more or {}), #context.acceptance_criteria > 0
+    and "Do the job. Finish when every acceptance criterion is met, and name for each that has no check the step that shows it."
+    or "Do the job, and finish with a short answer that says what was done." }
+end
+
+---The system text of a single question, with all that the job says.
 ---@param job sba.job
 ---@param context sba.context
 ---@param more sba.prompt.more
@@ -120,19 +143,11 @@ end
 ---@param status string
 ---@return string
 function prompt.question(job, context, more, instructions, status)
-  local own = instructions and block("Instructions", instructions) .. "\n\n" or ""
   more.baseline = QUESTION
-  return ("%s\n%s## Status\n\n%s\n"):format(prompt.system(job, context, more), own, status)
-end
-
----The first thing said to the model after the system text.
----@param context sba.context
----@return string
-function prompt.opening(context)
-  if #context.acceptance_criteria > 0 then
-    return "Do the job. Finish when every acceptance criterion is met, and name for each that has no check the step that shows it."
-  end
-  return "Do the job, and finish with a short answer that says what was done."
+  return joined {
+    standing(job, context, more), task(context, more), instructions and block("Instructions", instructions) or false,
+    block("Status", status) .. "\n",
+  }
 end
 
 local marks = { pending = "[ ]", in_progress = "[>]", done = "[x]", dropped = "[-]" }

@@ -14,17 +14,27 @@ local full = context {
   skills = { { name = "S", text = "SKILL" } },
 }
 
+local function both(job, given, more)
+  return prompt.system(job, given, more) .. "\n" .. prompt.opening(given, more)
+end
+
 describe("the prompt", function()
   it("holds every block, in the contract's order", function()
-    local text, from = prompt.system({ persona = { title = "TITLE", description = "DESC" } }, full), 1
+    local text, from = both({ persona = { title = "TITLE", description = "DESC" } }, full), 1
     for _, word in ipairs { "TITLE", "DESC", "BASE", "PROJ", "TASK", "REQ", "CRIT", "PREF", "ADD", "SKILL" } do
       from = assert(text:find(word, from, true), word .. " is missing or out of order")
     end
   end)
 
+  it("tells the task to the model as the user's words, for templates that leave out the system text", function()
+    assert.is_nil(prompt.system({}, full):find("TASK", 1, true))
+    assert.matches("TASK", prompt.opening(full), 1, true)
+    assert.matches("BASE.*TASK.*SKILL", prompt.question({}, full, {}, nil, "STATUS"))
+  end)
+
   it("is the same every time", function()
-    local first = prompt.system({}, full)
-    for _ = 1, 20 do assert.equal(first, prompt.system({}, full)) end
+    local first = both({}, full)
+    for _ = 1, 20 do assert.equal(first, both({}, full)) end
     assert.matches('{"a":2,"b":1,"style":"PREF"}', first, 1, true)
   end)
 
@@ -34,7 +44,7 @@ describe("the prompt", function()
   end)
 
   it("tells the facts once, before the project and the task, and how to work", function()
-    local text, from = prompt.system({}, full, { facts = "FACTS", agents_md = "AGENTS" }), 1
+    local text, from = both({}, full, { facts = "FACTS", agents_md = "AGENTS" }), 1
     for _, word in ipairs { "BASE", "Call finish", "replace_in_file", "FACTS", "PROJ", "AGENTS", "TASK" } do
       from = assert(text:find(word, from, true), word .. " is missing or out of order")
     end
@@ -51,7 +61,7 @@ describe("the prompt", function()
   end)
 
   it("names skills that could not be fetched", function()
-    assert.matches("skill%-7 could not be fetched", prompt.system({}, full, { missing_skills = { "skill-7" } }))
+    assert.matches("skill%-7 could not be fetched", prompt.opening(full, { missing_skills = { "skill-7" } }))
   end)
 
   it("ends with time left and the todo list", function()
