@@ -2,6 +2,7 @@
 """Jobs with llama.cpp's own server: its templates, its tokenizer, its window, its constrained replies, and its ends."""
 import concurrent.futures
 import contextlib
+import json
 import threading
 import time
 
@@ -11,17 +12,9 @@ from servers import llama
 LIMIT = 60  # seconds of a job that ends by itself
 # How a job ends whose model writes what comes into its head: the runner understood the server, and says what was wrong.
 HONEST = {None, "agent_gave_up", "agent_stuck", "timeout"}
+TOOLS = {"apply_unified_diff", "list_tree", "read_file", "replace_in_file", "run_command", "search_files", "write_file", "todo_add", "todo_update",
+         "read_output", "finish"}
 VARIABLES = {"OPENAI_BASE_URL": "/v1", "OLLAMA_BASE_URL": "", "SBA_API_EGRESS_URL": "/v1/chat/completions"}
-
-
-# What does not go yet, and why. Whoever mends it takes it out: the test fails where one of them goes.
-NOT_YET = {
-    **dict.fromkeys(["HuggingFaceTB-SmolLM3-3B", "deepseek-ai-DeepSeek-R1-Distill-Llama-8B", "deepseek-ai-DeepSeek-R1-Distill-Qwen-32B",
-                     "deepseek-ai-DeepSeek-V3.1", "fireworks-ai-llama-3-firefunction-v2", "google-gemma-2-2b-it", "llama-cpp-rwkv-world",
-                     "microsoft-Phi-3.5-mini-instruct"], "has no tools, which /props says"),
-    "CohereForAI-c4ai-command-r-plus-tool_use": "refuses our tools with 400: the text protocol is not tried",
-    "4096": "ten results do not fit", "8192": "ten results are shortened too little",
-}
 
 
 def call(name, **arguments):
@@ -37,17 +30,18 @@ def agent_job(task="TASK-MARK: look around.", **fields):
                                context={"task_context": task}, **{"max_runtime_seconds": LIMIT, **fields})
 
 
-class RealCase(sba.SandboxCase):
-    @contextlib.contextmanager
-    def part(self, name):
-        """A subTest, which fails for a name of NOT_YET where it would pass."""
-        with self.subTest(name):
-            if name in NOT_YET:
-                with self.assertRaises(AssertionError, msg=f"take {name} out of NOT_YET"):
-                    yield
-            else:
-                yield
+def said(exchange):
+    """The content of a streamed reply, and why it ended."""
+    content, reason = "", None
+    for line in exchange["answer"].splitlines():
+        if line.startswith(b"data: {"):
+            for choice in json.loads(line[6:]).get("choices", []):
+                content += choice["delta"].get("content") or ""
+                reason = choice["finish_reason"] or reason
+    return content, reason
 
+
+class RealCase(sba.SandboxCase):
     @classmethod
     def setUpClass(cls):
         cls.here = llama.installed()
@@ -94,7 +88,7 @@ class Templates(RealCase):
         self.assertEqual(len(paths), 66)
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             for path, (result, missing, refused) in zip(paths, pool.map(self.carry, paths)):
-                with self.part(path.stem):
+                with self.subTest(path.stem):
                     self.assertEqual((result["status"], result.get("final_answer")), ("success", "All seen."), (result["failure_message"], refused))
                     self.assertEqual(missing, [], "the last prompt lacks them")
 
@@ -104,7 +98,7 @@ class Replies(RealCase):
 
     def check(self, variable, *template, **changed):
         server = self.server("-c", "16384", *template)
-        recorder = self.enter(llama.Recorder(server, **changed))
+        recorder = self.enter(llama.Recorder(server, **{"max_tokens": 64, **changed}))  # of a model that may never end a call
         outcome = self.run_job(agent_job(), env={variable: recorder.url + VARIABLES[variable]})
         self.assertIn(outcome.result["failure_code"], HONEST, outcome.result)
         self.assertEqual({exchange["status"] for exchange in recorder.exchanges} - {500}, {200})
@@ -133,9 +127,19 @@ class Replies(RealCase):
         recorder = self.check("OPENAI_BASE_URL", *self.template("Qwen-Qwen3-0.6B"), stream=False)
         self.assertTrue(all(b"data: " not in exchange["answer"] for exchange in recorder.exchanges))
 
+    def test_calls_as_text_are_bound(self):
+        """A template without tools: what a random model writes are calls all the same, of tools that there are, with arguments they take."""
+        recorder = self.check("OPENAI_BASE_URL", max_tokens=1024)
+        self.assertNotIn("tools", recorder.exchanges[0]["body"])
+        whole = [content for content, reason in map(said, recorder.exchanges) if reason == "stop"]
+        self.assertGreater(len(whole), 0)
+        for content in whole:
+            self.assertIn(json.loads(content)["tool"], TOOLS, content)
+            self.assertIsInstance(json.loads(content)["arguments"], dict, content)
+
     def test_a_reply_that_the_server_cannot_parse(self):
-        """gpt-oss' format has marks that this tokenizer does not know: the server ends many a stream with an error."""
-        recorder = self.check("OPENAI_BASE_URL", *self.template("openai-gpt-oss-120b"))
+        """gpt-oss' format begins with a mark; the server ends the stream of a model that writes nothing but one word with an error."""
+        recorder = self.check("OPENAI_BASE_URL", *self.template("openai-gpt-oss-120b"), logit_bias=[[" apple", 100]])
         self.assertTrue(any(b"does not match the expected" in exchange["answer"] for exchange in recorder.exchanges))
 
 
@@ -191,7 +195,7 @@ class Window(RealCase):
         for index in range(10):
             self.put(f"{index}.txt", "".join(f"line {line} of file {index}: नमस्ते ┌─┐ {line * 7919:x}\n" for line in range(400)))
         for window in ("4096", "8192"):
-            with self.part(window):
+            with self.subTest(window):
                 script = [{"content": "", "tool_calls": [call("read_file", path=f"{index}.txt") for index in range(10)]},
                           *replies(*(call("read_file", path=f"{index}.txt") for index in range(3)), call("finish", answer="All read."))]
                 judge = self.enter(llama.Judge(self.server("-c", window, *self.template("Qwen-Qwen3-0.6B")), *script))
