@@ -33,6 +33,9 @@ size_t text_tail(const char *utf8, size_t size, size_t limit);
 size_t text_leading(const char *bytes, size_t size, const char *set);
 size_t text_trailing(const char *bytes, size_t size, const char *set);
 
+// Where a part is first, as memmem has it, but several times as fast. NULL: nowhere.
+const char *text_find(const char *bytes, size_t size, const char *part, size_t part_size);
+
 // Appends the bytes as the inside of a JSON string; what is not UTF-8 becomes U+FFFD, as text_repair does it.
 int text_json_escape(const char *bytes, size_t size, struct buffer *out);
 

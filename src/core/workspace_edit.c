@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { CHUNK = 256 * 1024 };
+enum { CHUNK = 64 * 1024 };
 
 // A pass over a file. The window holds what is read and not yet written.
 struct editing {
@@ -31,7 +31,7 @@ static bool overlaps(const struct replacement *wanted, const char *place, const 
 {
     size_t span = 2 * wanted->old_size - 2; // bytes after the first that an overlapping place can take
     size_t left = (size_t)(end - place) - 1;
-    return memmem(place + 1, left < span ? left : span, wanted->old, wanted->old_size) != NULL;
+    return text_find(place + 1, left < span ? left : span, wanted->old, wanted->old_size) != NULL;
 }
 
 // Writes what of the window is settled: not its end, where a place may go on in what is still to read.
@@ -40,7 +40,7 @@ static int settle(struct editing *editing, int fd, bool last, const char *path, 
     const struct replacement *wanted = editing->wanted;
     size_t unsettled = last ? 0 : 2 * wanted->old_size - 2;
     const char *from = editing->window, *end = from + editing->size, *place;
-    while ((place = memmem(from, (size_t)(end - from), wanted->old, wanted->old_size))) {
+    while ((place = text_find(from, (size_t)(end - from), wanted->old, wanted->old_size))) {
         if ((size_t)(end - place) - 1 < unsettled)
             break;
         if (++editing->found > wanted->count || overlaps(wanted, place, end))

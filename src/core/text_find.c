@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a part is first in a text, see text.h.
+#include "core/text.h"
+
+#include <stdint.h>
+#include <string.h>
+
+typedef unsigned char block __attribute__((vector_size(16)));
+
+static inline block load(const char *bytes)
+{
+    block loaded;
+    memcpy(&loaded, bytes, sizeof loaded);
+    return loaded;
+}
+
+static inline block fill(char byte)
+{
+    return (block){0} + (unsigned char)byte;
+}
+
+// Looks at 16 places at once: only where the first and the last byte fit, the rest is compared. What is compared is
+// bounded by the size of the text; then memmem goes on, which takes linear time but more of it.
+const char *text_find(const char *bytes, size_t size, const char *part, size_t part_size)
+{
+    if (part_size < 2 || part_size > size)
+        return memmem(bytes, size, part, part_size);
+    block first = fill(part[0]), last = fill(part[part_size - 1]);
+    size_t at = 0, compared = 0;
+    for (; at + part_size - 1 + sizeof(block) <= size && compared <= size; at += sizeof(block)) {
+        block fits = (block)((load(bytes + at) == first) & (load(bytes + at + part_size - 1) == last));
+        uint64_t halves[2];
+        memcpy(halves, &fits, sizeof halves);
+        if (!(halves[0] | halves[1]))
+            continue;
+        for (size_t i = 0; i < sizeof(block); i++) {
+            if (!fits[i])
+                continue;
+            if (memcmp(bytes + at + i + 1, part + 1, part_size - 2) == 0)
+                return bytes + at + i;
+            compared += part_size;
+        }
+    }
+    return memmem(bytes + at, size - at, part, part_size);
+}
