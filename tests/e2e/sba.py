@@ -5,6 +5,7 @@ SBA_BINARY names the binary, SBA_BUILD its build (dev or release). Run as root, 
 user, because it refuses root; run as an ordinary user, they start it as that user.
 """
 import datetime
+import functools
 import json
 import os
 import pathlib
@@ -28,6 +29,18 @@ UID = GID = 54321 if os.geteuid() == 0 else None
 def ordinary_user():
     """Arguments for subprocess that make the child an ordinary user."""
     return {"user": UID, "group": GID, "extra_groups": []} if UID else {}
+
+
+@functools.cache
+def may(*namespace_and_mount):
+    """Whether this place lets a command of unshare and mount do its work; a chroot, a container and a hardened kernel may not."""
+    try:
+        return subprocess.run(namespace_and_mount, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+MAY_MOUNT = bool(UID) and may("unshare", "--mount", "mount", "-t", "tmpfs", "none", "/tmp")
 
 
 class Outcome:

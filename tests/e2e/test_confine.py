@@ -107,8 +107,10 @@ class JobDirectory(ConfinedCase):
         self.assertFalse((self.job_directory / "other").exists())
 
     def test_artifacts_workspace_and_the_shared_directories_are_writable(self):
-        done, said = self.shell('for d in . "$CYNODE_ARTIFACTS_DIR" /tmp /var/tmp /dev/shm; do f=$(mktemp -p "$d") && rm "$f" && echo ok; done')
-        self.assertEqual((done.exit, said), (0, "ok\n" * 5))
+        memory = [path for path in ["/dev/shm"] if os.path.isdir(path) and os.stat(path).st_mode & 0o2]  # a chroot may have none for all
+        places = " ".join(['.', '"$CYNODE_ARTIFACTS_DIR"', "/tmp", "/var/tmp", *memory])
+        done, said = self.shell(f'for d in {places}; do f=$(mktemp -p "$d") && rm "$f" && echo ok; done')
+        self.assertEqual((done.exit, said), (0, "ok\n" * (4 + len(memory))))
         self.assertNotIn("partial", done.result["confinement"])
         self.assertNotIn("confinement.partial", [line["event"] for line in done.log])
         accepted = next(line for line in done.log if line["event"] == "job.accepted")

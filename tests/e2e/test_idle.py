@@ -11,7 +11,7 @@ import unittest
 import sba
 import test_pid1 as pid1
 
-ENTER = ["nsenter", "--mount", "--pid"] if sba.UID else ["nsenter", "--user", "--preserve-credentials", "--mount", "--pid"]
+ENTER = ["nsenter", "--mount", "--root", "--pid"] if sba.UID else ["nsenter", "--user", "--preserve-credentials", "--mount", "--pid"]
 
 
 @unittest.skipUnless(pid1.has_namespaces(), "no PID namespace is to be had here")
