@@ -147,8 +147,6 @@ class Changes(ChangesCase):
 class History(ChangesCase):
     """Original + changes.patch = final tree, over the history of a real repository, done by commands, patches and writes in turn."""
 
-    TEXTS = ["--", ".", ":(exclude)*.png"]  # of a binary file the patch only says that it differs
-
     def git(self, *arguments, **options):
         return subprocess.run(["git", "-c", "safe.directory=*", "-C", str(CHECKOUT), *arguments], env=GIT, stdout=subprocess.PIPE, check=True,
                               **options).stdout
