@@ -17,7 +17,7 @@ if(SBA_STATIC)
     message(WARNING "Not for shipping: ${older}")
   endif()
   # No unwind tables: nothing here unwinds.
-  add_compile_options(-fPIE -fno-asynchronous-unwind-tables -fstack-protector-strong)
+  add_compile_options(-fPIE -fno-asynchronous-unwind-tables -fno-unwind-tables -fstack-protector-strong)
   add_link_options(-s -Wl,--gc-sections -Wl,-z,relro,-z,now,-z,separate-code,-z,noexecstack)
   return()
 endif()
