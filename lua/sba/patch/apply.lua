@@ -112,7 +112,7 @@ function actions.deleted(change, files)
   local entry, report = changed(change, before)
   if not entry then return nil, report end
   if change.file.whole then
-    report.removed = select(2, entry.bytes:gsub("\n", "")) + (entry.bytes:find("[^\n]$") and 1 or 0)
+    report.removed = select(2, entry.bytes:gsub("\n", "")) + ((entry.bytes ~= "" and entry.bytes:byte(-1) ~= 0x0A) and 1 or 0)
   elseif entry.bytes ~= "" then
     return fail("patch_mismatch", "the diff deletes the file, but leaves %d of its bytes", #entry.bytes)
   end

@@ -94,7 +94,7 @@ local function show(result, arguments, limit)
   if back then content = content:sub(1, #content - back + 1) end
   local body, last = numbered(content, first, limit - HEADER_ROOM)
   local more = last < math.min(total, arguments.end_line or total) and ("; start_line %d reads on"):format(last + 1)
-    or last == total and not content:find("\n$") and "; no newline at the end" or ""
+    or last == total and content:byte(-1) ~= 0x0A and "; no newline at the end" or ""
   return ("%s, lines %d to %d of %d%s\n%s"):format(result.path, first, last, total, more, body)
 end
 

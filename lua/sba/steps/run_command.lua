@@ -210,7 +210,7 @@ end
 local function show(result)
   if result.stderr == "" then return result.stdout end
   if result.stdout == "" then return result.stderr end
-  return result.stdout .. (result.stdout:find("\n$") and "" or "\n") .. "--- stderr:\n" .. result.stderr
+  return result.stdout .. (result.stdout:byte(-1) == 0x0A and "" or "\n") .. "--- stderr:\n" .. result.stderr
 end
 
 -- What models write -----------------------------------------------------------------------------------------------------

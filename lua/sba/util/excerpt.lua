@@ -35,7 +35,7 @@ function excerpt.count_lines(bytes)
     if not at then break end
     count = count + 1
   end
-  return count + (bytes:find("[^\n]$") and 1 or 0)
+  return count + (bytes ~= "" and bytes:byte(-1) ~= 0x0A and 1 or 0)
 end
 
 ---Shortens a text to a limit, to whole lines at its beginning and end. Where these are too long for that: as excerpt.of does.
