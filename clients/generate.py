@@ -71,8 +71,6 @@ def python_type(schema):
     if "const" in schema or "enum" in schema:
         values = schema.get("enum", [schema.get("const")])
         text = "Literal[" + ", ".join(repr(value) for value in values if value is not None) + "]"
-    elif "oneOf" in schema:
-        text = " | ".join(part["name"] for part in schema["oneOf"])
     elif "name" in schema and kinds == ["object"]:
         text = schema["name"]
     elif kinds:

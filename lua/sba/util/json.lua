@@ -64,6 +64,17 @@ function json.kind(value)
   return (mark == array_mark or value[1] ~= nil) and "array" or "object"
 end
 
+---A copy of a decoded value, with its marks.
+---@generic T
+---@param value T
+---@return T
+function json.copy(value)
+  if type(value) ~= "table" then return value end
+  local result = setmetatable({}, getmetatable(value))
+  for key, part in pairs(value) do result[key] = json.copy(part) end
+  return result
+end
+
 -- Reading ---------------------------------------------------------------------------------------------------------------
 
 -- What stands at a place, for people.

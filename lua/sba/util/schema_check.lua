@@ -128,13 +128,6 @@ local function plan_of(wanted)
   return plan
 end
 
-local function copy(value)
-  if type(value) ~= "table" then return value end
-  local result = setmetatable({}, getmetatable(value))
-  for key, part in pairs(value) do result[key] = copy(part) end
-  return result
-end
-
 -- A walk holds the errors, the pointer it began at, and the tokens from there to the value at hand.
 local visit
 
@@ -224,7 +217,7 @@ local function visit_object(walk, depth, value, wanted)
       walk.path[depth + 1] = name
       fail(walk, depth + 1, expected, "nothing", "is missing; expected " .. expected .. example_of(property))
     elseif property and property.default ~= nil then
-      value[name] = copy(property.default)
+      value[name] = json.copy(property.default)
     end
   end
   visit_others(walk, depth, value, wanted, plan)
@@ -287,7 +280,7 @@ local function visit_one_of(walk, depth, value, parts)
   if names then return visit_exclusive(walk, depth, value, names) end
   local matching, list = 0, {}
   for i, part in ipairs(parts) do
-    local _, errors = schema_check.check(copy(value), part, { total = 0, limit = 1 })
+    local _, errors = schema_check.check(json.copy(value), part, { total = 0, limit = 1 })
     if errors.total == 0 then matching = matching + 1 end
     list[i] = words.schema(part)
   end

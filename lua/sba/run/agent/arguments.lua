@@ -52,13 +52,6 @@ local function plain(name)
   return (name:lower():gsub("[_%- ]", ""))
 end
 
-local function copy(value)
-  if type(value) ~= "table" then return value end
-  local result = setmetatable({}, getmetatable(value))
-  for key, part in pairs(value) do result[key] = copy(part) end
-  return result
-end
-
 --- The arguments that a tool has, by each name in its plain form.
 local by_schema = setmetatable({}, { __mode = "k", __index = function(known, schema)
   local names = {}
@@ -222,9 +215,9 @@ end
 ---@return table? arguments as the step or tool takes them, defaults filled in
 ---@return string? note what was left out of them, or the mistake; one line for the model
 function arguments.read(tool, written, step)
-  if tool.kind == "gateway" then return copy(written) end
+  if tool.kind == "gateway" then return json.copy(written) end
   local schema = tool.accepted
-  local given, mistake = renamed(copy(unwrapped(written, schema)), schema)
+  local given, mistake = renamed(json.copy(unwrapped(written, schema)), schema)
   if not given then return nil, mistake end
   given = convert_members(given, schema)
   if tool.read then given, mistake = tool.read(given) end
