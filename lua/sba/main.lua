@@ -5,7 +5,6 @@
 local accept = require "sba.run.accept"
 local catalogue = require "sba.catalogue"
 local cli = require "sba.cli"
-local contexts = require "sba.job.context"
 local exit = require "sba.util.exit"
 local failures = require "sba.result.failure"
 local file = require "native.file"
@@ -112,7 +111,7 @@ local function load_context(run)
   local path = run.settings.job
   local directory = path ~= "-" and (path:match("^.*/") or ".") or nil
   if run.steps and not run.job.context and not has_context(directory) then return true end
-  local context, failure = contexts.load(run.job.context, directory)
+  local context, failure = require "sba.job.context".load(run.job.context, directory)
   if not context then return nil, failure end
   run.job.context, run.job.persona = context, secret.clean(run.job.persona, {})
   return true

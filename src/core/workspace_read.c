@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { CHUNK = 256 * 1024 };
+enum { CHUNK = 256 * 1024, SMALL = 16 * 1024 };
 
 // A pass over a file: what is still to be left out, and what of the range is still to come.
 struct pass {
@@ -20,6 +20,7 @@ struct pass {
     bool over;      // the range has ended
     uint64_t ends;  // of lines, so far
     char last;      // byte
+    size_t chunk;   // bytes to read at a time
 };
 
 // Moves past count line ends; returns where it stopped, with *count what is still missing.
@@ -75,12 +76,12 @@ static ssize_t read_chunk(int fd, char *into, size_t size)
 static int pass_chunk(int fd, struct pass *pass, const struct read_options *options, struct buffer *content,
                       size_t *kept, struct read_result *result, struct text_sha256 *sha256)
 {
-    if (buffer_reserve(content, CHUNK) < 0) {
+    if (buffer_reserve(content, pass->chunk) < 0) {
         errno = ENOMEM;
         return -1;
     }
     char *chunk = content->data + content->size;
-    ssize_t count = read_chunk(fd, chunk, CHUNK);
+    ssize_t count = read_chunk(fd, chunk, pass->chunk);
     if (count <= 0)
         return (int)count;
     if (options->digest) {
@@ -102,15 +103,16 @@ static int pass_chunk(int fd, struct pass *pass, const struct read_options *opti
     return 1;
 }
 
-// Room for what is coming, so that a big file is not copied as the buffer grows; what the file system says of a size
-// is a hint only.
-static void reserve_for(const struct read_options *options, uint64_t size, struct buffer *content)
+// Room for what is coming, so that a big file is not copied as the buffer grows, and a small one takes little; what the
+// file system says of a size is a hint only.
+static void reserve_for(const struct read_options *options, uint64_t size, struct pass *pass, struct buffer *content)
 {
+    pass->chunk = size < SMALL ? SMALL : CHUNK;
     uint64_t wanted = size > options->offset ? size - options->offset : 0;
     if (wanted > options->max_bytes)
         wanted = options->max_bytes;
     if (options->first_line <= 1 && !options->last_line && wanted < SIZE_MAX / 2 - CHUNK)
-        buffer_reserve(content, (size_t)wanted + CHUNK);
+        buffer_reserve(content, (size_t)wanted + pass->chunk);
 }
 
 int workspace_read(const struct workspace *workspace, const char *path, const struct read_options *options,
@@ -131,7 +133,7 @@ int workspace_read(const struct workspace *workspace, const char *path, const st
     *result = (struct read_result){.mode = status.st_mode & 07777};
     if (!options->digest && options->offset && lseek(fd, (off_t)options->offset, SEEK_SET) >= 0)
         pass.skip_bytes = 0;
-    reserve_for(options, (uint64_t)status.st_size, content);
+    reserve_for(options, (uint64_t)status.st_size, &pass, content);
 
     struct text_sha256 sha256;
     text_sha256_init(&sha256);

@@ -15,7 +15,6 @@ local secret = require "sba.util.secret"
 local text = require "native.text"
 local todo = require "sba.run.todo"
 local workspace = require "native.workspace"
-local workspace_changes = require "sba.run.workspace_changes"
 
 local LONGEST_OUTPUT <const> = 1024 * 1024 -- bytes of what an interrupted step had said; the file has fewer
 
@@ -233,6 +232,10 @@ local function open_files(run)
   return ok, failure
 end
 
+local function wants_changes(run)
+  return run.job.constraints.report_changes or run.environment.SBA_REPORT_CHANGES == "1"
+end
+
 --- Accepts a valid job.
 ---@param run run
 ---@return true?, failure? failure
@@ -244,7 +247,7 @@ return function(run)
   ok, failure = open_workspace(run)
   if ok then ok, failure = confine(run) end
   log_accepted(run)
-  if ok then ok, failure = workspace_changes.begin(run) end
+  if ok and wants_changes(run) then ok, failure = on_demand.workspace_changes().begin(run) end
   if ok then open_context(run) end
   return ok, failure
 end

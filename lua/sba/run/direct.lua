@@ -10,19 +10,13 @@ local words = require "sba.util.words"
 
 local direct = {}
 
---- The todo list follows the step.
-local function follow(run, index, status, note)
-  local item = run.todo:follow(index, status, note)
-  run.log:event("info", "todo.changed", { id = item.id, status = item.status })
-end
-
 --- Runs one step with all that goes with it; returns its failure as the job's.
 local function perform(run, index, step, again)
   local module = run.catalogue.get(step.type)
-  follow(run, index, "in_progress", again and "interrupted, run again" or nil)
+  run.todo:follow(index, "in_progress", again and "interrupted, run again" or nil)
   steps.begin(run, index, step, again and true)
   local entry, failure = steps.perform(run, index, step, module)
-  follow(run, index, failure and "dropped" or "done", entry.error)
+  run.todo:follow(index, failure and "dropped" or "done", entry.error)
   run.job.steps[index] = { id = step.id } -- its arguments may be megabytes, and are not needed again
   -- The end of the job writes all itself.
   if index < #run.job.steps or run.record.acceptance then run.context.tick() end

@@ -11,7 +11,6 @@ local on_demand = require "sba.run.on_demand"
 local process = require "native.process"
 local redact = require "native.secret".redact
 local watchdog = require "native.watchdog"
-local workspace_changes = require "sba.run.workspace_changes"
 
 local GRACE <const> = 2 -- seconds from SIGTERM to SIGKILL
 local OVERRUN <const> = 2.5 -- seconds past the deadline within which everything must be dead
@@ -37,7 +36,9 @@ local function reading_seconds(run)
   return math.max(0, interrupt.signal() and math.min(left, READING) or left)
 end
 
-local function compare_workspace(run) workspace_changes.finish(run, reading_seconds(run)) end
+local function compare_workspace(run)
+  if run.snapshot then on_demand.workspace_changes().finish(run, reading_seconds(run)) end
+end
 
 local function list_artifacts(run) artifacts.list(run, reading_seconds(run)) end
 

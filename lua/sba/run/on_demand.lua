@@ -17,4 +17,5 @@ return {
   trace = function() return require "sba.run.trace" end,
   trajectory = function() return require "sba.run.trajectory" end,
   upload = function() return require "sba.run.upload" end,
+  workspace_changes = function() return require "sba.run.workspace_changes" end,
 }

@@ -111,12 +111,11 @@ end
 ---@param index integer of the step, from 1
 ---@param status "pending"|"in_progress"|"done"|"dropped"
 ---@param note? string
----@return table item
 function todo:follow(index, status, note)
   local item = self.steps[index]
   set_status(self, item, status)
   item.note = note or item.note
-  return changed(self, item)
+  changed(self, item)
 end
 
 --- An acceptance criterion takes a new status.

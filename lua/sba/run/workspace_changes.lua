@@ -29,11 +29,10 @@ local function job_directory(run)
   return path and path:sub(1, #root) == root and path:sub(#root + 1) or nil
 end
 
----Remembers what the workspace is, where the job or the environment asks for its changes.
+---Remembers what the workspace is.
 ---@param run run
 ---@return true?, failure? failure the job's, when its time is up
 function workspace_changes.begin(run)
-  if not run.job.constraints.report_changes and run.environment.SBA_REPORT_CHANGES ~= "1" then return true end
   local failure
   run.snapshot, failure = run.workspace:snapshot {
     directory = run.result_directory or run.environment.TMPDIR or "/tmp", most_bytes = MOST_KEPT, left_out = job_directory(run),
@@ -148,7 +147,6 @@ end
 ---@param seconds number that it may take
 function workspace_changes.finish(run, seconds)
   local snapshot <close> = run.snapshot
-  if not snapshot then return end
   interrupt.rearm(seconds)
   local changes, failure = snapshot:changes()
   local report, sections
