@@ -10,7 +10,7 @@ import unittest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tests"))
-import pypi  # noqa: E402
+import packages  # noqa: E402
 
 BINARY = os.environ["SBA_BINARY"]
 CLIENTS = TOP / "clients"
@@ -44,7 +44,7 @@ class Clients(unittest.TestCase):
                    env={**os.environ, "PYTHONPATH": str(CLIENTS / "python"), "PYTHONDONTWRITEBYTECODE": "1"})
 
     def test_the_types_of_the_python_client_are_strict(self):
-        mypy = pypi.environment("mypy-1", "mypy==1.18.2") / "mypy"
+        mypy = packages.environment("mypy-1", "mypy==1.18.2") / "mypy"
         self.check(mypy, "--strict", "--allow-any-generics", "--cache-dir", self.place, CLIENTS / "python/cynode_sba")
 
     def test_the_go_client(self):

@@ -1,15 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""servers.py BINARY CACHE: the MCP client against servers as people run them, pinned, from PyPI, npm and Go's proxy.
-
-CACHE holds node_modules (see run), and gets a virtual environment for each Python package and a Go program. A server that cannot be had is
-skipped, with the reason.
+"""servers.py BINARY NODE_MODULES: the MCP client against servers as people run them, pinned, from PyPI, npm and Go's proxy. A server that cannot
+be had is skipped, with the reason.
 """
 import contextlib
-import functools
 import json
-import os
 import pathlib
-import shutil
 import socket
 import subprocess
 import sys
@@ -18,8 +13,11 @@ import time
 import unittest
 
 HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+import packages  # noqa: E402
+
 DRIVER = HERE.parent / "e2e" / "gateway.lua"
-BINARY, CACHE = sys.argv[1], pathlib.Path(sys.argv[2])
+BINARY, NODE_MODULES = sys.argv[1:]
 PACKAGES = {  # by the environment's name
     "sdk-1.6": ["mcp==1.6.0", "pydantic==2.11.10"],  # speaks 2024-11-05
     "sdk-1.30": ["mcp==1.30.0"],
@@ -28,72 +26,12 @@ PACKAGES = {  # by the environment's name
     "mcp-proxy-0.13": ["mcp-proxy==0.13.0"],
 }
 GO_MODULES = ["github.com/modelcontextprotocol/go-sdk@v1.8.0", "github.com/mark3labs/mcp-go@v1.2.1"]
-GO_WANTED = (1, 25)
-REACHABLE, LISTENING = 30, 60  # seconds
+LISTENING = 60  # seconds
 
 
-def works(*command, **options):
-    """Whether a command that asks a registry ends well, and soon."""
-    try:
-        return subprocess.run(command, timeout=REACHABLE, check=False, **options).returncode == 0
-    except subprocess.TimeoutExpired:
-        return False
-
-
-@functools.cache
-def pypi_is_there():
-    pip = [sys.executable, "-m", "pip", "--quiet", "--retries", "0"]
-    return works(*pip, "download", "--no-deps", "--dest", CACHE / "reachable", PACKAGES["sdk-1.6"][0])
-
-
-@functools.cache
 def python_of(name):
-    """The environment of a package, fetched the first time."""
-    environment = CACHE / name
-    if not (environment / "complete").exists():
-        if not pypi_is_there():
-            raise unittest.SkipTest(f"PyPI cannot be reached, or did not answer within {REACHABLE} s")
-        print(f"== Fetching {' '.join(PACKAGES[name])} into {environment}", flush=True)
-        subprocess.run([sys.executable, "-m", "venv", "--clear", environment], check=True)
-        subprocess.run([environment / "bin" / "pip", "--quiet", "install", *PACKAGES[name]], check=True)
-        (environment / "complete").touch()
-    return environment / "bin"
-
-
-@functools.cache
-def go_proxy_is_there():
-    return works("go", "mod", "download", GO_MODULES[0], cwd="/")
-
-
-@functools.cache
-def go_program():
-    """The program of server.go, with the modules that were fetched the first time."""
-    if not shutil.which("go"):
-        raise unittest.SkipTest("there is no Go here")
-    version = subprocess.run(["go", "env", "GOVERSION"], capture_output=True, check=True, text=True).stdout
-    if tuple(int(part) for part in version.strip()[2:].split(".")[:2]) < GO_WANTED:
-        raise unittest.SkipTest(f"Go is older than {GO_WANTED[0]}.{GO_WANTED[1]}")
-    directory, options = CACHE / "go-1", {"cwd": CACHE / "go-1", "env": {**os.environ, "GOTOOLCHAIN": "local"}}
-    if not (directory / "complete").exists():
-        shutil.rmtree(directory, ignore_errors=True)
-        directory.mkdir()
-        if not go_proxy_is_there():
-            raise unittest.SkipTest(f"Go's proxy cannot be reached, or did not answer within {REACHABLE} s")
-        subprocess.run(["go", "mod", "init", "servers"], check=True, **options)
-        subprocess.run(["go", "get", *GO_MODULES], check=True, **options)
-        shutil.copy(HERE / "server.go", directory)
-        subprocess.run(["go", "mod", "tidy"], check=True, **options)
-        (directory / "complete").touch()
-    shutil.copy(HERE / "server.go", directory)
-    subprocess.run(["go", "build", "-o", "server", "."], check=True, **options)
-    return directory / "server"
-
-
-def node_module(*parts):
-    path = CACHE.joinpath("node_modules", *parts)
-    if not path.exists():
-        raise unittest.SkipTest("the registry of npm cannot be reached")
-    return path
+    """The programs of an environment above."""
+    return packages.environment(f"mcp-{name}", *PACKAGES[name], oldest=(3, 10))
 
 
 def free_port():
@@ -171,7 +109,7 @@ class Servers(unittest.TestCase):
 
     def go(self, kind):
         port = free_port()
-        return listening(port, go_program(), kind, port)
+        return listening(port, packages.go_program("mcp-go", HERE / "server.go", *GO_MODULES), kind, port)
 
     def test_go_sdk(self):
         with self.go("go-sdk") as url:
@@ -191,9 +129,10 @@ class Servers(unittest.TestCase):
                 self.assertEqual((first["era"], [each["answer"]["content"] for each in said]), ("legacy", ["grüße", "slept"]))
 
     def supergateway(self, child, *more):
-        port, script = free_port(), node_module("supergateway", "dist", "index.js")
+        port, script = free_port(), f"{NODE_MODULES}/supergateway/dist/index.js"
         return listening(port, "node", script, "--stdio", child, "--outputTransport", "streamableHttp", "--port", port, *more)
 
+    @unittest.skipUnless(NODE_MODULES, "npm's packages cannot be had")
     def test_supergateway_with_revision_2024_11_05(self):
         child = f"{python_of('sdk-1.6') / 'python'} {HERE / 'server.py'} stdio"
         for more in ((), ("--stateful",)):
@@ -202,8 +141,9 @@ class Servers(unittest.TestCase):
                 self.assertEqual((first["era"], said[0]["answer"]["content"]), ("legacy", "grüße"))
                 self.assertEqual(first["version"], "2024-11-05")
 
+    @unittest.skipUnless(NODE_MODULES, "npm's packages cannot be had")
     def test_supergateway_with_server_everything(self):
-        child = f"node {node_module('@modelcontextprotocol', 'server-everything', 'dist', 'index.js')} stdio"
+        child = f"node {NODE_MODULES}/@modelcontextprotocol/server-everything/dist/index.js stdio"
         with self.supergateway(child) as url:
             _, said = self.talk(url, ("echo", {"message": "grüße"}), ("get-sum", {"a": 2, "b": 40}))
             self.assertEqual(said[0]["answer"]["content"], "Echo: grüße")

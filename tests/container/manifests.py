@@ -9,7 +9,7 @@ import sys
 import unittest
 
 import podman
-import pypi
+import packages
 
 DIRECTORY = podman.TOP / "examples/kubernetes"
 VALIDATOR = "kubernetes-validate==1.37.0"
@@ -19,10 +19,10 @@ SANDBOX = "sigs.k8s.io/agent-sandbox@v0.1.0"  # Go's module of it has its defini
 def enter():
     """Begins the program again with the Python that has the validator and its YAML reader; ends it as skipped where they cannot be had."""
     name = VALIDATOR.replace("==", "-")
-    if sys.prefix == str(pypi.CACHE / name):
+    if sys.prefix == str(packages.CACHE / name):
         return
     try:
-        python = pypi.environment(name, VALIDATOR, oldest=(3, 9)) / "python"
+        python = packages.environment(name, VALIDATOR, oldest=(3, 9)) / "python"
     except unittest.SkipTest as reason:
         print(f"skipped, {VALIDATOR} cannot be had: {reason}")
         sys.exit(podman.SKIPPED)
@@ -36,9 +36,9 @@ def sandbox_definition():
         raise unittest.SkipTest("there is no Go here to fetch the definition of a Sandbox")
     try:
         done = subprocess.run(["go", "mod", "download", "-json", SANDBOX], cwd="/", env={**os.environ, "GO111MODULE": "on"},
-                              capture_output=True, timeout=pypi.REACHABLE, check=False)
+                              capture_output=True, timeout=packages.REACHABLE, check=False)
     except subprocess.TimeoutExpired:
-        raise unittest.SkipTest(f"Go's proxy did not answer within {pypi.REACHABLE} s") from None
+        raise unittest.SkipTest(f"Go's proxy did not answer within {packages.REACHABLE} s") from None
     if done.returncode:
         raise unittest.SkipTest("Go's proxy cannot be reached: " + json.loads(done.stdout or '{"Error": ""}')["Error"][:200])
     file = pathlib.Path(json.loads(done.stdout)["Dir"], "k8s/crds/agents.x-k8s.io_sandboxes.yaml")

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import sba
-import pypi
+import packages
 import test_agent
 from test_agent import FORMATS, finish
 
@@ -21,7 +21,7 @@ for name in ("qwen3", "llama3", "o200k_base", "cl100k_base"):
 
 class Tokens(test_agent.AgentCase):
     def test_all_tools_together(self):
-        programs = pypi.environment("tokens-1", "quicktok-v1==0.4.0", oldest=(3, 11))
+        programs = packages.environment("tokens-1", "quicktok-v1==0.4.0", oldest=(3, 11))
         texts = []
         for form in FORMATS:
             server = self.server(finish("ok"), finish("ok"))

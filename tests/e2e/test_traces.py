@@ -1,21 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traces: one for each job, sent once to a collector; their context for commands and requests; and what must never fail a job."""
 import base64
-import functools
 import json
-import os
 import re
-import shutil
 import subprocess
-import unittest
 
 import sba  # first: it knows where the others are
-import pypi
+import packages
 from servers import status
 from test_agent import AgentCase, call, finish
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 TRACEPARENT = f"00-{TRACE}-{PARENT}-01"
+SOURCE = sba.pathlib.Path(__file__).parents[1] / "servers/collector.go"
 COLLECTOR = ["go.opentelemetry.io/collector/receiver/otlpreceiver@v0.115.0", "go.opentelemetry.io/collector/receiver/receivertest@v0.115.0",
              "go.opentelemetry.io/collector/confmap@v1.21.0"]
 
@@ -128,7 +125,7 @@ class TheTrace(TraceCase):
 class Collectors(TraceCase):
     def strict(self, body):
         """Parses a body as the protobuf JSON of OTLP: fields must be known, values of their types. Its ids are hex, JSON's would be base64."""
-        python = pypi.environment("otlp-1", "opentelemetry-proto==1.38.0") / "python"
+        python = packages.environment("otlp-1", "opentelemetry-proto==1.38.0") / "python"
         for span in body["resourceSpans"][0]["scopeSpans"][0]["spans"]:
             for name in ("traceId", "spanId", "parentSpanId"):
                 if name in span:
@@ -145,29 +142,9 @@ class Collectors(TraceCase):
         self.traced(shell("exit 1"), self.step("read_file", path="none"), collector=collector, env={"TRACEPARENT": TRACEPARENT, "TRACESTATE": "a=1"})
         self.assertEqual(self.strict(collector.bodies[0]), 2)
 
-    @functools.cache
-    def program(self):
-        """The receiver of the OpenTelemetry Collector."""
-        if not shutil.which("go"):
-            self.skipTest("there is no Go here")
-        place = pypi.CACHE / "collector-1"
-        options = {"cwd": place, "env": {**os.environ, "GOTOOLCHAIN": "local"}, "capture_output": True, "text": True}
-        if not (place / "collector").exists():
-            shutil.rmtree(place, ignore_errors=True)
-            place.mkdir(parents=True)
-            shutil.copy(sba.pathlib.Path(__file__).parents[1] / "servers/collector.go", place)
-            subprocess.run(["go", "mod", "init", "collector"], check=True, **options)
-            try:
-                got = subprocess.run(["go", "get", *COLLECTOR], timeout=120, check=False, **options)
-            except subprocess.TimeoutExpired:
-                self.skipTest("Go's proxy does not answer")
-            if got.returncode:
-                self.skipTest("Go's proxy cannot be reached: " + got.stderr[-200:])
-            subprocess.run(["go", "build", "-o", "collector", "."], check=True, **options)
-        return place / "collector"
-
     def test_the_collector_of_opentelemetry_takes_it(self):
-        process = subprocess.Popen([self.program(), "127.0.0.1:0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        program = packages.go_program("collector-2", SOURCE, *COLLECTOR)
+        process = subprocess.Popen([program, "127.0.0.1:0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         self.addCleanup(process.wait)
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.kill)

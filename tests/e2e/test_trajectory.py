@@ -14,7 +14,7 @@ import subprocess
 
 import sba
 import test_agent
-import pypi  # where sba looks for modules too
+import packages  # where sba looks for modules too
 from test_agent import call, calls, finish
 
 HERE = pathlib.Path(__file__).parent
@@ -23,7 +23,7 @@ AGENT_ONLY = {"model_name", "reasoning_content", "tool_calls", "metrics"}
 
 
 def environment():
-    return pypi.environment("atif-1", "atif==1.8.0", "atif-scan==0.7.3", "harbor-atif2otel==0.1.1")
+    return packages.environment("atif-1", "atif==1.8.0", "atif-scan==0.7.3", "harbor-atif2otel==0.1.1")
 
 
 class TrajectoryCase(test_agent.AgentCase):

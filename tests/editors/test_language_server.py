@@ -3,7 +3,6 @@
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -11,25 +10,10 @@ import unittest
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tests"))
-import pypi  # noqa: E402
+import packages  # noqa: E402
 
 BINARY = os.environ["SBA_BINARY"]
 PACKAGE = "vscode-langservers-extracted@4.10.0"
-
-
-def server():
-    """The server's program, fetched the first time."""
-    place = pypi.CACHE / "json-server-1"
-    program = place / "node_modules/.bin/vscode-json-language-server"
-    if not shutil.which("npm"):
-        raise unittest.SkipTest("there is no npm here")
-    if not program.exists():
-        if not pypi.works("npm", "view", "--loglevel=silent", PACKAGE, "version"):
-            raise unittest.SkipTest("the registry of npm cannot be reached")
-        place.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix", place, PACKAGE], check=True,
-                       stdin=subprocess.DEVNULL)
-    return program
 
 
 class Client:
@@ -69,7 +53,8 @@ class LanguageServer(unittest.TestCase):
         self.place = pathlib.Path(place.name)
         self.schema = self.place / "job.schema.json"
         self.schema.write_bytes(subprocess.run([BINARY, "--schema", "job"], check=True, capture_output=True).stdout)
-        self.client = Client(server())
+        programs = packages.node_modules("json-server-2", PACKAGE) / ".bin"
+        self.client = Client(programs / "vscode-json-language-server")
         self.addCleanup(self.client.close)
         self.client.send("initialize", {"processId": None, "rootUri": self.place.as_uri(), "capabilities": {},
                                         "initializationOptions": {"handledSchemaProtocols": ["file"], "provideFormatter": False}}, 1)

@@ -14,7 +14,7 @@ import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
-import pypi  # noqa: E402
+import packages  # noqa: E402
 from servers import model  # noqa: E402
 
 EXAMPLE = HERE.parents[1] / "examples" / "harbor"
@@ -57,7 +57,7 @@ class Server(model.Server):
 class HarborTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.programs = pypi.environment("harbor-1", HARBOR)
+        cls.programs = packages.environment("harbor-1", HARBOR)
 
     def setUp(self):
         self.jobs = pathlib.Path(tempfile.mkdtemp(prefix="sba-harbor-jobs-"))

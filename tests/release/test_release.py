@@ -15,7 +15,7 @@ import unittest
 TOP = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TOP / "tests"), str(TOP / "tests/container")]
 import podman  # noqa: E402
-import pypi  # noqa: E402
+import packages  # noqa: E402
 
 BINARY = pathlib.Path(os.environ["SBA_BINARY"])
 VERSION = subprocess.run([BINARY, "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
@@ -91,7 +91,7 @@ class Release(unittest.TestCase):
         for name in ("Lua", "lua-cjson", "LPeg", "OpenSSL", "libcurl", "PCRE2"):
             self.assertIn(f"{name} {packages[name]['versionInfo']}", linked)
         self.assertEqual(packages["cynode-sba"]["checksums"][0]["checksumValue"], self.digests[f"cynode-sba-{VERSION}-{HOST}"])
-        checker = pypi.environment("spdx-tools-0.8.3", "spdx-tools==0.8.3", "click<8.2") / "pyspdxtools"
+        checker = packages.environment("spdx-tools-0.8.3", "spdx-tools==0.8.3", "click<8.2") / "pyspdxtools"
         done = subprocess.run([checker, "--infile", path], capture_output=True, text=True, timeout=120, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
@@ -145,17 +145,8 @@ class Release(unittest.TestCase):
 
 class Workflow(unittest.TestCase):
     def test_it_is_well_formed(self):
-        if not shutil.which("go"):
-            self.skipTest("there is no go to build actionlint with")
-        place = pypi.CACHE / "actionlint-1.7.12"
-        if not (place / "actionlint").exists():
-            if not pypi.works("go", "mod", "download", "github.com/rhysd/actionlint@v1.7.12"):
-                self.skipTest(f"Go's proxy cannot be reached, or did not give actionlint within {pypi.REACHABLE} s")
-            done = subprocess.run(["go", "install", "github.com/rhysd/actionlint/cmd/actionlint@v1.7.12"], stdin=subprocess.DEVNULL,
-                                  capture_output=True, text=True, timeout=600, check=False, env={**os.environ, "GOBIN": str(place)})
-            if done.returncode:
-                self.skipTest("actionlint cannot be had: " + done.stderr.strip()[-200:])
-        done = subprocess.run([place / "actionlint", TOP / ".github/workflows/release.yml"], capture_output=True, text=True, timeout=60, check=False)
+        actionlint = packages.go_program("actionlint-2", "github.com/rhysd/actionlint/cmd/actionlint", "github.com/rhysd/actionlint@v1.7.12")
+        done = subprocess.run([actionlint, TOP / ".github/workflows/release.yml"], capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual((done.returncode, done.stdout), (0, ""))
 
 

