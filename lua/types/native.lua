@@ -709,9 +709,9 @@ function file.append(path, options) end
 local log = {}
 
 ---Appends one line in one write.
----@param ... string the parts of the line, without the newline
+---@param parts string[] the line, without the newline
 ---@return true|nil, native.failure?
-function log:append(...) end
+function log:append(parts) end
 function log:close() end
 
 ---Writes to an open descriptor (1 or 2), waiting for a slow reader at most so long.

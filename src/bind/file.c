@@ -49,7 +49,7 @@ static int f_read_began(lua_State *L)
     return 1;
 }
 
-// Makes a run of iovec, in a new userdata on the stack, of the strings of the table at index.
+// Makes a run of iovec, in a new userdata on the stack, of the strings of the table at index, with room for one more.
 static struct iovec *push_parts(lua_State *L, int index, size_t *count)
 {
     luaL_checktype(L, index, LUA_TTABLE);
@@ -109,19 +109,17 @@ static int log_close(lua_State *L)
     return 0;
 }
 
-// log:append(part...) -> true | nil, failure
+// log:append(parts) -> true | nil, failure
 static int log_append(lua_State *L)
 {
     const int *fd = luaL_checkudata(L, 1, LOG_TYPE);
     luaL_argcheck(L, *fd >= 0, 1, "the log is closed");
-    int count = lua_gettop(L) - 1;
-    struct iovec *parts = lua_newuserdatauv(L, (size_t)(count + 1) * sizeof *parts, 0);
-    for (int i = 0; i < count; i++)
-        parts[i].iov_base = (void *)luaL_checklstring(L, i + 2, &parts[i].iov_len);
+    size_t count;
+    struct iovec *parts = push_parts(L, 2, &count);
     parts[count] = (struct iovec){.iov_base = (void *)"\n", .iov_len = 1};
 
     struct error error = {0};
-    if (file_write_parts(*fd, parts, (size_t)count + 1, &error) < 0)
+    if (file_write_parts(*fd, parts, count + 1, &error) < 0)
         return bind_fail(L, &error);
     lua_pushboolean(L, 1);
     return 1;

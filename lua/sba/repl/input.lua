@@ -54,7 +54,7 @@ function edited:read(prompt) return self.editor:read(prompt) end
 function edited:remember(entry)
   self.editor:remember(entry)
   if not self.log then return end
-  local ok, failure = self.log:append((entry:gsub("[\n\\]", escapes)))
+  local ok, failure = self.log:append { (entry:gsub("[\n\\]", escapes)) }
   if ok then return end
   self.log = nil
   self.complain("the history is not kept any more: " .. failure.message)

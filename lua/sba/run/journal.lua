@@ -56,13 +56,14 @@ local function end_early(self)
   self:close()
   for _, empty in ipairs { false, true } do
     local log <close> = file.append(self.path, { empty = empty })
-    if log and log:append(FAILED) then return end
+    if log and log:append { FAILED } then return end
   end
 end
 
-function journal:append(...)
+---@param parts string[] a line
+function journal:append(parts)
   if not self.log then return end
-  local ok, failure = self.log:append(...)
+  local ok, failure = self.log:append(parts)
   if ok then return end
   end_early(self)
   self.failed(failure)
@@ -74,7 +75,7 @@ end
 
 function journal:event(event, fields)
   if not self.log then return end
-  self:append(json.continue(head_of(event), fields, fields_schema))
+  self:append { json.continue(head_of(event), fields, fields_schema) }
 end
 
 --- The first line.
@@ -122,12 +123,12 @@ end
 
 --- A step is over.
 ---@param entry string JSON of its entry
-function journal:step_finished(entry) self:append(ENTRY_PREFIX, entry, "}") end
+function journal:step_finished(entry) self:append { ENTRY_PREFIX, entry, "}" } end
 
 --- Many are over at once. A kill within the one write leaves some of them, which is as good.
 ---@param texts string[] the JSON of their entries
 function journal:steps_finished(texts)
-  if #texts > 0 then self:append(ENTRY_PREFIX, table.concat(texts, "}\n" .. ENTRY_PREFIX), "}") end
+  if #texts > 0 then self:append { ENTRY_PREFIX, table.concat(texts, "}\n" .. ENTRY_PREFIX), "}" } end
 end
 
 --- Which model works, how much it holds, the gateway's tools that it is offered, and what it is told besides the job.
@@ -164,7 +165,7 @@ function journal:job_finished(parts, places)
   local list = table.move(parts, 1, places.steps - 1, 2, { head_of "job.finished" .. ',"result":' })
   table.move(parts, places.artifacts, #parts - 1, #list + 1, list) -- the last is the end of a file
   list[#list + 1] = "}}"
-  self:append(table.concat(list))
+  self:append(list)
 end
 
 --- The skills that were fetched, and the ids of those that were not.

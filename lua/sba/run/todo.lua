@@ -6,6 +6,7 @@ local checkpoint = require "sba.result.checkpoint"
 local file = require "native.file"
 local json = require "sba.util.json"
 local chunks = require "sba.util.chunks"
+local result_schema = require "sba.result.result_schema"
 local text = require "native.text"
 
 local todo = {}
@@ -13,6 +14,7 @@ todo.__index = todo
 
 local LONGEST_TITLE <const> = 200 -- characters
 local MOST_ITEMS <const> = 10000
+local item_schema = result_schema.properties.todo.properties.items.items
 
 local function shortened(words, limit)
   local past = utf8.offset(words, limit + 1)
@@ -33,7 +35,7 @@ end
 ---@return todo
 function todo.new()
   return setmetatable({
-    items = json.array {}, texts = {}, heads = {}, steps = {}, criteria = {}, count = 0, done = 0,
+    items = json.array {}, texts = {}, steps = {}, criteria = {}, count = 0, done = 0,
   }, todo)
 end
 
@@ -50,20 +52,6 @@ function todo:fill(job, describe)
   end
 end
 
-local function encoded_or_null(value) return value == json.null and "null" or json.encode(value) end
-
---- An item as JSON, in the order of its schema. What stands before its status is kept: a list may have very many items, and
---- all that changes of most is their status.
-local function encode(self, item)
-  local head = self.heads[item]
-  if not head then
-    head = '{"id":"' .. item.id .. '","title":' .. json.encode(item.title) .. ',"source":"' .. item.source ..
-      '","parent":' .. encoded_or_null(item.parent) .. ',"status":"'
-    self.heads[item] = head
-  end
-  return head .. item.status .. '","note":' .. encoded_or_null(item.note) .. "}"
-end
-
 --- Each item as JSON. The list is written at every change of one of them, so the others' texts are kept.
 ---@return string[]
 function todo:encoded()
@@ -71,7 +59,7 @@ function todo:encoded()
   for i, item in ipairs(self.items) do
     local encoded = texts[item]
     if not encoded then
-      encoded = encode(self, item)
+      encoded = json.encode(item, item_schema)
       texts[item] = encoded
     end
     list[i] = encoded
@@ -176,7 +164,7 @@ function todo:update(change)
   local same = change.title and find_title(self, change.title)
   if same and same ~= item then return nil, ("item %s has that title; change that one, or choose another title"):format(same.id) end
   if change.status then set_status(self, item, change.status) end
-  if change.title then self.heads[item], item.title = nil, shortened(change.title, LONGEST_TITLE) end
+  if change.title then item.title = shortened(change.title, LONGEST_TITLE) end
   if change.note then item.note = shortened(change.note, LONGEST_TITLE) end
   if change.position then
     table.remove(self.items, position)
