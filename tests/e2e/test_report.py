@@ -32,7 +32,8 @@ def evil_result(**changes):
                                                        "status": "in_progress", "note": EVIL}]},
             "resource_usage": {"cpu_time_ms": 1, "max_rss_bytes": 1}, "final_answer": EVIL, "inference_used": True,
             "inference": {"model": EVIL, "requests": 1, "prompt_tokens": 5, "completion_tokens": 6, "duration_ms": 7},
-            "acceptance": [{"criterion": EVIL, "met": False, "evidence": "two: " + EVIL}],
+            "acceptance": [{"criterion": EVIL, "met": False, "evidence": "two: " + EVIL, "verified_by": "model"}],
+            "confinement": {"writes": "landlock", "abi": 1, "writable": [EVIL], "partial": [EVIL]},
             "failure_code": "acceptance_unmet", "failure_message": EVIL, **changes}
 
 

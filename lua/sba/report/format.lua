@@ -1,7 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Sizes, times and statuses as a report says them.
+-- Sizes, times, statuses and calls as a report says them.
 
+local describe = require "sba.run.describe"
 local h = require "sba.report.html".elements
+local native_text = require "native.text"
 
 local format = {}
 
@@ -61,6 +63,21 @@ function format.time(time)
   local name = months[tonumber(month)]
   if not name then return time end
   return h.time { datetime = time, title = time, class = "nowrap", ("%d %s %s, %s UTC"):format(tonumber(day), name, year, clock) }
+end
+
+---@param text string UTF-8
+---@param limit integer bytes, without the mark of a cut
+---@return string
+function format.shortened(text, limit)
+  return #text > limit and native_text.cut(text, limit) .. "…" or text
+end
+
+---What a call is about, in a few words.
+---@param call { arguments: table } of a journal or a job file, whose arguments may be of any shape
+---@return string "" where they are not what the type asks for
+function format.about(call)
+  local ok, what = pcall(describe, call)
+  return ok and type(what) == "string" and what or ""
 end
 
 -- What stands for a status, and how it is said; the sign is never all there is.

@@ -103,6 +103,15 @@ html.elements = setmetatable({}, {
   end,
 })
 
+---A part of the page with its heading.
+---@param title string
+---@param ... any children
+---@return html.element
+function html.section(title, ...)
+  local h = html.elements
+  return h.section { ["aria-label"] = title, h.h2 { title }, ... }
+end
+
 local function flatten(node, parts)
   for _, piece in ipairs(node) do
     if type(piece) == "string" then parts[#parts + 1] = piece else flatten(piece, parts) end

@@ -4,11 +4,16 @@
 local exit = require "sba.util.exit"
 local file = require "native.file"
 local html = require "sba.report.html"
+local lists = require "sba.report.lists"
 local outcome = require "sba.report.outcome"
-local page = require "sba.report.page"
+local read = require "sba.report.source".read
 local redact = require "native.secret".redact
-local source = require "sba.report.source"
+local steps = require "sba.report.steps"
 local style = require "sba.report.style"
+local timeline = require "sba.report.timeline"
+local turns = require "sba.report.turns"
+
+local h = html.elements
 
 local TIMEOUT <const> = 3600 -- seconds that a reader of stdout may take
 
@@ -16,17 +21,35 @@ local function complain(message)
   io.stderr:write("cynode-sba: ", redact(message), "\n")
 end
 
+--- The page: how the job ended first, then what it did and why.
+local function page(source)
+  local scale = timeline.scale(source.result)
+  return h.body {
+    outcome.view(source),
+    h.main {
+      lists.changes(source),
+      timeline.view(source, scale),
+      lists.acceptance(source.result),
+      lists.todo(source.result),
+      steps.view(source, scale),
+      turns.view(source),
+      lists.artifacts(source.result),
+      lists.about(source),
+    },
+  }
+end
+
 ---Writes the page, whole or not at all. Returns the exit status.
 ---@param path string of the result; "-" is stdin
 ---@param job_path string where the job may be besides the result's directory
 ---@return integer
 return function(path, job_path)
-  local found, message = source.read(path, job_path)
-  if not found then
+  local source, message = read(path, job_path)
+  if not source then
     complain(message)
     return exit.signalled() or exit.REFUSED
   end
-  local bytes = table.concat(html.document(outcome.title(found), style, page(found)))
+  local bytes = table.concat(html.document(outcome.title(source), style, page(source)))
   if file.write(1, bytes, TIMEOUT) then return exit.OK end
   complain("cannot write the report to stdout: its reader stopped reading")
   return exit.signalled() or exit.UNWRITABLE

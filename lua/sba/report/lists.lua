@@ -1,15 +1,18 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The short lists of a report: acceptance criteria, todo list, artifacts, and what the job used.
+-- The lists of a report: changed files, acceptance criteria, todo list, artifacts, and what the job used.
 
-local h = require "sba.report.html".elements
+local block = require "sba.report.block"
+local format = require "sba.report.format"
+local html = require "sba.report.html"
 local text = require "native.text"
 local version = require "native.bundle".version
-local format = require "sba.report.format"
 
+local h, section = html.elements, html.section
 local lists = {}
 
 local MOST_ROWS <const> = 2000
 local MOST_OPEN <const> = 30 -- items of a todo list that is open at once
+local LONGEST_DIFF <const> = 1024 * 1024 -- bytes
 
 local function rows_of(items, view)
   local rows = {}
@@ -21,8 +24,54 @@ local function rest(items)
   return #items > MOST_ROWS and h.p { class = "quiet", ("and %d more"):format(#items - MOST_ROWS) }
 end
 
-local function section(title, ...)
-  return h.section { ["aria-label"] = title, h.h2 { title }, ... }
+--- A table that scrolls by itself where it is wider than the page.
+local function wide_table(label, ...)
+  return h.div { class = "wide", tabindex = 0, role = "region", ["aria-label"] = label, h.table { ... } }
+end
+
+local actions <const> = {
+  created = "created", modified = "modified", deleted = "deleted", mode_changed = "mode changed", type_changed = "type changed",
+}
+local action_order <const> = { "created", "modified", "deleted", "mode_changed", "type_changed" }
+local left_out <const> = {
+  binary = "binary", too_large = "too large", original_not_kept = "its original was not kept", patch_too_large = "the diff is too large",
+  unreadable = "cannot be read", no_time = "no time was left",
+}
+
+local function count_changes(counts)
+  local parts = {}
+  for _, action in ipairs(action_order) do
+    local count = counts[action] or 0
+    if count > 0 then parts[#parts + 1] = ("%d %s"):format(count, actions[action]) end
+  end
+  return #parts > 0 and table.concat(parts, ", ") or "nothing changed"
+end
+
+local function changed_file(file)
+  return h.tr {
+    h.td { file.path }, h.td { class = "nowrap", actions[file.action] },
+    h.td { class = "nowrap", file.size_bytes_before and format.size(file.size_bytes_before) or "" },
+    h.td { class = "nowrap", file.size_bytes and format.size(file.size_bytes) or "" },
+    h.td { file.left_out and "not in the diff: " .. left_out[file.left_out] or "" },
+  }
+end
+
+---What the job changed in the workspace: the diff, and the files.
+---@param source report.source
+---@return html.element|false
+function lists.changes(source)
+  local changes = source.result.workspace_changes
+  if not changes then return false end
+  return section("Changes", h.details { open = true,
+    h.summary { h.span { class = "what", count_changes(changes.counts), changes.since_resume and " since the job was resumed" } },
+    h.div { class = "inside",
+      source.patch and block(nil, source.patch, LONGEST_DIFF, true),
+      #changes.files > 0 and wide_table("Changed files",
+        h.tr { h.th { "Path" }, h.th { "Change" }, h.th { "Size before" }, h.th { "Size after" }, h.th { "" } },
+        rows_of(changes.files, changed_file)),
+      (#changes.files > MOST_ROWS or changes.truncated) and h.p { class = "quiet", "There are more files than are listed here." },
+    },
+  })
 end
 
 --- Evidence with the names of steps made links.
@@ -105,18 +154,18 @@ function lists.artifacts(result)
   if #result.artifacts == 0 then return false end
   local uploaded = false
   for _, file in ipairs(result.artifacts) do uploaded = uploaded or file.ref ~= nil end
-  return section("Artifacts", h.div { class = "wide", tabindex = 0, role = "region", ["aria-label"] = "Artifacts", h.table {
+  local function artifact(file)
+    return h.tr { h.td { file.path }, h.td { class = "nowrap", format.size(file.size_bytes) }, h.td { h.code { file.sha256 or "" } },
+      uploaded and h.td { file.ref or "" } }
+  end
+  return section("Artifacts", wide_table("Artifacts",
     h.tr { h.th { "Path" }, h.th { "Size" }, h.th { "SHA-256" }, uploaded and h.th { "Reference" } },
-    rows_of(result.artifacts, function(file)
-      return h.tr { h.td { file.path }, h.td { class = "nowrap", format.size(file.size_bytes) }, h.td { h.code { file.sha256 or "" } },
-        uploaded and h.td { file.ref or "" } }
-    end),
-  } }, rest(result.artifacts))
+    rows_of(result.artifacts, artifact)), rest(result.artifacts))
 end
 
 --- What kept commands from writing elsewhere.
 local function confined(confinement)
-  if not confinement or confinement.writes == "none" then return "Commands were not confined." end
+  if confinement.writes == "none" then return "Commands were not confined." end
   local where = "Commands could write below " .. table.concat(confinement.writable or {}, ", ") .. "."
   return ("%s Landlock %d. %s"):format(where, confinement.abi or 0, table.concat(confinement.partial or {}, "; "))
 end

@@ -1,11 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- How the job ended: what each failure code means, and what helps.
 
-local describe = require "sba.run.describe"
 local excerpt = require "sba.util.excerpt"
 local h = require "sba.report.html".elements
 local format = require "sba.report.format"
-local native_text = require "native.text"
 local output = require "sba.report.output"
 
 local outcome = {}
@@ -166,8 +164,7 @@ local function status_of(source)
 end
 
 local function first_line(text)
-  text = text:match("[^\n]+") or ""
-  return #text > LONGEST_TITLE and native_text.cut(text, LONGEST_TITLE) .. "…" or text
+  return format.shortened(text:match("[^\n]+") or "", LONGEST_TITLE)
 end
 
 ---What the job was, in a few words: what a person or its steps asked for.
@@ -181,9 +178,8 @@ function outcome.about(source)
       steps, first = steps + 1, first or item.title
     end
   end
-  local call = source.calls[1]
-  local ok, what = pcall(describe, call or { arguments = {} })
-  if ok and type(what) == "string" and what ~= "" then first = what end
+  local what = source.calls[1] and format.about(source.calls[1]) or ""
+  if what ~= "" then first = what end
   if not first then return nil end
   steps = math.max(steps, #source.result.steps)
   return first_line(first) .. (steps > 1 and (" and %s"):format(format.count(steps - 1, "more step")) or "")

@@ -57,10 +57,6 @@ local function rows(part, first, id)
   return list, number
 end
 
-local function count_lines(text)
-  return select(2, text:gsub("\n", ""))
-end
-
 ---@param label string what it is
 ---@param bytes string UTF-8
 ---@param limit integer bytes that are shown
@@ -75,7 +71,7 @@ function output.view(label, bytes, limit, id)
     local head, rest = shown:sub(1, note), shown:sub(note + 1)
     local after = rest:find("\n", 1, true) or #rest
     local tail = rest:sub(after + 1)
-    local tail_rows = rows(tail, count_lines(bytes) - count_lines(tail) + 1, id)
+    local tail_rows = rows(tail, excerpt.count_lines(bytes) - excerpt.count_lines(tail) + 1, id)
     list = { rows(head, 1, id), h.b { class = "note", rest:sub(1, after) }, tail_rows }
     count = LONG + 1
   else

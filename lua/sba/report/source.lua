@@ -20,29 +20,13 @@ local LARGEST_OUTPUT <const> = 1024 * 1024 -- bytes of it
 local DEPTH <const> = 90 -- of JSON; a job's own depth and what a result adds
 
 local function with(original, changes)
-  for name, value in pairs(original) do
-    if changes[name] == nil then changes[name] = value end
-  end
+  for name, value in pairs(original) do changes[name] = changes[name] or value end
   return changes
 end
 
-local function without(list, left_out)
-  local rest = {}
-  for _, name in ipairs(list) do
-    if name ~= left_out then rest[#rest + 1] = name end
-  end
-  return rest
-end
-
-local verdict <const> = result_schema.properties.acceptance.items
-
--- A result as a report takes it: an earlier version knows neither confinement nor verified_by, a later one may know more failure codes.
+-- A result as a report takes it: a later version may know more failure codes.
 local readable <const> = with(result_schema, {
-  required = without(result_schema.required, "confinement"),
-  properties = with(result_schema.properties, {
-    failure_code = { type = { "string", "null" } },
-    acceptance = { type = "array", items = with(verdict, { required = without(verdict.required, "verified_by") }) },
-  }),
+  properties = with(result_schema.properties, { failure_code = { type = { "string", "null" } } }),
 })
 
 -- What of a job is ours.
@@ -159,27 +143,24 @@ end
 function source.read(path, job_path)
   local result, message = read_result(path)
   if not result then return nil, message end
-  local notes, journal, patch = {}, nil, nil
-  local paths = { job_path ~= "-" and job_path or nil }
-  if path ~= "-" then
-    local directory = path:match("^.*/") or ""
-    journal, notes[1] = read_journal(directory .. "journal.jsonl", result)
-    table.insert(paths, 1, directory .. "job.json")
-    patch = read_patch(directory, result)
-  end
   local directory = path ~= "-" and (path:match("^.*/") or "") or nil
-  local is_running = directory ~= nil and journal ~= nil and file.is_open(directory .. "journal.jsonl")
+  local notes, paths, journal, patch, is_running = {}, { job_path ~= "-" and job_path or nil }, nil, nil, false
+  if directory then
+    journal, notes[1] = read_journal(directory .. "journal.jsonl", result)
+    is_running = journal ~= nil and file.is_open(directory .. "journal.jsonl")
+    patch = read_patch(directory, result)
+    table.insert(paths, 1, directory .. "job.json")
+  end
   if result.failure_code == "interrupted" then add_running(result, journal, directory, is_running) end
   local calls = journal and journal.calls or {}
-  local job
   local is_agent = journal and (journal.model or #journal.turns > 0) or result.inference and result.final_answer
   if not is_agent and #result.steps > 0 then
-    job = read_job(paths, result, journal)
+    local job = read_job(paths, result, journal)
     if job then add_job_calls(calls, job, result) end
     notes[#notes + 1] = job and "Commands and diffs come from the job file."
       or "The job file is not next to the result, so commands are shortened and diffs are missing."
   end
-  return { result = result, journal = journal, job = job, calls = calls, notes = notes, patch = patch, running = is_running }
+  return { result = result, journal = journal, calls = calls, notes = notes, patch = patch, running = is_running }
 end
 
 return source

@@ -5,12 +5,13 @@ local block = require "sba.report.block"
 local describe = require "sba.run.describe"
 local diff = require "sba.report.diff"
 local excerpt = require "sba.util.excerpt"
-local h = require "sba.report.html".elements
+local format = require "sba.report.format"
+local html = require "sba.report.html"
 local json = require "sba.util.json"
 local output = require "sba.report.output"
 local timeline = require "sba.report.timeline"
-local format = require "sba.report.format"
 
+local h = html.elements
 local steps = {}
 
 local MOST_TEXT <const> = 4 * 1024 * 1024 -- bytes of all blocks together, about
@@ -52,55 +53,35 @@ local function text_of(arguments, name)
   return type(value) == "string" and value ~= "" and value or nil
 end
 
-local function as_json(value)
-  local ok, text = pcall(json.encode, value)
-  return ok and text or "(cannot be shown)"
-end
+-- What a step was told, by its type: the arguments that are texts, and what each is called.
+local told <const> = {
+  run_command = { { "stdin", "Standard input" } },
+  apply_unified_diff = { { "diff", "Diff" } },
+  replace_in_file = { { "old_text", "Replaced" }, { "new_text", "By" } },
+  write_file = { { "content", "Content written" } },
+  ask_model = { { "prompt", "Prompt" } },
+}
 
--- What a step was told, by its type.
-local told = {}
-
-function told.run_command(arguments, limit)
+local function command(arguments, limit)
+  local ok, line = pcall(describe, { arguments = arguments }, true) -- they may be of any shape
   local directory = text_of(arguments, "working_dir") or text_of(arguments, "cwd")
-  return {
-    block(directory and "Command, in " .. directory or "Command", "$ " .. describe({ arguments = arguments }, true), limit),
-    text_of(arguments, "stdin") and block("Standard input", arguments.stdin, limit),
-  }
+  return ok and block(directory and "Command, in " .. directory or "Command", "$ " .. line, limit) or nil
 end
-
-function told.apply_unified_diff(arguments, limit)
-  local text = text_of(arguments, "diff")
-  return text and block("Diff", text, limit, true)
-end
-
-function told.replace_in_file(arguments, limit)
-  local old, new = text_of(arguments, "old_text"), text_of(arguments, "new_text")
-  return { old and block("Replaced", old, limit), new and block("By", new, limit) }
-end
-
-function told.write_file(arguments, limit)
-  local text = text_of(arguments, "content")
-  return text and block("Content written", text, limit)
-end
-
-function told.ask_model(arguments, limit)
-  local text = text_of(arguments, "prompt")
-  return text and block("Prompt", text, limit)
-end
-
-local function is_empty(arguments) return next(arguments) == nil end
 
 local function what_was_told(call, limit)
-  if not call or is_empty(call.arguments) then return false end
-  local ok, view = pcall(told[call.type] or function(arguments) return block("Arguments", as_json(arguments), limit) end,
-    call.arguments, limit)
-  return ok and view or block("Arguments", as_json(call.arguments), limit)
+  if not call or next(call.arguments) == nil then return false end
+  local views = { call.type == "run_command" and command(call.arguments, limit) or nil }
+  for _, argument in ipairs(told[call.type] or {}) do
+    local text = text_of(call.arguments, argument[1])
+    if text then views[#views + 1] = block(argument[2], text, limit, argument[1] == "diff") end
+  end
+  return #views > 0 and views or block("Arguments", json.encode(call.arguments), limit)
 end
 
 local function what_came(entry, limit)
   if entry.output and entry.output ~= "" and diff.is_one(entry.output) then return block("Output", entry.output, limit) end
   if entry.output and entry.output ~= "" then return output.view("Output", entry.output, limit, "s" .. entry.index + 1) end
-  if entry.result and not entry.output then return block("Result", as_json(entry.result), limit) end
+  if entry.result and not entry.output then return block("Result", json.encode(entry.result), limit) end
   return entry.status ~= "skipped" and h.p { class = "quiet", "No output." }
 end
 
@@ -121,8 +102,7 @@ end
 
 --- What a step is about: from its arguments, else from the todo list, else from its result.
 local function about(entry, call, titles)
-  local ok, what = pcall(describe, call or { arguments = {} })
-  what = ok and type(what) == "string" and what:gsub("%s+", " ") or ""
+  local what = call and format.about(call) or ""
   if what ~= "" then return what end
   local title = titles[entry.index + 1] or ""
   if title:sub(1, #entry.type + 2) == entry.type .. ": " then return title:sub(#entry.type + 3) end
@@ -172,10 +152,8 @@ local function view(entry, call, what, scale, limit, is_open)
   }
 end
 
----Whether a step went wrong, or runs now: one looks at it first.
----@param entry table
----@return boolean
-function steps.has_failed(entry)
+--- Whether a step went wrong, or runs now: one looks at it first.
+local function has_failed(entry)
   return entry.status ~= "success" and entry.status ~= "skipped"
 end
 
@@ -188,12 +166,12 @@ function steps.view(source, scale)
   local limit = math.max(SMALLEST_BLOCK, math.min(LARGEST_BLOCK, MOST_TEXT // (BLOCKS * #list)))
   local views, open = {}, 0
   for i, entry in ipairs(list) do
-    local failed = steps.has_failed(entry)
+    local failed = has_failed(entry)
     if failed then open = open + 1 end
     local call = source.calls[i]
     views[i] = view(entry, call, about(entry, call, titles), scale, limit, failed and open <= MOST_OPEN)
   end
-  return h.section { ["aria-label"] = "Steps", h.h2 { "Steps" }, views }
+  return html.section("Steps", views)
 end
 
 return steps

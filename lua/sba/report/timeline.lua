@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Time, to scale: the strip of the whole job, and the small bar that each step has of its own.
 
-local h = require "sba.report.html".elements
 local format = require "sba.report.format"
+local html = require "sba.report.html"
 
+local h = html.elements
 local timeline = {}
 
 local WIDTH <const> = 1000 -- units of the drawing for the whole job
@@ -134,8 +135,7 @@ function timeline.view(source, scale)
   local step_bars, turn_bars = lane(steps, STEPS_LANE), lane(turns, MODEL_LANE)
   local close = #step_bars + #turn_bars < #steps + #turns
   local height = #turns > 0 and MODEL_LANE + LANE or LANE
-  return h.section { ["aria-label"] = "Timeline",
-    h.h2 { "Timeline" },
+  return html.section("Timeline",
     h.svg { class = #turns > 0 and "strip two" or "strip", viewBox = ("0 0 %d %d"):format(WIDTH, height),
       preserveAspectRatio = "none", ["aria-hidden"] = "true",
       h.rect { class = "track", width = WIDTH, y = STEPS_LANE, height = LANE },
@@ -144,8 +144,7 @@ function timeline.view(source, scale)
     },
     ticks(scale),
     h.p { class = "quiet", #turns > 0 and "Steps are above, the model is below. ", "Select a bar to jump to its step.",
-      close and " What is too close to be told apart is one bar, of the colour of the worst." },
-  }
+      close and " What is too close to be told apart is one bar, of the colour of the worst." })
 end
 
 return timeline

@@ -2,11 +2,11 @@
 -- The model's turns, from the journal: what it said, what it called, what it cost.
 
 local block = require "sba.report.block"
-local describe = require "sba.run.describe"
-local h = require "sba.report.html".elements
+local html = require "sba.report.html"
 local json = require "sba.util.json"
 local format = require "sba.report.format"
 
+local h = html.elements
 local turns = {}
 
 local MOST_TEXT <const> = 1024 * 1024 -- bytes of all turns together, about
@@ -24,13 +24,9 @@ end
 
 --- What a call is about: as a step would say it, else its arguments, unless its step shows them.
 local function about(call)
-  local ok, what = pcall(describe, call)
-  if not ok or type(what) ~= "string" or what == "" then
-    if call.step then return "" end
-    ok, what = pcall(json.encode, call.arguments)
-  end
-  what = ok and what or ""
-  return #what > LONGEST_CALL and what:sub(1, (utf8.offset(what, 0, LONGEST_CALL) or LONGEST_CALL) - 1) .. "…" or what
+  local what = format.about(call)
+  if what == "" and not call.step then what = json.encode(call.arguments) end
+  return format.shortened(what, LONGEST_CALL)
 end
 
 local function call_view(call)
@@ -79,11 +75,9 @@ function turns.view(source)
   local limit = math.max(SMALLEST_BLOCK, math.min(LARGEST_BLOCK, MOST_TEXT // math.max(1, 2 * #list)))
   local views = {}
   for i, turn in ipairs(list) do views[i] = view(turn, i, limit) end
-  return h.section { ["aria-label"] = "Model",
-    h.h2 { "Model" },
+  return html.section("Model",
     used and h.p { h.code { used.model }, " · ", format.count(used.requests, "request"), cost(used) ~= "" and " · ", cost(used) },
-    views,
-  }
+    views)
 end
 
 return turns
