@@ -2,7 +2,7 @@
 -- Ollama's own API. A dialect, as chat_completions is one: list, describe, body, read.
 
 local json = require "sba.util.json"
-local json_text = require "sba.util.json_text"
+local json_place = require "sba.util.json_place"
 local lines = require "sba.util.lines"
 local schemas = require "sba.inference.schemas"
 local stream = require "sba.inference.stream"
@@ -137,11 +137,12 @@ end
 
 --- @param written string the line that they stand in
 local function add_calls(builder, calls, written)
+  local places = json_place.of(written)
   for i, value in ipairs(table_of(calls)) do
     local call = table_of(value)
     local called = table_of(call["function"])
     local given = called.arguments
-    local part = type(given) == "table" and json_text.part(written, "message", "tool_calls", i, "function", "arguments") or nil
+    local part = type(given) == "table" and places:text(("/message/tool_calls/%d/function/arguments"):format(i - 1)) or nil
     local ok, failure = builder:add_call { id = call.id, name = called.name, arguments = given, text = part }
     if not ok then return nil, failure end
   end

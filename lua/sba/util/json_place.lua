@@ -10,7 +10,7 @@ local P, S = lpeg.P, lpeg.S
 lpeg.setmaxstack(1024) -- json.decode allows 64 levels; each takes up to seven entries
 
 local space <const> = S " \t\r\n" ^ 0
-local text <const> = '"' * ("\\" * P(1) + (1 - S '"\\')) ^ 0 * '"'
+local text <const> = '"' * ((1 - S '"\\') ^ 1 + "\\" * P(1)) ^ 0 * '"'
 local colon <const> = space * ":" * space
 local comma <const> = space * P "," ^ -1 * space
 
@@ -48,10 +48,11 @@ local function element(self, array, wanted)
   if self.bytes:byte(known.at) ~= 0x5D then return known.at, known.at end
 end
 
+---@class json_place.finder
 local finder = {}
 finder.__index = finder
 
---- Where a pointer leads, or how far it leads; and whether it leads all the way. Positions from 1.
+--- Where a pointer leads, or how far it leads; whether it leads all the way; and where the value begins. Positions from 1.
 local function follow(self, pointer)
   local found = lpeg.match(space, self.bytes, 1)
   local at = found
@@ -66,7 +67,7 @@ local function follow(self, pointer)
     if not name then return found, false end
     found, at = name, inside
   end
-  return found, true
+  return found, true, at
 end
 
 ---Line and column of a member's name or of an element; where there is none, of what should hold it.
@@ -84,8 +85,16 @@ function finder:has(pointer)
   return (select(2, follow(self, pointer)))
 end
 
+---The value at a pointer as it is written there: a decoded object has lost the order of its keys.
+---@param pointer string
+---@return string? nil: there is none
+function finder:text(pointer)
+  local _, is_found, at = follow(self, pointer)
+  return is_found and self.bytes:sub(at, lpeg.match(value, self.bytes, at) - 1) or nil
+end
+
 ---@param bytes string
----@return { place: (fun(self: table, pointer: string): integer, integer), has: (fun(self: table, pointer: string): boolean) }
+---@return json_place.finder
 function json_place.of(bytes)
   return setmetatable({ bytes = bytes, arrays = {} }, finder)
 end

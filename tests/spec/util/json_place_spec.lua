@@ -36,6 +36,25 @@ describe("a place in a JSON text", function()
     assert.is_false(json_place.of(text):has(("/a/0"):rep(32)))
   end)
 
+  it("holds a value as it is written", function()
+    local text = ' { "b" : {"x":[1, {"y" :"]}\\"," } ,2.50e1 , [ ] ]} ,"a":"t\\"\\\\", "n":null,"e":{} }'
+    assert.is_nil(select(2, json.decode(text)))
+    for wanted, pointer in pairs {
+      ['{"y" :"]}\\"," }'] = "/b/x/1", ["2.50e1"] = "/b/x/2", ["[ ]"] = "/b/x/3", ['"t\\"\\\\"'] = "/a",
+      null = "/n", ["{}"] = "/e", ["1"] = "/b/x/0",
+    } do
+      assert.are.equal(wanted, json_place.of(text):text(pointer))
+    end
+    for _, pointer in ipairs { "/z", "/0", "/b/x/9", "/a/b", "/n/0", "/e/a", "/b/x/0/c" } do
+      assert.is_nil(json_place.of(text):text(pointer))
+    end
+  end)
+
+  it("takes time in proportion to the text", function()
+    local long = json.encode { content = ("\n\"{"):rep(1000000), path = "p" }
+    assert.are.equal('"p"', json_place.of(long):text "/path")
+  end)
+
   it("is found in an array from wherever the last one was", function()
     local text = "[" .. ("0,"):rep(100000) .. "0]"
     local places = json_place.of(text)
