@@ -1,18 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parsing a unified diff: from file to file and from hunk to hunk, see patch.h.
-#include "core/patch.h"
-
 #include "core/interrupt.h"
-#include "core/patch_begin.h"
-#include "core/patch_header.h"
-#include "core/patch_hunk.h"
-#include "core/patch_parts.h"
+#include "core/patch_parse.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-// What stands between the last hunk of a file and the next file: blank lines and words, but nothing that may be a piece
-// of a hunk, for then a change would be lost.
+// Makes room for one more at count, a power of two at a time. Returns the array; NULL (the old one is kept) and *error.
+static void *make_room(void *array, uint32_t count, size_t size, struct error *error)
+{
+    if (count & (count - 1))
+        return array;
+    void *larger = realloc(array, (count ? (size_t)count * 2 : 1) * size);
+    if (!larger)
+        error_set(error, "out_of_memory", 0, "not enough memory for the diff");
+    return larger;
+}
+
+static int too_many(int most, const char *what, struct error *error)
+{
+    return error_set(error, "too_large", 0, "the diff has more than %d %s", most, what);
+}
+
+struct patch_file *patch_add_file(struct patch *patch, struct error *error)
+{
+    if (patch->file_count == PATCH_MAX_FILES)
+        return too_many(PATCH_MAX_FILES, "files", error), NULL;
+    struct patch_file *files = make_room(patch->files, patch->file_count, sizeof *files, error);
+    if (!files)
+        return NULL;
+    patch->files = files;
+    files[patch->file_count] = (struct patch_file){0};
+    return &files[patch->file_count++];
+}
+
+struct patch_hunk *patch_add_hunk(struct patch *patch, struct error *error)
+{
+    if (patch->hunk_count == PATCH_MAX_HUNKS)
+        return too_many(PATCH_MAX_HUNKS, "hunks", error), NULL;
+    struct patch_hunk *hunks = make_room(patch->hunks, patch->hunk_count, sizeof *hunks, error);
+    if (!hunks)
+        return NULL;
+    patch->hunks = hunks;
+    hunks[patch->hunk_count] = (struct patch_hunk){0};
+    return &hunks[patch->hunk_count++];
+}
+
+// Passes what stands between the last hunk of a file and the next file: blank lines and words. Lines that may be a part
+// of a hunk are refused, for a change would be lost.
 static int pass_tail(struct patch_reader *reader, struct patch *patch, struct error *error)
 {
     struct patch_line line;
@@ -29,7 +64,7 @@ static int pass_tail(struct patch_reader *reader, struct patch *patch, struct er
     return 0;
 }
 
-// Whether a hunk is next; blank lines before it are passed then.
+// Whether a hunk is next. If so, moves past blank lines before it.
 static bool at_hunk(struct patch_reader *reader, struct patch_file *file)
 {
     struct patch_line line;
@@ -44,7 +79,7 @@ static bool at_hunk(struct patch_reader *reader, struct patch_file *file)
     return true;
 }
 
-// Where a hunk's end is known by its lines alone, words or a fence right below may have been lines of it.
+// If only its lines tell where a hunk ends, a code fence right below may have been one of them.
 static int check_end(struct patch_reader reader, const struct patch_hunk *hunk, struct error *error)
 {
     struct patch_line line;
@@ -120,7 +155,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-// Whether a line is a command of ed or of a normal diff: "3,5c4". *operation is its letter.
+// Whether a line is a command of ed or of a normal diff: "3,5c4". *operation is its letter, 'n' for a normal diff.
 static bool is_command(struct patch_line line, char *operation)
 {
     size_t at = 0;
@@ -137,7 +172,7 @@ static bool is_command(struct patch_line line, char *operation)
     return at == line.size;
 }
 
-// "Binary files a/x and b/x differ", as diff and git say it.
+// Whether it is the line "Binary files a/x and b/x differ" of diff and git.
 static bool says_binary(struct patch_line line)
 {
     static const char end[] = " differ";
@@ -145,7 +180,7 @@ static bool says_binary(struct patch_line line)
     return patch_starts(line, "Binary files ") && memcmp(line.text + line.size - size, end, size) == 0;
 }
 
-// Looks at a line outside any file. -1 for what is meant to change files but is no unified diff.
+// Checks a line outside any file. -1 for a change that is not a unified diff.
 static int look_at_prose(const struct patch_reader *reader, bool *ed_script, struct error *error)
 {
     struct patch_line line;
@@ -178,11 +213,11 @@ static int nothing_found(bool ed_script, struct error *error)
                      "no change found: a unified diff has lines '--- a/FILE', '+++ b/FILE' and '@@ -1,3 +1,4 @@'");
 }
 
-// What stands around the files of a diff.
+// What stands before, between and after the files of a diff.
 struct surroundings {
-    bool ed_script; // a command of one was there
-    bool fence;     // one is open
-    bool mail;      // or a log: words belong to it
+    bool ed_script; // there was a command of ed
+    bool fence;     // a code fence is open
+    bool mail;      // it is a mail or a log, which has words
 };
 
 static int pass_prose(struct patch_reader *reader, struct patch *patch, struct surroundings *around,
@@ -204,8 +239,8 @@ static int pass_prose(struct patch_reader *reader, struct patch *patch, struct s
     return 0;
 }
 
-// A fence that never closes is the sign of a reply that was cut off, unless the last hunk has all of its
-// lines, or its form has a last line of its own.
+// A code fence that never closes means that the reply was cut off, unless the last hunk has all of its lines or the
+// form has a last line of its own.
 static int check_fences(const struct patch_reader *reader, const struct patch *patch, const struct surroundings *around,
                         struct error *error)
 {
@@ -216,8 +251,7 @@ static int check_fences(const struct patch_reader *reader, const struct patch *p
     return patch_invalid(reader, error, "a code fence (```) has no other end: the diff may have been cut off");
 }
 
-// Whether the diff has more than headers of git that nothing follows; git writes one for a file whose times alone
-// differ.
+// Whether the diff changes anything. Git writes a header alone for a file if only its times differ.
 static bool changes_anything(const struct patch *patch)
 {
     for (uint32_t i = 0; i < patch->file_count; i++) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Unified diffs, git's extensions included: parsing, and applying to bytes. Touches no file, recurses nowhere.
 //
-// What language models write instead is taken too, where no exact reading is possible and only one place fits: hunks
-// without line numbers, lines that lost their trailing blanks, and the form that begins with "*** Begin Patch". Every
-// such liberty is a bit of enum patch_tolerated in what comes out.
+// What language models write instead is accepted too, if there is no exact reading and only one place fits: hunks
+// without line numbers, lines that lost their trailing blanks, and the form that begins with "*** Begin Patch". The
+// report says what was tolerated (enum patch_tolerated).
 //
 // Errors as error.h says. Codes: invalid_patch, binary_patch, too_large, patch_mismatch, already_applied,
 // patch_ambiguous, already_exists, out_of_memory, timeout, cancelled. Line numbers count from 1, sizes are bytes.
@@ -26,29 +26,29 @@ enum {
     PATCH_MAX_FUZZ = 2,
 };
 
-// Where the diff was not as diff and git write it. Of the whole diff: the first three; of a file: the others.
+// How the diff differs from what diff and git write. The first three are of the whole diff, the others of a file.
 enum patch_tolerated {
     PATCH_CODE_FENCE = 1 << 0,      // a line of ``` around it
-    PATCH_PROSE = 1 << 1,           // words around it, which are no mail's
+    PATCH_PROSE = 1 << 1,           // words around it, not those of a mail
     PATCH_BEGIN_PATCH = 1 << 2,     // the form of "*** Begin Patch"
     PATCH_NO_GIT_LINE = 1 << 3,     // git's header without "diff --git"
-    PATCH_NO_NUMBERS = 1 << 4,      // a hunk was found by its lines alone
+    PATCH_NO_NUMBERS = 1 << 4,      // a hunk without line numbers, found by its lines
     PATCH_BLANK_LINES = 1 << 5,     // blank lines of context without their leading blank, or between hunks
     PATCH_TRAILING_BLANKS = 1 << 6, // the file's lines end in blanks that the diff's lost
     PATCH_FINAL_NEWLINE = 1 << 7,   // the file ends without a newline, which the diff does not say; it still does
     PATCH_TOLERATED_COUNT = 8,
 };
 
-// What the names of a "diff --git" line say of their first directory.
+// What the names of a "diff --git" line say about their first directory.
 enum patch_prefix {
-    PATCH_PREFIX_UNKNOWN, // nothing: there is no such line, or it does not tell its names apart
+    PATCH_PREFIX_UNKNOWN, // nothing: there is no such line, or its names cannot be told apart
     PATCH_PREFIX_NONE,    // both names are the same: --no-prefix
-    PATCH_PREFIX_GIT,     // they differ in the first directory alone, which belongs to no name
+    PATCH_PREFIX_GIT,     // they differ in the first directory alone, which is not part of the names
 };
 
 enum patch_action { PATCH_MODIFIED, PATCH_CREATED, PATCH_DELETED, PATCH_RENAMED, PATCH_COPIED, PATCH_MODE_CHANGED };
 
-// One file of a diff. Names are as written, unquoted, nothing stripped; they hold no NUL and are never empty.
+// One file of a diff. Names are as written, but unquoted. They hold no NUL and are never empty.
 struct patch_file {
     char *old_name; // NULL: /dev/null, or nothing said
     char *new_name;
@@ -59,8 +59,8 @@ struct patch_file {
     bool plain;     // its names have no prefix
     bool not_empty; // its "index" line names an old content that is not empty
     enum patch_prefix prefix;
-    bool whole;        // deleted whatever it holds
-    bool may_create;   // its one hunk takes nothing away: where the file is absent, it is created
+    bool whole;        // it is deleted, whatever it holds
+    bool may_create;   // its one hunk removes nothing: if there is no such file, it is created
     unsigned old_mode; // as git writes it: 0100644, 0100755, 0120000 for a link; 0: not said
     unsigned new_mode;
     unsigned tolerated; // known before it is applied
@@ -76,10 +76,10 @@ struct patch_hunk {
     uint32_t line; // of the @@ line
     uint32_t old_start, old_count;
     uint32_t new_start, new_count;
-    bool recounted;  // the counts are the body's, for those written were wrong
+    bool recounted;  // the counts are of the body, because those written were wrong
     bool crlf, lf;   // some line of the body ends so
-    bool by_content; // without numbers; header to body are its @@ lines, if it has any
-    bool at_end;     // belongs at the end of the file
+    bool by_content; // it has no numbers; header to body are its @@ lines, if it has any
+    bool at_end;     // it belongs at the end of the file
 };
 
 struct patch {
@@ -95,26 +95,27 @@ struct patch {
 struct patch_report {
     uint32_t added, removed; // lines
     uint32_t offset;         // largest distance of a hunk from where its @@ line says, in lines
-    uint32_t fuzz;           // most context lines left out at an end of a hunk
+    uint32_t fuzz;           // most context lines left out at one end of a hunk
     uint32_t recounted;      // hunks
     char line_ends;          // 'c' or 'l': the diff's line ends were made the file's, CRLF or LF; 0: taken as they were
     unsigned tolerated;      // of the file
 };
 
-// Parses diff into *patch, which is patch_free's in either case.
+// Parses diff into *patch, which the caller frees with patch_free, also after an error.
 int patch_parse(const char *diff, size_t size, struct patch *patch, struct error *error);
 
 void patch_free(struct patch *patch);
 
 // Appends to out the bytes that the hunks of a file make of bytes, and fills *report.
 //
-// A hunk is sought where it says, then at the nearest other place (forward first where two are as near), then the same
-// with one and two context lines less at its ends. Hunks keep their order and never overlap. A hunk with less context
-// after than before belongs at the end of the file; one with less before, at line 1, to its beginning.
+// A hunk is looked for at its line number, then at the nearest other place (of two that are as near, the later), then
+// the same with one and two context lines less at its ends. Hunks keep their order and never overlap. A hunk with less
+// context after than before belongs at the end of the file. One with less context before, at line 1, belongs at its
+// beginning.
 //
-// Only a hunk without numbers, or one that fits nowhere so, is sought by its lines alone, first as they are, then
-// without regard to blanks at the ends of the file's lines and to its missing last newline. It must fit in one place:
-// where it fits in several, the lines that its @@ names may single one out, else it is patch_ambiguous.
+// A hunk without numbers, or one that fits nowhere so, is looked for by its lines alone: first exactly, then ignoring
+// blanks at the ends of the file's lines and a missing last newline. It must fit in one place. If it fits in several,
+// the lines that its @@ names may tell which; else it is patch_ambiguous.
 int patch_apply(const struct patch *patch, uint32_t file, const char *bytes, size_t size, struct buffer *out,
                 struct patch_report *report, struct error *error);
 

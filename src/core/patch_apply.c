@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Applying the hunks of a file to bytes, see patch.h.
-#include "core/patch_find.h"
-
 #include "core/interrupt.h"
-#include "core/patch_explain.h"
-#include "core/patch_lines.h"
+#include "core/patch_fit.h"
 
 #include <string.h>
 
@@ -12,13 +9,12 @@ struct application {
     const struct patch *patch;
     const struct patch_file *file;
     struct patch_image image;
-    struct patch_image loose; // see patch_lines.h
     struct patch_body body;
     struct buffer *out;
     struct patch_report *report;
-    uint32_t done;   // lines of the image that are settled
+    uint32_t done;   // lines of the image that were copied or removed
     int64_t offset;  // of the last hunk
-    bool ends_added; // the last line that was written is an added one
+    bool ends_added; // the last line that was written was added
 };
 
 static int no_memory(struct error *error)
@@ -32,7 +28,7 @@ static int end_line(const struct application *application, struct error *error)
     return buffer_append(application->out, crlf ? "\r\n" : "\n", crlf ? 2 : 1) < 0 ? no_memory(error) : 0;
 }
 
-// A line after one that has no newline would be glued to it.
+// A line must not be joined to one that has no newline.
 static int begin_line(const struct application *application, struct error *error)
 {
     const struct buffer *out = application->out;
@@ -58,7 +54,7 @@ static int copy_until(struct application *application, uint32_t line, struct err
     return buffer_append(application->out, image->bytes + from, to - from) < 0 ? no_memory(error) : 0;
 }
 
-// The added line and the line end that goes with it.
+// Writes an added line with the line end of the file.
 static int add_line(struct application *application, struct patch_text text, struct error *error)
 {
     application->report->added++;
@@ -72,7 +68,7 @@ static int add_line(struct application *application, struct patch_text text, str
     return text.newline ? end_line(application, error) : 0;
 }
 
-// Writes the hunk at its place. Context is the file's own.
+// Writes the hunk at its place. Context lines are taken from the file.
 static int write_hunk(struct application *application, const struct patch_search *found, struct error *error)
 {
     uint32_t at = (uint32_t)(found->place + found->head), left = found->head;
@@ -121,7 +117,11 @@ static int apply_hunk(struct application *application, uint32_t number, struct e
 {
     const struct patch_hunk *hunk = &application->patch->hunks[application->file->first_hunk + number];
     int64_t expected = (int64_t)hunk->old_start - (hunk->old_count > 0);
-    struct patch_search search = {.image = &application->image,
+    struct patch_search search = {.patch = application->patch,
+                                  .file = application->file,
+                                  .hunk = hunk,
+                                  .number = number + 1,
+                                  .image = &application->image,
                                   .body = &application->body,
                                   .side = &application->body.old,
                                   .guess = expected + application->offset,
@@ -131,19 +131,18 @@ static int apply_hunk(struct application *application, uint32_t number, struct e
         return no_memory(error);
     int status = hunk->by_content ? 0 : patch_find(&search, PATCH_MAX_FUZZ, error);
     if (!status)
-        status = patch_find_by_lines(application->patch, application->file, number, &search, &application->loose,
-                                     &application->report->tolerated, error);
+        status = patch_find_by_lines(&search, &application->report->tolerated, error);
     if (status < 0)
         return -1;
     if (!status)
-        return patch_explain_mismatch(application->patch, application->file, number, &search, error);
+        return patch_explain_mismatch(&search, error);
     if (application->body.bare)
         application->report->tolerated |= PATCH_BLANK_LINES;
     note(application, hunk, &search, expected);
     return write_hunk(application, &search, error);
 }
 
-// Whether some line of the file's hunks ends in this way.
+// Whether a line of the file's hunks ends in this way.
 static bool has_ends(const struct patch *patch, const struct patch_file *file, bool crlf)
 {
     for (uint32_t i = 0; i < file->hunk_count; i++) {
@@ -154,8 +153,8 @@ static bool has_ends(const struct patch *patch, const struct patch_file *file, b
     return false;
 }
 
-// Where all of the diff ends its lines in one way and all of the file in the other, the file's way is taken, so that no
-// file is left with both. Else bytes are bytes.
+// If all lines of the diff end in one way and all lines of the file in the other, added lines get the file's, so that
+// no file ends up with both. Otherwise line ends are compared as bytes.
 static enum patch_ends choose_ends(const struct application *application)
 {
     const struct patch_image *image = &application->image;
@@ -164,15 +163,15 @@ static enum patch_ends choose_ends(const struct application *application)
     return image->crlf ? PATCH_ENDS_CRLF : PATCH_ENDS_LF;
 }
 
-// One hunk that only adds, at line 0, says that the file is new or empty. Git writes the same for lines that it inserts
-// at the top without context (-U0), but then its header names the content that was there.
+// One hunk that only adds, at line 0, means that the file is new or empty. Git writes the same for lines inserted at
+// the top without context (-U0), but then its header names the content that was there.
 static bool says_empty(const struct application *application)
 {
     const struct patch_hunk *hunk = &application->patch->hunks[application->file->first_hunk];
     return application->file->hunk_count == 1 && !hunk->by_content && hunk->old_start == 0 && hunk->old_count == 0;
 }
 
-// A file whose last line had no newline, unknown to the diff, keeps it so; but an empty line is nothing without one.
+// A file without a final newline, which the diff does not mention, stays without one; but an empty line needs one.
 static void keep_open_end(struct application *application)
 {
     struct buffer *out = application->out;
@@ -214,7 +213,6 @@ int patch_apply(const struct patch *patch, uint32_t file, const char *bytes, siz
     else
         status = apply_all(&application, error);
     patch_body_free(&application.body);
-    patch_lines_free(&application.loose);
     patch_image_free(&application.image);
     return status;
 }

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The form of "*** Begin Patch", see patch_begin.h.
-#include "core/patch_begin.h"
+// The form of "*** Begin Patch", which language models are taught, see patch_parse.h.
+#include "core/patch_parse.h"
 
 #include "core/interrupt.h"
-#include "core/patch_hunk.h"
 #include "core/patch_name.h"
-#include "core/patch_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +49,7 @@ bool patch_at_begin(const struct patch_reader *reader)
     return at_field(&after, ADD) || at_field(&after, DELETE) || at_field(&after, UPDATE);
 }
 
-// The name in the next line after the field, owned, and past the line; NULL: *error says why.
+// Reads the name after the field of the next line and moves past the line. The name is owned; NULL: *error says why.
 static char *take_name(struct patch_reader *reader, const char *field, struct error *error)
 {
     struct patch_line line;
@@ -78,7 +76,7 @@ static struct patch_file *add_file(struct patch *patch, const struct patch_reade
     return file;
 }
 
-// All lines of a new file begin with '+'. It is a hunk like that of any new file.
+// Reads a new file: one hunk, in which all lines begin with '+'.
 static int read_added(struct patch_reader *reader, struct patch *patch, struct error *error)
 {
     struct patch_line line;
@@ -144,14 +142,6 @@ static int read_hunks(struct patch_reader *reader, struct patch *patch, struct p
     return 0;
 }
 
-static char *copy_of(const char *name, struct error *error)
-{
-    char *copy = strdup(name);
-    if (!copy)
-        error_set(error, "out_of_memory", 0, "not enough memory for the diff");
-    return copy;
-}
-
 static int read_updated(struct patch_reader *reader, struct patch *patch, struct error *error)
 {
     struct patch_file *file = add_file(patch, reader, PATCH_MODIFIED, error);
@@ -163,8 +153,8 @@ static int read_updated(struct patch_reader *reader, struct patch *patch, struct
         file->old_name = NULL;
         if (!(file->to = take_name(reader, MOVE, error)))
             return -1;
-    } else if (!(file->new_name = copy_of(file->old_name, error))) {
-        return -1;
+    } else if (!(file->new_name = strdup(file->old_name))) {
+        return error_set(error, "out_of_memory", 0, "not enough memory for the diff");
     }
     if (read_hunks(reader, patch, file, error) < 0)
         return -1;

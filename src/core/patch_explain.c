@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Saying why a hunk fits nowhere, see patch_explain.h.
-#include "core/patch_explain.h"
-
+// Explains why a hunk fits nowhere, see patch_fit.h.
 #include "core/cleanup.h"
+#include "core/patch_fit.h"
 #include "core/secret.h"
 #include "core/text.h"
 
@@ -11,8 +10,8 @@
 
 enum { SHOWN = 80, SHOWN_SIZE = SHOWN + 8 };
 
-// A line as a person can read it: at most SHOWN bytes, in quotes, without secrets, control characters as '?'. Nothing
-// is shown of it if memory is out.
+// Quotes a line for people: at most SHOWN bytes of it, without secrets, control characters as '?'. If memory is out,
+// the quotes are empty.
 static const char *show(struct patch_text line, char shown[SHOWN_SIZE])
 {
     cleanup_buffer struct buffer clean = {0};
@@ -68,62 +67,65 @@ static void describe_nearest(struct patch_search *search, int64_t place, char *t
                  matching, search->side->count);
 }
 
-// Whether the new side is in the file as it stands. Lines that are only taken away prove nothing without context.
-static bool is_applied(const struct patch_hunk *hunk, const struct patch_search *search, int64_t *place)
+// Whether the file already has the new side. Lines that are only removed prove nothing without context.
+static bool is_applied(const struct patch_search *search, int64_t *place)
 {
     struct error error = {0};
     struct patch_search reversed = *search;
     reversed.side = &search->body->new;
-    reversed.start = hunk->new_start;
+    reversed.start = search->hunk->new_start;
     int64_t other;
-    bool found =
-        reversed.side->count > 0 && (hunk->by_content ? patch_find_only(&reversed, 0, INT64_MAX / 2, &other, &error)
-                                                      : patch_find(&reversed, 0, &error)) > 0;
+    int found = !reversed.side->count      ? 0
+                : search->hunk->by_content ? patch_find_only(&reversed, 0, INT64_MAX / 2, &other, &error)
+                                           : patch_find(&reversed, 0, &error);
     error_clear(&error);
     *place = reversed.place;
-    return found;
+    return found > 0;
 }
 
-// Where the hunk should be; without numbers, where most of its lines are.
-static int64_t place_in_question(const struct patch_hunk *hunk, struct patch_search *search)
+// Where the hunk should be. Without numbers: where most of its lines are.
+static int64_t place_in_question(struct patch_search *search)
 {
     uint32_t matching;
-    int64_t place = hunk->by_content ? patch_find_nearest(search, &matching) : search->guess;
+    int64_t place = search->hunk->by_content ? patch_find_nearest(search, &matching) : search->guess;
     return place < 0 ? 0 : place;
 }
 
-int patch_explain_ambiguous(const struct patch *patch, const struct patch_file *file, uint32_t number, int64_t place,
-                            int64_t other, struct error *error)
+static const char *show_header(const struct patch_search *search, char shown[SHOWN_SIZE])
 {
-    const struct patch_hunk *hunk = &patch->hunks[file->first_hunk + number];
-    char header[SHOWN_SIZE];
-    show((struct patch_text){patch->diff + hunk->header, hunk->header_size, true}, header);
-    return error_set(error, "patch_ambiguous", 0,
-                     "hunk %u of %u %s fits as well at line %lld as at line %lld; give it more lines of context",
-                     number + 1, file->hunk_count, header, (long long)place + 1, (long long)other + 1);
+    const struct patch_hunk *hunk = search->hunk;
+    return show((struct patch_text){search->patch->diff + hunk->header, hunk->header_size, true}, shown);
 }
 
-int patch_explain_mismatch(const struct patch *patch, const struct patch_file *file, uint32_t number,
-                           struct patch_search *search, struct error *error)
+int patch_explain_ambiguous(const struct patch_search *search, int64_t place, int64_t other, struct error *error)
 {
-    const struct patch_hunk *hunk = &patch->hunks[file->first_hunk + number];
+    char header[SHOWN_SIZE];
+    return error_set(error, "patch_ambiguous", 0,
+                     "hunk %u of %u %s fits as well at line %lld as at line %lld; give it more lines of context",
+                     search->number, search->file->hunk_count, show_header(search, header), (long long)place + 1,
+                     (long long)other + 1);
+}
+
+int patch_explain_mismatch(struct patch_search *search, struct error *error)
+{
     char header[SHOWN_SIZE], difference[4 * SHOWN_SIZE], nearest[SHOWN_SIZE];
+    uint32_t number = search->number, count = search->file->hunk_count;
     int64_t place;
-    show((struct patch_text){patch->diff + hunk->header, hunk->header_size, true}, header);
+    show_header(search, header);
     search->head = search->tail = 0;
-    if (is_applied(hunk, search, &place))
+    if (is_applied(search, &place))
         return error_set(error, "already_applied", 0, "hunk %u of %u %s: the change is already there, at line %lld",
-                         number + 1, file->hunk_count, header, (long long)place + 1);
-    place = place_in_question(hunk, search);
+                         number, count, header, (long long)place + 1);
+    place = place_in_question(search);
     if (!search->side->count)
         return error_set(
             error, "patch_mismatch", 0,
-            "hunk %u of %u %s adds after line %u, but the file has %u lines and the hunk before ends at %u", number + 1,
-            file->hunk_count, header, hunk->old_start, search->image->count, search->floor);
+            "hunk %u of %u %s adds after line %u, but the file has %u lines and the hunk before ends at %u", number,
+            count, header, search->hunk->old_start, search->image->count, search->floor);
     describe_difference(search, place, difference, sizeof difference);
     describe_nearest(search, place, nearest, sizeof nearest);
-    return error_set(error, "patch_mismatch", 0, "hunk %u of %u %s does not fit: %s%s", number + 1, file->hunk_count,
-                     header, difference, nearest);
+    return error_set(error, "patch_mismatch", 0, "hunk %u of %u %s does not fit: %s%s", number, count, header,
+                     difference, nearest);
 }
 
 bool patch_is_as_added(const struct patch *patch, const struct patch_file *file, const struct patch_image *image)

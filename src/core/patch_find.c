@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where in a file a side of a hunk fits, see patch_find.h.
-#include "core/patch_find.h"
-
+// Finds where in a file a side of a hunk fits, see patch_fit.h.
 #include "core/interrupt.h"
+#include "core/patch_fit.h"
 
 enum {
-    CHECK_EVERY = 1 << 16,  // lines compared between looks at the clock
-    NEAREST_LINES = 200,    // of a hunk, looked for where it fits nowhere
+    CHECK_EVERY = 1 << 16,  // lines compared between checks of the deadline
+    NEAREST_LINES = 200,    // of a hunk that fits nowhere
     NEAREST_PLACES = 16,    // tried for each of them
     NEAREST_WORK = 1 << 22, // lines compared in all
 };
@@ -20,7 +19,7 @@ static bool line_fits(const struct patch_search *search, int64_t number, uint32_
     if (search->body->hashed && image->places && image->hashes[number] != line->hash)
         return false;
     struct patch_text there = patch_image_line(image, (uint32_t)number);
-    return image->loose ? patch_text_equal_loosely(there, line->text) : patch_text_equal(there, line->text);
+    return search->loose ? patch_text_equal_loosely(there, line->text) : patch_text_equal(there, line->text);
 }
 
 // Whether all lines but those left out stand at place, none of them above the floor.
@@ -35,7 +34,7 @@ static bool fits(const struct patch_search *search, int64_t place)
     return true;
 }
 
-// Counts lines that were compared; looks at the clock now and then. -1 and *error where time is up.
+// Counts lines that were compared, and checks the deadline now and then. -1 and *error: time is up.
 static int spend(uint32_t *work, uint32_t lines, struct error *error)
 {
     *work += lines;
@@ -50,10 +49,8 @@ static int index_both(struct patch_search *search, struct error *error)
     struct patch_body *body = search->body;
     if (patch_image_index(search->image) < 0)
         return error_set(error, "out_of_memory", 0, "not enough memory for the file");
-    for (uint32_t i = 0; !body->hashed && i < body->count; i++) {
-        struct patch_text text = body->lines[i].text;
-        body->lines[i].hash = patch_text_hash(search->image->loose ? patch_text_loosen(text) : text);
-    }
+    for (uint32_t i = 0; !body->hashed && i < body->count; i++)
+        body->lines[i].hash = patch_text_hash(body->lines[i].text);
     body->hashed = true;
     return 0;
 }
@@ -67,7 +64,7 @@ static const uint32_t *places_of(const struct patch_search *search, uint32_t i, 
     return image->places + image->buckets[bucket];
 }
 
-// The line of the side that the file has least often, so that few places need a look.
+// The line of the side that is in the file least often, so that few places have to be tried.
 static uint32_t rarest_line(const struct patch_search *search)
 {
     uint32_t best = search->head, least = UINT32_MAX, count;
@@ -95,7 +92,7 @@ static uint32_t lower_bound(const uint32_t *numbers, uint32_t count, int64_t wan
     return low;
 }
 
-// Takes the nearer of the next number upward and the next downward; upward where both are as near.
+// Takes the nearer of the next larger and the next smaller number; the larger one if both are as near.
 static uint32_t take_nearest(const uint32_t *numbers, uint32_t count, int64_t wanted, uint32_t *down, uint32_t *up)
 {
     if (*up < count && (!*down || numbers[*up] - wanted <= wanted - numbers[*down - 1]))
@@ -130,8 +127,9 @@ static int find_at(struct patch_search *search, int64_t place)
     return fits(search, place);
 }
 
-// One attempt: fuzz says how much of the longer context is left out; a shorter one than that stays, and if it is
-// shorter still, it was cut off by the file's beginning or end, where the hunk then belongs.
+// One attempt. fuzz lines of the longer context are left out, and as many of the shorter one that both have the same
+// length. If the shorter one has fewer lines than that, the beginning or end of the file cut it off, and the hunk
+// belongs there.
 static int find_with_fuzz(struct patch_search *search, uint32_t fuzz, struct error *error)
 {
     const struct patch_side *side = search->side;

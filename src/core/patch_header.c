@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading the lines before the hunks of a file, see patch_header.h.
-#include "core/patch_header.h"
+// Reads the lines before the hunks of a file, see patch_parse.h.
+#include "core/patch_parse.h"
 
 #include "core/patch_name.h"
 
@@ -24,7 +24,7 @@ static int no_name(const struct patch_reader *reader, struct error *error)
     return patch_invalid(reader, error, "no file name can be read here (empty, with a NUL, or its quotes are wrong)");
 }
 
-// The text of a line after prefix; too long a one is refused.
+// The text of the next line after the prefix. A line that is too long is refused.
 static int rest_of(const struct patch_reader *reader, size_t prefix, struct patch_line *rest, struct error *error)
 {
     patch_header_line(reader, rest);
@@ -42,16 +42,18 @@ static int keep_name(char **slot, char *name)
     return 0;
 }
 
-// "--- a/x" or "+++ b/x" below diff --git: must be the name that stands there.
-static int git_name(struct patch_reader *reader, struct patch_file *file, char **slot, bool absent, struct error *error)
+// Reads "--- a/x" or "+++ b/x" below "diff --git", which must be the name that stands there.
+static int git_name(struct patch_reader *reader, struct patch_file *file, bool is_old, struct error *error)
 {
+    char **slot = is_old ? &file->old_name : &file->new_name;
+    const char *plain = is_old ? file->from : file->to;
+    bool absent = file->action == (is_old ? PATCH_CREATED : PATCH_DELETED);
     struct patch_line rest;
     if (rest_of(reader, 4, &rest, error) < 0)
         return -1;
     char *name = patch_name_dated(rest.text, rest.size);
     if (!name)
         return no_name(reader, error);
-    const char *plain = slot == &file->old_name ? file->from : file->to;
     bool agrees = is_null(name) ? !plain
                                 : !absent && (!*slot || patch_name_same(*slot, name)) &&
                                       (!plain || patch_name_agrees(name, plain));
@@ -63,18 +65,6 @@ static int git_name(struct patch_reader *reader, struct patch_file *file, char *
     return patch_invalid(reader, error, "this name is not the one that the lines above it say");
 }
 
-static int git_old_name(struct patch_reader *reader, struct patch_file *file, size_t prefix, struct error *error)
-{
-    (void)prefix;
-    return git_name(reader, file, &file->old_name, file->action == PATCH_CREATED, error);
-}
-
-static int git_new_name(struct patch_reader *reader, struct patch_file *file, size_t prefix, struct error *error)
-{
-    (void)prefix;
-    return git_name(reader, file, &file->new_name, file->action == PATCH_DELETED, error);
-}
-
 static int plain_name(struct patch_reader *reader, char **slot, size_t prefix, struct error *error)
 {
     struct patch_line rest;
@@ -82,30 +72,6 @@ static int plain_name(struct patch_reader *reader, char **slot, size_t prefix, s
         return -1;
     char *name = patch_name_whole(rest.text, rest.size);
     return name ? keep_name(slot, name) : no_name(reader, error);
-}
-
-static int rename_from(struct patch_reader *reader, struct patch_file *file, size_t prefix, struct error *error)
-{
-    file->action = PATCH_RENAMED;
-    return plain_name(reader, &file->from, prefix, error);
-}
-
-static int rename_to(struct patch_reader *reader, struct patch_file *file, size_t prefix, struct error *error)
-{
-    file->action = PATCH_RENAMED;
-    return plain_name(reader, &file->to, prefix, error);
-}
-
-static int copy_from(struct patch_reader *reader, struct patch_file *file, size_t prefix, struct error *error)
-{
-    file->action = PATCH_COPIED;
-    return plain_name(reader, &file->from, prefix, error);
-}
-
-static int copy_to(struct patch_reader *reader, struct patch_file *file, size_t prefix, struct error *error)
-{
-    file->action = PATCH_COPIED;
-    return plain_name(reader, &file->to, prefix, error);
 }
 
 static int read_mode(struct patch_reader *reader, size_t prefix, unsigned *mode, struct error *error)
@@ -123,37 +89,7 @@ static int read_mode(struct patch_reader *reader, size_t prefix, unsigned *mode,
     return 0;
 }
 
-static int old_mode(struct patch_reader *reader, struct patch_file *file, size_t prefix, struct error *error)
-{
-    return read_mode(reader, prefix, &file->old_mode, error);
-}
-
-static int new_mode(struct patch_reader *reader, struct patch_file *file, size_t prefix, struct error *error)
-{
-    return read_mode(reader, prefix, &file->new_mode, error);
-}
-
-static int created(struct patch_reader *reader, struct patch_file *file, size_t prefix, struct error *error)
-{
-    file->action = PATCH_CREATED;
-    return read_mode(reader, prefix, &file->new_mode, error);
-}
-
-static int deleted(struct patch_reader *reader, struct patch_file *file, size_t prefix, struct error *error)
-{
-    struct patch_line line;
-    file->action = PATCH_DELETED;
-    patch_header_line(reader, &line);
-    return line.size > prefix ? read_mode(reader, prefix, &file->old_mode, error) : 0;
-}
-
-static int similarity(struct patch_reader *reader, struct patch_file *file, size_t prefix, struct error *error)
-{
-    (void)reader, (void)file, (void)prefix, (void)error;
-    return 0;
-}
-
-// Whether a hash, which may be abbreviated, is git's of nothing: all zeros, or the empty blob's of SHA-1 or SHA-256.
+// Whether a hash, maybe abbreviated, means that there is no content: all zeros, or the empty blob's SHA-1 or SHA-256.
 static bool is_hash_of_nothing(const char *hash, size_t size)
 {
     static const char *const hashes[] = {"0000000000000000000000000000000000000000000000000000000000000000",
@@ -165,7 +101,7 @@ static bool is_hash_of_nothing(const char *hash, size_t size)
     return false;
 }
 
-// "index 1234567..89abcde 100644": whether the old content is empty, and the mode, where both sides have it.
+// Reads "index 1234567..89abcde 100644": whether the old content is empty, and the mode, if both sides have the same.
 static int index_line(struct patch_reader *reader, struct patch_file *file, size_t prefix, struct error *error)
 {
     struct patch_line line;
@@ -178,26 +114,30 @@ static int index_line(struct patch_reader *reader, struct patch_file *file, size
     return read_mode(reader, (size_t)(blank + 1 - line.text), &file->old_mode, error);
 }
 
+// What a line of git's header gives.
+enum field { NO_FIELD, OLD_NAME, NEW_NAME, FROM, TO, OLD_MODE, NEW_MODE, INDEX };
+
 static const struct extension {
     const char *prefix;
-    int (*read)(struct patch_reader *reader, struct patch_file *file, size_t prefix, struct error *error);
+    enum field field;
+    enum patch_action action; // that the line says; PATCH_MODIFIED: none
 } extensions[] = {
-    {"--- ", git_old_name},
-    {"+++ ", git_new_name},
-    {"index ", index_line},
-    {"old mode ", old_mode},
-    {"new mode ", new_mode},
-    {"new file mode ", created},
-    {"deleted file mode ", deleted},
-    {"deleted file", deleted},
-    {"rename from ", rename_from},
-    {"rename old ", rename_from},
-    {"rename to ", rename_to},
-    {"rename new ", rename_to},
-    {"copy from ", copy_from},
-    {"copy to ", copy_to},
-    {"similarity index ", similarity},
-    {"dissimilarity index ", similarity},
+    {"--- ", OLD_NAME, PATCH_MODIFIED},
+    {"+++ ", NEW_NAME, PATCH_MODIFIED},
+    {"index ", INDEX, PATCH_MODIFIED},
+    {"old mode ", OLD_MODE, PATCH_MODIFIED},
+    {"new mode ", NEW_MODE, PATCH_MODIFIED},
+    {"new file mode ", NEW_MODE, PATCH_CREATED},
+    {"deleted file mode ", OLD_MODE, PATCH_DELETED},
+    {"deleted file", OLD_MODE, PATCH_DELETED},
+    {"rename from ", FROM, PATCH_RENAMED},
+    {"rename old ", FROM, PATCH_RENAMED},
+    {"rename to ", TO, PATCH_RENAMED},
+    {"rename new ", TO, PATCH_RENAMED},
+    {"copy from ", FROM, PATCH_COPIED},
+    {"copy to ", TO, PATCH_COPIED},
+    {"similarity index ", NO_FIELD, PATCH_MODIFIED},
+    {"dissimilarity index ", NO_FIELD, PATCH_MODIFIED},
 };
 
 static const struct extension *extension_of(struct patch_line line)
@@ -208,6 +148,35 @@ static const struct extension *extension_of(struct patch_line line)
     return NULL;
 }
 
+static int read_extension(struct patch_reader *reader, const struct extension *extension, struct patch_file *file,
+                          struct error *error)
+{
+    struct patch_line line;
+    size_t prefix = strlen(extension->prefix);
+    patch_header_line(reader, &line);
+    if (extension->action != PATCH_MODIFIED)
+        file->action = extension->action;
+    switch (extension->field) {
+    case OLD_NAME:
+    case NEW_NAME:
+        return git_name(reader, file, extension->field == OLD_NAME, error);
+    case FROM:
+        return plain_name(reader, &file->from, prefix, error);
+    case TO:
+        return plain_name(reader, &file->to, prefix, error);
+    case OLD_MODE:
+        if (extension->action == PATCH_DELETED && line.size == prefix)
+            return 0;
+        return read_mode(reader, prefix, &file->old_mode, error);
+    case NEW_MODE:
+        return read_mode(reader, prefix, &file->new_mode, error);
+    case INDEX:
+        return index_line(reader, file, prefix, error);
+    default:
+        return 0;
+    }
+}
+
 static int read_extensions(struct patch_reader *reader, struct patch_file *file, struct error *error)
 {
     struct patch_line line;
@@ -216,7 +185,7 @@ static int read_extensions(struct patch_reader *reader, struct patch_file *file,
     while (patch_header_line(reader, &line) && (extension = extension_of(line))) {
         if (patch_starts(line, "--- ") || patch_starts(line, "+++ "))
             names ^= line.text[0] == '-' ? 1 : 2;
-        if (extension->read(reader, file, strlen(extension->prefix), error) < 0)
+        if (read_extension(reader, extension, file, error) < 0)
             return -1;
         patch_advance(reader);
     }
@@ -228,7 +197,7 @@ static int read_extensions(struct patch_reader *reader, struct patch_file *file,
     return 0;
 }
 
-// /dev/null is no name but says that the file is new or goes.
+// The name /dev/null means that the file is new or deleted.
 static void settle_null(struct patch_file *file)
 {
     if (file->old_name && is_null(file->old_name)) {
@@ -241,15 +210,9 @@ static void settle_null(struct patch_file *file)
     }
 }
 
-// A file is new, goes, moves or is copied, but only one of these.
-static bool is_contradiction(const struct patch_file *file)
-{
-    return (file->from || file->to) && file->action != PATCH_RENAMED && file->action != PATCH_COPIED;
-}
-
 static int settle(struct patch_reader *reader, struct patch_file *file, struct error *error)
 {
-    if (is_contradiction(file))
+    if ((file->from || file->to) && file->action != PATCH_RENAMED && file->action != PATCH_COPIED)
         return patch_invalid(reader, error, "the header above says two things about the file that exclude each other");
     if (file->from && file->to)
         return 0;

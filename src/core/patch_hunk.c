@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading one hunk of a diff, see patch_hunk.h.
-#include "core/patch_hunk.h"
+// Reads one hunk of a diff, see patch_parse.h.
+#include "core/patch_parse.h"
 
 #include <string.h>
 
@@ -8,13 +8,13 @@ static const uint32_t NUMBER_LIMIT = (uint32_t)1 << 31;
 
 struct counts {
     uint32_t old, new;
-    bool changes;            // a line is added or taken away
+    bool changes;            // a line is added or removed
     bool crlf, lf;           // a line ends so
-    bool old_ends, new_ends; // the side's last line was there, for it has no newline
-    char last;               // kind of the line before; 0: there is none that a newline could be missing from
+    bool old_ends, new_ends; // the side's last line was read: it has no newline
+    char last;               // kind of the line before; 0: there is none, or it is empty
 };
 
-// A number at *at, at most NUMBER_LIMIT. False where there is none; *absurd where it is larger.
+// Reads a number at *at, at most NUMBER_LIMIT. False: there is none. *absurd becomes true if it is larger.
 static bool read_number(const char **at, const char *end, uint32_t *number, bool *absurd)
 {
     uint64_t value = 0;
@@ -67,7 +67,7 @@ static bool is_no_newline(struct patch_line line)
     return patch_starts(line, "\\ ");
 }
 
-// "\\ No newline at end of file": the line before it, which cannot be empty, is the last of its side.
+// Counts "\\ No newline at end of file". The line before it, which cannot be empty, is the last of its side.
 static bool count_marker(struct counts *counts)
 {
     counts->old_ends |= counts->last != '+';
@@ -75,7 +75,7 @@ static bool count_marker(struct counts *counts)
     return counts->last != 0;
 }
 
-// Counts a line of a body. False where it is none. An empty line is context that lost its blank.
+// Counts a line of a body. False: it does not belong to one. An empty line is context that lost its blank.
 static bool count_line(struct patch_line line, struct counts *counts)
 {
     char kind = !line.size || line.text[0] == '\r' ? ' ' : line.text[0];
@@ -104,7 +104,7 @@ static bool more_follows(struct patch_reader reader)
     return patch_at_body(&reader);
 }
 
-// Reads a body as long as the counts say. False where it is not so long, or goes on.
+// Reads a body of as many lines as the counts say. False: it has fewer lines, or more.
 static bool read_counted(struct patch_reader *reader, const struct patch_hunk *hunk, struct counts *counts)
 {
     struct patch_line line;
@@ -120,13 +120,13 @@ static bool read_counted(struct patch_reader *reader, const struct patch_hunk *h
     return !more_follows(*reader);
 }
 
-// Whether a body may go on here: in the form of "*** Begin Patch" its lines alone say so.
+// Whether a body can go on here. In the form of "*** Begin Patch" only its own lines decide.
 static bool is_open(const struct patch_reader *reader, bool begin)
 {
     return begin || (!patch_at_names(reader) && !patch_at_separator(reader));
 }
 
-// Reads a body as far as its lines are a body's; blank lines at its end are not.
+// Reads a body as far as its lines look like one. Blank lines at its end do not belong to it.
 static void read_all(struct patch_reader *reader, bool begin, struct counts *counts)
 {
     struct patch_line line;
@@ -144,7 +144,7 @@ static void read_all(struct patch_reader *reader, bool begin, struct counts *cou
     *counts = kept;
 }
 
-// After a body that was counted: the next hunk or file, or a blank line, or the end.
+// Whether a body can end here: before the next hunk or file, a blank line, or the end.
 static bool ends_well(const struct patch_reader *reader)
 {
     struct patch_line line;
@@ -156,7 +156,7 @@ static int not_ended(const struct patch_reader *reader, struct error *error)
     return patch_invalid(reader, error, "neither a line of the hunk (' ', '+', '-') nor its end; the diff is damaged");
 }
 
-// Keeps what was seen of the body, from start to the offset end.
+// Ends the hunk, whose body goes from start to the offset end.
 static int end_hunk(struct patch_hunk *hunk, const struct counts *counts, const struct patch_reader *start,
                     uint32_t end, struct error *error)
 {
@@ -200,7 +200,7 @@ bool patch_at_bare_hunk(const struct patch_reader *reader)
     return line.size < 5 || !memchr("+-", line.text[3], 2) || line.text[4] < '0' || line.text[4] > '9';
 }
 
-// Goes past the lines that begin with "@@"; a body may follow without any.
+// Moves past the lines that begin with "@@". There may be none.
 static void pass_headers(struct patch_reader *reader, bool begin, struct patch_hunk *hunk)
 {
     struct patch_line line;
@@ -211,7 +211,7 @@ static void pass_headers(struct patch_reader *reader, bool begin, struct patch_h
     }
 }
 
-// After the body of a hunk of the form of "*** Begin Patch".
+// Whether a body of the form of "*** Begin Patch" can end here.
 static bool begins_next(struct patch_reader reader)
 {
     struct patch_line line;

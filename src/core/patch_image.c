@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file as lines, and the sides of a hunk, see patch_image.h.
-#include "core/patch_image.h"
+// Splits a file and a hunk into lines, see patch_fit.h.
+#include "core/patch_fit.h"
+#include "core/patch_parse.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +61,7 @@ bool patch_text_equal(struct patch_text one, struct patch_text other)
     return one.size == other.size && one.newline == other.newline && memcmp(one.text, other.text, one.size) == 0;
 }
 
-// Size without blanks at the end; a CR there stays aside.
+// The size without blanks at the end, and without a CR there, which *cr tells.
 static uint32_t trimmed_size(struct patch_text text, bool *cr)
 {
     uint32_t size = text.size;
@@ -69,12 +70,6 @@ static uint32_t trimmed_size(struct patch_text text, bool *cr)
     while (size && (text.text[size - 1] == ' ' || text.text[size - 1] == '\t'))
         size--;
     return size;
-}
-
-struct patch_text patch_text_loosen(struct patch_text text)
-{
-    bool cr;
-    return (struct patch_text){text.text, trimmed_size(text, &cr), true};
 }
 
 bool patch_text_equal_loosely(struct patch_text there, struct patch_text wanted)
@@ -87,14 +82,16 @@ bool patch_text_equal_loosely(struct patch_text there, struct patch_text wanted)
 
 uint32_t patch_text_hash(struct patch_text text)
 {
-    uint64_t hash = text.size * 2 + text.newline, word;
+    bool cr;
+    uint32_t size = trimmed_size(text, &cr);
+    uint64_t hash = size, word;
     size_t i = 0;
-    for (; i + sizeof word <= text.size; i += sizeof word) {
+    for (; i + sizeof word <= size; i += sizeof word) {
         memcpy(&word, text.text + i, sizeof word);
         hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
         hash ^= hash >> 29;
     }
-    for (word = 0; i < text.size; i++)
+    for (word = 0; i < size; i++)
         word = word << 8 | (unsigned char)text.text[i];
     hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
     return (uint32_t)(hash >> 32);
@@ -108,7 +105,7 @@ static uint32_t mask_for(uint32_t count)
     return mask;
 }
 
-// Sorts line numbers by bucket, counting first.
+// Sorts line numbers by bucket (counting sort).
 static void sort_places(struct patch_image *image)
 {
     uint32_t *buckets = image->buckets, mask = image->bucket_mask;
@@ -118,7 +115,7 @@ static void sort_places(struct patch_image *image)
         buckets[i + 1] += buckets[i];
     for (uint32_t i = image->count; i-- > 0;)
         image->places[--buckets[(image->hashes[i] & mask) + 1]] = i;
-    // Each bucket's end has moved to its start: shift them back into place.
+    // buckets[i + 1] now has the start of bucket i: move all of them by one.
     memmove(buckets, buckets + 1, mask * sizeof *buckets + sizeof *buckets);
     buckets[mask + 1] = image->count;
 }
@@ -133,10 +130,8 @@ int patch_image_index(struct patch_image *image)
     image->buckets = calloc((size_t)image->bucket_mask + 2, sizeof *image->buckets);
     if (!image->hashes || !image->places || !image->buckets)
         return -1;
-    for (uint32_t i = 0; i < image->count; i++) {
-        struct patch_text text = patch_image_line(image, i);
-        image->hashes[i] = patch_text_hash(image->loose ? patch_text_loosen(text) : text);
-    }
+    for (uint32_t i = 0; i < image->count; i++)
+        image->hashes[i] = patch_text_hash(patch_image_line(image, i));
     sort_places(image);
     return 0;
 }
@@ -158,7 +153,7 @@ static struct patch_hunk_line *add_line(struct patch_body *body)
     return &body->lines[body->count++];
 }
 
-// Where the diff itself has CR LF, the CR before "\\ No newline" is the diff's, not the file's.
+// If the diff itself has CR LF, the CR before "\\ No newline" belongs to the diff, not to the file.
 static void end_without_newline(struct patch_text *text, struct patch_line marker)
 {
     text->newline = false;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding a hunk by its lines alone, see patch_lines.h.
-#include "core/patch_lines.h"
-
+// Finds a hunk by its lines alone, see patch_fit.h.
 #include "core/interrupt.h"
-#include "core/patch_explain.h"
+#include "core/patch_fit.h"
+#include "core/patch_parse.h"
 
 #include <string.h>
 
@@ -43,7 +42,7 @@ static struct patch_text named_by(struct patch_line line)
     return has_word(text) ? text : (struct patch_text){0};
 }
 
-// The only line in range that is the text or, where none is, the only one that begins with it; -1.
+// The only line in range that is the text or, if there is none, the only one that begins with it; else -1.
 static int64_t find_named(const struct patch_image *image, struct range range, struct patch_text text)
 {
     int64_t same = -1, begins = -1;
@@ -70,7 +69,7 @@ static uint32_t indent_of(struct patch_text text)
     return indent;
 }
 
-// What belongs to a line: all below it that is indented more, and braces that are not.
+// The last line of the block that a line begins: lines that are indented more, and closing or opening braces.
 static int64_t last_below(const struct patch_image *image, int64_t line, int64_t last)
 {
     uint32_t indent = indent_of(patch_image_line(image, (uint32_t)line));
@@ -84,12 +83,12 @@ static int64_t last_below(const struct patch_image *image, int64_t line, int64_t
     return i - 1;
 }
 
-// Narrows the range to what belongs to the lines that the hunk's @@ lines name, each within the one before. 1, 0 where
-// they name none or not just one, -1 and *error where time is up.
-static int narrow(const struct patch *patch, const struct patch_hunk *hunk, const struct patch_image *image,
-                  struct range *range, struct error *error)
+// Narrows the range to the blocks that the hunk's @@ lines name, each within the one before. 1; 0: they name no line,
+// or more than one; -1 and *error: time is up.
+static int narrow(const struct patch_search *search, struct range *range, struct error *error)
 {
-    struct patch_reader reader = {patch->diff + hunk->header, patch->diff + hunk->body, 1};
+    const char *diff = search->patch->diff;
+    struct patch_reader reader = {diff + search->hunk->header, diff + search->hunk->body, 1};
     struct patch_line line;
     int named = 0;
     for (; patch_header_line(&reader, &line); patch_advance(&reader)) {
@@ -98,17 +97,18 @@ static int narrow(const struct patch *patch, const struct patch_hunk *hunk, cons
             return -1;
         if (!text.size)
             continue;
-        int64_t at = find_named(image, *range, text);
+        int64_t at = find_named(search->image, *range, text);
         if (at < 0)
             return 0;
-        *range = (struct range){at, last_below(image, at, range->last)};
+        *range = (struct range){at, last_below(search->image, at, range->last)};
         named = 1;
     }
     return named;
 }
 
-static struct range range_of(const struct patch_hunk *hunk, const struct patch_search *search)
+static struct range range_of(const struct patch_search *search)
 {
+    const struct patch_hunk *hunk = search->hunk;
     const struct patch_side *side = search->side;
     struct range range = {0, (int64_t)search->image->count - side->count};
     if (hunk->at_end || (!hunk->by_content && side->suffix < side->prefix))
@@ -118,12 +118,10 @@ static struct range range_of(const struct patch_hunk *hunk, const struct patch_s
     return range;
 }
 
-// 1, 0 or -1 as patch_find_by_lines.
-static int find_place(const struct patch *patch, const struct patch_file *file, uint32_t number,
-                      struct patch_search *search, struct error *error)
+// Returns 1, 0 or -1 as patch_find_by_lines does.
+static int find_place(struct patch_search *search, struct error *error)
 {
-    const struct patch_hunk *hunk = &patch->hunks[file->first_hunk + number];
-    struct range range = range_of(hunk, search);
+    struct range range = range_of(search);
     int64_t other, none;
     if (range.first < 0 || range.last < range.first)
         return 0;
@@ -131,7 +129,7 @@ static int find_place(const struct patch *patch, const struct patch_file *file, 
     if (status < 2)
         return status;
     int64_t place = search->place;
-    int narrowed = hunk->by_content ? narrow(patch, hunk, search->image, &range, error) : 0;
+    int narrowed = search->hunk->by_content ? narrow(search, &range, error) : 0;
     if (narrowed < 0)
         return -1;
     if (narrowed) {
@@ -139,10 +137,10 @@ static int find_place(const struct patch *patch, const struct patch_file *file, 
         if (status < 2 && status)
             return status;
     }
-    return patch_explain_ambiguous(patch, file, number, place, other, error);
+    return patch_explain_ambiguous(search, place, other, error);
 }
 
-// What the loose comparison overlooked.
+// What the loose comparison ignored.
 static unsigned differences(const struct patch_search *search)
 {
     unsigned found = 0;
@@ -155,35 +153,25 @@ static unsigned differences(const struct patch_search *search)
     return found;
 }
 
-static int find_loosely(const struct patch *patch, const struct patch_file *file, uint32_t number,
-                        struct patch_search *search, struct patch_image *loose, unsigned *tolerated,
-                        struct error *error)
+static int find_loosely(struct patch_search *search, unsigned *tolerated, struct error *error)
 {
-    struct patch_image *exact = search->image;
-    if (!loose->loose) {
-        *loose = *exact;
-        loose->hashes = loose->buckets = loose->places = NULL;
-        loose->loose = true;
-    }
-    search->image = loose;
-    search->body->hashed = false;
-    int status = find_place(patch, file, number, search, error);
+    search->loose = true;
+    int status = find_place(search, error);
+    search->loose = false;
     if (status > 0)
         *tolerated |= differences(search);
-    search->body->hashed = false;
-    search->image = exact;
     return status;
 }
 
-// Whether lines are added, and with them the hunk's lines stand where those without them were found, or anywhere.
-static bool is_there(const struct patch_search *search, const struct patch_hunk *hunk, bool found)
+// Whether the hunk adds lines that are in the file already: where the hunk was found, else anywhere.
+static bool is_there(const struct patch_search *search, bool found)
 {
     uint32_t first;
     struct patch_search after = *search;
     struct error error = {0};
     after.side = &search->body->new;
-    after.start = hunk->new_start;
-    if (hunk->new_count == 0 || after.side->prefix == after.side->count)
+    after.start = search->hunk->new_start;
+    if (search->hunk->new_count == 0 || after.side->prefix == after.side->count)
         return false;
     if (found)
         return patch_count_matching(&after, search->place, &first) == after.side->count;
@@ -192,41 +180,31 @@ static bool is_there(const struct patch_search *search, const struct patch_hunk 
     return there;
 }
 
-// A hunk that only adds, without a line around: at the end where it says so, and into an empty file.
-static int find_bare_addition(const struct patch_hunk *hunk, struct patch_search *search, struct error *error)
+// A hunk that only adds and has no context: it can go to the end, if it says so, and into an empty file.
+static int find_bare_addition(struct patch_search *search, struct error *error)
 {
     search->place = search->image->count;
-    if (hunk->at_end || !search->image->count)
+    if (search->hunk->at_end || !search->image->count)
         return 1;
     return error_set(error, "patch_mismatch", 0,
                      "the hunk at line %u of the diff only adds lines and has neither line numbers nor lines around "
                      "it: where do they belong?",
-                     hunk->line);
+                     search->hunk->line);
 }
 
-int patch_find_by_lines(const struct patch *patch, const struct patch_file *file, uint32_t number,
-                        struct patch_search *search, struct patch_image *loose, unsigned *tolerated,
-                        struct error *error)
+int patch_find_by_lines(struct patch_search *search, unsigned *tolerated, struct error *error)
 {
-    const struct patch_hunk *hunk = &patch->hunks[file->first_hunk + number];
+    bool by_content = search->hunk->by_content;
     int status = 0;
-    if (hunk->by_content && !search->side->count)
-        return find_bare_addition(hunk, search, error);
-    if (hunk->by_content)
-        status = find_place(patch, file, number, search, error);
-    else if (is_there(search, hunk, false))
+    if (by_content && !search->side->count)
+        return find_bare_addition(search, error);
+    if (by_content)
+        status = find_place(search, error);
+    else if (is_there(search, false))
         return 0;
     if (!status)
-        status = find_loosely(patch, file, number, search, loose, tolerated, error);
+        status = find_loosely(search, tolerated, error);
     if (status > 0 && search->place < search->floor)
         return 0;
-    if (status > 0 && hunk->by_content && is_there(search, hunk, true))
-        return 0;
-    return status;
-}
-
-void patch_lines_free(struct patch_image *loose)
-{
-    loose->starts = NULL; // the image's own
-    patch_image_free(loose);
+    return status > 0 && by_content && is_there(search, true) ? 0 : status;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names and dates in the headers of a diff, see patch_name.h.
+// Reads names and dates in the headers of a diff, see patch_name.h.
 #include "core/patch_name.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static int octal_escape(const char *text, size_t size)
     return (text[0] - '0') << 6 | (text[1] - '0') << 3 | (text[2] - '0');
 }
 
-// The byte that the escape after a backslash stands for and how long it is; -1: none.
+// The byte that an escape stands for, and how long the escape is after its backslash; -1: it is not one.
 static int unescape(const char *text, size_t size, size_t *used)
 {
     static const char letters[] = "abtnvfr\"\\", bytes[] = "\a\b\t\n\v\f\r\"\\";
@@ -28,7 +28,7 @@ static int unescape(const char *text, size_t size, size_t *used)
     return letter ? bytes[letter - letters] : octal_escape(text, size);
 }
 
-// The C-quoted string at the start of text; *used says how far it goes. NULs in it make it no name.
+// The C-quoted string at the start of text; *used is its length. A NUL in it makes it invalid.
 static char *quoted(const char *text, size_t size, size_t *used)
 {
     char *name = malloc(size + 1);
@@ -64,7 +64,7 @@ char *patch_name_whole(const char *text, size_t size)
     return NULL;
 }
 
-// Whether text begins as the pattern says: 'd' is a digit, '?' a sign, all else itself.
+// Whether text begins with the pattern: 'd' is a digit, '?' a sign, all else itself.
 static bool matches(const char *text, size_t size, const char *pattern)
 {
     for (size_t i = 0; pattern[i]; i++) {
@@ -112,7 +112,7 @@ static bool read_date(const char *text, size_t size, struct date *date)
     return at + 6 + colon == size;
 }
 
-// Length of what stands before the date at the end of text and the blanks before that; size where there is no date.
+// Length of the text before a date at its end, and before the blanks between; size if there is no date.
 static size_t before_date(const char *text, size_t size, struct date *date)
 {
     for (size_t i = 0; i < size; i++) {
@@ -159,8 +159,8 @@ static int keep_pair(char *one, char *other, char **old_name, char **new_name)
     return 0;
 }
 
-// "a/x b/x": the one blank at which both names are the same below their first directory. As the first part grows with
-// the blank and the second shrinks, their sizes agree at most once: one pass.
+// "a/x b/x": splits at the blank where both names are the same below their first directory. From blank to blank the
+// first part grows and the second shrinks, so their sizes agree at most once: one pass is enough.
 static size_t split_below_prefix(const char *text, size_t size)
 {
     const char *slash = memchr(text, '/', size), *end = text + size, *other = slash;
@@ -177,14 +177,14 @@ static size_t split_below_prefix(const char *text, size_t size)
     return 0;
 }
 
-// "x x": names without a prefix.
+// "x x": splits names without a prefix.
 static size_t split_in_half(const char *text, size_t size)
 {
     size_t half = size / 2;
     return size % 2 && text[half] == ' ' && memcmp(text, text + half + 1, half) == 0 ? half : 0;
 }
 
-// Where one of the names is quoted, quotes tell them apart.
+// Splits at a quote, if one of the names is quoted.
 static size_t split_at_quote(const char *text, size_t size)
 {
     size_t used = 0;
@@ -198,7 +198,7 @@ static size_t split_at_quote(const char *text, size_t size)
     return 0;
 }
 
-// "/dev/null b/x" and the reverse.
+// Splits "/dev/null b/x" and the reverse.
 static size_t split_at_null(const char *text, size_t size)
 {
     static const char null[] = "/dev/null";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines of a diff, see patch_reader.h.
-#include "core/patch_reader.h"
+// Reads a diff line by line, see patch_parse.h.
+#include "core/patch_parse.h"
 
 #include <string.h>
 
@@ -59,7 +59,7 @@ bool patch_at_names(const struct patch_reader *reader)
     return patch_header_line(reader, &line) && patch_starts(line, "--- ") && next_starts(*reader, "+++ ");
 }
 
-// "-- " ends a mail; what follows, often a version, is no part of a hunk.
+// "-- " ends a mail. What follows, often a version, does not belong to a hunk.
 static bool at_signature(const struct patch_reader *reader)
 {
     struct patch_reader after = *reader;
