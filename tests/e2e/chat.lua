@@ -26,8 +26,14 @@ local function say_session()
 end
 
 say_session()
+local said = {} -- a conversation has the same tables at every request
 for _, request in ipairs(plan.requests) do
   local pieces = {}
+  for i, message in ipairs(request.messages) do
+    local key = i .. json.encode(message)
+    said[key] = said[key] or message
+    request.messages[i] = said[key]
+  end
   request.on_text = function(piece) pieces[#pieces + 1] = piece end
   local reply, failed = session:chat(request)
   say(reply and { reply = reply, text = table.concat(pieces) } or { failure = failed })

@@ -3,7 +3,6 @@
 
 local json = require "sba.util.json"
 local reply = require "sba.inference.reply"
-local schemas = require "sba.inference.schemas"
 local stream = require "sba.inference.stream"
 local wire = require "sba.inference.wire"
 
@@ -72,29 +71,25 @@ local function wire_calls(calls)
   return list
 end
 
-local function wire_message(message)
+---A message as JSON.
+---@param message inference.message
+---@return string
+function chat_completions.message(message)
   local shown = { role = message.role, content = message.content or "", tool_call_id = message.tool_call_id }
   if message.tool_calls and #message.tool_calls > 0 then shown.tool_calls = wire_calls(message.tool_calls) end
-  return shown
+  return json.encode(shown)
 end
 
 ---@param session table model, max_tokens_key
 ---@param ask inference.ask
----@return string JSON
+---@return string[] parts of the JSON
 function chat_completions.body(session, ask)
-  local messages = json.array {}
-  for i, message in ipairs(ask.messages) do messages[i] = wire_message(message) end
-  local body = json.encode {
-    model = session.model, stream = true, stream_options = { include_usage = true }, messages = messages,
-    [session.max_tokens_key or "max_tokens"] = ask.max_tokens, temperature = ask.temperature,
+  local fields = {
+    model = session.model, stream = true, stream_options = { include_usage = true }, temperature = ask.temperature,
+    [session.max_tokens_key or "max_tokens"] = ask.max_tokens, tool_choice = ask.tool_choice,
   }
-  local extra = ""
-  if ask.tools then extra = ',"tools":' .. schemas.tools(ask.tools) end
-  if ask.tool_choice then extra = extra .. ',"tool_choice":"' .. ask.tool_choice .. '"' end
-  if ask.schema then
-    extra = extra .. ',"response_format":{"type":"json_schema","json_schema":{"name":"reply","schema":' .. ask.schema .. "}}"
-  end
-  return body:sub(1, -2) .. extra .. "}"
+  return wire.body(fields, ask, ask.schema
+    and (',"response_format":{"type":"json_schema","json_schema":{"name":"reply","schema":%s}}'):format(ask.schema))
 end
 
 local function text_of(value)

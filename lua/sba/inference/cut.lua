@@ -13,7 +13,7 @@ local HALF_SLACK <const> = 2 -- tokens
 local HALF_BYTES_A_TOKEN <const> = 3.75 -- text that has more of them may have been twice as long
 
 function cut.new()
-  return setmetatable({ contents = {}, largest = 0 }, cut)
+  return setmetatable({ sent = {}, largest = 0 }, cut)
 end
 
 local function size_of(message)
@@ -22,25 +22,15 @@ local function size_of(message)
   return size
 end
 
---- Bytes of all messages, and of those after the ones of the request before; nil where one of them changed or left.
-local function measure(self, messages)
-  local total, new, is_longer = 0, 0, #messages >= #self.contents
+--- Bytes of all messages, and of those after the ones of the request before; nil where one of them is no longer there.
+local function measure(messages, sent)
+  local total, new, is_longer = 0, 0, #messages >= #sent
   for i, message in ipairs(messages) do
-    local size, before = size_of(message), self.contents[i]
-    if not before then
-      new = new + size
-    elseif before.content ~= message.content or before.size ~= size then
-      is_longer = false
-    end
+    local size = size_of(message)
     total = total + size
+    if not sent[i] then new = new + size else is_longer = is_longer and sent[i] == message end
   end
   return total, is_longer and new or nil
-end
-
-local function remember(self, messages, count)
-  self.contents = {}
-  for i, message in ipairs(messages) do self.contents[i] = { content = message.content, size = size_of(message) } end
-  self.count = count
 end
 
 --- Half of a window, and two tokens, is what Ollama leaves of a prompt that cannot be shortened by whole messages.
@@ -68,9 +58,9 @@ end
 ---@return integer? largest count of this session, where this prompt was cut: the window has at least as many tokens
 function cut:judge(messages, window, count)
   if not count or count == 0 then return nil end
-  local total, new = measure(self, messages)
+  local total, new = measure(messages, self.sent)
   local is_cut = window and is_half(window, count, total) or has_fallen(self, window or self.largest, count, new)
-  remember(self, messages, count)
+  self.sent, self.count = table.move(messages, 1, #messages, 1, {}), count
   self.bytes_a_token = self.bytes_a_token or math.max(1, total) / count
   self.largest = math.max(self.largest, count)
   return is_cut and self.largest or nil

@@ -4,7 +4,6 @@
 local json = require "sba.util.json"
 local json_place = require "sba.util.json_place"
 local lines = require "sba.util.lines"
-local schemas = require "sba.inference.schemas"
 local stream = require "sba.inference.stream"
 local wire = require "sba.inference.wire"
 
@@ -109,8 +108,10 @@ local function wire_calls(calls)
   return "[" .. table.concat(list, ",") .. "]"
 end
 
---- A message as JSON.
-local function wire_message(message)
+---A message as JSON.
+---@param message inference.message
+---@return string
+function ollama.message(message)
   local shown = { role = message.role, content = message.content or "", tool_name = message.tool_name, tool_call_id = message.tool_call_id }
   if message.thinking and message.thinking ~= "" then shown.thinking = message.thinking end
   local text = json.encode(shown)
@@ -120,19 +121,14 @@ end
 
 ---@param session table model, num_ctx, no_think
 ---@param ask inference.ask
----@return string JSON
+---@return string[] parts of the JSON
 function ollama.body(session, ask)
-  local messages = {}
-  for i, message in ipairs(ask.messages) do messages[i] = wire_message(message) end
   local fields = {
     model = session.model, stream = true, keep_alive = KEEP_ALIVE, truncate = false,
     options = { num_ctx = session.num_ctx, num_predict = ask.max_tokens, temperature = ask.temperature },
   }
   if ask.schema and not session.no_think then fields.think = false end
-  local body, extra = json.encode(fields), ',"messages":[' .. table.concat(messages, ",") .. "]"
-  if ask.tools then extra = extra .. ',"tools":' .. schemas.tools(ask.tools) end
-  if ask.schema then extra = extra .. ',"format":' .. ask.schema end
-  return body:sub(1, -2) .. extra .. "}"
+  return wire.body(fields, ask, ask.schema and ',"format":' .. ask.schema)
 end
 
 --- @param written string the line that they stand in

@@ -25,7 +25,7 @@ local wire = require "sba.inference.wire"
 local session = {}
 session.__index = session
 
----@class inference.message
+---@class inference.message never changed once it was sent
 ---@field role "system"|"user"|"assistant"|"tool"
 ---@field content string
 ---@field thinking? string of a reply, given back to servers that want it
@@ -51,8 +51,8 @@ session.__index = session
 ---@field on_text? fun(piece: string) is given the content as it comes; after a broken stream it comes again from its beginning
 
 ---@class inference.ask a request as a dialect writes it
----@field messages inference.message[]
----@field tools? inference.tool[]
+---@field messages string[] JSON of each
+---@field tools? string JSON
 ---@field tool_choice? "required"
 ---@field schema? string JSON
 ---@field max_tokens? integer
@@ -63,6 +63,7 @@ session.__index = session
 function session.new(fields)
   fields.num_ctx, fields.window, fields.schema_kind = fields.context_length, fields.context_length, "bounded"
   fields.calls, fields.ids, fields.cut = 0, {}, cut.new()
+  fields.written = setmetatable({}, { __mode = "k" })
   return setmetatable(fields, session)
 end
 
@@ -91,19 +92,30 @@ local function alternating(messages, status)
   return result
 end
 
+--- Each message as JSON. Those that were sent before are not written again.
+local function written(self, messages)
+  local list = {}
+  for i, message in ipairs(messages) do
+    self.written[message] = self.written[message] or self.dialect.message(message)
+    list[i] = self.written[message]
+  end
+  return list
+end
+
 local function ask_of(self, request)
-  local ask = { messages = alternating(request.messages, request.status), max_tokens = request.max_tokens }
+  local messages, ask = alternating(request.messages, request.status), { max_tokens = request.max_tokens }
   if self.longest_reply then ask.max_tokens = math.min(ask.max_tokens, self.longest_reply) end
   local tools = request.tools and #request.tools > 0 and request.tools or nil
   if tools and self.supports_tools == false then
-    ask.messages = text_protocol.messages(ask.messages, tools)
+    messages = text_protocol.messages(messages, tools)
     ask.schema = self.schema_kind == "bounded" and reply_schema.of(tools) or self.schema_kind and reply_schema.simple(tools) or nil
   elseif tools then
-    ask.tools, ask.tool_choice = tools, not self.no_tool_choice and request.tool_choice or nil
+    ask.tools, ask.tool_choice = schemas.tools(tools), not self.no_tool_choice and request.tool_choice or nil
   elseif request.json_schema and self.schema_kind then
     ask.schema = schemas.text(request.json_schema)
   end
   if not self.no_temperature then ask.temperature = request.temperature or ask.schema and 0 or nil end
+  ask.messages = written(self, messages)
   return ask, tools
 end
 

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Requests to an inference endpoint. The failures are those of sba.util.http, with a code that a job may have and a finer cause.
 
+local chunks = require "sba.util.chunks"
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
@@ -156,10 +157,22 @@ function wire.object(endpoint, exchange)
   return nil, wire.failure(endpoint, http.not_json(url.shown(endpoint.base), bytes))
 end
 
+---The body of a request, in parts, so that a long conversation is not copied.
+---@param fields table what is short
+---@param ask inference.ask
+---@param more? string further members as JSON, with a comma before each
+---@return string[]
+function wire.body(fields, ask, more)
+  local parts = { json.encode(fields):sub(1, -2), ',"messages":[' }
+  chunks.add_list(parts, ask.messages)
+  parts[#parts + 1] = "]" .. (ask.tools and ',"tools":' .. ask.tools or "") .. (more or "") .. "}"
+  return parts
+end
+
 ---Posts a request whose answer is streamed.
 ---@param endpoint inference.endpoint
 ---@param path string
----@param body string
+---@param body string[] parts
 ---@param accept string content type
 ---@return native.http.exchange?, inference.failure?
 function wire.post(endpoint, path, body, accept)

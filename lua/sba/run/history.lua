@@ -261,9 +261,9 @@ function past.recording(path, job_sha256)
   local bytes, failure = file.read(path, LIMIT)
   if not bytes then return nil, failure end
   local recording, number = { exchanges = {}, entries = {} }, 0
-  for text in bytes:gmatch("[^\n]+") do
+  for _, text in lines(bytes) do
     number = number + 1
-    local reason = read_recorded(recording, text, job_sha256)
+    local reason = text ~= "" and read_recorded(recording, text, job_sha256)
     if reason then
       return nil, { code = "invalid_journal", message = ("the recording %s, line %d: %s"):format(path, number, reason) }
     end

@@ -7,7 +7,6 @@ local window = require "sba.run.agent.window"
 
 local asking = {}
 
-local KEPT_MESSAGES <const> = 2 -- system text and task
 local MOST_CUTS <const> = 5 -- times that a prompt is made smaller because its server cut it
 local ROOMY <const> = 8192 -- tokens of a reply: as many are left to it where there is room
 local LONGEST_REPLY <const> = 32768 -- tokens; models and servers have bounds of their own
@@ -44,20 +43,17 @@ local function too_large(state)
   }
 end
 
---- @param most? integer tokens that the conversation may have at most
+--- @param most number tokens that the conversation may have at most
 local function request(state, most)
   local status = prompt.status(interrupt.remaining(), state.run.todo.items, state.run.job.constraints.max_runtime_seconds)
   state.status_tokens = state.meter:text(status)
-  local messages = state.conversation.messages
-  local before = state.meter:total(messages)
   local room = asking.room(state)
-  local fits = window.fit(state.conversation, KEPT_MESSAGES, math.min(room, most or math.huge), state.meter)
-  local after = state.meter:total(messages)
+  local before, after = window.fit(state.messages, math.min(room, most), state.meter)
   if after < before then state.run.journal:compacted(before, after) end
-  local most_room = math.min(room + asking.reserve(state.session) - LEAST_REPLY, most or math.huge)
-  if not fits and after > most_room then return nil, too_large(state) end
+  local most_room = math.max(room, room + asking.reserve(state.session) - LEAST_REPLY)
+  if after > math.min(most_room, most) then return nil, too_large(state) end
   return {
-    messages = messages, status = status, tools = state.shown, tool_choice = state.without_call and "required" or nil,
+    messages = state.messages, status = status, tools = state.shown, tool_choice = state.without_call and "required" or nil,
     temperature = state.stuck:temperature(),
     max_tokens = longest_reply(state, after + state.meter.tools + state.status_tokens), on_text = state.run.context.tick,
   }
@@ -75,7 +71,7 @@ end
 ---@param state table of the agent
 ---@return inference.reply?, table? failure
 function asking.ask(state)
-  local most, given
+  local most, given = math.huge, nil
   for _ = 1, MOST_CUTS do
     local wanted, failure = request(state, most)
     if not wanted then return given, not given and failure or nil end

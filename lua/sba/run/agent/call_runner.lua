@@ -20,7 +20,7 @@ local COMMAND <const> = "run_command"
 --- A result as its step shows it, within the bytes and the tokens that there are for it.
 local function show(module, result, step, outputs)
   local shown = module.show(result, step.arguments, outputs.limit)
-  local fitting = outputs:fitting(shown)
+  local fitting = #shown <= outputs.limit and outputs:fitting(shown) -- longer ones are cut as all answers are
   return fitting and module.show(result, step.arguments, fitting) or shown
 end
 

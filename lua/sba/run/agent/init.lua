@@ -25,13 +25,11 @@ local MOST_CALLS <const> = 64 -- of one reply
 local RECORDED_CONTEXT <const> = 32768 -- tokens; of a recording that does not say
 local GARBAGE <const> = 120 -- per cent of what is in use, beyond which memory is collected again
 
---- Adds a message to the conversation; it is new to the model until the next exchange. What is sent of it may be shorter, so that
+--- Adds a message to the conversation; it is new to the model until the next exchange. A shorter one may take its place there, so that
 --- it fits; a replay, which asks nobody, compares the whole.
 local function say(state, message)
-  table.insert(state.conversation.messages, message)
-  local whole = {}
-  for name, value in pairs(message) do whole[name] = value end
-  table.insert(state.fresh, whole)
+  table.insert(state.messages, message)
+  table.insert(state.fresh, message)
 end
 
 local function agent_stuck(why, gave_up)
@@ -115,7 +113,7 @@ local function turn(state)
   local reply, failure = state.exchange:next(fresh, function() return asking.ask(state) end)
   if not reply then return failure end
   models.count(state.run, state.session.model, reply)
-  table.insert(state.conversation.messages, {
+  table.insert(state.messages, {
     role = "assistant", content = reply.content, tool_calls = reply.tool_calls, thinking = reply.thinking,
     said = reply.said,
   })
@@ -131,7 +129,7 @@ end
 
 --- Bytes and tokens of an answer that the model sees: two answers must fit beside the system text and the task.
 local function shown_limits(state)
-  local room = asking.room(state) - state.meter:total(state.conversation.messages)
+  local room = asking.room(state) - state.meter:total(state.messages)
   return math.min(MOST_SHOWN, state.run.job.constraints.max_output_bytes), math.max(LEAST_SHOWN, room // 3)
 end
 
@@ -142,7 +140,7 @@ local function begin(run, session, gateway_tools, told)
     run = run, session = session, context = run.job.context, tools = by_name, tool_names = names(list), shown = list,
     meter = meter.new(tools.cost(list)), status_tokens = 0, status_of = {}, stuck = stuck.new(), fresh = {},
     missed = missed.new(),
-    conversation = { messages = {} },
+    messages = {},
     exchange = exchange.new {
       recorded = (run.recording or run.history or {}).exchanges, replay = run.recording ~= nil, journal = run.journal,
     },

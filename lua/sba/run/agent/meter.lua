@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What messages cost in tokens. Until the server has counted, by kind of text and rather too much than too little; after each reply
--- what was sent costs what the server counted, and what comes is judged by how its kind turned out.
+-- what was sent costs what the server counted, and what comes is judged by how its kind turned out. Messages never change.
 
 local json = require "sba.util.json"
 local text = require "native.text"
@@ -52,16 +52,13 @@ local function whole(message)
   return table.concat(pieces, "\n")
 end
 
---- The record of a message. One that was shortened since keeps its price a token.
 local function record_of(self, message)
-  local old = self.records[message]
-  if old and old.content == message.content and old.thinking == message.thinking and old.calls == message.tool_calls then return old end
+  local record = self.records[message]
+  if record then return record end
   local parts = parts_of(whole(message))
-  local raw = MESSAGE + parts.words + parts.dense + parts.other
-  local tokens = old and old.counted and old.tokens / old.raw * raw or MESSAGE + sum(parts, self.scale)
-  local record = {
-    content = message.content, thinking = message.thinking, calls = message.tool_calls, parts = parts, least = sum(parts, LEAST),
-    raw = raw, tokens = math.ceil(tokens), counted = old and old.counted,
+  record = {
+    parts = parts, least = sum(parts, LEAST), raw = MESSAGE + parts.words + parts.dense + parts.other,
+    tokens = math.ceil(MESSAGE + sum(parts, self.scale)),
   }
   self.records[message] = record
   return record
@@ -71,6 +68,16 @@ end
 ---@return integer tokens
 function meter:of(message)
   return record_of(self, message).tokens
+end
+
+---A shorter message takes the place of one, at its price a token.
+---@param old table
+---@param new table
+---@return integer tokens that are saved
+function meter:replaced(old, new)
+  local before, after = record_of(self, old), record_of(self, new)
+  if before.counted then after.tokens, after.counted = math.ceil(before.tokens / before.raw * after.raw), true end
+  return before.tokens - after.tokens
 end
 
 ---@param messages table[]

@@ -25,8 +25,8 @@ function outputs.new(directory, limit, tokens)
     limit = limit, tokens = tokens or math.huge, sizes = {}, lines = {}, left_out = {}, kept = 0, memory = {}, remembered = 0,
   }, outputs)
   if directory then
-    local path = directory .. "outputs"
-    self.directory = file.make_directory(path) and workspace.open(path)
+    self.path = directory .. "outputs/"
+    self.directory = file.make_directory(self.path) and workspace.open(self.path)
   end
   self.most = self.directory and MOST_KEPT or MOST_IN_MEMORY
   return self
@@ -37,18 +37,18 @@ local function keep(self, id, whole)
   if not self.directory or #whole <= self.limit then
     if self.remembered + #whole > MOST_IN_MEMORY then return false end
     self.memory[id], self.remembered = whole, self.remembered + #whole
-  elseif not self.directory:write(id, whole) then
+  elseif not file.replace(self.path .. id, { whole }, { durable = false }) then
     return false
   end
   self.sizes[id], self.kept = #whole, self.kept + #whole
   return true
 end
 
----How many bytes of a text are as many tokens as may be shown, where the text is of one kind.
+---How many bytes of a text are as many tokens as may be shown, where the text is of one kind. A token has a byte at least.
 ---@param part string
 ---@return integer? bytes nil: all of it may be shown
 function outputs:fitting(part)
-  local tokens = meter.raw(part)
+  local tokens = #part > self.tokens and meter.raw(part) or 0
   return tokens > self.tokens and math.max(1, #part * self.tokens // tokens) or nil
 end
 

@@ -5,7 +5,6 @@
 local changing = require "sba.run.agent.changing"
 local excerpt = require "sba.util.excerpt"
 local json = require "sba.util.json"
-local text = require "native.text"
 
 local stuck = {}
 stuck.__index = stuck
@@ -22,11 +21,17 @@ function stuck.new()
   return setmetatable({ recent = {}, since = 1, repeated = 0, unreadable = 0, silent = 0, mistakes = 0 }, stuck)
 end
 
+--- An answer as others are compared with it. Few calls are made twice, so only the answers of those are read for it.
+local function compared(entry)
+  entry.compared = entry.compared or changing.without_ids(entry.answer)
+  return entry.compared
+end
+
 --- How often a call is among the recent ones, and among those since the last change.
-local function count(self, key)
+local function count(self, entry)
   local known, times = 0, 0
   for i, one in ipairs(self.recent) do
-    if one == key then known, times = known + 1, times + (i >= self.since and 1 or 0) end
+    if one.call == entry.call and compared(one) == compared(entry) then known, times = known + 1, times + (i >= self.since and 1 or 0) end
   end
   return known, times
 end
@@ -38,10 +43,9 @@ end
 ---@param changed boolean whether it may have changed the workspace: then earlier calls may well give the same again
 ---@return "warn"|"end"|nil
 function stuck:answered(name, arguments, answer, changed)
-  local compared = changing.without_ids((excerpt.of(answer, COMPARED)))
-  local key = text.sha256(name .. "\n" .. json.encode(arguments) .. "\n" .. compared)
-  local known, times = count(self, key)
-  table.insert(self.recent, key)
+  local entry = { call = name .. "\n" .. json.encode(arguments), answer = excerpt.of(answer, COMPARED) }
+  local known, times = count(self, entry)
+  table.insert(self.recent, entry)
   -- A change that was made before is none: two that take turns are a circle.
   if changed and known == 0 then self.since = #self.recent end
   if #self.recent > RECENT then

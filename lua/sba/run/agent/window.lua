@@ -9,17 +9,26 @@ local text = require "native.text"
 
 local window = {}
 
+local KEPT <const> = 2 -- messages that always stay: system text and task
 local LOW_WATER <const> = 0.7 -- what is cleared goes down to this share, so that not every turn changes what a server cached
 local SHORT <const> = 400 -- bytes that stay of an old tool result
 local SHORTEST <const> = 80 -- bytes that stay of one of the last exchange, and of a text in a call, at least
 local MARK_TOKENS <const> = 40 -- of the line that says that one was shortened, and of its message
 
-local function shorten(message, kept, meter)
-  local before, content = meter:of(message), message.content
+--- Puts a shorter message in the place of one. Returns how many tokens that saves.
+local function replace(messages, i, shorter, meter)
+  local saved = meter:replaced(messages[i], shorter)
+  messages[i] = shorter
+  return saved
+end
+
+local function shortened_result(message, kept)
+  local content = message.content
   local how = message.step and ("; read_output of %s gives the rest"):format(message.step) or ""
-  message.content = ("%s\n[... %d bytes shortened%s ...]"):format(text.cut(content, kept), #content - kept, how)
-  message.shortened = true
-  return before - meter:of(message)
+  return {
+    role = "tool", tool_call_id = message.tool_call_id, tool_name = message.tool_name, step = message.step, shortened = true,
+    content = ("%s\n[... %d bytes shortened%s ...]"):format(text.cut(content, kept), #content - kept, how),
+  }
 end
 
 local function shortened_text(whole, kept)
@@ -48,16 +57,17 @@ local function shortened_call(call, kept)
   return { id = call.id, name = call.name, called = call.called, arguments = arguments, size = #json.encode(arguments) }, true
 end
 
---- Shortens what the model thought and said, and the long texts in its calls: they are done.
-local function shorten_reply(message, kept, meter)
-  local before, calls, changed = meter:of(message), json.array {}, false
+--- What the model said without its thoughts, and with the long texts in its calls shortened: they are done.
+local function shortened_reply(message, kept)
+  local calls, changed = json.array {}, false
   for i, call in ipairs(message.tool_calls or {}) do
     local one, was_changed = shortened_call(call, kept)
     calls[i], changed = one, changed or was_changed
   end
-  if changed then message.tool_calls, message.said = calls, nil end
-  message.thinking, message.content = nil, shortened_text(message.content or "", kept)
-  return before - meter:of(message)
+  return {
+    role = "assistant", content = shortened_text(message.content or "", kept), tool_calls = calls, shortened = true,
+    said = not changed and message.said or nil,
+  }
 end
 
 --- Where the last exchange begins: the last reply of the model, or what was said after it.
@@ -71,12 +81,10 @@ end
 local function shorten_old(messages, excess, meter)
   for i = 1, last_exchange(messages) - 1 do
     local message = messages[i]
+    local is_result = message.role == "tool" and #message.content > 2 * SHORT
     if excess <= 0 then break end
-    if message.role == "tool" and not message.shortened and #message.content > 2 * SHORT then
-      excess = excess - shorten(message, SHORT, meter)
-    elseif message.role == "assistant" and not message.shortened then
-      excess = excess - shorten_reply(message, SHORT, meter)
-      message.shortened = true
+    if not message.shortened and (is_result or message.role == "assistant") then
+      excess = excess - replace(messages, i, (is_result and shortened_result or shortened_reply)(message, SHORT), meter)
     end
   end
   return excess
@@ -84,21 +92,19 @@ end
 
 --- Shortens the results of the last exchange, the longest to what the others leave.
 local function shorten_last(messages, budget, meter)
-  local results, others, tokens = {}, meter:total(messages), {}
+  local results, room = {}, budget - meter:total(messages)
   for i = last_exchange(messages) + 1, #messages do
-    local message = messages[i]
-    if message.role == "tool" then
-      tokens[message] = meter:of(message)
-      results[#results + 1], others = message, others - tokens[message]
+    if messages[i].role == "tool" then
+      results[#results + 1], room = i, room + meter:of(messages[i])
     end
   end
-  table.sort(results, function(a, b) return tokens[a] < tokens[b] end)
-  local room = budget - others
-  for i, message in ipairs(results) do
-    local share = room // (#results - i + 1)
-    local kept = math.max(SHORTEST, #message.content * (share - MARK_TOKENS) // tokens[message])
-    if tokens[message] > share and #message.content > kept then shorten(message, kept, meter) end
-    room = room - meter:of(message)
+  table.sort(results, function(a, b) return meter:of(messages[a]) < meter:of(messages[b]) end)
+  for done, i in ipairs(results) do
+    local message, share = messages[i], room // (#results - done + 1)
+    local tokens = meter:of(message)
+    local kept = math.max(SHORTEST, #message.content * (share - MARK_TOKENS) // tokens)
+    if tokens > share and #message.content > kept then replace(messages, i, shortened_result(message, kept), meter) end
+    room = room - meter:of(messages[i])
   end
 end
 
@@ -109,54 +115,48 @@ local function exchange_end(messages, first)
   return i - 1
 end
 
---- Leaves out whole exchanges after the first `keep` messages; says in their place that it did.
-local function drop_exchanges(conversation, excess, keep, meter)
-  local messages, dropped = conversation.messages, 0
-  local first = keep + 1
-  if messages[first] and messages[first].note then first = first + 1 end
+--- Leaves out whole exchanges after the system text and the task. A message in their place says how many there were.
+local function drop_exchanges(messages, excess, meter)
+  local place = KEPT + 1
+  local before = messages[place] and messages[place].dropped or 0
+  local first, dropped = before > 0 and place + 1 or place, before
   while excess > 0 and first < last_exchange(messages) do
     local last = exchange_end(messages, first)
     for i = first, last do excess = excess - meter:of(messages[i]) end
     table.move(messages, last + 1, #messages + last - first + 1, first)
     dropped = dropped + 1
   end
-  if dropped == 0 then return end
-  conversation.dropped = (conversation.dropped or 0) + dropped
-  local note = {
-    role = "user", note = true,
-    content = ("[%d earlier exchanges are left out here to make room. The todo list below is still true.]"):format(conversation.dropped),
+  if dropped == before then return end
+  if before == 0 then table.insert(messages, place, false) end
+  messages[place] = {
+    role = "user", dropped = dropped,
+    content = ("[%d earlier exchanges are left out here to make room. The todo list below is still true.]"):format(dropped),
   }
-  if messages[keep + 1] and messages[keep + 1].note then
-    messages[keep + 1] = note
-  else
-    table.insert(messages, keep + 1, note)
-  end
 end
 
 --- Shortens the last exchange until it fits or cannot be shorter.
 local function squeeze(messages, budget, meter)
   if meter:total(messages) > budget then shorten_last(messages, budget, meter) end
-  local reply = messages[last_exchange(messages)]
-  if meter:total(messages) > budget and reply.role == "assistant" then
-    shorten_reply(reply, SHORTEST, meter)
+  local i = last_exchange(messages)
+  if meter:total(messages) > budget and messages[i].role == "assistant" then
+    replace(messages, i, shortened_reply(messages[i], SHORTEST), meter)
     shorten_last(messages, budget, meter)
   end
 end
 
----Makes a conversation fit.
----@param conversation { messages: table[], dropped?: integer } messages[1..keep] always stay
----@param keep integer
+---Makes a conversation fit, as far as that can be. Shorter messages are new tables.
+---@param messages table[] the first are the system text and the task
 ---@param budget integer tokens for all messages
 ---@param meter table what messages cost, see sba.run.agent.meter
----@return boolean fits
-function window.fit(conversation, keep, budget, meter)
-  local messages = conversation.messages
-  local total = meter:total(messages)
-  if total <= budget then return true end
-  local excess = shorten_old(messages, total - math.floor(budget * LOW_WATER), meter)
-  if excess > 0 then drop_exchanges(conversation, excess, keep, meter) end
+---@return integer before tokens that they had
+---@return integer after tokens that they have now
+function window.fit(messages, budget, meter)
+  local before = meter:total(messages)
+  if before <= budget then return before, before end
+  local excess = shorten_old(messages, before - math.floor(budget * LOW_WATER), meter)
+  if excess > 0 then drop_exchanges(messages, excess, meter) end
   squeeze(messages, budget, meter)
-  return meter:total(messages) <= budget
+  return before, meter:total(messages)
 end
 
 return window

@@ -2,7 +2,11 @@
 local meter = require "sba.run.agent.meter"
 local window = require "sba.run.agent.window"
 
-local KEEP <const> = 2
+--- Whether a conversation fits once it was made to.
+local function fits(messages, budget)
+  local _, tokens = window.fit(messages, budget, meter.new(0))
+  return tokens <= budget
+end
 
 local function conversation(exchanges, size)
   local messages = { { role = "system", content = "who you are" }, { role = "user", content = "the task" } }
@@ -10,7 +14,7 @@ local function conversation(exchanges, size)
     messages[#messages + 1] = { role = "assistant", content = "", tool_calls = { { id = "c" .. i, name = "read_file" } } }
     messages[#messages + 1] = { role = "tool", tool_call_id = "c" .. i, step = "step-" .. i, content = ("x"):rep(size) }
   end
-  return { messages = messages }
+  return messages
 end
 
 -- Every tool result has its call before it, and every call its result after it.
@@ -29,60 +33,60 @@ end
 describe("window", function()
   it("leaves alone what fits", function()
     local talk = conversation(3, 100)
-    assert.is_true(window.fit(talk, KEEP, 100000, meter.new(0)))
-    assert.equal(8, #talk.messages)
+    assert.is_true(fits(talk, 100000))
+    assert.equal(8, #talk)
   end)
 
   it("shortens old results before it drops anything, and says how to read the rest", function()
     local talk = conversation(10, 3000)
-    assert.is_true(window.fit(talk, KEEP, 4800, meter.new(0)))
-    assert.equal(22, #talk.messages)
-    assert.matches("read_output of step%-1", talk.messages[4].content)
-    assert.equal(3000, #talk.messages[22].content)
+    assert.is_true(fits(talk, 4800))
+    assert.equal(22, #talk)
+    assert.matches("read_output of step%-1", talk[4].content)
+    assert.equal(3000, #talk[22].content)
   end)
 
   it("drops whole exchanges, oldest first, and keeps the system text, the task and the last exchange", function()
     local talk = conversation(200, 3000)
-    assert.is_true(window.fit(talk, KEEP, 4000, meter.new(0)))
-    assert.equal("the task", talk.messages[2].content)
-    assert.matches("%d+ earlier exchanges are left out", talk.messages[3].content)
-    assert.equal(3000, #talk.messages[#talk.messages].content)
-    assert_paired(talk.messages)
-    assert.is_true(meter.new(0):total(talk.messages) <= 4000)
+    assert.is_true(fits(talk, 4000))
+    assert.equal("the task", talk[2].content)
+    assert.matches("%d+ earlier exchanges are left out", talk[3].content)
+    assert.equal(3000, #talk[#talk].content)
+    assert_paired(talk)
+    assert.is_true(meter.new(0):total(talk) <= 4000)
   end)
 
   it("keeps one note however often it makes room, and counts on", function()
     local talk = conversation(40, 2000)
-    window.fit(talk, KEEP, 3000, meter.new(0))
-    local first = talk.dropped
-    for _, message in ipairs(conversation(40, 2000).messages) do
-      if message.role ~= "system" and message.role ~= "user" then table.insert(talk.messages, message) end
+    fits(talk, 3000)
+    local first = talk[3].dropped
+    for _, message in ipairs(conversation(40, 2000)) do
+      if message.role ~= "system" and message.role ~= "user" then table.insert(talk, message) end
     end
-    window.fit(talk, KEEP, 3000, meter.new(0))
+    fits(talk, 3000)
     local notes = 0
-    for _, message in ipairs(talk.messages) do notes = notes + (message.note and 1 or 0) end
+    for _, message in ipairs(talk) do notes = notes + (message.dropped and 1 or 0) end
     assert.equal(1, notes)
-    assert.is_true(talk.dropped > first)
-    assert_paired(talk.messages)
+    assert.is_true(talk[3].dropped > first)
+    assert_paired(talk)
   end)
 
   it("shortens the last exchange too, and gives up where that is not enough", function()
     local talk = conversation(2, 100000)
-    assert.is_true(window.fit(talk, KEEP, 1000, meter.new(0)))
-    assert.is_true(#talk.messages[#talk.messages].content > 1500)
-    assert.is_false(window.fit(conversation(2, 100000), KEEP, 50, meter.new(0)))
+    assert.is_true(fits(talk, 1000))
+    assert.is_true(#talk[#talk].content > 1500)
+    assert.is_false(fits(conversation(2, 100000), 50))
   end)
 
   it("shortens the long texts of old calls and what was thought, not the last ones", function()
     local talk = conversation(6, 10)
-    for _, message in ipairs(talk.messages) do
+    for _, message in ipairs(talk) do
       if message.tool_calls then
         message.thinking, message.tool_calls[1].arguments = ("hm "):rep(500), { path = "a", content = ("x "):rep(1500) }
       end
     end
-    assert.is_true(window.fit(talk, KEEP, 8000, meter.new(0)))
-    assert.equal(14, #talk.messages)
-    local first, last = talk.messages[3], talk.messages[13]
+    assert.is_true(fits(talk, 8000))
+    assert.equal(14, #talk)
+    local first, last = talk[3], talk[13]
     assert.is_nil(first.thinking)
     assert.matches("^[x ]+\n%[%.%.%. %d+ bytes shortened %.%.%.%]$", first.tool_calls[1].arguments.content)
     assert.are.same({ "a", "c1" }, { first.tool_calls[1].arguments.path, first.tool_calls[1].id })
@@ -91,14 +95,14 @@ describe("window", function()
 
   it("shortens the texts of the last call where nothing else is left", function()
     local talk = conversation(1, 10)
-    talk.messages[3].tool_calls[1].arguments = { content = ("x "):rep(9000) }
-    assert.is_true(window.fit(talk, KEEP, 500, meter.new(0)))
+    talk[3].tool_calls[1].arguments = { content = ("x "):rep(9000) }
+    assert.is_true(fits(talk, 500))
   end)
 
   it("shortens what a reply says where nothing else is left", function()
     local talk = conversation(1, 10)
-    talk.messages[3].content = ("so "):rep(5000)
-    assert.is_true(window.fit(talk, KEEP, 500, meter.new(0)))
-    assert.matches("bytes shortened", talk.messages[3].content)
+    talk[3].content = ("so "):rep(5000)
+    assert.is_true(fits(talk, 500))
+    assert.matches("bytes shortened", talk[3].content)
   end)
 end)
