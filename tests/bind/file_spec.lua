@@ -1,13 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 local file = require "native.file"
 local interrupt = require "native.interrupt"
-local temporary_directory = require "temporary_directory"
+local scratch = require "scratch"
 
 describe("native.file", function()
-  local directory
-
-  before_each(function() directory = temporary_directory.make() end)
-  after_each(function() temporary_directory.remove(directory) end)
+  local here = scratch()
 
   local function failure_code(value, failure)
     assert.is_nil(value)
@@ -15,33 +12,33 @@ describe("native.file", function()
   end
 
   it("replaces a file by parts and reads it back", function()
-    assert.are.equal("renamed", file.replace(directory .. "/a", { "one", "", "two\0" }))
-    assert.are.equal("onetwo\0", file.read(directory .. "/a", 7))
-    assert.are.equal("too_large", failure_code(file.read(directory .. "/a", 6)))
-    assert.are.equal("renamed", file.replace(directory .. "/a", {}, { durable = false, mode = 384 }))
-    assert.are.equal("", file.read(directory .. "/a", 0))
-    assert.are.equal("not_found", failure_code(file.replace(directory .. "/b/c", { "" })))
+    assert.are.equal("renamed", file.replace(here.path .. "/a", { "one", "", "two\0" }))
+    assert.are.equal("onetwo\0", file.read(here.path .. "/a", 7))
+    assert.are.equal("too_large", failure_code(file.read(here.path .. "/a", 6)))
+    assert.are.equal("renamed", file.replace(here.path .. "/a", {}, { durable = false, mode = 384 }))
+    assert.are.equal("", file.read(here.path .. "/a", 0))
+    assert.are.equal("not_found", failure_code(file.replace(here.path .. "/b/c", { "" })))
   end)
 
   it("makes a directory and those above it", function()
-    assert.is_true(file.make_directory(directory .. "/a/b"))
-    assert.is_true(file.make_directory(directory .. "/a/b"))
-    assert.are.equal("renamed", file.replace(directory .. "/a/b/c", { "" }))
-    assert.are.equal("not_a_directory", failure_code(file.make_directory(directory .. "/a/b/c/d")))
+    assert.is_true(file.make_directory(here.path .. "/a/b"))
+    assert.is_true(file.make_directory(here.path .. "/a/b"))
+    assert.are.equal("renamed", file.replace(here.path .. "/a/b/c", { "" }))
+    assert.are.equal("not_a_directory", failure_code(file.make_directory(here.path .. "/a/b/c/d")))
   end)
 
   it("raises for misuse", function()
-    assert.has_error(function() file.replace(directory .. "/a", { 1 }) end)
-    assert.has_error(function() file.replace(directory .. "/a", { "x" }, { durable = 1 }) end)
-    assert.has_error(function() file.replace(directory .. "/a", { "x" }, { durably = true }) end)
+    assert.has_error(function() file.replace(here.path .. "/a", { 1 }) end)
+    assert.has_error(function() file.replace(here.path .. "/a", { "x" }, { durable = 1 }) end)
+    assert.has_error(function() file.replace(here.path .. "/a", { "x" }, { durably = true }) end)
     assert.has_error(function() file.read("a\0b", 1) end)
     assert.has_error(function() file.read("a", -1) end)
     assert.has_error(function() file.write(1, "", -1) end)
-    assert.are.equal("not_found", failure_code(file.read(directory .. "/a", 1)))
+    assert.are.equal("not_found", failure_code(file.read(here.path .. "/a", 1)))
   end)
 
   it("appends lines of many parts", function()
-    local path = directory .. "/log"
+    local path = here.path .. "/log"
     do
       local log <close> = assert(file.append(path))
       assert.is_true(log:append { "one" })
@@ -54,11 +51,11 @@ describe("native.file", function()
     log:close()
     assert.has_error(function() log:append { "three" } end)
     assert.are.equal("", file.read(path, 100))
-    assert.are.equal("not_a_file", failure_code(file.append(directory)))
+    assert.are.equal("not_a_file", failure_code(file.append(here.path)))
   end)
 
   it("fails to append to a full device, and says so", function()
-    local log = assert(file.append(directory .. "/log"))
+    local log = assert(file.append(here.path .. "/log"))
     log:close()
     assert.are.equal("not_a_file", failure_code(file.append("/dev/full")))
   end)

@@ -1,23 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
 local json = require "sba.util.json"
+local scratch = require "scratch"
 local search = require "native.search"
-local temporary_directory = require "temporary_directory"
-local workspace = require "native.workspace"
 
 describe("native.search", function()
-  local directory, root
-
-  before_each(function()
-    root = temporary_directory.make()
-    directory = assert(workspace.open(root))
-  end)
-
-  after_each(function() temporary_directory.remove(root) end)
-
-  local function put(path, content) assert(directory:write(path, content)) end
+  local here = scratch()
 
   local function find(pattern, path, options)
-    return assert(search.compile(pattern)):files(directory, path or ".", options)
+    return assert(search.compile(pattern)):files(here.root, path or ".", options)
   end
 
   ---What was found, as "path:line:text" joined by bars.
@@ -30,27 +20,27 @@ describe("native.search", function()
   end
 
   it("finds lines in the order of list_tree", function()
-    put("b", "x\n")
-    put("a/z", "x\n")
-    put("a.c", "y\nx\nx")
-    put("a/b/c", "x\n")
-    put(".hidden", "x\n")
+    here:put("b", "x\n")
+    here:put("a/z", "x\n")
+    here:put("a.c", "y\nx\nx")
+    here:put("a/b/c", "x\n")
+    here:put(".hidden", "x\n")
     assert.equal(".hidden:1:x|a/b/c:1:x|a/z:1:x|a.c:2:x|a.c:3:x|b:1:x", found("x"))
     assert.equal(5, find("x").files_searched)
   end)
 
   it("begins at a directory or at a file, relative or absolute", function()
-    put("a/b/c", "x\n")
-    put("a/d", "x\n")
-    put("e", "x\n")
+    here:put("a/b/c", "x\n")
+    here:put("a/d", "x\n")
+    here:put("e", "x\n")
     assert.equal("a/b/c:1:x|a/d:1:x", found("x", "a"))
     assert.equal("a/b/c:1:x|a/d:1:x", found("x", "./a/"))
     assert.equal("a/d:1:x", found("x", "a/d"))
-    assert.equal("a/b/c:1:x", found("x", root .. "/a/b"))
+    assert.equal("a/b/c:1:x", found("x", here.path .. "/a/b"))
   end)
 
   it("takes a glob of names or of paths", function()
-    for _, path in ipairs { "a.c", "a.h", "src/b.c", "src/deep/c.c", "src/deep/c.o" } do put(path, "x\n") end
+    for _, path in ipairs { "a.c", "a.h", "src/b.c", "src/deep/c.c", "src/deep/c.o" } do here:put(path, "x\n") end
     assert.equal("a.c:1:x|src/b.c:1:x|src/deep/c.c:1:x", found("x", ".", { include = "*.c" }))
     assert.equal("src/b.c:1:x|src/deep/c.c:1:x", found("x", ".", { include = "src/**/*.c" }))
     assert.equal("src/deep/c.c:1:x|src/deep/c.o:1:x", found("x", "src", { include = "src/deep/c.{c,o}" }))
@@ -64,18 +54,18 @@ describe("native.search", function()
   end)
 
   it("passes over links, binary files, FIFOs and .git", function()
-    put("a", "x\n")
-    put("binary", "\0x\n")
-    put(".git/config", "x\n")
-    put("sub/.git/config", "x\n")
-    assert(os.execute(("cd %s && ln -s a link && ln -s /etc etc && ln -s . loop && mkfifo fifo"):format(root)))
+    here:put("a", "x\n")
+    here:put("binary", "\0x\n")
+    here:put(".git/config", "x\n")
+    here:put("sub/.git/config", "x\n")
+    here:shell "ln -s a link && ln -s /etc etc && ln -s . loop && mkfifo fifo"
     assert.equal("a:1:x", found("x"))
     assert.equal(".git/config:1:x", found("x", ".git"))
     assert.equal("a:1:x", found("x", "link"):gsub("link", "a"), "a link that is named is followed")
   end)
 
   it("fails for a path that is not there, is no file, or leaves", function()
-    assert(os.execute(("cd %s && mkfifo fifo && ln -s /etc etc"):format(root)))
+    here:shell "mkfifo fifo && ln -s /etc etc"
     for path, code in pairs { nothing = "not_found", fifo = "not_a_file", [".."] = "path_escape", ["etc"] = "path_escape",
                               ["etc/passwd"] = "path_escape", ["/etc"] = "path_escape", ["a\0b"] = "invalid" } do
       local result, failure = find("x", path)
@@ -85,7 +75,7 @@ describe("native.search", function()
   end)
 
   it("stops at its limits and says at which", function()
-    put("a", ("x\n"):rep(10))
+    here:put("a", ("x\n"):rep(10))
     local result = find("x", ".", { max_matches = 3 })
     assert.same({ 3, true, "max_matches" }, { #result.matches, result.truncated, result.limit })
     result = find("x", ".", { max_bytes = 3 * #'{"path":"a","line":1,"text":"x"},' })
@@ -96,18 +86,18 @@ describe("native.search", function()
   end)
 
   it("gives an empty array where nothing matches", function()
-    put("a", "x\n")
+    here:put("a", "x\n")
     assert.equal("[]", json.encode(find("y").matches))
   end)
 
   it("repairs names and lines that are not UTF-8", function()
-    assert(os.execute(("cd %s && printf 'x\\377\\n' > \"$(printf 'a\\377')\""):format(root)))
+    here:shell [[printf 'x\377\n' > "$(printf 'a\377')"]]
     assert.equal("a\u{FFFD}:1:x\u{FFFD}", found("x"))
   end)
 
   it("reads a tree deeper than there are descriptors", function()
     local path = ("d/"):rep(1500)
-    put(path .. "file", "x\n")
+    here:put(path .. "file", "x\n")
     assert.equal(path .. "file:1:x", found("x"))
   end)
 
@@ -123,8 +113,8 @@ describe("native.search", function()
   end)
 
   it("gives what it has found with the error of a costly pattern", function()
-    put("a", "aab\n")
-    put("b", ("a"):rep(200) .. "\n")
+    here:put("a", "aab\n")
+    here:put("b", ("a"):rep(200) .. "\n")
     local result, failure = find("(a+)+[bc]", ".")
     assert.is_nil(result)
     assert.equal("pattern_too_costly", failure.code)

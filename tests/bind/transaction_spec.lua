@@ -1,30 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
 local interrupt = require "native.interrupt"
-local temporary_directory = require "temporary_directory"
-local workspace = require "native.workspace"
+local scratch = require "scratch"
 
 describe("native.transaction", function()
-  local outside, root, directory
+  local here = scratch()
 
-  local function run(command)
-    local pipe = assert(io.popen("cd '" .. root .. "' && " .. command))
-    local output = pipe:read("a")
-    assert(pipe:close(), command)
-    return output
-  end
-
-  before_each(function()
-    outside = temporary_directory.make()
-    root = outside .. "/work"
-    assert(os.execute("mkdir '" .. root .. "' && echo secret > '" .. outside .. "/secret'"))
-    directory = assert(workspace.open(root))
-  end)
-
-  after_each(function() temporary_directory.remove(outside) end)
+  before_each(function() here:shell "echo secret > ../secret" end)
 
   -- Everything there is: names, types, modes, targets and contents, outside included.
   local function state()
-    return run [[cd .. && find . -printf '%p %y %m %l\n' | sort && find . -type f | sort | xargs -d '\n' cat]]
+    return here:shell [[cd .. && find . -printf '%p %y %m %l\n' | sort && find . -type f | sort | xargs -d '\n' cat]]
   end
 
   local function refused(code, found, failure)
@@ -33,8 +18,8 @@ describe("native.transaction", function()
   end
 
   it("shows nothing before its end, then everything", function()
-    run "mkdir d && echo one > a && echo two > d/b && echo three > gone && chmod 600 a && ln -s a link"
-    local change <close> = directory:transaction()
+    here:shell "mkdir d && echo one > a && echo two > d/b && echo three > gone && chmod 600 a && ln -s a link"
+    local change <close> = here.root:transaction()
     assert(change:write("a", "ONE"))
     assert(change:write("new/deep/file", "made", 493))
     assert(change:write("link", "a file now"))
@@ -42,23 +27,23 @@ describe("native.transaction", function()
     assert(change:remove("gone"))
     assert(change:remove("d/b"))
     assert(change:chmod("a", 416))
-    assert.equal("one\n", directory:read("a").content)
-    assert.equal("not_found", select(2, directory:read("new/deep/file")).code)
+    assert.equal("one\n", here:content("a"))
+    assert.equal("not_found", select(2, here.root:read("new/deep/file")).code)
     assert(change:commit())
-    assert.equal("ONE", directory:read("a").content)
-    assert.equal(416, directory:stat("a").mode)
-    assert.equal(493, directory:stat("new/deep/file").mode)
-    assert.equal("file", directory:stat("link").type)
-    assert.equal("../a", directory:stat("d/link").target)
-    assert.equal("./a\n./d\n./d/link\n./link\n./new\n./new/deep\n./new/deep/file\n", run "find . -mindepth 1 | LC_ALL=C sort")
+    assert.equal("ONE", here:content("a"))
+    assert.equal(416, here.root:stat("a").mode)
+    assert.equal(493, here.root:stat("new/deep/file").mode)
+    assert.equal("file", here.root:stat("link").type)
+    assert.equal("../a", here.root:stat("d/link").target)
+    assert.equal("./a\n./d\n./d/link\n./link\n./new\n./new/deep\n./new/deep/file\n", here:shell "find . -mindepth 1 | LC_ALL=C sort")
     assert.has_error(function() change:write("x", "x") end)
   end)
 
   it("leaves no trace when it is not committed", function()
-    run "echo one > a"
+    here:shell "echo one > a"
     local before = state()
     do
-      local change <close> = directory:transaction()
+      local change <close> = here.root:transaction()
       assert(change:write("a", "ONE"))
       assert(change:write("new/file", "made"))
       assert(change:symlink("new/link", "file"))
@@ -68,11 +53,11 @@ describe("native.transaction", function()
   end)
 
   it("takes the last change of a path", function()
-    run "echo one > a && echo two > b"
-    local change <close> = directory:transaction()
+    here:shell "echo one > a && echo two > b"
+    local change <close> = here.root:transaction()
     assert(change:write("a", "first"))
     assert(change:write("./a", "second"))
-    assert(change:write(root .. "/a", "third"))
+    assert(change:write(here.path .. "/a", "third"))
     assert(change:remove("b"))
     assert(change:write("b", "again"))
     assert(change:write("c", "never"))
@@ -80,15 +65,15 @@ describe("native.transaction", function()
     assert(change:chmod("a", 384))
     refused("not_found", change:remove("c"))
     assert(change:commit())
-    assert.equal("third", directory:read("a").content)
-    assert.equal(384, directory:stat("a").mode)
-    assert.equal("again", directory:read("b").content)
-    assert.equal("./a\n./b\n", run "find . -mindepth 1 | sort")
+    assert.equal("third", here:content("a"))
+    assert.equal(384, here.root:stat("a").mode)
+    assert.equal("again", here:content("b"))
+    assert.equal("./a\n./b\n", here:shell "find . -mindepth 1 | sort")
   end)
 
   it("makes a directory of a file, and a file of a directory", function()
-    run "echo one > a && mkdir -p d/e/f && echo two > d/x && echo three > d/e/f/y && mkdir k && echo > k/1 && echo > k/2"
-    local change <close> = directory:transaction()
+    here:shell "echo one > a && mkdir -p d/e/f && echo two > d/x && echo three > d/e/f/y && mkdir k && echo > k/1 && echo > k/2"
+    local change <close> = here.root:transaction()
     assert(change:remove("a"))
     assert(change:write("a/b", "below"))
     assert(change:write("d", "a file"))
@@ -97,20 +82,20 @@ describe("native.transaction", function()
     assert(change:remove("k/1"))
     assert(change:remove("k/2"))
     assert(change:commit())
-    assert.equal("./a\n./a/b\n./d\n", run "find . -mindepth 1 | sort")
-    assert.equal("a file", directory:read("d").content)
+    assert.equal("./a\n./a/b\n./d\n", here:shell "find . -mindepth 1 | sort")
+    assert.equal("a file", here:content("d"))
   end)
 
   it("puts everything back where a part fails", function()
-    run "echo one > a && mkdir -p d/e && echo two > d/e/x && echo z > d/z && mkdir -p m/n full && echo > full/keep && mkfifo pipe"
-    run "echo 1 > m/n/1 && chmod 711 m/n && chmod 600 a"
+    here:shell "echo one > a && mkdir -p d/e && echo two > d/e/x && echo z > d/z && mkdir -p m/n full && echo > full/keep && mkfifo pipe"
+    here:shell "echo 1 > m/n/1 && chmod 711 m/n && chmod 600 a"
     local before = state()
     for _, spoil in ipairs {
       function(change) assert(change:write("full", "not empty")) return "not_a_file" end,
       function(change) assert(change:write("pipe", "a FIFO")) return "not_a_file" end,
       function(change) assert(change:write("z/z", "x")) assert(change:write("z", "x")) return "not_a_directory" end,
     } do
-      local change <close> = directory:transaction()
+      local change <close> = here.root:transaction()
       assert(change:write("a", "ONE"))
       assert(change:remove("d/e/x"))
       assert(change:write("d/e", "file for directory"))
@@ -125,21 +110,21 @@ describe("native.transaction", function()
   end)
 
   it("fails when a file to remove has gone, and brings the others back", function()
-    run "echo one > a && echo two > b && echo three > c"
-    local change <close> = directory:transaction()
+    here:shell "echo one > a && echo two > b && echo three > c"
+    local change <close> = here.root:transaction()
     assert(change:write("a", "x"))
     assert(change:remove("b"))
     assert(change:remove("c"))
-    run "rm c"
+    here:shell "rm c"
     refused("not_found", change:commit())
-    assert.equal("./a\n./b\n", run "find . -mindepth 1 | sort")
-    assert.equal("one\n", directory:read("a").content)
+    assert.equal("./a\n./b\n", here:shell "find . -mindepth 1 | sort")
+    assert.equal("one\n", here:content("a"))
   end)
 
   it("changes nothing once the job must stop", function()
-    run "echo one > a"
+    here:shell "echo one > a"
     local before = state()
-    local change <close> = directory:transaction()
+    local change <close> = here.root:transaction()
     assert(change:write("a", "x"))
     interrupt.set_deadline(0)
     local committed, failure = change:commit()
@@ -149,16 +134,16 @@ describe("native.transaction", function()
   end)
 
   it("refuses what leaves", function()
-    run "ln -s .. up && ln -s ../secret out && mkdir d"
+    here:shell "ln -s .. up && ln -s ../secret out && mkdir d"
     local before = state()
-    local change <close> = directory:transaction()
-    for _, path in ipairs { "../x", "up/x", "d/../../x", "/etc/x", outside .. "/secret", root .. "-evil/x", "up/secret" } do
+    local change <close> = here.root:transaction()
+    for _, path in ipairs { "../x", "up/x", "d/../../x", "/etc/x", here.above .. "/secret", here.path .. "-evil/x", "up/secret" } do
       refused("path_escape", change:write(path, "x"))
       refused("path_escape", change:remove(path))
       refused("path_escape", change:symlink(path, "a"))
       refused("path_escape", change:chmod(path, 511))
     end
-    for _, target in ipairs { "/etc/passwd", "..", "../x", "d/../../x", root .. "/d" } do
+    for _, target in ipairs { "/etc/passwd", "..", "../x", "d/../../x", here.path .. "/d" } do
       refused("path_escape", change:symlink("link", target))
     end
     refused("path_escape", change:symlink("d/link", "../../x"))
@@ -171,24 +156,24 @@ describe("native.transaction", function()
     assert(change:symlink("d/ok", "../d/x/.."))
     assert(change:remove("out"))
     assert(change:commit())
-    assert.equal("../d/x/..", directory:stat("d/ok").target)
-    run "rm d/ok; ln -s ../secret out"
+    assert.equal("../d/x/..", here.root:stat("d/ok").target)
+    here:shell "rm d/ok; ln -s ../secret out"
     assert.equal(before, state())
   end)
 
   it("does not follow a link that the same change makes to the outside", function()
-    run "mkdir d"
-    local change <close> = directory:transaction()
+    here:shell "mkdir d"
+    local change <close> = here.root:transaction()
     assert(change:symlink("d/link", "../x"))
     assert(change:write("d/link/file", "through"))
-    run("ln -s .. x")
+    here:shell "ln -s .. x"
     refused("path_escape", change:commit())
-    assert.is_nil(io.open(outside .. "/file"))
+    assert.is_nil(io.open(here.above .. "/file"))
   end)
 
   local function many_changes()
-    run "echo one > a && mkdir -p d/e m/n && echo two > d/e/x && chmod 711 m/n && echo 1 > m/n/1 && echo z > z"
-    local before, change = state(), directory:transaction()
+    here:shell "echo one > a && mkdir -p d/e m/n && echo two > d/e/x && chmod 711 m/n && echo 1 > m/n/1 && echo z > z"
+    local before, change = state(), here.root:transaction()
     assert(change:write("a", "ONE"))
     assert(change:remove("d/e/x"))
     assert(change:write("d/e", "file for directory"))
@@ -204,7 +189,7 @@ describe("native.transaction", function()
     assert.equal(7, #assert(change:plan()).changes)
     refused("invalid", change:write("late", "x"))
     assert(change:commit(true))
-    assert.equal("ONE", directory:read("a").content)
+    assert.equal("ONE", here:content("a"))
     assert(change:revert())
     assert.equal(before, state())
     change:close()
@@ -215,41 +200,41 @@ describe("native.transaction", function()
     local change <close> = many_changes()
     local plan = assert(change:plan())
     assert(change:commit(true))
-    run "rm a && mkdir a"
+    here:shell "rm a && mkdir a"
     local done, failure = change:revert()
     refused("incomplete", done, failure)
-    assert.equal("one\n", directory:read(plan.changes[1].other).content)
+    assert.equal("one\n", here.root:read(plan.changes[1].other).content)
     assert.matches("could not be put back: a is kept as " .. plan.changes[1].other:gsub("%p", "%%%0") .. "$", failure.message)
     change:close()
-    assert.equal("one\n", directory:read(plan.changes[1].other).content)
+    assert.equal("one\n", here.root:read(plan.changes[1].other).content)
   end)
 
   it("clears up after a commit that another run made, and undoes one, as often as it is asked to", function()
     local change <close>, before = many_changes()
     local plan = assert(change:plan())
     assert(change:commit(true))
-    local after = run "find . -name '.sba-*'"
+    local after = here:shell "find . -name '.sba-*'"
     assert.is_true(#after > 0)
-    for _ = 1, 2 do assert(directory:recover(plan, false)) end
+    for _ = 1, 2 do assert(here.root:recover(plan, false)) end
     assert.equal(before, state())
     local again <close> = many_changes()
     plan = assert(again:plan())
     assert(again:commit(true))
-    for _ = 1, 2 do assert(directory:recover(plan, true)) end
-    assert.equal("", run "find . -name '.sba-*'")
-    assert.equal("ONE", directory:read("a").content)
-    assert.has_error(function() directory:recover({ changes = { { kind = "put" } } }, false) end)
-    refused("invalid", directory:recover({ changes = { { kind = "put", path = "a", other = "z" } } }, false))
+    for _ = 1, 2 do assert(here.root:recover(plan, true)) end
+    assert.equal("", here:shell "find . -name '.sba-*'")
+    assert.equal("ONE", here:content("a"))
+    assert.has_error(function() here.root:recover({ changes = { { kind = "put" } } }, false) end)
+    refused("invalid", here.root:recover({ changes = { { kind = "put", path = "a", other = "z" } } }, false))
   end)
 
   it("changes more files than there are descriptors", function()
-    local change <close> = directory:transaction()
+    local change <close> = here.root:transaction()
     for i = 1, 3000 do assert(change:write("d" .. i % 50 .. "/f" .. i, tostring(i))) end
     assert(change:commit())
-    assert.equal("3000\n", run "find . -type f | wc -l")
-    local removal <close> = directory:transaction()
+    assert.equal("3000\n", here:shell "find . -type f | wc -l")
+    local removal <close> = here.root:transaction()
     for i = 1, 3000 do assert(removal:remove("d" .. i % 50 .. "/f" .. i)) end
     assert(removal:commit())
-    assert.equal("", run "find . -mindepth 1")
+    assert.equal("", here:shell "find . -mindepth 1")
   end)
 end)

@@ -7,16 +7,17 @@ local identity = require "native.identity"
 local json = require "sba.util.json"
 local main = require "sba.main"
 local process = require "native.process"
+local scratch = require "scratch"
 
 local JOB <const> = [[{"protocol_version": "1.0", "job_id": "j", "task_id": "t", "steps": [{"type": "list_tree"}],
   "constraints": {"max_runtime_seconds": 60, "max_output_bytes": 100000}}]]
 
 describe("the program", function()
-  local directory, is_root, finish, globals, skip_rest, open
+  local here = scratch()
+  local is_root, finish, globals, skip_rest, open
 
   before_each(function()
-    directory = assert(io.popen("mktemp -d"):read("l"))
-    assert(file.replace(directory .. "/job.json", { JOB }))
+    here:put("job.json", JOB)
     is_root, finish, globals, skip_rest = identity.is_root, process.finish, getmetatable(_G), direct.skip_rest
     open = artifacts.open
     identity.is_root = function() return false end -- the tests may be root's
@@ -25,19 +26,18 @@ describe("the program", function()
   after_each(function()
     identity.is_root, process.finish, direct.skip_rest, artifacts.open = is_root, finish, skip_rest, open
     setmetatable(_G, globals)
-    os.execute("rm -r " .. directory)
   end)
 
   -- Runs the job; gives the exit status and the result.
   local function run()
     local argv = {
-      [0] = "cynode-sba", "--job", directory .. "/job.json", "--result", directory .. "/result.json", "--workspace", directory,
+      [0] = "cynode-sba", "--job", here.path .. "/job.json", "--result", here.path .. "/result.json", "--workspace", here.path,
     }
     local environment = file.environment
     file.environment = function() return {} end
     local status = main(argv)
     file.environment = environment
-    return status, assert(json.decode(file.read(directory .. "/result.json", 1 << 20)))
+    return status, assert(json.decode(here:content "result.json"))
   end
 
   local function check_internal(status, result)
@@ -48,7 +48,8 @@ describe("the program", function()
   it("runs the job with strict globals", function()
     local status, result = run()
     assert.are.same({ 0, "success" }, { status, result.status })
-    assert.is_false((pcall(load "return no_such_global")))
+    assert.error_matches(load "return no_such_global", "the global 'no_such_global' does not exist", 1, true)
+    assert.error_matches(load "no_such_global = 1", "'no_such_global' must not be created", 1, true)
   end)
 
   it("writes a result where a stage raises an error", function()

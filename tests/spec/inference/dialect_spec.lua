@@ -4,7 +4,6 @@ local chat_completions = require "sba.inference.chat_completions"
 local json = require "sba.util.json"
 local ollama = require "sba.inference.ollama"
 local reply = require "sba.inference.reply"
-local retry = require "sba.util.retry"
 local wire = require "sba.inference.wire"
 
 local endpoint = { variable = "OLLAMA_BASE_URL", base = "http://host" }
@@ -162,15 +161,5 @@ describe("a list or a description", function()
         ollama.loaded_window(endpoint, "m")
       end)
     end)
-  end)
-end)
-
-describe("a Retry-After", function()
-  it("of anything stumbles over nothing", function()
-    for _, value in ipairs { "Sun, 99 Nov 1994 99:99:99 GMT", "Sun, 06 Nov 9999 08:49:37 GMT", ("9"):rep(400), "\0", "1.2.3" } do
-      local seconds = retry.after(value, 0)
-      assert.is_true(seconds == nil or seconds >= 0)
-      assert.is_true(retry.wait(retry.policy(1), 1, seconds) < 400)
-    end
   end)
 end)

@@ -1,48 +1,36 @@
 -- SPDX-License-Identifier: Apache-2.0
 local context = require "sba.job.context"
 local json = require "sba.util.json"
-local temporary_directory = require "temporary_directory"
+local scratch = require "scratch"
 
-local directory
-
-local function put(path, content)
-  os.execute(("mkdir -p '%s/%s'"):format(directory, path:match("^(.*)/") or "."))
-  local handle = assert(io.open(directory .. "/" .. path, "wb"))
-  handle:write(content)
-  handle:close()
-end
+local here = scratch()
 
 local function refusal(given)
-  local loaded, failure = context.load(given, directory)
+  local loaded, failure = context.load(given, here.path)
   assert.is_nil(loaded)
   assert.equal("schema_validation", failure.code)
   return failure.message
 end
 
 describe("context", function()
-  before_each(function()
-    directory = temporary_directory.make()
-  end)
-  after_each(function() temporary_directory.remove(directory) end)
-
   it("is empty where nothing is given", function()
-    local loaded = context.load(nil, directory)
+    local loaded = context.load(nil, here.path)
     assert.same({}, { table.unpack(loaded.requirements) })
     assert.is_nil(loaded.baseline_context)
     assert.same({}, loaded.skills)
   end)
 
   it("takes from files what the job leaves out, and only that", function()
-    put("context/baseline.md", "from a file")
-    put("context/task.md", "the task")
-    put("context/requirements.md", "# Requirements\n\n- one\n  goes on\n- two\n")
-    put("context/acceptance_criteria.md", "1. first\n2) second\n")
-    put("context/preferences.json", '{"indent": 2}')
-    put("context/additional.md", "more")
-    put("context/skills/b.md", "skill b")
-    put("context/skills/a.md", "skill a")
-    put("context/skills/readme.txt", "no skill")
-    local loaded = context.load({ baseline_context = "given" }, directory)
+    here:put("context/baseline.md", "from a file")
+    here:put("context/task.md", "the task")
+    here:put("context/requirements.md", "# Requirements\n\n- one\n  goes on\n- two\n")
+    here:put("context/acceptance_criteria.md", "1. first\n2) second\n")
+    here:put("context/preferences.json", '{"indent": 2}')
+    here:put("context/additional.md", "more")
+    here:put("context/skills/b.md", "skill b")
+    here:put("context/skills/a.md", "skill a")
+    here:put("context/skills/readme.txt", "no skill")
+    local loaded = context.load({ baseline_context = "given" }, here.path)
     assert.equal("given", loaded.baseline_context)
     assert.equal("the task", loaded.task_context)
     assert.same({ "one goes on", "two" }, { table.unpack(loaded.requirements) })
@@ -56,65 +44,64 @@ describe("context", function()
     local loaded = context.load({
       project_context = { name = "p", tags = json.array { "a" } }, task_context = json.array { 1, 2 },
       requirements = json.array { "plain", { must = "hold" } },
-    }, directory)
+    }, here.path)
     assert.equal('{"name":"p","tags":["a"]}', loaded.project_context)
     assert.equal("[1,2]", loaded.task_context)
     assert.same({ "plain", '{"must":"hold"}' }, { table.unpack(loaded.requirements) })
-    assert.same({ "only one" }, { table.unpack(context.load({ requirements = "only one" }, directory).requirements) })
-    assert.same({ '{"a":1}' }, { table.unpack(context.load({ requirements = { a = 1 } }, directory).requirements) })
+    assert.same({ "only one" }, { table.unpack(context.load({ requirements = "only one" }, here.path).requirements) })
+    assert.same({ '{"a":1}' }, { table.unpack(context.load({ requirements = { a = 1 } }, here.path).requirements) })
   end)
 
   it("refuses more than 100 skills, wherever they come from", function()
     local many = json.array {}
     for i = 1, 101 do
       many[i] = "skill " .. i
-      put(("context/skills/%03d.md"):format(i), "text")
+      here:put(("context/skills/%03d.md"):format(i), "text")
     end
     assert.equal("the job has 101 skills; at most 100 are possible", refusal { skills = many })
     assert.equal("the job has 101 skills; at most 100 are possible", refusal(nil))
     many[101] = nil
-    assert.equal(100, #context.load({ skills = many }, directory).skills)
+    assert.equal(100, #context.load({ skills = many }, here.path).skills)
     assert.equal("the job has 101 skills; at most 100 are possible", refusal { skill_ids = json.array { "a" }, skills = many })
   end)
 
   it("reads paragraphs where a file holds no list", function()
-    put("context/requirements.md", "the first\nin two lines\n\nthe second\n")
-    assert.same({ "the first in two lines", "the second" }, { table.unpack(context.load(nil, directory).requirements) })
+    here:put("context/requirements.md", "the first\nin two lines\n\nthe second\n")
+    assert.same({ "the first in two lines", "the second" }, { table.unpack(context.load(nil, here.path).requirements) })
   end)
 
   it("reads the file that a text names below /job/", function()
-    put("notes/base.md", "from notes")
-    local loaded = context.load({ baseline_context = "/job/notes/base.md", requirements = json.array { "plain" } }, directory)
+    here:put("notes/base.md", "from notes")
+    local loaded = context.load({ baseline_context = "/job/notes/base.md", requirements = json.array { "plain" } }, here.path)
     assert.equal("from notes", loaded.baseline_context)
   end)
 
   it("takes skills in every form", function()
-    put("s.md", "from s")
+    here:put("s.md", "from s")
     for _, given in ipairs {
       "text", json.array { "text", { name = "n", content = "c" } }, { n = "text", m = { text = "t" } }, "/job/s.md",
     } do
-      for _, skill in ipairs(context.load({ skills = given }, directory).skills) do assert.is_string(skill.text) end
+      for _, skill in ipairs(context.load({ skills = given }, here.path).skills) do assert.is_string(skill.text) end
     end
-    assert.same({ { name = "s", text = "from s" } }, context.load({ skills = "/job/s.md" }, directory).skills)
+    assert.same({ { name = "s", text = "from s" } }, context.load({ skills = "/job/s.md" }, here.path).skills)
   end)
 
   it("refuses a file that is missing, no file, outside, too large or not text", function()
     assert.matches("/job/none.md", refusal { task_context = "/job/none.md" }, 1, true)
     assert.matches("escapes", refusal { task_context = "/job/../etc/passwd" })
-    os.execute(("mkdir -p %s/context && mkfifo %s/context/task.md"):format(directory, directory))
+    here:shell "mkdir -p context && mkfifo context/task.md"
     assert.matches("task.md", refusal {}, 1, true)
-    os.remove(directory .. "/context/task.md")
-    os.execute(("ln -s /etc/passwd %s/context/task.md"):format(directory))
+    here:shell "ln -sf /etc/passwd context/task.md"
     assert.matches("escapes", refusal {})
-    os.remove(directory .. "/context/task.md")
-    put("context/task.md", "\xff\xfe")
+    here:shell "rm context/task.md"
+    here:put("context/task.md", "\xff\xfe")
     assert.matches("UTF%-8", refusal {})
-    put("context/task.md", ("x"):rep(1024 * 1024 + 1))
+    here:put("context/task.md", ("x"):rep(1024 * 1024 + 1))
     assert.matches("larger", refusal {})
-    os.remove(directory .. "/context/task.md")
-    put("context/preferences.json", "[1]")
+    here:shell "rm context/task.md"
+    here:put("context/preferences.json", "[1]")
     assert.matches("object", refusal {})
-    put("context/preferences.json", "{")
+    here:put("context/preferences.json", "{")
     assert.matches("not JSON", refusal {})
   end)
 

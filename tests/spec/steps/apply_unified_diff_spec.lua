@@ -1,36 +1,27 @@
 -- SPDX-License-Identifier: Apache-2.0
 local json = require "sba.util.json"
+local scratch = require "scratch"
 local step = require "sba.steps.apply_unified_diff"
-local temporary_directory = require "temporary_directory"
-local workspace = require "native.workspace"
 
 describe("the step apply_unified_diff", function()
-  local directory, root
-
-  before_each(function()
-    root = temporary_directory.make()
-    directory = assert(workspace.open(root))
-  end)
-
-  after_each(function() temporary_directory.remove(root) end)
+  local here = scratch()
 
   local function run(diff, arguments)
     arguments = arguments or {}
     arguments.diff = diff
-    return step.run(arguments, { workspace = directory })
+    return step.run(arguments, { workspace = here.root })
   end
 
   local function put(files)
-    for path, content in pairs(files) do assert(directory:write(path, content)) end
+    for path, content in pairs(files) do here:put(path, content) end
   end
 
   ---All files of the workspace as path -> content; links as "-> target".
   local function all()
     local found = {}
-    local listing = io.popen(("cd %s && find . \\( -type f -o -type l \\) -printf '%%P\\0'"):format(root)):read("a")
-    for path in listing:gmatch("%Z+") do
-      local stat = assert(directory:stat(path))
-      found[path] = stat.type == "symlink" and "-> " .. stat.target or assert(directory:read(path)).content
+    for path in here:shell([[find . \( -type f -o -type l \) -printf '%P\0']]):gmatch("%Z+") do
+      local stat = assert(here.root:stat(path))
+      found[path] = stat.type == "symlink" and "-> " .. stat.target or here:content(path)
     end
     return found
   end
@@ -95,7 +86,7 @@ describe("the step apply_unified_diff", function()
     assert(run("--- old/src/x\n+++ new/src/x\n@@ -1 +1 @@\n-c\n+d\n--- /dev/null\n+++ new/y\n@@ -0,0 +1 @@\n+y\n"))
     assert(run("--- src/x.orig\n+++ src/x\n@@ -1 +1 @@\n-d\n+e\n--- top\n+++ top.new\n@@ -1 +1 @@\n-t\n+T\n"))
     assert(run("--- /dev/null\n+++ src/z\n@@ -0,0 +1 @@\n+z\n"))
-    assert(run("--- " .. root .. "/src/x\n+++ " .. root .. "/src/x\n@@ -1 +1 @@\n-e\n+f\n"))
+    assert(run("--- " .. here.path .. "/src/x\n+++ " .. here.path .. "/src/x\n@@ -1 +1 @@\n-e\n+f\n"))
     assert(run("diff --git src/x src/x\nindex 1..2 100644\n--- src/x\n+++ src/x\n@@ -1 +1 @@\n-f\n+g\n"))
     assert.are.same({ ["src/x"] = "g\n", y = "y\n", top = "T\n", ["src/z"] = "z\n" }, all())
     put { ["a/p"] = "1\n" } -- a directory that is really named a
@@ -131,12 +122,12 @@ describe("the step apply_unified_diff", function()
 
   it("keeps and changes modes", function()
     put { x = "1\n", y = "1\n" }
-    assert(os.execute(("chmod 0640 %s/x && chmod 0750 %s/y"):format(root, root)))
+    here:shell "chmod 0640 x && chmod 0750 y"
     local result = assert(run("diff --git a/x b/x\nold mode 100644\nnew mode 100755\ndiff -u y y\n" .. change("y", "1", "2") ..
       "diff --git a/z b/z\nnew file mode 100755\n--- /dev/null\n+++ b/z\n@@ -0,0 +1 @@\n+z\n"))
     assert.are.equal("mode_changed", result.files[1].action)
     assert.are.equal("0750 0750 0755",
-      ("%04o %04o %04o"):format(directory:stat("x").mode, directory:stat("y").mode, directory:stat("z").mode))
+      ("%04o %04o %04o"):format(here.root:stat("x").mode, here.root:stat("y").mode, here.root:stat("z").mode))
   end)
 
   it("changes links as links", function()
@@ -171,13 +162,13 @@ describe("the step apply_unified_diff", function()
 
   it("refuses paths that leave the workspace or are git's own", function()
     put { x = "1\n", [".git/config"] = "c\n", ["d/f"] = "1\n" }
-    assert(os.execute(("ln -s /tmp %s/out && ln -s d %s/in"):format(root, root)))
+    here:shell "ln -s /tmp out && ln -s d in"
     local escape = "path escapes workspace"
     refused("path_escape", escape, new_file("../x", "1"))
     refused("path_escape", escape, new_file("d/../../x", "1"))
     refused("path_escape", escape, "--- /dev/null\n+++ \"b/d/\\056\\056/\\056./x\"\n@@ -0,0 +1 @@\n+1\n")
     refused("path_escape", escape, "--- /etc/passwd\n+++ /etc/passwd\n@@ -1 +1 @@\n-1\n+2\n")
-    refused("path_escape", escape, "--- /dev/null\n+++ " .. root .. "-evil/x\n@@ -0,0 +1 @@\n+1\n")
+    refused("path_escape", escape, "--- /dev/null\n+++ " .. here.path .. "-evil/x\n@@ -0,0 +1 @@\n+1\n")
     refused("path_escape", escape, new_file("out/x", "1"))
     refused("path_escape", escape, change("in/f", "1", "2"))
     refused("path_escape", escape, "diff --git a/in/f b/g\nrename from in/f\nrename to g\n")
@@ -231,7 +222,7 @@ describe("the step apply_unified_diff", function()
 
   it("takes names with line ends, and shows them on one line", function()
     assert(run("--- /dev/null\n+++ \"b/x\\ny\\rz\"\n@@ -0,0 +1 @@\n+1\n"))
-    assert.are.equal("1\n", assert(directory:read("x\ny\rz")).content)
+    assert.are.equal("1\n", here:content("x\ny\rz"))
     refused("already_applied", "x y z: the change is already applied", "--- /dev/null\n+++ \"b/x\\ny\\rz\"\n@@ -0,0 +1 @@\n+1\n")
   end)
 
@@ -280,7 +271,7 @@ describe("the step apply_unified_diff", function()
       refused("text_not_found", [[line 1 is "xreturn 1" where SEARCH has "return 1"]], "a.py\n" .. block("return 1\n", "return 2\n"))
       put { ["a.py"] = "return 1" }
       assert(run("a.py\n" .. block("return 1\n", "return 2\n")))
-      assert.are.equal("return 2", directory:read("a.py").content)
+      assert.are.equal("return 2", here:content("a.py"))
     end)
 
     it("keeps all or nothing", function()
@@ -303,11 +294,11 @@ describe("the step apply_unified_diff", function()
     end)
 
     it("takes CRLF, and keeps the mode of a file", function()
-      directory:write("run.sh", "a\r\nb\r\n", { mode = 493 })
+      here.root:write("run.sh", "a\r\nb\r\n", { mode = 493 })
       local diff = ("run.sh\n" .. block("b\n", "c\n")):gsub("\n", "\r\n")
       assert(run(diff))
-      assert.are.equal("a\r\nc\r\n", directory:read("run.sh").content)
-      assert.are.equal(493, directory:read("run.sh").mode)
+      assert.are.equal("a\r\nc\r\n", here:content("run.sh"))
+      assert.are.equal(493, here.root:read("run.sh").mode)
     end)
 
     it("only says what blocks would do", function()
@@ -331,7 +322,7 @@ describe("the step apply_unified_diff", function()
 
     it("leaves a diff alone that has such lines", function()
       assert(run("--- a/a.py\n+++ b/a.py\n@@ -6,2 +6,4 @@\n def g():\n+<<<<<<< SEARCH\n+=======\n     return 3\n"))
-      assert.matches("def g():\n<<<<<<< SEARCH\n=======\n", directory:read("a.py").content, 1, true)
+      assert.matches("def g():\n<<<<<<< SEARCH\n=======\n", here:content("a.py"), 1, true)
     end)
 
     it("ends soon, whatever it is given", function()

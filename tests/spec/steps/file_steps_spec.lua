@@ -2,20 +2,19 @@
 -- The steps read_file, write_file and list_tree.
 local json = require "sba.util.json"
 local list_tree = require "sba.steps.list_tree"
-local schema_check = require "sba.util.schema_check"
 local read_file = require "sba.steps.read_file"
-local temporary_directory = require "temporary_directory"
+local schema_check = require "sba.util.schema_check"
+local scratch = require "scratch"
 local text = require "native.text"
-local workspace = require "native.workspace"
 local write_file = require "sba.steps.write_file"
 
-local directory, root
+local here = scratch()
 
 -- Runs a step; what it returns must be what its schema says, and no more than the bound.
 local function run(step, arguments, bound)
   assert.is_nil(step.check and step.check(arguments))
   local result, more = step.run(arguments, {
-    workspace = directory, place = function(path) return directory, path, "" end, max_output_bytes = bound or 1 << 20,
+    workspace = here.root, place = function(path) return here.root, path, "" end, max_output_bytes = bound or 1 << 20,
   })
   local shown = result or more.result
   if shown then
@@ -24,17 +23,10 @@ local function run(step, arguments, bound)
   return result, more
 end
 
-before_each(function()
-  root = temporary_directory.make()
-  directory = assert(workspace.open(root))
-end)
-
-after_each(function() temporary_directory.remove(root) end)
-
 describe("the step read_file", function()
   it("reads text", function()
-    directory:write("d/a", "one\ntwo\n")
-    local result, shown = run(read_file, { path = root .. "/d//a" })
+    here:put("d/a", "one\ntwo\n")
+    local result, shown = run(read_file, { path = here.path .. "/d//a" })
     assert.same({
       path = "d/a", content = "one\ntwo\n", encoding = "utf-8", size_bytes = 8, truncated = false, total_lines = 2,
       sha256 = text.sha256("one\ntwo\n"),
@@ -46,7 +38,7 @@ describe("the step read_file", function()
   end)
 
   it("gives base64 of what is not UTF-8", function()
-    directory:write("a", "\xFF\0x")
+    here:put("a", "\xFF\0x")
     local result = run(read_file, { path = "a" })
     assert.same({ "base64", "/wB4", false }, { result.encoding, result.content, result.truncated })
     assert.same({ "base64", "/wA=", true }, { (function(r) return r.encoding, r.content, r.truncated end)(
@@ -56,7 +48,7 @@ describe("the step read_file", function()
 
   it("never splits a character of UTF-8", function()
     local content = "aé€𝄞\u{10FFFF}z"
-    directory:write("a", content)
+    here:put("a", content)
     for bytes = 0, #content do
       local result = run(read_file, { path = "a", max_bytes = bytes })
       assert.equal("utf-8", result.encoding)
@@ -66,16 +58,16 @@ describe("the step read_file", function()
   end)
 
   it("takes a broken end of the file for what it is", function()
-    directory:write("a", "abc\xE2\x82")
+    here:put("a", "abc\xE2\x82")
     assert.equal("base64", run(read_file, { path = "a" }).encoding)
     assert.equal("base64", run(read_file, { path = "a", max_bytes = 5 }).encoding)
     assert.equal("abc", run(read_file, { path = "a", max_bytes = 4 }).content)
-    directory:write("a", "abc\x82\x82\x82\x82d")
+    here:put("a", "abc\x82\x82\x82\x82d")
     assert.equal("base64", run(read_file, { path = "a", max_bytes = 7 }).encoding)
   end)
 
   it("fails past the job's bound, unless its own is tighter", function()
-    directory:write("a", ("x"):rep(100))
+    here:put("a", ("x"):rep(100))
     assert(run(read_file, { path = "a" }, 100))
     local result, failure = run(read_file, { path = "a" }, 99)
     assert.is_nil(result)
@@ -85,7 +77,7 @@ describe("the step read_file", function()
     assert.is_nil(run(read_file, { path = "a", max_bytes = 100 }, 99))
     assert.equal(99, #run(read_file, { path = "a", max_bytes = 99 }, 99).content)
     assert(run(read_file, { path = "a", max_bytes = 10 }, 9) == nil)
-    directory:write("b", ("\xFF"):rep(75))
+    here:put("b", ("\xFF"):rep(75))
     assert.equal(100, #run(read_file, { path = "b" }, 100).content)
     result, failure = run(read_file, { path = "b" }, 99)
     assert.same({ "constraint_violation", 96 }, { failure.code, #failure.result.content })
@@ -107,16 +99,16 @@ describe("the step write_file", function()
     result, shown = run(write_file, { path = "d/a", content = "/wB4", encoding = "base64", append = true })
     assert.same({ 8, false, text.sha256("hello\xFF\0x") }, { result.size_bytes, result.created, result.sha256 })
     assert.equal("wrote d/a, now 8 bytes\n", shown)
-    assert.equal("hello\xFF\0x", directory:read("d/a").content)
+    assert.equal("hello\xFF\0x", here:content("d/a"))
     run(write_file, { path = "s", content = "", mode = "0750" })
-    assert.equal(tonumber("750", 8), directory:stat("s").mode)
+    assert.equal(tonumber("750", 8), here.root:stat("s").mode)
   end)
 
   it("refuses to replace where it must not", function()
     assert.is_true(run(write_file, { path = "a", content = "1", overwrite = false }).created)
     local result, failure = run(write_file, { path = "a", content = "2", overwrite = false })
     assert.same({ nil, "already_exists" }, { result, failure.code })
-    assert.equal("1", directory:read("a").content)
+    assert.equal("1", here:content("a"))
   end)
 
   it("refuses bad modes and bad base64 before anything runs", function()
@@ -131,7 +123,7 @@ end)
 
 describe("the step list_tree", function()
   it("lists", function()
-    os.execute("cd " .. root .. " && mkdir -p d/e && chmod 755 . d d/e && echo hi > d/f && ln -s d/f link && chmod 640 d/f")
+    here:shell("mkdir -p d/e && chmod 755 . d d/e && echo hi > d/f && ln -s d/f link && chmod 640 d/f")
     local result, shown = run(list_tree, {})
     local bytes = json.encode(result, list_tree.result):gsub('("type":"directory","size_bytes":)%d+', "%10")
     assert.equal('{"name":".","type":"directory","size_bytes":0,"mode":"0755","children":[' ..
@@ -145,7 +137,7 @@ describe("the step list_tree", function()
   end)
 
   it("only flags what its own limits cut", function()
-    for i = 1, 9 do directory:write("f" .. i, "") end
+    for i = 1, 9 do here:put("f" .. i, "") end
     local result, shown = run(list_tree, { max_entries = 3 })
     assert.is_true(result.truncated)
     assert.equal("./\n  f1\n  f2\n  f3\n[there is more; list a directory of it, or less deep with max_depth]\n", shown)
@@ -154,7 +146,7 @@ describe("the step list_tree", function()
   end)
 
   it("fails past the job's bound, with what fits", function()
-    for i = 1, 9 do directory:write(("d%d/f%d"):format(i // 3, i), "") end
+    for i = 1, 9 do here:put(("d%d/f%d"):format(i // 3, i), "") end
     local whole = #json.encode(run(list_tree, {}), list_tree.result)
     assert(run(list_tree, {}, whole))
     for bound = whole - 1, 1, -1 do
@@ -167,14 +159,14 @@ describe("the step list_tree", function()
   end)
 
   it("shows the whole tree as text", function()
-    for i = 1, 3000 do directory:write(("f%05d"):format(i), "") end
+    for i = 1, 3000 do here:put(("f%05d"):format(i), "") end
     local result, shown = run(list_tree, {})
     assert.equal(3000, #json.decode(json.encode(result.children)))
     assert.are.equal(3001, select(2, shown:gsub("\n", "")))
   end)
 
   it("writes names on one line each", function()
-    directory:write("a\nb", "")
+    here:put("a\nb", "")
     assert.equal("./\n  a?b\n", select(2, run(list_tree, {})))
   end)
 end)

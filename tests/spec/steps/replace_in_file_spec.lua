@@ -3,23 +3,15 @@
 local json = require "sba.util.json"
 local replace_in_file = require "sba.steps.replace_in_file"
 local schema_check = require "sba.util.schema_check"
-local temporary_directory = require "temporary_directory"
+local scratch = require "scratch"
 local text = require "native.text"
-local workspace = require "native.workspace"
 
-local directory, root
-
-before_each(function()
-  root = temporary_directory.make()
-  directory = assert(workspace.open(root))
-end)
-
-after_each(function() temporary_directory.remove(root) end)
+local here = scratch()
 
 local function run(path, old, new, count)
   local arguments = { path = path, old_text = old, new_text = new, expected_count = count or 1 }
   assert.is_nil(replace_in_file.check(arguments))
-  local result, more = replace_in_file.run(arguments, { place = function(given) return directory, given, "" end })
+  local result, more = replace_in_file.run(arguments, { place = function(given) return here.root, given, "" end })
   if result then
     local encoded = json.decode(json.encode(result, replace_in_file.result))
     assert.same({ total = 0 }, select(2, schema_check.check(encoded, replace_in_file.result)))
@@ -27,18 +19,16 @@ local function run(path, old, new, count)
   return result, more
 end
 
-local function content(path) return directory:read(path).content end
-
 --- What becomes of a file, and what was tolerated; or the failure.
 local function edit(before, old, new, count)
-  directory:write("a", before)
+  here:put("a", before)
   local result, more = run("a", old, new, count)
   if not result then
-    assert.equal(before, content("a"))
+    assert.equal(before, here:content("a"))
     return nil, more
   end
-  assert.equal(text.sha256(content("a")), result.sha256)
-  return content("a"), table.concat(result.tolerated, " ")
+  assert.equal(text.sha256(here:content("a")), result.sha256)
+  return here:content("a"), table.concat(result.tolerated, " ")
 end
 
 local function assert_edit(after, tolerated, ...)
@@ -56,12 +46,12 @@ end
 
 describe("the step replace_in_file", function()
   it("replaces the one place, and keeps the mode", function()
-    directory:write("d/a", "one\ntwo\nthree\n", { mode = tonumber("750", 8) })
+    here.root:write("d/a", "one\ntwo\nthree\n", { mode = tonumber("750", 8) })
     local result, shown = run("d/a", "two", "2")
     assert.same({ path = "d/a", count = 1, created = false, tolerated = {}, sha256 = text.sha256("one\n2\nthree\n") }, result)
     assert.equal("replaced once in d/a\n", shown)
-    assert.equal("one\n2\nthree\n", content("d/a"))
-    assert.equal(tonumber("750", 8), directory:stat("d/a").mode & 511)
+    assert.equal("one\n2\nthree\n", here:content("d/a"))
+    assert.equal(tonumber("750", 8), here.root:stat("d/a").mode & 511)
   end)
 
   it("replaces exactly so many places", function()
@@ -76,7 +66,7 @@ describe("the step replace_in_file", function()
 
   it("creates a file, and refuses an empty old text elsewhere", function()
     assert.is_true(run("new/file", "", "x\n").created)
-    assert.equal("x\n", content("new/file"))
+    assert.equal("x\n", here:content("new/file"))
     assert_edit("x", "", "", "", "x")
     assert_refused("already_exists", "old_text is empty", "y", "", "x")
     assert.equal("not_found", select(2, run("none", "a", "b")).code)
@@ -86,13 +76,13 @@ describe("the step replace_in_file", function()
   end)
 
   it("writes through a link", function()
-    directory:write("d/a", "one\n")
-    local transaction <close> = directory:transaction()
+    here:put("d/a", "one\n")
+    local transaction <close> = here.root:transaction()
     transaction:symlink("d/link", "a")
     transaction:commit()
     assert.equal("d/link", run("d/link", "one", "two").path)
-    assert.equal("two\n", content("d/a"))
-    assert.equal("symlink", directory:stat("d/link").type)
+    assert.equal("two\n", here:content("d/a"))
+    assert.equal("symlink", here.root:stat("d/link").type)
   end)
 
   it("tolerates blanks and line ends, and writes those of the file", function()
@@ -134,15 +124,15 @@ describe("the step replace_in_file", function()
 
   it("takes the whole file, and a text that is there 10,000 times", function()
     local many = ("same\n"):rep(10000)
-    directory:write("many", many)
+    here:put("many", many)
     assert_refused("text_ambiguous", "10000 times, lines 1, 2, 3", many, "same", "x")
     assert_refused("text_ambiguous", "10000 times", many, "same\n", "x")
     assert.equal(10000, assert(run("many", "same", "other", 10000)).count)
-    assert.equal(("other\n"):rep(10000), directory:read("many").content)
+    assert.equal(("other\n"):rep(10000), here:content("many"))
     assert.equal(1, assert(run("many", ("other\n"):rep(10000), "")).count)
-    assert.equal("", directory:read("many").content)
+    assert.equal("", here:content("many"))
     assert.is_true(assert(run("many", "", "again")).count == 1)
-    assert.equal("again", directory:read("many").content)
+    assert.equal("again", here:content("many"))
   end)
 
   it("changes a large file wherever the text stands, also where two parts of it that are read meet", function()
@@ -152,34 +142,34 @@ describe("the step replace_in_file", function()
       for _, offset in ipairs { -#old - 1, -#old, -#old + 1, -#old // 2, -1, 0, 1 } do
         local at = 2 * part + offset
         local there = before:sub(1, at) .. old .. before:sub(at + 1)
-        directory:write("large", there, { mode = 493 })
+        here.root:write("large", there, { mode = 493 })
         local result = assert(run("large", old, "thread"))
         local after = before:sub(1, at) .. "thread" .. before:sub(at + 1)
         assert.are.equal(text.sha256(after), result.sha256)
-        assert.are.equal(after, directory:read("large").content)
-        assert.are.equal(493, directory:read("large").mode)
+        assert.are.equal(after, here:content("large"))
+        assert.are.equal(493, here.root:read("large").mode)
       end
     end
-    directory:write("large", before)
+    here:put("large", before)
     assert.equal(#before // #line, assert(run("large", "f\n", "f!\n", #before // #line)).count)
-    assert.equal((before:gsub("f\n", "f!\n")), directory:read("large").content)
+    assert.equal((before:gsub("f\n", "f!\n")), here:content("large"))
   end)
 
   it("counts in a large file as in a small one", function()
     local before = ("aaab\r\n"):rep(175000)
-    directory:write("large", before)
+    here:put("large", before)
     local function refused(code, ...)
       local result, failure = run("large", ...)
       assert.is_nil(result)
       assert.equal(code, failure.code)
-      assert.equal(before, directory:read("large").content)
+      assert.equal(before, here:content("large"))
     end
     refused("text_ambiguous", "aa", "x")
     refused("text_ambiguous", "aab", "x")
     refused("text_ambiguous", "aab", "x", 174999)
     refused("text_not_found", "aac", "x")
     assert(run("large", "b", "b\nc", 175000))
-    assert.equal(before:gsub("b", "b\r\nc"), directory:read("large").content)
+    assert.equal(before:gsub("b", "b\r\nc"), here:content("large"))
   end)
 
   it("takes linear time", function()

@@ -1,23 +1,18 @@
 -- SPDX-License-Identifier: Apache-2.0
 local json = require "sba.util.json"
+local scratch = require "scratch"
 local step = require "sba.steps.search_files"
-local temporary_directory = require "temporary_directory"
-local workspace = require "native.workspace"
 
 describe("the step search_files", function()
-  local directory, root
+  local here = scratch()
 
   before_each(function()
-    root = temporary_directory.make()
-    directory = assert(workspace.open(root))
-    assert(directory:write("a.c", "int main(void)\n{\n  return 0;\n}\n"))
-    assert(directory:write("src/b.h", "int b;\nINT c;\n"))
+    here:put("a.c", "int main(void)\n{\n  return 0;\n}\n")
+    here:put("src/b.h", "int b;\nINT c;\n")
   end)
 
-  after_each(function() temporary_directory.remove(root) end)
-
   local function run(arguments, max_output_bytes)
-    return step.run(arguments, { workspace = directory, max_output_bytes = max_output_bytes or 1 << 20 })
+    return step.run(arguments, { workspace = here.root, max_output_bytes = max_output_bytes or 1 << 20 })
   end
 
   it("gives matches and the same as text", function()
@@ -45,7 +40,7 @@ describe("the step search_files", function()
   end)
 
   it("returns 1,000 lines where no limit is set", function()
-    assert(directory:write("many", ("int\n"):rep(1001)))
+    here:put("many", ("int\n"):rep(1001))
     local result = run { pattern = "int", path = "many" }
     assert.equal(1000, #result.matches)
     assert.is_true(result.truncated)
