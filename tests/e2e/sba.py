@@ -56,6 +56,10 @@ class Outcome:
         """What else may stand on stderr is the result, where nothing else took it."""
         return [json.loads(line) for line in self.stderr.splitlines() if line.startswith(b'{"ts"')]
 
+    def events(self, name):
+        """The lines of the log that tell of these events."""
+        return [line for line in self.log if line["event"] == name]
+
     @property
     def result_on_stderr(self):
         """The result that nothing else took."""
@@ -76,7 +80,7 @@ class SandboxCase(unittest.TestCase):
         for directory in (self.job_directory, self.workspace):
             directory.mkdir()
             self.give(directory)
-        self.result_path = self.job_directory / "result.json"
+        self.result_path, self.journal_file = self.job_directory / "result.json", self.job_directory / "journal.jsonl"
 
     def give(self, *paths):
         """Makes paths belong to the ordinary user."""
@@ -126,9 +130,26 @@ class SandboxCase(unittest.TestCase):
                    **ordinary_user(), **options}
         return subprocess.Popen([*wrapper, BINARY, *(self.arguments() if arguments is None else arguments), *more], env=environment, **options)
 
+    def journal(self):
+        return [json.loads(line) for line in self.journal_file.read_text().splitlines()]
+
+    def recording(self):
+        """A copy of the journal, for --replay."""
+        copy = self.root / "recording.jsonl"
+        copy.write_bytes(self.journal_file.read_bytes())
+        self.give(copy)
+        return copy
+
     def run_job(self, job, *more, timeout=120, **options):
         """Runs a job to its end."""
         return self.outcome_of(self.start(job, *more, **options), timeout)
+
+    def run_and_signal(self, job, number, condition, what, **options):
+        """Runs a job and sends the runner a signal once condition() holds. what: that which is waited for."""
+        process = self.start(job, **options)
+        wait_for(condition, what)
+        process.send_signal(number)
+        return self.outcome_of(process)
 
     def outcome_of(self, process, timeout=120):
         """The outcome of a started run. One that hangs past timeout (seconds) is killed and fails the test."""
@@ -146,6 +167,22 @@ class SandboxCase(unittest.TestCase):
         times = {line["event"]: datetime.datetime.fromisoformat(line["ts"].replace("Z", "+00:00")) for line in done.log}
         lasted = (times["job.finished"] - times["job.accepted"]).total_seconds()
         self.assertLess(lasted, max_runtime_seconds + IN_TIME * max(slow, slowness()))
+
+
+def timeless(result):
+    """A result, or a part of one, as text: without what differs from run to run."""
+    differ = {"started_at", "finished_at", "duration_ms", "cpu_time_ms", "max_rss_bytes"}
+    return json.dumps(json.loads(json.dumps(result), object_hook=lambda part: {name: part[name] for name in part if name not in differ}))
+
+
+def strace(calls, *more, log="/dev/null"):
+    """A wrapper for start() that traces these system calls. LeakSanitizer does not work under it."""
+    return ["strace", "-qq", "-E", "ASAN_OPTIONS=detect_leaks=0", "-o", str(log), "-e", f"trace={calls}", *more]
+
+
+def injecting(call, fault):
+    """A wrapper for start() in which a system call meets a fault, such as "error=EIO:when=2" or "signal=SIGKILL:when=1"."""
+    return strace(call, "-e", f"inject={call}:{fault}")
 
 
 def result_validator():

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of acceptance criteria, which the runner runs itself, in direct and in agent jobs; and the status that a model gives `finish`."""
 import json
-import shutil
+import signal
 import subprocess
-import unittest
 
 import sba
 import test_agent
+from sba import timeless
 from servers import model
 from test_agent import FORMATS, call, finish
 
@@ -16,10 +16,6 @@ TOKEN = "correct-horse-battery-staple"
 def criterion(words, **check):
     """A criterion with a check, or without one."""
     return {"criterion": words, "check": check} if check else words
-
-
-def timeless(result):
-    return test_agent.ResumeAndReplay.timeless(result)
 
 
 class CheckCase(test_agent.AgentCase):
@@ -63,16 +59,11 @@ class Direct(CheckCase):
         self.assertEqual([(item["title"], item["status"], item["note"]) for item in result["todo"]["items"][:3]], [
             ("nobody looks", "dropped", "not checked"), ("a is there", "done", None),
             ("b is there", "pending", "check-3: the command `test -e b` ended with exit code 1")])
-        began = [(line["id"], line.get("check")) for line in outcome.log if line["event"] == "step.started"]
+        began = [(line["id"], line.get("check")) for line in outcome.events("step.started")]
         self.assertEqual(began, [("step-1", None), ("check-2", 2), ("check-3", 3)])
-        journal = [json.loads(line) for line in (self.job_directory / "journal.jsonl").read_text().splitlines()]
+        journal = self.journal()
         self.assertEqual([line.get("check") for line in journal if line["event"] == "step.started"], [None, 2, 3])
         self.assertEqual([line["entry"] for line in journal if line["event"] == "step.finished"], result["steps"])
-
-    def test_without_steps_and_where_all_pass(self):
-        outcome = self.run_job(self.direct(criterion("true", command="true")))
-        self.assert_passed(outcome)
-        self.assertEqual((self.steps(outcome.result), self.verdicts(outcome.result)), ([("check-1", 1, "success")], [(True, "check")]))
 
     def test_without_a_check_nothing_is_said_to_be_met(self):
         (self.job_directory / "context").mkdir()
@@ -129,14 +120,6 @@ class Direct(CheckCase):
         outcome = self.run_job(self.direct(criterion("c", command="curl", args=["-sS", "https://nowhere.invalid/x"])))
         self.assert_failed(outcome, "ext_net_required")
 
-    def test_secrets_in_what_they_print(self):
-        self.put("token", TOKEN)
-        outcome = self.run_job(self.direct(criterion("c", shell="cat token >&2; cat token | base64; exit 1")), env={"SBA_MCP_TOKEN": TOKEN})
-        self.assert_failed(outcome)
-        self.assertIn("[redacted]", outcome.result["steps"][0]["output"])
-        written = b"".join(path.read_bytes() for path in self.job_directory.iterdir() if path.is_file() and path.name != "job.json")
-        self.assertNotIn(TOKEN.encode(), written + outcome.stderr)
-
     def test_the_report_shows_them(self):
         self.run_job(self.direct("nobody looks", criterion("<c>", shell="echo seen by all"), criterion("d", command="false")))
         page = subprocess.run([sba.BINARY, "--report", str(self.result_path)], capture_output=True, text=True, timeout=60).stdout
@@ -145,26 +128,25 @@ class Direct(CheckCase):
 
 
 class Resumed(CheckCase):
-    def journal_lines(self):
-        return (self.job_directory / "journal.jsonl").read_bytes().splitlines(keepends=True)
-
-    def cut(self, lines, count, torn=b""):
-        (self.job_directory / "journal.jsonl").write_bytes(b"".join(lines[:count]) + torn)
+    def each_cut(self, first):
+        """Cuts the journal in each of its lines from that number on: yields how many lines are whole, and these."""
+        lines = self.journal_file.read_bytes().splitlines(keepends=True)
+        for count in range(first, len(lines) + 1):
+            self.journal_file.write_bytes(b"".join(lines[:count]) + (lines[count][:40] if count < len(lines) else b""))
+            yield count, lines[:count]
 
     def test_a_direct_job_whose_journal_is_cut_anywhere(self):
         job = self.direct("plain", criterion("c", shell="echo c >> ran"), criterion("d", shell="echo d >> ran; exit 1"),
                           steps=[self.step("run_command", command="true")])
         whole = self.run_job(job)
         self.assert_failed(whole)
-        lines = self.journal_lines()
-        for count in range(1, len(lines) + 1):
-            self.cut(lines, count, lines[count][:40] if count < len(lines) else b"")
+        for count, lines in self.each_cut(1):
             self.put("ran")
             again = self.run_job(job, "--resume")
             self.assert_failed(again)
             for name in ("steps", "acceptance", "failure_message"):
                 self.assertEqual(timeless(again.result[name]), timeless(whole.result[name]), count)
-            kept = b"".join(line for line in lines[:count] if b"step.finished" in line)
+            kept = b"".join(line for line in lines if b"step.finished" in line)
             wanted = [word for word, id in (("c", b'"check-2"'), ("d", b'"check-3"')) if id not in kept]
             self.assertEqual((self.workspace / "ran").read_text().split(), wanted, count)
 
@@ -173,34 +155,29 @@ class Resumed(CheckCase):
         replies = [call("run_command", command="true"), finish("done"), call("write_file", path="a", content="x"), finish("really done")]
         whole = self.run_agent(self.server(*replies), job=job)
         self.assert_passed(whole)
-        lines = self.journal_lines()
-        for count in range(2, len(lines) + 1):
-            exchanges = sum(b'"event":"model.exchange"' in line for line in lines[:count])
-            self.cut(lines, count, lines[count][:40] if count < len(lines) else b"")
+        for count, lines in self.each_cut(2):
             self.put("ran")
             (self.workspace / "a").unlink(missing_ok=True)
-            if any(b'"step.finished"' in line and b'"write_file"' in line for line in lines[:count]):
+            if any(b'"step.finished"' in line and b'"write_file"' in line for line in lines):
                 self.put("a", "x")
-            server = self.server(*replies[exchanges:])
+            server = self.server(*replies[sum(b'"event":"model.exchange"' in line for line in lines):])
             again = self.run_agent(server, "--resume", job=job)
-            if b'"step.started"' in lines[count - 1] and b'"check"' not in lines[count - 1]:
+            if b'"step.started"' in lines[-1] and b'"check"' not in lines[-1]:
                 continue  # of a step that was interrupted, the model is told
             self.assert_passed(again)
             self.assertEqual(timeless(again.result["steps"]), timeless(whole.result["steps"]), count)
             self.assertEqual(again.result["acceptance"], whole.result["acceptance"])
-            done = sum(b'"step.finished"' in line and b'"check":1' in line for line in lines[:count])
+            done = sum(b'"step.finished"' in line and b'"check":1' in line for line in lines)
             self.assertEqual(len((self.workspace / "ran").read_text().split()), 2 - done, count)
 
     def test_a_runner_killed_in_a_check_says_so_and_runs_it_again(self):
         wait = "echo begun > begun; until test -e go; do sleep 0.02; done"
         for job in (self.direct("plain", criterion("c", shell=wait)), self.agent("plain", criterion("c", shell=wait))):
             server = self.server(call("run_command", command="true"), finish("done", ("plain", True, "step-1")))
-            process = self.start(job, env={"OLLAMA_BASE_URL": server.url})
-            sba.wait_for((self.workspace / "begun").exists, "the check to begin")
-            sba.wait_for(lambda: b'"check":2' in self.result_path.read_bytes(), "the result to name the check that runs")
-            process.kill()
-            process.communicate()
-            interrupted = json.loads(self.result_path.read_bytes())
+
+            def named():
+                return (self.workspace / "begun").exists() and b'"check":2' in self.result_path.read_bytes()
+            interrupted = self.run_and_signal(job, signal.SIGKILL, named, "the check in the result", env={"OLLAMA_BASE_URL": server.url}).result
             sba.result_validator().validate(interrupted)
             running = interrupted["running_step"]
             self.assertEqual((running["id"], running["check"]), (f"check-{len(interrupted['steps']) + 1}", 2))
@@ -217,22 +194,20 @@ class Resumed(CheckCase):
         replies = [call("list_tree"), finish("done"), call("write_file", path="a", content="x"), finish("done", ("2", True, "step-1"))]
         whole = self.run_agent(self.server(*replies), job=job)
         self.assert_passed(whole)
-        recording = self.root / "recording.jsonl"
-        shutil.copy(self.job_directory / "journal.jsonl", recording)
-        recording.chmod(0o644)
+        recording = str(self.recording())
         (self.workspace / "a").unlink()
-        again = self.run_job(job, "--replay", str(recording))
+        again = self.run_job(job, "--replay", recording)
         self.assert_passed(again)
         self.assertEqual(timeless(again.result), timeless(whole.result))
-        again = self.run_job(job, "--replay", str(recording))  # with a there, the first check passes
+        again = self.run_job(job, "--replay", recording)  # with a there, the first check passes
         self.assertEqual(again.result["failure_code"], "internal_error" if again.exit else None)
 
     def test_a_journal_with_another_check_is_refused(self):
         job = self.direct(criterion("c", command="true"), criterion("d", command="true"))
         self.run_job(job)
-        lines = self.journal_lines()
+        whole = self.journal_file.read_bytes()
         for old, new in ((b'"check":2', b'"check":1'), (b',"check":2', b""), (b'"run_command","check":2', b'"list_tree","check":2')):
-            (self.job_directory / "journal.jsonl").write_bytes(b"".join(lines).replace(old, new))
+            self.journal_file.write_bytes(whole.replace(old, new))
             outcome = self.run_job(job, "--resume")
             self.assertEqual((outcome.exit, outcome.result["failure_code"]), (2, "schema_validation"), outcome.result)
             self.assertIn("the job has no such step", outcome.result["failure_message"])
@@ -284,7 +259,7 @@ class Agents(CheckCase):
     def test_prose_is_asked_to_call_finish(self):
         server = self.server(call("write_file", path="a", content="x"), {"content": "It is done."}, finish("done"))
         self.assert_passed(self.run_agent(server, job=self.agent(self.A)))
-        self.assertIn("call finish; then the runner checks", self.chats(server)[2]["messages"][-1]["content"])
+        self.assertIn("call finish; then the runner checks", self.told(server, 2))
 
     def test_a_criterion_without_one_still_needs_evidence_first(self):
         server = self.server(call("write_file", path="a", content="x"), finish("done"), finish("done", ("2", True, "step-1")))
@@ -295,14 +270,12 @@ class Agents(CheckCase):
 
     def test_a_long_output_is_shown_from_its_end_and_can_be_read(self):
         server = self.server(call("list_tree"), finish("done"), call("read_output", step="check-2"), finish("no", ("1", False, "")))
-        job = self.agent(criterion("c", shell="seq 100000; exit 1"), "plain")
-        job["context"]["acceptance_criteria"].pop()
-        outcome = self.run_agent(server, job=job)
-        told = self.chats(server)[2]["messages"][-1]["content"].split("\n\nTime left")[0]
+        outcome = self.run_agent(server, job=self.agent(criterion("c", shell="seq 100000; exit 1")))
+        told = self.told(server, 2)
         self.assertTrue(told.rstrip().endswith("100000"), told[-100:])
         self.assertLess(len(told), 5000)
         self.assertIn('read_output {"step": "check-2"}', told)
-        self.assertTrue(self.chats(server)[3]["messages"][-1]["content"].startswith("[lines 1 to "))
+        self.assertTrue(self.told(server, 3).startswith("[lines 1 to "))
         self.assertEqual(outcome.result["failure_code"], "inference_unavailable")
 
     def test_many_that_fail_are_no_more_than_the_model_can_take(self):
@@ -312,7 +285,7 @@ class Agents(CheckCase):
         outcome = self.run_agent(server, job=self.agent(*many))
         self.assert_failed(outcome)
         self.assertEqual(len(outcome.result["steps"]), 49)
-        told = self.chats(server)[2]["messages"][-1]["content"]
+        told = self.told(server, 2)
         self.assertIn("12 of 12 checks failed, of which 8 are shown", told)
         self.assertLess(len(told), 16384 + 2048)
         self.assertIn("and 11 more", outcome.result["failure_message"])
@@ -325,7 +298,7 @@ class Agents(CheckCase):
         server = self.server(call("list_tree"), finish("done"), finish("cannot", ("1", True, "step-1"), ), *[finish("done")] * 3)
         outcome = self.run_agent(server, job=self.agent(criterion("c", command="sleep", args=["60"], timeout_seconds=0.2)))
         self.assert_failed(outcome)
-        self.assertIn("ran longer than its timeout of 0.2 s", self.chats(server)[2]["messages"][-1]["content"])
+        self.assertIn("ran longer than its timeout of 0.2 s", self.told(server, 2))
         slow = sba.slowness()
         server = self.server(call("list_tree"), finish("done"))
         outcome = self.run_agent(server, job=self.agent(criterion("c", command="sleep", args=["60"]), max_runtime_seconds=3))
@@ -345,19 +318,16 @@ class Agents(CheckCase):
         self.assert_failed(outcome, "ext_net_required")
         self.assertIn("nowhere.invalid", outcome.result["failure_message"])
 
-    def test_a_model_without_tool_calling(self):
-        models = {"m": {"capabilities": ["completion"], "context_length": 32768}}
-        write = {"tool": "write_file", "arguments": {"path": "a", "content": "x"}}
-        server = self.server(*[{"content": json.dumps(said)} for said in (write, {"tool": "finish", "arguments": {"answer": "wrote a"}})], models=models)
-        self.assert_passed(self.run_agent(server, job=self.agent(self.A)))
-
     def test_secrets_in_what_they_print(self):
         self.put("token", TOKEN)
         server = self.server(call("list_tree"), *[finish("done")] * 4)
-        outcome = self.run_agent(server, job=self.agent(criterion("c", shell="cat token; exit 1")), env={"SBA_MCP_TOKEN": TOKEN})
+        check = criterion("c", shell="cat token >&2; cat token | base64; exit 1")
+        outcome = self.run_agent(server, job=self.agent(check), env={"SBA_MCP_TOKEN": TOKEN})
         self.assert_failed(outcome)
-        self.assertIn("[redacted]", json.dumps(self.chats(server)[2]))
-        self.assertNotIn(TOKEN, json.dumps(server.requests) + outcome.stderr.decode() + (self.job_directory / "journal.jsonl").read_text())
+        self.assertIn("[redacted]", outcome.result["steps"][1]["output"])
+        self.assertIn("[redacted]", self.told(server, 2))
+        written = b"".join(path.read_bytes() for path in self.job_directory.iterdir() if path.is_file() and path.name != "job.json")
+        self.assertNotIn(TOKEN, json.dumps(server.requests) + (written + outcome.stderr).decode())
 
 
 class Validation(CheckCase):
@@ -385,10 +355,14 @@ class Validation(CheckCase):
 
 
 class Status(CheckCase):
-    def finished(self, status, *criteria, entries=()):
-        reply = finish("my reason", *entries)
+    @staticmethod
+    def finish_as(status, answer, *entries):
+        reply = finish(answer, *entries)
         reply["tool_calls"][0]["arguments"]["status"] = status
-        server = self.server(call("run_command", command="true"), reply, {"content": "never asked"})
+        return reply
+
+    def finished(self, status, *criteria, entries=()):
+        server = self.server(call("run_command", command="true"), self.finish_as(status, "my reason", *entries), {"content": "never asked"})
         return server, self.run_agent(server, job=self.agent(*criteria))
 
     def test_what_models_write_for_done(self):
@@ -406,12 +380,10 @@ class Status(CheckCase):
             self.assertEqual(len(self.chats(server)), 2)
 
     def test_another_word_is_an_answer_to_the_model(self):
-        reply = finish("half of it")
-        reply["tool_calls"][0]["arguments"]["status"] = "in_progress"
-        server = self.server(call("list_tree"), reply, finish("all of it"))
+        server = self.server(call("list_tree"), self.finish_as("in_progress", "half of it"), finish("all of it"))
         outcome = self.run_agent(server)
         self.assert_passed(outcome)
-        self.assertIn("in_progress", self.chats(server)[2]["messages"][-1]["content"])
+        self.assertIn("in_progress", self.told(server, 2))
         self.assertEqual(outcome.result["final_answer"], "all of it")
 
     def test_giving_up_runs_no_check_and_keeps_what_the_model_could_prove(self):
@@ -422,21 +394,18 @@ class Status(CheckCase):
         self.assertFalse((self.workspace / "checked").exists())
 
     def test_it_needs_no_act_and_its_reason_is_one_short_line(self):
-        reply = finish("no\nway " + "x" * 10000 + "\x1b[2J")
-        reply["tool_calls"][0]["arguments"]["status"] = "failed"
-        outcome = self.run_agent(self.server(reply))
+        outcome = self.run_agent(self.server(self.finish_as("failed", "no\nway " + "x" * 10000 + "\x1b[2J")))
         self.assert_failed(outcome, "agent_gave_up")
         message = outcome.result["failure_message"]
         self.assertTrue(message.startswith("the model gave up: no way xxx") and len(message) < 2000, message)
         self.assertNotRegex(message, "[\x00-\x1f]")
 
     def test_for_want_of_the_network(self):
-        reply = finish("the host cannot be reached")
-        reply["tool_calls"][0]["arguments"]["status"] = "failed"
+        reply = self.finish_as("failed", "the host cannot be reached")
         fetch = call("run_command", shell="curl -sS https://nowhere.invalid/x")
         self.assert_failed(self.run_agent(self.server(fetch, reply)), "ext_net_required")
         self.assert_failed(self.run_agent(self.server(fetch, call("run_command", command="true"), reply)), "agent_gave_up")
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    sba.main()

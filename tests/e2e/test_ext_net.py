@@ -129,15 +129,10 @@ class Jobs(sba.SandboxCase):
                  "        print('curl: (6) Could not resolve host: mock.example.org', file=sys.stderr)\n"
                  "        self.assertEqual(1, 2, 'fatal: unable to access: Could not resolve host: mock.example.org')\n")
         self.put("log", "curl: (6) Could not resolve host: mock.example.org\n")
-        for arguments in ({"argv": ["python3", "-B", "-m", "unittest"]}, {"shell": "cat log; exit 6"},
-                          {"argv": ["grep", "-r", "resolve", ".", "missing"]}, {"shell": "cat log >&2; echo '6 of 9 tests failed'; exit 6"},
-                          {"shell": "cat log >&2; echo 'FAILED (failures=1)' >&2; exit 1"}, {"shell": "cat log >&2; kill -9 $$"}):
+        for arguments in ({"argv": ["python3", "-B", "-m", "unittest"]}, {"argv": ["grep", "-r", "resolve", ".", "missing"]},
+                          {"shell": "cat log >&2; kill -9 $$"}):
             with self.subTest(arguments):
                 self.assert_ends(self.run_job(self.job(self.step("run_command", **arguments))), "step_failed")
-
-    def test_words_of_a_command_that_succeeded(self):
-        outcome = self.run_job(self.job(self.step("run_command", shell="curl: || echo 'curl: (6) Could not resolve host: a.example.org' >&2")))
-        self.assertEqual(outcome.exit, 0)
 
     def test_a_service_of_the_jobs_own_that_does_not_run(self):
         self.assert_ends(self.run_job(self.job(self.step("run_command", argv=["curl", "-sS", "http://127.0.0.1:1/"]))), "step_failed")
@@ -146,17 +141,11 @@ class Jobs(sba.SandboxCase):
         step = self.step("run_command", shell=f"curl -sS https://{NOWHERE}/; sleep 60", timeout_seconds=1)
         self.assert_ends(self.run_job(self.job(step)), "timeout")
 
-    def test_much_on_stderr_costs_little(self):
-        shell = f"head -c 67108864 /dev/zero | tr '\\0' x >&2; echo >&2; curl -sS https://{NOWHERE}/"
-        outcome = self.run_job(self.job(self.step("run_command", shell=shell), max_output_bytes=1 << 27))
-        self.assert_ends(outcome, "ext_net_required", NOWHERE)
-
     def test_resumed(self):
         job = self.job(FETCH)
         self.assert_ends(self.run_job(job), "ext_net_required")
-        journal = self.job_directory / "journal.jsonl"
-        lines = journal.read_bytes().splitlines(keepends=True)
-        journal.write_bytes(b"".join(line for line in lines if b'"job_finished"' not in line))
+        lines = self.journal_file.read_bytes().splitlines(keepends=True)
+        self.journal_file.write_bytes(b"".join(line for line in lines if b'"job_finished"' not in line))
         self.assert_ends(self.run_job(job, "--resume"), "ext_net_required", NOWHERE)
 
 
@@ -175,9 +164,9 @@ class Agents(AgentCase):
     def test_a_failed_fetch_is_an_answer_to_the_model(self):
         server, outcome = self.end(self.FETCH, call("run_command", command="true"), finish("done", ("the data are there", True, "step-2")))
         self.assertEqual((outcome.exit, outcome.result["failure_code"]), (0, None))
-        shown = [message["content"] for message in self.chats(server)[1]["messages"] if message["role"] == "tool"]
-        self.assertIn("failed (ext_net_required)", shown[0])
-        self.assertIn("ext_net_allowed is false", shown[0])
+        (shown,) = self.tool_answers(server, 1)
+        self.assertIn("failed (ext_net_required)", shown)
+        self.assertIn("ext_net_allowed is false", shown)
 
     def test_giving_up_after_it(self):
         _, outcome = self.end(self.FETCH, self.UNMET)
@@ -186,22 +175,13 @@ class Agents(AgentCase):
             self.assertIn(words, outcome.result["failure_message"])
         self.assertEqual(outcome.result["acceptance"][0]["met"], False)
 
-    def test_evidence_that_names_it(self):
-        _, outcome = self.end(self.FETCH, call("run_command", command="true"),
-                              finish("no", ("the data are there", False, "step-1 had no network")))
-        self.assertEqual(outcome.result["failure_code"], "ext_net_required")
-
     def test_the_same_fetch_again_and_again(self):
         _, outcome = self.end(*[self.FETCH] * 4, context={})
         self.assertEqual(outcome.result["failure_code"], "ext_net_required")
         self.assertIn("repeats itself without progress", outcome.result["failure_message"])
 
-    def test_other_ends(self):
-        true, false = (call("run_command", command=name) for name in ("true", "false"))
-        for replies in ([self.FETCH, true, self.UNMET], [self.FETCH, false, self.UNMET], [false, self.UNMET]):
-            self.assertEqual(self.end(*replies)[1].result["failure_code"], "acceptance_unmet")
+    def test_where_the_outside_is_allowed_the_criterion_is_not_met(self):
         self.assertEqual(self.end(self.FETCH, self.UNMET, allowed=True)[1].result["failure_code"], "acceptance_unmet")
-        self.assertEqual(self.end(self.FETCH, *[{"content": " "}] * 3)[1].result["failure_code"], "agent_stuck")
 
 
 if __name__ == "__main__":

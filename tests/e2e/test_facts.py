@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a model is told before its task: the facts of the sandbox and the workspace's AGENTS.md. And the artifacts directory as a place."""
-import json
 import os
 import shutil
+import signal
 import unittest
 
 import sba
@@ -16,13 +16,9 @@ class FactsCase(AgentCase):
     def prompt(self, *more, models=None, **options):
         """The system text, and the first message, of a job that ends at once."""
         server = self.server(LOOK, OK, models=models)
-        outcome = self.run_agent(server, *more, **options)
-        self.assertEqual(outcome.exit, 0, outcome.result)
-        self.outcome = outcome
+        self.outcome = self.run_agent(server, *more, **options)
+        self.assertEqual(self.outcome.exit, 0, self.outcome.result)
         return "\n".join(message["content"] for message in self.chats(server)[0]["messages"])
-
-    def events(self, name):
-        return [line for line in self.outcome.log if line["event"] == name]
 
 
 class Facts(FactsCase):
@@ -49,17 +45,12 @@ class Facts(FactsCase):
     def test_a_replay_elsewhere_and_a_resumed_run_are_told_the_same(self):
         self.put("before", "x"), self.put("AGENTS.md", "RULE 1\n")
         server = self.server(call("write_file", path="after", content="x"), call("run_command", shell=f"echo begun > b; [ -e {self.root}/stop ] || sleep 60"))
-        process = self.start(self.agent_job(), env={"OLLAMA_BASE_URL": server.url})
-        self.wait_for(process, (self.workspace / "b").exists)
-        process.kill()
-        process.communicate()
-        recording = self.root / "recording.jsonl"
+        self.run_and_signal(self.agent_job(), signal.SIGKILL, (self.workspace / "b").exists, "the command to begin", env={"OLLAMA_BASE_URL": server.url})
         (self.workspace / "AGENTS.md").write_text("RULE 2\n")
         second = self.server(OK)
         self.assertEqual(self.run_agent(second, "--resume").exit, 0)
         self.assertEqual(self.chats(second)[0]["messages"][0], self.chats(server)[0]["messages"][0])
-        recording.write_bytes((self.job_directory / "journal.jsonl").read_bytes())
-        recording.chmod(0o644)
+        recording = self.recording()
         for path in self.workspace.iterdir():
             path.unlink()
         (self.root / "stop").touch()
@@ -71,7 +62,7 @@ class Facts(FactsCase):
         text = self.prompt(env={"SBA_MCP_TOKEN": "tokentokentoken"})
         self.assertNotIn("tokentokentoken", text)
         self.assertIn("the token is [redacted]", text)
-        self.assertNotIn("tokentokentoken", (self.job_directory / "journal.jsonl").read_text())
+        self.assertNotIn("tokentokentoken", self.journal_file.read_text())
 
     def test_a_small_context_still_works(self):
         for number in range(100):
@@ -86,8 +77,7 @@ class Facts(FactsCase):
         def count():
             trace = self.root / "trace"
             server = self.server(LOOK, OK)
-            outcome = self.run_agent(server, wrapper=["strace", "-f", "-o", str(trace), "-e", "trace=%file,%desc"],
-                                     env={"ASAN_OPTIONS": "detect_leaks=0"})
+            outcome = self.run_agent(server, wrapper=sba.strace("%file,%desc", "-f", log=trace))
             self.assertEqual(outcome.exit, 0, outcome.result)
             return len(trace.read_bytes().splitlines())
         os.chmod(self.root, 0o777)
@@ -104,8 +94,7 @@ class Facts(FactsCase):
     def test_a_fifth_of_the_time_is_announced(self):
         server = self.server(call("run_command", shell="sleep 12.1"), OK)
         self.assertEqual(self.run_agent(server, job=self.agent_job(max_runtime_seconds=15)).exit, 0)
-        last = self.chats(server)[1]["messages"][-1]["content"]
-        self.assertIn("Less than a fifth of the job's time is left", last)
+        self.assertIn("Less than a fifth of the job's time is left", self.chats(server)[1]["messages"][-1]["content"])
 
 
 class AgentsMd(FactsCase):
@@ -133,24 +122,11 @@ class AgentsMd(FactsCase):
         self.assertIn("/context/agents_md", refused.result["failure_message"])
 
     def test_what_cannot_be_shown_is_said(self):
-        for make, reason in ((lambda path: path.symlink_to("/etc/passwd"), "path escapes workspace"), (os.mkfifo, "FIFO"),
-                             (lambda path: path.write_bytes(b"\xff\xfe\0"), "not UTF-8 text")):
-            with self.subTest(reason):
-                path = self.workspace / "AGENTS.md"
-                make(path)
-                self.give(path)
-                text = self.prompt()
-                path.unlink()
-                self.assertRegex(text, f"AGENTS.md is not shown here: .*{reason}")
-                self.assertNotIn("root:", text)
-                self.assertIn(reason, self.events("agents_md.left_out")[0]["error"])
-
-    def test_ten_megabytes_are_cut(self):
-        self.put("AGENTS.md", "line of rules\n" * 750000)
+        (self.workspace / "AGENTS.md").symlink_to("/etc/passwd")
         text = self.prompt()
-        self.assertEqual(text.count("line of rules\n"), 32768 // 14)
-        self.assertTrue("[end of AGENTS.md: the first 32768 of 10500000 bytes; read_file gives the rest]" in text)
-        self.assertLess(len(text), 40000)
+        self.assertRegex(text, "AGENTS.md is not shown here: .*path escapes workspace")
+        self.assertNotIn("root:", text)
+        self.assertIn("path escapes workspace", self.outcome.events("agents_md.left_out")[0]["error"])
 
 
 class ArtifactsAsAPlace(FactsCase):
@@ -215,15 +191,12 @@ class ArtifactsAsAPlace(FactsCase):
             with self.subTest(moment=moment):
                 path.write_text("one\n")
                 self.give(path)
-                kill = ["strace", "-o", "/dev/null", "-e", "trace=renameat2", "-e", f"inject=renameat2:signal=SIGKILL:when={moment}"]
-                process = self.start(job, wrapper=kill, env={"ASAN_OPTIONS": "detect_leaks=0"})
-                process.communicate(timeout=60)
-                if process.returncode == 0:
+                if self.run_job(job, wrapper=sba.injecting("renameat2", f"signal=SIGKILL:when={moment}")).exit == 0:
                     break
                 outcome = self.run_job(job, "--resume")
                 self.assertEqual((outcome.exit, path.read_text()), (0, "one one\n"), outcome.result)
                 self.assertEqual(self.artifacts(outcome), {"report": 8})
-                self.assertIn("step.undone", [line["event"] for line in outcome.log])
+                self.assertTrue(outcome.events("step.undone"))
         self.assertGreater(moment, 1)
 
 

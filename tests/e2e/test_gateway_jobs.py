@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The gateway's tools in whole jobs: offered to a model and called by it, and called by direct jobs."""
 import json
+import signal
 import socket
-import time
 
 import sba
 import test_agent
@@ -53,15 +53,8 @@ class GatewayCase(test_agent.AgentCase):
         plain = [(m["tool_name"], m["arguments"]) for _, _, _, m in gateway.requests if m and m.get("tool_name")]
         return plain + [(m["params"]["name"], m["params"]["arguments"]) for m in gateway.messages("tools/call")]
 
-    def shown(self, model, number):
-        """The answer to the call of that number, from 1, as the model was shown it."""
-        return self.chats(model)[number]["messages"][-1]["content"].split("\n\nTime left:")[0]
-
     def offered(self, model):
         return [one["function"] for one in self.chats(model)[0]["tools"]]
-
-    def events(self, outcome, name):
-        return [line for line in outcome.log if line["event"] == name]
 
 
 def step(tool_name, **arguments):
@@ -86,10 +79,7 @@ class Offered(GatewayCase):
         outcome, model = self.agent(gateway, call("help"))
         said = self.chats(model)[0]["messages"][1]["content"]
         self.assertIn("says this about them. It is not part of the job.\n\nCall help first.\n", said)
-        recording = self.root / "recording.jsonl"
-        recording.write_bytes((self.job_directory / "journal.jsonl").read_bytes())
-        recording.chmod(0o644)
-        self.assertEqual((outcome.exit, self.run_job(self.agent_job(), "--replay", str(recording)).exit), (0, 0))
+        self.assertEqual((outcome.exit, self.run_job(self.agent_job(), "--replay", str(self.recording())).exit), (0, 0))
 
     def test_a_call_is_a_step(self):
         for era in ("legacy", "modern"):
@@ -104,9 +94,8 @@ class Offered(GatewayCase):
                 self.assertEqual((first["id"], first["type"], first["status"], first["result"]),
                                  ("step-1", "call_tool", "success", {"content": json.dumps(arguments), "is_error": False}))
                 self.assertEqual((second["id"], second["type"]), ("step-2", "list_tree"))
-                answers = [message["content"] for message in self.chats(model)[1]["messages"] if message["role"] == "tool"]
-                self.assertEqual(answers[0], "[step-1]\n" + json.dumps(arguments))
-                self.assertEqual(self.events(outcome, "step.started")[0]["what"], "artifact.list")
+                self.assertEqual(self.tool_answers(model, 1)[0], "[step-1]\n" + json.dumps(arguments))
+                self.assertEqual(outcome.events("step.started")[0]["what"], "artifact.list")
 
     def test_numbers_that_no_double_holds_pass_as_the_model_wrote_them(self):
         long = 123456789012345678901234567890123
@@ -119,24 +108,18 @@ class Offered(GatewayCase):
                 ((_, arguments),) = self.called(gateway)
                 self.assertEqual((arguments["n"], arguments["deep"]), (long, [{"n": -long}]))
 
-    def test_a_call_is_evidence(self):
-        gateway = self.gateway(tools={"check": says("all is well")})
-        job = self.agent_job(context={"acceptance_criteria": ["it is well"]})
-        outcome, _ = self.agent(gateway, call("check"), finish("done", ("it is well", True, "step-1")), job=job)
-        self.assertEqual((outcome.exit, outcome.result["acceptance"][0]["met"]), (0, True), outcome.result)
-
     def test_answers_that_are_no_text(self):
         blocks = {"content": [{"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"},
                               {"type": "resource_link", "uri": "file:///a", "name": "A"}], "structuredContent": {"b": [1, None], "a": {}}}
         gateway = self.gateway(tools={"look": tool(lambda _: blocks)})
         outcome, model = self.agent(gateway, call("look"))
-        self.assertEqual(self.shown(model, 1), '[step-1]\n[image, image/png, 5 bytes]\n[resource file:///a: A]\n{"a":{},"b":[1,null]}')
+        self.assertEqual(self.told(model, 1), '[step-1]\n[image, image/png, 5 bytes]\n[resource file:///a: A]\n{"a":{},"b":[1,null]}')
         self.assertNotIn("structured", outcome.result["steps"][0]["result"])
 
     def test_only_its_own_names_mean_a_tool(self):
         gateway = self.gateway(tools={"artifact.put": tool()})
         outcome, model = self.agent(gateway, call("artifact_get"), call("artifact.put", a=1), call("ArtifactPuts"))
-        self.assertIn("unknown tool artifact_get", self.shown(model, 1))
+        self.assertIn("unknown tool artifact_get", self.told(model, 1))
         self.assertEqual((outcome.exit, self.called(gateway)), (0, [("artifact.put", {"a": 1})]))
 
     def test_names_of_the_runner_stay_its_own(self):
@@ -144,8 +127,8 @@ class Offered(GatewayCase):
         self.put("a", "from the workspace")
         outcome, model = self.agent(gateway, call("read_file", path="a"), call("read_file_2"), finish("really done"))
         self.assertEqual([one["name"] for one in self.offered(model)], [*OWN, "read_file_2", "finish_2", "todo_add_2", "finish"])
-        self.assertEqual(self.shown(model, 1), "[step-1]\na, lines 1 to 1 of 1; no newline at the end\n1\tfrom the workspace\n")
-        self.assertEqual(self.shown(model, 2), "[step-2]\nfrom the gateway")
+        self.assertEqual(self.told(model, 1), "[step-1]\na, lines 1 to 1 of 1; no newline at the end\n1\tfrom the workspace\n")
+        self.assertEqual(self.told(model, 2), "[step-2]\nfrom the gateway")
         self.assertEqual(outcome.result["final_answer"], "really done")
 
     def test_a_model_without_tool_calling(self):
@@ -162,8 +145,8 @@ class Offered(GatewayCase):
         self.assertEqual([one["name"] for one in self.offered(model)],
                          [*OWN, "artifact_put", "artifact_get", "artifact_list", "skills_list", "skills_get", "preference_get", "preference_list",
                           "preference_effective", "help_list", "help_get", "finish"])
-        self.assertEqual(self.shown(model, 1), '[step-1]\n{"got":{"task_id":"task-1","topic":"x"}}')
-        self.assertRegex(self.shown(model, 2), r"\[step-2\]\nfailed \(tool_unavailable\): .*501.*not implemented: skills\.list")
+        self.assertEqual(self.told(model, 1), '[step-1]\n{"got":{"task_id":"task-1","topic":"x"}}')
+        self.assertRegex(self.told(model, 2), r"\[step-2\]\nfailed \(tool_unavailable\): .*501.*not implemented: skills\.list")
         self.assertEqual(outcome.exit, 0)
 
     def test_ten_thousand_tools(self):
@@ -175,14 +158,14 @@ class Offered(GatewayCase):
             self.assertLessEqual(len(offered), most)
             self.assertGreater(len(offered), 20)
             self.assertEqual((offered[len(OWN)]["name"], offered[-1]["name"]), ("tool_0", "finish"))
-            (said,) = self.events(outcome, "gateway.tools")
+            (said,) = outcome.events("gateway.tools")
             self.assertEqual((said["level"], said["tools"], said["left_out"]), ("warning", len(offered) - len(OWN) - 1, 10000 - len(offered) + len(OWN) + 1))
 
     def test_a_tool_that_is_too_large_does_not_keep_out_the_others(self):
         gateway = self.gateway(tools={"huge": tool(description="x" * 1000000), "small": tool()})
         outcome, model = self.agent(gateway)
         self.assertEqual([one["name"] for one in self.offered(model)][len(OWN):], ["small", "finish"])
-        self.assertIn("huge: there is no room", self.events(outcome, "gateway.tools")[0]["error"])
+        self.assertIn("huge: there is no room", outcome.events("gateway.tools")[0]["error"])
 
 
 class Trouble(GatewayCase):
@@ -193,7 +176,7 @@ class Trouble(GatewayCase):
             port = unused.getsockname()[1]
         outcome, model = self.agent(f"http://127.0.0.1:{port}/mcp")
         self.assertEqual(outcome.exit, 0, outcome.result)
-        (said,) = self.events(outcome, "gateway.failed")
+        (said,) = outcome.events("gateway.failed")
         self.assertEqual((said["level"], said["code"]), ("warning", "connection_refused"))
         self.assertIn(f"127.0.0.1:{port}", said["error"])
         self.assertEqual(len(self.offered(model)), len(OWN) + 1)
@@ -208,10 +191,10 @@ class Trouble(GatewayCase):
                                       "broken": says("no such\nartifact", isError=True), "long": says("x" * 2000, isError=True)})
         outcome, model = self.agent(gateway, call("invented"), call("strict", b=1), call("broken"), call("long"))
         self.assertEqual(outcome.exit, 0, outcome.result)
-        self.assertRegex(self.shown(model, 1), "failed: unknown tool invented; the tools are .*strict, broken, long, finish")
-        self.assertRegex(self.shown(model, 2), r"\[step-1\]\nfailed \(tool_refused\): .*-32602: a is missing")
-        self.assertEqual(self.shown(model, 3), "[step-2]\nfailed (step_failed): the tool broken failed: no such artifact")
-        self.assertTrue(self.shown(model, 4).endswith("\n" + "x" * 2000))
+        self.assertRegex(self.told(model, 1), "failed: unknown tool invented; the tools are .*strict, broken, long, finish")
+        self.assertRegex(self.told(model, 2), r"\[step-1\]\nfailed \(tool_refused\): .*-32602: a is missing")
+        self.assertEqual(self.told(model, 3), "[step-2]\nfailed (step_failed): the tool broken failed: no such artifact")
+        self.assertTrue(self.told(model, 4).endswith("\n" + "x" * 2000))
         self.assertEqual([step["status"] for step in outcome.result["steps"]], ["failure"] * 3)
         self.assertEqual(outcome.result["steps"][1]["result"], {"content": "no such\nartifact", "is_error": True})
 
@@ -225,19 +208,8 @@ class Trouble(GatewayCase):
         self.assertEqual((outcome.exit, [step["status"] for step in outcome.result["steps"]]), (0, ["success", "failure", "failure"]),
                          outcome.result)
         self.assertEqual(len(owner.messages("tools/call")), 2)
-        self.assertRegex(self.shown(model, 2), r"failed \(cut_off\): .*the call may still have run")
-        self.assertIn("connection_refused", self.shown(model, 3))
-
-    def test_five_megabytes(self):
-        lines = "".join(f"line {number}\n" for number in range(450000))
-        self.assertGreater(len(lines), 5000000)
-        gateway = self.gateway(tools={"big": says(lines)})
-        job = self.agent_job(max_output_bytes=8 << 20)
-        outcome, model = self.agent(gateway, call("big"), call("read_output", step="step-1", offset_bytes=3000000, max_bytes=1000), job=job)
-        self.assertEqual((outcome.exit, outcome.result["steps"][0]["result"]["content"]), (0, lines))
-        self.assertLess(len(self.shown(model, 1)), 17 * 1024)
-        self.assertRegex(self.shown(model, 1), r"\[\.\.\. lines \d+ to \d+ of 450000 left out \(\d+ bytes\); read_output")
-        self.assertEqual(self.shown(model, 2).split("\n[bytes")[0], lines[3000000:3001000])
+        self.assertRegex(self.told(model, 2), r"failed \(cut_off\): .*the call may still have run")
+        self.assertIn("connection_refused", self.told(model, 3))
 
     def test_more_than_a_step_may_return(self):
         gateway = self.gateway(tools={"big": tool(lambda _: {**mcp.text("ä" * 100000), "structuredContent": {"a": 1}})})
@@ -247,18 +219,6 @@ class Trouble(GatewayCase):
         self.assertLessEqual(len(result["content"].encode()), 2001)
         self.assertRegex(result["content"], r"^ä+\n\[\.\.\. \d+ of 200000 bytes left out \.\.\.\]\nä+$")
         self.assertNotIn("structured", result)
-
-    def test_the_deadline_in_a_call(self):
-        def wait(exchange):
-            exchange.begin_events()
-            exchange.rfile.read(1)
-        gateway = self.gateway(tools={"wait": tool(wait)})
-        begun = time.monotonic()
-        outcome, _ = self.agent(gateway, call("wait"), job=self.agent_job(max_runtime_seconds=3))
-        self.assertEqual((outcome.exit, outcome.result["status"]), (124, "timeout"), outcome.result)
-        self.assertLess(time.monotonic() - begun, 30)
-        self.assertTrue(gateway.wait_for(lambda m: m.get("method") == "notifications/cancelled"))
-        self.assertEqual(outcome.result["steps"][0]["status"], "timeout")
 
 
 class Denied(GatewayCase):
@@ -283,7 +243,7 @@ class Denied(GatewayCase):
             job = self.agent_job()
             job["constraints"]["ext_net_allowed"] = True
             outcome, model = self.agent(gateway, call("web_fetch", url="x"), job=job)
-            self.assertEqual((outcome.exit, self.shown(model, 1)), (0, "[step-1]\nfetched"), outcome.result)
+            self.assertEqual((outcome.exit, self.told(model, 1)), (0, "[step-1]\nfetched"), outcome.result)
             names = {one["name"] for one in self.offered(model)}
             self.assertEqual(names & {name.replace(".", "_") for name in NEVER + OUTSIDE}, {"web_fetch", "web_search", "api_call"})
 
@@ -338,10 +298,7 @@ class Direct(GatewayCase):
         self.assertEqual(len(self.called(gateway)), 1)
 
     def test_a_timeout_of_its_own(self):
-        def silent(exchange):
-            exchange.begin_events()
-            exchange.rfile.read(1)
-        gateway = self.gateway(tools={"wait": tool(silent)})
+        gateway = self.gateway(tools={"wait": tool(mcp.silence)})
         outcome = self.direct(gateway, {"type": "call_tool", "arguments": {"tool": "wait", "timeout_seconds": 0.5}})
         (entry,) = outcome.result["steps"]
         self.assertEqual((outcome.exit, entry["error_code"]), (124, "timeout"), outcome.result)
@@ -379,7 +336,7 @@ class Direct(GatewayCase):
                 self.assertEqual(outcome.exit, 0, outcome.result)
                 self.assertEqual({headers["Authorization"] for _, _, headers, _ in gateway.requests}, {"Bearer secret-token-1"})
                 self.assertEqual(outcome.result["steps"][0]["result"]["content"], "Bearer [redacted]")
-                for text in (outcome.stderr, outcome.result_bytes, (self.job_directory / "journal.jsonl").read_bytes()):
+                for text in (outcome.stderr, outcome.result_bytes, self.journal_file.read_bytes()):
                     self.assertNotIn(b"secret-token", text)
 
     def test_a_token_that_cannot_be_read(self):
@@ -387,22 +344,6 @@ class Direct(GatewayCase):
         outcome = self.run_job(self.job(step("x")), env={**self.names(gateway), "SBA_MCP_TOKEN_FILE": "/nonexistent/token"})
         self.assertEqual((outcome.exit, outcome.result["steps"][0]["error_code"]), (1, "invalid_token"))
         self.assertEqual(gateway.requests, [])
-
-    def test_answers_of_the_plain_form(self):
-        def refusing(status):
-            return tool(lambda e: e.whole({"error": "the reason"}, status))
-        gateway = self.gateway(mcp.PlainForm, tools={"help.get": tool(lambda e: {"got": 1}), "bad": refusing(400), "worse": refusing(501)})
-        outcome = self.direct(gateway, step("help.get"))
-        self.assertEqual(outcome.result["steps"][0]["result"], {"content": '{"got":1}', "is_error": False})
-        for name, code in (("bad", "tool_refused"), ("worse", "tool_unavailable")):
-            outcome = self.direct(gateway, step(name))
-            self.assertEqual((outcome.exit, outcome.result["steps"][0]["error_code"]), (1, code))
-            self.assertIn("the reason", outcome.result["failure_message"])
-
-    def test_a_hundred_calls_share_a_connection(self):
-        gateway = self.gateway(tools={"echo": tool()})
-        outcome = self.direct(gateway, *(step("echo", a=number) for number in range(100)))
-        self.assertEqual((outcome.exit, len(self.called(gateway)), gateway.connections), (0, 100, 1))
 
     def test_a_server_that_closes_idle_connections(self):
         def close(exchange):
@@ -416,18 +357,12 @@ class Direct(GatewayCase):
         self.assertEqual((outcome.exit, len(self.called(gateway)), gateway.connections >= 3), (0, 3, True), outcome.result)
 
     def test_the_deadline_and_sigterm_in_a_call(self):
-        def wait(exchange):
-            exchange.begin_events()
-            exchange.rfile.read(1)
-        gateway = self.gateway(tools={"wait": tool(wait)})
+        gateway = self.gateway(tools={"wait": tool(mcp.silence)})
         outcome = self.direct(gateway, step("wait"), max_runtime_seconds=2)
         self.assertEqual((outcome.exit, outcome.result["status"], outcome.result["steps"][0]["status"]), (124, "timeout", "timeout"))
-        gateway = self.gateway(tools={"wait": tool(wait)})
-        process = self.start(self.job(step("wait")), env=self.names(gateway))
-        self.assertTrue(gateway.wait_for(lambda m: m.get("method") == "tools/call"))
-        process.terminate()
-        process.communicate(timeout=60)
-        self.assertEqual((process.returncode, json.loads(self.result_path.read_bytes())["failure_code"]), (143, "cancelled"))
+        gateway = self.gateway(tools={"wait": tool(mcp.silence)})
+        outcome = self.run_and_signal(self.job(step("wait")), signal.SIGTERM, lambda: gateway.messages("tools/call"), "the call", env=self.names(gateway))
+        self.assertEqual((outcome.exit, outcome.result["failure_code"]), (143, "cancelled"))
         self.assertTrue(gateway.wait_for(lambda m: m.get("method") == "notifications/cancelled"))
 
     def test_arguments_are_checked_with_the_job(self):
@@ -448,11 +383,8 @@ class ResumeAndReplay(GatewayCase):
                                       "broken": says("it broke", isError=True)})
         outcome, _ = self.agent(gateway, *self.REPLIES)
         self.assertEqual(outcome.exit, 0, outcome.result)
-        recording = self.root / "recording.jsonl"
-        recording.write_bytes((self.job_directory / "journal.jsonl").read_bytes())
-        recording.chmod(0o644)
         (self.workspace / "a").unlink()
-        return outcome, recording, gateway
+        return outcome, self.recording(), gateway
 
     def test_a_replay_calls_nothing_and_gives_the_same(self):
         outcome, recording, gateway = self.recorded()
@@ -460,21 +392,16 @@ class ResumeAndReplay(GatewayCase):
         for environment in (self.names(gateway), {}):
             again = self.run_job(self.agent_job(), "--replay", str(recording), env=environment)
             self.assertEqual(again.exit, 0, again.result)
-            same = test_agent.ResumeAndReplay.timeless
-            self.assertEqual(same(again.result), same(outcome.result))
+            self.assertEqual(sba.timeless(again.result), sba.timeless(outcome.result))
             (self.workspace / "a").unlink()
-            # Its own journal is a recording as good as the first.
-            recording.write_bytes((self.job_directory / "journal.jsonl").read_bytes())
+            recording = self.recording()  # its own journal is a recording as good as the first
         self.assertEqual(len(gateway.requests), before)
 
     def test_a_replay_of_steps_calls_nothing_either(self):
         gateway = self.gateway(tools={"x": tool()})
         self.assertEqual(self.direct(gateway, step("x")).exit, 0)
-        recording = self.root / "recording.jsonl"
-        recording.write_bytes((self.job_directory / "journal.jsonl").read_bytes())
-        recording.chmod(0o644)
         before = len(gateway.requests)
-        again = self.run_job(self.job(step("x")), "--replay", str(recording), env=self.names(gateway))
+        again = self.run_job(self.job(step("x")), "--replay", str(self.recording()), env=self.names(gateway))
         self.assertEqual((again.exit, again.result["failure_code"]), (1, "internal_error"))
         self.assertEqual(len(gateway.requests), before)
 
@@ -487,15 +414,10 @@ class ResumeAndReplay(GatewayCase):
         self.assertIn("no gateway answer for step-1", again.result["failure_message"])
 
     def test_a_killed_run_does_not_call_again(self):
-        def wait(exchange):
-            exchange.begin_events()
-            exchange.rfile.read(1)
-        gateway = self.gateway(tools={"count": says("one"), "wait": tool(wait)})
+        gateway = self.gateway(tools={"count": says("one"), "wait": tool(mcp.silence)})
         model = self.server(call("count"), call("wait"))
-        process = self.start(self.agent_job(), env={"OLLAMA_BASE_URL": model.url, **self.names(gateway)})
-        self.wait_for(process, lambda: len(gateway.messages("tools/call")) == 2)
-        process.kill()
-        process.communicate()
+        self.run_and_signal(self.agent_job(), signal.SIGKILL, lambda: len(gateway.messages("tools/call")) == 2, "the second call",
+                            env={"OLLAMA_BASE_URL": model.url, **self.names(gateway)})
         gateway.tools = {"another": says("another"), "count": says("two")}
         model = self.server(call("count"), finish("went on"))
         outcome = self.run_agent(model, "--resume", env=self.names(gateway))
@@ -508,10 +430,9 @@ class ResumeAndReplay(GatewayCase):
 
     def test_a_resume_without_the_gateway(self):
         _, _, gateway = self.recorded()
-        journal = self.job_directory / "journal.jsonl"
-        lines = journal.read_bytes().splitlines(keepends=True)
+        lines = self.journal_file.read_bytes().splitlines(keepends=True)
         last = max(number for number, line in enumerate(lines) if b'"step.finished"' in line)
-        journal.write_bytes(b"".join(lines[:last + 1]))
+        self.journal_file.write_bytes(b"".join(lines[:last + 1]))
         before = len(gateway.requests)
         model = self.server(call("count"), finish("went on"))
         outcome = self.run_agent(model, "--resume")
@@ -522,12 +443,11 @@ class ResumeAndReplay(GatewayCase):
 
     def test_a_journal_with_tools_that_cannot_be_read(self):
         _, recording, _ = self.recorded()
-        for wrong in (b'"tools":7', b'"tools":[7]', b'"tools":[{"name":"x"}]'):
-            lines = recording.read_bytes().splitlines(keepends=True)
-            broken = [json.dumps({**json.loads(line), "tools": json.loads(wrong.split(b":", 1)[1])}).encode() + b"\n"
-                      if b'"model.session"' in line else line for line in lines]
-            (self.root / "broken.jsonl").write_bytes(b"".join(broken))
-            again = self.run_job(self.agent_job(), "--replay", str(self.root / "broken.jsonl"))
+        lines = self.journal()
+        for wrong in (7, [7], [{"name": "x"}]):
+            next(line for line in lines if line["event"] == "model.session")["tools"] = wrong
+            recording.write_text("".join(json.dumps(line) + "\n" for line in lines))
+            again = self.run_job(self.agent_job(), "--replay", str(recording))
             self.assertEqual((again.exit, again.result["failure_code"]), (2, "schema_validation"))
 
 

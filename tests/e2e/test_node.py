@@ -117,7 +117,7 @@ class Envelope(NodeCase):
         listed = {one["path"]: one for one in outcome.result["artifacts"]}
         self.assertEqual(stored, {name: listed[name]["sha256"] for name in ("a", "empty")})
         self.assertEqual({name: one.get("ref") for name, one in listed.items()}, {"a": "art:a", "empty": "art:empty", "large": None})
-        (failed,) = self.events(outcome, "artifact.failed")
+        (failed,) = outcome.events("artifact.failed")
         self.assertEqual((failed["path"], failed["code"], failed["tries"]), ("large", "too_large", 1))
 
     def test_a_model_is_offered_the_workers_tools(self):

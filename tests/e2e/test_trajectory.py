@@ -227,10 +227,9 @@ class Readers(TrajectoryCase):
 class Ends(TrajectoryCase):
     def test_of_a_killed_run_and_of_its_continuation(self):
         server = self.server(call("run_command", argv=["echo", "first"]), call("run_command", argv=["sleep", "60"]))
-        process = self.start(self.agent_job(), env={"OLLAMA_BASE_URL": server.url})
-        self.wait_for(process, lambda: self.journal_path().is_file() and b'"index":1' in self.journal_path().read_bytes())
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
+        self.run_and_signal(self.agent_job(), signal.SIGKILL,
+                            lambda: self.journal_file.is_file() and b'"index":1' in self.journal_file.read_bytes(), "the second step",
+                            env={"OLLAMA_BASE_URL": server.url})
         self.assertFalse(self.path.exists())
         document = self.read(self.trajectory(self.journal_path()).stdout)
         self.assertEqual(document["extra"]["status"], "interrupted")

@@ -86,6 +86,12 @@ def text(words, **more):
     return {"content": [{"type": "text", "text": words}], **more}
 
 
+def silence(exchange):
+    """A tool that never answers: it waits until the client goes."""
+    exchange.begin_events()
+    exchange.rfile.read(1)
+
+
 class Listener(http.server.ThreadingHTTPServer):
     daemon_threads = True
 
