@@ -161,7 +161,7 @@ local function write_file(directory, catalogue, temporary, seconds)
   local ok
   ok, failure = convert(directory .. "journal.jsonl", {
     catalogue = catalogue,
-    write = function(...) return out:append(...) end,
+    write = function(...) return out:append { ... } end,
     expired = function() return interrupt.now() > until_when end,
     arguments_of = function() return {} end,
   })
