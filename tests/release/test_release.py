@@ -86,11 +86,11 @@ class Release(unittest.TestCase):
 
     def test_the_bill_of_materials_names_every_library(self):
         path = self.dist / f"cynode-sba-{VERSION}-{HOST}.spdx.json"
-        packages = {package["name"]: package for package in json.loads(path.read_text())["packages"]}
+        named = {package["name"]: package for package in json.loads(path.read_text())["packages"]}
         linked = output_of(BINARY, "--version")
         for name in ("Lua", "lua-cjson", "LPeg", "OpenSSL", "libcurl", "PCRE2"):
-            self.assertIn(f"{name} {packages[name]['versionInfo']}", linked)
-        self.assertEqual(packages["cynode-sba"]["checksums"][0]["checksumValue"], self.digests[f"cynode-sba-{VERSION}-{HOST}"])
+            self.assertIn(f"{name} {named[name]['versionInfo']}", linked)
+        self.assertEqual(named["cynode-sba"]["checksums"][0]["checksumValue"], self.digests[f"cynode-sba-{VERSION}-{HOST}"])
         checker = packages.environment("spdx-tools-0.8.3", "spdx-tools==0.8.3", "click<8.2") / "pyspdxtools"
         done = subprocess.run([checker, "--infile", path], capture_output=True, text=True, timeout=120, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)

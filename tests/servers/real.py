@@ -2,6 +2,7 @@
 """What nginx.py, tinyproxy.py and llama.py share: a real server, mostly as an ordinary user, in a directory of its own, until close()."""
 import os
 import pathlib
+import random
 import shutil
 import socket
 import subprocess
@@ -13,9 +14,11 @@ USER = 54321 if os.geteuid() == 0 else None
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port on which nobody listens: below those that the kernel gives out by itself, so that nobody comes by it meanwhile."""
+    while True:
+        port = random.randrange(10000, 32768)
+        if not listens(port):
+            return port
 
 
 def is_there(program):

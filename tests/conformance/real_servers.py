@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""servers.py BINARY NODE_MODULES: the MCP client against servers as people run them, pinned, from PyPI, npm and Go's proxy. A server that cannot
-be had is skipped, with the reason.
+"""real_servers.py BINARY NODE_MODULES: the MCP client against servers as people run them, pinned, from PyPI, npm and Go's proxy. A
+server that cannot be had is skipped, with the reason.
 """
 import contextlib
 import json
 import pathlib
-import socket
 import subprocess
 import sys
 import tempfile
@@ -15,6 +14,7 @@ import unittest
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 import packages  # noqa: E402
+from servers.real import free_port, listens  # noqa: E402
 
 DRIVER = HERE.parent / "e2e" / "gateway.lua"
 BINARY, NODE_MODULES = sys.argv[1:]
@@ -34,17 +34,6 @@ def python_of(name):
     return packages.environment(f"mcp-{name}", *PACKAGES[name], oldest=(3, 10))
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def listens(port):
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
 @contextlib.contextmanager
 def listening(port, *command, **options):
     """Runs a server until the block ends."""
@@ -56,7 +45,7 @@ def listening(port, *command, **options):
                 if process.poll() is not None or time.monotonic() > end:
                     log.seek(0)
                     raise RuntimeError(log.read().decode())
-                time.sleep(0.1)
+                time.sleep(0.01)
             yield f"http://127.0.0.1:{port}/mcp"
         finally:
             process.terminate()
