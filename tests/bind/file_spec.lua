@@ -54,12 +54,6 @@ describe("native.file", function()
     assert.are.equal("not_a_file", failure_code(file.append(here.path)))
   end)
 
-  it("fails to append to a full device, and says so", function()
-    local log = assert(file.append(here.path .. "/log"))
-    log:close()
-    assert.are.equal("not_a_file", failure_code(file.append("/dev/full")))
-  end)
-
   it("counts what a reader took", function()
     local all, written = file.write(2, "", 0)
     assert.is_true(all)

@@ -11,6 +11,19 @@ describe("native.text", function()
     assert.is_false(text.is_utf8("\xED\xA0\x80"))
   end)
 
+  it("agrees with Lua on what is UTF-8", function()
+    local likely = { "\x7F", "\x80", "\x8F", "\x90", "\x9F", "\xA0", "\xBF", "\xC0", "\xC1", "\xC2", "\xDF", "\xE0", "\xE1", "\xED",
+      "\xEF", "\xF0", "\xF1", "\xF4", "\xF5", "\xFF" }
+    math.randomseed(1)
+    for round = 1, 20000 do
+      local bytes = {}
+      for i = 1, math.random(0, round % 2 == 0 and 8 or 80) do bytes[i] = math.random(3) == 1 and likely[math.random(#likely)] or "a" end
+      local given = table.concat(bytes)
+      assert(text.is_utf8(given) == (utf8.len(given) ~= nil), given)
+      assert(utf8.len((text.repair(given))), given)
+    end
+  end)
+
   it("cuts between characters", function()
     assert.are.equal("a", text.cut("aé", 2))
     assert.are.equal("aé", text.cut("aé", 3))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/text: UTF-8 repair against the Unicode Standard's examples and a slow second opinion, base64, SHA-256.
+// core/text: UTF-8 repair against the Unicode Standard's examples, base64, SHA-256.
 #include "core/text.h"
 
 #include "check.h"
@@ -42,45 +42,6 @@ static void repairs_what_is_cut_off(void **state)
     check_repair(SIZED("\xF4\x8F\xBF\xBF"), SIZED("\xF4\x8F\xBF\xBF"));
     check_repair(SIZED("\xF5\x80"), SIZED(BAD BAD));
     check_repair(SIZED("\xEF\xBF\xBF\xED\x9F\xBF\xEE\x80\x80"), SIZED("\xEF\xBF\xBF\xED\x9F\xBF\xEE\x80\x80"));
-}
-
-// Whether bytes are the shortest encoding of a scalar value: decoded and encoded again.
-static bool slow_is_utf8(const unsigned char *p, size_t size)
-{
-    for (size_t i = 0; i < size;) {
-        size_t length = p[i] < 0x80 ? 1 : p[i] >> 5 == 6 ? 2 : p[i] >> 4 == 14 ? 3 : p[i] >> 3 == 30 ? 4 : 0;
-        uint32_t code = length == 1 ? p[i] : p[i] & (0x7Fu >> length);
-        if (!length || i + length > size)
-            return false;
-        for (size_t k = 1; k < length; k++) {
-            if (p[i + k] >> 6 != 2)
-                return false;
-            code = code << 6 | (p[i + k] & 63);
-        }
-        size_t needed = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-        if (needed != length || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000))
-            return false;
-        i += length;
-    }
-    return true;
-}
-
-static void agrees_with_a_second_opinion(void **state)
-{
-    static const unsigned char likely[] = {'a',  0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xC1, 0xC2,
-                                           0xDF, 0xE0, 0xE1, 0xED, 0xEF, 0xF0, 0xF1, 0xF4, 0xF5, 0xFF};
-    unsigned char bytes[80];
-    srand(1);
-    for (int round = 0; round < 200000; round++) {
-        size_t size = (size_t)(rand() % (round % 2 ? 8 : 80));
-        for (size_t i = 0; i < size; i++)
-            bytes[i] = rand() % 3 ? 'a' : likely[(size_t)rand() % sizeof likely];
-        assert_int_equal(text_is_utf8((char *)bytes, size), slow_is_utf8(bytes, size));
-        struct buffer out = {0};
-        assert_int_equal(text_repair((char *)bytes, size, &out), 0);
-        assert_true(slow_is_utf8((unsigned char *)out.data, out.size));
-        buffer_free(&out);
-    }
 }
 
 static void cuts_between_characters(void **state)
@@ -175,7 +136,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(repairs_as_the_standard_says),
         cmocka_unit_test(repairs_what_is_cut_off),
-        cmocka_unit_test(agrees_with_a_second_opinion),
         cmocka_unit_test(cuts_between_characters),
         cmocka_unit_test(base64_goes_both_ways),
         cmocka_unit_test(base64_is_strict),

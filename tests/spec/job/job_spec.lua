@@ -7,36 +7,8 @@ local metaschema = require "sba.util.metaschema"
 local printed = require "sba.job.printed"
 local schema_check = require "sba.util.schema_check"
 
--- Two step types that stand for all.
-local types = {
-  read = {
-    name = "read", summary = "Reads.", run = function() end,
-    arguments = {
-      type = "object", required = { "path" }, order = { "path", "max_bytes" }, additionalProperties = false,
-      properties = { path = { type = "string", minLength = 1 }, max_bytes = { type = "integer", minimum = 1 } },
-    },
-  },
-  run = {
-    name = "run", summary = "Runs.", run = function() end,
-    arguments = {
-      type = "object", order = { "command", "args", "shell", "working_dir" }, additionalProperties = false,
-      aliases = { cwd = "working_dir" },
-      oneOf = { { required = { "command" } }, { required = { "shell" } } },
-      properties = {
-        command = { type = "string" }, args = { type = "array", items = { type = "string" } }, shell = { type = "string" },
-        working_dir = { type = "string", default = "." },
-      },
-    },
-    check = function(arguments)
-      if arguments.args and not arguments.command then return "args go with command only", "args" end
-    end,
-  },
-}
-local fake = {
-  names = function() return { "read", "run" } end,
-  get = function(name) return types[name] end,
-  all = function() return { types.read, types.run } end,
-}
+local ANY_TYPE <const> = 'expected one of "apply_unified_diff", "ask_model", "call_tool", "list_tree", "read_file", "replace_in_file", '
+  .. '"run_command", "search_files" or "write_file"'
 
 local function text_of(fields, without)
   local whole = {
@@ -49,7 +21,7 @@ local function text_of(fields, without)
 end
 
 local function lines_of(text, environment)
-  local parsed, failure = job.parse(text, fake, environment or {})
+  local parsed, failure = job.parse(text, catalogue, environment or {})
   if parsed then return {} end
   local lines = {}
   for i, failed in ipairs(failure.errors) do lines[i] = schema_check.line(failed) end
@@ -68,19 +40,20 @@ describe("job.parse", function()
       "inference": {"allowed_models": ["llama3.2"], "source": "worker"},
       "context": {"baseline_context": "b", "project_context": "p", "task_context": "t", "requirements": ["r"],
         "acceptance_criteria": ["c"], "preferences": {}, "additional_context": "a", "skill_ids": ["s"], "skills": null},
-      "steps": []}]], fake, {}))
+      "steps": []}]], catalogue, {}))
     assert.are.equal("agent_inference", parsed.execution_mode)
   end)
 
   it("resolves steps", function()
     local parsed = assert(job.parse(text_of {
       steps = {
-        { type = "read", args = { path = "x", max_bytes = 5.0 } }, { id = "mine", type = "run", arguments = { shell = "", cwd = "d" } },
+        { type = "read_file", args = { path = "x", max_bytes = 5.0 } },
+        { id = "mine", type = "run_command", arguments = { shell = "true", cwd = "d" } },
       },
-    }, fake, {}))
+    }, catalogue, {}))
     assert.are.same({
-      { id = "step-1", type = "read", arguments = { path = "x", max_bytes = 5 } },
-      { id = "mine", type = "run", arguments = { shell = "", working_dir = "d" } },
+      { id = "step-1", type = "read_file", arguments = { path = "x", max_bytes = 5 } },
+      { id = "mine", type = "run_command", arguments = { shell = "true", working_dir = "d" } },
     }, parsed.steps)
     assert.are.equal("integer", math.type(parsed.steps[1].arguments.max_bytes))
     assert.is_false(parsed.constraints.ext_net_allowed)
@@ -90,26 +63,26 @@ describe("job.parse", function()
     check({
       protocol_version = "2.0", task_id = 5, allowed_paths = {}, constraints = { max_runtime_seconds = 0, network_allowed = true },
       steps = {
-        { type = "raed", arguments = {} }, { type = "read", args = { pth = "" } }, { type = "run", skill_id = "" },
-        { type = "run", arguments = { shell = "", args = json.array {} } },
-        { type = "read", args = { path = "a" }, arguments = { path = "a" } }, { arguments = {} }, 7,
+        { type = "raed_file", arguments = {} }, { type = "read_file", args = { pth = "" } }, { type = "run_command", skill_id = "" },
+        { type = "run_command", arguments = { shell = "true", args = json.array {} } },
+        { type = "read_file", args = { path = "a" }, arguments = { path = "a" } }, { arguments = {} }, 7,
       },
     },
       "/task_id: expected a non-empty string, got the number 5",
       "/constraints/max_runtime_seconds: expected an integer from 1, got the number 0",
       "/constraints/max_output_bytes: is missing; expected an integer from 1, such as 1048576",
       '/constraints/network_allowed: unknown field "network_allowed"',
-      '/steps/0/type: expected one of "read" or "run", got the string "raed"; did you mean "read"?',
+      "/steps/0/type: " .. ANY_TYPE .. ', got the string "raed_file"; did you mean "read_file"?',
       '/steps/2/skill_id: unknown field "skill_id"',
       '/steps/4/args: "args" and "arguments" are two names of one field; give only one',
-      '/steps/5/type: is missing; expected one of "read" or "run"',
+      "/steps/5/type: is missing; " .. ANY_TYPE,
       "/steps/6: expected an object, got the number 7",
       '/allowed_paths: unknown field "allowed_paths"',
       '/protocol_version: protocol version "2.0" is not supported; this runner speaks 1.x',
       "/steps/1/args/path: is missing; expected a non-empty string",
       '/steps/1/args/pth: unknown field "pth"; did you mean "path"?',
-      '/steps/2/arguments: expected exactly one of "command" or "shell", got none',
-      "/steps/3/arguments/args: args go with command only")
+      '/steps/2/arguments: expected exactly one of "command", "argv" or "shell", got none',
+      "/steps/3/arguments/args: args go with command")
   end)
 
   it("wants a version of major 1", function()
@@ -121,22 +94,22 @@ describe("job.parse", function()
   end)
 
   it("wants ids that are unique, defaults included", function()
-    local arguments = { shell = "" }
-    check({ steps = { { id = "a", type = "run", arguments = arguments }, { id = "a", type = "run", arguments = arguments } } },
+    local function step(id) return { id = id, type = "run_command", arguments = { shell = "true" } } end
+    check({ steps = { step "a", step "a" } },
       '/steps/1/id: the id "a" belongs to /steps/0 and /steps/1; ids must be unique')
-    check({ steps = { { id = "step-2", type = "run", arguments = arguments }, { type = "run", arguments = arguments } } },
+    check({ steps = { step "step-2", step() } },
       '/steps/0/id: the id "step-2" belongs to /steps/0 and /steps/1 (a step without an id is step-N, N from 1); ids must be unique')
-    check({ steps = { { id = "step-1", type = "run", arguments = arguments }, { type = "run", arguments = arguments } } })
-    check({ steps = { { id = "", type = "run", arguments = arguments } } }, "/steps/0/id: expected a non-empty string, got an empty string")
+    check({ steps = { step "step-1", step() } })
+    check({ steps = { step "" } }, "/steps/0/id: expected a non-empty string, got an empty string")
   end)
 
   it("lets only an agent's job leave out steps", function()
     assert.are.same({ "/steps: is missing; expected an array (only a job of agent_inference may leave it out)" },
       (lines_of(text_of({}, "steps"))))
-    local parsed = assert(job.parse(text_of({ execution_mode = "agent_inference" }, "steps"), fake, {}))
+    local parsed = assert(job.parse(text_of({ execution_mode = "agent_inference" }, "steps"), catalogue, {}))
     assert.is_true(json.is_array(parsed.steps))
-    assert(job.parse(text_of({ execution_mode = "agent_inference", steps = json.null }), fake, {}))
-    assert(job.parse(text_of({}, "steps"), fake, { SBA_EXECUTION_MODE = "agent_inference" }))
+    assert(job.parse(text_of({ execution_mode = "agent_inference", steps = json.null }), catalogue, {}))
+    assert(job.parse(text_of({}, "steps"), catalogue, { SBA_EXECUTION_MODE = "agent_inference" }))
     check({ steps = json.null }, "/steps: is missing; expected an array (only a job of agent_inference may leave it out)")
   end)
 
@@ -147,7 +120,7 @@ describe("job.parse", function()
       execution_mode = null, inference = null, persona = null, persona_id = null, steps = { step },
       context = { requirements = null, skills = null, agents_md = nil, preferences = null },
       constraints = { max_runtime_seconds = 1, max_output_bytes = 1, ext_net_allowed = null },
-    }, require "sba.catalogue", {}))
+    }, catalogue, {}))
     assert.are.same({ id = "step-1", type = "run_command", arguments = { shell = "true", working_dir = "." } }, parsed.steps[1])
     assert.is_false(parsed.constraints.ext_net_allowed)
     assert.is_nil(parsed.persona)
@@ -160,10 +133,10 @@ describe("job.parse", function()
     local function with(arguments)
       return (text_of { steps = { { type = "call_tool", arguments = arguments } } }:gsub('"LONG"', long))
     end
-    local parsed = assert(job.parse(with { tool = "t", arguments = { id = "LONG" } }, require "sba.catalogue", {}))
+    local parsed = assert(job.parse(with { tool = "t", arguments = { id = "LONG" } }, catalogue, {}))
     assert.are.equal('{"id":' .. long .. "}", json.encode(parsed.steps[1].arguments.arguments))
     local wrong = text_of { constraints = { max_runtime_seconds = "LONG", max_output_bytes = 1 } }:gsub('"LONG"', long)
-    local _, failure = job.parse(wrong, fake, {})
+    local _, failure = job.parse(wrong, catalogue, {})
     assert.are.equal("/constraints/max_runtime_seconds", failure.errors[1].pointer)
     assert.matches("the number " .. long .. ", which has more digits than a double holds", failure.message, 1, true)
   end)
@@ -171,7 +144,7 @@ describe("job.parse", function()
   it("refuses a NUL in a path before anything runs", function()
     for _, kind in ipairs { "read_file", "list_tree", "write_file", "search_files" } do
       local arguments = { path = "a\0b", content = kind == "write_file" and "" or nil, pattern = kind == "search_files" and "x" or nil }
-      local _, failure = job.parse(text_of { steps = { { type = kind, arguments = arguments } } }, require "sba.catalogue", {})
+      local _, failure = job.parse(text_of { steps = { { type = kind, arguments = arguments } } }, catalogue, {})
       assert.are.equal("/steps/0/arguments/path", failure.errors[1].pointer)
       assert.matches("a string without NUL", failure.message)
     end
@@ -179,8 +152,8 @@ describe("job.parse", function()
 
   it("decides the mode: environment, job, content", function()
     local inference = { allowed_models = { "m" } }
-    local step = { { type = "run", arguments = { shell = "" } } }
-    local function mode(fields, environment) return assert(job.parse(text_of(fields), fake, environment or {})).execution_mode end
+    local step = { { type = "run_command", arguments = { shell = "true" } } }
+    local function mode(fields, environment) return assert(job.parse(text_of(fields), catalogue, environment or {})).execution_mode end
     assert.are.equal("direct_steps", mode {})
     assert.are.equal("agent_inference", mode { inference = inference })
     assert.are.equal("direct_steps", mode { inference = inference, steps = step })
@@ -198,7 +171,7 @@ describe("job.parse", function()
   it("gives back the ids that can be read", function()
     local environment = { CYNODE_JOB_ID = "ej", CYNODE_TASK_ID = "et" }
     local function ids(text, other)
-      local _, failure = job.parse(text, fake, other or environment)
+      local _, failure = job.parse(text, catalogue, other or environment)
       return { failure.job_id, failure.task_id }
     end
     assert.are.same({ "j", "t" }, ids(text_of { unknown = 1 }))
@@ -228,8 +201,8 @@ describe("job.parse", function()
 
   it("takes 5,000 steps", function()
     local steps = {}
-    for i = 1, 5000 do steps[i] = { type = "run", arguments = { shell = "true" } } end
-    assert.are.equal("step-5000", assert(job.parse(text_of { steps = steps }, fake, {})).steps[5000].id)
+    for i = 1, 5000 do steps[i] = { type = "run_command", arguments = { shell = "true" } } end
+    assert.are.equal("step-5000", assert(job.parse(text_of { steps = steps }, catalogue, {})).steps[5000].id)
   end)
 end)
 
@@ -248,23 +221,15 @@ describe("the job's schema", function()
       end
       if wanted.items then walk(wanted.items, path .. "/*") end
     end
-    local whole = job_schema { "read", "run" }
+    local whole = job_schema(catalogue.names())
     assert.is_nil(metaschema(whole))
     walk(whole, "")
   end)
 
   it("is printed with the step types in it", function()
-    local document = assert(json.decode(printed.job(fake)))
-    assert.are.equal("Reads.", document["$defs"].read.properties.type.description)
-    assert.are.equal("#/$defs/run", document.properties.steps.items.oneOf[2]["$ref"])
-    assert.is_truthy(json.decode(printed.steps(fake)).properties.run.properties.arguments.properties.cwd)
-  end)
-end)
-
-describe("the catalogue", function()
-  it("holds only whole step types", function()
-    for _, step in ipairs(catalogue.all()) do assert.are.equal(step, catalogue.get(step.name)) end
-    assert.is_nil(catalogue.get "no_such_type")
-    assert.is_nil(catalogue.get "../main")
+    local document = assert(json.decode(printed.job(catalogue)))
+    assert.are.equal(catalogue.get("read_file").summary, document["$defs"].read_file.properties.type.description)
+    assert.are.equal("#/$defs/apply_unified_diff", document.properties.steps.items.oneOf[1]["$ref"])
+    assert.is_truthy(json.decode(printed.steps(catalogue)).properties.run_command.properties.arguments.properties.cwd)
   end)
 end)

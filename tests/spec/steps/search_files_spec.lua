@@ -58,18 +58,4 @@ describe("the step search_files", function()
       assert.is_true(bound < 2 or #json.encode(failure.result.matches) <= bound)
     end
   end)
-
-  it("fails with words for what is wrong", function()
-    for code, arguments in pairs {
-      invalid_pattern = { pattern = "(" },
-      invalid_glob = { pattern = "a", include = "[" },
-      not_found = { pattern = "a", path = "nothing" },
-      path_escape = { pattern = "a", path = "../a" },
-    } do
-      local result, failure = run(arguments)
-      assert.is_nil(result)
-      assert.equal(code, failure.code)
-      assert.is_nil(failure.message:find("\n"))
-    end
-  end)
 end)

@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- arrows.lua against small made-up trees: silent on a good one, and finding the one mistake that is put into it.
+-- arrows.lua and patterns.lua against made-up sources: silent on good ones, and finding the one mistake that is put in.
 local lfs = require "lfs"
 
-local arrows = arg[0]:gsub("[^/]*$", "arrows.lua")
+-- arrows.lua
 
-local good = {
+local tree = {
   ["src/main.c"] = '#include "core/a.h"\n#include "host.h"\n#include <stdio.h>\n',
   ["src/host.h"] = "",
   ["src/host.c"] = '#include "host.h"\n#include "bind/bind.h"\n#include "bundle.h"\n#include <lua.h>\n',
@@ -26,8 +26,8 @@ local good = {
   ["lua/sba/util/text.lua"] = 'local lpeg = require "lpeg"\nreturn lpeg\n',
 }
 
--- file, what it holds instead, what must be found
-local bad = {
+-- a file of the tree, what it holds instead, what must be found
+local upward = {
   { "src/core/a.h", "#include <lua.h>\n", "core/a.h %(core%) uses lua.h" },
   { "src/core/b.c", "  # include <lauxlib.h>\n", "core/b.c %(core%) uses lauxlib.h" },
   { "src/core/b.h", '#include "bind/bind.h"\n', "core/b.h %(core%) uses bind/bind.h" },
@@ -45,10 +45,26 @@ local bad = {
   { "lua/sba/cli.lua", 'local a, b = require "sba.util.text", require "sba.run.direct"\nreturn a, b\n', "sba.cli %(cli%) uses sba.run" },
   { "lua/sba/result/init.lua", 'local AT = "sba.run."\nreturn function(name) return require(AT .. name) end\n', "uses sba.run. %(run%)" },
   { "lua/sba/cli.lua", 'local socket = require "socket"\nreturn socket\n', "requires socket, which belongs to no layer" },
-  { "lua/sba/cli.lua", "local t = {}\nfunction t.f() counter = 1 end\nreturn t\n", "cli.lua:2: sets the global counter" },
   { "lua/sba/cli.lua", 'return function()\n  return require "sba.util.text"\nend\n', "cli.lua:2: requires sba.util.text inside" },
   { "lua/sba/odd.lua", "return 1\n", "sba.odd: belongs to no layer" },
-  { "lua/sba/cli.lua", "return (\n", "cli.lua: luac5.4 cannot compile it" },
+}
+
+-- patterns.lua
+
+local linear = {
+  's:find("abc")', 's:gsub("%s+", " ")', 's:match("^(.*)@")', 's:match("^%s*#?(%d+)[.):]?%s*$")', 's:match("^[^:]*:? ?(.*)$")',
+  's:find(word, 1, true)', 's:gmatch(utf8.charpattern)', 's:gmatch("[^\\n]+")', 's:gsub("[?#].*$", "")',
+  's:match("^(%a[%w+.-]*)://([^/?#]*)(.*)$")',
+  'string.gsub(s, "%d", "")', 's:match "^x"', 's:gmatch("step[%s_-]*(%d+)")', 'local WORD <const> = "%a+"; s:find(WORD)',
+  's:match("^(.-)[.]x")', '-- s:find("%s*$")', '"s:find(x)"', 's:find(p) -- bounded: 4 bytes', 's:match("^%b{}")', 'f(s:find("%%"))',
+}
+local backtracking = {
+  's:find("%s*$")', 's:gsub("/+$", "")', 's:match("^%s*(.-)%s*$")', 's:gmatch("([^\\n]*)\\n")', 's:gmatch("(.-)\\n")',
+  's:match "%d+%.?%d*s"',
+  's:find(pattern)', 's:find(patterns[1])', 's:find("a" .. b)', 's:match("%b{}")', 's:match("^(.-):?(%d*)$")', 's:find(":[^/]*$")',
+  'string.find(s, "x*y")', 's:match("(.)%1")', 's:match("^.*a.*b")', 's:find("%s*$") -- bounded:', 'local W = "%s*$"\ns:find(W)',
+  "s:find '%s*$'",
+  'string.match("a", pattern)',
 }
 
 local function write(path, content)
@@ -60,23 +76,34 @@ local function write(path, content)
   handle:close()
 end
 
+---Runs a check on a made-up checkout, one file of which holds something else.
 ---@return boolean found_nothing, string output
-local function run_arrows(tree, file, content)
+local function run(check, files, file, content)
   local root = os.tmpname()
   os.remove(root)
-  for path, text in pairs(tree) do write(root .. "/" .. path, text) end
+  for path, text in pairs(files) do write(root .. "/" .. path, text) end
   if file then write(root .. "/" .. file, content) end
-  local pipe = assert(io.popen(("lua5.4 '%s' '%s' 2>&1"):format(arrows, root)))
+  local pipe = assert(io.popen(("lua5.4 '%s' '%s' 2>&1"):format(arg[0]:gsub("[^/]*$", check), root)))
   local output = pipe:read("a")
   local found_nothing = pipe:close() == true
   os.execute(("rm -r '%s'"):format(root))
   return found_nothing, output
 end
 
-local ok, output = run_arrows(good)
-assert(ok and output == "", "a good tree was refused:\n" .. output)
-for _, case in ipairs(bad) do
-  ok, output = run_arrows(good, case[1], case[2])
-  assert(not ok and output:find(case[3]), ("%s: expected %q, got %q"):format(case[1], case[3], output))
+local function assert_silent(check, files, file, content)
+  local ok, output = run(check, files, file, content)
+  assert(ok and output == "", ("%s: %s was refused: %s"):format(check, content or "a good tree", output))
 end
-print(#bad .. " mistakes were put in and found")
+
+local function assert_found(wanted, check, files, file, content)
+  local ok, output = run(check, files, file, content)
+  assert(not ok and output:find(wanted), ("%s: %s: expected %q, got %q"):format(check, content, wanted, output))
+end
+
+assert_silent("arrows.lua", tree)
+for _, case in ipairs(upward) do assert_found(case[3], "arrows.lua", tree, case[1], case[2]) end
+for _, source in ipairs(linear) do assert_silent("patterns.lua", {}, "lua/sba/x.lua", source .. "\n") end
+for _, source in ipairs(backtracking) do
+  assert_found("lua/sba/x.lua:%d: the pattern", "patterns.lua", {}, "lua/sba/x.lua", source .. "\n")
+end
+print(("%d mistakes were put in and found"):format(#upward + #backtracking))
