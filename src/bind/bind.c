@@ -39,16 +39,17 @@ void bind_open_all(lua_State *L)
     lua_pop(L, 1);
 }
 
-void bind_new_type(lua_State *L, const char *name, const luaL_Reg *methods, const luaL_Reg *metamethods)
+void bind_new_type(lua_State *L, const char *name, const luaL_Reg *methods, lua_CFunction close)
 {
-    int count = 0;
-    while (methods[count].name)
-        count++;
-    luaL_newmetatable(L, name);
-    luaL_setfuncs(L, metamethods, 0);
-    lua_createtable(L, 0, count);
-    luaL_setfuncs(L, methods, 0);
-    lua_setfield(L, -2, "__index");
+    const luaL_Reg metamethods[] = {{"__gc", close}, {"__close", close}, {NULL, NULL}};
+    if (luaL_newmetatable(L, name)) {
+        luaL_setfuncs(L, metamethods, 0);
+        if (methods) {
+            lua_newtable(L);
+            luaL_setfuncs(L, methods, 0);
+            lua_setfield(L, -2, "__index");
+        }
+    }
     lua_pop(L, 1);
 }
 
@@ -96,15 +97,12 @@ static int free_buffer(lua_State *L)
     return 0;
 }
 
-static const luaL_Reg buffer_metamethods[] = {{"__gc", free_buffer}, {"__close", free_buffer}, {NULL, NULL}};
-
 struct buffer *bind_new_buffer(lua_State *L)
 {
     struct buffer *buffer = lua_newuserdatauv(L, sizeof *buffer, 0);
     *buffer = (struct buffer){0};
-    if (luaL_newmetatable(L, "native.buffer"))
-        luaL_setfuncs(L, buffer_metamethods, 0);
-    lua_setmetatable(L, -2);
+    bind_new_type(L, "native.buffer", NULL, free_buffer);
+    luaL_setmetatable(L, "native.buffer");
     return buffer;
 }
 

@@ -34,8 +34,8 @@ int luaopen_native_text(lua_State *L);
 int luaopen_native_watchdog(lua_State *L);
 int luaopen_native_workspace(lua_State *L);
 
-// Makes the metatable of a handle: its methods, and among its metamethods __gc and __close, which are one function.
-void bind_new_type(lua_State *L, const char *name, const luaL_Reg *methods, const luaL_Reg *metamethods);
+// Makes the metatable of a handle, unless it is there: its methods (NULL: none), and close as its __gc and __close.
+void bind_new_type(lua_State *L, const char *name, const luaL_Reg *methods, lua_CFunction close);
 
 // Sets a field of the table on top of the stack. No field where the string is NULL.
 void bind_set_integer(lua_State *L, const char *name, lua_Integer value);

@@ -246,11 +246,10 @@ static const luaL_Reg functions[] = {
 };
 
 static const luaL_Reg log_methods[] = {{"append", log_append}, {"close", log_close}, {NULL, NULL}};
-static const luaL_Reg log_metamethods[] = {{"__gc", log_close}, {"__close", log_close}, {NULL, NULL}};
 
 int luaopen_native_file(lua_State *L)
 {
-    bind_new_type(L, LOG_TYPE, log_methods, log_metamethods);
+    bind_new_type(L, LOG_TYPE, log_methods, log_close);
     luaL_newlib(L, functions);
     return 1;
 }

@@ -314,14 +314,12 @@ static const luaL_Reg exchange_methods[] = {
     {"status", m_status}, {"header", m_header}, {"read", m_read}, {"line", m_line},
     {"proxy", m_proxy},   {"close", m_close},   {NULL, NULL},
 };
-static const luaL_Reg client_metamethods[] = {{"__gc", client_gc}, {"__close", client_gc}, {NULL, NULL}};
-static const luaL_Reg exchange_metamethods[] = {{"__gc", m_close}, {"__close", m_close}, {NULL, NULL}};
 static const luaL_Reg functions[] = {{"client", f_client}, {NULL, NULL}};
 
 int luaopen_native_http(lua_State *L)
 {
-    bind_new_type(L, client_type, client_methods, client_metamethods);
-    bind_new_type(L, exchange_type, exchange_methods, exchange_metamethods);
+    bind_new_type(L, client_type, client_methods, client_gc);
+    bind_new_type(L, exchange_type, exchange_methods, m_close);
     luaL_newlib(L, functions);
     return 1;
 }

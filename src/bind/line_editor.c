@@ -115,12 +115,11 @@ static int m_close(lua_State *L)
 }
 
 static const luaL_Reg methods[] = {{"read", m_read}, {"remember", m_remember}, {"close", m_close}, {NULL, NULL}};
-static const luaL_Reg metamethods[] = {{"__gc", m_close}, {"__close", m_close}, {NULL, NULL}};
 static const luaL_Reg functions[] = {{"open", f_open}, {NULL, NULL}};
 
 int luaopen_native_line_editor(lua_State *L)
 {
-    bind_new_type(L, EDITOR, methods, metamethods);
+    bind_new_type(L, EDITOR, methods, m_close);
     luaL_newlib(L, functions);
     return 1;
 }

@@ -131,11 +131,10 @@ static int m_apply(lua_State *L)
 
 static const luaL_Reg functions[] = {{"parse", f_parse}, {NULL, NULL}};
 static const luaL_Reg methods[] = {{"files", m_files}, {"apply", m_apply}, {NULL, NULL}};
-static const luaL_Reg metamethods[] = {{"__gc", free_parsed}, {"__close", free_parsed}, {NULL, NULL}};
 
 int luaopen_native_patch(lua_State *L)
 {
-    bind_new_type(L, parsed_name, methods, metamethods);
+    bind_new_type(L, parsed_name, methods, free_parsed);
     luaL_newlib(L, functions);
     return 1;
 }

@@ -15,16 +15,13 @@ static int free_outcome(lua_State *L)
     return 0;
 }
 
-static const luaL_Reg outcome_metamethods[] = {{"__gc", free_outcome}, {"__close", free_outcome}, {NULL, NULL}};
-
 // Pushes an empty outcome that Lua owns.
 static struct process_outcome *new_outcome(lua_State *L)
 {
     struct process_outcome *outcome = lua_newuserdatauv(L, sizeof *outcome, 0);
     *outcome = (struct process_outcome){0};
-    if (luaL_newmetatable(L, "native.process.outcome"))
-        luaL_setfuncs(L, outcome_metamethods, 0);
-    lua_setmetatable(L, -2);
+    bind_new_type(L, "native.process.outcome", NULL, free_outcome);
+    luaL_setmetatable(L, "native.process.outcome");
     lua_toclose(L, -1);
     return outcome;
 }

@@ -136,15 +136,12 @@ static int regex_files(lua_State *L)
 }
 
 static const luaL_Reg regex_methods[] = {{"files", regex_files}, {NULL, NULL}};
-static const luaL_Reg regex_metamethods[] = {{"__gc", regex_free}, {"__close", regex_free}, {NULL, NULL}};
-static const luaL_Reg search_metamethods[] = {{"__gc", search_free}, {"__close", search_free}, {NULL, NULL}};
 static const luaL_Reg functions[] = {{"compile", f_compile}, {"check_glob", f_check_glob}, {NULL, NULL}};
 
 int luaopen_native_search(lua_State *L)
 {
-    luaL_newmetatable(L, search_type);
-    luaL_setfuncs(L, search_metamethods, 0);
-    bind_new_type(L, regex_type, regex_methods, regex_metamethods);
+    bind_new_type(L, search_type, NULL, search_free);
+    bind_new_type(L, regex_type, regex_methods, regex_free);
     luaL_newlib(L, functions);
     return 1;
 }

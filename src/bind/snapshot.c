@@ -75,7 +75,6 @@ static int f_content(lua_State *L)
 
 static const luaL_Reg methods[] = {
     {"changes", snapshot_changes}, {"content", f_content}, {"close", snapshot_close}, {NULL, NULL}};
-static const luaL_Reg metamethods[] = {{"__gc", snapshot_close}, {"__close", snapshot_close}, {NULL, NULL}};
 
 // root:snapshot(options) -> snapshot | nil, failure
 int bind_root_snapshot(lua_State *L)
@@ -92,7 +91,7 @@ int bind_root_snapshot(lua_State *L)
     luaL_argcheck(L, options.directory, 2, "option 'directory' is missing");
     struct snapshot **handle = lua_newuserdatauv(L, sizeof *handle, 1);
     *handle = NULL;
-    bind_new_type(L, type_name, methods, metamethods);
+    bind_new_type(L, type_name, methods, snapshot_close);
     luaL_setmetatable(L, type_name);
     lua_pushvalue(L, 1); // the directory lives as long as its snapshot
     lua_setiuservalue(L, -2, 1);

@@ -181,17 +181,6 @@ static const luaL_Reg methods[] = {
     {"close", transaction_close},
     {NULL, NULL},
 };
-static const luaL_Reg metamethods[] = {{"__gc", transaction_close}, {"__close", transaction_close}, {NULL, NULL}};
-
-static void set_type(lua_State *L)
-{
-    if (luaL_newmetatable(L, transaction_type)) {
-        luaL_setfuncs(L, metamethods, 0);
-        luaL_newlib(L, methods);
-        lua_setfield(L, -2, "__index");
-    }
-    lua_setmetatable(L, -2);
-}
 
 // Pushes a transaction of the directory at index 1.
 static struct transaction *push_transaction(lua_State *L)
@@ -199,7 +188,8 @@ static struct transaction *push_transaction(lua_State *L)
     const struct workspace *workspace = bind_check_root(L, 1);
     struct transaction **transaction = lua_newuserdatauv(L, sizeof *transaction, 1);
     *transaction = NULL;
-    set_type(L);
+    bind_new_type(L, transaction_type, methods, transaction_close);
+    luaL_setmetatable(L, transaction_type);
     lua_pushvalue(L, 1); // the directory lives as long as its transaction
     lua_setiuservalue(L, -2, 1);
     *transaction = transaction_begin(workspace);

@@ -13,15 +13,12 @@ static int tree_free(lua_State *L)
     return 0;
 }
 
-static const luaL_Reg tree_metamethods[] = {{"__gc", tree_free}, {"__close", tree_free}, {NULL, NULL}};
-
 struct tree **bind_new_tree(lua_State *L)
 {
     struct tree **tree = lua_newuserdatauv(L, sizeof *tree, 0);
     *tree = NULL;
-    if (luaL_newmetatable(L, "native.tree"))
-        luaL_setfuncs(L, tree_metamethods, 0);
-    lua_setmetatable(L, -2);
+    bind_new_type(L, "native.tree", NULL, tree_free);
+    luaL_setmetatable(L, "native.tree");
     lua_toclose(L, -1);
     return tree;
 }

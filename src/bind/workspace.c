@@ -270,18 +270,15 @@ static const luaL_Reg root_methods[] = {
     {"recover", bind_root_recover},
     {NULL, NULL},
 };
-static const luaL_Reg root_metamethods[] = {{"__gc", root_close}, {"__close", root_close}, {NULL, NULL}};
 static const luaL_Reg directory_methods[] = {{"close", directory_close}, {NULL, NULL}};
-static const luaL_Reg directory_metamethods[] = {{"__gc", directory_close}, {"__close", directory_close}, {NULL, NULL}};
 static const luaL_Reg opened_methods[] = {{"size", opened_size}, {"close", opened_close}, {NULL, NULL}};
-static const luaL_Reg opened_metamethods[] = {{"__gc", opened_close}, {"__close", opened_close}, {NULL, NULL}};
 static const luaL_Reg functions[] = {{"open", f_open}, {NULL, NULL}};
 
 int luaopen_native_workspace(lua_State *L)
 {
-    bind_new_type(L, root_type, root_methods, root_metamethods);
-    bind_new_type(L, directory_type, directory_methods, directory_metamethods);
-    bind_new_type(L, opened_type, opened_methods, opened_metamethods);
+    bind_new_type(L, root_type, root_methods, root_close);
+    bind_new_type(L, directory_type, directory_methods, directory_close);
+    bind_new_type(L, opened_type, opened_methods, opened_close);
     luaL_newlib(L, functions);
     return 1;
 }
