@@ -46,13 +46,13 @@ end
 local codes_of_reading <const> = { too_large = "schema_validation", out_of_memory = "internal_error" }
 
 local function read(run)
-  local bytes, failure = file.read(run.settings.job, LARGEST_JOB)
-  if not bytes and (failure.code == "cancelled" or failure.code == "timeout") then return nil, failure end
+  local bytes, more = file.read(run.settings.job, LARGEST_JOB)
+  if not bytes and (more.code == "cancelled" or more.code == "timeout") then return nil, more end
   if not bytes then
-    return nil, { code = codes_of_reading[failure.code] or "environment_invalid", message = "cannot read the job: " .. failure.message }
+    return nil, { code = codes_of_reading[more.code] or "environment_invalid", message = "cannot read the job: " .. more.message }
   end
   run.bytes = bytes
-  run.record:start(file.read_began())
+  run.record:start(more)
   return true
 end
 
@@ -232,7 +232,7 @@ end
 ---@param argv string[] argv[0] is the program's name
 ---@return integer status
 return function(argv)
-  local environment = file.environment {}
+  local environment = identity.environment {}
   local warnings = secret.take(environment)
   local settings, message = cli.parse(argv, environment, is_directory)
   if not settings then

@@ -66,6 +66,11 @@ function identity.system() end
 ---@return true|nil, native.failure?
 function identity.become(user) end
 
+---The process's environment, names to values. Removes the secrets from it afterwards.
+---@param secrets string[] names
+---@return table<string, string>
+function identity.environment(secrets) end
+
 ------------------------------------------------------------------------------------------------------------------------
 ---@class native.interrupt the deadline, the cancel flag and the clocks
 local interrupt = {}
@@ -674,18 +679,16 @@ function editor:remember(entry) end
 function editor:close() end
 
 ------------------------------------------------------------------------------------------------------------------------
----@class native.file files and streams of the runner itself, outside the workspace
+---@class native.file files of the runner itself, outside the workspace, and its standard streams
 local file = {}
 
 ---Reads at most limit bytes. Errors: too_large, not_found, is_a_directory, not_a_file, cancelled, timeout, ...
 ---@param path string "-" is stdin, unless the file must be regular
 ---@param limit integer
 ---@param options? { regular?: boolean } regular: a regular file or nothing, so that no writer is waited for
----@return string|nil, native.failure?
+---@return string? bytes
+---@return number|native.failure began when the first of them came, or the end, as interrupt.now
 function file.read(path, limit, options) end
-
----@return number when the first bytes of what was read last came, as interrupt.now
-function file.read_began() end
 
 ---@class native.file.replace_options
 ---@field durable? boolean default true: fsync of file and directory
@@ -733,11 +736,6 @@ function file.make_directory(path) end
 ---@return string|nil path, native.failure?
 function file.make_temporary_directory(above) end
 
----Removes a file or link, where there is one.
----@param path string
----@return true|nil, native.failure?
-function file.remove(path) end
-
 ---Whether another process has the file open as append opens it: a runner its journal. False where that cannot be told.
 ---@param path string
 ---@return boolean
@@ -752,11 +750,6 @@ function file.remove_directory(path) end
 ---@return integer? columns nil where fd is no terminal
 ---@return integer rows
 function file.terminal_columns(fd) end
-
----The process's environment, taken once: names to values. It is cleared of the names in secrets afterwards.
----@param secrets string[] names that leave the environment for good
----@return table<string, string>
-function file.environment(secrets) end
 
 ------------------------------------------------------------------------------------------------------------------------
 ---@class native.http an HTTP/1.1 client

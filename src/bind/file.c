@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// native.file: files and streams of the runner itself, outside the workspace.
+// native.file: files of the runner itself, outside the workspace, and its standard streams.
 #include "core/file.h"
 
 #include "bind/bind.h"
-#include "core/result.h"
+#include "core/file_replace.h"
+#include "core/stream.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@ static const char *check_path(lua_State *L, int index)
     return path;
 }
 
-// read(path, limit, options?) -> bytes | nil, failure
+// read(path, limit, options?) -> bytes, began | nil, failure
 static int f_read(lua_State *L)
 {
     static const char *const names[] = {"regular", NULL};
@@ -35,18 +36,13 @@ static int f_read(lua_State *L)
 
     struct buffer *buffer = bind_new_buffer(L);
     struct error error = {0};
-    if ((regular ? file_read_regular : file_read)(path, (size_t)limit, buffer, &error) < 0)
+    int64_t began = (regular ? file_read_regular : file_read)(path, (size_t)limit, buffer, &error);
+    if (began < 0)
         return bind_fail(L, &error);
     lua_pushlstring(L, buffer->data, buffer->size);
     buffer_free(buffer);
-    return 1;
-}
-
-// read_began() -> seconds as of native.interrupt.now
-static int f_read_began(lua_State *L)
-{
-    lua_pushnumber(L, (lua_Number)file_read_began() / 1000);
-    return 1;
+    lua_pushnumber(L, (lua_Number)began / 1000);
+    return 2;
 }
 
 // Makes a run of iovec, in a new userdata on the stack, of the strings of the table at index, with room for one more.
@@ -76,11 +72,11 @@ static int f_replace(lua_State *L)
     mode_t mode = (mode_t)bind_option_integer(L, 3, "mode", 0644, 0);
     const struct iovec *parts = push_parts(L, 2, &count);
 
-    enum result_way way;
+    enum file_way way;
     struct error error = {0};
-    if (result_replace(path, parts, count, mode, durable, &way, &error) < 0)
+    if (file_replace(path, parts, count, mode, durable, &way, &error) < 0)
         return bind_fail(L, &error);
-    lua_pushstring(L, way == RESULT_RENAMED ? "renamed" : "in_place");
+    lua_pushstring(L, way == FILE_RENAMED ? "renamed" : "in_place");
     return 1;
 }
 
@@ -139,7 +135,7 @@ static int f_write(lua_State *L)
     int fd = (int)luaL_checkinteger(L, 1);
     const char *bytes = luaL_checklstring(L, 2, &size);
     int64_t timeout = check_timeout(L, 3), whole = lua_isnoneornil(L, 4) ? INT64_MAX : check_timeout(L, 4);
-    size_t written = file_write_within(fd, bytes, size, timeout, whole);
+    size_t written = stream_write(fd, bytes, size, timeout, whole);
     lua_pushboolean(L, written == size);
     lua_pushinteger(L, (lua_Integer)written);
     return 2;
@@ -167,16 +163,6 @@ static int f_make_temporary_directory(lua_State *L)
     return 1;
 }
 
-// remove(path) -> true | nil, failure
-static int f_remove(lua_State *L)
-{
-    struct error error = {0};
-    if (file_remove(check_path(L, 1), &error) < 0)
-        return bind_fail(L, &error);
-    lua_pushboolean(L, 1);
-    return 1;
-}
-
 // is_open(path) -> boolean
 static int f_is_open(lua_State *L)
 {
@@ -197,7 +183,7 @@ static int f_remove_directory(lua_State *L)
 // terminal_columns(fd) -> columns, rows | nil
 static int f_terminal_columns(lua_State *L)
 {
-    int rows = 0, columns = file_terminal_columns((int)luaL_checkinteger(L, 1), &rows);
+    int rows = 0, columns = stream_columns((int)luaL_checkinteger(L, 1), &rows);
     if (!columns) {
         lua_pushnil(L);
         return 1;
@@ -207,41 +193,16 @@ static int f_terminal_columns(lua_State *L)
     return 2;
 }
 
-// environment(secrets) -> table of names to values
-static int f_environment(lua_State *L)
-{
-    extern char **environ;
-    luaL_checktype(L, 1, LUA_TTABLE);
-    lua_newtable(L);
-    for (char **entry = environ; entry && *entry; entry++) {
-        const char *equals = strchr(*entry, '=');
-        if (!equals || equals == *entry)
-            continue;
-        lua_pushlstring(L, *entry, (size_t)(equals - *entry));
-        lua_pushstring(L, equals + 1);
-        lua_rawset(L, -3);
-    }
-    for (lua_Integer i = 1; lua_rawgeti(L, 1, i) == LUA_TSTRING; i++) {
-        file_forget_variable(lua_tostring(L, -1));
-        lua_pop(L, 1);
-    }
-    lua_pop(L, 1);
-    return 1;
-}
-
 static const luaL_Reg functions[] = {
     {"read", f_read},
-    {"read_began", f_read_began},
     {"replace", f_replace},
     {"append", f_append},
     {"write", f_write},
     {"make_directory", f_make_directory},
     {"make_temporary_directory", f_make_temporary_directory},
-    {"remove", f_remove},
     {"is_open", f_is_open},
     {"remove_directory", f_remove_directory},
     {"terminal_columns", f_terminal_columns},
-    {"environment", f_environment},
     {NULL, NULL},
 };
 

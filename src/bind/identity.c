@@ -4,6 +4,7 @@
 
 #include "bind/bind.h"
 
+#include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -52,8 +53,32 @@ static int f_become(lua_State *L)
     return 1;
 }
 
-static const luaL_Reg functions[] = {{"uid", f_uid},       {"is_root", f_is_root}, {"pid", f_pid},
-                                     {"system", f_system}, {"become", f_become},   {NULL, NULL}};
+// environment(secrets) -> table of names to values
+static int f_environment(lua_State *L)
+{
+    extern char **environ;
+    luaL_checktype(L, 1, LUA_TTABLE);
+    lua_newtable(L);
+    for (char **entry = environ; entry && *entry; entry++) {
+        const char *equals = strchr(*entry, '=');
+        if (!equals || equals == *entry)
+            continue;
+        lua_pushlstring(L, *entry, (size_t)(equals - *entry));
+        lua_pushstring(L, equals + 1);
+        lua_rawset(L, -3);
+    }
+    for (lua_Integer i = 1; lua_rawgeti(L, 1, i) == LUA_TSTRING; i++) {
+        identity_forget_variable(lua_tostring(L, -1));
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+    return 1;
+}
+
+static const luaL_Reg functions[] = {
+    {"uid", f_uid},       {"is_root", f_is_root},         {"pid", f_pid}, {"system", f_system},
+    {"become", f_become}, {"environment", f_environment}, {NULL, NULL},
+};
 
 int luaopen_native_identity(lua_State *L)
 {

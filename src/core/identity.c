@@ -132,3 +132,13 @@ int identity_become(const char *user, struct error *error)
     must(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "closing the process to others (PR_SET_DUMPABLE)");
     return 0;
 }
+
+void identity_forget_variable(const char *name)
+{
+    extern char **environ;
+    size_t size = strlen(name);
+    for (char **entry = environ; entry && *entry; entry++)
+        if (strncmp(*entry, name, size) == 0 && (*entry)[size] == '=')
+            explicit_bzero(*entry + size + 1, strlen(*entry + size + 1));
+    unsetenv(name);
+}

@@ -15,4 +15,7 @@ void identity_harden(void);
 // "invalid".
 int identity_become(const char *user, struct error *error);
 
+// Removes a variable from the environment and overwrites its bytes, so that /proc/self/environ does not show them.
+void identity_forget_variable(const char *name);
+
 #endif

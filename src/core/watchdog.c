@@ -5,6 +5,7 @@
 #include "core/cleanup.h"
 #include "core/file.h"
 #include "core/interrupt.h"
+#include "core/stream.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -240,7 +241,7 @@ static void write_to_stdout(const struct watchdog_result *result)
 {
     for (size_t i = 0; i < result->count; i++) {
         const struct iovec *part = &result->parts[i];
-        if (file_write_within(STDOUT_FILENO, part->iov_base, part->iov_len, READER_GONE, INT64_MAX) < part->iov_len)
+        if (stream_write(STDOUT_FILENO, part->iov_base, part->iov_len, READER_GONE, INT64_MAX) < part->iov_len)
             return;
     }
     stands = true;
@@ -273,7 +274,7 @@ static void log_end(void)
     clock_timestamp(clock_wall(), time);
     if (log_size > TIME_AT + strlen(time) && strncmp(log_line, "{\"ts\":\"", TIME_AT) == 0)
         memcpy(log_line + TIME_AT, time, strlen(time));
-    file_write_within(STDERR_FILENO, log_line, log_size, 0, 0);
+    stream_write(STDERR_FILENO, log_line, log_size, 0, 0);
 }
 
 static int start_thread(void *(*run)(void *))

@@ -2,7 +2,6 @@
 -- What goes wrong in the program itself ends in a result too.
 local artifacts = require "sba.run.artifacts"
 local direct = require "sba.run.direct"
-local file = require "native.file"
 local identity = require "native.identity"
 local json = require "sba.util.json"
 local main = require "sba.main"
@@ -33,10 +32,10 @@ describe("the program", function()
     local argv = {
       [0] = "cynode-sba", "--job", here.path .. "/job.json", "--result", here.path .. "/result.json", "--workspace", here.path,
     }
-    local environment = file.environment
-    file.environment = function() return {} end
+    local environment = identity.environment
+    identity.environment = function() return {} end
     local status = main(argv)
-    file.environment = environment
+    identity.environment = environment
     return status, assert(json.decode(here:content "result.json"))
   end
 

@@ -69,7 +69,7 @@ local function open_live(run, path)
   run.live = live.new { log = run.log, path = path, changed = function() run.checkpoint:changed() end }
   run.record.running = function() return run.live:running_step() end
   if path and run.history then tell_interrupted(run, path) end
-  if path then file.remove(path) end
+  if path then os.remove(path) end
 end
 
 local function open_journal(run, path)

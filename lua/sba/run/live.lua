@@ -151,7 +151,7 @@ function live:finish()
   if not current then return nil end
   if current.stream then hear(self, current.stream:finish()) end
   self.current = nil
-  if current.in_file then file.remove(self.path) end
+  if current.in_file then os.remove(self.path) end
   if self.file then self.file.dirty = false end
   return current.stream and self.log:output_over() or nil
 end

@@ -3,6 +3,7 @@
 -- text from outside, where it comes in; only this module knows the token.
 
 local file = require "native.file"
+local identity = require "native.identity"
 local native = require "native.secret"
 local native_text = require "native.text"
 
@@ -118,7 +119,7 @@ function secret.take(environment)
     if is_own_url(name) then names[#names + 1] = name end
     if is_own_url(name) or proxies[name] then take_password(value, name) end
   end
-  file.environment(names)
+  identity.environment(names)
   return warnings
 end
 

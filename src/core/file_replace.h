@@ -2,8 +2,8 @@
 // Atomic, durable replacement of a file: whoever reads it, at any instant, sees the whole old or the whole new content.
 //
 // Errors as in error.h; after an error the old content stands (in place: unless the write itself failed).
-#ifndef SBA_CORE_RESULT_H
-#define SBA_CORE_RESULT_H
+#ifndef SBA_CORE_FILE_REPLACE_H
+#define SBA_CORE_FILE_REPLACE_H
 
 #include "core/error.h"
 
@@ -12,7 +12,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
-enum result_way { RESULT_RENAMED, RESULT_IN_PLACE };
+enum file_way { FILE_RENAMED, FILE_IN_PLACE };
 
 // Replaces the file at path by the parts, one after the other, with the permissions mode. A temporary file beside it
 // (".NAME.tmp"; what a killed run left there is removed) is written, fsynced (durable) and renamed, and the directory
@@ -24,7 +24,7 @@ enum result_way { RESULT_RENAMED, RESULT_IN_PLACE };
 // its new size. A kill between the calls leaves the whole old or the whole new, with blanks at its end at most. Not so
 // within that one call, where the content is larger than a page: then the file begins with some of the new and ends
 // with the rest of the old, or nothing. Where memory for all parts together is out, several calls write them.
-int result_replace(const char *path, const struct iovec *parts, size_t count, mode_t mode, bool durable,
-                   enum result_way *way, struct error *error);
+int file_replace(const char *path, const struct iovec *parts, size_t count, mode_t mode, bool durable,
+                 enum file_way *way, struct error *error);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Atomic, durable replacement of a file, see result.h.
-#include "core/result.h"
+// Atomic, durable replacement of a file, see file_replace.h.
+#include "core/file_replace.h"
 
 #include "core/cleanup.h"
 #include "core/file.h"
@@ -148,8 +148,8 @@ static int open_directory(const char *path, const char **name, struct error *err
     return fd < 0 ? error_system(error, errno, "cannot open the directory %s", directory) : fd;
 }
 
-int result_replace(const char *path, const struct iovec *parts, size_t count, mode_t mode, bool durable,
-                   enum result_way *way, struct error *error)
+int file_replace(const char *path, const struct iovec *parts, size_t count, mode_t mode, bool durable,
+                 enum file_way *way, struct error *error)
 {
     const char *name = NULL;
     cleanup_fd int directory = open_directory(path, &name, error);
@@ -158,8 +158,8 @@ int result_replace(const char *path, const struct iovec *parts, size_t count, mo
     cleanup_free char *temporary = NULL;
     cleanup_fd int fd = open_temporary(directory, name, &temporary);
     int refused = fd < 0 ? errno : 0;
-    *way = takes_no_file(refused) ? RESULT_IN_PLACE : RESULT_RENAMED;
-    if (*way == RESULT_IN_PLACE)
+    *way = takes_no_file(refused) ? FILE_IN_PLACE : FILE_RENAMED;
+    if (*way == FILE_IN_PLACE)
         return write_in_place(directory, name, path, parts, count, durable, refused, error);
     if (fd < 0)
         return error_system(error, refused, "cannot create a file beside %s", path);
@@ -173,7 +173,7 @@ int result_replace(const char *path, const struct iovec *parts, size_t count, mo
         unlinkat(directory, temporary, 0);
         if (number != EBUSY)
             return error_system(error, number, "cannot replace %s", path);
-        *way = RESULT_IN_PLACE;
+        *way = FILE_IN_PLACE;
         return write_in_place(directory, name, path, parts, count, durable, number, error);
     }
     // A directory that may not be read cannot be fsynced; the rename stands all the same.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/result: whoever looks sees the whole old or the whole new content, whatever stands at the path.
-#include "core/result.h"
+// core/file_replace: whoever looks sees the whole old or the whole new content, whatever stands at the path.
+#include "core/file_replace.h"
 
 #include "check_directory.h"
 
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-static int replace(const char *path, const char *content, enum result_way *way, struct error *error)
+static int replace(const char *path, const char *content, enum file_way *way, struct error *error)
 {
     size_t size = strlen(content);
     struct iovec parts[] = {
@@ -16,7 +16,7 @@ static int replace(const char *path, const char *content, enum result_way *way, 
         {.iov_base = (void *)"", .iov_len = 0},
         {.iov_base = (void *)(content + size / 2), .iov_len = size - size / 2},
     };
-    return result_replace(path, parts, 3, 0640, true, way, error);
+    return file_replace(path, parts, 3, 0640, true, way, error);
 }
 
 static void check_content(const char *path, const char *content)
@@ -33,11 +33,11 @@ static void check_content(const char *path, const char *content)
 static void replaces_and_leaves_nothing_else(void **state)
 {
     struct error error = {0};
-    enum result_way way;
+    enum file_way way;
     struct stat status;
     const char *path = in_directory("plain");
     assert_int_equal(replace(path, "first", &way, &error), 0);
-    assert_int_equal(way, RESULT_RENAMED);
+    assert_int_equal(way, FILE_RENAMED);
     assert_int_equal(replace(path, "", &way, &error), 0);
     check_content(path, "");
     assert_int_equal(replace(path, "the second", &way, &error), 0);
@@ -50,7 +50,7 @@ static void replaces_and_leaves_nothing_else(void **state)
 static void removes_what_a_killed_run_left(void **state)
 {
     struct error error = {0};
-    enum result_way way;
+    enum file_way way;
     put(in_directory(".left.tmp"), "half of a res");
     assert_int_equal(replace(in_directory("left"), "whole", &way, &error), 0);
     check_content(in_directory("left"), "whole");
@@ -60,7 +60,7 @@ static void removes_what_a_killed_run_left(void **state)
 static void goes_round_a_directory_in_the_temporary_files_place(void **state)
 {
     struct error error = {0};
-    enum result_way way;
+    enum file_way way;
     assert_int_equal(mkdir(in_directory(".round.tmp"), 0700), 0);
     assert_int_equal(replace(in_directory("round"), "whole", &way, &error), 0);
     check_content(in_directory("round"), "whole");
@@ -70,7 +70,7 @@ static void goes_round_a_directory_in_the_temporary_files_place(void **state)
 static void replaces_a_link_and_not_what_it_names(void **state)
 {
     struct error error = {0};
-    enum result_way way;
+    enum file_way way;
     struct stat status;
     put(in_directory("target"), "untouched");
     assert_int_equal(symlink("target", in_directory("link")), 0);
@@ -87,7 +87,7 @@ static void replaces_a_link_and_not_what_it_names(void **state)
 static void check_refused(const char *path, const char *code)
 {
     struct error error = {0};
-    enum result_way way;
+    enum file_way way;
     assert_int_equal(replace(path, "new", &way, &error), -1);
     assert_string_equal(error.code, code);
     error_clear(&error);
@@ -116,7 +116,7 @@ static void refuses_what_is_no_file(void **state)
 static void writes_in_place_where_the_directory_takes_no_file(void **state)
 {
     struct error error = {0};
-    enum result_way way;
+    enum file_way way;
     assert_int_equal(mkdir(in_directory("closed"), 0755), 0);
     put(in_directory("closed/file"), "something longer than what comes");
     assert_int_equal(chmod(in_directory("closed/file"), 0666), 0);
@@ -124,7 +124,7 @@ static void writes_in_place_where_the_directory_takes_no_file(void **state)
     assert_int_equal(chmod(in_directory("closed"), 0555), 0);
     assert_int_equal(geteuid() ? 0 : seteuid(54321), 0);
     assert_int_equal(replace(in_directory("closed/file"), "short", &way, &error), 0);
-    assert_int_equal(way, RESULT_IN_PLACE);
+    assert_int_equal(way, FILE_IN_PLACE);
     check_content(in_directory("closed/file"), "short");
     check_refused(in_directory("closed/link"), "path_escape");
     check_refused(in_directory("closed/new"), "permission_denied");
@@ -136,16 +136,16 @@ static void writes_more_parts_than_one_call_takes(void **state)
 {
     enum { COUNT = 5000 };
     struct error error = {0};
-    enum result_way way;
+    enum file_way way;
     struct stat status;
     struct iovec *parts = calloc(COUNT, sizeof *parts);
     assert_non_null(parts);
     for (size_t i = 0; i < COUNT; i++)
         parts[i] = (struct iovec){.iov_base = (void *)"abc", .iov_len = i % 4};
-    assert_int_equal(result_replace(in_directory("many"), parts, COUNT, 0600, false, &way, &error), 0);
+    assert_int_equal(file_replace(in_directory("many"), parts, COUNT, 0600, false, &way, &error), 0);
     assert_int_equal(stat(in_directory("many"), &status), 0);
     assert_int_equal(status.st_size, COUNT / 4 * 6);
-    assert_int_equal(result_replace(in_directory("none"), NULL, 0, 0600, false, &way, &error), 0);
+    assert_int_equal(file_replace(in_directory("none"), NULL, 0, 0600, false, &way, &error), 0);
     free(parts);
 }
 
