@@ -24,11 +24,26 @@ IN_TIME = 3  # seconds after its deadline within which a job has ended
 LONG = bool(os.environ.get("SBA_LONG"))  # tests/run --long: more rounds of what is tried many times
 IS_DEV = os.environ.get("SBA_BUILD", "dev") == "dev"
 UID = GID = 54321 if os.geteuid() == 0 else None
+# A runner behind a wrapper that needs root: start(..., wrapper=[what needs root, *AS_USER], **AS_ROOT).
+AS_ROOT = {"user": None, "group": None, "extra_groups": None}
+AS_USER = ["setpriv", f"--reuid={UID}", f"--regid={GID}", "--clear-groups"] if UID else []
 
 
 def ordinary_user():
     """Arguments for subprocess that make the child an ordinary user."""
     return {"user": UID, "group": GID, "extra_groups": []} if UID else {}
+
+
+def run(*arguments, stdin=b"", env=None, **options):
+    """Runs the binary without a job to its end, with no other variables than these. Returns the process, with its output as bytes."""
+    return subprocess.run([BINARY, *arguments], input=stdin, capture_output=True, timeout=120, check=False,
+                          env={"PATH": "/usr/bin:/bin", **(env or {})}, **{**ordinary_user(), **options})
+
+
+def run_for_a_reader_that_goes(*arguments):
+    """The same, where who reads its output goes after the first byte."""
+    pipe = ["bash", "-c", '"$@" | head -c 1; exit ${PIPESTATUS[0]}', "bash"]
+    return subprocess.run([*pipe, BINARY, *arguments], capture_output=True, timeout=120, check=False, **ordinary_user())
 
 
 @functools.cache
@@ -82,6 +97,11 @@ class SandboxCase(unittest.TestCase):
             self.give(directory)
         self.result_path, self.journal_file = self.job_directory / "result.json", self.job_directory / "journal.jsonl"
 
+    def closing(self, server):
+        """Has a server closed when the test is over; returns it."""
+        self.addCleanup(server.close)
+        return server
+
     def give(self, *paths):
         """Makes paths belong to the ordinary user."""
         if UID:
@@ -117,6 +137,20 @@ class SandboxCase(unittest.TestCase):
         return ["--job", str(self.job_directory / "job.json"), "--result", str(self.result_path),
                 "--workspace", str(self.workspace)]
 
+    def fresh(self):
+        """A case with directories of its own, for a job that runs beside this one's."""
+        case = type(self)()
+        case.setUp()
+        self.addCleanup(case.doCleanups)
+        return case
+
+    @staticmethod
+    def in_namespace(commands, *wrapper):
+        """Options of start() with which root runs shell commands in a mount namespace of its own, and there the runner as the user.
+        wrapper: a command before the binary."""
+        script = commands + '\nexec "$@"'
+        return {"wrapper": ["unshare", "--mount", "--propagation=private", "sh", "-ec", script, "sh", *AS_USER, *wrapper], **AS_ROOT}
+
     def start(self, job, *more, wrapper=(), env=None, arguments=None, **options):
         """Starts the runner on a job (dict, str or bytes) and returns the Popen. wrapper: a command before the binary; arguments: in
         place of those that name job, result and workspace."""
@@ -131,7 +165,8 @@ class SandboxCase(unittest.TestCase):
         return subprocess.Popen([*wrapper, BINARY, *(self.arguments() if arguments is None else arguments), *more], env=environment, **options)
 
     def journal(self):
-        return [json.loads(line) for line in self.journal_file.read_text().splitlines()]
+        """The whole lines of the journal; none where there is no journal."""
+        return [json.loads(line) for line in self.journal_file.read_text().split("\n")[:-1]] if self.journal_file.exists() else []
 
     def recording(self):
         """A copy of the journal, for --replay."""

@@ -29,10 +29,8 @@ def finish(answer="done", *entries):
 
 class AgentCase(sba.SandboxCase):
     def server(self, *replies, models=None, **script):
-        server = model.Server({"models": {"m": {"capabilities": ["completion", "tools"], "context_length": 32768}}
-                               if models is None else models, "replies": list(replies), **script})
-        self.addCleanup(server.__exit__)
-        return server
+        models = {"m": {"capabilities": ["completion", "tools"], "context_length": 32768}} if models is None else models
+        return self.closing(model.Server({"models": models, "replies": list(replies), **script}))
 
     @staticmethod
     def agent_job(*, allowed=("m",), source=None, **fields):

@@ -68,6 +68,7 @@ class FullDisk(test_agent.AgentCase):
         self.assertEqual((whole["status"], [step["status"] for step in whole["steps"]]), ("success", ["success"] * 5))
         self.assertEqual((self.workspace / "x").read_text(), "2\n")
         self.assertEqual((done.result["failure_code"], done.result["steps"][0]["output"]), ("interrupted", "one\n"))
+        self.assertEqual(sorted(os.listdir(self.disk)), ["artifacts", "filler", "journal.jsonl", "result.json", "todo.json"])
         events = [line["event"] for line in done.log]
         for event in ("journal.failed", "checkpoint.failed", "todo.failed", "result.failed"):
             self.assertEqual(events.count(event), 1, events)

@@ -62,12 +62,11 @@ class OutOfMemory(sba.SandboxCase):
             self.skipTest("no memory cgroup can be made here: it wants root, and the memory controller")
         self.addCleanup(self.cgroup.remove)
 
-    def run_in_cgroup(self, *scripts):
-        """Runs a job of these shell scripts with the limit on it; returns its outcome."""
-        enter = ["sh", "-c", 'echo $$ >"$0" && exec "$@"', str(self.cgroup.directory / "cgroup.procs"),
-                 "setpriv", f"--reuid={sba.UID}", f"--regid={sba.GID}", "--clear-groups"]
-        return self.run_job(self.job(*(self.step("run_command", shell=script) for script in scripts)), wrapper=enter,
-                            user=None, group=None, extra_groups=None)
+    def run_limited(self, *steps, **fields):
+        """Runs a job with the limit on it. Steps may be shell scripts."""
+        steps = [self.step("run_command", shell=step) if isinstance(step, str) else step for step in steps]
+        enter = ["sh", "-c", 'echo $$ >"$0" && exec "$@"', str(self.cgroup.directory / "cgroup.procs"), *sba.AS_USER]
+        return self.run_job(self.job(*steps, **fields), wrapper=enter, **sba.AS_ROOT)
 
     def assert_out_of_memory(self, done, ending):
         step = done.result["steps"][-1]
@@ -76,29 +75,25 @@ class OutOfMemory(sba.SandboxCase):
         self.assertRegex(step["error"], f"{ending}: memory ran out, and the kernel killed a process; .*more")
 
     def test_the_command_itself(self):
-        done = self.run_in_cgroup("exec " + HOG)
+        done = self.run_limited("exec " + HOG)
         self.assertEqual(done.result["steps"][0]["result"]["signal"], "SIGKILL")
         self.assert_out_of_memory(done, "was ended by SIGKILL")
 
     def test_the_runner_itself(self):
         """It is killed like anybody else; what was done until then stands."""
         self.put("large", b"x" * (LIMIT - (32 << 20)))
-        enter = ["sh", "-c", 'echo $$ >"$0" && exec "$@"', str(self.cgroup.directory / "cgroup.procs"),
-                 "setpriv", f"--reuid={sba.UID}", f"--regid={sba.GID}", "--clear-groups"]
-        job = self.job(self.step("run_command", shell="echo before"), self.step("run_command", shell="sleep 0.5"),
-                       self.step("read_file", path="large"), max_output_bytes=1 << 30)
-        done = self.run_job(job, wrapper=enter, user=None, group=None, extra_groups=None)
+        done = self.run_limited("echo before", "sleep 0.5", self.step("read_file", path="large"), max_output_bytes=1 << 30)
         self.assertEqual((done.exit, done.result["failure_code"]), (-9, "interrupted"), done.stderr)
         self.assertEqual([step["output"] for step in done.result["steps"]], ["before\n", ""])
 
     def test_a_process_of_the_command(self):
-        self.assert_out_of_memory(self.run_in_cgroup(HOG + "; exit 2"), "ended with exit code 2")
+        self.assert_out_of_memory(self.run_limited(HOG + "; exit 2"), "ended with exit code 2")
 
     def test_a_command_that_ends_well_all_the_same(self):
-        self.assertEqual(self.run_in_cgroup(HOG + "; exit 0").exit, 0)
+        self.assertEqual(self.run_limited(HOG + "; exit 0").exit, 0)
 
     def test_an_earlier_kill_is_not_blamed_on_a_later_command(self):
-        done = self.run_in_cgroup(HOG + "; exit 0", "kill -KILL $$")
+        done = self.run_limited(HOG + "; exit 0", "kill -KILL $$")
         step = done.result["steps"][1]
         self.assertEqual((step["error_code"], step["result"]["signal"]), ("step_failed", "SIGKILL"), done.result)
         self.assertNotIn("memory", step["error"])
@@ -112,11 +107,9 @@ class SecondVersion(sba.SandboxCase):
 
     def test_its_count_is_found(self):
         fake = rf"mount -t tmpfs none /sys/fs/cgroup; printf 'low 0\nmax 0\noom 0\noom_kill 0\noom_group_kill 0\n' >{self.COUNTER}"
-        wrapper = ["unshare", "--mount", "sh", "-ec", f'{fake}; chmod 666 {self.COUNTER}; exec "$@"', "sh", "setpriv",
-                   f"--reuid={sba.UID}", f"--regid={sba.GID}", "--clear-groups"]
         count = rf"printf 'low 0\nmax 9\noom 1\noom_kill 1\noom_group_kill 7\n' >{self.COUNTER}"
         for script, code in (("exit 137", "step_failed"), (f"{count}; exit 137", "out_of_memory")):
-            done = self.run_job(self.job(self.step("run_command", shell=script)), wrapper=wrapper, user=None, group=None, extra_groups=None)
+            done = self.run_job(self.job(self.step("run_command", shell=script)), **self.in_namespace(f"{fake}; chmod 666 {self.COUNTER}"))
             self.assertEqual(done.result["steps"][0]["error_code"], code, done.result)
 
 

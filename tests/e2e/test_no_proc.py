@@ -1,36 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """The runner among other processes, not PID 1, and without a /proc that tells: none, or that of another PID namespace."""
-import os
 import pathlib
-import subprocess
 import unittest
 
 import sba
+import test_pid1
 
 HOSTILE = ["python3", str(pathlib.Path(__file__).with_name("hostile.py"))]
 ORPHAN = "setsid sh -c 'trap \"\" TERM; sleep 600' </dev/null >/dev/null 2>&1 &"
-AS_ROOT = {"user": None, "group": None, "extra_groups": None}
-USER = ["setpriv", f"--reuid={sba.UID}", f"--regid={sba.GID}", "--clear-groups"]
 
 
 @unittest.skipUnless(sba.MAY_MOUNT, "nothing can be mounted here, and /proc not be taken away")
 @unittest.skipIf(sba.IS_DEV, "AddressSanitizer wants /proc")
-class WithoutProc(sba.SandboxCase):
-    wrapper = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh", *USER]
+class WithoutProc(test_pid1.ProcessCase):
+    wrapper = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh", *sba.AS_USER]
 
     def run_there(self, *steps, **fields):
-        done = self.run_job(self.job(*steps, **fields), wrapper=self.wrapper, **AS_ROOT)
+        done = self.run_job(self.job(*steps, **fields), wrapper=self.wrapper, **sba.AS_ROOT)
         self.assertIsNotNone(done.result, done.stdout + done.stderr)
         return done
 
     def assert_gone(self):
-        """No process has the workspace as its working directory: the runner had ended all before it ended."""
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                place = os.readlink(f"/proc/{pid}/cwd")
-            except OSError:
-                continue
-            self.assertFalse(place.startswith(str(self.workspace)), f"process {pid} is left")
+        self.assertEqual(self.left(), [], "the runner had ended all before it ended")
 
     def test_commands_and_files(self):
         done = self.run_there(self.step("run_command", shell="ls /proc | wc -l; echo said"), self.step("write_file", path="a", content="x"),
@@ -66,7 +57,7 @@ class WithoutProc(sba.SandboxCase):
 
     def test_a_cancel_ends_all(self):
         begun = self.workspace / "begun"
-        process = self.start(self.job(self.step("run_command", shell=ORPHAN + " touch begun; sleep 600")), wrapper=self.wrapper, **AS_ROOT)
+        process = self.start(self.job(self.step("run_command", shell=ORPHAN + " touch begun; sleep 600")), wrapper=self.wrapper, **sba.AS_ROOT)
         sba.wait_for(begun.exists, "the command to begin")
         process.terminate()
         done = self.outcome_of(process)
@@ -74,11 +65,7 @@ class WithoutProc(sba.SandboxCase):
         self.assert_gone()
 
     def test_others_live_on(self):
-        """Those of the same user, in the runner's own process group and elsewhere, and children of its parent."""
-        others = [subprocess.Popen(["sleep", "600"], start_new_session=session, **sba.ordinary_user()) for session in (False, True)]
-        for other in others:
-            self.addCleanup(other.wait)
-            self.addCleanup(other.kill)
+        others = self.start_others()
         self.assertEqual(self.run_there(self.step("run_command", shell=ORPHAN + " sleep 600"), max_runtime_seconds=1).exit, 124)
         self.assertEqual([other.poll() for other in others], [None, None])
 
@@ -90,7 +77,7 @@ class WithoutProc(sba.SandboxCase):
 class WithTheProcOfOthers(WithoutProc):
     """The runner and its parent are in a PID namespace, where /proc is still that of the one outside. The namespace ends with its first
     process, which looks whether it is alone by then."""
-    wrapper = ["unshare", "--mount", "--pid", "--fork", "sh", "-c", '"$@"; code=$?; kill -0 -1 2>/dev/null && code=99; exit $code', "sh", *USER]
+    wrapper = ["unshare", "--mount", "--pid", "--fork", "sh", "-c", '"$@"; code=$?; kill -0 -1 2>/dev/null && code=99; exit $code', "sh", *sba.AS_USER]
 
     test_a_cancel_ends_all = None  # the signal would go to unshare
     test_others_live_on = None  # they are in another namespace

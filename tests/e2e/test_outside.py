@@ -2,12 +2,11 @@
 """Whole jobs through a real nginx, a real tinyproxy, and servers that do what no server should (servers/toxic.py): model requests, calls of
 the gateway's tools, and reports. What the wire alone can do is in test_http.py, test_inference.py and test_mcp.py."""
 import concurrent.futures
-import json
 import time
 
 import sba
-from servers import mcp, model, nginx, real, tinyproxy, toxic
-from test_agent import AgentCase, call, finish
+from servers import mcp, nginx, real, status, tinyproxy, toxic
+from test_agent import AgentCase
 
 TOKEN = "tok-5f1c1f4e8e1c4b8e9a52"
 PASSWORD = "sesame-1b9c2d3e4f"
@@ -29,9 +28,7 @@ class OutsideCase(AgentCase):
 
     def upstream(self, **options):
         """A gateway with one tool, which says hello."""
-        gateway = mcp.Server(tools={"help": ({}, lambda _: mcp.text("hello"))}, **options)
-        self.addCleanup(gateway.close)
-        return gateway
+        return self.closing(mcp.Server(tools={"help": ({}, lambda _: mcp.text("hello"))}, **options))
 
     def model(self, count=20):
         return self.server(*[{"content": "hello"}] * count)
@@ -39,25 +36,14 @@ class OutsideCase(AgentCase):
     def nginx(self, *servers):
         if not nginx.is_there():
             self.skipTest("nginx is not installed")
-        server = nginx.Nginx(*servers)
-        self.addCleanup(server.close)
-        return server
+        return self.closing(nginx.Nginx(*servers))
 
     def tls(self, locations, name="DNS:localhost", authority=None, **options):
         certificate = (authority or self.authority).issue(name, **options)
         return {"listen": "tls", "certificate": certificate, "locations": locations}
 
     def toxic(self, kind, **options):
-        server = toxic.Toxic(kind, **options)
-        self.addCleanup(server.close)
-        return server
-
-    def fresh(self):
-        """A case with directories of its own, so that several jobs can run side by side."""
-        case = type(self)()
-        case.setUp()
-        self.addCleanup(case.doCleanups)
-        return case
+        return self.closing(toxic.Toxic(kind, **options))
 
     def ask(self, url, env=None, seconds=60, variable="OLLAMA_BASE_URL", **options):
         """A direct job that asks a model at a URL."""
@@ -113,12 +99,6 @@ class Nginx(OutsideCase):
         (directory / self.authority.hashed()).write_text(self.authority.file.read_text())
         self.assert_works(self.ask(before.urls[0], {"SSL_CERT_DIR": str(directory)}))
 
-    def test_an_agent(self):
-        server = self.server(call("run_command", command="true"), finish("done"))
-        before = self.nginx(self.tls({"/": f"proxy_pass {server.url};"}))
-        outcome = self.run_job(self.agent_job(), env={"OLLAMA_BASE_URL": before.urls[0], **self.trust})
-        self.assertEqual((outcome.exit, outcome.result["final_answer"]), (0, "done"), outcome.result)
-
     def test_certificates_that_are_not_taken(self):
         locations = self.locations(self.model(), self.upstream())
         before = self.nginx(self.tls(locations), self.tls(locations, "DNS:other.example"), self.tls(locations, days=-1))
@@ -170,58 +150,16 @@ class Nginx(OutsideCase):
         self.assertGreaterEqual(waits[0]["seconds"], 2)
 
     def test_reports(self):
-        got = []
-        receiver = toxic.Receiver(got)
-        self.addCleanup(receiver.close)
+        receiver = self.closing(status.Server(200))
         locations = {"/": f"proxy_pass {receiver.url};"}
         before = self.nginx(self.tls(locations), {"listen": "unix", "locations": locations})
         for url in before.urls:
-            got.clear()
+            receiver.bodies.clear()
             outcome = self.report(url, self.trust)
             self.assertEqual(outcome.exit, 0)
-            self.assertEqual([body["status"] for body in got], ["in_progress", "completed"])
-            self.assertEqual(got[1]["result"], outcome.result)
+            self.assertEqual([body["status"] for body in receiver.bodies], ["in_progress", "completed"])
+            self.assertEqual(receiver.bodies[1]["result"], outcome.result)
             self.assertEqual(len(self.events(outcome, "report.sent")), 2)
-
-
-class Late(OutsideCase):
-    """Servers that come up after they were first asked."""
-
-    def start_late(self, process, event, start):
-        """Starts a server once the log has an event; returns the outcome's log and exit status."""
-        lines = []
-        for line in process.stderr:
-            lines.append(json.loads(line))
-            if lines[-1]["event"] == event and start:
-                start()
-                start = None
-        process.wait(60)
-        process.stdout.close()
-        process.stderr.close()
-        return lines
-
-    def test_a_model(self):
-        port = real.free_port()
-        job = self.job(self.step("ask_model", prompt="hello?"), inference={"allowed_models": ["m"]})
-        process = self.start(job, env={"OLLAMA_BASE_URL": f"http://127.0.0.1:{port}"})
-
-        def start():
-            late = model.Server({"models": {"m": {}}, "replies": [{"content": "hello"}]}, f"127.0.0.1:{port}")
-            self.addCleanup(late.close)
-        lines = self.start_late(process, "model.retry", start)
-        self.assertEqual((process.returncode, lines[-1]["status"]), (0, "success"), lines)
-
-    def test_a_receiver_of_reports_behind_a_server(self):
-        port, got = real.free_port(), []
-        before = self.nginx({"listen": "http", "locations": {"/": f"proxy_pass http://127.0.0.1:{port};"}})
-        process = self.start(self.job(self.step("run_command", command="true")), env={"SBA_JOB_STATUS_URL": before.urls[0]})
-
-        def start():
-            late = toxic.Receiver(got, port)
-            self.addCleanup(late.close)
-        lines = self.start_late(process, "report.retry", start)
-        self.assertEqual(process.returncode, 0)
-        self.assertEqual(got[-1]["status"], "completed", lines)
 
 
 class Proxies(OutsideCase):
@@ -233,9 +171,7 @@ class Proxies(OutsideCase):
             self.skipTest("tinyproxy is not installed")
 
     def proxy(self, **options):
-        proxy = tinyproxy.Tinyproxy(**options)
-        self.addCleanup(proxy.close)
-        return proxy
+        return self.closing(tinyproxy.Tinyproxy(**options))
 
     def servers(self):
         """The same over TLS and without, as URLs that a proxy is asked for."""
@@ -277,33 +213,11 @@ class Proxies(OutsideCase):
                                   "407: it wants a user name and a password")
                 self.assert_fails(job(url, self.through(proxy.url("user:wrong-" + PASSWORD))), proxy.address, "status 401")
 
-    def test_a_password_that_a_command_prints(self):
-        env = self.through("http://user:" + PASSWORD + "@127.0.0.1:1")
-        outcome = self.run_job(self.job(self.step("run_command", shell="env; env >&2; env > copy")), env=env)
-        self.assertEqual(outcome.exit, 0)
-        self.assertNotIn(PASSWORD.encode(), outcome.stdout + outcome.stderr + outcome.result_bytes)
-        self.assertNotIn(PASSWORD, (self.job_directory / "journal.jsonl").read_text())
-        self.assertIn(PASSWORD, (self.workspace / "copy").read_text(), "commands get it untouched")
-
-    def test_dead(self):
-        url = f"http://user:{PASSWORD}@127.0.0.1:{real.free_port()}"
-        for job in (self.ask, self.use):
-            self.assert_fails(job("http://model.invalid", self.through(url), seconds=self.ENOUGH[job.__name__]), "model.invalid",
-                              "through the proxy http://127.0.0.1:", "Couldn't connect")
-
     def test_no_proxy(self):
         proxy = self.proxy(allow="^nobody\\.invalid$")
         for url in self.servers():
             self.assert_works(self.ask(url, {**self.through(proxy.url()), "NO_PROXY": "example.org,0.0.0.0"}))
         self.assertNotIn("0.0.0.0:", proxy.log())
-
-    def test_reports(self):
-        got, proxy = [], self.proxy()
-        receiver = toxic.Receiver(got)
-        self.addCleanup(receiver.close)
-        self.assertEqual(self.report(receiver.url.replace("127.0.0.1", "0.0.0.0"), self.through(proxy.url())).exit, 0)
-        self.assertEqual([body["status"] for body in got], ["in_progress", "completed"])
-        self.assertIn("POST http://0.0.0.0:", proxy.log())
 
 
 class Toxics(OutsideCase):
@@ -314,8 +228,7 @@ class Toxics(OutsideCase):
     }
 
     def judge(self, kind, job, seconds=None):
-        elsewhere = toxic.Toxic("mute")
-        self.addCleanup(elsewhere.close)
+        elsewhere = self.toxic("mute")
         server = self.toxic(kind, redirect_to=elsewhere.url + "/mcp")
         outcome = job(server.url, seconds=seconds or self.ENOUGH[job.__name__])
         self.assertEqual(elsewhere.requests, [])
@@ -351,12 +264,6 @@ class Toxics(OutsideCase):
             with self.subTest(kind):
                 self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"))
                 self.assertEqual(len(self.events(outcome, "report.sent")), 2, outcome.log)
-
-    def test_a_report_that_is_sent_elsewhere_does_not_go_there(self):
-        elsewhere = self.toxic("mute")
-        outcome = self.report(self.toxic("redirect", redirect_to=elsewhere.url).url)
-        self.assertEqual((outcome.exit, elsewhere.requests), (0, []))
-        self.assertTrue(self.events(outcome, "report.failed"))
 
 
 if __name__ == "__main__":

@@ -119,10 +119,6 @@ class PatchKillCase(SandboxCase):
                 found[os.path.relpath(path, self.workspace)] = (oct(status.st_mode), content)
         return found
 
-    def journal(self):
-        path = self.job_directory / "journal.jsonl"
-        return [json.loads(line) for line in path.read_text().split("\n")[:-1]] if path.exists() else []
-
     def killed_at(self, call, count, faults=()):
         """Runs the job and kills the runner at its call number count of that kind; False where it had fewer."""
         self.originals()
@@ -310,10 +306,9 @@ class Hostile(PatchKillCase):
         self.assertEqual(os.lstat(self.outside / "secret").st_mode, secret.st_mode)
 
     def forge(self, changes, directories):
-        journal = self.job_directory / "journal.jsonl"
         lines = [line for line in self.journal()[:2] if line["event"] in ("job", "step.started")]
         lines.append({**self.plan, "changes": changes, "directories": directories})
-        journal.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        self.journal_file.write_text("".join(json.dumps(line) + "\n" for line in lines))
         self.assertIn(self.resumed().exit, (0, 1))
 
     def test_a_plan_that_is_none(self):
@@ -321,7 +316,7 @@ class Hostile(PatchKillCase):
         for plan in ({"changes": 1}, {"changes": [{}], "directories": []}, {"changes": [{"kind": "put", "path": 5}], "directories": []},
                      {"changes": [], "directories": [], "index": 3}, {"changes": [{"kind": "nothing", "path": "x"}], "directories": []}):
             kept = lines[:2] + [json.dumps({"event": "step.changes", "index": 0, **plan})]
-            (self.job_directory / "journal.jsonl").write_text("\n".join(kept) + "\n")
+            self.journal_file.write_text("\n".join(kept) + "\n")
             outcome = self.resumed()
             self.assertEqual((outcome.exit, outcome.result["failure_code"]), (2, "schema_validation"), plan)
             self.assertIn("line 3", outcome.result["failure_message"])

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The runner as PID 1 of a container, with and without /proc, and as an ordinary process among others."""
+import contextlib
 import os
 import pathlib
 import signal
@@ -18,24 +19,39 @@ while grep -q '^State:.*zombie' /proc/[0-9]*/status 2>/dev/null; do
 done
 echo none"""
 
-if sba.UID:
-    NAMESPACE, USER = ["unshare", "--mount"], ["setpriv", f"--reuid={sba.UID}", f"--regid={sba.GID}", "--clear-groups"]
-else:
-    NAMESPACE, USER = ["unshare", "--user", "--map-current-user", "--mount"], []
-AS_STARTED = {"user": None, "group": None, "extra_groups": None}
+NAMESPACE = ["unshare", "--mount"] if sba.UID else ["unshare", "--user", "--map-current-user", "--mount"]
 
 
 def has_namespaces():
     return subprocess.run([*NAMESPACE, "--pid", "--fork", "--mount-proc", "true"], stderr=subprocess.DEVNULL).returncode == 0
 
 
+class ProcessCase(sba.SandboxCase):
+    def left(self):
+        """The processes that have the workspace as their working directory."""
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                if os.readlink(f"/proc/{pid}/cwd").startswith(str(self.workspace)):
+                    found.append(pid)
+        return found
+
+    def start_others(self):
+        """Two processes of the same user, children of the test: one in the runner's own process group, one in another session."""
+        others = [subprocess.Popen(["sleep", "600"], start_new_session=session, **sba.ordinary_user()) for session in (False, True)]
+        for other in others:
+            self.addCleanup(other.wait)
+            self.addCleanup(other.kill)
+        return others
+
+
 @unittest.skipUnless(has_namespaces(), "no PID namespace is to be had here")
-class AsPid1(sba.SandboxCase):
-    wrapper = [*NAMESPACE, "--pid", "--fork", "--mount-proc", *USER]
+class AsPid1(ProcessCase):
+    wrapper = [*NAMESPACE, "--pid", "--fork", "--mount-proc", *sba.AS_USER]
 
     def run_as_pid1(self, *steps, **fields):
         done = self.run_job(self.job(self.step("run_command", shell="echo $PPID"), *steps, **fields), wrapper=self.wrapper,
-                            **AS_STARTED)
+                            **sba.AS_ROOT)
         self.assertTrue(done.result, f"no result: exit status {done.exit}, {done.stdout + done.stderr}")
         return done
 
@@ -43,15 +59,7 @@ class AsPid1(sba.SandboxCase):
         return done.result["steps"][index]["result"]["stdout"]
 
     def assert_gone(self):
-        """Every process that holds the workspace as its working directory has ended."""
-        def holders():
-            for pid in os.listdir("/proc"):
-                try:
-                    if pid.isdigit() and os.readlink(f"/proc/{pid}/cwd").startswith(str(self.workspace)):
-                        yield pid
-                except OSError:
-                    pass
-        sba.wait_for(lambda: not list(holders()), "the job's processes to end")
+        sba.wait_for(lambda: not self.left(), "the job's processes to end")
 
     def test_success(self):
         done = self.run_as_pid1(self.step("run_command", shell="exit 0"))
@@ -75,7 +83,7 @@ class AsPid1(sba.SandboxCase):
         self.put("hostile.py", (pathlib.Path(__file__).parent / "hostile.py").read_bytes())
         bomb = self.step("run_command", argv=["/usr/bin/python3", "hostile.py", "bomb"])
         slow = sba.slowness()
-        done = self.run_job(self.job(bomb, max_runtime_seconds=2), wrapper=[*self.wrapper, "prlimit", "--nproc=800"], **AS_STARTED)
+        done = self.run_job(self.job(bomb, max_runtime_seconds=2), wrapper=[*self.wrapper, "prlimit", "--nproc=800"], **sba.AS_ROOT)
         self.assertEqual((done.exit, done.result["steps"][0]["result"]["stdout"]), (124, "begun\n"), done.result)
         self.assert_in_time(done, 2, slow)
         self.assert_gone()
@@ -97,7 +105,7 @@ class AsPid1(sba.SandboxCase):
                 begun = self.workspace / "begun"
                 begun.unlink(missing_ok=True)
                 job = self.job(self.step("run_command", shell=ORPHANS + "; echo said; touch begun; sleep 600"))
-                process = self.start(job, wrapper=self.wrapper, **AS_STARTED)
+                process = self.start(job, wrapper=self.wrapper, **sba.AS_ROOT)
                 sba.wait_for(begun.exists, "the command to begin")
                 os.kill(self.child_of(process.pid), number)
                 done = self.outcome_of(process)
@@ -113,7 +121,7 @@ class AsPid1(sba.SandboxCase):
 @unittest.skipIf(sba.IS_DEV, "AddressSanitizer wants /proc")
 class AsPid1WithoutProc(AsPid1):
     """An image may lack /proc; nothing else changes."""
-    wrapper = [*NAMESPACE, "--pid", "--fork", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh", *USER]
+    wrapper = [*NAMESPACE, "--pid", "--fork", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh", *sba.AS_USER]
 
     test_adopted_zombies_are_reaped = None  # these two look into /proc
     test_a_child_from_before_the_runner_is_reaped = None
@@ -121,20 +129,16 @@ class AsPid1WithoutProc(AsPid1):
 
 class AsPid1WithTheProcOfOthers(AsPid1):
     """/proc may be that of another PID namespace, where every number means another process."""
-    wrapper = [*NAMESPACE, "--pid", "--fork", *USER]
+    wrapper = [*NAMESPACE, "--pid", "--fork", *sba.AS_USER]
 
     test_adopted_zombies_are_reaped = None
     test_a_child_from_before_the_runner_is_reaped = None
 
 
-class AmongOthers(sba.SandboxCase):
+class AmongOthers(ProcessCase):
     def test_other_processes_of_the_user_live_on(self):
-        """A sibling in the runner's own process group and one in another session, whose parent is the test."""
         job = self.job(self.step("run_command", shell=ORPHANS + "; trap '' TERM; sleep 600"), max_runtime_seconds=1)
-        others = [subprocess.Popen(["sleep", "600"], start_new_session=session, **sba.ordinary_user()) for session in (False, True)]
-        for other in others:
-            self.addCleanup(other.wait)
-            self.addCleanup(other.kill)
+        others = self.start_others()
         self.assertEqual(self.run_job(job).exit, 124)
         self.assertEqual([other.poll() for other in others], [None, None])
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs with llama.cpp's own server: its templates, its tokenizer, its window, its constrained replies, and its ends."""
 import concurrent.futures
-import contextlib
 import json
 import threading
 import time
@@ -47,41 +46,27 @@ class RealCase(sba.SandboxCase):
         cls.here = llama.installed()
 
     def server(self, *options, weights=None):
-        server = llama.Llama(weights or self.here.tiny, *options)
-        self.addCleanup(server.close)
-        return server
+        return self.closing(llama.Llama(weights or self.here.tiny, *options))
 
     def template(self, name):
         return ["--chat-template-file", self.here.templates / f"{name}.jinja"]
-
-    def enter(self, context):
-        stack = contextlib.ExitStack()
-        self.addCleanup(stack.close)
-        return stack.enter_context(context)
-
-    def journal(self):
-        return (self.job_directory / "journal.jsonl").read_bytes()
 
 
 class Templates(RealCase):
     """Each chat template that llama.cpp ships renders a whole job: results, failures, prose, todo list, and what the runner says."""
 
     def carry(self, path):
-        case = RealCase()
-        case.setUp()
-        try:
-            case.put("notes.txt", "NOTE-MARK\n")
-            script = [*replies(call("list_tree")), {"content": "I think about it."}, *replies(
-                call("run_command", shell="echo $((40 + 2))-MARK; exit 3"), call("read_file", path="notes.txt"), call("todo_add", title="look again"),
-                call("no_such_tool"), call("finish", answer="All seen."))]
-            with llama.Llama(self.here.tiny, "-c", "32768", "--chat-template-file", path) as server, llama.Judge(server, *script) as judge:
-                outcome = case.run_job(agent_job(), env={"OPENAI_BASE_URL": judge.url + "/v1"})
-                taken = [exchange["body"] for exchange in judge.exchanges if exchange["taken"]]
-                last = judge.prompt(taken[-1]) if taken else ""
-                refused = [exchange["answer"] for exchange in judge.exchanges if not exchange["taken"]]
-                return outcome.result, [mark for mark in ("TASK-MARK", "42-MARK", "NOTE-MARK", "todo_update", "expected_count") if mark not in last], refused
-        finally:
-            case.doCleanups()
+        case = self.fresh()
+        case.put("notes.txt", "NOTE-MARK\n")
+        script = [*replies(call("list_tree")), {"content": "I think about it."}, *replies(
+            call("run_command", shell="echo $((40 + 2))-MARK; exit 3"), call("read_file", path="notes.txt"), call("todo_add", title="look again"),
+            call("no_such_tool"), call("finish", answer="All seen."))]
+        with llama.Llama(self.here.tiny, "-c", "32768", "--chat-template-file", path) as server, llama.Judge(server, *script) as judge:
+            outcome = case.run_job(agent_job(), env={"OPENAI_BASE_URL": judge.url + "/v1"})
+            taken = [exchange["body"] for exchange in judge.exchanges if exchange["taken"]]
+            last = judge.prompt(taken[-1]) if taken else ""
+            refused = [exchange["answer"] for exchange in judge.exchanges if not exchange["taken"]]
+            return outcome.result, [mark for mark in ("TASK-MARK", "42-MARK", "NOTE-MARK", "todo_update", "expected_count") if mark not in last], refused
 
     def test_every_template_carries_a_job(self):
         paths = sorted(self.here.templates.glob("*.jinja"))
@@ -98,7 +83,7 @@ class Replies(RealCase):
 
     def check(self, variable, *template, **changed):
         server = self.server("-c", "16384", *template)
-        recorder = self.enter(llama.Recorder(server, **{"max_tokens": 64, **changed}))  # of a model that may never end a call
+        recorder = self.closing(llama.Recorder(server, **{"max_tokens": 64, **changed}))  # of a model that may never end a call
         outcome = self.run_job(agent_job(), env={variable: recorder.url + VARIABLES[variable]})
         self.assertIn(outcome.result["failure_code"], HONEST, outcome.result)
         self.assertEqual({exchange["status"] for exchange in recorder.exchanges} - {500}, {200})
@@ -110,10 +95,7 @@ class Replies(RealCase):
 
     def replay(self, first):
         """The journal gives the same again, without a server."""
-        recording = self.root / "recording.jsonl"
-        recording.write_bytes(self.journal())
-        self.give(recording)
-        again = self.run_job(agent_job(), "--replay", str(recording)).result
+        again = self.run_job(agent_job(), "--replay", self.recording()).result
         for name in ("status", "failure_code", "failure_message", "final_answer"):
             self.assertEqual(again.get(name), first.get(name))
         self.assertEqual([step["type"] for step in again["steps"]], [step["type"] for step in first["steps"]])
@@ -198,7 +180,7 @@ class Window(RealCase):
             with self.subTest(window):
                 script = [{"content": "", "tool_calls": [call("read_file", path=f"{index}.txt") for index in range(10)]},
                           *replies(*(call("read_file", path=f"{index}.txt") for index in range(3)), call("finish", answer="All read."))]
-                judge = self.enter(llama.Judge(self.server("-c", window, *self.template("Qwen-Qwen3-0.6B")), *script))
+                judge = self.closing(llama.Judge(self.server("-c", window, *self.template("Qwen-Qwen3-0.6B")), *script))
                 result = self.run_job(agent_job(), env={"OPENAI_BASE_URL": judge.url + "/v1"}).result
                 self.assertEqual((result["status"], result.get("final_answer")), ("success", "All read."), result["failure_message"])
                 for exchange in judge.exchanges:
@@ -226,7 +208,7 @@ class Restart(RealCase):
                 threading.Thread(target=restart).start()
 
         script = replies(call("write_file", path="a", content="1"), call("run_command", shell="echo 2 >>a"), call("finish", answer="Both."))
-        judge = self.enter(llama.Judge(server, *script, before=before))
+        judge = self.closing(llama.Judge(server, *script, before=before))
         outcome = self.run_job(agent_job(), env={"OPENAI_BASE_URL": judge.url + "/v1"})
         self.assertEqual((outcome.result["status"], outcome.result.get("final_answer")), ("success", "Both."), outcome.result)
         self.assertGreater(judge.chats, 3)
@@ -234,7 +216,7 @@ class Restart(RealCase):
 
     def test_a_server_that_stays_away(self):
         server = self.server("-c", "16384")
-        judge = self.enter(llama.Judge(server, *replies(call("list_tree")), before=lambda number: number == 2 and server.kill()))
+        judge = self.closing(llama.Judge(server, *replies(call("list_tree")), before=lambda number: number == 2 and server.kill()))
         outcome = self.run_job(agent_job(max_runtime_seconds=5), env={"OPENAI_BASE_URL": judge.url + "/v1"})
         self.assertIn(outcome.result["failure_code"], ("timeout", "inference_unavailable"))
         self.assertEqual([step["type"] for step in outcome.result["steps"]], ["list_tree"])

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """--report: a result as a page that people read, whatever a hostile job has put into it."""
-import http.server
 import json
 import os
 import random
 import re
 import resource
 import subprocess
-import threading
 import time
 import unittest
 
@@ -15,6 +13,7 @@ import report_page
 import sba
 from report_page import Page
 from sba import SandboxCase
+from servers import status
 
 EVIL = ("<script>document.title='run'</script></pre></details></style>--><img src=x onerror=alert(1)>\" onmouseover=\"alert(1)' "
         "&lt;b&gt; \x00\x07\x1b[31m\x7f \u202eevil\u2066 \u200b\U000e0041 end")
@@ -50,9 +49,8 @@ def evil_journal(result):
 
 
 class ReportCase(SandboxCase):
-    def report(self, *arguments, stdin=b"", expected=0, timeout=120, env=None, **options):
-        done = subprocess.run([sba.BINARY, "--report", *map(str, arguments)], input=stdin, capture_output=True, timeout=timeout,
-                              env={"PATH": "/usr/bin:/bin", **(env or {})}, cwd=self.root, **sba.ordinary_user(), **options)
+    def report(self, *arguments, expected=0, **options):
+        done = sba.run("--report", *arguments, cwd=self.root, **options)
         self.assertEqual(done.returncode, expected, done.stderr)
         return done
 
@@ -65,7 +63,7 @@ class ReportCase(SandboxCase):
         """A result in the job's directory, with a journal beside it."""
         self.result_path.write_text(result if isinstance(result, str) else json.dumps(result))
         if journal is not None:
-            (self.job_directory / "journal.jsonl").write_text(journal)
+            self.journal_file.write_text(journal)
         return self.result_path
 
 
@@ -250,7 +248,7 @@ class HostileTest(ReportCase):
         for _ in range(60):
             journal = [lines[0]] + [self.mutated(line) for line in lines[1:]]
             self.page(self.write(result, "".join(json.dumps(line) + "\n" for line in journal)))
-            (self.job_directory / "journal.jsonl").unlink()
+            self.journal_file.unlink()
             (self.job_directory / "job.json").write_text(json.dumps(self.mutated(job)))
             self.page(self.write(direct))
             (self.job_directory / "job.json").unlink()
@@ -276,13 +274,9 @@ class BadInputTest(ReportCase):
 
     def test_a_reader_that_goes(self):
         self.write(evil_result(steps=[LargeTest.entry(i) for i in range(200)]))
-        process = subprocess.Popen([sba.BINARY, "--report", str(self.result_path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   **sba.ordinary_user())
-        process.stdout.read(1)
-        process.stdout.close()
-        self.assertIn(b"cannot write the report", process.stderr.read())
-        process.stderr.close()
-        self.assertEqual(process.wait(timeout=60), 3)
+        done = sba.run_for_a_reader_that_goes("--report", self.result_path)
+        self.assertIn(b"cannot write the report", done.stderr)
+        self.assertEqual(done.returncode, 3)
 
 
 class LargeTest(ReportCase):
@@ -347,25 +341,7 @@ class BrowserTest(ReportCase):
     def setUp(self):
         super().setUp()
         self.give(self.root)
-        self.asked = []
-        self.server = http.server.HTTPServer(("127.0.0.1", 0), self.handler())
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.addCleanup(self.server.server_close)
-        self.addCleanup(self.server.shutdown)
-        self.fetch = f"http://127.0.0.1:{self.server.server_port}/"
-
-    def handler(self):
-        asked = self.asked
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                asked.append(self.path)
-                self.send_error(404)
-
-            def log_message(self, *_):
-                pass
-
-        return Handler
+        self.server = self.closing(status.Server(404))
 
     def browse(self, url, *flags):
         return report_page.browse(self.root, url, *flags, **sba.ordinary_user())
@@ -377,7 +353,8 @@ class BrowserTest(ReportCase):
 
     def hostile(self):
         """A page of a job that tries to have something fetched and run."""
-        evil = f"<img src='{self.fetch}'><link rel=stylesheet href='{self.fetch}'><script src='{self.fetch}'></script>" + EVIL
+        url = self.server.url
+        evil = f"<img src='{url}'><link rel=stylesheet href='{url}'><script src='{url}'></script>" + EVIL
         text = json.dumps(evil_result()).replace(json.dumps(EVIL)[1:-1], json.dumps(evil)[1:-1])
         journal = evil_journal(evil_result()).replace(json.dumps(EVIL)[1:-1], json.dumps(evil)[1:-1])
         self.write(text, journal)
@@ -389,29 +366,38 @@ class BrowserTest(ReportCase):
         self.assertNotIn("<title>run</title>", dom)
         for heading in ("Timeline", "Acceptance", "Todo", "Steps", "Model", "Artifacts", "Resources and origin"):
             self.assertIn(f"<h2>{heading}</h2>", dom)
-        self.assertEqual(self.asked, [])
+        self.assertEqual(self.server.heads, [])
 
     def test_this_test_would_notice(self):
-        self.browse(self.save("page.html", f"<!doctype html><img src='{self.fetch}'>"), "--dump-dom")
-        self.assertIn("/", self.asked)
+        self.browse(self.save("page.html", f"<!doctype html><img src='{self.server.url}'>"), "--dump-dom")
+        self.assertIn("GET /status HTTP/1.1", self.server.heads[0])
 
-    def framed(self, url, width):
-        """Has a page in a frame of a phone's width say how wide it is, and whether the link in its URL opened what is folded."""
-        wrapper = f"""<!doctype html><body style="margin:0"><iframe style="border:0" width={width} height=1800 src="{url}"></iframe><script>
-            onload = () => {{ const page = document.querySelector("iframe").contentDocument, target = page.querySelector("#s1");
-            document.body.dataset.wide = page.documentElement.scrollWidth;
-            document.body.dataset.opened = target && target.closest("details").open }}</script>"""
-        return self.save(f"frame-{width}.html", wrapper)
+    # How wide the framed page is, and whether the link in its URL opened what is folded.
+    OPENED = """const target = page.querySelector("#s1");
+        say.wide = page.documentElement.scrollWidth;
+        say.opened = target && target.closest("details").open"""
+    # Whether the last line of a long output can be seen, and how many ticks of the timeline are clipped.
+    ENDS = """const box = page.querySelector("pre.ends").getBoundingClientRect(), last = page.querySelector("#s1l499").getBoundingClientRect();
+        const strip = page.querySelector(".ticks").getBoundingClientRect();
+        say.end = last.bottom <= box.bottom && last.top >= box.top;
+        say.clipped = [...page.querySelectorAll(".ticks span")].filter(tick => getComputedStyle(tick).display != "none")
+          .filter(tick => { const at = tick.getBoundingClientRect(); return at.right > strip.right + 1 || at.left < strip.left - 1 }).length"""
+
+    def framed(self, url, script=OPENED):
+        """A page around another in a frame of a phone's width; the script says something of it in attributes of the outer body."""
+        wrapper = f"""<!doctype html><body style="margin:0"><iframe style="border:0" width=360 height=1800 src="{url}"></iframe><script>
+            onload = () => {{ const page = document.querySelector("iframe").contentDocument, say = document.body.dataset; {script} }}</script>"""
+        return self.save("frame.html", wrapper)
 
     def test_a_phone_scrolls_in_one_direction_only_and_links_unfold(self):
         result = evil_result(failure_message="w" * 500, job_id="j" * 200)
         result["steps"][0]["status"] = "success"
         self.write(result, evil_journal(result))
         url = self.save("page.html", self.page(self.result_path)[1])
-        dom = self.browse(self.framed(url + "#s1", 360), "--dump-dom")
+        dom = self.browse(self.framed(url + "#s1"), "--dump-dom")
         self.assertEqual(re.search(r'data-wide="(\d+)"', dom)[1], "360")
         self.assertIn('data-opened="true"', dom)
-        self.assertIn('data-opened="false"', self.browse(self.framed(url, 360), "--dump-dom"))
+        self.assertIn('data-opened="false"', self.browse(self.framed(url), "--dump-dom"))
 
     def test_long_output_opens_at_its_end_and_no_tick_is_clipped(self):
         lines = "".join(f"line {i}\n" for i in range(1, 500))
@@ -419,19 +405,13 @@ class BrowserTest(ReportCase):
         result["steps"][0].update(output=lines, started_at="2026-01-31T12:00:00.000Z", duration_ms=61000)
         self.write(result)
         url = self.save("page.html", self.page(self.result_path)[1])
-        wrapper = f"""<!doctype html><body style="margin:0"><iframe style="border:0" width=360 height=1800 src="{url}"></iframe><script>
-            onload = () => {{ const page = document.querySelector("iframe").contentDocument, box = page.querySelector("pre.ends").getBoundingClientRect(),
-            last = page.querySelector("#s1l499").getBoundingClientRect(), strip = page.querySelector(".ticks").getBoundingClientRect();
-            document.body.dataset.end = last.bottom <= box.bottom && last.top >= box.top;
-            document.body.dataset.clipped = [...page.querySelectorAll(".ticks span")].filter(tick => getComputedStyle(tick).display != "none")
-              .filter(tick => {{ const at = tick.getBoundingClientRect(); return at.right > strip.right + 1 || at.left < strip.left - 1 }}).length }}</script>"""
-        dom = self.browse(self.save("frame.html", wrapper), "--dump-dom")
+        dom = self.browse(self.framed(url, self.ENDS), "--dump-dom")
         self.assertIn('data-end="true"', dom)
         self.assertIn('data-clipped="0"', dom)
 
     def test_screenshots(self):
         url, kept = self.save("page.html", self.hostile()), os.environ.get("SBA_SCREENSHOTS")
-        sizes, shots = {"desk": (url, "--window-size=1200,1800"), "phone": (self.framed(url, 360), "--window-size=500,1800")}, {}
+        sizes, shots = {"desk": (url, "--window-size=1200,1800"), "phone": (self.framed(url), "--window-size=500,1800")}, {}
         for name, (target, size) in sizes.items():
             for theme, flag in (("light", "1"), ("dark", "0")):
                 shot = self.root / f"{name}-{theme}.png"

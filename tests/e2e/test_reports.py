@@ -15,9 +15,7 @@ GUARD = 120  # seconds after which something hangs
 
 class ReportCase(sba.SandboxCase):
     def server(self, *answers, **options):
-        server = status.Server(*answers, **options)
-        self.addCleanup(server.close)
-        return server
+        return self.closing(status.Server(*answers, **options))
 
     def reported(self, server, *steps, env=None, **options):
         return self.run_job(self.job(*steps, **options), env={"SBA_JOB_STATUS_URL": server.url, **(env or {})})
@@ -194,17 +192,10 @@ class Troubled(ReportCase):
         self.assertEqual(self.ends(outcome), {"in_progress": "delivered", "completed": "delivered"})
         self.assertEqual(len(self.events(outcome, "report.retry")), 1)
 
-    def another(self):
-        """A sandbox of its own, for a job beside this test's."""
-        other = type(self)(self._testMethodName)
-        other.setUp()
-        self.addCleanup(other.doCleanups)
-        return other
-
     # Begins the runner where a nameserver is named that never answers.
     NAMELESS = """ip link set lo up && echo "nameserver 127.0.0.1" > "$0/resolv.conf" && mount --bind "$0/resolv.conf" /etc/resolv.conf &&
         { python3 -c "import socket, time; s = socket.socket(type=socket.SOCK_DGRAM); s.bind(('127.0.0.1', 53)); time.sleep(60)" & } &&
-        setpriv --reuid=54321 --regid=54321 --clear-groups "$@"; code=$?; kill $!; exit $code"""
+        "$@"; code=$?; kill $!; exit $code"""
 
     def start_silenced(self, job):
         """The same job where nothing that could answer does, each in its own way."""
@@ -212,13 +203,12 @@ class Troubled(ReportCase):
                    "signalled": self.server(status.hang).url}
         runs = {}
         for name, url in servers.items():
-            case = self.another()
+            case = self.fresh()
             runs[name] = case, case.start(job, env={"SBA_JOB_STATUS_URL": url})
         if sba.MAY_MOUNT and sba.may("unshare", "-mn", "true"):
-            case = self.another()
-            wrapper = ["unshare", "-mn", "sh", "-c", self.NAMELESS, str(case.root)]
-            runs["nameless"] = case, case.start(job, wrapper=wrapper, env={"SBA_JOB_STATUS_URL": "http://status.example/"},
-                                                user=None, group=None, extra_groups=None)
+            case = self.fresh()
+            wrapper = ["unshare", "-mn", "sh", "-c", self.NAMELESS, str(case.root), *sba.AS_USER]
+            runs["nameless"] = case, case.start(job, wrapper=wrapper, env={"SBA_JOB_STATUS_URL": "http://status.example/"}, **sba.AS_ROOT)
         return runs
 
     def test_what_never_answers_costs_what_is_promised_and_no_more(self):

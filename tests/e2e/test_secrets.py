@@ -7,20 +7,17 @@ nothing with the runner's own.
 """
 import base64
 import contextlib
-import http.server
 import json
 import os
 import pathlib
 import re
 import signal
-import subprocess
-import threading
 import urllib.parse
 
 import leak
 import sba
 import test_agent
-from servers import mcp
+from servers import mcp, status
 from test_agent import call, calls, finish
 
 PYTHON = "/usr/bin/python3"  # Debian's: any user may run it
@@ -61,30 +58,6 @@ def leaks(data, secret=TOKEN):
     return sorted({part for view in views(data) for part in parts if part in view})
 
 
-class StatusServer:
-    """Takes every report and keeps it."""
-
-    def __init__(self):
-        owner, self.received = self, []
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_POST(self):
-                owner.received.append(self.rfile.read(int(self.headers.get("Content-Length", 0))))
-                self.send_response(204)
-                self.end_headers()
-
-            def log_message(self, *_):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/status"
-        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
-
-    def close(self):
-        self.server.shutdown()
-        self.server.server_close()
-
-
 class SecretCase(test_agent.AgentCase):
     def setUp(self):
         super().setUp()
@@ -92,25 +65,20 @@ class SecretCase(test_agent.AgentCase):
         self.put("loot", TOKEN)
 
     def status_server(self):
-        server = StatusServer()
-        self.addCleanup(server.close)
-        return server
+        return self.closing(status.Server())
 
     def gateway(self, **tools):
-        server = mcp.Server(tools={name: ({}, function) for name, function in tools.items()})
-        self.addCleanup(server.close)
-        return server
+        return self.closing(mcp.Server(tools={name: ({}, function) for name, function in tools.items()}))
 
-    def trajectory(self, journal, env):
-        done = subprocess.run([sba.BINARY, "--trajectory", journal], env={"PATH": "/usr/bin:/bin", **env}, capture_output=True, check=True,
-                              **sba.ordinary_user())
-        self.assertEqual(done.stderr, b"")
+    def trajectory(self, **env):
+        done = sba.run("--trajectory", self.journal_file, env=env)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
         return done.stdout
 
     def leak(self, way):
         return self.step("run_command", command=PYTHON, args=["leak.py", way])
 
-    def left(self, outcome, secret=TOKEN, servers=()):
+    def left(self, outcome, servers=()):
         """Every sink of a run, by name. What lies in the artifacts directory is the job's own."""
         sinks = {"stdout": outcome.stdout, "stderr": outcome.stderr}
         for path in self.job_directory.rglob("*"):
@@ -122,7 +90,7 @@ class SecretCase(test_agent.AgentCase):
         return sinks
 
     def assert_clean(self, outcome, secret=TOKEN, servers=()):
-        for name, data in self.left(outcome, secret, servers).items():
+        for name, data in self.left(outcome, servers).items():
             found = leaks(data, secret)
             if found:
                 where = next((view.find(found[0]), view) for view in views(data) if found[0] in view)
@@ -232,9 +200,9 @@ class Sinks(SecretCase):
         outcome = self.run_secret(self.job(self.step("run_command", shell=f"echo {TOKEN}"), self.step("write_file", path="a", content=TOKEN + "\n"),
                                            self.step("apply_unified_diff", diff=f"--- a/a\n+++ b/a\n@@ -1 +1 @@\n-{TOKEN}\n+{TOKEN * 2}\n")))
         self.assertEqual(outcome.exit, 0)
-        for arguments, status in (([str(self.result_path)], 0), (["/" + TOKEN], 2)):
-            done = subprocess.run([sba.BINARY, "--report", *arguments], env={"SBA_MCP_TOKEN": TOKEN}, capture_output=True, timeout=60)
-            self.assertEqual(done.returncode != 0, status != 0, done.stderr)
+        for path, code in ((self.result_path, 0), ("/" + TOKEN, 2)):
+            done = sba.run("--report", path, env={"SBA_MCP_TOKEN": TOKEN})
+            self.assertEqual(done.returncode, code, done.stderr)
             self.assertIn(b"[redacted]", done.stdout + done.stderr)
             self.assertFalse(leaks(done.stdout + done.stderr))
 
@@ -252,7 +220,7 @@ class Sinks(SecretCase):
         self.assertIn("[redacted]", outcome.result["failure_message"])
         path = str(self.job_directory / "job.json")
         for arguments in (["--validate", path], ["--validate", "/" + TOKEN], ["--" + TOKEN], [TOKEN], ["--log-format", TOKEN]):
-            done = subprocess.run([sba.BINARY, *arguments], env={"SBA_MCP_TOKEN": TOKEN}, capture_output=True, timeout=60)
+            done = sba.run(*arguments, env={"SBA_MCP_TOKEN": TOKEN})
             self.assertEqual(done.returncode, 2)
             self.assertIn(b"[redacted]", done.stdout + done.stderr, arguments)
             self.assertFalse(leaks(done.stdout + done.stderr), arguments)
@@ -296,10 +264,10 @@ class TheAgent(SecretCase):
         model = self.server(*(self.replies() if replies is None else replies),
                             models={"m": {"capabilities": ["completion", "tools"], "context_length": 262144}})
         gateway = self.gateway(leak=lambda exchange: mcp.text(f"{TOKEN} {json.dumps(TOKEN)}", structuredContent={TOKEN: [TOKEN]}))
-        status = self.status_server()
+        reports = self.status_server()
         outcome = self.run_agent(model, *more, job=job, env={
-            "SBA_MCP_TOKEN": TOKEN, "SBA_MCP_GATEWAY_URL": gateway.url, "SBA_JOB_STATUS_URL": status.url}, **options)
-        sent = [json.dumps(request).encode() for request in model.requests] + status.received
+            "SBA_MCP_TOKEN": TOKEN, "SBA_MCP_GATEWAY_URL": gateway.url, "SBA_JOB_STATUS_URL": reports.url}, **options)
+        sent = [json.dumps(request).encode() for request in model.requests] + reports.received
         sent += [json.dumps(message).encode() for _, _, _, message in gateway.requests]
         return outcome, model, gateway, sent
 
@@ -315,33 +283,30 @@ class TheAgent(SecretCase):
         self.assertEqual([m["params"]["arguments"]["where"] for m in gateway.messages("tools/call")], ["[redacted]"])
 
     def test_the_trajectory_is_a_sink_too(self):
-        outcome, *_ = self.run_secret_agent()
+        self.run_secret_agent()
         self.assertIn(b"[redacted]", (self.job_directory / "trajectory.json").read_bytes())
-        journal = self.job_directory / "journal.jsonl"
-        self.assertFalse(leaks(self.trajectory(journal, {})))
+        self.assertFalse(leaks(self.trajectory()))
         # Whatever is in a journal, and in the job next to it, is redacted once more.
-        journal.write_bytes(journal.read_bytes().replace(b"[redacted]", TOKEN.encode()))
-        self.assertTrue(leaks(self.trajectory(journal, {})))
-        self.assertFalse(leaks(self.trajectory(journal, {"SBA_MCP_TOKEN": TOKEN})))
+        self.journal_file.write_bytes(self.journal_file.read_bytes().replace(b"[redacted]", TOKEN.encode()))
+        self.assertTrue(leaks(self.trajectory()))
+        self.assertFalse(leaks(self.trajectory(SBA_MCP_TOKEN=TOKEN)))
         outcome = self.run_secret(self.job(self.step("run_command", shell=f"echo {TOKEN}", env={"A": TOKEN}), self.step("read_file", path="loot")))
         self.assertEqual(outcome.exit, 0, outcome.result)
-        self.assertFalse(leaks(self.trajectory(journal, {"SBA_MCP_TOKEN": TOKEN})))
+        self.assertFalse(leaks(self.trajectory(SBA_MCP_TOKEN=TOKEN)))
 
     def test_a_replay_of_it_is_exact(self):
         replies = [self.replies()[0], call("run_command", shell=f"echo {TOKEN}"), finish(f"{TOKEN}!")]
         outcome, *_ = self.run_secret_agent(replies=replies)
         self.assertEqual(outcome.exit, 0, outcome.result["failure_message"])
-        recording = self.root / "recording.jsonl"
-        recording.write_bytes((self.job_directory / "journal.jsonl").read_bytes())
-        again, model, _, _ = self.run_secret_agent("--replay", str(recording), replies=[])
+        again, model, _, _ = self.run_secret_agent("--replay", self.recording(), replies=[])
         self.assertEqual((again.exit, again.result["final_answer"]), (0, "[redacted]!"), again.result["failure_message"])
         self.assertEqual(model.requests, [])
         self.assert_clean(again)
 
     def test_errors_of_a_model_server(self):
         for body in (TOKEN, "x" * 290 + TOKEN, "x" * 80 + TOKEN, json.dumps({"error": {"message": "y" * 285 + TOKEN}})):
-            for status in (200, 401):
-                server = self.server({"content": "x"}, probe_fault={"name": "status", "status": status, "body": body})
+            for code in (200, 401):
+                server = self.server({"content": "x"}, probe_fault={"name": "status", "status": code, "body": body})
                 outcome = self.run_agent(server, env={"SBA_MCP_TOKEN": TOKEN})
                 self.assertEqual(outcome.result["failure_code"], "inference_unavailable", body)
                 self.assert_clean(outcome)
@@ -403,8 +368,8 @@ class Passwords(SecretCase):
         self.put("loot", self.SECRET)
         names = ["SBA_JOB_STATUS_URL", "SBA_CALLBACK_URL", "INFERENCE_PROXY_URL", "OLLAMA_BASE_URL", "SBA_API_EGRESS_URL",
                  "OPENAI_BASE_URL", "SBA_MCP_GATEWAY_URL", "MCP_GATEWAY_PROXY_URL", "MCP_GATEWAY_URL", "ORCHESTRATOR_URL"]
-        status = self.status_server().url
-        for url, passed in ((self.proxy().replace("127.0.0.1:9", status[7:]), 0), (status, len(names))):
+        reports = self.status_server().url
+        for url, passed in ((self.proxy().replace("127.0.0.1:9", reports[7:]), 0), (reports, len(names))):
             # A file of the workspace is no sink: it shows what the command really had.
             script = "env > environment; cat /proc/$PPID/environ >> environment 2>&1; true"
             outcome = self.run_job(self.job(self.step("run_command", shell=script)), env={name: url for name in names})
@@ -433,11 +398,10 @@ class OwnWords(SecretCase):
         return [self.shape(item) for item in value] if isinstance(value, list) else type(value).__name__
 
     def sinks(self, job, env):
-        status = self.status_server()
-        outcome = self.run_job(job, env={"SBA_JOB_STATUS_URL": status.url, **env})
-        lines = (self.job_directory / "journal.jsonl").read_text().splitlines()
+        reports = self.status_server()
+        outcome = self.run_job(job, env={"SBA_JOB_STATUS_URL": reports.url, **env})
         todo = json.loads((self.job_directory / "todo.json").read_text())
-        return outcome, [outcome.result, outcome.log, [json.loads(line) for line in lines], todo, [json.loads(sent) for sent in status.received]]
+        return outcome, [outcome.result, outcome.log, self.journal(), todo, reports.bodies]
 
     def test_with_secrets_that_are_words_of_ours(self):
         words = ("status", "success", "failure", "job_id", "directory", "run_command", "protocol_version", "modified", "step-1")
@@ -463,7 +427,7 @@ class OwnWords(SecretCase):
         expected = None
         for word in ("", "agent", "system", "success", "step-1", "message", "steps", "run_command", "status", "function", "ATIF-v1.8", "finish"):
             env = {"ALL_PROXY": f"http://alice:{word}@127.0.0.1:9"} if word else {}
-            document = json.loads(self.trajectory(self.job_directory / "journal.jsonl", env))
+            document = json.loads(self.trajectory(**env))
             steps = document["steps"]
             mine = [self.shape(steps), document["schema_version"], [step["source"] for step in steps], steps[2]["tool_calls"][0]["function_name"],
                     steps[2]["observation"]["results"][0]["extra"], document["extra"]["status"], document["agent"]["name"]]

@@ -206,10 +206,7 @@ class SmallWindows(AgentCase):
     def test_what_was_shortened_to_fit_is_replayed_all_the_same(self):
         server = self.server(*[call("run_command", shell=f"seq {number} 9000") for number in range(5)], finish("seen"), models=self.models())
         self.assertEqual(self.run_agent(server).exit, 0)
-        recording = self.root / "recording"
-        recording.write_bytes((self.job_directory / "journal.jsonl").read_bytes())
-        recording.chmod(0o644)
-        outcome = self.run_job(self.agent_job(), "--replay", str(recording))
+        outcome = self.run_job(self.agent_job(), "--replay", self.recording())
         self.assertEqual(outcome.exit, 0, outcome.result)
 
 

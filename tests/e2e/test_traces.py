@@ -23,9 +23,7 @@ def attributes(item):
 
 class TraceCase(AgentCase):
     def collector(self, *answers, **options):
-        server = status.Server(*answers, **options)
-        self.addCleanup(server.close)
-        return server
+        return self.closing(status.Server(*answers, **options))
 
     def traced(self, *steps, collector=None, env=None, **options):
         """Runs a direct job; returns its outcome, and its spans by name where they arrived."""

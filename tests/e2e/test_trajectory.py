@@ -55,14 +55,10 @@ class TrajectoryCase(test_agent.AgentCase):
         self.assertEqual(document["final_metrics"]["total_steps"], len(document["steps"]))
         return document
 
-    def trajectory(self, *arguments, expected=0, stdin=b"", env=None, **options):
-        done = subprocess.run([sba.BINARY, "--trajectory", *map(str, arguments)], input=stdin, capture_output=True, timeout=120,
-                              env={"PATH": "/usr/bin:/bin", **(env or {})}, cwd=self.root, **sba.ordinary_user(), **options)
+    def trajectory(self, *arguments, expected=0, **options):
+        done = sba.run("--trajectory", *arguments, **options)
         self.assertEqual(done.returncode, expected, done.stderr)
         return done
-
-    def journal_path(self):
-        return self.job_directory / "journal.jsonl"
 
     def valid(self, *paths):
         """Has PyPI's own model of ATIF, and Harbor's converter to spans, read documents. Skips the test without them."""
@@ -116,9 +112,8 @@ class TheDocument(TrajectoryCase):
     def test_is_the_same_by_hand(self):
         self.a_run()
         written = self.path.read_bytes()
-        journal = self.journal_path()
-        self.assertEqual(self.trajectory(journal).stdout.split(), written.split())
-        self.assertEqual(self.trajectory("-", stdin=journal.read_bytes()).stdout.split(), written.split())
+        self.assertEqual(self.trajectory(self.journal_file).stdout.split(), written.split())
+        self.assertEqual(self.trajectory("-", stdin=self.journal_file.read_bytes()).stdout.split(), written.split())
         self.assertEqual(self.trajectory("--result", self.result_path).stdout.split(), written.split())
 
     def test_the_answers_of_the_last_turn_come_from_its_steps(self):
@@ -159,7 +154,7 @@ class TheDocument(TrajectoryCase):
         job["steps"][1]["id"] = "mine"
         self.run_job(job)
         self.assertFalse(self.path.exists(), "nobody waits for it")
-        document = self.read(self.trajectory(self.journal_path()).stdout)
+        document = self.read(self.trajectory(self.journal_file).stdout)
         steps = document["steps"]
         self.assertEqual([step["source"] for step in steps], ["agent", "agent", "agent", "system"])
         self.assertEqual({step["llm_call_count"] for step in steps[:3]}, {0})
@@ -169,14 +164,14 @@ class TheDocument(TrajectoryCase):
         self.assertIn("failed (step_failed)", steps[2]["observation"]["results"][0]["content"])
         self.assertIn("Steps that did not run: 1.", steps[3]["message"])
         (self.job_directory / "job.json").write_text(json.dumps({**job, "task_id": "another"}))
-        steps = self.read(self.trajectory(self.journal_path()).stdout)["steps"]
+        steps = self.read(self.trajectory(self.journal_file).stdout)["steps"]
         self.assertEqual(steps[1]["tool_calls"][0]["arguments"], {}, "they would be those of another job")
 
     def test_a_question_of_a_direct_job_is_a_request_to_a_model(self):
         server = self.server({"content": "Yes.", "prompt_tokens": 12, "completion_tokens": 3})
         job = self.job(self.step("ask_model", prompt="Is it?"), inference={"allowed_models": ["m"]})
         self.run_agent(server, job=job)
-        step = self.read(self.trajectory(self.journal_path()).stdout)["steps"][0]
+        step = self.read(self.trajectory(self.journal_file).stdout)["steps"][0]
         self.assertEqual((step["llm_call_count"], step["model_name"]), (1, "m"))
         self.assertEqual(step["metrics"], {"prompt_tokens": 12, "completion_tokens": 3})
 
@@ -188,9 +183,9 @@ class TheDocument(TrajectoryCase):
         lines = [{"event": "job", "job_sha256": "0", "job_id": "j", "task_id": "t", "started_wall": 1790000000000},
                  {"event": "model.session", "model": "m", "context_length": 4096}, {"event": "model.exchange", "messages": [], "reply": reply},
                  {"event": "step.started", "index": 0, "id": "check-1", "type": "run_command", "check": 1, "arguments": {"command": "make"}}]
-        self.journal_path().write_text("".join(json.dumps(line) + "\n" for line in lines)
+        self.journal_file.write_text("".join(json.dumps(line) + "\n" for line in lines)
                                        + '{"event":"step.finished","entry":' + json.dumps(entry) + "}\n")
-        turn, check = self.read(self.trajectory(self.journal_path()).stdout)["steps"][:2]
+        turn, check = self.read(self.trajectory(self.journal_file).stdout)["steps"][:2]
         self.assertNotIn("observation", turn)
         self.assertEqual((check["source"], check["llm_call_count"], check["message"]), ("agent", 0, "run_command make"))
         self.assertEqual(check["tool_calls"], [{"tool_call_id": "check-1", "function_name": "run_command", "arguments": {"command": "make"}}])
@@ -209,11 +204,11 @@ class Readers(TrajectoryCase):
         paths = [self.root / "agent" / "trajectory.json", self.root / "direct.json", self.root / "killed.json"]
         paths[0].parent.mkdir()
         shutil.copy(self.path, paths[0])
-        journal = self.journal_path().read_bytes()
-        self.journal_path().write_bytes(journal[:len(journal) * 2 // 3])
-        paths[2].write_bytes(self.trajectory(self.journal_path()).stdout)
+        journal = self.journal_file.read_bytes()
+        self.journal_file.write_bytes(journal[:len(journal) * 2 // 3])
+        paths[2].write_bytes(self.trajectory(self.journal_file).stdout)
         self.run_job(self.job(self.step("list_tree"), self.step("run_command", command="false")))
-        paths[1].write_bytes(self.trajectory(self.journal_path()).stdout)
+        paths[1].write_bytes(self.trajectory(self.journal_file).stdout)
         self.valid(*paths)
         scan = subprocess.run([environment() / "atif-scan", "--format", "json", "--no-cache", paths[0].parent],
                               capture_output=True, env={"HOME": str(self.root), "PATH": "/usr/bin:/bin"})
@@ -231,7 +226,7 @@ class Ends(TrajectoryCase):
                             lambda: self.journal_file.is_file() and b'"index":1' in self.journal_file.read_bytes(), "the second step",
                             env={"OLLAMA_BASE_URL": server.url})
         self.assertFalse(self.path.exists())
-        document = self.read(self.trajectory(self.journal_path()).stdout)
+        document = self.read(self.trajectory(self.journal_file).stdout)
         self.assertEqual(document["extra"]["status"], "interrupted")
         self.assertIn("not over", document["steps"][-1]["message"])
         self.assertEqual(document["steps"][3]["observation"]["results"][0]["extra"]["status"], "interrupted")
@@ -244,17 +239,17 @@ class Ends(TrajectoryCase):
 
     def test_a_journal_cut_anywhere(self):
         self.a_run()
-        whole = self.journal_path().read_bytes()
+        whole = self.journal_file.read_bytes()
         ends = [match.end() for match in re.finditer(rb"\n", whole)]
         places = sorted({place for end, before in zip(ends, [0, *ends]) for place in (before + 1, (before + end) // 2, end - 1, end)})
         for place in places:
-            self.journal_path().write_bytes(whole[:place])
+            self.journal_file.write_bytes(whole[:place])
             if place < ends[0]:
-                error = self.trajectory(self.journal_path(), expected=2)
+                error = self.trajectory(self.journal_file, expected=2)
                 self.assertRegex(error.stderr.decode(), r"^cynode-sba: cannot make a trajectory of .*: it is not a journal: line 1: [^\n]+\n$")
                 self.assertEqual(error.stdout, b"")
                 continue
-            document = self.read(self.trajectory(self.journal_path()).stdout)
+            document = self.read(self.trajectory(self.journal_file).stdout)
             self.assertEqual("notes" in document, place not in ends, place)
             self.assertEqual(document["extra"]["status"], "success" if place == len(whole) else "interrupted", place)
 
@@ -271,8 +266,7 @@ class Ends(TrajectoryCase):
 
     def test_lines_that_people_changed(self):
         self.a_run()
-        lines = [json.loads(line) for line in self.journal_path().read_text().splitlines()]
-        places = []
+        lines, places = self.journal(), []
 
         def walk(value, path):
             places.append(path)
@@ -288,8 +282,8 @@ class Ends(TrajectoryCase):
             at[path[-1]] = [None, -1, 1.5, "", "x", [], {}, [[]], {"a": 1}, True][number % 10]
             if number % 3:  # every third is enough for the time that it takes
                 continue
-            self.journal_path().write_text("".join(json.dumps(line) + "\n" for line in changed))
-            done = subprocess.run([sba.BINARY, "--trajectory", self.journal_path()], capture_output=True, **sba.ordinary_user())
+            self.journal_file.write_text("".join(json.dumps(line) + "\n" for line in changed))
+            done = sba.run("--trajectory", self.journal_file)
             self.assertIn(done.returncode, (0, 2), (path, done.stderr))
             if done.returncode == 0:
                 self.read(done.stdout)
@@ -298,18 +292,14 @@ class Ends(TrajectoryCase):
 
     def test_a_reader_that_goes(self):
         self.write_large(40)
-        process = subprocess.Popen([sba.BINARY, "--trajectory", self.journal_path()], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   **sba.ordinary_user())
-        process.stdout.read(1)
-        process.stdout.close()
-        self.assertIn(b"cannot write the trajectory", process.stderr.read())
-        process.stderr.close()
-        self.assertEqual(process.wait(timeout=60), 3)
+        done = sba.run_for_a_reader_that_goes("--trajectory", self.journal_file)
+        self.assertIn(b"cannot write the trajectory", done.stderr)
+        self.assertEqual(done.returncode, 3)
 
     def write_large(self, turns, size=52000):
         """A journal of so many turns, each with an answer of so many bytes; none is so large in a real run."""
         output = "a line of what a command prints\n" * (size // 64)
-        with open(self.journal_path(), "w", encoding="utf-8") as file:
+        with open(self.journal_file, "w", encoding="utf-8") as file:
             def line(event, **fields):
                 file.write(json.dumps({"event": event, **fields}, separators=(",", ":")) + "\n")
             line("job", job_sha256="0", job_id="j", task_id="t", started_wall=1790000000000)
@@ -326,9 +316,9 @@ class Ends(TrajectoryCase):
 
     def test_two_thousand_turns_of_100_megabytes_take_little_memory(self):
         self.write_large(2000)
-        self.assertGreater(self.journal_path().stat().st_size, 100 << 20)
+        self.assertGreater(self.journal_file.stat().st_size, 100 << 20)
         with open(self.root / "out", "wb") as out:
-            process = subprocess.Popen([sba.BINARY, "--trajectory", self.journal_path()], stdout=out, **sba.ordinary_user())
+            process = subprocess.Popen([sba.BINARY, "--trajectory", self.journal_file], stdout=out, **sba.ordinary_user())
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
         self.assertEqual(process.returncode, 0)
@@ -355,7 +345,7 @@ class NeverFailsAJob(TrajectoryCase):
         self.assertTrue((self.path / "kept").exists())
 
     def test_where_the_journal_is_gone(self):
-        server = self.server(call("run_command", shell=f"rm -f {self.journal_path()}"), finish())
+        server = self.server(call("run_command", shell=f"rm -f {self.journal_file}"), finish())
         self.assert_logged(self.run_agent(server, env={"SBA_CONFINE": "off"}))
 
     def test_a_link_is_replaced_and_not_followed(self):

@@ -7,7 +7,6 @@ import unittest
 
 import sba
 
-AS_ROOT = {"user": None, "group": None, "extra_groups": None}
 WHO = "id -u; id -g; id -G; grep -E '^(Cap(Prm|Eff|Bnd|Amb|Inh)|NoNewPrivs)' /proc/self/status"
 
 
@@ -15,7 +14,7 @@ WHO = "id -u; id -g; id -G; grep -E '^(Cap(Prm|Eff|Bnd|Amb|Inh)|NoNewPrivs)' /pr
 class Root(sba.SandboxCase):
     def run_as_root(self, *more, groups=(4, 27), job=None, **options):
         job = job or self.job(self.step("run_command", shell=WHO), self.step("write_file", path="new", content="x"))
-        return self.run_job(job, *more, **{**AS_ROOT, "extra_groups": list(groups), **options})
+        return self.run_job(job, *more, **{**sba.AS_ROOT, "extra_groups": list(groups), **options})
 
     def assert_refused(self, done, code):
         self.assertEqual((done.exit, done.result["status"], done.result["failure_code"]), (2, "failure", code), done.result)
@@ -85,7 +84,7 @@ class Root(sba.SandboxCase):
 
     def test_becomes_the_user_before_it_reads_the_job(self):
         path = self.job_directory / "job.json"
-        process = self.start(self.job(), "--user", str(sba.UID), **AS_ROOT)
+        process = self.start(self.job(), "--user", str(sba.UID), **sba.AS_ROOT)
         process.communicate()
         self.assertEqual(process.returncode, 0)
         path.chmod(0o600)

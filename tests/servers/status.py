@@ -2,7 +2,8 @@
 """A status server that answers as a test tells it, and keeps what it was sent.
 
 Server(answers) takes one answer a request, the last for all that follow: a status, (status, headers), or a function of the connection,
-which is handed over as it is. The body that came is in .bodies, decoded where it is JSON. With begin=False nothing listens before start().
+which is handed over as it is. The body that came is in .received, and decoded where it is JSON in .bodies. With begin=False nothing
+listens before start().
 """
 import json
 import threading
@@ -45,7 +46,7 @@ def decoded(body):
 class Server(listener.Listener):
     def __init__(self, *answers, address=("127.0.0.1", 0), begin=True):
         self.answers = list(answers) or [204]
-        self.bodies, self.heads, self.arrived = [], [], threading.Condition()
+        self.received, self.bodies, self.heads, self.arrived = [], [], [], threading.Condition()
         super().__init__(address, begin)
         self.url += "/status"
 
@@ -57,6 +58,7 @@ class Server(listener.Listener):
         """Returns whether the connection goes on."""
         with self.arrived:
             self.heads.append(head.decode())
+            self.received.append(body)
             self.bodies.append(decoded(body))
             answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
             self.arrived.notify_all()

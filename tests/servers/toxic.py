@@ -14,7 +14,6 @@
 Toxic(kind).requests holds the heads of what was asked; .url is http://127.0.0.1:PORT.
 """
 import functools
-import json
 import socket
 import struct
 import zlib
@@ -34,16 +33,15 @@ def packed_spaces():
 
 
 class Toxic(listener.Listener):
-    def __init__(self, kind, redirect_to=None, port=0):
-        self.answer, self.redirect_to, self.body, self.requests = getattr(self, kind), redirect_to, b"", []
+    def __init__(self, kind, redirect_to=None):
+        self.answer, self.redirect_to, self.requests = getattr(self, kind), redirect_to, []
         if kind == "bomb":
             packed_spaces()  # now, not while somebody waits for it
-        super().__init__(("127.0.0.1", port))
+        super().__init__()
 
     def serve(self, connection):
         if request := listener.read_request(connection):
-            head, self.body = request
-            self.requests.append(head.decode("latin-1"))
+            self.requests.append(request[0].decode("latin-1"))
             self.answer(connection)
 
     def say(self, connection, body, *lines, length=None):
@@ -83,15 +81,3 @@ class Toxic(listener.Listener):
 
     def mute(self, _):
         self.stopping.wait(60)
-
-
-class Receiver(Toxic):
-    """No toxic: takes JSON with status 200, each with a connection of its own."""
-
-    def __init__(self, bodies, port=0):
-        self.bodies = bodies
-        super().__init__("take", port=port)
-
-    def take(self, connection):
-        self.bodies.append(json.loads(self.body))
-        self.say(connection, b"{}", "Connection: close")
