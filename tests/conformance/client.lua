@@ -39,11 +39,11 @@ plays["http-custom-headers"] = function(server)
   for _, call in ipairs(context.toolCalls) do show(server:call(call.name, call.arguments)) end
 end
 
-local server, failure = mcp.connect { url = arg[1], http = assert(http.client {}), timeout = { answer = 3 } }
+local server, failure = mcp.connect { url = arg[1], http = assert(http.client {}), answer_timeout = 3 }
 if not show(server, failure) then os.exit(1) end
-local tools, dropped = server:list()
-if not show(tools, dropped) then os.exit(1) end
-for _, left_out in ipairs(dropped) do print("left out", left_out.name, left_out.reason) end
+local tools, unlisted = server:list()
+if not show(tools, unlisted) then os.exit(1) end
+for _, left_out in ipairs(server.dropped) do print("left out", left_out.name, left_out.reason) end
 local play = plays[scenario] or call_all
 play(server, tools)
 server:close()

@@ -16,7 +16,7 @@ local function call(name, arguments)
 end
 
 local tools = assert(remote:tools())
-print(("%d tools, left out %d"):format(#tools, #remote.dropped))
+print(("%d tools, left out %d"):format(#tools, #remote:dropped()))
 assert(#tools > 5)
 
 local echoed = call("echo", { message = "grüße" })

@@ -1,6 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- cynode-sba --lua gateway.lua OPTIONS CALLS: goes to the gateway as a job would; prints a JSON line for each thing it learns.
 local gateway = require "sba.orchestrator.gateway"
+local gateway_url = require "sba.orchestrator.gateway_url"
+local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 
@@ -14,11 +16,12 @@ local function say(value)
   print(json.encode(value))
 end
 
+if gateway_url(options.environment) then options.http = http.client(options.environment) end
 local remote, failure = gateway.connect(options)
 if not remote then return say { failure = failure } end
 local tools, problem = remote:tools()
-say { form = remote.form, era = remote.remote.era, tools = tools and json.array(tools), failure = problem, dropped = remote.dropped,
-  instructions = remote.instructions, version = remote.remote.peer.version }
+say { form = remote.remote.form, era = remote.remote.era, tools = tools and json.array(tools), failure = problem,
+  dropped = remote:dropped(), instructions = remote.instructions, version = remote.remote.peer.version }
 for _, call in ipairs(calls) do
   local answer, refused = remote:call(call.name, call.arguments, limits)
   say { answer = answer, failure = refused }

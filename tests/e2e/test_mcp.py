@@ -141,7 +141,7 @@ class Eras(Gateway):
 
     def test_a_mute_server_is_asked_for_each_era_once(self):
         server = self.server(hook=lambda e: e.rfile.read(1) or True)
-        first, _ = self.talk(server.url, timeout={"answer": 1})
+        first, _ = self.talk(server.url, answer_timeout=1)
         self.assertEqual(first["failure"]["code"], "slow_first_byte")
         self.assertEqual([message["method"] for _, _, _, message in server.requests], ["server/discover", "initialize"])
 
@@ -150,7 +150,7 @@ class Eras(Gateway):
         def hook(exchange):
             return (exchange.message or {}).get("method") == "server/discover" and (exchange.rfile.read(1) or True)
         server = self.server(version="2024-11-05", tools={"echo": ECHO}, hook=hook)
-        first, (said,) = self.talk(server.url, ("echo", {"a": 1}), timeout={"answer": 1})
+        first, (said,) = self.talk(server.url, ("echo", {"a": 1}), answer_timeout=1)
         self.assertEqual((first["era"], said["answer"]["content"]), ("legacy", '{"a": 1}'))
 
     def test_no_url_no_socket(self):
@@ -504,15 +504,6 @@ class Lists(Gateway):
         self.assertEqual([tool["tool"] for tool in first["tools"]], ["echo"])
         self.assertEqual([tool["name"] for tool in first["dropped"]], ["task", "none"])
 
-    def test_names_for_models(self):
-        long = "x" * 80
-        names = ["artifact.put", "artifact_put", "artifact/put", long + "1", long + "2", "größe"]
-        first, _ = self.talk(self.server(tools={name: ECHO for name in names}).url)
-        mapped = [tool["name"] for tool in first["tools"]]
-        self.assertEqual(mapped[:3] + mapped[5:], ["artifact_put", "artifact_put_2", "artifact_put_3", "gr__e"])
-        self.assertEqual(len(set(mapped)), 6)
-        self.assertTrue(all(len(name) <= 64 for name in mapped))
-
     def test_a_list_that_changes(self):
         def grow(exchange):
             server.tools["new"] = ECHO
@@ -541,11 +532,6 @@ class Lists(Gateway):
         self.assertEqual(len(first["tools"]), 1000)
         self.assertEqual(said[0]["answer"]["content"], '{"a": 1}')
         self.assertEqual([one["failure"]["code"] for one in said[1:]], ["tool_refused", "tool_forbidden"])
-
-    def test_both_names_call_the_tool(self):
-        server = self.server(tools={"artifact.put": ECHO, "artifact_put": ECHO})
-        self.talk(server.url, ("artifact.put", {}), ("artifact_put_2", {}))
-        self.assertEqual([m["params"]["name"] for m in server.messages("tools/call")], ["artifact.put", "artifact_put"])
 
     def test_schemas_and_identifiers(self):
         schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "x-own": [1.5, None, {}, []],
@@ -705,7 +691,7 @@ class Plain(Gateway):
     def test_found_out_and_used(self):
         server = self.form(skills__get=lambda e: {"name": "a skill", "got": e.message["arguments"]}, memory__add=lambda e: e.message["arguments"])
         for url in (server.origin, server.origin + "/", server.origin + "/v1/mcp/tools/call"):
-            first, said = self.talk(url, ("skills_get", {"skill_id": "s"}), ("memory.add", {"key": "k"}), token="secret-1")
+            first, said = self.talk(url, ("skills.get", {"skill_id": "s"}), ("memory.add", {"key": "k"}), token="secret-1")
             self.assertEqual(first["form"], "plain")
             self.assertEqual([tool["tool"] for tool in first["tools"]],
                              ["artifact.put", "artifact.get", "artifact.list", "skills.list", "skills.get", "preference.get", "preference.list",

@@ -13,10 +13,8 @@ local post_form = require "sba.orchestrator.post_form"
 local retry = require "sba.util.retry"
 local rules = require "sba.orchestrator.rules"
 local secret = require "sba.util.secret"
-local tool_names = require "sba.orchestrator.tool_names"
 local tool_result = require "sba.orchestrator.tool_result"
 local url = require "sba.util.url"
-local worker_tools = require "sba.orchestrator.worker_tools"
 
 local gateway = {}
 
@@ -25,21 +23,29 @@ local slow = { slow_connect = true, slow_first_byte = true, slow_answer = true }
 
 ---@class gateway.options
 ---@field environment table<string, string>
----@field http? native.http.client default: one of the environment's, made where there is a gateway
+---@field http native.http.client
 ---@field job_id string
 ---@field task_id string
 ---@field ext_net_allowed boolean
 ---@field token? string
----@field protocol? string as mcp.options has it
----@field timeout? { connect: number?, answer: number? } seconds; answer: of anything but a call
+---@field answer_timeout? number as mcp.options has it
 
 ---@class gateway.tool
----@field name string for the model
----@field tool string the gateway's own
+---@field tool string its name
 ---@field description string
 ---@field parameters table JSON Schema, as listed, less task_id and job_id
 
+---@class gateway.remote an MCP server, or a gateway of the plain form
+---@field form "mcp"|"plain"
+---@field largest_file? integer bytes of a file that a call can hold; nil: files are streamed
+---@field dropped { name: string, reason: string }[] tools that cannot be used, of the last list
+---@field cut? boolean that list was not read to its end
+---@field list fun(self: gateway.remote): mcp.tool[]?, mcp.failure?
+---@field call fun(self: gateway.remote, name: string, arguments: table, limits: mcp.limits?): any, mcp.failure?
+---@field close fun(self: gateway.remote)
+
 ---@class gateway
+---@field remote gateway.remote
 ---@field instructions? string the server's own words on how to use its tools
 local methods = {}
 methods.__index = methods
@@ -50,11 +56,7 @@ methods.__index = methods
 local function retried(attempt, may_repeat)
   local policy = retry.policy()
   policy.tries, policy.first, policy.may_repeat = TRIES, FIRST_WAIT, may_repeat
-  return retry.run(policy, function()
-    local value, failure = attempt()
-    if value ~= nil then return value end
-    return nil, failure
-  end)
+  return retry.run(policy, attempt)
 end
 
 --- For requests that change nothing at the gateway. One whose timeout ran out would most likely time out again.
@@ -80,12 +82,10 @@ end
 
 --- Connects to an MCP server, or to a gateway of the plain form.
 local function reach(options)
-  if post_form.is_named_by(options.url) then return post_form.at(options), "plain" end
+  if post_form.is_named_by(options.url) then return post_form.at(options) end
   local server, failure = mcp.connect(options)
-  if server then return server, "mcp" end
-  if failure.code ~= "not_mcp" then return nil, failure end
-  local form, problem = find_form(options, failure)
-  return form, form and "plain" or problem
+  if server or failure.code ~= "not_mcp" then return server, failure end
+  return find_form(options, failure)
 end
 
 ---Connects to the gateway. no_gateway: the environment names none, and no socket was opened.
@@ -102,20 +102,12 @@ function gateway.connect(options)
   if options.token and not options.token:find "^[\x21-\x7E]+$" then
     return nil, http.failure("invalid_token", "the agent's token has characters that a header cannot carry")
   end
-  local client, unusable = options.http, nil
-  if not client then client, unusable = http.client(options.environment) end
-  if not client then return nil, http.failure(unusable.code, unusable.message) end
-  local form
   local remote, failure = retried(function()
-    local found, how = reach {
-      url = address, http = client, token = options.token, protocol = options.protocol, timeout = options.timeout,
-    }
-    form = found and how
-    return found, how
+    return reach { url = address, http = options.http, token = options.token, answer_timeout = options.answer_timeout }
   end, is_quick)
   if not remote then return nil, failure end
   return setmetatable({
-    remote = remote, form = form, instructions = secret.clean(remote.instructions),
+    remote = remote, instructions = secret.clean(remote.instructions), filled = {},
     place = "the MCP gateway at " .. url.shown(address), ext_net_allowed = options.ext_net_allowed == true,
     ids = { task_id = options.task_id, job_id = options.job_id },
   }, methods)
@@ -165,41 +157,18 @@ local function clean_descriptions(schema)
   return schema
 end
 
---- Keeps the listed tools that may be called, by the model's name for each and by the gateway's.
-local function keep(self, listed)
-  local tools, by_name, by_tool = {}, {}, {}
+--- Asks for the tools, and keeps those that may be called.
+local function read_list(self)
+  local listed, failure = retried(function() return self.remote:list() end, is_quick)
+  if not listed then return nil, failure end
+  self.listed, self.filled = {}, {}
   for _, tool in ipairs(listed) do
     if not rules.refusal(tool.name, self.ext_net_allowed) then
       local parameters, filled = without_ids(clean_descriptions(tool.inputSchema), self.ids)
-      local entry = {
-        name = tool_names.mapped(tool.name, by_name), tool = tool.name, parameters = parameters,
-        description = secret.redact(described(tool)),
-      }
-      tools[#tools + 1] = entry
-      by_tool[tool.name] = { tool = tool.name, filled = filled }
-      by_name[entry.name] = by_tool[tool.name]
+      self.listed[#self.listed + 1] = { tool = tool.name, parameters = parameters, description = secret.redact(described(tool)) }
+      self.filled[tool.name] = filled
     end
   end
-  self.listed, self.by_name, self.by_tool = tools, by_name, by_tool
-end
-
-local function list(self)
-  if self.form == "plain" then return worker_tools, {} end
-  local dropped
-  local tools, failure = retried(function()
-    local found, more = self.remote:list()
-    dropped = more
-    return found, more
-  end, is_quick)
-  return tools, tools and dropped or failure
-end
-
---- Asks for the tools.
-local function read_list(self)
-  local listed, dropped = list(self)
-  if not listed then return nil, dropped end
-  self.dropped = dropped
-  keep(self, listed)
   return self.listed
 end
 
@@ -210,19 +179,20 @@ function methods:tools()
   return read_list(self)
 end
 
---- The tool of a name, the model's or the gateway's own. A tool that is not in the list may be new: the list is read once more.
---- The plain form lists nothing, and a list may be cut: then the gateway decides.
-local function find(self, name)
+---@return { name: string, reason: string }[] tools that cannot be used, of the last list
+function methods:dropped() return self.remote.dropped end
+
+--- Which identifiers are filled in for a tool. A tool that is not in the list may be new: the list is read once more. The plain form
+--- lists nothing, and a list may be cut: then the gateway decides.
+local function filled_for(self, name)
   local refusal = rules.refusal(name, self.ext_net_allowed)
   if refusal then return nil, refusal end
-  local found = self.listed and (self.by_tool[name] or self.by_name[name])
-  if found then return found end
+  if self.filled[name] then return self.filled[name] end
   local tools, failure = read_list(self)
   if not tools then return nil, failure end
-  found = self.by_tool[name] or self.by_name[name]
-  if found then return found end
-  if self.form == "plain" then return { tool = name, filled = { task_id = true, job_id = true } } end
-  if self.remote.cut then return { tool = name, filled = {} } end
+  if self.filled[name] then return self.filled[name] end
+  if self.remote.form == "plain" then return self.ids end
+  if self.remote.cut then return {} end
   return nil, http.failure("unknown_tool", ("%s has no tool %s for this job"):format(self.place, http.shown(name)))
 end
 
@@ -237,24 +207,24 @@ end
 ---@class gateway.limits: mcp.limits
 ---@field repeatable? boolean the call may be made again even if it may have been carried out
 
----Calls a tool, by either of its names. The job's identifiers are filled in where the tool takes them. A call that was surely not
+---Calls a tool. The job's identifiers are filled in where the tool takes them. A call that was surely not
 ---carried out is tried again. The answer is without secrets.
 ---@param name string
 ---@param arguments table an object; one of its values may be an opened file, which is sent as base64 (see largest_file)
 ---@param limits? gateway.limits
 ---@return gateway.answer?, mcp.failure?
 function methods:call(name, arguments, limits)
-  local found, failure = find(self, name)
-  if not found then return nil, failure end
+  local filled, failure = filled_for(self, name)
+  if not filled then return nil, failure end
   if not json.is_object(arguments) then
     return nil, http.failure("invalid_arguments", "the arguments of a tool must be an object")
   end
   arguments = copy(arguments)
-  for id in pairs(found.filled) do arguments[id] = self.ids[id] end
-  local answer, problem = retried(function() return self.remote:call(found.tool, arguments, limits) end,
+  for id in pairs(filled) do arguments[id] = self.ids[id] end
+  local answer, problem = retried(function() return self.remote:call(name, arguments, limits) end,
     limits and limits.repeatable and is_quick or is_unsent)
   if answer == nil then return nil, told_of_risk(problem) end
-  local shown = self.form == "plain" and tool_result.of_plain or tool_result.of_mcp
+  local shown = self.remote.form == "plain" and tool_result.of_plain or tool_result.of_mcp
   return secret.clean(shown(answer), answer_schema)
 end
 

@@ -25,8 +25,7 @@ local ANSWER <const> = 20 -- seconds for an answer to anything but a call
 ---@field url string
 ---@field http native.http.client
 ---@field token? string goes to the URL's origin only
----@field protocol? string "auto" (default), "legacy", a legacy revision to offer, or "2026-07-28"
----@field timeout? { connect: number?, answer: number? } seconds; answer: of anything but a call
+---@field answer_timeout? number seconds for an answer to anything but a call
 
 ---@class mcp.tool as the server lists it
 ---@field name string
@@ -38,14 +37,14 @@ local ANSWER <const> = 20 -- seconds for an answer to anything but a call
 ---@field era "legacy"|"modern"
 ---@field instructions? string the server's, on how to use its tools
 ---@field cut? boolean the last list of tools was not read to its end
-local server = {}
+---@field dropped { name: string, reason: string }[] tools that cannot be used, of the last list
+local server = { form = "mcp" }
 server.__index = server
 
 local function new_peer(options)
-  local timeout = options.timeout or {}
   return {
-    url = options.url, http = options.http, token = options.token, ids = 0, connect = timeout.connect or CONNECT,
-    limits = { whole = timeout.answer or ANSWER }, client = { name = "cynode-sba", version = about.version },
+    url = options.url, http = options.http, token = options.token, ids = 0, connect = CONNECT,
+    limits = { whole = options.answer_timeout or ANSWER }, client = { name = "cynode-sba", version = about.version },
   }
 end
 
@@ -69,8 +68,8 @@ local function is_foreign(failure)
 end
 
 --- Opens a session. The refusal of the probe, if there was one, tells what else may be there.
-local function open_legacy(peer, offer, refusal)
-  local result, failure = legacy.open(peer, offer)
+local function open_legacy(peer, refusal)
+  local result, failure = legacy.open(peer)
   if result then return result end
   if not is_foreign(failure) then return nil, failure end
   return nil, http.failure("not_mcp", ("%s does not speak MCP over Streamable HTTP: %s")
@@ -78,15 +77,10 @@ local function open_legacy(peer, offer, refusal)
 end
 
 --- The era, and what the server says about itself.
-local function describe(peer, protocol)
-  if protocol == modern.version then return "modern" end
-  local refusal
-  if protocol == "auto" then
-    local era, found = probe.era(peer)
-    if era ~= "legacy" then return era, found end
-    refusal = found
-  end
-  local result, failure = open_legacy(peer, legacy.versions[protocol] and protocol or nil, refusal)
+local function describe(peer)
+  local era, found = probe.era(peer)
+  if era ~= "legacy" then return era, found end
+  local result, failure = open_legacy(peer, found)
   return result and "legacy", result or failure
 end
 
@@ -95,10 +89,10 @@ end
 ---@return mcp.server?, mcp.failure?
 function mcp.connect(options)
   local peer = new_peer(options)
-  local era, described = describe(peer, options.protocol or "auto")
+  local era, described = describe(peer)
   if not era then return nil, described end
   return setmetatable({
-    peer = peer, era = era, has_tools = has_tools(described), instructions = instructions_of(described), by_name = {},
+    peer = peer, era = era, has_tools = has_tools(described), instructions = instructions_of(described), by_name = {}, dropped = {},
   }, server)
 end
 
@@ -143,16 +137,15 @@ local function unusable(self, tool)
   return reason
 end
 
----Asks for the server's tools. Tools that cannot be used are left out: dropped says which and why.
----@return mcp.tool[]|nil
----@return { name: string, reason: string }[]|mcp.failure dropped
+---Asks for the server's tools. Tools that cannot be used are left out: self.dropped says which and why.
+---@return mcp.tool[]?, mcp.failure?
 function server:list()
-  self.by_name, self.wanted = {}, {}
-  if not self.has_tools then return {}, {} end
+  self.by_name, self.wanted, self.dropped = {}, {}, {}
+  if not self.has_tools then return {} end
   local found, failure, cursor = pages(self)
   if not found and cursor ~= nil and failure.rpc and failure.rpc.code == INVALID_PARAMS then found, failure = pages(self) end
   if not found then return nil, failure end
-  local tools, dropped = {}, {}
+  local tools, dropped = {}, self.dropped
   for _, tool in ipairs(found) do
     local reason = #tools >= MOST_TOOLS and "there are too many" or unusable(self, tool)
     self.cut = self.cut or #tools >= MOST_TOOLS
@@ -163,7 +156,7 @@ function server:list()
       tools[#tools + 1], self.by_name[tool.name] = tool, tool
     end
   end
-  return tools, dropped
+  return tools
 end
 
 local function call(self, name, arguments, limits)

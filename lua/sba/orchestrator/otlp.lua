@@ -3,7 +3,6 @@
 -- of the OpenTelemetry SDKs (https://opentelemetry.io/docs/specs/otel/protocol/exporter).
 
 local http = require "sba.util.http"
-local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local retry = require "sba.util.retry"
 local secret = require "sba.util.secret"
@@ -128,11 +127,8 @@ local function encoded(span)
   }
 end
 
----The body of an export request.
----@param exporter otlp.exporter
----@param spans otlp.span[]
----@return string
-function otlp.encode(exporter, spans)
+--- The body of an export request.
+local function body_of(exporter, spans)
   local list = json.array {}
   for i, span in ipairs(spans) do list[i] = encoded(span) end
   return json.encode { resourceSpans = json.array { {
@@ -148,21 +144,16 @@ end
 ---@param seconds number
 ---@return true?, http.failure?
 function otlp.send(exporter, client, spans, seconds)
-  seconds = math.min(seconds, exporter.timeout)
-  local policy, body = retry.policy(), otlp.encode(exporter, spans)
-  policy.tries, policy.first, policy.longest, policy.until_when = math.huge, 0.5, 4, interrupt.now() + seconds
-  interrupt.rearm(seconds)
-  local done, failure = retry.run(policy, function()
+  local body = body_of(exporter, spans)
+  return retry.within(math.min(seconds, exporter.timeout), function(until_when)
     local exchange <close>, status = http.send(client, {
       method = "POST", url = exporter.url, body = body, headers = exporter.headers, connect_timeout = CONNECT,
-    }, policy.until_when)
+    }, until_when)
     if not exchange then return nil, status end
     if status >= 300 then return nil, http.refusal(exchange, status, "the trace collector at " .. url.shown(exporter.url)) end
     http.read(exchange, LARGEST_ANSWER)
     return true
   end)
-  interrupt.disarm()
-  return done, failure
 end
 
 return otlp

@@ -7,6 +7,7 @@ local http = require "sba.util.http"
 local json = require "sba.util.json"
 local text = require "native.text"
 local transport = require "sba.orchestrator.mcp.transport"
+local worker_tools = require "sba.orchestrator.worker_tools"
 
 local post_form = {}
 
@@ -18,7 +19,7 @@ local LARGEST_PROBE <const> = 64 * 1024 -- bytes of the answer to a probe that a
 ---@field peer mcp.peer
 ---@field enveloped boolean it is behind a node's proxy
 ---@field largest_file? integer bytes of a file that a call can hold; nil: files are streamed
-local gateway = {}
+local gateway = { form = "plain", dropped = {} }
 gateway.__index = gateway
 
 ---Whether a URL names the form itself.
@@ -33,10 +34,10 @@ end
 ---@param url? string default: the URL with the form's path
 ---@return post_form.gateway
 function post_form.at(options, url)
-  local timeout, base = options.timeout or {}, text.trim_end(options.url, "/")
+  local base = text.trim_end(options.url, "/")
   local peer = {
     url = url or (post_form.is_named_by(options.url) and options.url or base .. PATH), http = options.http, token = options.token,
-    ids = 0, connect = timeout.connect or CONNECT, limits = { whole = timeout.answer or PROBE },
+    ids = 0, connect = CONNECT, limits = { whole = options.answer_timeout or PROBE },
   }
   local enveloped = envelope.is_named_by(peer.url)
   return setmetatable({ peer = peer, enveloped = enveloped, largest_file = enveloped and envelope.LARGEST_FILE or nil }, gateway)
@@ -113,6 +114,10 @@ function gateway:call(name, arguments, limits)
   if value ~= nil then return value end
   return nil, bad_answer(self.peer, "what is not JSON: " .. problem.message)
 end
+
+---It cannot list its tools; these are what it should have.
+---@return mcp.tool[]
+function gateway:list() return worker_tools end -- luacheck: ignore 212
 
 function gateway:close() end -- luacheck: ignore 212
 

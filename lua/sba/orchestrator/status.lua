@@ -117,17 +117,13 @@ end
 
 --- Reports the end until it is delivered or the time is up: 30 s, or 5 s after a signal.
 local function deliver(self, body)
-  local seconds = interrupt.signal() and AFTER_SIGNAL or ENDING
-  local policy, tries = retry.policy(), 0
-  policy.tries, policy.first, policy.longest, policy.until_when = math.huge, 0.5, 4, interrupt.now() + seconds
-  interrupt.rearm(seconds)
-  local code, failure = retry.run(policy, function(number)
+  local tries = 0
+  local code, failure = retry.within(interrupt.signal() and AFTER_SIGNAL or ENDING, function(until_when, number)
     tries = number
-    return post(self, body, policy.until_when)
+    return post(self, body, until_when)
   end, function(problem, wait)
     self.log("warning", "report.retry", { report = "completed", error = problem.message, seconds = wait })
   end)
-  interrupt.disarm()
   return code, failure, tries
 end
 

@@ -117,4 +117,19 @@ function retry.run(policy, attempt, on_wait)
   end
 end
 
+---Does something until it succeeds, fails for good, or the time is up; past the job's deadline too.
+---@generic T
+---@param seconds number
+---@param attempt fun(until_when: number, number: integer): T?, table? until_when: on the monotonic clock, when the time is up
+---@param on_wait? fun(failure: table, seconds: number) before each wait
+---@return T?, table? failure
+function retry.within(seconds, attempt, on_wait)
+  local policy = retry.policy()
+  policy.tries, policy.first, policy.longest, policy.until_when = math.huge, 0.5, 4, interrupt.now() + seconds
+  interrupt.rearm(seconds)
+  local value, failure = retry.run(policy, function(number) return attempt(policy.until_when, number) end, on_wait)
+  interrupt.disarm()
+  return value, failure
+end
+
 return retry

@@ -9,7 +9,7 @@ describe("a call of a gateway's tool", function()
   local function call(limits)
     mcp.connect = function()
       return {
-        list = function() return { { name = "t", inputSchema = {} } }, {} end,
+        list = function() return { { name = "t", inputSchema = {} } } end,
         call = function()
           calls = calls + 1
           if calls < 3 then return nil, failure end

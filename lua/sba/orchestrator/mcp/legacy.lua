@@ -6,8 +6,9 @@ local interrupt = require "native.interrupt"
 local retry = require "sba.util.retry"
 local transport = require "sba.orchestrator.mcp.transport"
 
+local NEWEST <const> = "2025-11-25" -- is offered
+
 local legacy = {
-  newest = "2025-11-25",
   versions = { ["2024-11-05"] = true, ["2025-03-26"] = true, ["2025-06-18"] = true, ["2025-11-25"] = true },
 }
 
@@ -157,13 +158,12 @@ end
 
 ---Opens a session: initialize, and the notification after it.
 ---@param peer mcp.peer
----@param offer? string the revision to offer
 ---@return table? result of initialize
 ---@return mcp.failure?
-function legacy.open(peer, offer)
+function legacy.open(peer)
   peer.session, peer.version = nil, nil
   local result, session = ask(peer, "initialize", {
-    protocolVersion = offer or legacy.newest, capabilities = {}, clientInfo = peer.client,
+    protocolVersion = NEWEST, capabilities = {}, clientInfo = peer.client,
   })
   if not result then return nil, session end
   local shown = transport.place(peer)

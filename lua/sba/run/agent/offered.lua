@@ -50,7 +50,7 @@ local function ask(run)
   if not gateway then return nil, failure end
   local listed
   listed, failure = gateway:tools()
-  return listed, failure, gateway.dropped
+  return listed, failure, gateway:dropped()
 end
 
 --- Those that the gateway has now. A job can do without, and the log says so.
