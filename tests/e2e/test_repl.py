@@ -277,7 +277,7 @@ class SessionTest(PromptCase):
         terminal.wait_for("native.workspace  files of a directory that nothing leads out of\n>")
         terminal.enter("help(native.process.run)")
         terminal.wait_for("native.process.run(options)\nRuns one command")
-        self.run_line(terminal, 'help "native.proces"', 'nothing is known of "native.proces"; did you mean native.process?')
+        self.run_line(terminal, 'help "native.proces"', 'nothing is known of "native.proces"; help() says what there is')
 
     def test_a_job_its_prompt_and_a_step(self):
         self.put("good.json", json.dumps(self.job(self.step("read_file", path="a"), context={"task_context": "Count the mills."})))

@@ -19,8 +19,7 @@ local c_layers = {
 local lua_layers = {
   { "^sba%.main$", "main", "cli", "catalogue", "job", "run", "result", "repl", "report", "about", "validate", "util", "native" },
   { "^sba%.cli$", "cli", "util", "native" },
-  { "^sba%.repl%f[%.\0]", "repl", "inspect", "catalogue", "util", "native" },
-  { "^sba%.inspect$", "inspect", "catalogue", "job", "run", "result", "util", "native" },
+  { "^sba%.repl%f[%.\0]", "repl", "catalogue", "job", "run", "result", "util", "native" },
   { "^sba%.report%f[%.\0]", "report", "run", "result", "util", "native" },
   { "^sba%.about$", "about", "cli", "completion", "catalogue", "job", "result", "util", "native" },
   { "^sba%.completion$", "completion" },

@@ -2,8 +2,7 @@
 -- What may follow at the prompt: globals, fields, methods, and names of modules in require "". Nothing of a value is run.
 
 local file = require "native.file"
-local names = require "sba.repl.names"
-local namespace = require "sba.repl.namespace"
+local modules = require "sba.repl.modules"
 local text = require "native.text"
 
 local MOST_SHOWN <const> = 200
@@ -22,7 +21,7 @@ end
 
 local function field(value, key)
   for _ = 1, 10 do
-    if namespace.prefix(value) then return value[key] end
+    if modules.prefix(value) then return value[key] end
     local found = type(value) == "table" and rawget(value, key)
     if found then return found end
     value = fallback(value)
@@ -42,8 +41,8 @@ end
 
 --- Calls add(name, value) for all fields of a value, inherited ones too.
 local function each_field(value, add)
-  if namespace.prefix(value) then
-    for _, name in ipairs(namespace.names(value)) do add(name) end
+  if modules.prefix(value) then
+    for _, name in ipairs(modules.fields(value)) do add(name) end
     return
   end
   for _ = 1, 10 do
@@ -87,7 +86,7 @@ end
 
 local function of_module(partial)
   return partial, matching(partial, function(add)
-    for _, name in ipairs(names.modules()) do add(name) end
+    for _, name in ipairs(modules.names()) do add(name) end
   end)
 end
 

@@ -1,30 +1,104 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The globals of scripts and of the prompt of --lua, in addition to Lua's own.
+-- The globals of scripts and of the prompt of --lua, in addition to Lua's own: a look at what the runner would make of a job file, one
+-- step alone, the modules, and help. Failures are raised, their messages with each mistake on a line.
 
+local agents_md = require "sba.run.agents_md"
+local artifacts = require "sba.run.artifacts"
+local ask = require "sba.run.ask"
+local catalogue = require "sba.catalogue"
+local context = require "sba.job.context"
+local describe = require "sba.run.describe"
+local entries = require "sba.result.entry"
+local facts = require "sba.run.agent.facts"
+local failures = require "sba.result.failure"
+local file = require "native.file"
 local help = require "sba.repl.help"
-local inspect = require "sba.inspect"
-local namespace = require "sba.repl.namespace"
+local job = require "sba.job"
+local json = require "sba.util.json"
+local modules = require "sba.repl.modules"
+local outside = require "sba.run.outside"
 local process = require "native.process"
+local prompt = require "sba.run.agent.prompt"
+local real_path = require "native.confine".real_path
+local schema_check = require "sba.util.schema_check"
+local state = require "sba.run.state"
+local todo = require "sba.run.todo"
+local workspace = require "native.workspace"
 
 local globals = {}
 
 local GRACE <const> = 2 -- seconds
+local LARGEST_JOB <const> = 64 * 1024 * 1024 -- bytes
+local MOST_OUTPUT <const> = 1024 * 1024 -- bytes, of a step that is tried
+local CONTEXT_LENGTH <const> = 32768 -- tokens, of a model that the prompt is for
+local DEPTH <const> = 200 -- levels of its result
+
 local environment
 local tried = false -- whether a step was run
 
+--- The failure with each mistake on a line of its own.
+local function spread(failure)
+  if not failure.errors then return failure end
+  local lines = { "not valid:" }
+  for i, mistake in ipairs(failure.errors) do lines[i + 1] = "  " .. schema_check.line(mistake) end
+  if failure.errors.total > #failure.errors then
+    lines[#lines + 1] = ("  and %d more"):format(failure.errors.total - #failure.errors)
+  end
+  return { code = failure.code, message = table.concat(lines, "\n") }
+end
+
+local function must(value, failure)
+  if value == nil then error(spread(failure)) end
+  return value
+end
+
 ---A job file, checked, with its context. Its mistakes are raised, each on a line.
----@param file string
+---@param path string
 ---@return sba.job
-function globals.job(file)
-  return inspect.job(file)
+function globals.job(path)
+  local read = must(job.parse(must(file.read(path, LARGEST_JOB)), catalogue, {}))
+  read.context = must(context.load(read.context, path:match("^.*/") or "."))
+  return read
 end
 
 ---What a model is told at the beginning of a job whose workspace is the current directory: the system text, the task, and what comes
 ---last in every request.
----@param file string of the job
+---@param path string of the job
 ---@return string
-function globals.prompt(file)
-  return inspect.prompt(file, environment)
+function globals.prompt(path)
+  local read, root = globals.job(path), must(workspace.open(must(real_path ".")))
+  local wanted = agents_md.is_wanted(read)
+  local told = {
+    facts = facts.of {
+      workspace = root, artifacts = true, constraints = read.constraints, environment = environment, agents_md = wanted,
+      context_length = CONTEXT_LENGTH,
+    },
+    agents_md = wanted and agents_md.of(root, CONTEXT_LENGTH) or nil,
+  }
+  local list = todo.new()
+  list:fill(read, describe)
+  return table.concat({
+    prompt.system(read, read.context, told), prompt.opening(read.context, told),
+    prompt.status(read.constraints.max_runtime_seconds, list.items),
+  }, "\n")
+end
+
+local function variables()
+  local list = {}
+  for name, value in pairs(environment) do list[#list + 1] = name .. "=" .. value end
+  return list
+end
+
+--- The step as a job would have it: checked, aliases resolved, defaults filled; in a job of its own.
+local function job_of_step(type, arguments)
+  local given = {
+    protocol_version = "1.0", job_id = "prompt", task_id = "prompt", execution_mode = "direct_steps",
+    constraints = { max_runtime_seconds = 86400, max_output_bytes = MOST_OUTPUT },
+    steps = json.array { { type = type, arguments = arguments } },
+  }
+  local model = _G.type(arguments) == "table" and arguments.model
+  if model then given.inference = { allowed_models = json.array { model } } end
+  return must(job.parse(json.encode(given), catalogue, {}))
 end
 
 ---Runs one step in the current directory: step("write_file", { path = "a", content = "b" }). help "steps" lists the types.
@@ -33,7 +107,23 @@ end
 ---@return table? result, table? entry nil and the whole entry of a step that failed; wrong arguments are raised
 function globals.step(type, arguments)
   tried = true
-  return inspect.step(type, arguments, environment)
+  local read = job_of_step(type, arguments)
+  local step, module = read.steps[1], catalogue.get(type)
+  local run = state { job = read, environment = environment, record = {}, log = { event = function() end } }
+  run.outside = outside.new(run)
+  run.workspace = must(workspace.open("."))
+  run.context = {
+    workspace = run.workspace, max_output_bytes = MOST_OUTPUT, environment = variables(), agent = false,
+    place = function(path) return artifacts.place(run, path) end,
+    ask = function(request) return ask.new(run)(request) end,
+    call_tool = function(...) return run.outside:call(...) end,
+    tick = function() end,
+  }
+  local entry = entries.make(module, entries.limit(step, run.context), xpcall(module.run, failures.traced, step.arguments, run.context))
+  run.outside:close()
+  entry = json.decode(entries.encode(entry, module), { depth = DEPTH })
+  if entry.status == "success" then return entry.result end
+  return nil, entry
 end
 
 ---Says what is known of a module, function, handle or step type, by itself or by its name; of nothing: what there is.
@@ -48,11 +138,11 @@ function globals.finish()
 end
 
 ---Sets job, prompt, step, help, native and sba.
----@param variables table<string, string> the environment, for steps
-function globals.install(variables)
-  environment = variables
+---@param variables_of_steps table<string, string>
+function globals.install(variables_of_steps)
+  environment = variables_of_steps
   for _, name in ipairs { "job", "prompt", "step", "help" } do _G[name] = globals[name] end
-  _G.native, _G.sba = namespace.new "native", namespace.new "sba"
+  _G.native, _G.sba = modules.below "native", modules.below "sba"
 end
 
 return globals

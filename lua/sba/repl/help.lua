@@ -6,8 +6,7 @@ local catalogue = require "sba.catalogue"
 local file = require "native.file"
 local lines_of = require "sba.util.lines"
 local manual = require "sba.repl.manual"
-local names = require "sba.repl.names"
-local namespace = require "sba.repl.namespace"
+local modules = require "sba.repl.modules"
 local printable = require "sba.util.printable"
 local words = require "sba.util.words"
 
@@ -30,12 +29,6 @@ Ctrl-R finds what was typed before, Ctrl-C stops what runs or drops the line.
   help "sba"             the modules in Lua
 
 ]]
-
--- Where the manual of Lua says what its own libraries do.
-local sections = {
-  _G = "6.1", coroutine = "6.2", package = "6.3", string = "6.4", utf8 = "6.5", table = "6.6", math = "6.7", io = "6.8", os = "6.9",
-  debug = "6.10",
-}
 
 local index -- name -> entries of the manual
 
@@ -87,17 +80,10 @@ end
 
 --- The modules one level below a prefix, a line each; of what lies deeper only how much there is.
 local function about_modules(prefix)
-  local parts, below = {}, {}
-  for _, name in ipairs(names.modules()) do
-    local child, deeper = name:match("^([^.]+)(.*)$", name:sub(1, #prefix + 1) == prefix .. "." and #prefix + 2 or #name + 1)
-    if child then
-      if not below[child] then parts[#parts + 1] = child end
-      below[child] = (below[child] or 0) + (deeper ~= "" and 1 or 0)
-    end
-  end
-  for i, child in ipairs(parts) do
-    local name = prefix .. "." .. child
-    local entries, more = look_up(name), below[child] > 0 and (" (%d modules below)"):format(below[child]) or ""
+  local parts = {}
+  for i, child in ipairs(modules.children(prefix)) do
+    local name = prefix .. "." .. child.name
+    local entries, more = look_up(name), child.deeper > 0 and (" (%d modules below)"):format(child.deeper) or ""
     parts[i] = ("  %s  %s%s"):format(name, entries and first_sentence(entries[1].text) or "", more)
   end
   return #parts > 0 and table.concat(parts, "\n") or nil
@@ -139,53 +125,24 @@ local function about_steps()
   return table.concat(parts, "\n")
 end
 
-local function about_library(name)
-  local library = name:match("^(%a%w+)%.") or name
-  local section = sections[library] or (sections[name] or rawget(_G, name) ~= nil) and sections._G
-  if section then return ("%s is Lua's own: section %s of its reference manual"):format(name, section) end
-  if name == "cjson" or name == "lpeg" then return name .. " is a library with a manual of its own" end
-end
-
 local function about_name(name)
   if name == "steps" then return about_steps() end
   for _, candidate in ipairs { name, GLOBALS .. name, "native." .. name, "sba." .. name } do
     local entries = look_up(candidate) or look_up(candidate .. "()")
     if entries then return about_entries(entries) end
   end
-  return about_step(name) or about_modules(name) or about_modules("sba." .. name) or about_library(name)
-end
-
-local function near(name)
-  local known = { table.unpack(catalogue.names()) }
-  for other in pairs(index) do known[#known + 1] = other end
-  for _, module in ipairs(names.modules()) do
-    known[#known + 1] = module
-    known[#known + 1] = module:match("^native%.(.*)$")
-  end
-  table.sort(known)
-  return words.near(name, known)
-end
-
---- The name that a value is known by.
-local function name_of(thing)
-  if type(thing) == "string" then return thing end
-  if type(thing) == "userdata" then return names.of_handle(thing) end
-  if type(thing) == "table" and namespace.prefix(thing) then return namespace.prefix(thing) end
-  if type(thing) ~= "table" and type(thing) ~= "function" then return nil end
-  local name = names.of(thing)
-  return name and name:gsub("^sba%.steps%.", "") or nil
+  return about_step(name) or about_modules(name) or about_modules("sba." .. name)
 end
 
 ---What is known of a thing.
 ---@param thing any a value, or its name
 ---@return string text whole lines
 function help.text(thing)
-  local name = name_of(thing)
-  local text = name and about_name(name)
+  local name = type(thing) == "string" and thing or modules.name_of(thing)
+  local text = name and about_name((name:gsub("^sba%.steps%.", "")))
   if text then return laid_out(text) end
   local what = name and printable.quoted(name, 60) or thing == nil and "nil" or "this " .. type(thing)
-  local meant = name and near(name)
-  return ("nothing is known of %s; %s\n"):format(what, meant and "did you mean " .. meant .. "?" or "help() says what there is")
+  return ("nothing is known of %s; help() says what there is\n"):format(what)
 end
 
 ---Prints it; without a thing, an overview.

@@ -4,7 +4,7 @@
 -- Tables marked as JSON arrays stand in brackets, others in braces; JSON's null is null. Nothing of a value is run but __tostring.
 
 local json = require "sba.util.json"
-local names = require "sba.repl.names"
+local modules = require "sba.repl.modules"
 local printable = require "sba.util.printable"
 
 local show = {}
@@ -94,7 +94,7 @@ local function render_table(state, value, depth)
 end
 
 local function render_function(value)
-  local name = names.of(value)
+  local name = modules.name_of(value)
   if name then return ("<function %s>"):format(name) end
   local info = debug.getinfo(value, "S")
   if info.what == "C" then return "<function in C>" end
@@ -107,7 +107,7 @@ local renderers = {
   ["function"] = function(_, value) return render_function(value) end,
   userdata = function(_, value)
     if value == json.null then return "null" end
-    return own_words(value) or ("<%s>"):format(printable.line(names.of_handle(value) or "userdata"))
+    return own_words(value) or ("<%s>"):format(printable.line(modules.name_of(value) or "userdata"))
   end,
   thread = function(_, value) return ("<coroutine, %s>"):format(coroutine.status(value)) end,
 }

@@ -119,14 +119,14 @@ end
 
 ---Does something until it succeeds, fails for good, or the time is up; past the job's deadline too.
 ---@generic T
----@param seconds number
+---@param duration number seconds
 ---@param attempt fun(until_when: number, number: integer): T?, table? until_when: on the monotonic clock, when the time is up
 ---@param on_wait? fun(failure: table, seconds: number) before each wait
 ---@return T?, table? failure
-function retry.within(seconds, attempt, on_wait)
+function retry.within(duration, attempt, on_wait)
   local policy = retry.policy()
-  policy.tries, policy.first, policy.longest, policy.until_when = math.huge, 0.5, 4, interrupt.now() + seconds
-  interrupt.rearm(seconds)
+  policy.tries, policy.first, policy.longest, policy.until_when = math.huge, 0.5, 4, interrupt.now() + duration
+  interrupt.rearm(duration)
   local value, failure = retry.run(policy, function(number) return attempt(policy.until_when, number) end, on_wait)
   interrupt.disarm()
   return value, failure
