@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds secrets in text, see secret.h. The text is decoded character by character, once for each way of escaping, and
-// every secret is sought in what that gives by the algorithm of Knuth, Morris and Pratt.
+// Finds secrets in text, see secret.h. The text is decoded character by character, once for each way of escaping. The
+// algorithm of Knuth, Morris and Pratt finds every secret in the decoded bytes. The places of all are marked, then
+// replaced at once.
 #include "core/secret.h"
 
-#include "core/cleanup.h"
 #include "core/text.h"
 
 #include <limits.h>
@@ -28,7 +28,6 @@ struct form {
 static struct form_list {
     struct form *forms;
     size_t count;
-    size_t longest;
     bool begins[1 << CHAR_BIT]; // bytes with which a form begins
 } lists[2];                     // secrets as they are, and as base64
 
@@ -61,7 +60,6 @@ static int add_form(struct form_list *list, const char *bytes, size_t size)
     memcpy(form.bytes, bytes, size);
     find_borders(&form);
     list->forms[list->count++] = form;
-    list->longest = size > list->longest ? size : list->longest;
     list->begins[form.bytes[0]] = true;
     return 0;
 }
@@ -95,11 +93,12 @@ bool secret_is_known(void)
     return lists[1].count > 0;
 }
 
-// A character of the text, as it is meant.
+// A character of the text, decoded.
 struct character {
     unsigned char bytes[LONGEST_UTF8];
-    size_t size;
+    size_t size;   // 0: it only wraps a line of base64
     size_t length; // in the text
+    bool torn;     // it is the beginning of an escape, and the text ends
 };
 
 // The number of so many hex digits, or -1.
@@ -128,7 +127,8 @@ static void set_code_point(struct character *character, long code)
 // \uXXXX, or two of them that are one character.
 static void decode_unicode(const char *text, size_t left, struct character *character)
 {
-    long code = left >= 6 ? hex(text + 2, 4) : -1;
+    character->torn = left < 6;
+    long code = character->torn ? -1 : hex(text + 2, 4);
     if (code < 0)
         return;
     character->length = 6;
@@ -143,7 +143,8 @@ static void decode_unicode(const char *text, size_t left, struct character *char
 static void decode_json(const char *text, size_t left, struct character *character)
 {
     static const char names[] = "bfnrt", controls[] = "\b\f\n\r\t";
-    if (left < 2)
+    character->torn = left < 2;
+    if (character->torn)
         return;
     if (text[1] == 'u') {
         decode_unicode(text, left, character);
@@ -154,281 +155,253 @@ static void decode_json(const char *text, size_t left, struct character *charact
     character->length = 2;
 }
 
-// What stands at text. An escape that is malformed, or torn by the text's end, stands for itself.
-static void decode(const char *text, size_t left, enum escape escape, struct character *character)
+static void decode_percent(const char *text, size_t left, struct character *character)
 {
-    *character = (struct character){.bytes = {(unsigned char)*text}, .size = 1, .length = 1};
-    if (escape == AS_IS || *text != escape_mark[escape])
+    character->torn = left < 3;
+    if (character->torn || hex(text + 1, 2) < 0)
         return;
-    if (escape == JSON) {
-        decode_json(text, left, character);
-    } else if (left >= 3 && hex(text + 1, 2) >= 0) {
-        character->bytes[0] = (unsigned char)hex(text + 1, 2);
-        character->length = 3;
-    }
+    character->bytes[0] = (unsigned char)hex(text + 1, 2);
+    character->length = 3;
 }
 
-// The byte as the standard alphabet of base64 has it; -1 for what only wraps lines.
-static int base64_byte(unsigned char byte)
+// Makes a byte of base64 one of the standard alphabet, and leaves out what only wraps lines.
+static void normalize_base64(struct character *character)
 {
-    if (byte == '\n' || byte == '\r' || byte == '\t' || byte == ' ')
-        return -1;
-    return byte == '-' ? '+' : byte == '_' ? '/' : byte;
+    unsigned char *byte = character->bytes;
+    if (*byte == '\n' || *byte == '\r' || *byte == '\t' || *byte == ' ')
+        character->size = 0;
+    else if (*byte == '-')
+        *byte = '+';
+    else if (*byte == '_')
+        *byte = '/';
 }
 
-// One way to read a text, and the places of secrets that it shows.
-struct reading {
-    struct form_list *list;
-    enum escape escape;
-    const char *text;
-    size_t size;
-    size_t *starts; // ring of the last characters' places in the text
-    size_t count;   // of bytes read
-    bool active;    // the text so far ends with the beginning of a form
-    struct range {
-        size_t start, end;
-    } * ranges; // in order, disjoint
-    size_t range_count, range_room;
+// Marks of a byte.
+enum {
+    HIDDEN = 1, // it belongs to a secret,
+    JOINED = 2, // and so does the byte before it
+    OPEN = 4,   // a secret may begin here that goes on after the text
 };
 
-static void free_reading(struct reading *reading)
+// The search through one text. The fields from escape on are those of one way to read it.
+struct search {
+    const char *text;
+    size_t size;
+    unsigned cuts;
+    bool for_settled;
+    size_t open;          // the first place of the text that is not settled
+    bool weak_end;        // see `cut` of secret_settled
+    unsigned char *marks; // of the text's bytes
+    enum escape escape;
+    struct form_list *list;
+    unsigned char *decoded; // marks of the bytes that it stands for
+    size_t count;           // of them
+    bool active;            // the last of them begin a form
+    bool found;
+};
+
+static void hide(unsigned char *marks, size_t at, size_t size)
 {
-    free(reading->starts);
-    free(reading->ranges);
+    marks[at] |= HIDDEN;
+    memset(marks + at + 1, HIDDEN | JOINED, size - 1);
 }
 
-// Ends never decrease, so what a range overlaps was added last.
-static int add_range(struct reading *reading, size_t start, size_t end)
+// Reads the character at `at`; an escape that is malformed stands for itself. False: there is none, or the end of a cut
+// text may have torn it.
+static bool read_character(const struct search *search, size_t at, struct character *character)
 {
-    struct range *ranges = reading->ranges;
-    for (; reading->range_count > 0 && ranges[reading->range_count - 1].end > start; reading->range_count--) {
-        struct range last = ranges[reading->range_count - 1];
-        start = last.start < start ? last.start : start;
-        end = last.end > end ? last.end : end;
-    }
-    if (reading->range_count == reading->range_room) {
-        size_t room = reading->range_room ? 2 * reading->range_room : 16;
-        ranges = realloc(ranges, room * sizeof *ranges);
-        if (!ranges)
-            return -1;
-        reading->ranges = ranges;
-        reading->range_room = room;
-    }
-    ranges[reading->range_count++] = (struct range){start, end};
-    return 0;
+    const char *text = search->text + at;
+    size_t left = search->size - at;
+    if (left == 0)
+        return false;
+    character->bytes[0] = (unsigned char)*text;
+    character->size = character->length = 1;
+    character->torn = false;
+    if (search->escape == PERCENT && *text == '%')
+        decode_percent(text, left, character);
+    else if (search->escape == JSON && *text == '\\')
+        decode_json(text, left, character);
+    if (search->list == &lists[1])
+        normalize_base64(character);
+    return !(character->torn && search->cuts & SECRET_CUT_END);
 }
 
-static size_t start_of(const struct reading *reading, size_t matched)
+static void read_byte(struct search *search, unsigned char byte)
 {
-    return reading->starts[(reading->count - matched) % reading->list->longest];
-}
-
-// Reads one byte of the character at `at`, which ends at `end`.
-static int read_byte(struct reading *reading, unsigned char byte, size_t at, size_t end)
-{
-    struct form_list *list = reading->list;
-    int outcome = 0;
-    if (!reading->active && !list->begins[byte])
-        return 0;
-    reading->active = false;
-    reading->starts[reading->count++ % list->longest] = at;
+    struct form_list *list = search->list;
+    search->decoded[search->count++] = 0;
+    if (!search->active && !list->begins[byte])
+        return;
+    search->active = false;
     for (struct form *form = list->forms; form < list->forms + list->count; form++) {
         form->matched = advance(form, form->matched, byte);
-        reading->active |= form->matched > 0;
-        if (form->matched == form->size && add_range(reading, start_of(reading, form->size), end) < 0)
-            outcome = -1;
-    }
-    return outcome;
-}
-
-// A part of a secret that a cut left at the end of the text, perhaps with a torn escape after it.
-static int read_end(struct reading *reading)
-{
-    for (struct form *form = reading->list->forms; form < reading->list->forms + reading->list->count; form++)
-        if (form->matched >= LEAST_PART && add_range(reading, start_of(reading, form->matched), reading->size) < 0)
-            return -1;
-    return 0;
-}
-
-// The byte that the reading sees; -1 for one that it skips.
-static int byte_of(const struct reading *reading, unsigned char byte)
-{
-    return reading->list == &lists[1] ? base64_byte(byte) : byte;
-}
-
-// Whether the end of the text may have torn an escape at `at` in two.
-static bool is_torn(const struct reading *reading, size_t at)
-{
-    const char *text = reading->text + at;
-    size_t left = reading->size - at;
-    if (reading->escape == AS_IS || *text != escape_mark[reading->escape])
-        return false;
-    return reading->escape == PERCENT ? left < 3 : left < 2 || (text[1] == 'u' && left < 6);
-}
-
-// Reads to the end or, if the end is cut, to an escape that the cut may have torn: *end says where that is.
-static int read_characters(struct reading *reading, bool cut, size_t *end)
-{
-    struct character character;
-    size_t at;
-    for (size_t i = 0; i < reading->list->count; i++)
-        reading->list->forms[i].matched = 0;
-    for (at = 0; at < reading->size; at += character.length) {
-        if (cut && is_torn(reading, at))
-            break;
-        decode(reading->text + at, reading->size - at, reading->escape, &character);
-        for (size_t i = 0; i < character.size; i++) {
-            int byte = byte_of(reading, character.bytes[i]);
-            if (byte >= 0 && read_byte(reading, (unsigned char)byte, at, at + character.length) < 0)
-                return -1;
+        search->active |= form->matched > 0;
+        if (form->matched == form->size) {
+            hide(search->decoded, search->count - form->size, form->size);
+            search->found = true;
         }
     }
-    *end = at;
-    return 0;
 }
 
-static int read_text(struct reading *reading, unsigned cuts)
+// Marks the beginning of a secret that the text ends with.
+static void read_end(struct search *search, const struct form *form)
 {
-    size_t end;
-    if (read_characters(reading, cuts & SECRET_CUT_END, &end) < 0)
-        return -1;
-    return cuts & SECRET_CUT_END ? read_end(reading) : 0;
+    bool at_line_end = search->list == &lists[1] && search->text[search->size - 1] == '\n';
+    size_t begun = form->matched == form->size ? form->borders[form->size - 1] : form->matched;
+    if (begun >= LEAST_PART || (begun > 0 && search->for_settled && !at_line_end)) {
+        if (search->for_settled)
+            search->decoded[search->count - begun] |= OPEN;
+        else
+            hide(search->decoded, search->count - begun, begun);
+        search->found = true;
+    } else if (begun > 0) {
+        search->weak_end = true;
+    }
 }
 
-// Where the form's bytes from `from` on end in the text, if they stand at `at`, or 0. If the end is cut too, the text
-// may end before them.
-static size_t end_of_rest(const struct reading *reading, const struct form *form, size_t from, size_t at, unsigned cuts)
+// Where the form's bytes from `from` on end in the text, if they stand at `at`, or 0. A text that is cut may end before
+// them.
+static size_t end_of_rest(const struct search *search, const struct form *form, size_t from, size_t at)
 {
     struct character character;
-    for (size_t i = from; i < form->size; at += character.length) {
-        if (at == reading->size || (cuts & SECRET_CUT_END && is_torn(reading, at)))
-            return cuts & SECRET_CUT_END && i - from >= LEAST_PART ? reading->size : 0;
-        decode(reading->text + at, reading->size - at, reading->escape, &character);
-        for (size_t j = 0; j < character.size; j++) {
-            int byte = byte_of(reading, character.bytes[j]);
-            if (byte >= 0 && (i == form->size || form->bytes[i++] != byte))
+    size_t i = from;
+    for (; i < form->size && read_character(search, at, &character); at += character.length)
+        for (size_t j = 0; j < character.size; j++)
+            if (i == form->size || form->bytes[i++] != character.bytes[j])
                 return 0;
-        }
-    }
-    return at;
+    if (i == form->size)
+        return at;
+    return search->cuts & SECRET_CUT_END && i - from >= LEAST_PART ? search->size : 0;
 }
 
-static size_t end_of_longest_rest(const struct reading *reading, size_t at, unsigned cuts)
+static size_t end_of_longest_rest(const struct search *search, size_t at)
 {
     size_t longest = 0;
-    const struct form_list *list = reading->list;
+    const struct form_list *list = search->list;
     for (const struct form *form = list->forms; form < list->forms + list->count; form++)
         for (size_t from = 1; from + LEAST_PART <= form->size; from++) {
-            size_t end = end_of_rest(reading, form, from, at, cuts);
+            size_t end = end_of_rest(search, form, from, at);
             longest = end > longest ? end : longest;
         }
     return longest;
 }
 
-// A part of a secret that a cut left at the start of the text, perhaps after the rest of a torn escape.
-static int read_start(struct reading *reading, unsigned cuts)
+// Hides the rest of a secret that a cut left at the start of the text, perhaps after the rest of a torn escape.
+static void read_start(struct search *search)
 {
-    size_t most = reading->escape == AS_IS ? 0 : reading->escape == PERCENT ? 2 : 5;
-    for (size_t at = 0; at <= most && at < reading->size; at++) {
-        size_t end = end_of_longest_rest(reading, at, cuts);
-        if (end > 0)
-            return add_range(reading, 0, end);
-        if (reading->text[at] != 'u' && hex(reading->text + at, 1) < 0)
-            break;
+    static const size_t longest_torn[ESCAPES] = {[PERCENT] = 2, [JSON] = 5};
+    for (size_t at = 0; at <= longest_torn[search->escape] && at < search->size; at++) {
+        size_t end = end_of_longest_rest(search, at);
+        if (end > 0) {
+            hide(search->marks, 0, end);
+            return;
+        }
+        if (search->text[at] != 'u' && hex(search->text + at, 1) < 0)
+            return;
+    }
+}
+
+// Copies the marks of the decoded bytes to the text. A cut may have torn what stands from `end` on.
+static void copy_marks(struct search *search, size_t end)
+{
+    struct character character;
+    const unsigned char *next = search->decoded, *last = next + search->count - 1;
+    for (size_t at = 0; at < end; at += character.length) {
+        read_character(search, at, &character);
+        unsigned char mark = character.size == 0 && next <= last && *next & JOINED ? HIDDEN | JOINED : 0;
+        for (size_t i = 0; i < character.size; i++, next++)
+            mark = mark ? mark : *next;
+        if (mark & OPEN && at < search->open)
+            search->open = at;
+        if (mark & HIDDEN) {
+            search->marks[at] |= mark;
+            memset(search->marks + at + 1, HIDDEN | JOINED, character.length - 1);
+        }
+    }
+    if (end < search->size && *last & HIDDEN && !search->for_settled)
+        memset(search->marks + end, HIDDEN | JOINED, search->size - end);
+}
+
+static void read_text(struct search *search)
+{
+    struct form_list *list = search->list;
+    struct character character;
+    size_t at = 0;
+    search->count = 0;
+    search->active = search->found = false;
+    for (size_t i = 0; i < list->count; i++)
+        list->forms[i].matched = 0;
+    for (; read_character(search, at, &character); at += character.length)
+        for (size_t i = 0; i < character.size; i++)
+            read_byte(search, character.bytes[i]);
+    for (size_t i = 0; i < list->count && search->cuts & SECRET_CUT_END; i++)
+        read_end(search, &list->forms[i]);
+    if (search->found)
+        copy_marks(search, at);
+    if (at < search->open)
+        search->open = at;
+}
+
+// Reads the text in every way. -1 if memory is out.
+static int search_text(struct search *search)
+{
+    search->open = search->size;
+    search->marks = calloc(2, search->size);
+    if (!search->marks)
+        return -1;
+    search->decoded = search->marks + search->size;
+    for (search->escape = AS_IS; search->escape < ESCAPES; search->escape++) {
+        if (search->escape != AS_IS && !memchr(search->text, escape_mark[search->escape], search->size))
+            continue;
+        for (search->list = lists; search->list < lists + 2; search->list++) {
+            if (search->cuts & SECRET_CUT_START)
+                read_start(search);
+            read_text(search);
+        }
     }
     return 0;
 }
 
-static int replace(const struct reading *reading, struct buffer *text)
+size_t secret_settled(const char *text, size_t size, bool *cut)
+{
+    struct search search = {.text = text, .size = size, .cuts = SECRET_CUT_END, .for_settled = true};
+    *cut = false;
+    if (!secret_is_known() || size == 0)
+        return size;
+    if (search_text(&search) < 0)
+        return 0;
+    size_t settled = search.open;
+    while (settled < size && search.marks[settled] & JOINED)
+        settled--;
+    *cut = search.weak_end;
+    free(search.marks);
+    return settled;
+}
+
+// Replaces what is marked.
+static int replace(struct buffer *text, const unsigned char *marks)
 {
     cleanup_buffer struct buffer out = {0};
-    size_t done = 0;
-    for (size_t i = 0; i < reading->range_count; i++) {
-        struct range range = reading->ranges[i];
-        if (buffer_append(&out, text->data + done, range.start - done) < 0 ||
-            buffer_append(&out, redacted, sizeof redacted - 1) < 0)
+    for (size_t i = 0; i < text->size; i++) {
+        if (marks[i] & JOINED)
+            continue;
+        if (buffer_append(&out, marks[i] ? redacted : &text->data[i], marks[i] ? sizeof redacted - 1 : 1) < 0)
             return -1;
-        done = range.end;
     }
-    if (buffer_append(&out, text->data + done, text->size - done) < 0)
-        return -1;
     struct buffer old = *text;
     *text = out;
     out = old;
     return 1;
 }
 
-static int redact_in(struct buffer *text, struct form_list *list, enum escape escape, unsigned cuts)
-{
-    struct reading reading = {.list = list, .escape = escape, .text = text->data, .size = text->size};
-    reading.starts = malloc(list->longest * sizeof *reading.starts);
-    int outcome = reading.starts ? 0 : -1;
-    if (outcome == 0 && cuts & SECRET_CUT_START)
-        outcome = read_start(&reading, cuts);
-    if (outcome == 0)
-        outcome = read_text(&reading, cuts);
-    if (outcome == 0 && reading.range_count > 0)
-        outcome = replace(&reading, text);
-    free_reading(&reading);
-    return outcome;
-}
-
-// The place, at most `most`, that no secret which this reading shows lies across, and no beginning of one at the end.
-static size_t settled_in(struct form_list *list, enum escape escape, const char *text, size_t size, size_t most,
-                         bool *cut)
-{
-    bool at_line_end = size > 0 && text[size - 1] == '\n';
-    size_t end, least = list == &lists[1] && at_line_end ? LEAST_PART : 1;
-    struct reading reading = {.list = list, .escape = escape, .text = text, .size = size};
-    reading.starts = malloc(list->longest * sizeof *reading.starts);
-    if (!reading.starts || read_characters(&reading, true, &end) < 0) {
-        free_reading(&reading);
-        return 0;
-    }
-    most = end < most ? end : most;
-    for (const struct form *form = list->forms; form < list->forms + list->count; form++) {
-        size_t begun = form->matched == form->size ? form->borders[form->size - 1] : form->matched;
-        if (begun >= least && start_of(&reading, begun) < most)
-            most = start_of(&reading, begun);
-        *cut |= begun > 0 && begun < least;
-    }
-    for (size_t i = 0; i < reading.range_count; i++)
-        if (reading.ranges[i].start < most && most < reading.ranges[i].end)
-            most = reading.ranges[i].start;
-    free_reading(&reading);
-    return most;
-}
-
-size_t secret_settled(const char *text, size_t size, bool *cut)
-{
-    size_t settled = size, before;
-    *cut = false;
-    if (!secret_is_known())
-        return size;
-    do { // a place that one reading moves may then lie in a secret that another one shows
-        before = settled;
-        for (enum escape escape = AS_IS; escape < ESCAPES; escape++)
-            for (size_t i = 0; i < 2; i++)
-                if (escape == AS_IS || memchr(text, escape_mark[escape], size))
-                    settled = settled_in(&lists[i], escape, text, size, settled, cut);
-    } while (settled > 0 && settled < before);
-    return settled;
-}
-
 int secret_redact(struct buffer *text, unsigned cuts)
 {
-    int found = 0;
+    struct search search = {.text = text->data, .size = text->size, .cuts = cuts};
     if (!secret_is_known() || text->size < LEAST_PART)
         return 0;
-    for (enum escape escape = AS_IS; escape < ESCAPES; escape++) {
-        if (escape != AS_IS && !memchr(text->data, escape_mark[escape], text->size))
-            continue;
-        for (size_t i = 0; i < 2; i++) {
-            int outcome = redact_in(text, &lists[i], escape, cuts);
-            if (outcome < 0)
-                return -1;
-            found |= outcome;
-        }
-    }
-    return found;
+    int outcome = search_text(&search);
+    if (outcome == 0 && memchr(search.marks, HIDDEN, text->size))
+        outcome = replace(text, search.marks);
+    free(search.marks);
+    return outcome;
 }
