@@ -8,7 +8,6 @@
 ---@class native.failure
 ---@field code string stable: "not_found", "path_escape", "timeout", "cancelled", ...
 ---@field message string one line for people
----@field errno? integer
 
 ------------------------------------------------------------------------------------------------------------------------
 ---@class native.bundle what is inside this program
@@ -47,9 +46,6 @@ function confine.set_rules(writable, hidden) end
 ------------------------------------------------------------------------------------------------------------------------
 ---@class native.identity who the runner is, and whom it becomes
 local identity = {}
-
----@return integer effective user id
-function identity.uid() end
 
 ---@return boolean root whether its effective, real or saved user is root
 function identity.is_root() end
@@ -779,7 +775,6 @@ local client = {}
 ---@field first_timeout? number seconds from the request to the first byte of the answer, default 60
 ---@field idle_timeout? number seconds between two pieces of the answer, default 60
 ---@field whole_timeout? number seconds for all of it; default: as long as the others allow
----@field header_limit? integer bytes, default 64 KiB
 ---@field body_limit? integer bytes, default 16 MiB
 ---@field once? boolean never sent again by itself, where a connection that was kept ends before the answer; default false
 ---@field ignore_interrupt? boolean waits past the deadline and after a cancel: only the timeouts end it; default false
@@ -808,10 +803,9 @@ function exchange:header(name) end
 ---@return string|nil, native.failure?
 function exchange:read() end
 
----Waits for a line of the body. nil alone is the body's proper end.
----@param ends? "lf"|"any" lf: NDJSON, the default; any: CR, LF or CRLF, as in server-sent events
+---Waits for a line of the body, which ends with CR, LF or CRLF. nil alone is the body's proper end.
 ---@return string|nil, boolean|native.failure? ended false where the last line had no end
-function exchange:line(ends) end
+function exchange:line() end
 
 ---@return string? "the proxy http://host:port" that the answer came through and may come from
 function exchange:proxy() end

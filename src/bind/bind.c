@@ -74,14 +74,19 @@ void bind_set_boolean(lua_State *L, const char *name, bool value)
 int bind_fail(lua_State *L, struct error *error)
 {
     lua_pushnil(L);
-    lua_createtable(L, 0, 3);
+    lua_createtable(L, 0, 2);
     bind_set_string(L, "code", error->code);
     bind_set_string(L, "message", error->message ? error->message : "out of memory");
-    if (error->number) {
-        bind_set_integer(L, "errno", error->number);
-    }
     error_clear(error);
     return 2;
+}
+
+int bind_outcome(lua_State *L, int outcome, struct error *error)
+{
+    if (outcome < 0)
+        return bind_fail(L, error);
+    lua_pushboolean(L, 1);
+    return 1;
 }
 
 void bind_push_interrupt(lua_State *L, enum interrupt_reason reason)
@@ -89,6 +94,16 @@ void bind_push_interrupt(lua_State *L, enum interrupt_reason reason)
     lua_createtable(L, 0, 2);
     bind_set_string(L, "code", interrupt_code(reason));
     bind_set_string(L, "message", interrupt_message(reason));
+}
+
+bool bind_call_tick(lua_State *L, int arguments)
+{
+    if (lua_pcall(L, arguments, 0, 0) == LUA_OK)
+        return true;
+    if (interrupt_reason() == INTERRUPT_NONE)
+        return false;
+    lua_pop(L, 1);
+    return true;
 }
 
 static int free_buffer(lua_State *L)

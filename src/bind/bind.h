@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the bindings share. A binding has three phases: check every argument, call core, push the result.
+// lua/types/native.lua says what each native function takes and returns.
 //
 // Error contract of every native function: a raised error is misuse (a bug of the caller); what the world does comes
-// back as nil, {code=, message=, errno=}. What is held while Lua can raise belongs to a userdata.
+// back as nil, {code=, message=}. What is held while Lua can raise belongs to a userdata.
 #ifndef SBA_BIND_BIND_H
 #define SBA_BIND_BIND_H
 
@@ -45,8 +46,15 @@ void bind_set_boolean(lua_State *L, const char *name, bool value);
 // Pushes nil and a failure made of *error, clears *error, returns 2.
 int bind_fail(lua_State *L, struct error *error);
 
+// Pushes true, or fails as bind_fail does if the outcome is negative.
+int bind_outcome(lua_State *L, int outcome, struct error *error);
+
 // Pushes the failure table of an interrupt: code "timeout" or "cancelled".
 void bind_push_interrupt(lua_State *L, enum interrupt_reason reason);
+
+// Calls a tick, which lies on the stack below its arguments. False: it failed, and its error is on the stack. An error
+// where the job must stop does not count: most likely it is that of a stopped Lua function, and the wait ends anyway.
+bool bind_call_tick(lua_State *L, int arguments);
 
 // Pushes an empty buffer that Lua owns: freed when it is collected, closed or emptied with buffer_free.
 struct buffer *bind_new_buffer(lua_State *L);

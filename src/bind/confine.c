@@ -9,14 +9,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-// abi() -> version of the kernel's Landlock, 0: none
 static int f_abi(lua_State *L)
 {
     lua_pushinteger(L, confine_abi());
     return 1;
 }
 
-// real_path(path) -> absolute path without links | nil, failure
 static int f_real_path(lua_State *L)
 {
     struct error error = {0};
@@ -30,14 +28,12 @@ static int f_real_path(lua_State *L)
     return 1;
 }
 
-// may_write(path) -> whether the user may write it, rules aside
 static int f_may_write(lua_State *L)
 {
     lua_pushboolean(L, faccessat(AT_FDCWD, luaL_checkstring(L, 1), W_OK, AT_EACCESS) == 0);
     return 1;
 }
 
-// set_rules(writable, hidden?) -> true | nil, failure
 static int f_set_rules(lua_State *L)
 {
     struct error error = {0};
@@ -53,10 +49,7 @@ static int f_set_rules(lua_State *L)
         lua_pop(L, 1); // the list holds it
     }
     paths[count] = NULL;
-    if (confine_set_rules(paths, hidden, &error) < 0)
-        return bind_fail(L, &error);
-    lua_pushboolean(L, 1);
-    return 1;
+    return bind_outcome(L, confine_set_rules(paths, hidden, &error), &error);
 }
 
 static const luaL_Reg functions[] = {

@@ -24,22 +24,10 @@ enum { KEPT_TICK = 1 };
 
 static const char *const setting_names[] = {"http_proxy", "https_proxy", "no_proxy", "ca_file", "ca_directory", NULL};
 static const char *const request_names[] = {
-    "method",
-    "url",
-    "headers",
-    "body",
-    "connect_timeout",
-    "first_timeout",
-    "idle_timeout",
-    "whole_timeout",
-    "header_limit",
-    "body_limit",
-    "once",
-    "ignore_interrupt",
-    NULL,
+    "method",       "url",           "headers",    "body", "connect_timeout",  "first_timeout",
+    "idle_timeout", "whole_timeout", "body_limit", "once", "ignore_interrupt", NULL,
 };
 
-// client(settings) -> client | nil, failure
 static int f_client(lua_State *L)
 {
     struct error error = {0};
@@ -74,17 +62,10 @@ static bool call_tick(void *data)
     lua_getiuservalue(L, 1, KEPT_CLIENT);
     lua_getiuservalue(L, -1, KEPT_TICK);
     lua_remove(L, -2);
-    if (lua_pcall(L, 0, 0, 0) == LUA_OK)
-        return true;
-    if (interrupt_reason() != INTERRUPT_NONE) {
-        lua_pop(L, 1);
-        return true;
-    }
-    box->failed = true;
-    return false;
+    box->failed = !bind_call_tick(L, 0);
+    return !box->failed;
 }
 
-// client:tick(function | nil)
 static int m_tick(lua_State *L)
 {
     struct client_box *box = luaL_checkudata(L, 1, client_type);
@@ -175,7 +156,6 @@ static void read_body(lua_State *L, struct http_request *request, int exchange)
     lua_setiuservalue(L, exchange, KEPT_BODY);
 }
 
-// client:open(request) -> exchange | nil, failure
 static int m_open(lua_State *L)
 {
     struct error error = {0};
@@ -195,7 +175,6 @@ static int m_open(lua_State *L)
         .first_timeout = milliseconds(L, "first_timeout", 60),
         .idle_timeout = milliseconds(L, "idle_timeout", 60),
         .whole_timeout = milliseconds(L, "whole_timeout", 0),
-        .header_limit = (size_t)bind_option_integer(L, 2, "header_limit", 64 << 10, 0),
         .body_limit = (size_t)bind_option_integer(L, 2, "body_limit", 16 << 20, 0),
         .once = bind_option_boolean(L, 2, "once", false),
         .ignore_interrupt = bind_option_boolean(L, 2, "ignore_interrupt", false),
@@ -236,7 +215,6 @@ static int fail_wait(lua_State *L, const struct client_box *client, struct error
     return lua_error(L);
 }
 
-// exchange:status() -> integer | nil, failure
 static int m_status(lua_State *L)
 {
     struct error error = {0};
@@ -248,14 +226,12 @@ static int m_status(lua_State *L)
     return 1;
 }
 
-// exchange:header(name) -> string | nil
 static int m_header(lua_State *L)
 {
     lua_pushstring(L, http_header(check_exchange(L)->exchange, luaL_checkstring(L, 2)));
     return 1;
 }
 
-// exchange:read() -> bytes | nil at the end | nil, failure
 static int m_read(lua_State *L)
 {
     struct error error = {0};
@@ -271,18 +247,13 @@ static int m_read(lua_State *L)
     return 1;
 }
 
-// exchange:line("lf"|"any") -> line, ended | nil at the end | nil, failure
 static int m_line(lua_State *L)
 {
-    static const char *const ends[] = {"lf", "any", NULL};
-    static const enum http_line_end values[] = {HTTP_LINE_LF, HTTP_LINE_ANY};
     struct error error = {0};
     const char *line = NULL;
     bool ended = false;
     struct client_box *client;
-    struct exchange_box *box = check_waiting(L, &client);
-    enum http_line_end end = values[luaL_checkoption(L, 2, "lf", ends)];
-    ssize_t size = http_read_line(box->exchange, end, &line, &ended, &error);
+    ssize_t size = http_read_line(check_waiting(L, &client)->exchange, &line, &ended, &error);
     if (size < 0)
         return fail_wait(L, client, &error);
     if (!line) {
@@ -294,7 +265,6 @@ static int m_line(lua_State *L)
     return 2;
 }
 
-// exchange:proxy() -> string or nil
 static int m_proxy(lua_State *L)
 {
     lua_pushstring(L, http_proxy(check_exchange(L)->exchange));

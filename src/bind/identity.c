@@ -8,14 +8,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-// uid() -> effective user id
-static int f_uid(lua_State *L)
-{
-    lua_pushinteger(L, geteuid());
-    return 1;
-}
-
-// is_root() -> whether it is root, or could become it again
 static int f_is_root(lua_State *L)
 {
     uid_t real, effective, saved;
@@ -24,14 +16,12 @@ static int f_is_root(lua_State *L)
     return 1;
 }
 
-// pid() -> process id
 static int f_pid(lua_State *L)
 {
     lua_pushinteger(L, getpid());
     return 1;
 }
 
-// system() -> {name=, release=, machine=}
 static int f_system(lua_State *L)
 {
     struct utsname system = {0};
@@ -43,17 +33,12 @@ static int f_system(lua_State *L)
     return 1;
 }
 
-// become(user) -> true | nil, failure
 static int f_become(lua_State *L)
 {
     struct error error = {0};
-    if (identity_become(luaL_checkstring(L, 1), &error) < 0)
-        return bind_fail(L, &error);
-    lua_pushboolean(L, 1);
-    return 1;
+    return bind_outcome(L, identity_become(luaL_checkstring(L, 1), &error), &error);
 }
 
-// environment(secrets) -> table of names to values
 static int f_environment(lua_State *L)
 {
     extern char **environ;
@@ -76,8 +61,8 @@ static int f_environment(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
-    {"uid", f_uid},       {"is_root", f_is_root},         {"pid", f_pid}, {"system", f_system},
-    {"become", f_become}, {"environment", f_environment}, {NULL, NULL},
+    {"is_root", f_is_root},         {"pid", f_pid}, {"system", f_system}, {"become", f_become},
+    {"environment", f_environment}, {NULL, NULL},
 };
 
 int luaopen_native_identity(lua_State *L)

@@ -7,21 +7,18 @@
 
 #include <signal.h>
 
-// now() -> seconds on the monotonic clock
 static int f_now(lua_State *L)
 {
     lua_pushnumber(L, (lua_Number)clock_now() / 1000);
     return 1;
 }
 
-// wall() -> milliseconds since 1970-01-01 UTC
 static int f_wall(lua_State *L)
 {
     lua_pushinteger(L, clock_wall());
     return 1;
 }
 
-// timestamp(wall?) -> "2026-01-31T09:05:00.123Z"; of now where no time is given
 static int f_timestamp(lua_State *L)
 {
     char text[CLOCK_TIMESTAMP_SIZE];
@@ -32,7 +29,6 @@ static int f_timestamp(lua_State *L)
     return 1;
 }
 
-// set_deadline(seconds from now)
 static int f_set_deadline(lua_State *L)
 {
     lua_Number seconds = luaL_checknumber(L, 1);
@@ -41,7 +37,6 @@ static int f_set_deadline(lua_State *L)
     return 0;
 }
 
-// remaining() -> seconds, or nil where there is no deadline
 static int f_remaining(lua_State *L)
 {
     int64_t left = interrupt_remaining();
@@ -52,7 +47,6 @@ static int f_remaining(lua_State *L)
     return 1;
 }
 
-// reason() -> nil, or the failure {code = "timeout"|"cancelled", message =}
 static int f_reason(lua_State *L)
 {
     enum interrupt_reason reason = interrupt_reason();
@@ -63,7 +57,6 @@ static int f_reason(lua_State *L)
     return 1;
 }
 
-// signal() -> nil, or "SIGTERM" or "SIGINT" and the seconds of now() when the first came
 static int f_signal(lua_State *L)
 {
     int number = interrupt_signal();
@@ -76,19 +69,14 @@ static int f_signal(lua_State *L)
     return 2;
 }
 
-// sleep(seconds) -> true | nil, failure where work must stop before
 static int f_sleep(lua_State *L)
 {
     struct error error = {0};
     lua_Number seconds = luaL_checknumber(L, 1);
     luaL_argcheck(L, seconds >= 0 && seconds < 1e9, 1, "must be from 0 to 1e9 seconds");
-    if (interrupt_sleep((int64_t)(seconds * 1000), &error) < 0)
-        return bind_fail(L, &error);
-    lua_pushboolean(L, 1);
-    return 1;
+    return bind_outcome(L, interrupt_sleep((int64_t)(seconds * 1000), &error), &error);
 }
 
-// begin_session()
 static int f_begin_session(lua_State *L)
 {
     (void)L;
@@ -96,7 +84,6 @@ static int f_begin_session(lua_State *L)
     return 0;
 }
 
-// clear() -> whether there was a SIGINT
 static int f_clear(lua_State *L)
 {
     lua_pushboolean(L, interrupt_clear());
@@ -111,7 +98,6 @@ static int f_disarm(lua_State *L)
     return 0;
 }
 
-// rearm(seconds)
 static int f_rearm(lua_State *L)
 {
     lua_Number seconds = luaL_checknumber(L, 1);

@@ -60,7 +60,6 @@ static struct handle *check_handle(lua_State *L)
     return handle;
 }
 
-// open(complete) -> editor | nil, failure
 static int f_open(lua_State *L)
 {
     struct error error = {0};
@@ -74,7 +73,6 @@ static int f_open(lua_State *L)
     return handle->editor ? 1 : bind_fail(L, &error);
 }
 
-// read(prompt) -> line | nil at the end of the input | nil, failure
 static int m_read(lua_State *L)
 {
     struct error error = {0};
@@ -98,7 +96,6 @@ static int m_read(lua_State *L)
     return 1;
 }
 
-// remember(entry)
 static int m_remember(lua_State *L)
 {
     line_editor_remember(check_handle(L)->editor, luaL_checkstring(L, 2));

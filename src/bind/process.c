@@ -95,7 +95,6 @@ static int call_with_news(lua_State *L)
     return 0;
 }
 
-// Where the job must stop, the error is most likely that of a stopped Lua function, and the command ends anyway.
 static bool call_tick(void *data, const char *bytes, size_t size, uint64_t missing)
 {
     struct ticker *ticker = data;
@@ -105,14 +104,8 @@ static bool call_tick(void *data, const char *bytes, size_t size, uint64_t missi
     lua_pushvalue(ticker->L, ticker->function);
     if (has_news)
         lua_pushlightuserdata(ticker->L, &news);
-    if (lua_pcall(ticker->L, has_news ? 2 : 1, 0, 0) == LUA_OK)
-        return true;
-    if (interrupt_reason() != INTERRUPT_NONE) {
-        lua_pop(ticker->L, 1);
-        return true;
-    }
-    ticker->failed = true;
-    return false;
+    ticker->failed = !bind_call_tick(ticker->L, has_news ? 2 : 1);
+    return !ticker->failed;
 }
 
 static void set_buffer(lua_State *L, const char *name, struct buffer *buffer)
@@ -196,7 +189,6 @@ static bool check_tick(lua_State *L, struct ticker *ticker)
     return type == LUA_TFUNCTION;
 }
 
-// run(options) -> outcome | nil, failure
 static int f_run(lua_State *L)
 {
     struct error error = {0};
@@ -234,7 +226,6 @@ static int f_run(lua_State *L)
     return 1;
 }
 
-// find(name, path) -> path of the program | nil, failure
 static int f_find(lua_State *L)
 {
     struct error error = {0};
@@ -246,7 +237,6 @@ static int f_find(lua_State *L)
     return 1;
 }
 
-// finish(grace) -> ended, left, first
 static int f_finish(lua_State *L)
 {
     struct process_left left;
@@ -258,14 +248,12 @@ static int f_finish(lua_State *L)
     return 3;
 }
 
-// any() -> whether there is a child
 static int f_any(lua_State *L)
 {
     lua_pushboolean(L, children_any());
     return 1;
 }
 
-// usage() -> {cpu_time_ms=, max_rss_bytes=}
 static int f_usage(lua_State *L)
 {
     int64_t cpu_time;

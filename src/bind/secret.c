@@ -4,7 +4,6 @@
 
 #include "bind/bind.h"
 
-// add(secret) -> whether it is long enough to be found
 static int f_add(lua_State *L)
 {
     size_t size;
@@ -16,7 +15,7 @@ static int f_add(lua_State *L)
     return 1;
 }
 
-// redact(text, cut?) -> text. Its upvalue is the buffer that it works in, which Lua owns.
+// The upvalue is the buffer that it works in, which Lua owns.
 static int f_redact(lua_State *L)
 {
     static const char *const names[] = {"none", "start", "end", "both", NULL};
@@ -36,7 +35,6 @@ static int f_redact(lua_State *L)
     return found < 0 ? luaL_error(L, "not enough memory") : 1;
 }
 
-// settled(text) -> bytes, cut
 static int f_settled(lua_State *L)
 {
     size_t size;
@@ -47,7 +45,6 @@ static int f_settled(lua_State *L)
     return 2;
 }
 
-// is_known() -> boolean
 static int f_is_known(lua_State *L)
 {
     lua_pushboolean(L, secret_is_known());

@@ -7,7 +7,6 @@
 
 #include <string.h>
 
-// repair(bytes) -> utf8, changed
 static int f_repair(lua_State *L)
 {
     size_t size;
@@ -25,7 +24,6 @@ static int f_repair(lua_State *L)
     return 2;
 }
 
-// is_utf8(bytes) -> boolean
 static int f_is_utf8(lua_State *L)
 {
     size_t size;
@@ -51,7 +49,6 @@ static int push_part(lua_State *L, const char *part, size_t kept, size_t size)
     return 1;
 }
 
-// cut(utf8, size) -> the longest prefix of at most size bytes that does not split a character
 static int f_cut(lua_State *L)
 {
     size_t size;
@@ -59,7 +56,6 @@ static int f_cut(lua_State *L)
     return push_part(L, utf8, text_cut(utf8, size, check_limit(L, 2)), size);
 }
 
-// tail(utf8, size) -> the longest suffix of at most size bytes that does not split a character
 static int f_tail(lua_State *L)
 {
     size_t size;
@@ -70,7 +66,6 @@ static int f_tail(lua_State *L)
 
 static const char blanks[] = " \t\n\v\f\r";
 
-// trim(bytes) -> bytes without the blanks around them
 static int f_trim(lua_State *L)
 {
     size_t size;
@@ -81,7 +76,6 @@ static int f_trim(lua_State *L)
     return 1;
 }
 
-// trim_end(bytes, set) -> bytes without the characters of the set at their end; default: blanks
 static int f_trim_end(lua_State *L)
 {
     size_t size;
@@ -91,7 +85,6 @@ static int f_trim_end(lua_State *L)
     return 1;
 }
 
-// find(bytes, part, from) -> where part is first, at or after from | nil; string.find is quadratic at worst
 static int f_find(lua_State *L)
 {
     size_t size, part_size;
@@ -107,7 +100,6 @@ static int f_find(lua_State *L)
     return 1;
 }
 
-// sha256(bytes) -> lower-case hex
 static int f_sha256(lua_State *L)
 {
     size_t size;
@@ -121,7 +113,6 @@ static int f_sha256(lua_State *L)
     return 1;
 }
 
-// base64_encode(bytes) -> base64
 static int f_base64_encode(lua_State *L)
 {
     size_t size;
@@ -133,7 +124,6 @@ static int f_base64_encode(lua_State *L)
     return 1;
 }
 
-// base64_decode(base64) -> bytes | nil, failure
 static int f_base64_decode(lua_State *L)
 {
     size_t size;
@@ -146,7 +136,6 @@ static int f_base64_decode(lua_State *L)
     return 1;
 }
 
-// tokens(utf8) -> words, dense, other, see tokens.h
 static int f_tokens(lua_State *L)
 {
     size_t size;
@@ -158,7 +147,6 @@ static int f_tokens(lua_State *L)
     return 3;
 }
 
-// buffer() -> buffer, empty
 static int f_buffer(lua_State *L)
 {
     bind_new_buffer(L);

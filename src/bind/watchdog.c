@@ -6,15 +6,11 @@
 
 static const char kept_key; // of the registry: what core keeps a pointer to
 
-// start(result path) -> true | nil, failure
 static int f_start(lua_State *L)
 {
     struct error error = {0};
     const char *path = bind_check_path(L, 1, &error);
-    if (!path || watchdog_start(path, &error) < 0)
-        return bind_fail(L, &error);
-    lua_pushboolean(L, 1);
-    return 1;
+    return bind_outcome(L, path ? watchdog_start(path, &error) : -1, &error);
 }
 
 // Copies parts first to last of the table at index behind what the result has.
@@ -28,8 +24,6 @@ static void add_parts(lua_State *L, int index, lua_Integer first, lua_Integer la
     }
 }
 
-// keep(parts, places, started_wall, began?): places are the indexes of the parts where `status`, `steps` and
-// `failure_code` begin
 static int f_keep(lua_State *L)
 {
     luaL_checktype(L, 1, LUA_TTABLE);
@@ -58,7 +52,6 @@ static int f_keep(lua_State *L)
     return 0;
 }
 
-// log(line)
 static int f_log(lua_State *L)
 {
     size_t size;
@@ -67,7 +60,6 @@ static int f_log(lua_State *L)
     return 0;
 }
 
-// deadline(at): seconds as of native.interrupt.now
 static int f_deadline(lua_State *L)
 {
     lua_Number at = luaL_checknumber(L, 1);
@@ -82,7 +74,6 @@ static int f_ending(lua_State *L)
     return 0;
 }
 
-// written(status)
 static int f_written(lua_State *L)
 {
     watchdog_written((int)luaL_checkinteger(L, 1));

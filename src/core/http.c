@@ -69,16 +69,9 @@ struct http_exchange *http_open(struct http_client *client, const struct http_re
     }
     exchange->client = client;
     client->users++;
-    exchange->connect_timeout = request->connect_timeout;
-    exchange->first_timeout = request->first_timeout;
-    exchange->idle_timeout = request->idle_timeout;
-    exchange->whole_timeout = request->whole_timeout;
-    exchange->header_limit = request->header_limit;
-    exchange->body_limit = request->body_limit;
-    exchange->once = request->once;
-    exchange->ignore_interrupt = request->ignore_interrupt;
+    exchange->request = *request;
     exchange->started = clock_now();
-    if (http_prepare(exchange, request, error) < 0) {
+    if (http_prepare(exchange, error) < 0) {
         http_close(exchange);
         return NULL;
     }

@@ -52,7 +52,6 @@ struct http_request {
     int64_t first_timeout;   // milliseconds from the request sent to the answer's first byte
     int64_t idle_timeout;    // milliseconds between two pieces of the answer
     int64_t whole_timeout;   // milliseconds for all of it; 0: as long as the other three allow
-    size_t header_limit;     // bytes of all header lines together
     size_t body_limit;       // bytes of the answer's body, as it comes in
     bool once;               // never sent again by itself, where a connection that was kept ends before the answer;
                              // through a proxy that reads it, on a connection of its own
@@ -76,16 +75,10 @@ const char *http_header(const struct http_exchange *exchange, const char *name);
 // the next call on the exchange.
 ssize_t http_read(struct http_exchange *exchange, const char **bytes, struct error *error);
 
-enum http_line_end {
-    HTTP_LINE_LF,  // NDJSON: lines end with LF; a CR before it is left out
-    HTTP_LINE_ANY, // server-sent events: CR, LF or CRLF
-};
-
-// Waits for a whole line of the body, whatever pieces it comes in: its size without the end, -1 on failure. *line is
-// NULL at the body's end; *ended says whether the line had its end (the last one may lack it). Lives until the next
-// call.
-ssize_t http_read_line(struct http_exchange *exchange, enum http_line_end end, const char **line, bool *ended,
-                       struct error *error);
+// Waits for a whole line of the body, whatever pieces it comes in: its size without the CR, LF or CRLF that ends it, -1
+// on failure. *line is NULL at the body's end; *ended says whether the line had its end (the last one may lack it).
+// Lives until the next call.
+ssize_t http_read_line(struct http_exchange *exchange, const char **line, bool *ended, struct error *error);
 
 // The proxy that an answer came through and may come from, "the proxy http://host:port"; NULL where there is none, or
 // it could only hand bytes on. Lives until the exchange is closed.

@@ -10,10 +10,11 @@ static int explain_stop(const struct http_exchange *exchange, struct error *erro
 {
     switch (exchange->stop) {
     case HTTP_STOP_HEADERS:
-        return error_set(error, "too_large", 0, "%s sent more than %zu bytes of headers", exchange->origin,
-                         exchange->header_limit);
+        return error_set(error, "too_large", 0, "%s sent more than %d bytes of headers", exchange->origin,
+                         HTTP_HEADER_LIMIT);
     case HTTP_STOP_BODY:
-        return error_set(error, "too_large", 0, "%s sent more than %zu bytes", exchange->origin, exchange->body_limit);
+        return error_set(error, "too_large", 0, "%s sent more than %zu bytes", exchange->origin,
+                         exchange->request.body_limit);
     case HTTP_STOP_SOURCE:
         return error_set(error, "bad_body", 0, "what was to be sent to %s could not be had: %s", exchange->origin,
                          exchange->body_problem);

@@ -8,6 +8,8 @@
 
 #include <curl/curl.h>
 
+enum { HTTP_HEADER_LIMIT = 64 << 10 }; // bytes of all header lines together
+
 struct http_client {
     CURLM *multi;
     unsigned users;                            // the owner and every open exchange
@@ -31,19 +33,19 @@ enum http_stop {
 struct http_exchange {
     struct http_client *client;
     CURL *easy;
+    struct http_request request; // what it points to is not kept
     struct curl_slist *headers;
-    char *origin;             // "https://host:port" or "the socket /path", for messages
-    bool is_socket;           // the latter
-    char *proxy;              // without its password, for messages; NULL: none
-    struct http_body *parts;  // what is sent, where it is no single run of bytes
-    const char *body_problem; // why that could not be had; NULL: it could
-    int64_t connect_timeout, first_timeout, idle_timeout, whole_timeout;
+    char *origin;                // "https://host:port" or "the socket /path", for messages
+    bool is_socket;              // the latter
+    char *proxy;                 // without its password, for messages; NULL: none
+    struct http_body *parts;     // what is sent, where it is no single run of bytes
+    const char *body_problem;    // why that could not be had; NULL: it could
     int64_t started, sent, last; // monotonic milliseconds; 0: not yet
-    size_t header_limit, header_bytes, body_limit, body_bytes;
+    size_t header_bytes, body_bytes;
     struct buffer header_lines; // NUL-terminated "name: value" of the final answer, one after the other
     struct buffer body;         // what has come and was not read yet, from body_read on
     size_t body_read, scanned;  // scanned: bytes after body_read known to hold no line end
-    bool headers_done, done, after_cr, once, ignore_interrupt;
+    bool headers_done, done, after_cr;
     bool asked; // the request was sent, or begun to be
     enum http_stop stop;
     CURLcode outcome; // once done
@@ -51,7 +53,7 @@ struct http_exchange {
 };
 
 // Gives curl the request, without waiting for anything. Fills what of the exchange curl works on.
-int http_prepare(struct http_exchange *exchange, const struct http_request *request, struct error *error);
+int http_prepare(struct http_exchange *exchange, struct error *error);
 
 // Lets curl work once and waits until something happens. -1 where a timeout, the deadline or a cancel ended the wait.
 int http_drive(struct http_exchange *exchange, struct error *error);

@@ -4,14 +4,14 @@
 
 #include <string.h>
 
-// Where the line that begins at from ends: the index of its LF or CR in the body, or body.size while there is none.
-static size_t find_end(struct http_exchange *exchange, enum http_line_end end)
+// Where the line that begins at body_read ends: the index of its LF or CR in the body, or body.size while there is
+// none.
+static size_t find_end(struct http_exchange *exchange)
 {
     const struct buffer *body = &exchange->body;
     size_t from = exchange->body_read + exchange->scanned, left = body->size - from;
-    const char *start = body->data + from, *lf = left ? memchr(start, '\n', left) : NULL, *cr = NULL;
-    if (end == HTTP_LINE_ANY && left)
-        cr = memchr(start, '\r', lf ? (size_t)(lf - start) : left);
+    const char *start = body->data + from, *lf = left ? memchr(start, '\n', left) : NULL;
+    const char *cr = left ? memchr(start, '\r', lf ? (size_t)(lf - start) : left) : NULL;
     const char *found = cr ? cr : lf;
     exchange->scanned = found ? 0 : body->size - exchange->body_read;
     return found ? (size_t)(found - body->data) : body->size;
@@ -26,22 +26,19 @@ static void skip_late_lf(struct http_exchange *exchange)
     }
 }
 
-static ssize_t take(struct http_exchange *exchange, size_t at, bool found, enum http_line_end end, const char **line,
-                    bool *ended)
+// The line that ends at `at`, where the body has its end or ends itself.
+static ssize_t take(struct http_exchange *exchange, size_t at, const char **line, bool *ended)
 {
-    *line = exchange->body.data + exchange->body_read;
     size_t size = at - exchange->body_read;
-    exchange->after_cr = found && exchange->body.data[at] == '\r';
-    exchange->body_read = at + found;
+    *ended = at < exchange->body.size;
+    *line = exchange->body.data + exchange->body_read;
+    exchange->after_cr = *ended && exchange->body.data[at] == '\r';
+    exchange->body_read = at + *ended;
     exchange->scanned = 0;
-    *ended = found;
-    if (found && end == HTTP_LINE_LF && size > 0 && (*line)[size - 1] == '\r')
-        size--;
     return (ssize_t)size;
 }
 
-ssize_t http_read_line(struct http_exchange *exchange, enum http_line_end end, const char **line, bool *ended,
-                       struct error *error)
+ssize_t http_read_line(struct http_exchange *exchange, const char **line, bool *ended, struct error *error)
 {
     *line = NULL;
     *ended = false;
@@ -49,15 +46,13 @@ ssize_t http_read_line(struct http_exchange *exchange, enum http_line_end end, c
         return -1;
     for (;;) {
         skip_late_lf(exchange);
-        size_t at = find_end(exchange, end);
+        size_t at = find_end(exchange);
         if (at < exchange->body.size)
-            return take(exchange, at, true, end, line, ended);
+            return take(exchange, at, line, ended);
         int more = http_more_body(exchange, error);
         if (more < 0)
             return -1;
-        if (more == 0 && exchange->body.size == exchange->body_read)
-            return 0;
         if (more == 0)
-            return take(exchange, exchange->body.size, false, end, line, ended);
+            return exchange->body_read == exchange->body.size ? 0 : take(exchange, exchange->body.size, line, ended);
     }
 }

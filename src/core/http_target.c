@@ -63,7 +63,8 @@ static int set_proxy(struct http_exchange *exchange, const char *scheme, const c
     curl_easy_setopt(exchange->easy, CURLOPT_PROXY, proxy);
     curl_easy_setopt(exchange->easy, CURLOPT_NOPROXY, "");
     // Some proxies end a connection after each answer without saying so; what is sent but once would be lost on it.
-    curl_easy_setopt(exchange->easy, CURLOPT_FRESH_CONNECT, exchange->once && strcmp(scheme, "http") == 0 ? 1L : 0L);
+    curl_easy_setopt(exchange->easy, CURLOPT_FRESH_CONNECT,
+                     exchange->request.once && strcmp(scheme, "http") == 0 ? 1L : 0L);
     return 0;
 }
 

@@ -14,7 +14,7 @@ static size_t on_header(char *bytes, size_t unit, size_t count, void *context)
     size_t size = unit * count, text = size;
     exchange->last = clock_now();
     exchange->header_bytes += size;
-    if (exchange->header_bytes > exchange->header_limit) {
+    if (exchange->header_bytes > HTTP_HEADER_LIMIT) {
         exchange->stop = HTTP_STOP_HEADERS;
         return 0;
     }
@@ -42,7 +42,7 @@ static size_t on_body(char *bytes, size_t unit, size_t count, void *context)
     size_t size = unit * count;
     exchange->last = clock_now();
     exchange->body_bytes += size;
-    if (exchange->body_bytes > exchange->body_limit)
+    if (exchange->body_bytes > exchange->request.body_limit)
         exchange->stop = HTTP_STOP_BODY;
     else if (buffer_append(&exchange->body, bytes, size) < 0)
         exchange->stop = HTTP_STOP_MEMORY;
@@ -87,7 +87,7 @@ static int on_ready(void *context, char *remote, char *local, int remote_port, i
 {
     struct http_exchange *exchange = context;
     (void)remote, (void)local, (void)remote_port, (void)local_port;
-    if (exchange->asked && exchange->once) {
+    if (exchange->asked && exchange->request.once) {
         exchange->stop = HTTP_STOP_AGAIN;
         return CURL_PREREQFUNC_ABORT;
     }
@@ -95,8 +95,9 @@ static int on_ready(void *context, char *remote, char *local, int remote_port, i
     return CURL_PREREQFUNC_OK;
 }
 
-static void set_body(struct http_exchange *exchange, const struct http_request *request)
+static void set_body(struct http_exchange *exchange)
 {
+    const struct http_request *request = &exchange->request;
     CURL *easy = exchange->easy;
     if (exchange->parts) {
         curl_easy_setopt(easy, CURLOPT_POST, 1L);
@@ -133,8 +134,9 @@ static curl_socket_t open_socket(void *unused, curlsocktype purpose, struct curl
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
-int http_prepare(struct http_exchange *exchange, const struct http_request *request, struct error *error)
+int http_prepare(struct http_exchange *exchange, struct error *error)
 {
+    const struct http_request *request = &exchange->request;
     CURL *easy = exchange->easy = curl_easy_init();
     if (!easy)
         return error_set(error, "out_of_memory", 0, "cannot start a request: out of memory");
@@ -142,7 +144,7 @@ int http_prepare(struct http_exchange *exchange, const struct http_request *requ
         return -1;
     if (request->parts && !(exchange->parts = http_body_new(request->parts, request->part_count, error)))
         return -1;
-    set_body(exchange, request);
+    set_body(exchange);
     curl_easy_setopt(easy, CURLOPT_PRIVATE, exchange);
     curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
     curl_easy_setopt(easy, CURLOPT_HEADERDATA, exchange);

@@ -32,22 +32,23 @@ struct timeout {
 static struct timeout timeout_of_phase(const struct http_exchange *exchange)
 {
     if (exchange->headers_done)
-        return (struct timeout){exchange->last, exchange->idle_timeout, "slow_answer", "sent nothing more"};
+        return (struct timeout){exchange->last, exchange->request.idle_timeout, "slow_answer", "sent nothing more"};
     if (exchange->sent == 0)
-        return (struct timeout){exchange->started, exchange->connect_timeout, "slow_connect", "was not reached"};
+        return (struct timeout){exchange->started, exchange->request.connect_timeout, "slow_connect",
+                                "was not reached"};
     // A piece of our own body that could be sent counts as well.
-    return (struct timeout){exchange->last > exchange->sent ? exchange->last : exchange->sent, exchange->first_timeout,
-                            "slow_first_byte", "sent no answer"};
+    return (struct timeout){exchange->last > exchange->sent ? exchange->last : exchange->sent,
+                            exchange->request.first_timeout, "slow_first_byte", "sent no answer"};
 }
 
 // The timeout that ends first.
 static struct timeout timeout_of(const struct http_exchange *exchange)
 {
     struct timeout phase = timeout_of_phase(exchange);
-    int64_t end = exchange->started + exchange->whole_timeout;
-    if (exchange->whole_timeout == 0 || phase.from + phase.milliseconds <= end)
+    int64_t end = exchange->started + exchange->request.whole_timeout;
+    if (exchange->request.whole_timeout == 0 || phase.from + phase.milliseconds <= end)
         return phase;
-    return (struct timeout){exchange->started, exchange->whole_timeout, phase.code, phase.what};
+    return (struct timeout){exchange->started, exchange->request.whole_timeout, phase.code, phase.what};
 }
 
 static int interrupted(const struct http_exchange *exchange, enum interrupt_reason reason, struct error *error)
@@ -85,7 +86,7 @@ int http_drive(struct http_exchange *exchange, struct error *error)
     if (exchange->done || exchange->body_bytes > bytes || exchange->headers_done != headers)
         return 0;
 
-    enum interrupt_reason reason = exchange->ignore_interrupt ? INTERRUPT_NONE : interrupt_reason();
+    enum interrupt_reason reason = exchange->request.ignore_interrupt ? INTERRUPT_NONE : interrupt_reason();
     if (reason != INTERRUPT_NONE)
         return interrupted(exchange, reason, error);
     struct timeout timeout = timeout_of(exchange);
@@ -97,7 +98,7 @@ int http_drive(struct http_exchange *exchange, struct error *error)
     if ((left = tick(exchange->client, left, error)) < 0)
         return -1;
     struct curl_waitfd cancel = {.fd = interrupt_fd(), .events = CURL_WAIT_POLLIN};
-    if (exchange->ignore_interrupt)
+    if (exchange->request.ignore_interrupt)
         curl_multi_poll(multi, NULL, 0, left > INT_MAX ? INT_MAX : (int)left, NULL);
     else
         curl_multi_poll(multi, &cancel, cancel.fd >= 0, interrupt_poll_timeout(left), NULL);

@@ -175,7 +175,7 @@ end
 local function values_of(endpoint, exchange)
   local kind = exchange:header("Content-Type") or ""
   if kind:lower():find("text/event-stream", 1, true) then
-    return stream.events(function() return exchange:line("any") end)
+    return stream.events(function() return exchange:line() end)
   end
   local value, failure = wire.object(endpoint, exchange)
   return function()

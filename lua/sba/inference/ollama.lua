@@ -160,7 +160,7 @@ end
 ---@param builder table of inference.reply
 ---@return { done_reason: string, prompt_tokens: integer?, completion_tokens: integer? }?, inference.failure?
 function ollama.read(endpoint, exchange, builder)
-  local next_line, begun = stream.ndjson(function() return exchange:line("lf") end), false
+  local next_line, begun = stream.ndjson(function() return exchange:line() end), false
   while true do
     local line, failed, written = next_line()
     if failed then return nil, wire.unread(endpoint, failed, begun) end
