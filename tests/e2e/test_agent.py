@@ -33,9 +33,8 @@ class AgentCase(sba.SandboxCase):
         return self.closing(model.Server({"models": models, "replies": list(replies), **script}))
 
     @staticmethod
-    def agent_job(*, allowed=("m",), source=None, **fields):
-        inference = {"allowed_models": list(allowed), **({"source": source} if source else {})}
-        return sba.SandboxCase.job(execution_mode="agent_inference", inference=inference, **fields)
+    def agent_job(**fields):
+        return sba.SandboxCase.job(execution_mode="agent_inference", inference={"allowed_models": ["m"]}, **fields)
 
     def run_agent(self, server, *more, form="ollama", job=None, env=None, **options):
         variable, suffix = FORMATS[form]

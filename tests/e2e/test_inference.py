@@ -98,26 +98,31 @@ class Replies(InferenceCase):
             self.assertEqual(run.answers[0]["text"], "I look.")
             self.assertEqual(run.reply["notes"], [])
 
-    def test_calls_on_the_done_line(self):
-        for _, _, run in self.each({"tool_calls": [CALL], "fault": "calls_on_done"}):
-            self.assert_call(run.reply)
+    SHAPES = {
+        "on the last line": ({"tool_calls": [CALL], "fault": "calls_on_done"}, {}),
+        "arguments as the other format has them": ({"tool_calls": [CALL], "fault": "arguments_swapped"}, {}),
+        "not streamed": ({"content": "hello", "tool_calls": [CALL], "fault": "not_streamed"}, {"content": "hello"}),
+        "byte by byte": ({"content": "grüße \U0001F600", "tool_calls": [CALL], "fault": "byte_by_byte"}, {"content": "grüße \U0001F600"}),
+        "lines that end CR LF": ({"content": "hello", "tool_calls": [CALL], "fault": "crlf"}, {"content": "hello"}),
+        "text of a model that knows better": (
+            {"content": '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.c"}}\n</tool_call>'}, {"notes": ["the calls came as text"]}),
+    }
+
+    def test_a_call_in_every_shape(self):
+        for name, (said, wanted) in self.SHAPES.items():
+            for form, _, run in self.each(said):
+                with self.subTest(name, form=form):
+                    self.assert_call(run.reply)
+                    self.assertEqual({field: run.reply[field] for field in wanted}, wanted)
+
+    def test_comments_and_blank_lines(self):
+        self.assert_call(self.chat(self.server({"tool_calls": [CALL], "fault": "keep_alives"}), "openai").reply)
 
     def test_parallel_calls_that_all_have_index_0(self):
         calls = [{"name": "read_file", "arguments": {"path": name}} for name in ("a", "b", "c")]
         for _, _, run in self.each({"tool_calls": calls, "fault": "parallel_index_0"}):
             self.assertEqual([call["arguments"]["path"] for call in run.reply["tool_calls"]], ["a", "b", "c"])
             self.assertEqual(len({call["id"] for call in run.reply["tool_calls"]}), 3)
-
-    def test_the_same_id_for_every_call(self):
-        calls = [{"name": "read_file", "arguments": {"path": name}, "id": "call_0"} for name in ("a", "b")]
-        server = self.server({"tool_calls": calls}, {"tool_calls": calls})
-        run = self.chat(server, "ollama", {"tools": TOOLS}, {"tools": TOOLS})
-        ids = [call["id"] for answer in run.answers for call in answer["reply"]["tool_calls"]]
-        self.assertEqual(len(set(ids)), 4)
-
-    def test_arguments_of_the_other_format(self):
-        for _, _, run in self.each({"tool_calls": [CALL], "fault": "arguments_swapped"}):
-            self.assert_call(run.reply)
 
     def test_garbage_for_arguments_is_a_mistake_of_the_call(self):
         for _, _, run in self.each({"tool_calls": [CALL], "fault": "garbage_arguments"}):
@@ -128,40 +133,10 @@ class Replies(InferenceCase):
         for _, _, run in self.each({"tool_calls": [CALL], "content": "so", "done_reason": "length"}):
             self.assertEqual((run.reply["tool_calls"], run.reply["done_reason"]), ([], "length"))
 
-    def test_an_answer_that_is_no_stream(self):
-        for _, _, run in self.each({"content": "hello", "tool_calls": [CALL], "fault": "not_streamed"}):
-            self.assert_call(run.reply)
-            self.assertEqual(run.reply["content"], "hello")
-
-    def test_one_byte_at_a_time(self):
-        for _, _, run in self.each({"content": "grüße \U0001F600", "tool_calls": [CALL], "fault": "byte_by_byte"}):
-            self.assert_call(run.reply)
-            self.assertEqual(run.reply["content"], "grüße \U0001F600")
-
-    def test_other_line_ends_comments_and_blank_lines(self):
-        for fault in ("crlf", "keep_alives"):
-            server = self.server({"content": "hello", "tool_calls": [CALL], "fault": fault})
-            self.assert_call(self.chat(server, "openai").reply)
-
-    def test_events_without_the_done_mark(self):
-        server = self.server({"content": "hello", "fault": "crlf"})
-        self.assertEqual(self.chat(server, "openai").reply["content"], "hello")
-
     def test_thinking_in_the_content(self):
         for _, _, run in self.each({"content": "<think>\nhm\n</think>\n\nhello", "piece": 3}):
             self.assertEqual((run.reply["content"], run.reply["thinking"]), ("hello", "hm"))
             self.assertEqual(run.answers[0]["text"], "hello")
-
-    def test_calls_as_text_of_a_model_that_knows_better(self):
-        text = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a.c"}}\n</tool_call>'
-        for _, _, run in self.each({"content": text}):
-            self.assert_call(run.reply)
-            self.assertEqual(run.reply["notes"], ["the calls came as text"])
-
-    def test_a_name_that_is_almost_right(self):
-        for _, _, run in self.each({"tool_calls": [{"name": "functions.ReadFile", "arguments": {"path": "a.c"}}]}):
-            self.assert_call(run.reply)
-            self.assertIn("ReadFile", run.reply["notes"][0])
 
     def test_ten_thousand_calls(self):
         for _, _, run in self.each({"tool_calls": [CALL] * 10_000}):
@@ -203,36 +178,22 @@ class Replies(InferenceCase):
 class Broken(InferenceCase):
     """Streams that end before their end: never an answer, tried again."""
 
-    def assert_tried_again(self, fault, **reply):
-        broken = {"content": "half of it", "tool_calls": [CALL], **reply, "fault": fault}
-        for _, server, run in self.each(broken, {"content": "whole"}):
-            self.assertEqual((run.reply["content"], run.reply["tool_calls"]), ("whole", []))
-            self.assertEqual((len(server.chats()), len(run.waits)), (2, 1))
-            self.assertEqual(*server.chats())
-
-    def test_no_done_line(self):
-        self.assert_tried_again("no_done")
+    def test_a_stream_that_breaks_off(self):
+        for fault in ("no_done", "cut_midline", "unended", "error_midstream", "noise"):
+            for form, server, run in self.each({"content": "half of it", "tool_calls": [CALL], "fault": fault}, {"content": "whole"}):
+                with self.subTest(fault, form=form):
+                    self.assertEqual((run.reply["content"], run.reply["tool_calls"]), ("whole", []))
+                    self.assertEqual((len(server.chats()), len(run.waits)), (2, 1))
+                    self.assertEqual(*server.chats())
 
     def test_no_done_in_an_answer_that_is_no_stream(self):
         server = self.server({"content": "half", "fault": {"name": "status", "status": 200,
                               "body": '{"message":{"role":"assistant","content":"half"},"done":false}'}}, {"content": "whole"})
         self.assertEqual(self.chat(server, "ollama").reply["content"], "whole")
 
-    def test_cut_in_the_middle_of_a_line(self):
-        self.assert_tried_again("cut_midline")
-
-    def test_ended_in_good_order_too_early(self):
-        self.assert_tried_again("unended")
-
-    def test_an_error_in_the_middle(self):
-        self.assert_tried_again("error_midstream")
-
     def test_an_error_event(self):
         server = self.server({"content": "half", "fault": "error_event"}, {"content": "whole"})
         self.assertEqual(self.chat(server, "openai").reply["content"], "whole")
-
-    def test_a_line_in_the_middle_that_is_no_json(self):
-        self.assert_tried_again("noise")
 
     def test_closed_without_a_byte(self):
         # On a connection that was used before, curl itself asks again.
@@ -263,35 +224,44 @@ class Broken(InferenceCase):
 
 
 class Refusals(InferenceCase):
-    def assert_refused(self, fault, cause, *words, tries=1, **options):
-        for _, server, run in self.each(*[{"fault": fault}] * 5, **options):
-            self.assertEqual((run.failure["code"], run.failure["cause"]), ("inference_unavailable", cause))
-            for word in words:
-                self.assertIn(word, run.failure["message"])
-            self.assertNotIn("\n", run.failure["message"])
-            self.assertEqual(len(server.chats()), tries)
+    @staticmethod
+    def status(status, body, **more):
+        return {"name": "status", "status": status, "body": body, **more}
+
+    def test_each_has_its_cause_and_as_many_tries_as_may_help(self):
+        """A request with tools that may have been refused for them is tried once more with the tools as text."""
+        without_tools = {"requests": [{}]}
+        for fault, tries, cause, words, options in (
+                ("busy", 4, "busy", ["status 503", "server busy"], {"policy": {"tries": 4}}),
+                (self.status(500, '{"error":"template"}'), 3, "server_failed", ["template"], {}),
+                ("bad_request", 2, "refused", ["status 400", "cannot unmarshal"], {}),
+                ("bad_request", 1, "refused", ["status 400", "cannot unmarshal"], without_tools),
+                (self.status(400, '{"error":"a\\u001b[2Jb\\nc"}'), 1, "refused", [r"a\x1b[2Jb c"], without_tools),
+                (self.status(403, ""), 1, "refused", ["status 403", "an empty answer"], {}),
+                ("model_missing", 1, "model_missing", ["status 404", "model 'm' not found"], {}),
+                (self.status(502, "<html>\n<h1>Bad gateway</h1>", kind="text/html"), 2, "server_failed", ["an HTML page"], {"policy": {"tries": 2}}),
+                ("html", 1, "bad_answer", ["not JSON"], {}),
+                ("invalid_json", 1, "bad_answer", ["not JSON"], {}),
+                ("huge", 1, "too_large", ["more than"], {}),
+                ({"name": "huge", "bytes": 50 << 20}, 1, "too_large", ["more than"], {}),
+                ("endless", 1, "too_large", ["a reply of more than 4194304 bytes"], {})):
+            for form, server, run in self.each(*[{"fault": fault}] * 5, **options):
+                with self.subTest(form, fault=fault):
+                    self.assertEqual((run.failure["code"], run.failure["cause"]), ("inference_unavailable", cause))
+                    for word in words:
+                        self.assertIn(word, run.failure["message"])
+                    self.assertNotIn("\n", run.failure["message"])
+                    self.assertEqual(len(server.chats()), tries)
 
     def test_busy_is_tried_again_with_growing_waits(self):
         for _, server, run in self.each(*[{"fault": "busy"}] * 3, {"content": "hello"}, policy={"longest": 1}):
             self.assertEqual((run.reply["content"], len(server.chats())), ("hello", 4))
             self.assertEqual(run.waits, sorted(run.waits))
 
-    def test_busy_for_ever(self):
-        self.assert_refused("busy", "busy", "status 503", "server busy", tries=4, policy={"tries": 4})
-
-    def test_a_wait_in_seconds_is_honoured(self):
+    def test_a_wait_that_the_server_asks_for_is_honoured(self):
         for _, _, run in self.each({"fault": {"name": "rate_limited", "retry_after": 1}}, {"content": "hello"}):
             self.assertEqual(run.reply["content"], "hello")
             self.assertGreaterEqual(run.waits[0], 1)
-
-    def test_a_wait_until_a_date_is_honoured(self):
-        for _, _, run in self.each({"fault": {"name": "rate_limited_until", "seconds": 3}}, {"content": "hello"}):
-            self.assertEqual(run.reply["content"], "hello")
-            self.assertTrue(1 < run.waits[0] < 4, run.waits)
-
-    def test_a_wait_that_says_nothing_is_our_own(self):
-        for _, _, run in self.each({"fault": {"name": "rate_limited", "retry_after": "soon"}}, {"content": "hello"}):
-            self.assertLess(run.waits[0], 1)
 
     def test_a_wait_past_the_deadline_is_not_begun(self):
         started = time.monotonic()
@@ -305,20 +275,6 @@ class Refusals(InferenceCase):
         self.assertEqual(self.chat(server, "openai").failure["cause"], "quota")
         self.assertEqual(len(server.chats()), 1)
 
-    def test_a_failure_of_the_server_is_tried_once_more_and_once_with_the_tools_as_text(self):
-        self.assert_refused({"name": "status", "status": 500, "body": '{"error":"template"}'}, "server_failed", "template", tries=3)
-
-    def test_a_bad_request_is_tried_again_with_the_tools_as_text_only(self):
-        self.assert_refused("bad_request", "refused", "status 400", "cannot unmarshal", tries=2)
-        self.assert_refused("bad_request", "refused", "status 400", "cannot unmarshal", requests=[{}])
-
-    def test_a_model_that_is_missing_after_all(self):
-        self.assert_refused("model_missing", "model_missing", "status 404", "model 'm' not found")
-
-    def test_html_empty_and_broken_json(self):
-        self.assert_refused("html", "bad_answer", "not JSON")
-        self.assert_refused("invalid_json", "bad_answer", "not JSON")
-
     def test_an_empty_answer(self):
         for form, server, run in self.each({"fault": "empty"}, {"content": "hello"}, {"content": "hello"}):
             if form == "ollama":
@@ -326,49 +282,20 @@ class Refusals(InferenceCase):
             else:
                 self.assertIn("empty answer", run.failure["message"])
 
-    def test_an_html_error_page(self):
-        fault = {"name": "status", "status": 502, "body": "<html>\n<h1>Bad gateway</h1>", "kind": "text/html"}
-        self.assert_refused(fault, "server_failed", "an HTML page", tries=2, policy={"tries": 2})
-
-    def test_a_refusal_with_an_empty_body(self):
-        self.assert_refused({"name": "status", "status": 403, "body": ""}, "refused", "status 403", "an empty answer")
-
-    def test_two_gigabytes(self):
-        self.assert_refused("huge", "too_large", "more than")
-
-    def test_fifty_megabytes_of_content(self):
-        self.assert_refused({"name": "huge", "bytes": 50 << 20}, "too_large", "more than")
-
-    def test_an_endless_reply(self):
-        self.assert_refused("endless", "too_large", "a reply of more than 4194304 bytes")
-
-    def test_terminal_sequences_of_a_server_stay_words(self):
-        fault = {"name": "status", "status": 400, "body": '{"error":"a\\u001b[2Jb\\nc"}'}
-        self.assert_refused(fault, "refused", r"a\x1b[2Jb c", requests=[{}])
-
 
 class Windows(InferenceCase):
     LONG = {"messages": [{"role": "system", "content": "word " * 8000}, {"role": "user", "content": "go on"}]}
 
-    def test_the_window_of_the_modelfile(self):
-        server = self.server({"content": "a"}, {"content": "b"}, models={"m": {"num_ctx": 8192, "context_length": 131072}})
-        run = self.chat(server, "ollama", {}, {})
-        self.assertEqual([body["options"]["num_ctx"] for body in server.chats()], [8192, 8192])
-        self.assertEqual(run.sessions[0]["context_length"], 8192)
-
-    def test_a_window_smaller_than_what_is_asked_for(self):
-        server = self.server({"content": "a"}, models={"m": {"context_length": 4096}})
-        self.assertEqual(self.chat(server, "ollama", {}).sessions[0]["context_length"], 4096)
-        self.assertEqual(server.chats()[0]["options"]["num_ctx"], 4096)
-
-    def test_a_window_that_nobody_says(self):
-        server = self.server({"content": "a"}, models={"m": {"context_length": None, "capabilities": None}})
-        run = self.chat(server, "ollama", {})
-        self.assertEqual((run.sessions[0]["context_length"], "supports_tools" in run.sessions[0]), (8192, False))
-
-    def test_a_list_of_models_that_says_the_window(self):
-        server = self.server({"content": "a"}, models={"m": {"max_model_len": 20000}})
-        self.assertEqual(self.chat(server, "openai", {}).sessions[0]["context_length"], 20000)
+    def test_the_window_is_found_out_and_asked_for(self):
+        """Of Ollama's Modelfile, of its model, and where neither says it; and of an OpenAI server's list of models."""
+        for form, model, window, says_tools in (
+                ("ollama", {"num_ctx": 8192, "context_length": 131072}, 8192, True), ("ollama", {"context_length": 4096}, 4096, True),
+                ("ollama", {"context_length": None, "capabilities": None}, 8192, False), ("openai", {"max_model_len": 20000}, 20000, False)):
+            server = self.server({"content": "a"}, {"content": "b"}, models={"m": model})
+            run = self.chat(server, form, {}, {})
+            self.assertEqual((run.sessions[0]["context_length"], "supports_tools" in run.sessions[0]), (window, says_tools))
+            if form == "ollama":
+                self.assertEqual([body["options"]["num_ctx"] for body in server.chats()], [window, window])
 
     def test_the_model_is_described_once(self):
         server = self.server(*[{"content": "a"}] * 4)
@@ -517,11 +444,6 @@ class Endpoints(InferenceCase):
         server = self.server({"content": "hello"})
         self.assertEqual(self.run_plan({"OLLAMA_BASE_URL": server.url, "http_proxy": proxy}, {}).reply["content"], "hello")
 
-    def test_the_first_name_goes_before_the_second(self):
-        server = self.server({"content": "hello"})
-        run = self.run_plan({"INFERENCE_PROXY_URL": server.url, "OLLAMA_BASE_URL": self.dead()}, {})
-        self.assertEqual(run.reply["content"], "hello")
-
     def test_a_unix_socket(self):
         with tempfile.TemporaryDirectory() as directory:
             for form in FORMATS:
@@ -595,7 +517,8 @@ class Endpoints(InferenceCase):
         for fault, word in (("html", "HTML"), ("empty", "empty"), ("invalid_json", "not JSON"), ("nothing", "failed"),
                             ("busy", "busy"), ({"name": "huge", "bytes": 40 << 20}, "more than")):
             server = self.server(probe_fault=fault)
-            self.assertIn(word, self.failed({"OLLAMA_BASE_URL": server.url})["message"])
+            for variable, suffix in FORMATS.values():
+                self.assertIn(word, self.failed({variable: server.url + suffix})["message"])
 
     def test_a_server_that_starts_late(self):
         with socket.create_server(("127.0.0.1", 0)) as taken:

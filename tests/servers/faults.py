@@ -2,11 +2,10 @@
 """What can go wrong between a client and a model server. A fault is a name, or {"name": ..., its own fields}.
 
 Instead of an answer:
-    tools_unsupported, think_unsupported  400 as Ollama and others say it; "text" replaces the words, "status" the status
+    tools_unsupported       400 as Ollama and others say it; "text" replaces the words, "status" the status
     call_unparsed           500 as Ollama says that it cannot parse the model's tool call; "text" for other words
     model_missing, bad_request, context_exceeded, quota, script_ended
     busy                    503                       rate_limited   429, "retry_after": what the header says, absent: none
-    rate_limited_until      429, Retry-After as an HTTP date "seconds" from now
     status                  "status" and "body" as given
     html, empty, invalid_json, huge ("bytes", default 2 GB of content), nothing (closed without a byte)
     silence                 "seconds" before the first byte, then as if nothing was
@@ -23,9 +22,6 @@ In the stream:
 In the reply (model.py): arguments_swapped (a string for an object and the other way round), garbage_arguments, parallel_index_0,
 prompt_cut ("window": of which the half is left)
 """
-import email.utils
-import time
-
 REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed",
            429: "Too Many Requests", 500: "Internal Server Error", 502: "Bad Gateway", 503: "Service Unavailable"}
 
@@ -41,31 +37,25 @@ class Fault:
 
 def refuse(answer, ollama, status, text, *headers, **fields):
     """An error in the words of the one or the other."""
-    body = {"error": text} if ollama else \
-        {"error": {"message": text, "type": fields.pop("type", "invalid_request_error"), "param": None, "code": None, **fields}}
+    error = {"message": text, "type": "invalid_request_error", "param": None, "code": None, **fields}
+    body = {"error": text if ollama else error}
     answer.whole(status, body, "application/json", *headers)
 
 
 REFUSALS = {
     "tools_unsupported": (400, "registry.ollama.ai/library/m does not support tools"),
-    "think_unsupported": (400, '"m" does not support thinking'),
     "model_missing": (404, "model 'm' not found"),
     "call_unparsed": (500, "error parsing tool call: raw='{\"path\": \"a', err=unexpected end of JSON input"),
     "bad_request": (400, "json: cannot unmarshal string into Go struct field"),
     "busy": (503, "server busy, please try again.  maximum pending requests exceeded"),
     "rate_limited": (429, "Rate limit reached"),
-    "rate_limited_until": (429, "Rate limit reached"),
     "script_ended": (500, "the script of the test has no more replies"),
 }
 
 
 def refuse_by_name(fault, answer, ollama):
     status, text = REFUSALS[fault.name]
-    headers = []
-    if fault.get("retry_after") is not None:
-        headers.append(f"Retry-After: {fault.get('retry_after')}")
-    if fault.name == "rate_limited_until":
-        headers.append("Retry-After: " + email.utils.formatdate(time.time() + fault.get("seconds"), usegmt=True))
+    headers = [f"Retry-After: {fault.get('retry_after')}"] if "retry_after" in fault.fields else []
     refuse(answer, ollama, fault.get("status", status), fault.get("text", text), *headers)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A scripted model server that speaks Ollama's API and the OpenAI-compatible one, with every fault a client may meet.
 
-    python3 tests/servers/model.py --script FILE [--listen 127.0.0.1:0 | unix:/path] [--record FILE]
+    python3 tests/servers/model.py --script FILE [--listen 127.0.0.1:0 | unix:/path]
 
 prints its URL and serves until it is ended. In tests:
 
@@ -29,13 +29,15 @@ The script (all but models and replies may be left out):
              "completion_tokens", "piece": characters a streamed piece (default 8), "fault": FAULT}
     FAULT = "NAME" or {"name": "NAME", ...}, see faults.py beside this file.
 
-Where prompt_tokens is not given, it is a quarter of the request's bytes. Every request is kept: in server.requests and, with
---record, as a line of JSON in FILE, each {"at", "method", "path", "headers", "body"}; at is when it was whole, in seconds; body is decoded.
+Where prompt_tokens is not given, it is a quarter of the request's bytes. Every request is kept in server.requests,
+{"at", "method", "path", "headers", "body", "size"}; at is when it was whole, in seconds; body is decoded.
 """
 import argparse
+import contextlib
 import itertools
 import json
 import pathlib
+import signal
 import sys
 import threading
 import time
@@ -87,12 +89,16 @@ def pieces(text, size):
     return [text[i:i + size] for i in range(0, len(text), size)]
 
 
-class Ollama:
-    """/api/chat: NDJSON, a call whole on one line, arguments an object."""
-    kind = "application/x-ndjson"
+class Writer:
+    """Writes a reply in one of the formats."""
 
     def __init__(self, request, reply, fault):
         self.request, self.reply, self.fault, self.number = request, reply, fault, itertools.count()
+
+
+class Ollama(Writer):
+    """/api/chat: NDJSON, a call whole on one line, arguments an object."""
+    kind = "application/x-ndjson"
 
     def line(self, message, **fields):
         value = {"model": self.request["model"], "created_at": CREATED, "message": {"role": "assistant", **message},
@@ -146,12 +152,9 @@ class Ollama:
         return self.last(message).rstrip() if self.fault.name != "no_done" else self.line(message).rstrip()
 
 
-class OpenAI:
+class OpenAI(Writer):
     """/v1/chat/completions: server-sent events, arguments a string in fragments."""
     kind = "text/event-stream"
-
-    def __init__(self, request, reply, fault):
-        self.request, self.reply, self.fault, self.number = request, reply, fault, itertools.count()
 
     def event(self, delta=None, finish=None, **fields):
         choices = [] if delta is None else [{"index": 0, "delta": delta, "finish_reason": finish}]
@@ -225,11 +228,11 @@ def alternating(messages):
 class Server(listener.Listener):
     """Serves a script."""
 
-    def __init__(self, script, listen="127.0.0.1:0", record=None):
+    def __init__(self, script, listen="127.0.0.1:0"):
         self.models, self.replies = script["models"], list(script["replies"])
         self.formats = script.get("formats", ["ollama", "openai"])
         self.probe_fault = faults.Fault(script.get("probe_fault"))
-        self.requests, self.record, self.lock, self.windows = [], record, threading.Lock(), {}
+        self.requests, self.lock, self.windows = [], threading.Lock(), {}
         self.refused = 0  # prompts that were longer than the window
         host, _, port = listen.rpartition(":")
         super().__init__(listen.removeprefix("unix:") if listen.startswith("unix:") else (host, int(port)))
@@ -253,11 +256,7 @@ class Server(listener.Listener):
         method, path, _ = first.split(" ")
         request = {"at": at, "method": method, "path": path, "headers": headers, "body": json.loads(body) if body else None,
                    "size": len(body)}
-        with self.lock:
-            self.requests.append(request)
-            if self.record:
-                with open(self.record, "a", encoding="utf-8") as file:
-                    file.write(json.dumps(request) + "\n")
+        self.requests.append(request)
         return request
 
     def answer(self, connection, request):
@@ -375,17 +374,11 @@ def main():
     parser = argparse.ArgumentParser(description="A scripted model server.")
     parser.add_argument("--script", required=True)
     parser.add_argument("--listen", default="127.0.0.1:0")
-    parser.add_argument("--record")
     options = parser.parse_args()
-    with open(options.script, encoding="utf-8") as file:
-        script = json.load(file)
-    with Server(script, options.listen, options.record) as server:
+    script = json.loads(pathlib.Path(options.script).read_text(encoding="utf-8"))
+    with Server(script, options.listen) as server, contextlib.suppress(KeyboardInterrupt):
         print(server.url, flush=True)
-        try:
-            while True:
-                time.sleep(3600)
-        except KeyboardInterrupt:
-            pass
+        signal.pause()
 
 
 if __name__ == "__main__":
