@@ -4,6 +4,7 @@
 local json = require "sba.util.json"
 local reply = require "sba.inference.reply"
 local stream = require "sba.inference.stream"
+local table_of = json.table_of
 local wire = require "sba.inference.wire"
 
 local chat_completions = { name = "chat_completions", provider = "openai", path = "/chat/completions", accept = "text/event-stream" }
@@ -33,10 +34,6 @@ function chat_completions.list(endpoint)
   end
   endpoint.base = base
   return nil, first
-end
-
-local function table_of(value)
-  return type(value) == "table" and value or {}
 end
 
 --- The window of a llama.cpp server, and whether its template has a place for tools, which it leaves out in silence otherwise. It tells
@@ -189,22 +186,13 @@ end
 ---@param endpoint inference.endpoint
 ---@param exchange native.http.exchange
 ---@param builder table of inference.reply
----@return { done_reason: string, prompt_tokens: integer?, completion_tokens: integer? }?, inference.failure?
+---@return inference.outcome?, inference.failure?
 function chat_completions.read(endpoint, exchange, builder)
-  local calls, outcome, begun = new_assembly(), {}, false
-  local next_value = values_of(endpoint, exchange)
-  while true do
-    local value, failed = next_value()
-    if failed then return nil, wire.unread(endpoint, failed, begun) end
-    if not value or value == stream.DONE then break end
-    if value.error and value.error ~= json.null then return nil, wire.broken(endpoint, value) end
-    begun = true
-    local ok, failure = add(builder, calls, outcome, value)
-    if not ok then return nil, wire.failure(endpoint, failure) end
-  end
-  if not outcome.done_reason then return nil, wire.cut_off(endpoint) end
-  local ok, failure = calls:finish(builder)
-  if not ok then return nil, wire.failure(endpoint, failure) end
+  local calls = new_assembly()
+  local outcome, failure = wire.read(endpoint, values_of(endpoint, exchange), function(...) return add(builder, calls, ...) end)
+  if not outcome then return nil, failure end
+  local ok, failed = calls:finish(builder)
+  if not ok then return nil, wire.failure(endpoint, failed) end
   return outcome
 end
 

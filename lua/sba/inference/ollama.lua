@@ -5,7 +5,9 @@ local json = require "sba.util.json"
 local json_place = require "sba.util.json_place"
 local lines = require "sba.util.lines"
 local stream = require "sba.inference.stream"
+local table_of = json.table_of
 local wire = require "sba.inference.wire"
+local words = require "sba.util.words"
 
 local ollama = {
   name = "ollama", provider = "ollama", path = "/api/chat", accept = "application/x-ndjson",
@@ -37,10 +39,6 @@ function ollama.list(endpoint)
   return served
 end
 
-local function table_of(value)
-  return type(value) == "table" and value or {}
-end
-
 local function trained_window(shown)
   local info = table_of(shown.model_info)
   local name = tostring(info["general.architecture"]) .. ".context_length"
@@ -53,13 +51,6 @@ local function modelfile_window(shown)
     local tokens = line:match("^num_ctx%s+(%d+)")
     if tokens then return math.tointeger(tonumber(tokens)) end
   end
-end
-
-local function has(list, wanted)
-  for _, one in ipairs(list) do
-    if one == wanted then return true end
-  end
-  return false
 end
 
 ---@class inference.description what is known of a model before the first request
@@ -79,7 +70,7 @@ function ollama.describe(endpoint, served)
   local window = modelfile_window(shown) or trained and WINDOW or UNKNOWN_WINDOW
   local description = { context_length = math.min(window, trained or window), window_known = true }
   if json.is_array(shown.capabilities) then
-    description.supports_tools = has(shown.capabilities, "tools")
+    description.supports_tools = words.has(shown.capabilities, "tools")
   end
   return description
 end
@@ -146,7 +137,11 @@ local function add_calls(builder, calls, written)
 end
 
 --- Adds what one line says, the last one included, for some models say all their calls there.
-local function add(builder, line, written)
+local function add(builder, outcome, line, written)
+  if line.done == true then
+    outcome.is_over, outcome.done_reason = true, type(line.done_reason) == "string" and line.done_reason or "stop"
+    outcome.prompt_tokens, outcome.completion_tokens = math.tointeger(line.prompt_eval_count), math.tointeger(line.eval_count)
+  end
   local message = table_of(line.message)
   local ok, failure = builder:add_content(message.content)
   if ok then ok, failure = builder:add_thinking(message.thinking) end
@@ -158,24 +153,9 @@ end
 ---@param endpoint inference.endpoint
 ---@param exchange native.http.exchange
 ---@param builder table of inference.reply
----@return { done_reason: string, prompt_tokens: integer?, completion_tokens: integer? }?, inference.failure?
+---@return inference.outcome?, inference.failure?
 function ollama.read(endpoint, exchange, builder)
-  local next_line, begun = stream.ndjson(function() return exchange:line() end), false
-  while true do
-    local line, failed, written = next_line()
-    if failed then return nil, wire.unread(endpoint, failed, begun) end
-    if not line then return nil, wire.cut_off(endpoint) end
-    if line.error and line.error ~= json.null then return nil, wire.broken(endpoint, line) end
-    local ok, failure = add(builder, line, written)
-    if not ok then return nil, wire.failure(endpoint, failure) end
-    begun = true
-    if line.done == true then
-      return {
-        done_reason = type(line.done_reason) == "string" and line.done_reason or "stop",
-        prompt_tokens = math.tointeger(line.prompt_eval_count), completion_tokens = math.tointeger(line.eval_count),
-      }
-    end
-  end
+  return wire.read(endpoint, stream.ndjson(function() return exchange:line() end), function(...) return add(builder, ...) end)
 end
 
 return ollama

@@ -25,61 +25,47 @@ local ANYTHING <const> = { "string", "number", "boolean", "object" }
 
 local bounded
 
-local function any_of(list)
-  return '{"anyOf":[' .. table.concat(list, ",") .. "]}"
-end
-
-local function properties_of(schema)
-  local order = schema.order
-  if not order then
-    order = {}
-    for name in pairs(schema.properties) do order[#order + 1] = name end
-    table.sort(order)
-  end
-  local required, parts = {}, {}
-  for _, name in ipairs(schema.required or {}) do required[name] = true end
-  for _, name in ipairs(order) do
-    local property = schema.properties[name]
-    -- An object of any names has no bound, so that one is left out which a call can do without.
-    local is_open = property and property.type == "object" and not next(property.properties or {})
-    if property and (required[name] or not is_open) then parts[#parts + 1] = json.encode(name) .. ":" .. bounded(property, name) end
-  end
-  return table.concat(parts, ","), json.encode(json.array(schema.required or {}))
-end
-
 local function object(schema)
-  if not next(schema.properties or {}) then return '{"type":"object"}' end
-  return ('{"type":"object","properties":{%s},"required":%s,"additionalProperties":false}'):format(properties_of(schema))
-end
-
-local function of_types(schema, types, name)
-  local list = {}
-  for i, kind in ipairs(types) do
-    list[i] = bounded({ type = kind, properties = schema.properties, required = schema.required, items = schema.items }, name)
+  local properties, required = {}, {}
+  for _, name in ipairs(schema.required or {}) do required[name] = true end
+  for name, property in pairs(schema.properties or {}) do
+    -- An object of any names has no bound, so that one is left out which a call can do without.
+    local is_open = property.type == "object" and not next(property.properties or {})
+    if required[name] or not is_open then properties[name] = bounded(property, name) end
   end
-  return any_of(list)
+  if not next(schema.properties or {}) then return { type = "object" } end
+  return {
+    type = "object", order = schema.order, properties = properties, required = json.array(schema.required or {}),
+    additionalProperties = false,
+  }
 end
 
---- A schema with bounds, as JSON.
+--- A schema with bounds.
 --- @param schema table in the keywords that every server takes
 --- @param name? string of the argument
 function bounded(schema, name)
   local kind = schema.type
-  if schema.enum then return json.encode({ type = kind, enum = json.array(schema.enum) }) end
-  if kind == "string" then return ('{"type":"string","maxLength":%d}'):format(names[name] and SHORT or reply_schema.LONGEST) end
-  if kind == "array" then return ('{"type":"array","items":%s,"maxItems":%d}'):format(bounded(schema.items or {}, name), MOST_ITEMS) end
+  if schema.enum then return { type = kind, enum = schema.enum } end
+  if kind == "string" then return { type = kind, maxLength = names[name] and SHORT or reply_schema.LONGEST } end
+  if kind == "array" then return { type = kind, items = bounded(schema.items or {}, name), maxItems = MOST_ITEMS } end
   if kind == "object" then return object(schema) end
-  if SCALARS[kind] then return ('{"type":"%s"}'):format(kind) end
-  if schema.anyOf then
-    local list = {}
-    for i, branch in ipairs(schema.anyOf) do list[i] = bounded(branch, name) end
-    return any_of(list)
+  if SCALARS[kind] then return { type = kind } end
+  local branches = {}
+  for i, branch in ipairs(schema.anyOf or type(kind) == "table" and kind or ANYTHING) do
+    local one = type(branch) == "table" and branch
+      or { type = branch, properties = schema.properties, required = schema.required, items = schema.items }
+    branches[i] = bounded(one, name)
   end
-  return of_types(schema, type(kind) == "table" and kind or ANYTHING, name)
+  return { anyOf = branches }
 end
 
-local BRANCH <const> = '{"type":"object","properties":{"thought":{"type":"string","maxLength":' .. THOUGHT
-  .. '},"tool":{"type":"string","enum":[%s]},"arguments":%s},"required":["thought","tool","arguments"],"additionalProperties":false}'
+--- A reply that calls one of these tools.
+local function call_of(tools, thought, arguments)
+  return {
+    type = "object", order = { "thought", "tool", "arguments" }, required = { "thought", "tool", "arguments" },
+    properties = { thought = thought, tool = { type = "string", enum = tools }, arguments = arguments },
+  }
+end
 
 -- The tools of a session are the same at every request.
 local made = setmetatable({}, { __mode = "k" })
@@ -90,21 +76,21 @@ local made = setmetatable({}, { __mode = "k" })
 function reply_schema.of(tools)
   if made[tools] then return made[tools] end
   local branches = {}
-  for i, tool in ipairs(tools) do branches[i] = BRANCH:format(json.encode(tool.name), bounded(schemas.simplified(tool))) end
-  made[tools] = any_of(branches)
+  for i, tool in ipairs(tools) do
+    branches[i] = call_of({ tool.name }, { type = "string", maxLength = THOUGHT }, bounded(schemas.simplified(tool)))
+    branches[i].additionalProperties = false
+  end
+  made[tools] = schemas.text { anyOf = branches }
   return made[tools]
 end
-
-local EXAMPLE <const> = [[{"type":"object","properties":{"thought":{"type":"string"},"tool":{"type":"string","enum":%s},]]
-  .. [["arguments":{"type":"object"}},"required":["thought","tool","arguments"]}]]
 
 ---The same without bounds and branches, for servers that refuse them.
 ---@param tools inference.tool[]
 ---@return string
 function reply_schema.simple(tools)
-  local list = json.array {}
+  local list = {}
   for i, tool in ipairs(tools) do list[i] = tool.name end
-  return EXAMPLE:format(json.encode(list))
+  return schemas.text(call_of(list, { type = "string" }, { type = "object" }))
 end
 
 ---The argument whose text ends where its bound is, so that its end is missing. A name that long is no name, and fails as one.

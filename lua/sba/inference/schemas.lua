@@ -1,63 +1,16 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The schemas of tools as models are shown them: the standard keywords, without the runner's own, keys in the schema's order.
+-- The schemas of tools as models are shown them, in keywords that every server takes.
 
 local json = require "sba.util.json"
+local table_of = json.table_of
 
 local schemas = {}
-
--- Keywords whose value is a list, empty ones included.
-local lists = { required = true, enum = true, oneOf = true, anyOf = true, allOf = true }
-
-local kept = {
-  "type", "description", "enum", "const", "default", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems",
-  "pattern", "format", "required", "additionalProperties", "oneOf", "anyOf", "allOf", "$ref", "$defs",
-}
-local KEYWORD_ORDER <const> = { "type", "description", "enum", "properties", "items", "required" }
-
-local convert
-
-local function convert_properties(properties, order)
-  local shown, ordering = {}, { order = order, properties = {} }
-  for name, property in pairs(properties) do
-    shown[name], ordering.properties[name] = convert(property)
-  end
-  return shown, ordering
-end
-
---- A schema to show, and the schema that gives its text the order of keys.
-function convert(wanted)
-  if type(wanted) ~= "table" then return wanted end
-  local shown, ordering = {}, { order = KEYWORD_ORDER, properties = {} }
-  for _, keyword in ipairs(kept) do
-    local value = wanted[keyword]
-    shown[keyword] = lists[keyword] and value and json.array(table.move(value, 1, #value, 1, {})) or value
-  end
-  if type(wanted.properties) == "table" then
-    shown.properties, ordering.properties.properties = convert_properties(wanted.properties, wanted.order)
-  elseif wanted.type == "object" then
-    shown.properties = {}
-  end
-  if wanted.items ~= nil then shown.items, ordering.properties.items = convert(wanted.items) end
-  return shown, ordering
-end
-
----A tool's parameters as JSON text.
----@param parameters? table|string a schema; a string is JSON already
----@return string
-function schemas.text(parameters)
-  if type(parameters) == "string" then return parameters end
-  return json.encode(convert(parameters or { type = "object" }))
-end
 
 -- What every server takes of a tool's parameters: type, description, enum, properties, required, items, and anyOf below the top. Others
 -- refuse more (OpenAI: oneOf at the top), fail at it (chat templates: an enum without a type) or leave it out in silence (Ollama).
 local DEEPEST <const> = 12 -- levels, for references may be circular
 local MOST_PARTS <const> = 2000 -- of one tool's schema, for circles may have many branches
 local TOLD <const> = { "default", "minimum", "maximum", "pattern", "format" } -- in the description, for want of a keyword
-
-local function table_of(value)
-  return type(value) == "table" and value or {}
-end
 
 --- The schema that a reference within the document names.
 local function resolve(reference, root)
@@ -181,7 +134,51 @@ function schemas.simplified(tool)
   return top
 end
 
----A tool's parameters as JSON text, in keywords that every server takes.
+local KEYWORDS <const> = {
+  "type", "description", "enum", "maxLength", "properties", "items", "maxItems", "required", "additionalProperties", "anyOf",
+}
+
+local function names_of(properties)
+  local names = {}
+  for name in pairs(properties) do names[#names + 1] = name end
+  table.sort(names)
+  return names
+end
+
+local writers = {}
+
+function writers.properties(properties, schema)
+  local parts = {}
+  for _, name in ipairs(schema.order or names_of(properties)) do
+    if properties[name] then parts[#parts + 1] = json.encode(name) .. ":" .. schemas.text(properties[name]) end
+  end
+  return "{" .. table.concat(parts, ",") .. "}"
+end
+
+function writers.items(items) return schemas.text(items) end
+
+function writers.anyOf(list)
+  local parts = {}
+  for i, branch in ipairs(list) do parts[i] = schemas.text(branch) end
+  return "[" .. table.concat(parts, ",") .. "]"
+end
+
+---A schema as JSON, its properties in their order: a model writes its arguments in the same.
+---@param schema table of these keywords, see schemas.simplified
+---@return string
+function schemas.text(schema)
+  local parts = {}
+  for _, keyword in ipairs(KEYWORDS) do
+    local value = schema[keyword]
+    if value ~= nil then
+      local written = writers[keyword] and writers[keyword](value, schema) or json.encode(value)
+      parts[#parts + 1] = ('"%s":%s'):format(keyword, written)
+    end
+  end
+  return "{" .. table.concat(parts, ",") .. "}"
+end
+
+---A tool's parameters as JSON.
 ---@param tool inference.tool
 ---@return string
 function schemas.parameters(tool)
@@ -191,7 +188,7 @@ end
 -- The encoded tools of a session are the same at every request.
 local encoded = setmetatable({}, { __mode = "k" })
 
----Tools as both formats want them, as JSON text.
+---Tools as both formats want them, as JSON.
 ---@param tools inference.tool[]
 ---@return string
 function schemas.tools(tools)

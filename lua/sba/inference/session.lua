@@ -112,7 +112,7 @@ local function ask_of(self, request)
   elseif tools then
     ask.tools, ask.tool_choice = schemas.tools(tools), not self.no_tool_choice and request.tool_choice or nil
   elseif request.json_schema and self.schema_kind then
-    ask.schema = schemas.text(request.json_schema)
+    ask.schema = json.encode(request.json_schema)
   end
   if not self.no_temperature then ask.temperature = request.temperature or ask.schema and 0 or nil end
   ask.messages = written(self, messages)

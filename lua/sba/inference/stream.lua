@@ -6,12 +6,11 @@
 -- at the end; nil and a failure. Failures made here: cut_off (the text ends in the middle of a line), bad_answer, too_large.
 
 local json = require "sba.util.json"
+local sse = require "sba.util.sse"
 local text = require "native.text"
 local words = require "sba.util.words"
 
 local stream = {}
-
-stream.DONE = {} ---The value that stands for "[DONE]".
 
 local LARGEST <const> = 8 * 1024 * 1024 -- bytes of one JSON text; tiny values take some 40 times their size in memory
 
@@ -40,38 +39,18 @@ function stream.ndjson(lines)
   end
 end
 
-local function event_value(data, ended)
-  if data == "[DONE]" then return stream.DONE end
-  return object_of(data, ended)
-end
-
--- "name: value" of a line of an event; the blank after the colon may be missing. A comment's name is empty.
-local function field_of(line)
-  return line:match("^([^:]*):? ?(.*)$")
-end
-
----The objects of server-sent events, and stream.DONE. Comments and fields other than data are passed over, but for "error", in
----which some servers tell of a failure: it comes as { error = ... }. The last event needs no blank line after it.
+---The objects of server-sent events, up to "[DONE]". A field "error", in which some servers tell of a failure, comes as
+---{ error = ... }. The last event needs no blank line after it.
 ---@param lines fun(): string?, boolean|table?
 ---@return fun(): table?, table?
 function stream.events(lines)
+  local next_event = sse.reader(lines)
   return function()
-    local data, whole = nil, true
-    while true do
-      local line, ended = lines()
-      if not line and ended then return nil, ended end
-      if not line or line == "" then
-        if data then return event_value(data, whole) end
-        if not line then return nil end
-      else
-        local name, value = field_of(line)
-        if name == "data" then
-          data, whole = data and data .. "\n" .. value or value, ended
-        elseif name == "error" then
-          return { error = json.decode_repaired(value) or value }
-        end
-      end
-    end
+    local event, failure
+    repeat event, failure = next_event() until not event or event.data ~= "" or event.error
+    if not event or event.data == "[DONE]" then return nil, failure end
+    if event.error then return { error = json.decode_repaired(event.error) or event.error } end
+    return object_of(event.data, not event.is_cut)
   end
 end
 

@@ -7,6 +7,7 @@ local fence = require "sba.inference.fence"
 local json = require "sba.util.json"
 local reply_schema = require "sba.inference.reply_schema"
 local schemas = require "sba.inference.schemas"
+local words = require "sba.util.words"
 
 local text_protocol = {}
 
@@ -84,20 +85,11 @@ local NAME_KEYS <const> = { "tool", "name", "action", "tool_name", "function_nam
 local ARGUMENT_KEYS <const> = { "arguments", "parameters", "args", "input", "action_input", "tool_input" }
 local THOUGHT_KEYS <const> = { "thought", "thoughts", "reasoning", "reason", "explanation" }
 
-local known
-
 --- {"read_file": {"path": "a"}}: the only key is the tool's name.
 local function keyed_call(object, names)
   local key, value = next(object)
   if key == nil or next(object, key) ~= nil or type(value) ~= "table" then return nil end
-  return known(key, names) and { name = key, arguments = value } or nil
-end
-
-function known(name, names)
-  for _, one in ipairs(names) do
-    if one == name then return true end
-  end
-  return false
+  return words.has(names, key) and { name = key, arguments = value } or nil
 end
 
 --- The call that an object says, in one of the forms models have been seen to write.
@@ -206,7 +198,7 @@ function text_protocol.find(content, tools)
   local found = content:find("^%s*<tool_call>") and marked(content, names) or calls_in(fence.inside(content), names)
   if not found or #found == 0 then return nil end
   for _, call in ipairs(found) do
-    if not known(call.name, names) or call.arguments == nil then return nil end
+    if not words.has(names, call.name) or call.arguments == nil then return nil end
   end
   return found
 end

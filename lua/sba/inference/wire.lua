@@ -108,17 +108,6 @@ function wire.refusal(endpoint, status, body, retry_after)
   return judged(http.refused(url.shown(endpoint.base), status, body, retry_after))
 end
 
----The failure of a stream that ends with an error, after the status 200.
----@param endpoint inference.endpoint
----@param body any
----@return inference.failure
-function wire.broken(endpoint, body)
-  local failure = wire.refusal(endpoint, 502, body)
-  failure.status = nil
-  failure.message = ("%s broke off its reply: %s"):format(url.shown(endpoint.base), http.shown(failure.words))
-  return failure
-end
-
 --- Sends a request; returns the exchange if its status is 200.
 local function send(endpoint, request)
   request.connect_timeout, request.idle_timeout = endpoint.timeout.connect, endpoint.timeout.idle
@@ -182,23 +171,46 @@ function wire.post(endpoint, path, body, accept)
   })
 end
 
----The failure of a stream that cannot be read on. Text that is not JSON in the middle of a reply counts as cut off there:
----something between the server and the runner broke it.
----@param endpoint inference.endpoint
----@param failed { code: string, message: string }
----@param begun boolean whether part of the reply was read
----@return inference.failure
-function wire.unread(endpoint, failed, begun)
+--- The failure of a stream that ends with an error, after the status 200.
+local function broken(endpoint, value)
+  local failure = wire.refusal(endpoint, 502, value)
+  failure.status = nil
+  failure.message = ("%s broke off its reply: %s"):format(url.shown(endpoint.base), http.shown(failure.words))
+  return failure
+end
+
+--- The failure of a stream that cannot be read on. Text that is not JSON in the middle of a reply counts as cut off there:
+--- something between the server and the runner broke it.
+local function unread(endpoint, failed, begun)
   local failure = wire.failure(endpoint, failed)
   failure.transient = failure.transient or begun and failure.cause == "bad_answer"
   return failure
 end
 
----The failure of a reply that ended early.
+---@class inference.outcome
+---@field done_reason? string nil: the reply is not whole
+---@field is_over? boolean nothing more is to be read
+---@field prompt_tokens? integer
+---@field completion_tokens? integer
+
+---Reads a reply to its end.
 ---@param endpoint inference.endpoint
----@return inference.failure
-function wire.cut_off(endpoint)
-  return wire.failure(endpoint, interrupt.reason() or { code = "cut_off", message = "the reply was cut off" })
+---@param next_value fun(): table?, table?, string? see sba.inference.stream
+---@param add fun(outcome: inference.outcome, value: table, text?: string): true?, table? takes a value and its text
+---@return inference.outcome?, inference.failure?
+function wire.read(endpoint, next_value, add)
+  local outcome, begun = {}, false
+  while not outcome.is_over do
+    local value, failed, text = next_value()
+    if failed then return nil, unread(endpoint, failed, begun) end
+    if not value then break end
+    if value.error and value.error ~= json.null then return nil, broken(endpoint, value) end
+    local ok, failure = add(outcome, value, text)
+    if not ok then return nil, wire.failure(endpoint, failure) end
+    begun = true
+  end
+  if outcome.done_reason then return outcome end
+  return nil, wire.failure(endpoint, interrupt.reason() or { code = "cut_off", message = "the reply was cut off" })
 end
 
 return wire

@@ -7,6 +7,7 @@ local inference = require "sba.inference"
 local interrupt = require "native.interrupt"
 local prompt = require "sba.run.agent.prompt"
 local redact = require "native.secret".redact
+local words = require "sba.util.words"
 
 local ask = {}
 
@@ -32,9 +33,7 @@ local function connect_for(run, model)
   if not wanted then
     return nil, { code = "inference_unavailable", message = "the job asks a model, but has no inference.allowed_models" }
   end
-  local allowed = false
-  for _, name in ipairs(wanted.allowed_models) do allowed = allowed or name == model end
-  if model and not allowed then
+  if model and not words.has(wanted.allowed_models, model) then
     return nil, { code = "invalid", message = ("the model %s is not among the job's allowed_models"):format(model) }
   end
   return ask.connect(run, model and { model } or wanted.allowed_models)
@@ -68,9 +67,9 @@ end
 ---@return string?
 function ask.agents_md(run, session)
   if not agents_md.is_wanted(run.job) then return nil end
-  local words, problem = agents_md.of(run.workspace, session.context_length)
+  local shown, problem = agents_md.of(run.workspace, session.context_length)
   if problem then run.log:event("warning", "agents_md.left_out", { error = problem }) end
-  return words
+  return shown
 end
 
 local function messages_of(run, session, request)

@@ -8,6 +8,7 @@ local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local secret = require "sba.util.secret"
 local steps = require "sba.run.step"
+local words = require "sba.util.words"
 
 local check = {}
 
@@ -136,6 +137,33 @@ function check.perform(run, number)
   run.context.tick()
   if not steps.ends_job(failure) then return result end
   return nil, { code = failure.code, message = steps.named(step, index, failure.message), traceback = failure.traceback }
+end
+
+---Runs all checks, so that it is known of each criterion whether it is met.
+---@param run run
+---@param verdicts run.verdict[] of the criteria; those that have a check are replaced
+---@param note? fun(checked: run.checked) is told of each
+---@return run.checked[]? failing
+---@return failure? failure the job's
+function check.perform_all(run, verdicts, note)
+  local failing = {}
+  for _, number in ipairs(check.numbers(run.job.context)) do
+    local one, failure = check.perform(run, number)
+    if not one then return nil, failure end
+    verdicts[number] = one.verdict
+    if note then note(one) end
+    if not one.verdict.met then failing[#failing + 1] = one end
+  end
+  return failing
+end
+
+---The job's failure, where checks fail.
+---@param failing run.checked[]
+---@return failure
+function check.unmet(failing)
+  local first, more = failing[1].verdict, #failing > 1 and ("; and %d more"):format(#failing - 1) or ""
+  local message = ("the criterion %s is not met: %s%s"):format(words.quoted(first.criterion), first.evidence, more)
+  return { code = "acceptance_unmet", message = message }
 end
 
 return check

@@ -6,7 +6,6 @@ local failures = require "sba.result.failure"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local steps = require "sba.run.step"
-local words = require "sba.util.words"
 
 local direct = {}
 
@@ -37,21 +36,14 @@ end
 -- Failures of a check that say more than that the criterion is not met: what the job may not do kept it from an answer.
 local own_codes <const> = { constraint_violation = true, ext_net_required = true }
 
---- Runs the checks, all of them, so that the result says of each criterion what is known; returns the job's failure.
+--- Runs the checks; returns the job's failure.
 local function run_checks(run)
-  local failed, first = 0, nil
-  for _, number in ipairs(check.numbers(run.job.context)) do
-    local checked, failure = check.perform(run, number)
-    if not checked then return failure end
-    run.record.acceptance[number] = checked.verdict
-    if not checked.verdict.met then failed, first = failed + 1, first or checked end
-  end
-  if not first then return nil end
-  local more = failed > 1 and ("; and %d more"):format(failed - 1) or ""
-  return {
-    code = own_codes[first.code] and first.code or "acceptance_unmet",
-    message = ("the criterion %s is not met: %s%s"):format(words.quoted(first.verdict.criterion), first.verdict.evidence, more),
-  }
+  local failing, failure = check.perform_all(run, run.record.acceptance)
+  if not failing then return failure end
+  if #failing == 0 then return nil end
+  failure = check.unmet(failing)
+  if own_codes[failing[1].code] then failure.code = failing[1].code end
+  return failure
 end
 
 --- Runs the steps that are left, then the checks; returns the job's failure, or nil when all went well.

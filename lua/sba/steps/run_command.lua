@@ -223,13 +223,6 @@ local function mistake(why)
   return nil, why .. "; " .. RIGHT_FORM
 end
 
-local function is_operator(word)
-  for _, operator in ipairs(OPERATORS) do
-    if word == operator then return true end
-  end
-  return false
-end
-
 --- The words of a list, or of a text that is one in JSON; nil where it is neither.
 local function list_of(value)
   if type(value) == "string" and value:find('^%s*%["') then value = json.decode(value) end
@@ -250,7 +243,7 @@ local function read_list(arguments, list, more)
     return arguments
   end
   for _, word in ipairs(list) do
-    if is_operator(word) then return mistake(("the list holds %s, which only a shell understands"):format(word)) end
+    if words.has(OPERATORS, word) then return mistake(("the list holds %s, which only a shell understands"):format(word)) end
   end
   arguments.argv = json.array(list)
   return arguments

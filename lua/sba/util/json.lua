@@ -64,6 +64,13 @@ function json.kind(value)
   return (mark == array_mark or value[1] ~= nil) and "array" or "object"
 end
 
+---A value that is a table; an empty one in place of what is none.
+---@param value any
+---@return table
+function json.table_of(value)
+  return type(value) == "table" and value or {}
+end
+
 ---A copy of a decoded value, with its marks.
 ---@generic T
 ---@param value T

@@ -79,6 +79,16 @@ function words.schema(wanted)
   return phrase
 end
 
+---@param list any[]
+---@param wanted any
+---@return boolean
+function words.has(list, wanted)
+  for _, one in ipairs(list) do
+    if one == wanted then return true end
+  end
+  return false
+end
+
 -- Letters that must be changed to make one word of the other; given up past limit.
 local function distance(a, b, limit)
   if math.abs(#a - #b) > limit then return limit + 1 end
@@ -96,7 +106,10 @@ local function distance(a, b, limit)
   return row[#b]
 end
 
-local function plain_form(name)
+---A name without its case, blanks, "_" and "-".
+---@param name string
+---@return string
+function words.plain(name)
   return (name:lower():gsub("[_%- ]", ""))
 end
 
@@ -118,9 +131,9 @@ end
 ---@return string?
 function words.near(name, names)
   if #name > 64 then return nil end
-  local plain, best, best_distance = plain_form(name), nil, math.min(2, #name // 2) + 1
+  local plain, best, best_distance = words.plain(name), nil, math.min(2, #name // 2) + 1
   for _, candidate in ipairs(names) do
-    local away = type(candidate) ~= "string" and math.huge or plain_form(candidate) == plain and 0 or distance(name, candidate, 2)
+    local away = type(candidate) ~= "string" and math.huge or words.plain(candidate) == plain and 0 or distance(name, candidate, 2)
     if away < best_distance then best, best_distance = candidate, away end
   end
   return best or only_longer(name, names)

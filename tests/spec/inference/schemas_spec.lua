@@ -16,12 +16,6 @@ describe("schemas.text", function()
       schemas.text(parameters))
   end)
 
-  it("keeps empty lists and objects apart", function()
-    assert.are.equal('{"type":"object","properties":{},"required":[]}', schemas.text { type = "object", required = {} })
-    assert.are.equal('{"type":"object","properties":{}}', schemas.text(nil))
-    assert.are.equal('{"x":1}', schemas.text '{"x":1}')
-  end)
-
   it("writes tools that every format takes", function()
     local tools = json.decode(schemas.tools {
       { name = "a", description = "100% \"quoted\"", parameters = { type = "object" } }, { name = "b" },

@@ -18,7 +18,7 @@ local function all(next_value)
   while true do
     local value, failure = next_value()
     if not value then return values, failure end
-    values[#values + 1] = value == stream.DONE and "DONE" or value
+    values[#values + 1] = value
   end
 end
 
@@ -58,13 +58,17 @@ describe("stream.events", function()
   local function events(lines) return all(stream.events(source(lines))) end
 
   it("gives the data of each event", function()
-    assert.are.same({ { a = 1 }, { b = 2 }, "DONE" },
-      (events { ": comment", "event: x", 'data: {"a":1}', "", "", 'data:{"b":2}', "id: 1", "", "data: [DONE]", "" }))
+    assert.are.same({ { a = 1 }, { b = 2 } },
+      (events { ": comment", "event: x", 'data: {"a":1}', "", "", 'data:{"b":2}', "id: 1", "", "id: 2", "" }))
+  end)
+
+  it("ends at its mark", function()
+    assert.are.same({ { a = 1 } }, (events { 'data: {"a":1}', "", "data: [DONE]", "", 'data: {"b":2}', "" }))
   end)
 
   it("joins the lines of one event, and needs no blank line at the end", function()
     assert.are.same({ { a = { 1, 2 } } }, (events { 'data: {"a":[1,', "data: 2]}" }))
-    assert.are.same({ "DONE" }, (events { "data: [DONE]|" }))
+    assert.are.same({}, (events { "data: [DONE]|" }))
   end)
 
   it("does not look for its marks inside of text", function()

@@ -5,6 +5,7 @@ local headers = require "sba.orchestrator.mcp.headers"
 local http = require "sba.util.http"
 local json = require "sba.util.json"
 local transport = require "sba.orchestrator.mcp.transport"
+local words = require "sba.util.words"
 
 local modern = { version = "2026-07-28" }
 
@@ -57,11 +58,7 @@ end
 ---@param list any
 ---@return boolean
 function modern.speaks(list)
-  if not json.is_array(list) then return false end
-  for _, version in ipairs(list) do
-    if version == modern.version then return true end
-  end
-  return false
+  return json.is_array(list) and words.has(list, modern.version)
 end
 
 --- Sends a request; once more if the server refused the version although it supports it.

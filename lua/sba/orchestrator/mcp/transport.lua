@@ -9,7 +9,7 @@
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
-local sse = require "sba.orchestrator.mcp.sse"
+local sse = require "sba.util.sse"
 local url = require "sba.util.url"
 
 local transport = {}
@@ -233,10 +233,14 @@ local function of_json(peer, exchange)
 end
 
 local function of_events(peer, exchange, request, stream)
-  local event_of = sse.reader(exchange, function() return expired(peer, request) end)
+  local event_of = sse.reader(function()
+    local failure = expired(peer, request)
+    if failure then return nil, failure end
+    return exchange:line()
+  end)
   return one_by_one(function()
     local event, failure = event_of()
-    if not event then return nil, failure and http.failure(failure.code, failure.message) end
+    if not event or event.is_cut then return nil, failure and http.failure(failure.code, failure.message) end
     stream.last_id, stream.retry = event.id or stream.last_id, event.retry or stream.retry
     if event.data == "" then return {} end
     local list, problem = decoded(peer, event.data)

@@ -48,18 +48,14 @@ local others <const> = {
 
 local wrappers <const> = { "arguments", "parameters", "args", "input", "params", "kwargs" }
 
-local function plain(name)
-  return (name:lower():gsub("[_%- ]", ""))
-end
-
 --- The arguments that a tool has, by each name in its plain form.
 local by_schema = setmetatable({}, { __mode = "k", __index = function(known, schema)
   local names = {}
   for name in pairs(schema.properties) do
-    for _, other in ipairs(others[name] or {}) do names[plain(other)] = name end
+    for _, other in ipairs(others[name] or {}) do names[words.plain(other)] = name end
   end
-  for alias, name in pairs(schema.aliases or {}) do names[plain(alias)] = name end
-  for name in pairs(schema.properties) do names[plain(name)] = name end
+  for alias, name in pairs(schema.aliases or {}) do names[words.plain(alias)] = name end
+  for name in pairs(schema.properties) do names[words.plain(name)] = name end
   known[schema] = names
   return names
 end })
@@ -68,10 +64,7 @@ end })
 local function unwrapped(given, schema)
   local name, inner = next(given)
   if name == nil or next(given, name) ~= nil or not json.is_object(inner) or schema.properties[name] then return given end
-  for _, wrapper in ipairs(wrappers) do
-    if name == wrapper and type(inner) == "table" then return inner end
-  end
-  return given
+  return words.has(wrappers, name) and inner or given
 end
 
 --- The arguments by the names that the tool has for them. A name that the tool has is that argument; of other names the first in byte
@@ -87,7 +80,7 @@ local function renamed(given, schema)
     if own then result[own], from[own] = given[own], own end
   end
   for _, name in ipairs(names) do
-    local meant = not schema.properties[name] and (by_schema[schema][plain(name)] or name)
+    local meant = not schema.properties[name] and (by_schema[schema][words.plain(name)] or name)
     if meant and result[meant] == nil then
       result[meant], from[meant] = given[name], name
     elseif meant and result[meant] ~= given[name] then

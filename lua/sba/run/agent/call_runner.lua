@@ -85,7 +85,7 @@ local function run_step(state, name, arguments, note)
   local entry, failure = perform(state, index, step, module)
   if not entry then return nil, failure end
   state.status_of[step.id] = entry.status
-  state.missed:note(step, entry)
+  state.missed:note(entry)
   if steps.ends_job(failure) then return nil, failure end
   local answer = answer_of(entry, module, step, state.outputs)
   return {

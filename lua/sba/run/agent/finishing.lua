@@ -76,20 +76,6 @@ local function give_up(state, list)
   return nil, { code = "agent_gave_up", gave_up = true, message = "the model gave up: " .. reason }
 end
 
---- Runs every check; returns those that fail.
-local function run_checks(state, list)
-  local failing = {}
-  for _, number in ipairs(check.numbers(state.context)) do
-    local checked, failure = check.perform(state.run, number)
-    if not checked then return nil, failure end
-    local entry = checked.entry
-    list[number], state.status_of[checked.id] = checked.verdict, entry.status
-    state.missed:note({ id = checked.id, type = entry.type }, entry)
-    if not checked.verdict.met then failing[#failing + 1] = checked end
-  end
-  return failing
-end
-
 --- A failing check as the model is shown it: what failed, and the end of its output, without which it cannot be mended.
 local function shown(state, checked, count)
   local module, result = state.run.catalogue.get(checked.entry.type), checked.entry.result
@@ -101,13 +87,10 @@ end
 --- Failing checks are an answer to the model, or once too often the job's failure.
 local function judge_checks(state, failing)
   state.failed_checks = (state.failed_checks or 0) + 1
-  local first = failing[1].verdict
   if state.failed_checks > MOST_REFUSED then
-    local more = #failing > 1 and ("; and %d more"):format(#failing - 1) or ""
-    return nil, {
-      code = "acceptance_unmet", gave_up = true,
-      message = ("the criterion %s is not met: %s%s"):format(words.quoted(first.criterion), first.evidence, more),
-    }
+    local failure = check.unmet(failing)
+    failure.gave_up = true
+    return nil, failure
   end
   local count = math.min(#failing, MOST_SHOWN)
   local parts = { ("not finished: %d of %d checks failed%s. Mend what they show, then call finish again."):format(
@@ -118,7 +101,10 @@ end
 
 --- The criteria that the model judges are met, so that the runner's own checks decide.
 local function check_all(state, list)
-  local failing, failure = run_checks(state, list)
+  local failing, failure = check.perform_all(state.run, list, function(checked)
+    state.status_of[checked.id] = checked.entry.status
+    state.missed:note(checked.entry)
+  end)
   if not failing then return nil, failure end
   local answer
   if #failing > 0 then answer, failure = judge_checks(state, failing) end

@@ -17,12 +17,11 @@ function missed.new()
 end
 
 ---Takes notice of a step.
----@param step { id: string, type: string }
----@param entry { error?: string, error_code?: string }
-function missed:note(step, entry)
+---@param entry { id: string, type: string, error?: string, error_code?: string }
+function missed:note(entry)
   local failed = entry.error_code == "ext_net_required"
-  if failed then self.by_id[step.id] = ("%s: %s"):format(step.id, entry.error) end
-  if reach_out[step.type] then self.last = failed and step.id or nil end
+  if failed then self.by_id[entry.id] = ("%s: %s"):format(entry.id, entry.error) end
+  if reach_out[entry.type] then self.last = failed and entry.id or nil end
 end
 
 --- The step that the model gave up for.

@@ -6,6 +6,7 @@ local finishing = require "sba.run.agent.finishing"
 local json = require "sba.util.json"
 local meter = require "sba.run.agent.meter"
 local schemas = require "sba.inference.schemas"
+local words = require "sba.util.words"
 
 local tools = {}
 
@@ -30,7 +31,7 @@ local statuses <const> = {
 
 local function read_status(arguments)
   local status = arguments.status
-  if type(status) == "string" then arguments.status = statuses[status:lower():gsub("[_%- ]", "")] or status end
+  if type(status) == "string" then arguments.status = statuses[words.plain(status)] or status end
   return arguments
 end
 

@@ -7,7 +7,7 @@ local UNMET <const> = { code = "acceptance_unmet", message = "not met", gave_up 
 local function called(steps, failure, list)
   local state = missed.new()
   for i, step in ipairs(steps) do
-    state:note({ id = "step-" .. i, type = step[1] }, { error = step[2] and "it wanted x", error_code = step[2] })
+    state:note { id = "step-" .. i, type = step[1], error = step[2] and "it wanted x", error_code = step[2] }
   end
   return state:rename(failure, list)
 end
