@@ -16,12 +16,15 @@ local function text_or_structure(description)
   return { type = { "string", "object", "array" }, description = description }
 end
 
-local constraints = {
-  type = "object",
+local function object(schema)
+  schema.type, schema.additionalProperties = "object", false
+  return schema
+end
+
+local constraints = object {
   description = "What the job may use at most.",
   order = { "max_runtime_seconds", "max_output_bytes", "ext_net_allowed", "report_changes" },
   required = { "max_runtime_seconds", "max_output_bytes" },
-  additionalProperties = false,
   properties = {
     max_runtime_seconds = {
       type = "integer", minimum = 1, examples = json.array { 600 },
@@ -42,12 +45,10 @@ local constraints = {
   },
 }
 
-local inference = {
-  type = "object",
+local inference = object {
   description = "Which models the job may use.",
   order = { "allowed_models", "source" },
   required = { "allowed_models" },
-  additionalProperties = false,
   properties = {
     allowed_models = {
       type = "array", minItems = 1, items = { type = "string", minLength = 1 },
@@ -74,14 +75,12 @@ local criterion = {
   },
 }
 
-local context = {
-  type = "object",
+local context = object {
   description = "What the work is about. A text that begins with /job/ is the path of a file to read.",
   order = {
     "baseline_context", "project_context", "task_context", "requirements", "acceptance_criteria", "preferences", "additional_context",
     "skill_ids", "skills", "agents_md", "persona_title", "persona_description",
   },
-  additionalProperties = false,
   properties = {
     baseline_context = text "Who the agent is: identity, role, responsibilities, what it must not do.",
     project_context = text_or_structure "The project: its identity and scope.",
@@ -107,11 +106,9 @@ local context = {
   },
 }
 
-local persona = {
-  type = "object",
+local persona = object {
   description = "Whom the agent acts as.",
   order = { "title", "description" },
-  additionalProperties = false,
   properties = { title = text "The role's name.", description = text "The role in a few sentences." },
 }
 
@@ -150,12 +147,10 @@ return function(type_names)
     type = "array",
     default = json.array {},
     description = "What is done, in this order; a failing step ends the job.",
-    items = {
-      type = "object",
+    items = object {
       order = { "id", "type", "arguments" },
       required = { "type" },
       aliases = { args = "arguments" },
-      additionalProperties = false,
       properties = {
         id = { type = "string", minLength = 1, description = "The step's identifier, unique in the job; default: step-N, N from 1." },
         type = { type = "string", enum = type_names, description = "What kind of step it is." },
@@ -163,15 +158,13 @@ return function(type_names)
       },
     },
   }
-  return {
-    type = "object",
+  return object {
     title = "A job of cynode-sba",
     order = {
       "$schema", "protocol_version", "job_id", "task_id", "constraints", "execution_mode", "inference", "context", "persona", "persona_id",
       "steps",
     },
     required = { "protocol_version", "job_id", "task_id", "constraints" },
-    additionalProperties = false,
     properties = with_steps,
     printed = for_readers,
   }

@@ -8,6 +8,7 @@ local lines_of = require "sba.util.lines"
 local manual = require "sba.repl.manual"
 local modules = require "sba.repl.modules"
 local printable = require "sba.util.printable"
+local schema_check = require "sba.util.schema_check"
 local words = require "sba.util.words"
 
 local help = {}
@@ -96,23 +97,12 @@ local function about_entries(entries)
   return table.concat(parts, "\n")
 end
 
---- The names of the arguments: those with an order first, the others after them.
-local function arguments_of(schema)
-  local ordered, rest, known = table.move(schema.order or {}, 1, #(schema.order or {}), 1, {}), {}, {}
-  for _, name in ipairs(ordered) do known[name] = true end
-  for name in pairs(schema.properties or {}) do
-    if not known[name] then rest[#rest + 1] = name end
-  end
-  table.sort(rest)
-  return table.move(rest, 1, #rest, #ordered + 1, ordered)
-end
-
 local function about_step(name)
   local step = catalogue.get(name)
   if not step then return nil end
   local parts, required = { ("step type %s"):format(name), step.summary }, {}
   for _, argument in ipairs(step.arguments.required or {}) do required[argument] = true end
-  for _, argument in ipairs(arguments_of(step.arguments)) do
+  for _, argument in ipairs(schema_check.names(step.arguments)) do
     local schema, mark = step.arguments.properties[argument], required[argument] and "" or "?"
     parts[#parts + 1] = ("  %s%s  %s. %s"):format(argument, mark, words.schema(schema), schema.description or "")
   end

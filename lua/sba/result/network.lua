@@ -104,11 +104,6 @@ local function is_proxied(arguments, environment)
   return false
 end
 
-local function shown(line)
-  line = text.trim(printable.line(text.repair(line)))
-  return #line > LONGEST_LINE and text.cut(line, LONGEST_LINE) .. "..." or line
-end
-
 ---What a failed command wanted of the network outside, and did not get.
 ---@param result table of run_command
 ---@param arguments table of its step
@@ -124,7 +119,7 @@ function network.wanted(result, arguments, environment)
   if not found then return nil end
   local host = found.host or host_in(words)
   if host and is_loopback(host) then return nil end
-  return { host = host, line = shown(found.line), policy = found.policy == true }
+  return { host = host, line = printable.line(text.trim(found.line), LONGEST_LINE), policy = found.policy == true }
 end
 
 return network

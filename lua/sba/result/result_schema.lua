@@ -11,14 +11,17 @@ local check = {
   description = "The step is the runner's own check of this acceptance criterion, counted from 1; else absent.",
 }
 
-local step = {
-  type = "object",
+local function object(schema)
+  schema.type, schema.additionalProperties = "object", false
+  return schema
+end
+
+local step = object {
   order = {
     "index", "id", "type", "check", "status", "started_at", "duration_ms", "exit_code", "output", "output_truncated", "error",
     "error_code", "result",
   },
   required = { "index", "id", "type", "status", "started_at", "duration_ms" },
-  additionalProperties = false,
   properties = {
     index = { type = "integer", minimum = 0, description = "Place in the job's steps, from 0." },
     id = { type = "string" },
@@ -36,11 +39,9 @@ local step = {
   },
 }
 
-local running_step = {
-  type = "object",
+local running_step = object {
   order = { "index", "id", "type", "check", "started_at", "output", "output_truncated" },
   required = { "index", "id", "type", "started_at" },
-  additionalProperties = false,
   description = "The step that ran when this was written; only in the result of a job that is not over.",
   properties = {
     index = { type = "integer", minimum = 0 },
@@ -53,11 +54,9 @@ local running_step = {
   },
 }
 
-local artifact = {
-  type = "object",
+local artifact = object {
   order = { "path", "size_bytes", "sha256", "ref" },
   required = { "path", "size_bytes" },
-  additionalProperties = false,
   properties = {
     path = { type = "string", description = "Relative to the artifacts directory." },
     size_bytes = count,
@@ -69,11 +68,8 @@ local artifact = {
   },
 }
 
-local todo_item = {
-  type = "object",
-  order = { "id", "title", "source", "parent", "status", "note" },
+local todo_item = object {
   required = { "id", "title", "source", "parent", "status", "note" },
-  additionalProperties = false,
   properties = {
     id = { type = "string" },
     title = { type = "string" },
@@ -84,19 +80,13 @@ local todo_item = {
   },
 }
 
-local todo = {
-  type = "object",
-  order = { "total", "done", "items" },
+local todo = object {
   required = { "total", "done", "items" },
-  additionalProperties = false,
   properties = { total = count, done = count, items = { type = "array", items = todo_item } },
 }
 
-local inference = {
-  type = "object",
-  order = { "model", "requests", "prompt_tokens", "completion_tokens", "duration_ms" },
+local inference = object {
   required = { "model", "requests", "prompt_tokens", "completion_tokens", "duration_ms" },
-  additionalProperties = false,
   properties = {
     model = { type = "string" },
     requests = count,
@@ -106,11 +96,8 @@ local inference = {
   },
 }
 
-local criterion = {
-  type = "object",
-  order = { "criterion", "met", "evidence", "verified_by" },
+local criterion = object {
   required = { "criterion", "met", "evidence", "verified_by" },
-  additionalProperties = false,
   properties = {
     criterion = { type = "string" },
     met = { type = { "boolean", "null" }, description = "null: not checked." },
@@ -124,11 +111,9 @@ local criterion = {
 
 local strings = { type = "array", items = { type = "string" } }
 
-local confinement = {
-  type = "object",
+local confinement = object {
   order = { "writes", "abi", "writable", "partial" },
   required = { "writes" },
-  additionalProperties = false,
   description = "What the kernel kept commands from.",
   properties = {
     writes = { enum = { "landlock", "none" }, description = "What kept commands from writing elsewhere." },
@@ -138,11 +123,9 @@ local confinement = {
   },
 }
 
-local changed_file = {
-  type = "object",
+local changed_file = object {
   order = { "path", "action", "size_bytes_before", "size_bytes", "left_out" },
   required = { "path", "action" },
-  additionalProperties = false,
   properties = {
     path = { type = "string" },
     action = { enum = { "created", "modified", "deleted", "mode_changed", "type_changed" } },
@@ -155,18 +138,14 @@ local changed_file = {
   },
 }
 
-local change_counts = {
-  type = "object",
+local change_counts = object {
   order = { "created", "modified", "deleted", "mode_changed", "type_changed" },
-  additionalProperties = false,
   properties = { created = count, modified = count, deleted = count, mode_changed = count, type_changed = count },
 }
 
-local workspace_changes = {
-  type = "object",
+local workspace_changes = object {
   order = { "counts", "files", "truncated", "patch", "since_resume" },
   required = { "counts", "files", "truncated" },
-  additionalProperties = false,
   description = "What the job did to the files of the workspace; where it was asked for.",
   properties = {
     counts = change_counts,
@@ -177,19 +156,15 @@ local workspace_changes = {
   },
 }
 
-local usage = {
-  type = "object",
-  order = { "cpu_time_ms", "max_rss_bytes" },
+local usage = object {
   required = { "cpu_time_ms", "max_rss_bytes" },
-  additionalProperties = false,
   description = "Of the runner and every process of the job that was waited for.",
   properties = { cpu_time_ms = count, max_rss_bytes = count },
 }
 
-return {
+return object {
   title = "Result of a cynode-sba job",
   printed = { ["$id"] = "urn:cynode-sba:schema:result:1" },
-  type = "object",
   order = {
     "protocol_version", "job_id", "task_id", "status", "started_at", "finished_at", "duration_ms", "steps", "running_step", "artifacts",
     "todo", "resource_usage", "final_answer", "inference_used", "inference", "acceptance", "confinement",
@@ -200,7 +175,6 @@ return {
     "protocol_version", "job_id", "task_id", "status", "started_at", "finished_at", "duration_ms", "steps", "artifacts",
     "todo", "resource_usage", "inference_used", "confinement", "failure_code", "failure_message",
   },
-  additionalProperties = false,
   properties = {
     protocol_version = { type = "string" },
     job_id = { type = "string" },

@@ -8,7 +8,6 @@
 local excerpt = require "sba.util.excerpt"
 local json = require "sba.util.json"
 local printable = require "sba.util.printable"
-local text = require "native.text"
 
 local LONGEST_MESSAGE <const> = 500 -- bytes of the tool's words in a failure's message
 local AGENT_IDLE <const> = 120 -- seconds without progress that a model's call may take; a model cannot choose
@@ -28,8 +27,7 @@ local function too_long(tool, result, limit)
 end
 
 local function said_error(tool, result)
-  local words = printable.line(result.content)
-  if #words > LONGEST_MESSAGE then words = text.cut(words, LONGEST_MESSAGE) .. "..." end
+  local words = printable.line(result.content, LONGEST_MESSAGE)
   local message = ("the tool %s failed: %s"):format(tool, words ~= "" and words or "it gives no reason")
   return nil, { code = "step_failed", message = message, result = result, text = result.content }
 end

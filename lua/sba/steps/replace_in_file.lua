@@ -123,7 +123,6 @@ return {
   arguments = {
     type = "object",
     required = { "path", "old_text", "new_text" },
-    order = { "path", "old_text", "new_text", "expected_count" },
     additionalProperties = false,
     properties = {
       path = {
@@ -152,7 +151,6 @@ return {
   result = {
     type = "object",
     required = { "path", "count", "created", "tolerated", "sha256" },
-    order = { "path", "count", "created", "tolerated", "sha256" },
     additionalProperties = false,
     properties = {
       path = { type = "string", description = "Relative to the workspace; an artifact's begins with $CYNODE_ARTIFACTS_DIR." },

@@ -100,7 +100,6 @@ return {
   result = {
     type = "object",
     required = { "matches", "files_searched", "truncated" },
-    order = { "matches", "files_searched", "truncated" },
     additionalProperties = false,
     properties = {
       matches = {
@@ -109,7 +108,6 @@ return {
         items = {
           type = "object",
           required = { "path", "line", "text" },
-          order = { "path", "line", "text" },
           additionalProperties = false,
           properties = {
             path = { type = "string" },

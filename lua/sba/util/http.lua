@@ -5,7 +5,6 @@
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local native = require "native.http"
-local html_page = require "sba.util.html_page"
 local printable = require "sba.util.printable"
 local redact = require "native.secret".redact
 local retry = require "sba.util.retry"
@@ -17,6 +16,7 @@ local http = {}
 local LARGEST_ANSWER <const> = 32 * 1024 * 1024 -- bytes of a body on the wire
 local LARGEST_ERROR <const> = 64 * 1024 -- bytes that are read of the body of an error
 local LONGEST_WORDS <const> = 300 -- bytes of a server's own words in a message
+local LONGEST_TITLE <const> = 80 -- bytes of the title of an HTML page, likewise
 local MOST_REDIRECTS <const> = 3
 local SHORTEST_TRY <const> = 0.05 -- seconds
 
@@ -84,8 +84,7 @@ end
 ---@param words string
 ---@return string
 function http.shown(words)
-  local line = printable.line(words)
-  return #line > LONGEST_WORDS and text.cut(line, LONGEST_WORDS) .. "..." or line
+  return printable.line(words, LONGEST_WORDS)
 end
 
 local propagated
@@ -141,6 +140,14 @@ function http.read(exchange, limit)
     chunks[#chunks + 1], size = chunk, size + #chunk
   end
   return table.concat(chunks)
+end
+
+--- Describes an HTML page that came instead of an answer: a proxy or gateway in between mostly sends one. Nil where it is none.
+local function html_page(body)
+  if not body:find "^%s*<" then return nil end
+  local title = body:sub(1, 4096):match "<[Tt][Ii][Tt][Ll][Ee]>%s*([^<]-)%s*</" -- bounded: 4096 bytes
+  if not title or title == "" then return "an HTML page" end
+  return ("an HTML page (%s)"):format(text.cut(printable.line(title), LONGEST_TITLE))
 end
 
 local function of_type(value, kind)

@@ -29,10 +29,11 @@ end
 --- Text from outside as one line of UTF-8 that a terminal shows as it is, without secrets; runs of line ends and tabs become
 --- a space.
 ---@param bytes string
+---@param limit? integer bytes; what is longer is cut, and ends in "..."
 ---@return string
-function printable.line(bytes)
-  local line = text.repair(secret.redact(bytes)):gsub("[\r\n\t]+", " ")
-  return (line:gsub(utf8.charpattern, shown))
+function printable.line(bytes, limit)
+  local line = text.repair(secret.redact(bytes)):gsub("[\r\n\t]+", " "):gsub(utf8.charpattern, shown)
+  return limit and #line > limit and text.cut(line, limit) .. "..." or line
 end
 
 --- Text of several lines with what acts named instead; line ends and tabs stay.

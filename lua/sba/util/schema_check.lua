@@ -128,6 +128,12 @@ local function plan_of(wanted)
   return plan
 end
 
+---@param wanted table a schema of objects
+---@return string[] the names of its properties: those with an order first, then what is required, then the rest in byte order
+function schema_check.names(wanted)
+  return plan_of(wanted).names
+end
+
 -- A walk holds the errors, the pointer it began at, and the tokens from there to the value at hand.
 local visit
 

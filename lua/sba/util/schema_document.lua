@@ -34,7 +34,7 @@ end
 
 -- Property schemas, with those of the aliases; and the order they are written in.
 local function convert_properties(wanted, pointer, above)
-  local document, ordering, required = {}, { order = wanted.order, properties = {} }, {}
+  local document, ordering, required = {}, { order = wanted.order, required = wanted.required, properties = {} }, {}
   for _, name in ipairs(wanted.required or {}) do required[name] = true end
   for name, property in pairs(wanted.properties) do
     document[name], ordering.properties[name] = convert(property, pointer .. "/properties/" .. name, above)

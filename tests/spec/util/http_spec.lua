@@ -12,3 +12,27 @@ describe("http.send", function()
     assert.same({ nil, "slow_first_byte", true, 1 }, { opened, failure.code, failure.transient, closed })
   end)
 end)
+
+describe("a web page where an answer was wanted", function()
+  it("is told by its title", function()
+    assert.are.equal("an HTML page (502 Bad Gateway)", (http.words "<html>\r\n<head><title>502 Bad Gateway</title></head>"))
+    assert.are.equal("an HTML page (a b)", (http.words "\n<!DOCTYPE html><TITLE>\n a\nb </TITLE>"))
+  end)
+
+  it("may have none", function()
+    for _, body in ipairs { "<html></html>", "<title></title>", "<title>never ends", "<title>" .. ("<title>"):rep(9000) } do
+      assert.are.equal("an HTML page", (http.words(body)))
+    end
+  end)
+
+  it("neither fills nor steers a terminal", function()
+    local words = http.words("<title>\27[2J" .. ("x"):rep(1000) .. "</title>")
+    assert.is_nil(words:find "%c")
+    assert.is_true(#words < 120)
+  end)
+
+  it("is not what other answers are", function()
+    assert.are.equal('{"a":"<title>x</title>"}', (http.words '{"a": "<title>x</title>"}'))
+    assert.are.equal("an empty answer", (http.words ""))
+  end)
+end)
