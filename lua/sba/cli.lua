@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Reads the command line and the environment.
 
+local first_set = require "sba.util.first_set"
 local words = require "sba.util.words"
 
 local cli = {}
@@ -160,10 +161,8 @@ local function is_own_name(argv)
 end
 
 local function from_variables(option, environment)
-  for _, variable in ipairs(option.variables or {}) do
-    local value = environment[variable]
-    if value and value ~= "" then return check_value(option, variable, value) end
-  end
+  local value, variable = first_set(environment, option.variables or {})
+  if value then return check_value(option, variable, value) end
 end
 
 local NO_JOB <const> = [[

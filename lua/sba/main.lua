@@ -9,6 +9,7 @@ local exit = require "sba.util.exit"
 local failures = require "sba.result.failure"
 local file = require "native.file"
 local finish = require "sba.run.finish"
+local first_set = require "sba.util.first_set"
 local identity = require "native.identity"
 local interrupt = require "native.interrupt"
 local jobs = require "sba.job"
@@ -24,6 +25,7 @@ local text = require "native.text"
 local watchdog = require "native.watchdog"
 local workspace = require "native.workspace"
 
+local STATUS_URLS <const> = { "SBA_JOB_STATUS_URL", "SBA_CALLBACK_URL" }
 local TRACING <const> = { "TRACEPARENT", "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" }
 local LARGEST_JOB <const> = 64 * 1024 * 1024 -- bytes
 local MOST_ERRORS_LOGGED <const> = 20
@@ -152,14 +154,6 @@ local function go_through(run)
   end
 end
 
---- Where to send status reports; nil: nowhere. A replay sends none.
-local function status_url(settings, environment)
-  for _, variable in ipairs { "SBA_JOB_STATUS_URL", "SBA_CALLBACK_URL" } do
-    local url = environment[variable]
-    if url and url ~= "" and not settings.replay then return url end
-  end
-end
-
 local function new_run(settings, environment)
   strict.on()
   local job_id, task_id = environment.CYNODE_JOB_ID or "", environment.CYNODE_TASK_ID or ""
@@ -170,16 +164,11 @@ local function new_run(settings, environment)
     log = log.new {
       format = settings.log_format, environment = environment, follow = settings.follow, terminal = on_demand.terminal,
     },
-    status_url = status_url(settings, environment),
+    status_url = not settings.replay and first_set(environment, STATUS_URLS) or nil, -- a replay reports nothing
   }
   run.log:identify(job_id, task_id)
   run.outside = outside.new(run)
-  for _, variable in ipairs(TRACING) do
-    if environment[variable] then
-      run.trace = on_demand.trace().new(run)
-      break
-    end
-  end
+  if first_set(environment, TRACING) then run.trace = on_demand.trace().new(run) end
   return run
 end
 

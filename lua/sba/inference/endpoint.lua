@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Which endpoints there are, by the environment alone, and which of the allowed models one serves.
 
+local first_set = require "sba.util.first_set"
 local text = require "native.text"
 local url = require "sba.util.url"
 
@@ -18,13 +19,6 @@ local TIMEOUT <const> = { connect = 10, first = 600, idle = 120, probe = 30 } --
 ---@field endpoint inference.endpoint
 ---@field dialects string[] names of modules
 ---@field source "worker"|"api_egress"
-
-local function named(environment, variables)
-  for _, variable in ipairs(variables) do
-    local value = environment[variable]
-    if value and value ~= "" then return variable, value end
-  end
-end
 
 local CHAT <const> = "/chat/completions"
 
@@ -46,8 +40,8 @@ end
 function endpoint.candidates(environment, source, http, timeout)
   local list, missing = {}, {}
   for _, name in ipairs(sources[source] and { source } or { "worker", "api_egress" }) do
-    local variable, base = named(environment, sources[name].variables)
-    if variable then
+    local base, variable = first_set(environment, sources[name].variables)
+    if base then
       local address, exact, query = base_of(base)
       list[#list + 1] = {
         endpoint = {

@@ -2,6 +2,7 @@
 -- Sends spans to a collector: OTLP over HTTP, as JSON (https://opentelemetry.io/docs/specs/otlp, ids in hex). The variables are those
 -- of the OpenTelemetry SDKs (https://opentelemetry.io/docs/specs/otel/protocol/exporter).
 
+local first_set = require "sba.util.first_set"
 local http = require "sba.util.http"
 local json = require "sba.util.json"
 local retry = require "sba.util.retry"
@@ -38,10 +39,9 @@ local PROTOCOL <const> = "http/json"
 
 --- The value of the variable for traces, or of the one for all signals.
 local function either(environment, name)
-  local own = environment["OTEL_EXPORTER_OTLP_TRACES_" .. name]
-  if own and own ~= "" then return own, true end
-  local general = environment["OTEL_EXPORTER_OTLP_" .. name]
-  return general ~= "" and general or nil, false
+  local own = "OTEL_EXPORTER_OTLP_TRACES_" .. name
+  local value, variable = first_set(environment, { own, "OTEL_EXPORTER_OTLP_" .. name })
+  return value, variable == own
 end
 
 --- "a=1,b=two%20words" as W3C Baggage writes it.
