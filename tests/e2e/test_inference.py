@@ -51,7 +51,7 @@ class InferenceCase(unittest.TestCase):
 
     def start(self, environment, *requests, allowed=("m",), policy=None, deadline=None, **options):
         plan = {"deadline": deadline, "requests": [{"messages": HELLO, **request} for request in requests],
-                "options": {"environment": environment, "allowed_models": list(allowed), "seed": 7,
+                "options": {"environment": environment, "allowed_models": list(allowed),
                             "policy": {**QUICK, **(policy or {})}, **options}}
         plan = {name: value for name, value in plan.items() if value is not None}
         return subprocess.Popen([sba.BINARY, "--lua", str(HERE / "chat.lua"), json.dumps(plan)], stdin=subprocess.DEVNULL,

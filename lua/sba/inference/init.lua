@@ -24,13 +24,12 @@ local dialects = { ollama = ollama, chat_completions = chat_completions }
 ---@field allowed_models string[] of the job; no other is ever named in a request
 ---@field source? "worker"|"api_egress"|"orchestrator" of the job
 ---@field http? native.http.client default: one with the environment's proxies
----@field seed? integer of the waits between tries
 ---@field on_wait? fun(failure: inference.failure, seconds: number, number: integer) before each wait
 ---@field timeout? { connect: number?, first: number?, idle: number?, probe: number? } seconds
 ---@field policy? table of retry.policy, fields to change
 
 local function new_policy(options)
-  local policy = retry.policy(options.seed)
+  local policy = retry.policy()
   for name, value in pairs(options.policy or {}) do policy[name] = value end
   return policy
 end

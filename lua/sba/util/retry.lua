@@ -1,8 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The one way to try again what failed for a transient cause: waits grow and are jittered, follow Retry-After, and never go past
--- the deadline. Random numbers come from a seed, so that a run can be repeated exactly.
+-- the deadline.
 
-local identity = require "native.identity"
 local interrupt = require "native.interrupt"
 local lpeg = require "lpeg"
 
@@ -13,28 +12,12 @@ local retry = {}
 ---@field first number seconds of the first wait; each further one is twice as long
 ---@field longest number seconds no wait of our own exceeds
 ---@field longest_asked number seconds a server may ask for at most
----@field random fun(): number from 0 up to 1
 ---@field may_repeat? fun(failure: table): boolean which transient failures are tried again; default: all
 ---@field until_when? number on the monotonic clock; default: the job's deadline
 
-local MULTIPLIER <const>, INCREMENT <const> = 6364136223846793005, 1442695040888963407
-
----Numbers from 0 up to 1 that a seed determines.
----@param seed integer
----@return fun(): number
-function retry.random(seed)
-  local state = seed
-  return function()
-    state = state * MULTIPLIER + INCREMENT
-    return (state >> 11) / (1 << 53)
-  end
-end
-
----@param seed? integer default: of this process and moment
 ---@return retry.policy
-function retry.policy(seed)
-  seed = seed or interrupt.wall() ~ identity.pid() << 32
-  return { tries = 8, first = 1, longest = 30, longest_asked = 300, random = retry.random(seed) }
+function retry.policy()
+  return { tries = 8, first = 1, longest = 30, longest_asked = 300 }
 end
 
 local months = {
@@ -76,9 +59,9 @@ end
 ---@param asked? number seconds, of Retry-After
 ---@return number seconds
 function retry.wait(policy, number, asked)
-  local own = math.min(policy.first * 2.0 ^ (number - 1) * (0.75 + policy.random() / 2), policy.longest)
+  local own = math.min(policy.first * 2.0 ^ (number - 1) * (0.75 + math.random() / 2), policy.longest)
   if not asked then return own end
-  return math.min(asked, policy.longest_asked) + math.min(own, 1) * policy.random()
+  return math.min(asked, policy.longest_asked) + math.min(own, 1) * math.random()
 end
 
 local function time_left(policy)
