@@ -90,6 +90,8 @@ END"""),
 @unittest.skipUnless(ABI, "this kernel has no Landlock")
 @unittest.skipIf(sba.IS_DEV, "minutes, and the same rules: the release build does it")
 class Tools(ConfinedCase):
+    SLOW = ("go", "python")  # half a minute of building Go's library, and installing pip twice: with tests/run --long
+
     def setUp(self):
         super().setUp()
         self.cache = tempfile.mkdtemp(prefix="sba-test-")  # Go's library is built once
@@ -112,6 +114,8 @@ class Tools(ConfinedCase):
             with self.subTest(name):
                 if not shutil.which(tool, path=PATH):
                     self.skipTest(f"{tool} is not installed")
+                if name in self.SLOW and not sba.LONG:
+                    self.skipTest("tests/run --long does it")
                 outside, inside = self.run_case(script, "off"), self.run_case(script, "auto")
                 self.assertEqual(outside[0], 0, outside[2])
                 self.assertEqual(inside[:2], outside[:2], inside[2])

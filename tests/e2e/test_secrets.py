@@ -34,8 +34,9 @@ def unescaped(data):
 
 
 def decoded(data):
-    """What the base64 in it stands for, at any of the four places where a group may begin."""
-    for run in re.findall(rb"(?:[A-Za-z0-9+/_-]|\\+[nr/]|\s|%2[BFbf])+", data):
+    """What the base64 in it stands for, at any of the four places where a group may begin, where it can be a leak."""
+    least = LEAKED * 4 // 3
+    for run in set(re.findall(rb"(?:[A-Za-z0-9+/_-]|\\+[nr/]|\s|%%2[BFbf]){%d,}" % least, data)):
         run = re.sub(rb"\\+[nr]|\s|\\", b"", urllib.parse.unquote_to_bytes(run))
         run = run.replace(b"-", b"+").replace(b"_", b"/")
         for start in range(4):
@@ -55,7 +56,8 @@ def leaks(data, secret=TOKEN):
     """The parts of the secret that the bytes give away."""
     secret = secret.encode()
     parts = [secret[i:i + LEAKED] for i in range(max(1, len(secret) - LEAKED + 1))]
-    return sorted({part for view in views(data) for part in parts if part in view})
+    seen = b"\0".join({*views(data)})
+    return sorted({part for part in parts if part in seen})
 
 
 class SecretCase(test_agent.AgentCase):
