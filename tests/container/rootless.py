@@ -48,7 +48,7 @@ class Account:
             if not os.path.exists(f"/etc/{name}"):
                 return f"there is no /etc/{name}"
         archive = self.root / "image.tar"
-        podman.podman("save", "--quiet", "--format=oci-archive", f"--output={archive}", image)
+        podman.podman("save", "--quiet", "--format=docker-archive", f"--output={archive}", image)
         archive.chmod(0o644)
         for arguments in (["load", "--quiet", f"--input={archive}"], ["run", "--rm", "--network=none", "--entrypoint=true", image]):
             done = self.podman(*arguments)

@@ -4,6 +4,8 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
+import unittest
 
 import node
 import podman
@@ -158,37 +160,40 @@ class DeployedNode(node.NodeCase):
             self.check(done)
             (self.workspace / "greeting.txt").unlink()
 
-    def test_as_another_user_who_can_delete_everything_afterwards(self):
-        with rootless.Account(self.root) as account:
-            reason = account.why_not(self.image)
-            if reason:
-                self.skipTest(f"no container runs without root here: {reason}")
-            variables = self.lay_out(rootless.UID)
-            self.check(account.podman("run", "--rm", "--network=none", "--userns=keep-id:uid=1000,gid=1000", *variables, *self.volumes(),
-                                      self.image))
-            subprocess.run(["setpriv", f"--reuid={rootless.UID}", f"--regid={rootless.UID}", "--clear-groups", "sh", "-c",
-                            'rm -r "$0"/*', str(self.job_directory)], check=True)
-            self.assertEqual(list(self.job_directory.iterdir()), [])
 
-
-class RootlessTest(node.NodeCase):
+class RootlessTest(DeployedNode):
     """As an ordinary user runs it. What the container writes belongs to that user."""
 
+    test_as_the_images_user = None  # who is another here
+
+    @classmethod
+    def setUpClass(cls):
+        place = cls.enterClassContext(tempfile.TemporaryDirectory(prefix="sba-test-"))
+        os.chmod(place, 0o755)
+        cls.account = cls.enterClassContext(rootless.Account(place))
+        reason = cls.account.why_not(cls.image)
+        if reason:
+            raise unittest.SkipTest(f"no container runs without root here: {reason}")
+
     def test_keep_id(self):
-        with rootless.Account(self.root) as account:
-            reason = account.why_not(self.image)
-            if reason:
-                self.skipTest(f"no container runs without root here: {reason}")
-            for directory in (self.job_directory, self.workspace):
-                os.chown(directory, rootless.UID, rootless.UID)
-            for options in (["--userns=keep-id", f"--user={rootless.UID}:{rootless.UID}"], ["--userns=keep-id:uid=1000,gid=1000"]):
-                with self.subTest(options=options):
-                    self.put_job(self.job("touch made; id -u"))
-                    done = account.podman("run", "--rm", "--network=none", "--read-only", "--cap-drop=all", *options, *self.volumes(), self.image)
-                    self.assertEqual(done.returncode, 0, done.stderr)
-                    for path in (self.workspace / "made", self.job_directory / "result.json"):
-                        self.assertEqual(path.stat().st_uid, rootless.UID)
-                        path.unlink()
+        for directory in (self.job_directory, self.workspace):
+            os.chown(directory, rootless.UID, rootless.UID)
+        for options in (["--userns=keep-id", f"--user={rootless.UID}:{rootless.UID}"], ["--userns=keep-id:uid=1000,gid=1000"]):
+            with self.subTest(options=options):
+                self.put_job(self.job("touch made; id -u"))
+                done = self.account.podman("run", "--rm", "--network=none", "--read-only", "--cap-drop=all", *options, *self.volumes(), self.image)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                for path in (self.workspace / "made", self.job_directory / "result.json"):
+                    self.assertEqual(path.stat().st_uid, rootless.UID)
+                    path.unlink()
+
+    def test_a_deployed_node_can_delete_everything_afterwards(self):
+        variables = self.lay_out(rootless.UID)
+        self.check(self.account.podman("run", "--rm", "--network=none", "--userns=keep-id:uid=1000,gid=1000", *variables, *self.volumes(),
+                                       self.image))
+        subprocess.run(["setpriv", f"--reuid={rootless.UID}", f"--regid={rootless.UID}", "--clear-groups", "sh", "-c",
+                        'rm -r "$0"/*', str(self.job_directory)], check=True)
+        self.assertEqual(list(self.job_directory.iterdir()), [])
 
 
 if __name__ == "__main__":

@@ -53,7 +53,8 @@ class RealCase(sba.SandboxCase):
 
 
 class Templates(RealCase):
-    """Each chat template that llama.cpp ships renders a whole job: results, failures, prose, todo list, and what the runner says."""
+    """Each chat template that llama.cpp ships (in a plain run, each sixth) renders a whole job: results, failures, prose, todo list, and
+    what the runner says."""
 
     def carry(self, path):
         case = self.fresh()
@@ -71,6 +72,7 @@ class Templates(RealCase):
     def test_every_template_carries_a_job(self):
         paths = sorted(self.here.templates.glob("*.jinja"))
         self.assertEqual(len(paths), 66)
+        paths = paths if sba.LONG else paths[::6]
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             for path, (result, missing, refused) in zip(paths, pool.map(self.carry, paths)):
                 with self.subTest(path.stem):

@@ -39,10 +39,11 @@ class Run(unittest.TestCase):
 
     def test_reference(self):
         """Every check fails for the untouched workspace and passes with the reference."""
-        printed = self.run_eval("--reference", "--jobs", "2")
+        count, kinds = (30, []) if os.environ.get("SBA_LONG") else (26, ["c-", "js-", "py-", "sh-"])  # Go builds its library each time
+        printed = self.run_eval("--reference", "--jobs", "2", *kinds)
         print(printed)
         skipped = printed.count("skipped: there is no")
-        self.assertIn(f"solved {30 - skipped} of {30 - skipped}, said done of 0 that were not, skipped {skipped};", printed)
+        self.assertIn(f"solved {count - skipped} of {count - skipped}, said done of 0 that were not, skipped {skipped};", printed)
 
     def test_claim(self):
         """A model that looks and then only claims."""
