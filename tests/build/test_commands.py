@@ -59,8 +59,9 @@ class TestsRun(Place):
 
     def test_a_directory_that_all_may_enter(self):
         self.place.chmod(0o755)
-        done = self.start()
-        self.assertIn(f"tested in {self.place}/checkout with ", done.stdout)
+        done = self.start(SBA_LONG="")
+        self.assertRegex(done.stdout, f"tested in {self.place}/checkout with .* -LE \\^long\\$ -R some thing")
+        self.assertNotIn("-LE", self.start(SBA_LONG="1").stdout)
         self.assertEqual(done.returncode, 5, done.stdout)
 
     @unittest.skipUnless(IS_ROOT, "only root tests as another user")
