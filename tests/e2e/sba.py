@@ -121,6 +121,13 @@ class SandboxCase(unittest.TestCase):
             self.give(parent)
         return target
 
+    def fifo(self, name="turn"):
+        """Makes a FIFO of the workspace. A command that reads it waits until the test writes to it, and the test until the command reads."""
+        path = self.workspace / name
+        os.mkfifo(path)
+        self.give(path)
+        return path
+
     @staticmethod
     def job(*steps, **fields):
         """A valid job of these steps; max_runtime_seconds and max_output_bytes may be given by name."""
