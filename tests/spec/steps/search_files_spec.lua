@@ -8,7 +8,7 @@ describe("the step search_files", function()
 
   before_each(function()
     here:put("a.c", "int main(void)\n{\n  return 0;\n}\n")
-    here:put("src/b.h", "int b;\nINT c;\n")
+    here:put("src/b.h", 'int b;\nINT "Ä";\n')
   end)
 
   local function run(arguments, max_output_bytes)
@@ -23,7 +23,8 @@ describe("the step search_files", function()
   end)
 
   it("takes path, include and ignore_case", function()
-    assert.equal("src/b.h:1:int b;\nsrc/b.h:2:INT c;\n", select(2, run { pattern = "^int", path = "src", ignore_case = true }))
+    assert.equal('src/b.h:1:int b;\nsrc/b.h:2:INT "Ä";\n', select(2, run { pattern = "^int", path = "src", ignore_case = true }))
+    assert.equal('src/b.h:2:INT "Ä";\n', select(2, run { pattern = "ä", ignore_case = true }))
     assert.equal("src/b.h:1:int b;\n", select(2, run { pattern = "^int", include = "*.h" }))
   end)
 
@@ -47,10 +48,10 @@ describe("the step search_files", function()
   end)
 
   it("fails past the job's bound, with what fits", function()
-    local whole = #json.encode(assert(run { pattern = "^int" }).matches, step.result.properties.matches)
-    assert(run({ pattern = "^int" }, whole))
+    local whole = #json.encode(assert(run { pattern = "^(?i)int" }).matches, step.result.properties.matches)
+    assert(run({ pattern = "^(?i)int" }, whole))
     for bound = whole - 1, 1, -1 do
-      local result, failure = run({ pattern = "^int" }, bound)
+      local result, failure = run({ pattern = "^(?i)int" }, bound)
       assert.is_nil(result)
       assert.equal("constraint_violation", failure.code)
       assert.matches("max_output_bytes", failure.message)
