@@ -137,7 +137,6 @@ static void does_not_wait_for_a_terminal_that_nobody_reads(void **state)
 {
     static char bytes[1 << 20];
     int rows, ours = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
-    (void)state;
     assert_true(ours >= 0 && grantpt(ours) == 0 && unlockpt(ours) == 0);
     int terminal = open(ptsname(ours), O_RDWR | O_NOCTTY | O_CLOEXEC);
     assert_true(terminal >= 0);
@@ -154,52 +153,40 @@ static void does_not_wait_for_a_terminal_that_nobody_reads(void **state)
     close(terminal);
 }
 
-static void writes_no_longer_than_asked_to_a_reader_that_reads_a_little(void **state)
+// Writes zeros to a process that reads so many bytes at a time, and pauses after each. Returns how many were written.
+static size_t write_to_reader(size_t size, size_t read_size, int pause, int64_t longest)
 {
-    static char bytes[1 << 22];
+    char *bytes = calloc(size, 1);
     int ends[2];
-    (void)state;
     assert_int_equal(pipe(ends), 0);
     pid_t reader = fork();
     assert_true(reader >= 0);
     if (reader == 0) {
         close(ends[1]);
-        while (read(ends[0], bytes, 8192) > 0)
-            poll(NULL, 0, 50);
+        while (read(ends[0], bytes, read_size) > 0)
+            poll(NULL, 0, pause);
         _exit(0);
     }
     close(ends[0]);
-    assert_true(stream_write(ends[1], bytes, sizeof bytes, 60000, 300) < sizeof bytes);
+    size_t written = stream_write(ends[1], bytes, size, 60000, longest);
     close(ends[1]);
     assert_int_equal(waitpid(reader, NULL, 0), reader);
+    free(bytes);
+    return written;
+}
+
+static void writes_to_slow_readers(void **state)
+{
+    assert_int_equal(write_to_reader(300000, 30000, 5, INT64_MAX), 300000);
+    assert_true(write_to_reader(1 << 22, 8192, 50, 300) < 1 << 22); // no longer than asked
 }
 
 static void writes_all_to_a_file(void **state)
 {
-    (void)state;
     int fd = open(in_directory("written"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     assert_int_equal(stream_write(fd, "all of it", 9, 0, INT64_MAX), 9);
     close(fd);
     check_read(in_directory("written"), 100, "all of it");
-}
-
-static void writes_all_to_a_slow_reader(void **state)
-{
-    static char bytes[300000];
-    int ends[2];
-    assert_int_equal(pipe(ends), 0);
-    pid_t reader = fork();
-    assert_true(reader >= 0);
-    if (reader == 0) {
-        close(ends[1]);
-        while (read(ends[0], bytes, 30000) > 0)
-            poll(NULL, 0, 5);
-        _exit(0);
-    }
-    close(ends[0]);
-    assert_int_equal(stream_write(ends[1], bytes, sizeof bytes, 60000, INT64_MAX), sizeof bytes);
-    close(ends[1]);
-    assert_int_equal(waitpid(reader, NULL, 0), reader);
 }
 
 static void makes_directories(void **state)
@@ -251,9 +238,8 @@ int main(void)
         cmocka_unit_test(appends_to_regular_files_only),
         cmocka_unit_test(gives_up_on_a_reader_that_does_not_read),
         cmocka_unit_test(does_not_wait_for_a_terminal_that_nobody_reads),
-        cmocka_unit_test(writes_no_longer_than_asked_to_a_reader_that_reads_a_little),
+        cmocka_unit_test(writes_to_slow_readers),
         cmocka_unit_test(writes_all_to_a_file),
-        cmocka_unit_test(writes_all_to_a_slow_reader),
         cmocka_unit_test(makes_directories),
         cmocka_unit_test(stops_reading_when_cancelled), // last: a cancel stays
     };

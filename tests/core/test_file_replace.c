@@ -19,10 +19,10 @@ static int replace(const char *path, const char *content, enum file_way *way, st
     return file_replace(path, parts, 3, 0640, true, way, error);
 }
 
-static void check_content(const char *path, const char *content)
+static void check_content(const char *name, const char *content)
 {
     char bytes[256] = {0};
-    FILE *file = fopen(path, "r");
+    FILE *file = fopen(in_directory(name), "r");
     assert_non_null(file);
     size_t size = fread(bytes, 1, sizeof bytes - 1, file);
     fclose(file);
@@ -30,58 +30,53 @@ static void check_content(const char *path, const char *content)
     assert_string_equal(bytes, content);
 }
 
-static void replaces_and_leaves_nothing_else(void **state)
+static void replaces(const char *name, const char *content, enum file_way expected)
 {
     struct error error = {0};
     enum file_way way;
+    assert_int_equal(replace(in_directory(name), content, &way, &error), 0);
+    assert_int_equal(way, expected);
+    check_content(name, content);
+}
+
+static void replaces_and_leaves_nothing_else(void **state)
+{
     struct stat status;
-    const char *path = in_directory("plain");
-    assert_int_equal(replace(path, "first", &way, &error), 0);
-    assert_int_equal(way, FILE_RENAMED);
-    assert_int_equal(replace(path, "", &way, &error), 0);
-    check_content(path, "");
-    assert_int_equal(replace(path, "the second", &way, &error), 0);
-    check_content(path, "the second");
-    assert_int_equal(stat(path, &status), 0);
+    replaces("plain", "first", FILE_RENAMED);
+    replaces("plain", "", FILE_RENAMED);
+    replaces("plain", "the second", FILE_RENAMED);
+    assert_int_equal(stat(in_directory("plain"), &status), 0);
     assert_int_equal(status.st_mode & 07777, 0640);
     assert_int_equal(access(in_directory(".plain.tmp"), F_OK), -1);
 }
 
 static void removes_what_a_killed_run_left(void **state)
 {
-    struct error error = {0};
-    enum file_way way;
     put(in_directory(".left.tmp"), "half of a res");
-    assert_int_equal(replace(in_directory("left"), "whole", &way, &error), 0);
-    check_content(in_directory("left"), "whole");
+    replaces("left", "whole", FILE_RENAMED);
     assert_int_equal(access(in_directory(".left.tmp"), F_OK), -1);
 }
 
 static void goes_round_a_directory_in_the_temporary_files_place(void **state)
 {
-    struct error error = {0};
-    enum file_way way;
     assert_int_equal(mkdir(in_directory(".round.tmp"), 0700), 0);
-    assert_int_equal(replace(in_directory("round"), "whole", &way, &error), 0);
-    check_content(in_directory("round"), "whole");
+    replaces("round", "whole", FILE_RENAMED);
     assert_int_equal(rmdir(in_directory(".round.tmp")), 0);
 }
 
 static void replaces_a_link_and_not_what_it_names(void **state)
 {
-    struct error error = {0};
-    enum file_way way;
     struct stat status;
     put(in_directory("target"), "untouched");
     assert_int_equal(symlink("target", in_directory("link")), 0);
-    assert_int_equal(replace(in_directory("link"), "new", &way, &error), 0);
-    check_content(in_directory("target"), "untouched");
+    replaces("link", "new", FILE_RENAMED);
+    check_content("target", "untouched");
     assert_int_equal(lstat(in_directory("link"), &status), 0);
     assert_true(S_ISREG(status.st_mode));
     // A temporary file that is a link is not written through either.
     assert_int_equal(symlink("target", in_directory(".link.tmp")), 0);
-    assert_int_equal(replace(in_directory("link"), "newer", &way, &error), 0);
-    check_content(in_directory("target"), "untouched");
+    replaces("link", "newer", FILE_RENAMED);
+    check_content("target", "untouched");
 }
 
 static void check_refused(const char *path, const char *code)
@@ -115,17 +110,13 @@ static void refuses_what_is_no_file(void **state)
 // As an ordinary user, because root may write everywhere.
 static void writes_in_place_where_the_directory_takes_no_file(void **state)
 {
-    struct error error = {0};
-    enum file_way way;
     assert_int_equal(mkdir(in_directory("closed"), 0755), 0);
     put(in_directory("closed/file"), "something longer than what comes");
     assert_int_equal(chmod(in_directory("closed/file"), 0666), 0);
     assert_int_equal(symlink("file", in_directory("closed/link")), 0);
     assert_int_equal(chmod(in_directory("closed"), 0555), 0);
     assert_int_equal(geteuid() ? 0 : seteuid(54321), 0);
-    assert_int_equal(replace(in_directory("closed/file"), "short", &way, &error), 0);
-    assert_int_equal(way, FILE_IN_PLACE);
-    check_content(in_directory("closed/file"), "short");
+    replaces("closed/file", "short", FILE_IN_PLACE);
     check_refused(in_directory("closed/link"), "path_escape");
     check_refused(in_directory("closed/new"), "permission_denied");
     assert_int_equal(getuid() ? 0 : seteuid(0), 0);

@@ -2,7 +2,7 @@
 // core/process: what a command prints and how it ends, what cannot be started, what is left behind.
 #include "core/process.h"
 
-#include "check.h"
+#include "check_directory.h"
 #include "core/interrupt.h"
 #include "core/process_output.h"
 #include "core/signal_name.h"
@@ -14,9 +14,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-static char path[] = "/tmp/sba-process-XXXXXX";
 static struct process_left rest;
-static int directory;
+static int directory_fd;
 static const char *const environment[] = {"PATH=/nowhere:/usr/bin:/bin", NULL};
 
 static struct process_options options_for(const char *const *argv)
@@ -24,7 +23,7 @@ static struct process_options options_for(const char *const *argv)
     return (struct process_options){
         .argv = argv,
         .env = environment,
-        .directory = directory,
+        .directory = directory_fd,
         .timeout = INT64_MAX,
         .output_limit = 1 << 20,
         .tick_interval = 100,
@@ -39,10 +38,17 @@ static struct process_outcome run(const struct process_options *options)
     return outcome;
 }
 
+// Options for a script; valid until the next call.
+static struct process_options options_for_script(const char *script)
+{
+    static const char *argv[] = {"sh", "-c", NULL, NULL};
+    argv[2] = script;
+    return options_for(argv);
+}
+
 static struct process_outcome shell(const char *script)
 {
-    const char *const argv[] = {"sh", "-c", script, NULL};
-    const struct process_options options = options_for(argv);
+    const struct process_options options = options_for_script(script);
     return run(&options);
 }
 
@@ -67,17 +73,15 @@ static void collects_output_and_status(void **state)
     process_outcome_free(&outcome);
 }
 
-static void put(const char *name, const char *content, mode_t mode)
+static void put_program(const char *name, const char *content)
 {
-    int fd = openat(directory, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, content, strlen(content)), strlen(content));
-    close(fd);
+    put(in_directory(name), content);
+    assert_int_equal(chmod(in_directory(name), 0755), 0);
 }
 
-static void check_refused(const char *command, const char *code, const char *said)
+static void check_refused(const char *command, const char *argument, const char *code, const char *said)
 {
-    const char *const argv[] = {command, NULL};
+    const char *const argv[] = {command, argument, NULL};
     const struct process_options options = options_for(argv);
     struct process_outcome outcome;
     struct error error = {0};
@@ -90,20 +94,20 @@ static void check_refused(const char *command, const char *code, const char *sai
 
 static void says_why_a_command_cannot_start(void **state)
 {
-    put("plain", "#!/bin/sh\n", 0644);
-    put("lost", "#!/no/such/interpreter -x\n", 0755);
-    put("crlf", "#!/bin/sh\r\n", 0755);
-    put("text", "neither\n", 0755);
-    put("empty", "", 0755);
-    check_refused("no-such-command", "not_found", "/nowhere:/usr/bin:/bin");
-    check_refused("./missing", "not_found", "no such file");
-    check_refused("./plain", "not_executable", "chmod +x");
-    check_refused("./lost", "not_found", "/no/such/interpreter");
-    check_refused("./crlf", "not_found", "carriage return");
-    check_refused("./text", "not_executable", "#!/bin/sh");
-    check_refused("./empty", "not_executable", "empty");
-    check_refused("/usr", "not_executable", "directory");
-    check_refused("", "invalid", "without a name");
+    put(in_directory("plain"), "#!/bin/sh\n");
+    put_program("lost", "#!/no/such/interpreter -x\n");
+    put_program("crlf", "#!/bin/sh\r\n");
+    put_program("text", "neither\n");
+    put_program("empty", "");
+    check_refused("no-such-command", NULL, "not_found", "/nowhere:/usr/bin:/bin");
+    check_refused("./missing", NULL, "not_found", "no such file");
+    check_refused("./plain", NULL, "not_executable", "chmod +x");
+    check_refused("./lost", NULL, "not_found", "/no/such/interpreter");
+    check_refused("./crlf", NULL, "not_found", "carriage return");
+    check_refused("./text", NULL, "not_executable", "#!/bin/sh");
+    check_refused("./empty", NULL, "not_executable", "empty");
+    check_refused("/usr", NULL, "not_executable", "directory");
+    check_refused("", NULL, "invalid", "without a name");
 }
 
 static void refuses_too_many_arguments(void **state)
@@ -111,13 +115,7 @@ static void refuses_too_many_arguments(void **state)
     char *large = malloc(200001);
     memset(large, 'x', 200000);
     large[200000] = '\0';
-    const char *const argv[] = {"true", large, NULL};
-    const struct process_options options = options_for(argv);
-    struct process_outcome outcome;
-    struct error error = {0};
-    assert_int_equal(process_run(&options, &outcome, &error), -1);
-    assert_string_equal(error.code, "too_large");
-    error_clear(&error);
+    check_refused("true", large, "too_large", "");
     free(large);
 }
 
@@ -138,9 +136,8 @@ static void cuts_at_its_limit_between_characters(void **state)
 
 static void keeps_head_and_tail_of_both(void **state)
 {
-    const char *const argv[] = {
-        "sh", "-c", "echo first; head -c 3000000 /dev/zero | tr '\\000' '\\377'; printf '\\nlast\\n' >&2", NULL};
-    struct process_options options = options_for(argv);
+    struct process_options options =
+        options_for_script("echo first; head -c 3000000 /dev/zero | tr '\\000' '\\377'; printf '\\nlast\\n' >&2");
     options.output_limit = 100;
     struct process_outcome outcome = run(&options);
     assert_memory_equal(outcome.output.data, "first\n", 6);
@@ -151,10 +148,7 @@ static void keeps_head_and_tail_of_both(void **state)
 
 static void keeps_the_order_of_both(void **state)
 {
-    const char *const argv[] = {"sh", "-c", "for i in 1 2 3; do echo o$i; sleep .05; echo e$i >&2; sleep .05; done",
-                                NULL};
-    struct process_options options = options_for(argv);
-    struct process_outcome outcome = run(&options);
+    struct process_outcome outcome = shell("for i in 1 2 3; do echo o$i; sleep .05; echo e$i >&2; sleep .05; done");
     const char expected[] = "o1\ne1\no2\ne2\no3\ne3\n";
     assert_int_equal(outcome.output.size, strlen(expected));
     assert_memory_equal(outcome.output.data, expected, strlen(expected));
@@ -169,8 +163,7 @@ static void counts_what_is_missing(void **state)
     for (size_t i = 0; i < TRANSCRIPT_MAX + 2; i++)
         bytes[i] = i % 23 ? (char)('a' + i % 23) : '\n';
     for (size_t size = TRANSCRIPT_MAX - 2; size <= TRANSCRIPT_MAX + 2; size++) {
-        const char *const argv[] = {"sh", "-c", "printf e >&2; sleep .1; cat", NULL};
-        struct process_options options = options_for(argv);
+        struct process_options options = options_for_script("printf e >&2; sleep .1; cat");
         options.input = bytes;
         options.input_size = size - 1;
         struct process_outcome outcome = run(&options);
@@ -189,8 +182,7 @@ static void counts_what_is_missing(void **state)
 
 static void times_out(void **state)
 {
-    const char *const argv[] = {"sh", "-c", "echo said; sleep 600 & sleep 600", NULL};
-    struct process_options options = options_for(argv);
+    struct process_options options = options_for_script("echo said; sleep 600 & sleep 600");
     options.timeout = 200;
     struct process_outcome outcome = run(&options);
     assert_int_equal(outcome.ending, PROCESS_TIMEOUT);
@@ -210,8 +202,7 @@ static bool refuse(void *data, const char *news, size_t size, uint64_t missing)
 static void ends_when_a_tick_says_so(void **state)
 {
     int calls = 0;
-    const char *const argv[] = {"sleep", "600", NULL};
-    struct process_options options = options_for(argv);
+    struct process_options options = options_for_script("exec sleep 600");
     options.tick = refuse;
     options.data = &calls;
     options.tick_interval = 10;
@@ -239,8 +230,7 @@ static bool hear(void *data, const char *news, size_t size, uint64_t missing)
 static struct heard heard_from(const char *script, bool whole)
 {
     struct heard heard = {0};
-    const char *const argv[] = {"sh", "-c", script, NULL};
-    struct process_options options = options_for(argv);
+    struct process_options options = options_for_script(script);
     options.tick = hear;
     options.whole_news = whole;
     options.data = &heard;
@@ -259,7 +249,6 @@ static void check_heard(struct heard heard, const char *expected)
 
 static void tells_what_is_printed_while_it_runs(void **state)
 {
-    (void)state;
     check_heard(heard_from("sleep 0.2; echo a; sleep 0.2; echo b >&2; sleep 0.2; echo c", false), "a\nb\nc\n");
     check_heard(heard_from("echo a; echo b; sleep 0.3; exit 3", false), "a\nb\n");
     check_heard(heard_from("echo short", true), "short\n");
@@ -270,12 +259,12 @@ static void tells_what_is_printed_while_it_runs(void **state)
 
 static void tells_all_or_the_end(void **state)
 {
-    (void)state;
-    struct heard heard = heard_from("head -c 20000000 /dev/zero; echo the end; sleep 0.5", true);
+    static const char script[] = "head -c 20000000 /dev/zero; echo the end; sleep 0.5";
+    struct heard heard = heard_from(script, true);
     assert_int_equal(heard.text.size + heard.missing, 20000008);
     assert_int_equal(heard.missing, 0);
     buffer_free(&heard.text);
-    heard = heard_from("head -c 20000000 /dev/zero; echo the end; sleep 0.5", false);
+    heard = heard_from(script, false);
     assert_int_equal(heard.text.size + heard.missing, 20000008);
     assert_true(heard.text.size <= (size_t)heard.calls * 2 * NEWS_MOST);
     assert_memory_equal(heard.text.data + heard.text.size - 8, "the end\n", 8);
@@ -298,8 +287,7 @@ static void spares_what_earlier_commands_left(void **state)
     struct process_outcome outcome = shell("setsid sleep 600 >/dev/null 2>&1 & echo $!");
     pid_t left = (pid_t)strtol(outcome.out.text.data, NULL, 10);
     process_outcome_free(&outcome);
-    const char *const argv[] = {"sleep", "600", NULL};
-    struct process_options options = options_for(argv);
+    struct process_options options = options_for_script("exec sleep 600");
     options.timeout = 100;
     outcome = run(&options);
     assert_int_equal(outcome.ending, PROCESS_TIMEOUT);
@@ -326,20 +314,17 @@ static int set_up(void **state)
 {
     interrupt_install();
     signal(SIGPIPE, SIG_IGN);
-    if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 || !mkdtemp(path))
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) < 0 || make_directory(state) < 0)
         return -1;
-    directory = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    return directory < 0;
+    directory_fd = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return directory_fd < 0;
 }
 
 static int tear_down(void **state)
 {
-    static const char *const names[] = {"plain", "lost", "crlf", "text", "empty"};
     process_finish(0, &rest);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        unlinkat(directory, names[i], 0);
-    close(directory);
-    return rmdir(path);
+    close(directory_fd);
+    return remove_directory(state);
 }
 
 int main(void)

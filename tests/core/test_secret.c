@@ -118,7 +118,6 @@ static void pieces_of_every_encoding(void **state)
     bool cut;
     char text[2000] = "sba-Zq83, not it; ";
     struct buffer base64 = {0};
-    (void)state;
     assert_int_equal(text_base64_encode(secret, strlen(secret), &base64), 0);
     for (size_t i = 0; i < strlen(secret); i++)
         snprintf(text + strlen(text), 4, i % 2 ? "%c" : "%%%02X", (unsigned char)secret[i]);
