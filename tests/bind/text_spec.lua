@@ -24,17 +24,6 @@ describe("native.text", function()
     end
   end)
 
-  it("cuts between characters", function()
-    assert.are.equal("a", text.cut("aé", 2))
-    assert.are.equal("aé", text.cut("aé", 3))
-    assert.are.equal("", text.cut("€", 0))
-    assert.has_error(function() text.cut("a", -1) end)
-    assert.are.equal("a", text.tail("éa", 2))
-    assert.are.equal("éa", text.tail("éa", 3))
-    assert.are.equal("", text.tail("€", 0))
-    assert.has_error(function() text.tail("a", -1) end)
-  end)
-
   it("speaks base64, strictly", function()
     local bytes = string.rep("\0\xFF\x10a", 1001)
     assert.are.equal(bytes, text.base64_decode(text.base64_encode(bytes)))
@@ -51,10 +40,6 @@ describe("native.text", function()
     assert.is_nil(text.find("ab", "b", 9))
     assert.has_error(function() text.find("a", "a", 0) end)
     assert.is_nil(text.find(("a"):rep(1 << 22), ("a"):rep(1 << 20) .. "b", 1)) -- string.find takes minutes
-  end)
-
-  it("hashes", function()
-    assert.are.equal("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", text.sha256(""))
   end)
 
   it("estimates tokens by kind", function()

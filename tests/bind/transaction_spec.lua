@@ -17,6 +17,21 @@ describe("native.transaction", function()
     assert.equal(code, failure.code, failure.message)
   end
 
+  -- A transaction with a change of every kind, and the state before it.
+  local function many_changes()
+    here:shell "echo one > a && mkdir -p d/e m/n && echo two > d/e/x && chmod 711 m/n && echo 1 > m/n/1 && echo z > z && chmod 600 a"
+    local before, change = state(), here.root:transaction()
+    assert(change:write("a", "ONE"))
+    assert(change:remove("d/e/x"))
+    assert(change:write("d/e", "file for directory"))
+    assert(change:chmod("z", 384))
+    assert(change:write("b/new", "x"))
+    assert(change:symlink("b/link", "new"))
+    assert(change:remove("m/n/1"))
+    assert(change:write("m", "file for deeper directory"))
+    return change, before
+  end
+
   it("shows nothing before its end, then everything", function()
     here:shell "mkdir d && echo one > a && echo two > d/b && echo three > gone && chmod 600 a && ln -s a link"
     local change <close> = here.root:transaction()
@@ -40,15 +55,8 @@ describe("native.transaction", function()
   end)
 
   it("leaves no trace when it is not committed", function()
-    here:shell "echo one > a"
-    local before = state()
-    do
-      local change <close> = here.root:transaction()
-      assert(change:write("a", "ONE"))
-      assert(change:write("new/file", "made"))
-      assert(change:symlink("new/link", "file"))
-      assert(change:remove("a"))
-    end
+    local change, before = many_changes()
+    change:close()
     assert.equal(before, state())
   end)
 
@@ -87,22 +95,13 @@ describe("native.transaction", function()
   end)
 
   it("puts everything back where a part fails", function()
-    here:shell "echo one > a && mkdir -p d/e && echo two > d/e/x && echo z > d/z && mkdir -p m/n full && echo > full/keep && mkfifo pipe"
-    here:shell "echo 1 > m/n/1 && chmod 711 m/n && chmod 600 a"
-    local before = state()
+    here:shell "mkdir full && echo > full/keep && mkfifo pipe"
     for _, spoil in ipairs {
       function(change) assert(change:write("full", "not empty")) return "not_a_file" end,
       function(change) assert(change:write("pipe", "a FIFO")) return "not_a_file" end,
-      function(change) assert(change:write("z/z", "x")) assert(change:write("z", "x")) return "not_a_directory" end,
+      function(change) assert(change:write("y/y", "x")) assert(change:write("y", "x")) return "not_a_directory" end,
     } do
-      local change <close> = here.root:transaction()
-      assert(change:write("a", "ONE"))
-      assert(change:remove("d/e/x"))
-      assert(change:write("d/e", "file for directory"))
-      assert(change:chmod("d/z", 384))
-      assert(change:write("b/new", "x"))
-      assert(change:remove("m/n/1"))
-      assert(change:write("m", "file for deeper directory"))
+      local change <close>, before = many_changes()
       local code = spoil(change)
       refused(code, change:commit())
       assert.equal(before, state())
@@ -171,22 +170,9 @@ describe("native.transaction", function()
     assert.is_nil(io.open(here.above .. "/file"))
   end)
 
-  local function many_changes()
-    here:shell "echo one > a && mkdir -p d/e m/n && echo two > d/e/x && chmod 711 m/n && echo 1 > m/n/1 && echo z > z"
-    local before, change = state(), here.root:transaction()
-    assert(change:write("a", "ONE"))
-    assert(change:remove("d/e/x"))
-    assert(change:write("d/e", "file for directory"))
-    assert(change:chmod("z", 384))
-    assert(change:write("b/new", "x"))
-    assert(change:remove("m/n/1"))
-    assert(change:write("m", "file for deeper directory"))
-    return change, before
-  end
-
   it("keeps what was there until its end, where it is told to, and takes all back", function()
     local change <close>, before = many_changes()
-    assert.equal(7, #assert(change:plan()).changes)
+    assert.equal(8, #assert(change:plan()).changes)
     refused("invalid", change:write("late", "x"))
     assert(change:commit(true))
     assert.equal("ONE", here:content("a"))

@@ -57,12 +57,4 @@ describe("the manual", function()
       if name:find("^native%.") then assert.truthy(by_name[name] and by_name[name].text:find("%w"), name) end
     end
   end)
-
-  it("has every function of the native modules", function()
-    for name in pairs(package.preload) do
-      for member, value in pairs(name:find("^native%.") and require(name) or {}) do
-        if type(value) == "function" then assert.truthy(by_name[name .. "." .. member], name .. "." .. member) end
-      end
-    end
-  end)
 end)

@@ -9,9 +9,16 @@ local function prepare()
     state.now, state.writes = state.now + state.cost, state.writes + 1
     return state.works or nil
   end)
-  function state.change()
-    state.checkpoint:changed()
+  ---Moves the clock, then ticks. Returns how many writes there were.
+  function state.tick_after(seconds)
+    state.now = state.now + seconds
     state.checkpoint:tick()
+    return state.writes
+  end
+  ---Likewise, with a change before the tick.
+  function state.change_after(seconds)
+    state.checkpoint:changed()
+    return state.tick_after(seconds)
   end
   interrupt.now = function() return state.now end
   return state
@@ -23,14 +30,9 @@ describe("a checkpoint", function()
 
   it("writes a change at once, and the next ones together 200 ms later", function()
     local state = prepare()
-    for _ = 1, 100 do state.change() end
-    assert.are.equal(1, state.writes)
-    state.now = state.now + 0.19
-    state.change()
-    assert.are.equal(1, state.writes)
-    state.now = state.now + 0.02
-    state.checkpoint:tick()
-    assert.are.equal(2, state.writes)
+    for _ = 1, 100 do assert.are.equal(1, state.change_after(0)) end
+    assert.are.equal(1, state.change_after(0.19))
+    assert.are.equal(2, state.tick_after(0.02))
   end)
 
   it("writes nothing where nothing changed", function()
@@ -42,8 +44,8 @@ describe("a checkpoint", function()
 
   it("writes a change now when it is flushed", function()
     local state = prepare()
-    state.change()
-    state.change()
+    assert.are.equal(1, state.change_after(0))
+    assert.are.equal(1, state.change_after(0))
     state.checkpoint:flush()
     assert.are.equal(2, state.writes)
   end)
@@ -51,8 +53,8 @@ describe("a checkpoint", function()
   it("hurries where that costs little", function()
     local state = prepare()
     state.cost = 0.01
-    state.change()
-    state.change()
+    state.change_after(0)
+    state.change_after(0)
     state.checkpoint:hurry()
     assert.are.equal(1, state.writes)
     state.now = state.now + 0.05
@@ -63,23 +65,17 @@ describe("a checkpoint", function()
   it("takes at most a fifth of the time where a write is slow", function()
     local state = prepare()
     state.cost = 1
-    state.change()
-    state.now = state.now + 3.9
-    state.change()
-    assert.are.equal(1, state.writes)
-    state.now = state.now + 0.2
-    state.checkpoint:tick()
-    assert.are.equal(2, state.writes)
+    state.change_after(0)
+    assert.are.equal(1, state.change_after(3.9))
+    assert.are.equal(2, state.tick_after(0.2))
   end)
 
   it("tries again later what failed", function()
     local state = prepare()
     state.works = false
-    for _ = 1, 100 do state.change() end
-    assert.are.equal(1, state.writes)
-    state.works, state.now = true, state.now + 0.3
-    state.checkpoint:tick()
-    assert.are.equal(2, state.writes)
+    for _ = 1, 100 do assert.are.equal(1, state.change_after(0)) end
+    state.works = true
+    assert.are.equal(2, state.tick_after(0.3))
     assert.is_false(state.checkpoint.dirty)
   end)
 end)
