@@ -19,6 +19,7 @@ sys.path.insert(0, str(HERE.parent / "e2e"))
 
 SHARED = """
     test_pid1.AsPid1
+    test_fork_bombs.OfPid1.test_with_its_own_proc
     test_commands
     test_files.Files.test_write_then_read
     test_files.Files.test_the_bounds_of_the_job

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands that multiply as fast as they can. Each job ends in time all the same, and nothing of it is left.
+
+A limit that counts all processes of the user bounds them, and they take all processors: nothing else runs beside these tests.
+"""
+import os
+import pathlib
+import unittest
+
+import sba
+import test_pid1
+from test_hostile_commands import HostileCase
+
+# The thousand of the documentation is the release's: the sanitizers slow the runner, not the bomb.
+NPROC = min(1000, 500 * os.cpu_count()) // (2 if sba.IS_DEV else 1)
+
+
+class ForkBombs(HostileCase, test_pid1.ProcessCase):
+    def test_a_fork_bomb(self):
+        """Every process of it in a session of its own, and forking again whenever it may."""
+        for ending in ({"timeout_seconds": 2}, {}):
+            with self.subTest(ending):
+                slow = sba.slowness()
+                done = self.run_hostile(self.hostile("bomb", **ending), limits=[f"--nproc={NPROC}"], max_runtime_seconds=3)
+                self.assertEqual((done.exit, self.first(done)["result"]["stdout"]), (124, "begun\n"), done.result)
+                self.assert_in_time(done, 3, slow)
+
+    def test_chains_that_never_stay(self):
+        """There is always somebody to reap; the deadline is seen all the same."""
+        self.put("chains", (pathlib.Path(os.environ["SBA_TOOLS"]) / "chains").read_bytes(), mode=0o755)
+        slow = sba.slowness()
+        done = self.run_hostile(self.step("run_command", argv=["./chains", "100"]), limits=["--nproc=2000"], max_runtime_seconds=3)
+        self.assertEqual(done.exit, 124, done.result)
+        self.assert_in_time(done, 3, slow)
+
+    def test_a_deep_tree_that_takes_all_the_time(self):
+        slow = sba.slowness()
+        done = self.run_hostile(self.hostile("ladder", 30 * os.cpu_count(), "spin"), max_runtime_seconds=3)
+        self.assertEqual(done.exit, 124, done.result)
+        self.assertTrue((self.workspace / "reached").exists())
+        self.assert_in_time(done, 3, slow)
+
+    def test_others_live_on(self):
+        """Of the same user, in the runner's group and in another session, while the runner ends a fork bomb."""
+        others = self.start_others()
+        self.run_hostile(self.hostile("bomb"), limits=[f"--nproc={NPROC}"], max_runtime_seconds=1)
+        self.assertEqual([other.poll() for other in others], [None, None])
+
+
+@unittest.skipUnless(test_pid1.has_namespaces(), "no PID namespace is to be had here")
+class OfPid1(test_pid1.ProcessCase):
+    """No fork slips through what PID 1 sends to everybody, however many there are."""
+
+    def bomb(self, kind):
+        self.put("hostile.py", (pathlib.Path(__file__).parent / "hostile.py").read_bytes())
+        bomb = self.step("run_command", argv=["/usr/bin/python3", "hostile.py", "bomb"])
+        slow = sba.slowness()
+        done = self.run_job(self.job(bomb, max_runtime_seconds=3), wrapper=[*kind.wrapper, "prlimit", "--nproc=800"], **sba.AS_ROOT)
+        self.assertEqual((done.exit, done.result["steps"][0]["result"]["stdout"]), (124, "begun\n"), done.result)
+        self.assert_in_time(done, 3, slow)
+        sba.wait_for(lambda: not self.left(), "the job's processes to end")
+
+    def test_with_its_own_proc(self):
+        self.bomb(test_pid1.AsPid1)
+
+    @unittest.skipIf(sba.IS_DEV, "AddressSanitizer wants /proc")
+    def test_without_proc(self):
+        self.bomb(test_pid1.AsPid1WithoutProc)
+
+    def test_with_the_proc_of_others(self):
+        self.bomb(test_pid1.AsPid1WithTheProcOfOthers)
+
+
+if __name__ == "__main__":
+    sba.main()
