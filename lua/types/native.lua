@@ -264,7 +264,6 @@ function root:read(path, options) end
 ---@field mode? integer permission bits; default: those of the file that is replaced, else 0644 less the umask
 ---@field overwrite? boolean default true; false: already_exists
 ---@field append? boolean default false; the old content is kept before the new one, the replacement is atomic all the same
----@field durable? boolean fsync file and directory; default false
 
 ---Replaces or creates a regular file atomically; missing directories are made. A link at the end of path is followed, inside.
 ---@param path string
@@ -407,12 +406,12 @@ local transaction = {}
 ---@return true|nil, native.failure?
 function transaction:write(path, content, mode) end
 
----Stages a regular file that there is with a text replaced, without holding it in memory.
+---Stages an existing regular file with a text replaced, without holding it in memory.
 ---@param path string
 ---@param old string not empty
 ---@param new string
 ---@param count integer places, from 1
----@return { size_bytes: integer, sha256: string }|false|nil staged false: old is there in more or fewer places, or in some that overlap
+---@return string|false|nil sha256 of the new file; false: old is there in more or fewer places, or in some that overlap
 ---@return native.failure?
 function transaction:replace(path, old, new, count) end
 

@@ -42,11 +42,11 @@ static int transaction_write_method(lua_State *L)
     return answer(L, path ? transaction_write(transaction, path, content, size, mode, &error) : -1, &error);
 }
 
-// transaction:replace(path, old, new, count) -> {size_bytes=, sha256=} | false | nil, failure
+// transaction:replace(path, old, new, count) -> SHA-256 | false | nil, failure
 static int transaction_replace_method(lua_State *L)
 {
     struct error error = {0};
-    struct replaced result;
+    char sha256[TEXT_SHA256_HEX];
     struct transaction *transaction = check_transaction(L);
     const char *path = bind_check_path(L, 2, &error);
     struct replacement replacement = {0};
@@ -56,16 +56,13 @@ static int transaction_replace_method(lua_State *L)
     luaL_argcheck(L, replacement.old_size > 0, 3, "must not be empty");
     luaL_argcheck(L, count > 0, 5, "must be positive");
     replacement.count = (uint64_t)count;
-    int outcome = path ? transaction_replace(transaction, path, &replacement, &result, &error) : -1;
+    int outcome = path ? transaction_replace(transaction, path, &replacement, sha256, &error) : -1;
     if (outcome < 0)
         return bind_fail(L, &error);
-    if (outcome > 0) {
+    if (outcome > 0)
         lua_pushboolean(L, 0);
-        return 1;
-    }
-    lua_createtable(L, 0, 2);
-    bind_set_integer(L, "size_bytes", (lua_Integer)result.size);
-    bind_set_string(L, "sha256", result.sha256);
+    else
+        lua_pushstring(L, sha256);
     return 1;
 }
 

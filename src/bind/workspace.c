@@ -143,7 +143,7 @@ static int root_read(lua_State *L)
 
 static struct write_options check_write_options(lua_State *L, int index)
 {
-    static const char *const names[] = {"mode", "overwrite", "append", "durable", NULL};
+    static const char *const names[] = {"mode", "overwrite", "append", NULL};
     bind_check_options(L, index, names);
     lua_Integer mode = bind_option_integer(L, index, "mode", MODE_AS_BEFORE, 0);
     luaL_argcheck(L, mode <= 0777, index, "option 'mode' must hold permission bits only, at most 0777");
@@ -151,7 +151,6 @@ static struct write_options check_write_options(lua_State *L, int index)
         .mode = (int)mode,
         .overwrite = bind_option_boolean(L, index, "overwrite", true),
         .append = bind_option_boolean(L, index, "append", false),
-        .durable = bind_option_boolean(L, index, "durable", false),
     };
 }
 

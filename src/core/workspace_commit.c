@@ -185,10 +185,8 @@ static int replace(const struct transaction *transaction, const struct change *c
 static int make_directories(const struct transaction *transaction, const char *path)
 {
     size_t kept;
-    const char *slash = strrchr(path, '/');
-    if (!slash)
-        return 0;
-    cleanup_free char *directory = strndup(path, (size_t)(slash - path));
+    const char *name;
+    cleanup_free char *directory = workspace_split(path, &name);
     cleanup_fd int fd = directory ? workspace_make_directories(transaction->workspace, directory, &kept) : -1;
     return fd < 0 ? -1 : 0;
 }

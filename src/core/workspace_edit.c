@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replacing a text in a file of any size, see transaction_replace in workspace_transaction.h.
+// Replaces a text in a file of any size, see transaction_replace in workspace_transaction.h.
 #include "core/cleanup.h"
 #include "core/workspace_replace.h"
 #include "core/workspace_transaction_internal.h"
@@ -9,10 +9,10 @@
 
 enum { CHUNK = 64 * 1024 };
 
-// A pass over a file. The window holds what is read and not yet written.
+// A pass over a file. The window holds what was read and not yet written.
 struct editing {
     const struct replacement *wanted;
-    struct replaced *result;
+    char *digest; // where the SHA-256 of the new file goes
     struct text_sha256 sha256;
     uint64_t found;
     int from; // the old file
@@ -20,13 +20,7 @@ struct editing {
     size_t size;
 };
 
-static int write_piece(struct editing *editing, int fd, const char *bytes, size_t size, const char *path,
-                       struct error *error)
-{
-    editing->result->size += size;
-    return workspace_write_bytes(fd, bytes, size, &editing->sha256, path, error);
-}
-
+// Whether a second place overlaps with the one that was found.
 static bool overlaps(const struct replacement *wanted, const char *place, const char *end)
 {
     size_t span = 2 * wanted->old_size - 2; // bytes after the first that an overlapping place can take
@@ -34,7 +28,7 @@ static bool overlaps(const struct replacement *wanted, const char *place, const 
     return text_find(place + 1, left < span ? left : span, wanted->old, wanted->old_size) != NULL;
 }
 
-// Writes what of the window is settled: not its end, where a place may go on in what is still to read.
+// Writes the part of the window that is settled: all but its end, where a place may continue in what is read next.
 static int settle(struct editing *editing, int fd, bool last, const char *path, struct error *error)
 {
     const struct replacement *wanted = editing->wanted;
@@ -45,13 +39,13 @@ static int settle(struct editing *editing, int fd, bool last, const char *path, 
             break;
         if (++editing->found > wanted->count || overlaps(wanted, place, end))
             return 1;
-        if (write_piece(editing, fd, from, (size_t)(place - from), path, error) < 0 ||
-            write_piece(editing, fd, wanted->new, wanted->new_size, path, error) < 0)
+        if (workspace_write_bytes(fd, from, (size_t)(place - from), &editing->sha256, path, error) < 0 ||
+            workspace_write_bytes(fd, wanted->new, wanted->new_size, &editing->sha256, path, error) < 0)
             return -1;
         from = place + wanted->old_size;
     }
     size_t left = (size_t)(end - from), kept = left < unsettled ? left : unsettled;
-    if (write_piece(editing, fd, from, left - kept, path, error) < 0)
+    if (workspace_write_bytes(fd, from, left - kept, &editing->sha256, path, error) < 0)
         return -1;
     memmove(editing->window, end - kept, kept);
     editing->size = kept;
@@ -72,12 +66,12 @@ static int fill_edited(int fd, void *data, const char *path, struct error *error
         if (count == 0)
             break;
     }
-    text_sha256_final(&editing->sha256, editing->result->sha256);
+    text_sha256_final(&editing->sha256, editing->digest);
     return editing->found == editing->wanted->count ? 0 : 1;
 }
 
 int transaction_replace(struct transaction *transaction, const char *path, const struct replacement *replacement,
-                        struct replaced *result, struct error *error)
+                        char sha256[TEXT_SHA256_HEX], struct error *error)
 {
     struct stat status;
     cleanup_fd int from = workspace_open_file(transaction->workspace, path, &status, error);
@@ -86,8 +80,7 @@ int transaction_replace(struct transaction *transaction, const char *path, const
     cleanup_free char *window = malloc(CHUNK + 2 * replacement->old_size);
     if (!window)
         return error_system(error, ENOMEM, "cannot change %s", path);
-    struct editing editing = {.wanted = replacement, .result = result, .from = from, .window = window};
-    *result = (struct replaced){0};
+    struct editing editing = {.wanted = replacement, .digest = sha256, .from = from, .window = window};
     text_sha256_init(&editing.sha256);
     return transaction_stage(transaction, path, MODE_AS_BEFORE, fill_edited, &editing, error);
 }

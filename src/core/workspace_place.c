@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places in a workspace: the directory that holds a name, made where it is missing; links; temporary files; moves.
+// Names in directories of a workspace: making and removing directories, reading links, temporary files, moves.
 #include "core/cleanup.h"
 #include "core/workspace_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <linux/fs.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,7 +12,19 @@
 #include <sys/random.h>
 #include <sys/syscall.h>
 
-enum { LINKS_MAX = 40, LINK_SIZE_MAX = 65536 };
+enum { LINK_SIZE_MAX = 65536 };
+
+char *workspace_split(const char *path, const char **name)
+{
+    const char *slash = strrchr(path, '/');
+    *name = slash ? slash + 1 : path;
+    return slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
+}
+
+bool workspace_is_file_name(const char *name)
+{
+    return *name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
 
 char *workspace_read_link(int directory, const char *name)
 {
@@ -99,87 +110,6 @@ void workspace_remove_directories(const struct workspace *workspace, const char 
             return;
         length = slash ? (size_t)(slash - path) : 0;
     }
-}
-
-static int names_a_directory(const struct workspace *workspace, struct error *error, const char *path)
-{
-    cleanup_fd int fd = workspace_resolve(workspace, path, O_PATH);
-    if (fd < 0 && errno == EXDEV)
-        return workspace_fail(error, EXDEV, "write", path);
-    return error_set(error, "not_a_file", 0, "%s names a directory; expected a regular file", path);
-}
-
-// Splits a path into directory and name.
-static int split(const struct workspace *workspace, const char *path, struct place *place, struct error *error)
-{
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
-    if (!*name || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-        return names_a_directory(workspace, error, path);
-    place->name = strdup(name);
-    place->directory_path = slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
-    if (!place->name || !place->directory_path)
-        return error_system(error, ENOMEM, "cannot look at %s", path);
-    return 0;
-}
-
-// The path that a link at this place leads to, relative to the workspace. NULL with errno 0: there is no link.
-static char *link_path(const struct place *place)
-{
-    struct stat status;
-    char *path = NULL;
-    errno = 0;
-    if (fstatat(place->directory, place->name, &status, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISLNK(status.st_mode)) {
-        errno = 0;
-        return NULL;
-    }
-    cleanup_free char *target = workspace_read_link(place->directory, place->name);
-    if (!target)
-        return NULL;
-    if (*target == '/') {
-        errno = EXDEV;
-        return NULL;
-    }
-    if (asprintf(&path, "%s/%s", place->directory_path, target) < 0)
-        return NULL;
-    return path;
-}
-
-int workspace_place(const struct workspace *workspace, const char *relative, bool make, bool follow,
-                    struct place *place, struct error *error)
-{
-    cleanup_free char *path = strdup(relative);
-    *place = (struct place){.directory = -1};
-    for (int links = 0; path; links++) {
-        if (split(workspace, path, place, error) < 0)
-            return -1;
-        place->kept = strlen(place->directory_path);
-        place->directory = make ? workspace_make_directories(workspace, place->directory_path, &place->kept)
-                                : workspace_resolve(workspace, place->directory_path, O_PATH | O_DIRECTORY);
-        if (place->directory < 0)
-            return workspace_fail(error, errno, make ? "create the directory of" : "open the directory of", relative);
-        char *next = follow ? link_path(place) : NULL;
-        if (!next && (!follow || errno == 0))
-            return 0;
-        int number = next ? ELOOP : errno;
-        free(path);
-        path = next;
-        if (!next || links == LINKS_MAX)
-            return workspace_fail(error, number, "follow the link", relative);
-        workspace_place_free(place);
-    }
-    return error_system(error, ENOMEM, "cannot look at %s", relative);
-}
-
-void workspace_place_free(struct place *place)
-{
-    int saved = errno;
-    if (place->directory >= 0)
-        close(place->directory);
-    free(place->directory_path);
-    free(place->name);
-    *place = (struct place){.directory = -1};
-    errno = saved;
 }
 
 void workspace_temporary_name(char name[TEMPORARY_NAME_SIZE])

@@ -9,8 +9,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 
-enum { CHUNK = 256 * 1024 };
+enum { CHUNK = 256 * 1024, LINKS_MAX = 40 };
 
 int workspace_write_bytes(int fd, const char *bytes, size_t size, struct text_sha256 *sha256, const char *path,
                           struct error *error)
@@ -33,40 +34,90 @@ int workspace_write_bytes(int fd, const char *bytes, size_t size, struct text_sh
 
 // The write in progress.
 struct writing {
-    struct place place;
-    struct stat old; // where exists
+    const struct workspace *workspace;
+    char *path;           // relative, owned
+    char *directory_path; // relative, owned
+    size_t kept;          // so many bytes of it name directories that were there before
+    int directory;        // -1: none
+    const char *name;     // in the directory; points into path
+    struct stat old;      // what the name stands for, if it exists
     bool exists;
     char temporary[TEMPORARY_NAME_SIZE]; // "": none
-    int fd;
+    int fd;                              // of the temporary file; -1: none
 };
 
-// After a failure: as if nothing had been.
-static void undo(const struct workspace *workspace, const struct writing *writing)
+static int names_a_directory(const struct writing *writing, const char *path, struct error *error)
 {
-    if (*writing->temporary)
-        unlinkat(writing->place.directory, writing->temporary, 0);
-    workspace_remove_directories(workspace, writing->place.directory_path, writing->place.kept);
+    cleanup_fd int fd = workspace_resolve(writing->workspace, writing->path, O_PATH);
+    if (fd < 0 && errno == EXDEV)
+        return workspace_fail(error, EXDEV, "write", path);
+    return error_set(error, "not_a_file", 0, "%s names a directory; expected a regular file", path);
 }
 
-static int look(struct writing *writing, const struct write_options *options, const char *path, struct error *error)
+// Opens the directory of writing->path, and makes it if it is missing.
+static int enter(struct writing *writing, const char *path, struct error *error)
 {
-    if (fstatat(writing->place.directory, writing->place.name, &writing->old, AT_SYMLINK_NOFOLLOW) < 0)
-        return errno == ENOENT ? 0 : error_system(error, errno, "cannot look at %s", path);
-    writing->exists = true;
-    if (!S_ISREG(writing->old.st_mode))
-        return workspace_not_a_file(error, writing->old.st_mode, path);
-    if (!options->overwrite)
-        return error_set(error, "already_exists", EEXIST, "cannot create %s", path);
-    return 0;
+    writing->directory_path = workspace_split(writing->path, &writing->name);
+    if (!workspace_is_file_name(writing->name))
+        return names_a_directory(writing, path, error);
+    if (!writing->directory_path)
+        return error_system(error, ENOMEM, "cannot look at %s", path);
+    writing->directory = workspace_make_directories(writing->workspace, writing->directory_path, &writing->kept);
+    return writing->directory < 0 ? workspace_fail(error, errno, "create the directory of", path) : 0;
+}
+
+static void leave(struct writing *writing)
+{
+    cleanup_close(&writing->directory);
+    writing->directory = -1;
+    free(writing->directory_path);
+    writing->directory_path = NULL;
+    free(writing->path);
+    writing->path = NULL;
+}
+
+// The path that the link at the place leads to, relative to the workspace. Owned by the caller; NULL and errno.
+static char *behind_link(const struct writing *writing)
+{
+    char *path = NULL;
+    cleanup_free char *target = workspace_read_link(writing->directory, writing->name);
+    if (!target)
+        return NULL;
+    if (*target == '/') {
+        errno = EXDEV;
+        return NULL;
+    }
+    return asprintf(&path, "%s/%s", writing->directory_path, target) < 0 ? NULL : path;
+}
+
+// Finds the place of the file and looks at what is there. A link at the end of the path is followed, whether it leads
+// to a file or to nothing.
+static int find_place(struct writing *writing, const char *path, struct error *error)
+{
+    for (int links = 0; links <= LINKS_MAX; links++) {
+        if (enter(writing, path, error) < 0)
+            return -1;
+        if (fstatat(writing->directory, writing->name, &writing->old, AT_SYMLINK_NOFOLLOW) < 0)
+            return errno == ENOENT ? 0 : error_system(error, errno, "cannot look at %s", path);
+        writing->exists = !S_ISLNK(writing->old.st_mode);
+        if (writing->exists)
+            return 0;
+        char *next = behind_link(writing);
+        if (!next)
+            return workspace_fail(error, errno, "follow the link", path);
+        leave(writing);
+        writing->path = next;
+    }
+    return workspace_fail(error, ELOOP, "follow the link", path);
 }
 
 // Copies what the file holds to the new one.
-static int copy_old(struct writing *writing, const struct workspace *workspace, struct write_result *result,
-                    struct text_sha256 *sha256, const char *path, struct error *error)
+static int copy_old(const struct writing *writing, struct write_result *result, struct text_sha256 *sha256,
+                    const char *path, struct error *error)
 {
     static char chunk[CHUNK];
     struct stat status;
-    cleanup_fd int old = workspace_open_file(workspace, path, &status, error);
+    cleanup_fd int old = workspace_open_file(writing->workspace, path, &status, error);
     if (old < 0)
         return -1;
     for (;;) {
@@ -81,7 +132,22 @@ static int copy_old(struct writing *writing, const struct workspace *workspace, 
     }
 }
 
-// Gives the new file its mode. What was made new has it from the start, less the umask.
+static int fill(struct writing *writing, const char *path, const char *bytes, size_t size,
+                const struct write_options *options, struct write_result *result, struct error *error)
+{
+    struct text_sha256 sha256;
+    text_sha256_init(&sha256);
+    *result = (struct write_result){.created = !writing->exists};
+    if (options->append && writing->exists && copy_old(writing, result, &sha256, path, error) < 0)
+        return -1;
+    if (workspace_write_bytes(writing->fd, bytes, size, &sha256, path, error) < 0)
+        return -1;
+    result->size += size;
+    text_sha256_final(&sha256, result->sha256);
+    return 0;
+}
+
+// Gives the new file its mode. A file that did not exist has it from the start, less the umask.
 static int set_mode(const struct writing *writing, const struct write_options *options)
 {
     if (options->mode != MODE_AS_BEFORE)
@@ -89,68 +155,58 @@ static int set_mode(const struct writing *writing, const struct write_options *o
     return writing->exists ? fchmod(writing->fd, writing->old.st_mode & 0777) : 0;
 }
 
-// Puts the new file in its place.
-static int put(struct writing *writing, const struct write_options *options)
+static int rename_new(struct writing *writing, bool overwrite)
 {
-    int directory = writing->place.directory;
-    const char *name = writing->place.name;
-    if (options->durable && fsync(writing->fd) < 0)
-        return -1;
-    if (options->overwrite ? renameat(directory, writing->temporary, directory, name) < 0
-                           : workspace_move(directory, writing->temporary, directory, name) < 0)
-        return -1;
-    *writing->temporary = '\0';
-    if (!options->durable)
-        return 0;
-    cleanup_fd int readable = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return readable < 0 ? -1 : fsync(readable);
+    int directory = writing->directory;
+    int outcome = overwrite ? renameat(directory, writing->temporary, directory, writing->name)
+                            : workspace_move(directory, writing->temporary, directory, writing->name);
+    if (outcome == 0)
+        *writing->temporary = '\0';
+    return outcome;
 }
 
-static int fill_and_put(struct writing *writing, const struct workspace *workspace, const char *path, const char *bytes,
-                        size_t size, const struct write_options *options, struct write_result *result,
-                        struct error *error)
+static int replace(struct writing *writing, const char *path, const char *bytes, size_t size,
+                   const struct write_options *options, struct write_result *result, struct error *error)
 {
-    struct text_sha256 sha256;
-    if (look(writing, options, path, error) < 0)
-        return -1;
+    if (writing->exists && !S_ISREG(writing->old.st_mode))
+        return workspace_not_a_file(error, writing->old.st_mode, path);
+    if (writing->exists && !options->overwrite)
+        return error_set(error, "already_exists", EEXIST, "cannot create %s", path);
     bool private = writing->exists || options->mode != MODE_AS_BEFORE;
-    writing->fd = workspace_temporary_file(writing->place.directory, private ? 0600 : 0644, writing->temporary);
+    writing->fd = workspace_temporary_file(writing->directory, private ? 0600 : 0644, writing->temporary);
     if (writing->fd < 0) {
         *writing->temporary = '\0';
         return error_system(error, errno, "cannot make a new file beside %s", path);
     }
-    text_sha256_init(&sha256);
-    *result = (struct write_result){.created = !writing->exists};
-    if (options->append && writing->exists && copy_old(writing, workspace, result, &sha256, path, error) < 0)
+    if (fill(writing, path, bytes, size, options, result, error) < 0)
         return -1;
-    if (workspace_write_bytes(writing->fd, bytes, size, &sha256, path, error) < 0)
-        return -1;
-    result->size += size;
-    text_sha256_final(&sha256, result->sha256);
-    if (set_mode(writing, options) < 0 || put(writing, options) < 0)
+    if (set_mode(writing, options) < 0 || rename_new(writing, options->overwrite) < 0)
         return error_system(error, errno, "cannot write %s", path);
     return 0;
+}
+
+// After a failure: removes the temporary file and the directories that were made.
+static void undo(const struct writing *writing)
+{
+    if (*writing->temporary)
+        unlinkat(writing->directory, writing->temporary, 0);
+    if (writing->directory >= 0)
+        workspace_remove_directories(writing->workspace, writing->directory_path, writing->kept);
 }
 
 int workspace_write(const struct workspace *workspace, const char *path, const char *bytes, size_t size,
                     const struct write_options *options, struct write_result *result, struct error *error)
 {
-    if (options->mode > 0777)
-        return error_set(error, "invalid", 0, "the mode %o of %s holds more than permission bits (at most 777)",
-                         (unsigned)options->mode, path);
-    cleanup_free char *relative = workspace_relative(workspace, path, error);
-    if (!relative)
+    struct writing writing = {.workspace = workspace, .directory = -1, .fd = -1};
+    writing.path = workspace_relative(workspace, path, error);
+    if (!writing.path)
         return -1;
-    struct writing writing = {.fd = -1};
-    if (workspace_place(workspace, relative, true, true, &writing.place, error) < 0) {
-        workspace_place_free(&writing.place);
-        return -1;
-    }
-    int outcome = fill_and_put(&writing, workspace, path, bytes, size, options, result, error);
+    int outcome = find_place(&writing, path, error);
+    if (outcome == 0)
+        outcome = replace(&writing, path, bytes, size, options, result, error);
     if (outcome < 0)
-        undo(workspace, &writing);
-    if (writing.fd >= 0)
-        close(writing.fd);
-    workspace_place_free(&writing.place);
+        undo(&writing);
+    cleanup_close(&writing.fd);
+    leave(&writing);
     return outcome;
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Replacing a file of a workspace atomically: a temporary file beside it, then a rename. Errors as in workspace.h, and
-// "already_exists", "no_space", "permission_denied", "timeout", "cancelled", "io_error"; after each of them the file is
-// as it was (but for a directory that took the rename and failed its fsync), no temporary file is left, and directories
-// that were made are gone again.
+// "already_exists", "no_space", "permission_denied", "timeout", "cancelled", "io_error". After an error the file is as
+// it was, no temporary file is left, and directories that were made are gone again.
 #ifndef SBA_CORE_WORKSPACE_REPLACE_H
 #define SBA_CORE_WORKSPACE_REPLACE_H
 
@@ -18,7 +17,6 @@ struct write_options {
     int mode;       // permission bits, at most 0777; MODE_AS_BEFORE: those of the file replaced, else 0644 less umask
     bool overwrite; // false: "already_exists" where there is something
     bool append;    // what the file holds comes first
-    bool durable;   // fsync of file and directory
 };
 
 struct write_result {
@@ -27,8 +25,8 @@ struct write_result {
     char sha256[TEXT_SHA256_HEX];
 };
 
-// Writes a regular file. A link at the end of the path is followed, and what it leads to is replaced or made, inside.
-// The new file belongs to the runner's user; set-user-id and the like are not kept.
+// Writes a regular file. A link at the end of the path is followed: what it leads to, inside, is replaced or made. The
+// new file belongs to the runner's user. Set-user-id and the like are not kept.
 int workspace_write(const struct workspace *workspace, const char *path, const char *bytes, size_t size,
                     const struct write_options *options, struct write_result *result, struct error *error);
 

@@ -19,11 +19,7 @@ struct transaction *transaction_begin(const struct workspace *workspace)
 
 int transaction_parent(const struct transaction *transaction, const char *path, const char **name)
 {
-    const char *slash = strrchr(path, '/');
-    *name = slash ? slash + 1 : path;
-    if (!slash)
-        return workspace_resolve(transaction->workspace, ".", O_PATH | O_DIRECTORY);
-    cleanup_free char *directory = strndup(path, (size_t)(slash - path));
+    cleanup_free char *directory = workspace_split(path, name);
     return directory ? workspace_resolve(transaction->workspace, directory, O_PATH | O_DIRECTORY) : -1;
 }
 
@@ -169,8 +165,7 @@ static char *path_of_file(const struct transaction *transaction, const char *pat
     if (!relative)
         return NULL;
     const char *slash = strrchr(relative, '/');
-    const char *name = slash ? slash + 1 : relative;
-    if (*name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
+    if (workspace_is_file_name(slash ? slash + 1 : relative))
         return relative;
     error_set(error, "not_a_file", 0, "%s names a directory; expected a regular file", path);
     free(relative);

@@ -74,15 +74,10 @@ struct replacement {
     uint64_t count;            // places: no more, no fewer, and none overlaps with another
 };
 
-struct replaced {
-    uint64_t size; // bytes of the new file
-    char sha256[TEXT_SHA256_HEX];
-};
-
-// Stages a regular file that there is with a text replaced, without holding it in memory. 0; 1 where the text is there
-// in more or fewer places, or in some that overlap: then nothing is staged.
+// Stages an existing regular file with a text replaced, without holding it in memory. 0, and the SHA-256 of the new
+// file; 1: the text is there in more or fewer places, or in some that overlap, and nothing is staged.
 int transaction_replace(struct transaction *transaction, const char *path, const struct replacement *replacement,
-                        struct replaced *result, struct error *error);
+                        char sha256[TEXT_SHA256_HEX], struct error *error);
 
 // Stages a symbolic link; "path_escape" where the target leaves the workspace as it is written.
 int transaction_symlink(struct transaction *transaction, const char *path, const char *target, struct error *error);

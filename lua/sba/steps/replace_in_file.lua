@@ -65,12 +65,11 @@ local function stream(job_context, root, path, arguments)
   if not stat or stat.type ~= "file" or stat.size_bytes < LARGE or stat.size_bytes > MOST_BYTES then return false end
   if old == "" or #old > LARGE or not is_fixed(old, arguments.new_text) then return false end
   local transaction <close> = root:transaction()
-  local staged, failure = transaction:replace(path, old, arguments.new_text, arguments.expected_count)
-  if not staged then return staged, failure end
+  local sha256, failure = transaction:replace(path, old, arguments.new_text, arguments.expected_count)
+  if not sha256 then return sha256, failure end
   local good
   good, failure = commit(job_context, transaction, root)
-  if not good then return nil, failure end
-  return staged.sha256
+  return good and sha256, failure
 end
 
 --- Changes a file, or makes it.
