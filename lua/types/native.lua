@@ -380,7 +380,7 @@ local snapshot = {}
 ---@class native.change
 ---@field path string relative, bytes
 ---@field action "created"|"modified"|"deleted"|"mode_changed"|"type_changed"
----@field kept boolean whether content gives what it was
+---@field original? integer by which content gives what it was; nil: it was not kept
 ---@field before? { type: string, mode: integer, size_bytes: integer } nil: it was not there
 ---@field after? { type: string, mode: integer, size_bytes: integer } nil: it is not there any more
 
@@ -390,9 +390,9 @@ local snapshot = {}
 function snapshot:changes() end
 
 ---What a file was, or a link's target.
----@param path string
+---@param original integer of a change
 ---@return string|nil, native.failure?
-function snapshot:content(path) end
+function snapshot:content(original) end
 
 function snapshot:close() end
 

@@ -51,7 +51,8 @@ static int snapshot_changes(lua_State *L)
         lua_createtable(L, 0, 5);
         bind_set_string(L, "path", changes[i].path);
         bind_set_string(L, "action", actions[changes[i].action]);
-        bind_set_boolean(L, "kept", changes[i].kept);
+        if (changes[i].original)
+            bind_set_integer(L, "original", (lua_Integer)changes[i].original);
         set_side(L, "before", &changes[i].before);
         set_side(L, "after", &changes[i].after);
         lua_rawseti(L, -2, i + 1);
@@ -59,14 +60,14 @@ static int snapshot_changes(lua_State *L)
     return 1;
 }
 
-// snapshot:content(path) -> bytes | nil, failure
+// snapshot:content(original) -> bytes | nil, failure
 static int f_content(lua_State *L)
 {
     struct error error = {0};
     const struct snapshot *snapshot = check_snapshot(L);
-    const char *path = bind_check_path(L, 2, &error);
+    size_t original = (size_t)luaL_checkinteger(L, 2);
     struct buffer *content = bind_new_buffer(L);
-    if (!path || snapshot_content(snapshot, path, content, &error) < 0)
+    if (snapshot_content(snapshot, original, content, &error) < 0)
         return bind_fail(L, &error);
     lua_pushlstring(L, content->size ? content->data : "", content->size);
     buffer_free(content);

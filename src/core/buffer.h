@@ -4,6 +4,7 @@
 #define SBA_CORE_BUFFER_H
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct buffer {
@@ -37,5 +38,15 @@ static inline int buffer_append_byte(struct buffer *buffer, char byte)
 void buffer_free(struct buffer *buffer);
 
 #define cleanup_buffer __attribute__((cleanup(buffer_free)))
+
+// Makes room for one more item in an array of count items that only this function allocates. Returns the array; NULL
+// when memory is out (the old one stays). Its capacity is the next power of two, so nobody has to keep it.
+static inline void *array_grow(void *array, size_t count, size_t item_size)
+{
+    enum { FIRST = 16 };
+    if (count > 0 && (count < FIRST || count & (count - 1)))
+        return array;
+    return realloc(array, (count ? 2 * count : FIRST) * item_size);
+}
 
 #endif

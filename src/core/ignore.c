@@ -2,6 +2,7 @@
 // The rules of .gitignore files, see ignore.h.
 #include "core/ignore.h"
 
+#include "core/buffer.h"
 #include "core/cleanup.h"
 #include "core/glob.h"
 
@@ -76,15 +77,11 @@ static int read_rule(const char *directory, const char *line, size_t size, struc
 
 static int add_rule(struct ignore *ignore, const struct ignore_rule *rule)
 {
-    if (ignore->count == ignore->capacity) {
-        size_t capacity = ignore->capacity ? 2 * ignore->capacity : 16;
-        struct ignore_rule *rules = realloc(ignore->rules, capacity * sizeof *rules);
-        if (!rules)
-            return -1;
-        ignore->rules = rules;
-        ignore->capacity = capacity;
-    }
-    ignore->rules[ignore->count++] = *rule;
+    struct ignore_rule *rules = array_grow(ignore->rules, ignore->count, sizeof *rules);
+    if (!rules)
+        return -1;
+    ignore->rules = rules;
+    rules[ignore->count++] = *rule;
     return 0;
 }
 

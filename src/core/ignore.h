@@ -8,7 +8,7 @@
 
 struct ignore {
     struct ignore_rule *rules; // owned
-    size_t count, capacity;
+    size_t count;
 };
 
 // Adds the rules of a directory's .gitignore; those of a directory come after those of its parents. directory:

@@ -6,15 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Makes room for one more at count, a power of two at a time. Returns the array; NULL (the old one is kept) and *error.
-static void *make_room(void *array, uint32_t count, size_t size, struct error *error)
+static int out_of_memory(struct error *error)
 {
-    if (count & (count - 1))
-        return array;
-    void *larger = realloc(array, (count ? (size_t)count * 2 : 1) * size);
-    if (!larger)
-        error_set(error, "out_of_memory", 0, "not enough memory for the diff");
-    return larger;
+    return error_set(error, "out_of_memory", 0, "not enough memory for the diff");
 }
 
 static int too_many(int most, const char *what, struct error *error)
@@ -26,9 +20,9 @@ struct patch_file *patch_add_file(struct patch *patch, struct error *error)
 {
     if (patch->file_count == PATCH_MAX_FILES)
         return too_many(PATCH_MAX_FILES, "files", error), NULL;
-    struct patch_file *files = make_room(patch->files, patch->file_count, sizeof *files, error);
+    struct patch_file *files = array_grow(patch->files, patch->file_count, sizeof *files);
     if (!files)
-        return NULL;
+        return out_of_memory(error), NULL;
     patch->files = files;
     files[patch->file_count] = (struct patch_file){0};
     return &files[patch->file_count++];
@@ -38,9 +32,9 @@ struct patch_hunk *patch_add_hunk(struct patch *patch, struct error *error)
 {
     if (patch->hunk_count == PATCH_MAX_HUNKS)
         return too_many(PATCH_MAX_HUNKS, "hunks", error), NULL;
-    struct patch_hunk *hunks = make_room(patch->hunks, patch->hunk_count, sizeof *hunks, error);
+    struct patch_hunk *hunks = array_grow(patch->hunks, patch->hunk_count, sizeof *hunks);
     if (!hunks)
-        return NULL;
+        return out_of_memory(error), NULL;
     patch->hunks = hunks;
     hunks[patch->hunk_count] = (struct patch_hunk){0};
     return &hunks[patch->hunk_count++];

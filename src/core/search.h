@@ -37,7 +37,7 @@ struct search_results {
     uint64_t max_matches;         // to be set before
     uint64_t max_bytes;           // likewise: of the matches as JSON
     struct search_match *matches; // owned
-    size_t count, capacity;
+    size_t count;
     struct buffer bytes;
     uint64_t json_bytes;
     int64_t files_searched;   // text files that were read

@@ -24,7 +24,7 @@ void search_results_free(struct search_results *results)
     free(results->matches);
     buffer_free(&results->bytes);
     results->matches = NULL;
-    results->count = results->capacity = 0;
+    results->count = 0;
 }
 
 // Appends text from a file as UTF-8 without secrets.
@@ -60,19 +60,6 @@ static int append_text(struct buffer *bytes, const char *line, size_t size, size
     return to < size ? buffer_append(bytes, "...", 3) : 0;
 }
 
-static int reserve_match(struct search_results *results)
-{
-    if (results->count < results->capacity)
-        return 0;
-    size_t capacity = results->capacity ? results->capacity * 2 : 64;
-    struct search_match *matches = realloc(results->matches, capacity * sizeof *matches);
-    if (!matches)
-        return -1;
-    results->matches = matches;
-    results->capacity = capacity;
-    return 0;
-}
-
 // The path stands once in the results, before the first match of its file.
 static int append_path(struct scan *scan)
 {
@@ -102,7 +89,11 @@ int search_add_match(struct scan *scan, const char *line, size_t size, size_t st
         results->limit = SEARCH_MATCHES;
         return 1;
     }
-    if (append_path(scan) < 0 || reserve_match(results) < 0)
+    struct search_match *matches = array_grow(results->matches, results->count, sizeof *matches);
+    if (!matches)
+        return search_out_of_memory(scan->error);
+    results->matches = matches;
+    if (append_path(scan) < 0)
         return search_out_of_memory(scan->error);
     size_t text_at = results->bytes.size;
     if (append_text(&results->bytes, line, size, start) < 0)

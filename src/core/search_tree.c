@@ -56,7 +56,9 @@ static int search_all(struct walk *walk, const char *path)
     int more = 0, outcome = 0;
     while (outcome == 0 && walk->results->limit == SEARCH_NO_LIMIT &&
            (more = tree_next(walk->tree, &entry, walk->error)) > 0) {
-        if (S_ISDIR(entry.mode))
+        if (S_ISDIR(entry.mode) && entry.depth > 0 && strcmp(entry.name, ".git") == 0)
+            tree_skip(walk->tree, &entry);
+        else if (S_ISDIR(entry.mode))
             walk->results->files_unreadable += !entry.entered;
         else if (entry.depth == 0)
             outcome = search_one_file(walk, path);
@@ -69,8 +71,7 @@ static int search_all(struct walk *walk, const char *path)
 int search_files(struct search_regex *regex, const struct workspace *workspace, const char *path,
                  const struct glob *include, struct search_results *results, struct error *error)
 {
-    const struct tree_options options = {
-        .max_depth = SIZE_MAX, .hidden = true, .without_git = true, .types_only = true};
+    const struct tree_options options = {.max_depth = SIZE_MAX, .hidden = true, .types_only = true};
     struct walk walk = {.regex = regex, .workspace = workspace, .include = include, .results = results, .error = error};
     walk.tree = tree_open(workspace, path, &options, error);
     if (!walk.tree)

@@ -35,12 +35,12 @@ struct snapshot {
     struct ignore ignore;
     struct buffer paths; // NUL-terminated
     struct item *items;  // in the order of the walk
-    size_t count, capacity;
+    size_t count;
     int store;
     struct buffer pending; // what is still to be written there
     uint64_t stored;       // bytes, with what is pending
     struct snapshot_change *changes;
-    size_t change_count, change_capacity;
+    size_t change_count;
 };
 
 static int out_of_memory(struct error *error)
@@ -171,15 +171,10 @@ static int store_file(struct snapshot *snapshot, const struct tree *tree, struct
 static int add_item(struct snapshot *snapshot, const struct tree *tree, const struct tree_entry *entry,
                     struct error *error)
 {
-    struct item item = item_of(entry);
-    if (snapshot->count == snapshot->capacity) {
-        size_t capacity = snapshot->capacity ? snapshot->capacity * 3 / 2 : 256;
-        struct item *items = realloc(snapshot->items, capacity * sizeof *items);
-        if (!items)
-            return out_of_memory(error);
-        snapshot->items = items;
-        snapshot->capacity = capacity;
-    }
+    struct item item = item_of(entry), *items = array_grow(snapshot->items, snapshot->count, sizeof item);
+    if (!items)
+        return out_of_memory(error);
+    snapshot->items = items;
     item.path = snapshot->paths.size;
     if (buffer_append(&snapshot->paths, tree_path(tree), strlen(tree_path(tree)) + 1) < 0)
         return out_of_memory(error);
@@ -281,38 +276,28 @@ void snapshot_free(struct snapshot *snapshot)
     free(snapshot);
 }
 
-static const struct item *find(const struct snapshot *snapshot, const char *path)
+// Appends the content that was kept of an item.
+static int read_stored(const struct snapshot *snapshot, const struct item *item, struct buffer *content,
+                       struct error *error)
 {
-    size_t low = 0, high = snapshot->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = compare_paths(path_of(snapshot, &snapshot->items[middle]), path);
-        if (order == 0)
-            return &snapshot->items[middle];
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return NULL;
-}
-
-int snapshot_content(const struct snapshot *snapshot, const char *path, struct buffer *content, struct error *error)
-{
-    const struct item *item = find(snapshot, path);
-    if (!item || item->content == NOT_KEPT)
-        return error_set(error, "not_found", 0, "the content of %s was not kept", path);
     if (buffer_reserve(content, item->size) < 0)
         return out_of_memory(error);
     for (size_t have = 0; have < item->size;) {
         ssize_t size =
             pread(snapshot->store, content->data + content->size, item->size - have, (off_t)(item->content + have));
         if (size <= 0)
-            return error_system(error, size < 0 ? errno : EIO, "cannot read what %s was", path);
+            return error_system(error, size < 0 ? errno : EIO, "cannot read what %s was", path_of(snapshot, item));
         have += (size_t)size;
         content->size += (size_t)size;
     }
     return 0;
+}
+
+int snapshot_content(const struct snapshot *snapshot, size_t original, struct buffer *content, struct error *error)
+{
+    if (original < 1 || original > snapshot->count || snapshot->items[original - 1].content == NOT_KEPT)
+        return error_set(error, "not_found", 0, "the content was not kept");
+    return read_stored(snapshot, &snapshot->items[original - 1], content, error);
 }
 
 static int same_as_stored(const struct snapshot *snapshot, const struct item *item, int fd)
@@ -338,7 +323,7 @@ static bool same_content(const struct snapshot *snapshot, const struct tree *tre
         cleanup_free char *target = tree_target(tree);
         cleanup_buffer struct buffer old = {0};
         struct error error = {0};
-        bool read = snapshot_content(snapshot, path_of(snapshot, before), &old, &error) == 0;
+        bool read = read_stored(snapshot, before, &old, &error) == 0;
         error_clear(&error);
         return read && target && strlen(target) == old.size && memcmp(target, old.data ? old.data : "", old.size) == 0;
     }
@@ -350,19 +335,17 @@ static bool same_content(const struct snapshot *snapshot, const struct tree *tre
 static int add_change(struct snapshot *snapshot, const char *path, enum snapshot_action action,
                       const struct item *before, const struct item *after, struct error *error)
 {
-    if (snapshot->change_count == snapshot->change_capacity) {
-        size_t capacity = snapshot->change_capacity ? snapshot->change_capacity * 2 : 64;
-        struct snapshot_change *changes = realloc(snapshot->changes, capacity * sizeof *changes);
-        if (!changes)
-            return out_of_memory(error);
-        snapshot->changes = changes;
-        snapshot->change_capacity = capacity;
-    }
+    struct snapshot_change *changes = array_grow(snapshot->changes, snapshot->change_count, sizeof *changes);
+    if (!changes)
+        return out_of_memory(error);
+    snapshot->changes = changes;
     char *copy = strdup(path);
     if (!copy)
         return out_of_memory(error);
-    struct snapshot_change *change = &snapshot->changes[snapshot->change_count++];
-    *change = (struct snapshot_change){.path = copy, .action = action, .kept = before && before->content != NOT_KEPT};
+    struct snapshot_change *change = &changes[snapshot->change_count++];
+    *change = (struct snapshot_change){.path = copy, .action = action};
+    if (before && before->content != NOT_KEPT)
+        change->original = (size_t)(before - snapshot->items) + 1;
     if (before)
         change->before = (struct snapshot_side){before->mode, before->size};
     if (after)

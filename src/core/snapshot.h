@@ -44,13 +44,13 @@ struct snapshot_change {
     char *path; // relative; the snapshot's
     enum snapshot_action action;
     struct snapshot_side before, after;
-    bool kept; // snapshot_content can give what was before
+    size_t original; // for snapshot_content; 0: what was before was not kept
 };
 
 // Compares with what is there now. *changes, in the order of a walk, is owned by the snapshot. Returns how many; -1.
 long snapshot_compare(struct snapshot *snapshot, const struct snapshot_change **changes, struct error *error);
 
-// Appends what a file was before, or a link's target. 0 or -1.
-int snapshot_content(const struct snapshot *snapshot, const char *path, struct buffer *content, struct error *error);
+// Appends what a changed file was before, or a link's target. 0 or -1.
+int snapshot_content(const struct snapshot *snapshot, size_t original, struct buffer *content, struct error *error);
 
 #endif

@@ -95,57 +95,34 @@ static int plan_directories(struct transaction *transaction, const char *path)
     return 0;
 }
 
-static int plan_put(struct transaction *transaction, struct change *change, struct error *error)
-{
-    struct stat status;
-    if (transaction_look(transaction, change->path, &status) < 0)
-        return errno == ENOENT || errno == ENOTDIR ? 0 : workspace_fail(error, errno, "write", change->path);
-    if (S_ISDIR(status.st_mode))
-        return plan_directories(transaction, change->path) < 0 ? workspace_fail(error, errno, "write", change->path)
-                                                               : 0;
-    if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
-        return workspace_not_a_file(error, status.st_mode, change->path);
-    change->before = transaction_identity(&status);
-    return 0;
-}
-
-static int plan_removal(const struct transaction *transaction, struct change *change, struct error *error)
-{
-    struct stat status;
-    if (transaction_look(transaction, change->path, &status) < 0)
-        return workspace_fail(error, errno, "remove", change->path);
-    if (!S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
-        return workspace_not_a_file(error, status.st_mode, change->path);
-    change->before = transaction_identity(&status);
-    free(change->other);
-    change->other = aside_of_removed(transaction, change->path);
-    return change->other ? 0 : error_system(error, ENOMEM, "cannot remove %s", change->path);
-}
-
-static int plan_mode(const struct transaction *transaction, struct change *change, struct error *error)
-{
-    struct stat status;
-    if (transaction_look(transaction, change->path, &status) < 0)
-        return workspace_fail(error, errno, "change the mode of", change->path);
-    if (!S_ISREG(status.st_mode))
-        return workspace_not_a_file(error, status.st_mode, change->path);
-    change->before = transaction_identity(&status);
-    change->old_mode = status.st_mode & 07777;
-    return 0;
-}
+static const char *const doing[] = {
+    [CHANGE_PUT] = "write",
+    [CHANGE_REMOVE] = "remove",
+    [CHANGE_MODE] = "change the mode of",
+};
 
 static int plan_change(struct transaction *transaction, struct change *change, struct error *error)
 {
-    switch (change->kind) {
-    case CHANGE_PUT:
-        return plan_put(transaction, change, error);
-    case CHANGE_REMOVE:
-        return plan_removal(transaction, change, error);
-    case CHANGE_MODE:
-        return plan_mode(transaction, change, error);
-    default:
+    struct stat status;
+    bool puts = change->kind == CHANGE_PUT;
+    if (change->kind == CHANGE_NOTHING)
         return 0;
+    if (transaction_look(transaction, change->path, &status) < 0) {
+        bool is_new = puts && (errno == ENOENT || errno == ENOTDIR);
+        return is_new ? 0 : workspace_fail(error, errno, doing[change->kind], change->path);
     }
+    if (puts && S_ISDIR(status.st_mode))
+        return plan_directories(transaction, change->path) < 0 ? workspace_fail(error, errno, "write", change->path)
+                                                               : 0;
+    if (!S_ISREG(status.st_mode) && (change->kind == CHANGE_MODE || !S_ISLNK(status.st_mode)))
+        return workspace_not_a_file(error, status.st_mode, change->path);
+    change->before = transaction_identity(&status);
+    change->old_mode = change->kind == CHANGE_MODE ? status.st_mode & 07777 : 0;
+    if (change->kind != CHANGE_REMOVE)
+        return 0;
+    free(change->other);
+    change->other = aside_of_removed(transaction, change->path);
+    return change->other ? 0 : error_system(error, ENOMEM, "cannot remove %s", change->path);
 }
 
 int transaction_plan(struct transaction *transaction, struct plan *plan, struct error *error)
@@ -234,12 +211,12 @@ static int make_real(const struct transaction *transaction, struct error *error)
     for (size_t i = 0; i < transaction->count; i++)
         if (changes[i].kind == CHANGE_REMOVE &&
             transaction_two_names(transaction, MOVE, changes[i].path, changes[i].other) < 0)
-            return workspace_fail(error, errno, "remove", changes[i].path);
+            return workspace_fail(error, errno, doing[CHANGE_REMOVE], changes[i].path);
     for (size_t i = 0; i < transaction->count; i++) {
         if (changes[i].kind == CHANGE_PUT && put_in_place(transaction, &changes[i], error) < 0)
             return -1;
         if (changes[i].kind == CHANGE_MODE && set_mode(transaction, &changes[i]) < 0)
-            return workspace_fail(error, errno, "change the mode of", changes[i].path);
+            return workspace_fail(error, errno, doing[CHANGE_MODE], changes[i].path);
     }
     return 0;
 }

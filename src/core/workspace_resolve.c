@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Confined resolving of paths: openat2 where the kernel has it, else a walk of our own that is as strict.
+#include "core/buffer.h"
 #include "core/cleanup.h"
 #include "core/workspace.h"
 #include "core/workspace_internal.h"
@@ -50,7 +51,7 @@ static bool have_openat2(int root)
 struct walk {
     int root;
     int *directories; // opened on the way down, the deepest last
-    size_t depth, capacity;
+    size_t depth;
     char *path; // owned: what of the path is being walked
     char *rest; // in path: what is still to walk
     int links;  // followed, and races lost
@@ -82,17 +83,13 @@ static int walk_up(struct walk *walk)
 // Takes the descriptor, also where it fails.
 static int walk_down(struct walk *walk, int directory)
 {
-    if (walk->depth == walk->capacity) {
-        size_t capacity = walk->capacity ? walk->capacity * 2 : 16;
-        int *directories = realloc(walk->directories, capacity * sizeof *directories);
-        if (!directories) {
-            close(directory);
-            return -1;
-        }
-        walk->directories = directories;
-        walk->capacity = capacity;
+    int *directories = array_grow(walk->directories, walk->depth, sizeof *directories);
+    if (!directories) {
+        close(directory);
+        return -1;
     }
-    walk->directories[walk->depth++] = directory;
+    walk->directories = directories;
+    directories[walk->depth++] = directory;
     return 0;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Staging a change of several files, see workspace_transaction.h.
+#include "core/buffer.h"
 #include "core/cleanup.h"
 #include "core/workspace_replace.h"
 #include "core/workspace_transaction_internal.h"
@@ -121,17 +122,13 @@ struct change *transaction_change(struct transaction *transaction, char *path)
         free(path);
         return &transaction->changes[at];
     }
-    if (transaction->count == transaction->capacity) {
-        size_t capacity = transaction->capacity ? transaction->capacity * 2 : 16;
-        struct change *changes = realloc(transaction->changes, capacity * sizeof *changes);
-        if (!changes) {
-            free(path);
-            return NULL;
-        }
-        transaction->changes = changes;
-        transaction->capacity = capacity;
+    struct change *changes = array_grow(transaction->changes, transaction->count, sizeof *changes);
+    if (!changes) {
+        free(path);
+        return NULL;
     }
-    struct change *change = &transaction->changes[at];
+    transaction->changes = changes;
+    struct change *change = &changes[at];
     memmove(change + 1, change, (transaction->count - at) * sizeof *change);
     *change = (struct change){.path = path};
     transaction->count++;
@@ -140,17 +137,14 @@ struct change *transaction_change(struct transaction *transaction, char *path)
 
 int transaction_clear(struct transaction *transaction, char *path, mode_t mode)
 {
-    if (transaction->directory_count == transaction->directory_capacity) {
-        size_t capacity = transaction->directory_capacity ? transaction->directory_capacity * 2 : 16;
-        struct cleared *directories = realloc(transaction->directories, capacity * sizeof *directories);
-        if (!directories) {
-            free(path);
-            return -1;
-        }
-        transaction->directories = directories;
-        transaction->directory_capacity = capacity;
+    struct cleared *directories =
+        array_grow(transaction->directories, transaction->directory_count, sizeof *directories);
+    if (!directories) {
+        free(path);
+        return -1;
     }
-    transaction->directories[transaction->directory_count++] = (struct cleared){path, mode};
+    transaction->directories = directories;
+    directories[transaction->directory_count++] = (struct cleared){path, mode};
     return 0;
 }
 

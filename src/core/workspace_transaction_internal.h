@@ -14,9 +14,9 @@
 struct transaction {
     const struct workspace *workspace;
     struct change *changes; // in byte order of path
-    size_t count, capacity;
+    size_t count;
     struct cleared *directories; // each before those in it
-    size_t directory_count, directory_capacity;
+    size_t directory_count;
     enum { STAGING, PLANNED, DONE, UNDONE } state;
     bool recalled; // its changes come from a record: each name must still stand for what it did
 };

@@ -322,8 +322,6 @@ static int meet(struct tree *tree, struct tree_entry *entry)
     const struct item *item = &level->items[level->next++];
     if (look(tree, level, item, &status) < 0)
         return 0;
-    if (tree->options.without_git && S_ISDIR(status.st_mode) && strcmp(item->name, ".git") == 0)
-        return 0;
     *entry = (struct tree_entry){.name = item->name,
                                  .depth = tree->depth,
                                  .mode = status.st_mode,

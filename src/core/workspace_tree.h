@@ -16,7 +16,6 @@ struct tree;
 struct tree_options {
     size_t max_depth; // directories at this depth are not entered; 0 is where the walk starts
     bool hidden;      // names that begin with a dot too
-    bool without_git; // directories named .git below the start are passed over
     bool types_only;  // below the start, mode has only the type and size is 0: nothing is statted
     size_t max_names; // stops reading a directory once it has so many names, in no order; 0: reads all
 };

@@ -47,31 +47,27 @@ static bool is_before(const struct transaction *transaction, const struct change
     return !transaction->recalled || is_still(transaction, found, change->before);
 }
 
-// The temporary name under which the old waits. Owned by the caller; NULL: it does not, or memory is out.
-static char *waiting(const struct transaction *transaction, const struct change *change)
+// The temporary name of a change under which what was at the path before waits; any: under which anything stands. Owned
+// by the caller; NULL: there is none, or memory is out.
+static char *find_aside(const struct transaction *transaction, const struct change *change, bool any)
 {
-    if (!change->other || is_before(transaction, change, stands(transaction, change->other)))
-        return change->other ? strdup(change->other) : NULL;
-    cleanup_free char *second = transaction_second_aside(change);
-    if (!second || !is_before(transaction, change, stands(transaction, second)))
+    if (!change->other)
         return NULL;
-    return steal_pointer(&second);
-}
-
-// A temporary name of the change that is in use, whatever stands there. Owned by the caller; NULL: none is.
-static char *any_aside(const struct transaction *transaction, const struct change *change)
-{
-    if (!change->other || stands(transaction, change->other).inode)
-        return change->other ? strdup(change->other) : NULL;
+    struct identity found = stands(transaction, change->other);
+    if (any ? found.inode != 0 : is_before(transaction, change, found))
+        return strdup(change->other);
     cleanup_free char *second = transaction_second_aside(change);
-    return second && stands(transaction, second).inode ? steal_pointer(&second) : NULL;
+    if (!second)
+        return NULL;
+    found = stands(transaction, second);
+    return (any ? found.inode != 0 : is_before(transaction, change, found)) ? steal_pointer(&second) : NULL;
 }
 
 // Whether a change whose original is not found was never begun: what waits under its names is what was to be put, or
 // nothing. After a workspace was copied, inodes and times prove neither.
 static bool is_untouched(const struct transaction *transaction, const struct change *change, struct identity found)
 {
-    cleanup_free char *aside = any_aside(transaction, change);
+    cleanup_free char *aside = find_aside(transaction, change, true);
     return found.inode && (!aside || is_put(transaction, change, stands(transaction, aside)));
 }
 
@@ -79,7 +75,7 @@ static bool is_untouched(const struct transaction *transaction, const struct cha
 static int bring_back(const struct transaction *transaction, const struct change *change)
 {
     struct identity found = stands(transaction, change->path);
-    cleanup_free char *aside = waiting(transaction, change);
+    cleanup_free char *aside = find_aside(transaction, change, false);
     if (is_put(transaction, change, found))
         return aside ? transaction_two_names(transaction, RENAME, aside, change->path) : -1;
     if (!aside)
@@ -189,7 +185,7 @@ static void undo_change(const struct transaction *transaction, const struct chan
         outcome = bring_back(transaction, change);
     if (outcome == 0)
         return;
-    cleanup_free char *kept = any_aside(transaction, change);
+    cleanup_free char *kept = find_aside(transaction, change, true);
     lose(losses, change->path, kept);
 }
 
@@ -240,7 +236,7 @@ int transaction_revert(struct transaction *transaction, struct error *error)
 static void remove_aside(const struct transaction *transaction, const struct change *change)
 {
     if (transaction->recalled) {
-        cleanup_free char *aside = waiting(transaction, change);
+        cleanup_free char *aside = find_aside(transaction, change, false);
         if (aside)
             transaction_unlink(transaction, aside);
     } else if (transaction_unlink(transaction, change->other) < 0 && errno == ENOENT && change->kind == CHANGE_PUT) {

@@ -68,8 +68,8 @@ end
 
 local function content_before(run, change)
   if change.before.size_bytes > LARGEST_FILE then return nil, "too_large" end
-  if not change.kept then return nil, "original_not_kept" end
-  return run.snapshot:content(change.path), "unreadable"
+  if not change.original then return nil, "original_not_kept" end
+  return run.snapshot:content(change.original), "unreadable"
 end
 
 local function is_binary(content)
