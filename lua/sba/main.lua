@@ -121,7 +121,7 @@ end
 
 --- Reports that the job has begun, if the environment names a URL for status reports.
 local function report_start(run)
-  if run.status_url and not (run.history and run.history.result) then on_demand.status_reports().began(run) end
+  if run.status_url and not (run.history and run.history.result) then on_demand.status().began(run) end
   return true
 end
 

@@ -1,6 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Uploads artifacts with the gateway's tool artifact.put. The reference in its answer becomes the artifact's `ref`. A file is read
--- while it is sent; one that has changed since it was listed never arrives whole. A file that cannot be uploaded stays on disk.
+-- Uploads a job's artifacts with the gateway's tool artifact.put, after its processes have ended and before its result is written. The
+-- reference in its answer becomes the artifact's `ref`. A file is read while it is sent; one that has changed since it was listed
+-- never arrives whole. A file that cannot be uploaded stays on disk.
+--
+-- Uploads may use the job's remaining time, at most two minutes. Past the deadline or after a signal they get the few seconds within
+-- which a job must end, which is enough for small files.
 --
 -- The log: artifact.uploaded {path, size_bytes, ref, duration_ms}, artifact.failed {path, code, tries, error};
 -- with count, the event stands for that many artifacts from path on.
@@ -18,12 +22,9 @@ local LARGEST_SUM <const> = 1024 * 1024 * 1024 -- bytes of all that are sent
 local MOST_FILES <const> = 1000
 local LIMITS <const> = { idle = 60, repeatable = true } -- seconds for the answer, from the last chunk that was sent
 local LONGEST_REF <const> = 4096 -- bytes
-
----@class artifacts.options
----@field gateway gateway
----@field directory native.root where the files are
----@field names table<table, string> names of files whose `path` is not the whole truth: it held a secret
----@field log fun(level: string, event: string, fields: table)
+local MOST <const> = 120 -- seconds
+local OVERRUN <const> = 2.5 -- seconds past the deadline
+local AFTER_SIGNAL <const>, LATEST <const> = 2.5, 4.5 -- seconds for the upload; seconds from the signal to its end
 
 local function failed(code, format, ...)
   return { code = code, message = format:format(...) }
@@ -72,46 +73,51 @@ function artifacts.reference(answer)
   return ref and #ref <= LONGEST_REF and ref or nil
 end
 
+--- The name of the file: `path` is not the whole truth where it held a secret.
+local function name_of(run, artifact)
+  return run.artifact_names[artifact] or artifact.path
+end
+
 --- Calls the tool with the file as it is read.
-local function stream(options, artifact)
-  local file <close>, failure = options.directory:open(options.names[artifact] or artifact.path, artifact.sha256)
+local function stream(run, gateway, artifact)
+  local file <close>, failure = run.artifacts:open(name_of(run, artifact), artifact.sha256)
   if not file then return nil, failure end
   if file:size() ~= artifact.size_bytes then return nil, failed("changed", "the file changed meanwhile") end
-  return options.gateway:call(TOOL, { path = artifact.path, content_bytes_base64 = file }, LIMITS)
+  return gateway:call(TOOL, { path = artifact.path, content_bytes_base64 = file }, LIMITS)
 end
 
 --- Calls the tool with the whole file as a string.
-local function send_whole(options, artifact, limit)
+local function send_whole(run, gateway, artifact, limit)
   if artifact.size_bytes > limit then
     return nil, failed("too_large", "it is larger than the node proxy's limit of %d bytes", limit)
   end
-  local file, failure = options.directory:read(options.names[artifact] or artifact.path, { digest = true, max_bytes = limit })
+  local file, failure = run.artifacts:read(name_of(run, artifact), { digest = true, max_bytes = limit })
   if not file then return nil, failure end
   if file.sha256 ~= artifact.sha256 then return nil, failed("changed", "the file changed meanwhile") end
   local arguments = { path = artifact.path, content_bytes_base64 = text.base64_encode(file.content) }
-  return options.gateway:call(TOOL, arguments, LIMITS)
+  return gateway:call(TOOL, arguments, LIMITS)
 end
 
 --- Sends one file, once.
-local function put(options, artifact)
-  local limit = options.gateway:largest_file()
+local function put(run, gateway, artifact)
+  local limit = gateway:largest_file()
   local send = limit and send_whole or stream
-  local answer, failure = send(options, artifact, limit)
+  local answer, failure = send(run, gateway, artifact, limit)
   if answer and answer.is_error then
     return nil, http.failure("tool_failed", "the gateway says: " .. http.shown(answer.content))
   end
   return answer, failure
 end
 
-local function upload(options, artifact)
+local function upload(run, gateway, artifact)
   local began = interrupt.now()
-  local answer, failure = put(options, artifact)
+  local answer, failure = put(run, gateway, artifact)
   if not answer then
     failure.tries = failure.tries or 1
     return failure
   end
   artifact.ref = artifacts.reference(answer)
-  options.log("info", "artifact.uploaded", {
+  run.log:event("info", "artifact.uploaded", {
     path = artifact.path, size_bytes = artifact.size_bytes, ref = artifact.ref,
     duration_ms = math.floor((interrupt.now() - began) * 1000 + 0.5),
   })
@@ -128,50 +134,63 @@ end
 
 local own_words = { timeout = "the time for uploading was up", cancelled = "a signal ended the uploading" }
 
-local function log_failed(options, artifact, failure)
-  options.log("warning", "artifact.failed", {
+local function log_failed(run, artifact, failure)
+  run.log:event("warning", "artifact.failed", {
     path = artifact.path, code = failure.code, tries = failure.tries or 0,
     error = ("the artifact %s was not uploaded and stays on disk: %s"):format(artifact.path, own_words[failure.code] or failure.message),
   })
 end
 
----Logs that the artifacts from one on were not tried.
----@param options { log: function }
----@param list table[]
----@param from integer
----@param failure native.failure why
-function artifacts.give_up(options, list, from, failure)
+--- Logs that the artifacts from one on were not tried, and why.
+local function give_up(run, from, failure)
+  local list = run.record.artifacts
   local count = #list - from + 1
   if count < 1 then return end
-  options.log("warning", "artifact.failed", {
+  run.log:event("warning", "artifact.failed", {
     path = list[from].path, count = count, code = failure.code, tries = 0,
     error = ("%d artifacts were not uploaded and stay on disk: %s"):format(count, own_words[failure.code] or failure.message),
   })
 end
 
----Uploads files one after the other and sets their `ref`. The rest are not tried after a failure of the gateway itself, or past a
----limit for all of them together.
----@param options artifacts.options
----@param list { path: string, size_bytes: integer, sha256: string?, ref: string? }[] without sha256: not read, and not uploaded
----@return boolean? all whether all were uploaded
-function artifacts.upload(options, list)
+--- Uploads files one after the other and sets their `ref`. The rest are not tried after a failure of the gateway itself, or past a
+--- limit for all of them together. Returns whether all were uploaded.
+local function upload_all(run)
+  local gateway, unreachable = run.outside:gateway(true)
+  if not gateway then return give_up(run, 1, unreachable) end
   local sum, all = 0, true
-  for i, artifact in ipairs(list) do
-    if i > MOST_FILES then return artifacts.give_up(options, list, i, failed("too_many", "at most %d are uploaded", MOST_FILES)) end
+  for i, artifact in ipairs(run.record.artifacts) do
+    if i > MOST_FILES then return give_up(run, i, failed("too_many", "at most %d are uploaded", MOST_FILES)) end
     local failure = refusal(artifact, sum)
     if not failure then
       sum = sum + artifact.size_bytes
-      failure = upload(options, artifact)
+      failure = upload(run, gateway, artifact)
     end
     if failure then
       all = false
-      log_failed(options, artifact, failure)
+      log_failed(run, artifact, failure)
     end
-    if failure and (http.is_down(failure) or failure.code == "unknown_tool") then
-      return artifacts.give_up(options, list, i + 1, failure)
-    end
+    if failure and (http.is_down(failure) or failure.code == "unknown_tool") then return give_up(run, i + 1, failure) end
   end
   return all
+end
+
+local function seconds(run)
+  local now = interrupt.now()
+  local most, signal, at = MOST, interrupt.signal()
+  if signal then most = math.min(AFTER_SIGNAL, at + LATEST - now) end
+  return math.max(0, math.min(run.deadline + OVERRUN - now, most))
+end
+
+---Uploads the artifacts of a run.
+---@param run run its record lists them; one without sha256 was not read, and is not uploaded
+function artifacts.upload(run)
+  run.checkpoint:write() -- the steps are on disk before the slow upload
+  run.upload_failed = true -- until all is uploaded
+  interrupt.rearm(seconds(run))
+  local ok, all = pcall(upload_all, run)
+  interrupt.disarm()
+  if not ok then error(all, 0) end
+  run.upload_failed = not all
 end
 
 return artifacts

@@ -1,10 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Fetches the skills that a job names by id, with the gateway's tool skills.get.
+-- Fetches the skills that a job names by id, with the gateway's tool skills.get, and adds them to its context before the first prompt.
+-- The journal keeps them, so a resumed run or a replay gives the model the same prompt. A replay never fetches.
 
 local http = require "sba.util.http"
 local json = require "sba.util.json"
-
-local skills = {}
 
 local TOOL <const> = "skills.get"
 local LIMITS <const> = { whole = 20, repeatable = true } -- seconds for one
@@ -49,15 +48,11 @@ local function fetch(gateway, id, room)
   return { id = id, name = name or id, text = text }
 end
 
----Fetches skills. After a failure of the gateway itself the rest are not tried, so that a job waits for a dead gateway once.
----@param gateway gateway? nil: none can be had
----@param failure native.failure? why
----@param ids string[]
----@param on_missing fun(id: string, failure: native.failure)
----@return orchestrator.skill[] found
----@return string[] missing ids
-function skills.fetch(gateway, failure, ids, on_missing)
-  local found, missing, sum, over = {}, {}, 0, not gateway and failure or nil
+--- Fetches skills. After a failure of the gateway itself the rest are not tried, so that a job waits for a dead gateway once.
+---@return { found: orchestrator.skill[], missing: string[] } missing: ids
+local function fetch_all(run, ids)
+  local found, missing, sum = {}, {}, 0
+  local gateway, over = run.outside:gateway()
   for _, id in ipairs(ids) do
     local skill, problem
     if not over then skill, problem = fetch(gateway, id, math.min(LARGEST, LARGEST_SUM - sum)) end
@@ -65,11 +60,23 @@ function skills.fetch(gateway, failure, ids, on_missing)
       found[#found + 1], sum = skill, sum + #skill.text
     else
       missing[#missing + 1] = id
-      on_missing(id, over or problem)
+      local why = over or problem
+      run.log:event("warning", "skill.missing", {
+        skill_id = id, code = why.code, error = ("cannot fetch the skill %s: %s"):format(id, why.message),
+      })
     end
     if problem and http.is_down(problem) then over = problem end
   end
-  return found, missing
+  return { found = found, missing = missing }
 end
 
-return skills
+---@param run run
+return function(run)
+  local context = run.job.context
+  local fetched = (run.recording or run.history or {}).skills
+  if not fetched and run.recording then fetched = { found = {}, missing = context.skill_ids } end
+  if not fetched then fetched = fetch_all(run, context.skill_ids) end
+  run.journal:skills(fetched.found, fetched.missing)
+  for _, skill in ipairs(fetched.found) do table.insert(context.skills, { name = skill.name, text = skill.text }) end
+  run.missing_skills = fetched.missing
+end

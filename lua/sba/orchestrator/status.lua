@@ -22,29 +22,15 @@ local LARGEST_ANSWER <const> = 64 * 1024 -- bytes; the body is not used
 
 local body_schema = { order = { "status", "job_id", "task_id" } }
 
----@class status.options
----@field url string
----@field http native.http.client
----@field job_id string
----@field task_id string
----@field log fun(level: string, event: string, fields: table)
-
 ---@class status.failure: http.failure
 ---@field refused? boolean the server answered, and another try would bring the same answer
 
 ---@class status.reporter
+---@field run run
+---@field http native.http.client
 ---@field over? boolean the beginning was delivered, or given up
 local reporter = {}
 reporter.__index = reporter
-
----@param options status.options
----@return status.reporter
-function status.new(options)
-  return setmetatable({
-    url = options.url, http = options.http, log = options.log, job_id = options.job_id, task_id = options.task_id,
-    left = BEGINNING, tries = 0, spent = 0, not_before = 0,
-  }, reporter)
-end
 
 -- Failures that another try would not change, of requests that never got an answer.
 local lasting = { invalid_url = true, bad_body = true, out_of_memory = true, timeout = true, cancelled = true }
@@ -53,7 +39,7 @@ local lasting = { invalid_url = true, bad_body = true, out_of_memory = true, tim
 ---@return integer? status, status.failure? failure
 local function post(self, body, until_when)
   local exchange <close>, code = http.send(self.http, {
-    method = "POST", url = self.url, body = body, headers = { "Content-Type: application/json", "Accept: application/json" },
+    method = "POST", url = self.run.status_url, body = body, headers = { "Content-Type: application/json", "Accept: application/json" },
     connect_timeout = CONNECT, first_timeout = ANSWER, idle_timeout = REST,
   }, until_when)
   if not exchange then
@@ -63,7 +49,7 @@ local function post(self, body, until_when)
     return nil, failure
   end
   if code >= 300 then
-    local failure = http.refusal(exchange, code, "the status server at " .. url.shown(self.url))
+    local failure = http.refusal(exchange, code, "the status server at " .. url.shown(self.run.status_url))
     failure.refused = not failure.transient
     return nil, failure
   end
@@ -72,7 +58,7 @@ local function post(self, body, until_when)
 end
 
 local function body_of(self, what)
-  return json.encode({ status = what, job_id = self.job_id, task_id = self.task_id }, body_schema)
+  return json.encode({ status = what, job_id = self.run.record.job_id, task_id = self.run.record.task_id }, body_schema)
 end
 
 local function milliseconds(seconds)
@@ -80,11 +66,11 @@ local function milliseconds(seconds)
 end
 
 local function log_sent(self, report, code, tries, seconds)
-  self.log("info", "report.sent", { report = report, status = code, tries = tries, duration_ms = milliseconds(seconds) })
+  self.run.log:event("info", "report.sent", { report = report, status = code, tries = tries, duration_ms = milliseconds(seconds) })
 end
 
 local function log_failed(self, report, failure, tries)
-  self.log("warning", "report.failed", {
+  self.run.log:event("warning", "report.failed", {
     report = report, outcome = failure.refused and "refused" or "undeliverable", status = failure.status, tries = tries,
     error = ("the report %s was not delivered: %s"):format(report, failure.message),
   })
@@ -111,7 +97,8 @@ function reporter:began()
   if code or failure.refused or not failure.transient or self.left * SHARE < LEAST then return close_beginning(self, code) end
   self.not_before = at + took + (failure.retry_after or 0)
   if self.tries == 1 then
-    self.log("warning", "report.retry", { report = "in_progress", error = failure.message .. "; it tries again before later steps" })
+    local message = failure.message .. "; it tries again before later steps"
+    self.run.log:event("warning", "report.retry", { report = "in_progress", error = message })
   end
 end
 
@@ -122,15 +109,15 @@ local function deliver(self, body)
     tries = number
     return post(self, body, until_when)
   end, function(problem, wait)
-    self.log("warning", "report.retry", { report = "completed", error = problem.message, seconds = wait })
+    self.run.log:event("warning", "report.retry", { report = "completed", error = problem.message, seconds = wait })
   end)
   return code, failure, tries
 end
 
----Reports how the job ended, within 30 s. The first signal leaves it 5 s; the next one ends it at once.
+--- Reports how the job ended, within 30 s. The first signal leaves it 5 s; the next one ends it at once.
 ---@param result string[] its JSON, to be sent part by part
 ---@return "delivered"|"refused"|"undeliverable"
-function reporter:completed(result)
+local function completed(self, result)
   if self.failure and not self.over then close_beginning(self) end
   local body = table.move(result, 1, #result, 2, { (body_of(self, "completed"):gsub("}$", ',"result":')) })
   body[#body + 1] = "}"
@@ -143,6 +130,40 @@ function reporter:completed(result)
   end
   log_failed(self, "completed", failure, tries)
   return failure.refused and "refused" or "undeliverable"
+end
+
+--- The run's reporter; nil where it cannot send.
+local function reporter_of(run)
+  if run.reporter then return run.reporter end
+  local client, failure = run.outside:client()
+  if not client then
+    run.log:event("warning", "report.failed", { outcome = "undeliverable", error = failure.message })
+    return nil
+  end
+  run.reporter = setmetatable({ run = run, http = client, left = BEGINNING, tries = 0, spent = 0, not_before = 0 }, reporter)
+  return run.reporter
+end
+
+---Reports that the job is in progress, once.
+---@param run run with a status_url
+function status.began(run)
+  local to = reporter_of(run)
+  if to then to:began() end
+end
+
+---Reports how the job ended. A resumed run does not repeat a report that arrived or was refused.
+---@param run run with a status_url
+---@param result string[]|false as written; false: it could not be written, and the end is not reported
+function status.ended(run, result)
+  if run.history and run.history.reported then return end
+  if not result then
+    return run.log:event("warning", "report.failed", {
+      report = "completed", outcome = "undeliverable", tries = 0, error = "the end is not reported because the result was not written",
+    })
+  end
+  local to = reporter_of(run)
+  local outcome = to and completed(to, result)
+  if outcome and outcome ~= "undeliverable" and run.journal then run.journal:reported(outcome) end
 end
 
 return status

@@ -2,7 +2,7 @@
 -- Connects a run to models, counts their use for the result, and asks one question for a step of a direct job.
 
 local agents_md = require "sba.run.agents_md"
-local fetch_skills = require "sba.run.fetch_skills"
+local fetch_skills = require "sba.orchestrator.skills"
 local inference = require "sba.inference"
 local interrupt = require "native.interrupt"
 local prompt = require "sba.run.agent.prompt"

@@ -185,7 +185,7 @@ return function(run)
   attempt(run, keep_trajectory)
   local fields, written = run.fields, run.written
   local at = interrupt.now()
-  if run.status_url then attempt(run, function() on_demand.status_reports().ended(run, written and run.parts) end) end
+  if run.status_url then attempt(run, function() on_demand.status().ended(run, written and run.parts) end) end
   attempt(run, function() log_outcome(run, fields) end)
   if run.trace then attempt(run, function() run.trace:export(interrupt.now() - at) end) end
   attempt(run, leave_outside)
