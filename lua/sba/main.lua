@@ -197,7 +197,7 @@ end
 
 local modes = {
   run = run_job,
-  lua = function(settings, environment) return require "sba.repl".main(settings, environment) end,
+  lua = function(settings, environment) return require "sba.repl" (settings, environment) end,
   idle = function() return require "sba.about".idle() end,
   version = function() return require "sba.about".version() end,
   help = function() return require "sba.about".help() end,

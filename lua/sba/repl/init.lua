@@ -5,13 +5,47 @@ local exit = require "sba.util.exit"
 local file = require "native.file"
 local globals = require "sba.repl.globals"
 local identity = require "native.identity"
-local script = require "sba.repl.script"
+local interrupt = require "native.interrupt"
 local session = require "sba.repl.session"
-
-local repl = {}
 
 local function complain(message)
   io.stderr:write("cynode-sba: ", message, "\n")
+end
+
+--- A signal or the deadline raises a table; returns its message for people.
+local function traced(problem)
+  if type(problem) == "table" and problem.message then return problem end
+  return debug.traceback(tostring(problem), 2)
+end
+
+--- The chunk, or why there is none; and which argument is the script's first.
+local function read(arguments)
+  local name = arguments[1]
+  if name == "-e" then
+    if not arguments[2] then return nil, "-e requires code: --lua -e CODE", 3 end
+    local chunk, message = load(arguments[2], "=(command line)", "t")
+    return chunk, message, 3
+  end
+  if name and name ~= "-" and name:sub(1, 1) == "-" then
+    return nil, ("--lua does not know %s; it takes FILE, -e CODE, or - for stdin"):format(name), 2
+  end
+  local chunk, message = loadfile(name ~= "-" and name or nil, "t")
+  return chunk, message, 2
+end
+
+--- Runs a script to its end; returns the exit status.
+---@param arguments string[] as they follow --lua
+local function run_script(arguments)
+  local chunk, message, first = read(arguments)
+  if not chunk then
+    complain(message)
+    return exit.signalled() or exit.FAILED
+  end
+  _G.arg = { [0] = arguments[1] or "-", table.unpack(arguments, first) }
+  local ok, problem = xpcall(chunk, traced, table.unpack(arguments, first))
+  if ok then return exit.OK end
+  complain(type(problem) == "table" and problem.message or problem)
+  return type(problem) == "table" and interrupt.signal() and exit.signalled() or exit.FAILED
 end
 
 ---Runs `FILE ARG...`, `-e CODE ARG...`, `-` (stdin), or what stands on stdin where there is no argument: a person at a terminal gets
@@ -19,7 +53,7 @@ end
 ---@param settings cli.settings
 ---@param environment table<string, string>
 ---@return integer status 0; 1 after an error; 2 where it could not begin; os.exit's own
-function repl.main(settings, environment)
+return function(settings, environment)
   if settings.user then
     local ok, failure = identity.become(settings.user)
     if not ok then
@@ -32,10 +66,8 @@ function repl.main(settings, environment)
   if not settings.script[1] and file.terminal_columns(0) then
     status = session.run(environment)
   else
-    status = script.run(settings.script, complain)
+    status = run_script(settings.script)
   end
   globals.finish()
   return status
 end
-
-return repl
