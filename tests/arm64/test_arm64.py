@@ -26,8 +26,8 @@ SHARED = """
     test_files.Files.test_a_file_without_end_obeys_the_deadline
     test_patches.Patches.test_writes_through_no_link
     test_patches.Patches.test_leaves_the_workspace_by_no_name
-    test_patches.Patches.test_moves_and_replaces_as_git_has_it
-    test_patches.Patches.test_takes_what_models_write
+    test_patches.Patches.test_takes_what_is_large
+    test_patches.Patches.test_begin_patch_is_as_safe
     test_http.Http.test_tls_with_a_private_authority_and_without
     test_http.Http.test_a_name_that_does_not_resolve
     test_http.Http.test_a_unix_socket_and_its_path

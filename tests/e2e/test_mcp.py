@@ -17,16 +17,16 @@ ECHO = ({"description": "Says it again."}, lambda exchange: mcp.text(json.dumps(
 
 
 class Gateway(unittest.TestCase):
-    def server(self, kind=mcp.Server, *arguments, **options):
-        server = kind(*arguments, **options)
+    def server(self, kind=mcp.Server, **options):
+        server = kind(**options)
         self.addCleanup(server.close)
         return server
 
-    def start(self, url, *calls, wrapper=(), **options):
+    def start(self, url, *calls, **options):
         fields = {"environment": {"SBA_MCP_GATEWAY_URL": url} if isinstance(url, str) else url, "job_id": "job-1",
                   "task_id": "task-1", "ext_net_allowed": False, **options}
         plan = [{"name": name, "arguments": arguments} for name, arguments in calls]
-        return subprocess.Popen([*wrapper, sba.BINARY, "--lua", DRIVER, json.dumps(fields), json.dumps(plan)], stdin=subprocess.DEVNULL,
+        return subprocess.Popen([sba.BINARY, "--lua", DRIVER, json.dumps(fields), json.dumps(plan)], stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def talk(self, url, *calls, **options):
@@ -64,15 +64,6 @@ class Eras(Gateway):
         self.assertEqual((headers["Mcp-Method"], headers["Mcp-Name"]), ("tools/call", "echo"))
         self.assertNotIn("Mcp-Session-Id", headers)
 
-    def legacy_after(self, refuse):
-        def hook(exchange):
-            if (exchange.message or {}).get("method") != "server/discover":
-                return False
-            refuse(exchange)
-            return True
-        first, _ = self.talk(self.server(tools={"echo": ECHO}, hook=hook).url)
-        return first.get("era")
-
     def test_what_means_legacy(self):
         for refuse in (lambda e: e.refuse(-32601, "Method not found", 404), lambda e: e.refuse(-32000, "Bad Request", 400),
                        lambda e: e.whole(b"<html>", 404, "text/html"), lambda e: e.whole(None, 405), lambda e: e.reply({}),
@@ -81,20 +72,14 @@ class Eras(Gateway):
                        lambda e: e.whole({"error": "not found"}, 404),
                        lambda e: e.whole({"error": "Invalid method: server/discover"}, 400),  # IBM ContextForge 1.0
                        lambda e: e.begin_events()):  # Python SDK 1.8.1: a stream that ends without an answer
-            self.assertEqual(self.legacy_after(refuse), "legacy")
-
-    def test_an_answer_with_jsonrpc_is_never_the_plain_form(self):
-        server = self.server(hook=lambda e: e.whole({"jsonrpc": "2.0", "error": "no such method"}, 400) or True)
-        self.assertEqual(self.talk(server.url)[0]["failure"]["code"], "not_mcp")
+            first, _ = self.talk(self.server(tools={"echo": ECHO}, hook=mcp.only("server/discover", refuse)).url)
+            self.assertEqual(first.get("era"), "legacy")
 
     def test_the_session_of_the_probe_is_ended(self):
         """FastMCP 2 and the Go SDK open a session before they refuse."""
-        def hook(exchange):
-            if (exchange.message or {}).get("method") != "server/discover":
-                return False
+        def refuse(exchange):
             exchange.whole({"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "no"}}, 200, Mcp_Session_Id="probe-1")
-            return True
-        server = self.server(tools={"echo": ECHO}, hook=hook)
+        server = self.server(tools={"echo": ECHO}, hook=mcp.only("server/discover", refuse))
         self.talk(server.url)
         ended = [(place, headers["Mcp-Session-Id"]) for place, (command, _, headers, _) in enumerate(server.requests) if command == "DELETE"]
         self.assertEqual(ended, [(1, "probe-1"), (len(server.requests) - 1, "s-1")])
@@ -110,22 +95,20 @@ class Eras(Gateway):
                              ("gateway_failed", lambda e: e.whole(b"<html>", 502, "text/html")),
                              ("tool_refused", lambda e: e.refuse(-32021, "missing capability")),
                              ("unsupported_version", lambda e: e.reply({"supportedVersions": ["2031-01-01"]}))):
-            def hook(exchange, refuse=refuse):
-                refuse(exchange)
-                return True
-            server = self.server(hook=hook)
+            server = self.server(hook=refuse)
             first, _ = self.talk(server.url)
             self.assertEqual(first["failure"]["code"], code)
             self.assertEqual(server.messages("initialize"), [])
 
+    def test_what_is_no_mcp(self):
+        for answer in (lambda e: e.whole(b"gone", 404, "text/plain"), lambda e: e.whole(b"<html>", 200, "text/html"),
+                       lambda e: e.whole({"jsonrpc": "2.0", "error": "no such method"}, 400)):  # with jsonrpc it is never the plain form
+            first, _ = self.talk(self.server(hook=answer).url)
+            self.assertEqual((first["failure"]["code"], first["failure"]["transient"]), ("not_mcp", False))
+
     def test_a_version_that_nobody_speaks_here(self):
         first, _ = self.talk(self.server(version="2024-10-07").url)
         self.assertEqual(first["failure"]["code"], "unsupported_version")
-
-    def test_an_old_server_and_no_server(self):
-        first, _ = self.talk(self.server(hook=lambda e: e.whole(b"gone", 404, "text/plain") or True).url)
-        self.assertEqual(first["failure"]["code"], "not_mcp")
-        self.assertFalse(first["failure"]["transient"])
 
     def test_a_server_without_tools(self):
         server = self.server(capabilities={"prompts": {}})
@@ -135,29 +118,21 @@ class Eras(Gateway):
 
     def test_a_transient_failure_is_tried_again(self):
         left = [503, 503]
-        server = self.server(tools={"echo": ECHO}, hook=lambda e: bool(left) and (e.whole(None, left.pop()) or True))
+        server = self.server(tools={"echo": ECHO}, hook=lambda e: bool(left) and e.whole(None, left.pop()))
         first, _ = self.talk(server.url)
         self.assertEqual(first["era"], "legacy")
 
     def test_a_mute_server_is_asked_for_each_era_once(self):
-        server = self.server(hook=lambda e: e.rfile.read(1) or True)
+        server = self.server(hook=lambda e: e.rfile.read(1))
         first, _ = self.talk(server.url, answer_timeout=1)
         self.assertEqual(first["failure"]["code"], "slow_first_byte")
         self.assertEqual([message["method"] for _, _, _, message in server.requests], ["server/discover", "initialize"])
 
     def test_a_server_that_never_answers_what_it_does_not_know(self):
         """Python SDK 1.6 behind a bridge."""
-        def hook(exchange):
-            return (exchange.message or {}).get("method") == "server/discover" and (exchange.rfile.read(1) or True)
-        server = self.server(version="2024-11-05", tools={"echo": ECHO}, hook=hook)
+        server = self.server(version="2024-11-05", tools={"echo": ECHO}, hook=mcp.only("server/discover", lambda e: e.rfile.read(1)))
         first, (said,) = self.talk(server.url, ("echo", {"a": 1}), answer_timeout=1)
         self.assertEqual((first["era"], said["answer"]["content"]), ("legacy", '{"a": 1}'))
-
-    def test_no_url_no_socket(self):
-        process = self.start({"SBA_MCP_GATEWAY_URL": ""}, wrapper=["env", "ASAN_OPTIONS=detect_leaks=0", "strace", "-f", "-qq", "-e", "trace=%network"])
-        stdout, stderr = process.communicate(timeout=60)
-        self.assertEqual(json.loads(stdout)["failure"]["code"], "no_gateway")
-        self.assertEqual(stderr, b"")
 
     def test_a_url_that_is_none(self):
         first, _ = self.talk({"SBA_MCP_GATEWAY_URL": "", "MCP_GATEWAY_URL": "gateway"})
@@ -173,19 +148,12 @@ class Eras(Gateway):
                 self.assertEqual((first["era"], said["answer"]["content"]), (era, '{"a": 1}'))
                 self.assertEqual(server.requests[-1][1], "/mcp")
 
-    def test_which_variable_counts(self):
-        server, other = self.server(tools={"echo": ECHO}), self.server()
-        first, _ = self.talk({"MCP_GATEWAY_URL": other.url, "MCP_GATEWAY_PROXY_URL": server.url})
-        self.assertEqual(first["era"], "legacy")
-        self.assertEqual(other.requests, [])
-
     def test_a_hundred_calls_share_a_connection(self):
         for era in ("legacy", "modern"):
             server = self.server(era=era, tools={"echo": ECHO})
             _, said = self.talk(server.url, *(("echo", {"a": number}) for number in range(100)))
             self.assertEqual([one["answer"]["content"] for one in said], [f'{{"a": {number}}}' for number in range(100)])
             self.assertEqual(server.connections, 1)
-
 
     def test_a_connection_that_dies_during_a_call(self):
         """The call may have been carried out: it is not sent again on another connection."""
@@ -259,16 +227,10 @@ class Streams(Gateway):
         self.assertEqual(len(server.messages("tools/call")), 1)
 
     def test_a_lost_answer_is_not_asked_for_again(self):
-        for id, get in ((None, None), ("e-1", None), ("e-1", lambda e: e.whole({}, 404))):
-            server, said = self.stream(lambda exchange, id=id: exchange.event("", id=id, retry=10), get=get)
+        for id, get in ((None, None), ("e-1", None), ("e-1", lambda e: e.whole({}, 404)), ("e-1", lambda e: e.begin_events())):
+            server, said = self.stream(lambda exchange, id=id: exchange.event("", id=id, retry=1), get=get)
             self.assertEqual(said["failure"]["code"], "request_lost")
             self.assertEqual(len(server.messages("tools/call")), 1)
-
-    def test_a_server_that_breaks_every_stream(self):
-        def get(exchange):
-            exchange.begin_events()
-        _, said = self.stream(lambda exchange: exchange.event("", id="e", retry=1), get=get)
-        self.assertEqual(said["failure"]["code"], "request_lost")
 
     def test_named_events_of_the_servers_own(self):
         def write(exchange):
@@ -295,7 +257,7 @@ class Sessions(Gateway):
             return mcp.text("here")
 
         def hook(exchange):
-            if (exchange.message or {}).get("method") == "tools/call" and server.session == "s-1":
+            if exchange.method == "tools/call":
                 server.session = "s-2"
             return False
         called = []
@@ -307,31 +269,28 @@ class Sessions(Gateway):
         self.assertNotIn("Mcp-Session-Id", server.headers("initialize")[1])
 
     def test_expiry_that_is_said_with_status_400(self):
-        def hook(exchange):
-            lost = (exchange.message or {}).get("method") == "tools/call" and exchange.headers["Mcp-Session-Id"] == "s-1"
-            if lost:
-                server.session = "s-2"
-                exchange.refuse(-32000, "Bad Request: Invalid or missing session ID")
-            return lost
-        server = self.server(tools={"echo": ECHO}, hook=hook)
+        def lose(exchange):
+            if exchange.headers["Mcp-Session-Id"] != "s-1":
+                return False
+            server.session = "s-2"
+            return exchange.refuse(-32000, "Bad Request: Invalid or missing session ID")
+        server = self.server(tools={"echo": ECHO}, hook=mcp.only("tools/call", lose))
         self.assertEqual(self.call(server)["answer"]["content"], "{}")
         self.assertEqual([headers["Mcp-Session-Id"] for headers in server.headers("tools/call")], ["s-1", "s-2"])
 
     def test_expiry_between_two_pages(self):
-        def hook(exchange):
-            if (exchange.message or {}).get("method") != "tools/list" or exchange.headers.get("Mcp-Session-Id") != server.session:
+        def one_page(exchange):
+            if exchange.headers.get("Mcp-Session-Id") != server.session:
                 return False
             cursor = exchange.message["params"].get("cursor")
-            exchange.reply({"tools": [{"name": f"t{cursor}", "inputSchema": {"type": "object"}}], **({} if cursor else {"nextCursor": "x"})})
             server.session = "s-2"
-            return True
-        server = self.server(hook=hook)
+            return exchange.reply({"tools": [{"name": f"t{cursor}", "inputSchema": {}}], **({} if cursor else {"nextCursor": "x"})})
+        server = self.server(hook=mcp.only("tools/list", one_page))
         first, _ = self.talk(server.url)
         self.assertEqual([tool["tool"] for tool in first["tools"]], ["tNone", "tx"])
 
     def test_a_session_that_is_always_gone(self):
-        server = self.server(tools={"echo": ECHO}, hook=lambda e: (e.message or {}).get("method") == "tools/call" and
-                             (e.refuse(-32001, "Session not found", 404) or True))
+        server = self.server(tools={"echo": ECHO}, hook=mcp.only("tools/call", lambda e: e.refuse(-32001, "Session not found", 404)))
         self.assertEqual(self.call(server)["failure"]["code"], "session_lost")
         self.assertEqual(len(server.messages("tools/call")), 2)
 
@@ -354,18 +313,18 @@ class Ends(Gateway):
         exchange.event({"jsonrpc": "2.0", "method": "notifications/message", "params": {}})
         exchange.rfile.read(1)
 
-    def cancelled(self, server):
-        call = server.messages("tools/call")[0]
+    def assert_given_up(self, server, said, code):
+        """The call ended so, and the server was told."""
+        self.assertEqual(said["failure"]["code"], code)
         server.wait_for(lambda m: m.get("method") == "notifications/cancelled")
         notes = server.messages("notifications/cancelled")
-        return [note["params"]["requestId"] for note in notes] == [call["id"]]
+        self.assertEqual([note["params"]["requestId"] for note in notes], [server.messages("tools/call")[0]["id"]])
 
-    def test_at_the_deadline(self):
-        server = self.server(tools={"echo": ({}, self.silent)})
-        process = self.start(server.url, ("echo", {}), deadline=4)
-        stdout, _ = process.communicate(timeout=60)
-        self.assertEqual(json.loads(stdout.splitlines()[-1])["failure"]["code"], "timeout")
-        self.assertTrue(self.cancelled(server))
+    def test_at_its_limits_and_the_deadline(self):
+        """Servers of the official SDKs ask on the standalone stream, which is not open, and wait: only the limits end it."""
+        for code, bounds in (("slow_answer", {"limits": {"whole": 1}}), ("slow_answer", {"limits": {"idle": 1}}), ("timeout", {"deadline": 4})):
+            server = self.server(tools={"echo": ({}, self.silent)})
+            self.assert_given_up(server, self.call(server, **bounds), code)
 
     def test_on_sigterm(self):
         server = self.server(tools={"echo": ({}, self.silent)})
@@ -373,14 +332,7 @@ class Ends(Gateway):
         self.assertTrue(server.wait_for(lambda m: m.get("method") == "tools/call"))
         process.terminate()
         stdout, _ = process.communicate(timeout=60)
-        self.assertEqual(json.loads(stdout.splitlines()[-1])["failure"]["code"], "cancelled")
-        self.assertTrue(self.cancelled(server))
-
-    def test_a_tool_that_never_answers(self):
-        server = self.server(tools={"echo": ({}, self.silent)})
-        said = self.call(server, limits={"whole": 1})
-        self.assertEqual(said["failure"]["code"], "slow_answer")
-        self.assertTrue(self.cancelled(server))
+        self.assert_given_up(server, json.loads(stdout.splitlines()[-1]), "cancelled")
 
     def test_modern_is_cancelled_by_closing(self):
         closed = []
@@ -419,17 +371,12 @@ class Ends(Gateway):
             self.assertEqual(self.call(server, limits={"idle": 2})["answer"]["content"], "done")
             self.assertEqual(self.call(server, limits={"idle": 2, "whole": 1})["failure"]["code"], "slow_answer")
 
-    def test_questions_on_a_stream_that_is_not_open(self):
-        """Servers of the official SDKs send these on the standalone stream, and wait: only the call's limits end it."""
-        said = self.call(self.server(tools={"echo": ({}, self.silent)}), limits={"idle": 1})
-        self.assertEqual(said["failure"]["code"], "slow_answer")
-
 
 class Tokens(Gateway):
     def test_the_token_goes_to_its_origin_only(self):
         other = self.server(tools={"echo": ECHO})
         for status in (301, 302, 303, 307, 308):
-            server = self.server(hook=lambda e, status=status: e.whole(None, status, Location=other.url) or True)
+            server = self.server(hook=lambda e, status=status: e.whole(None, status, Location=other.url))
             first, _ = self.talk(server.url, token="secret-1")
             self.assertEqual(first["failure"]["code"], "redirected")
             self.assertNotIn("secret-1", json.dumps(first))
@@ -439,24 +386,21 @@ class Tokens(Gateway):
     def test_a_redirect_within_the_origin(self):
         for target in ("/mcp/", "{}/mcp/"):
             def hook(exchange, target=target):
-                return exchange.path == "/mcp" and (exchange.whole(None, 307, Location=target.format(server.origin)) or True)
+                return exchange.path == "/mcp" and exchange.whole(None, 307, Location=target.format(server.origin))
             server = self.server(tools={"echo": ECHO}, hook=hook)
             self.assertEqual(self.call(server, token="secret-1")["answer"]["content"], "{}")
             self.assertEqual(server.requests[-1][1], "/mcp/")
             self.assertEqual(len([r for r in server.requests if r[1] == "/mcp"]), 1)
 
-    def test_origins_that_look_alike(self):
+    def test_redirects_that_are_not_followed(self):
+        """To origins that look alike, to nowhere, and in a circle."""
         for location in ("//other.example/mcp", "/\\other.example/mcp", "http://127.0.0.1:1/mcp", "https://127.0.0.1/mcp",
-                         "http://127.0.0.1.other.example/mcp", "ftp://x/", ""):
-            server = self.server(hook=lambda e, location=location: e.whole(None, 307, Location=location) or True)
+                         "http://127.0.0.1.other.example/mcp", "ftp://x/", "", "/mcp"):
+            server = self.server(hook=lambda e, location=location: e.whole(None, 307, Location=location))
             self.assertEqual(self.talk(server.url, token="t")[0]["failure"]["code"], "redirected", location)
 
-    def test_redirects_in_circles(self):
-        first, _ = self.talk(self.server(hook=lambda e: e.whole(None, 307, Location="/mcp") or True).url)
-        self.assertEqual(first["failure"]["code"], "redirected")
-
     def test_401_says_whether_a_token_was_given(self):
-        server = self.server(hook=lambda e: e.whole(None, 401) or True)
+        server = self.server(hook=lambda e: e.whole(None, 401))
         self.assertIn("no token was given (SBA_MCP_TOKEN_FILE, SBA_MCP_TOKEN)", self.talk(server.url)[0]["failure"]["message"])
         self.assertIn("does not accept the agent's token", self.talk(server.url, token="t")[0]["failure"]["message"])
 
@@ -468,17 +412,13 @@ class Tokens(Gateway):
 
 class Lists(Gateway):
     def pages(self, pages, **options):
-        """A server whose tools/list gives pages by cursor."""
-        def hook(exchange):
-            if (exchange.message or {}).get("method") != "tools/list":
-                return False
+        """A server whose tools/list gives pages by cursor; and the tools that were found."""
+        def give(exchange):
             page = pages(exchange.message["params"].get("cursor"))
             if isinstance(page, int):
-                exchange.refuse(page, "Invalid cursor", 200)
-            else:
-                exchange.reply({"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in page[0]], **page[1]})
-            return True
-        server = self.server(hook=hook, **options)
+                return exchange.refuse(page, "Invalid cursor", 200)
+            return exchange.reply({"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in page[0]], **page[1]})
+        server = self.server(hook=mcp.only("tools/list", give), **options)
         first, _ = self.talk(server.url)
         return server, [tool["tool"] for tool in first.get("tools", [])]
 
@@ -518,18 +458,10 @@ class Lists(Gateway):
 
     def test_a_list_that_is_cut(self):
         """The server may have tools beyond the limit, so it decides about those that are not in the list."""
-        pages = {None: [f"t{number}" for number in range(1001)], "x": ["beyond"]}
-
-        def hook(exchange):
-            if (exchange.message or {}).get("method") != "tools/list":
-                return False
-            cursor = exchange.message["params"].get("cursor")
-            exchange.reply({"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in pages[cursor]],
-                            **({} if cursor else {"nextCursor": "x"})})
-            return True
-        server = self.server(hook=hook, tools={"beyond": ECHO})
-        first, said = self.talk(server.url, ("beyond", {"a": 1}), ("nowhere", {}), ("db.task.get", {}))
-        self.assertEqual(len(first["tools"]), 1000)
+        pages = {None: ([f"t{number}" for number in range(1001)], {"nextCursor": "x"}), "x": (["beyond"], {})}
+        server, found = self.pages(pages.get, tools={"beyond": ECHO})
+        _, said = self.talk(server.url, ("beyond", {"a": 1}), ("nowhere", {}), ("db.task.get", {}))
+        self.assertEqual(len(found), 1000)
         self.assertEqual(said[0]["answer"]["content"], '{"a": 1}')
         self.assertEqual([one["failure"]["code"] for one in said[1:]], ["tool_refused", "tool_forbidden"])
 
@@ -556,7 +488,7 @@ class Rules(Gateway):
             url = server.url if kind is mcp.Server else server.origin
             first, said = self.talk(url, *((name, {}) for name in calls))
             self.assertEqual([one["failure"]["code"] for one in said], ["tool_forbidden"] * 7 + ["ext_net_required"] * 3)
-            self.assertEqual([m for m in server.messages("tools/call")], [])
+            self.assertEqual(server.messages("tools/call"), [])
             names = {tool["tool"] for tool in first["tools"]}
             self.assertIn("skills.get", names)
             self.assertFalse(names & {*self.NEVER, *self.OUTSIDE})
@@ -594,25 +526,17 @@ class Results(Gateway):
         self.assertFalse(answer["is_error"])
         self.assertEqual(len(answer["parts"]), 9)
 
-    def test_structured(self):
-        answer = self.shown({"content": [], "structuredContent": {"b": [1, None], "a": {}}})
-        self.assertEqual(json.loads(answer["content"]), {"b": [1, None], "a": {}})
-        self.assertNotIn("structured", answer)
-        answer = self.shown({**mcp.text("words"), "structuredContent": {"a": 1}})
-        self.assertEqual((answer["content"], answer["structured"]), ("words", {"a": 1}))
+    def test_structured_empty_and_failed(self):
+        answer = self.shown({**mcp.text("words", isError=True), "structuredContent": {"a": 1}})
+        self.assertEqual((answer["content"], answer["structured"], answer["is_error"]), ("words", {"a": 1}, True))
         answer = self.shown({})
         self.assertEqual((answer["content"], answer["parts"]), ("", []))
-
-    def test_errors_of_tools(self):
-        answer = self.shown(mcp.text("no such file", isError=True))
-        self.assertEqual((answer["content"], answer["is_error"]), ("no such file", True))
 
     def test_a_call_that_was_not_carried_out(self):
         for status, headers, tries in ((429, {"Retry_After": "0"}, 3), (429, {}, 1), (503, {"Retry_After": "0"}, 1)):
             left = [True, True]
-            server = self.server(tools={"echo": ECHO}, hook=lambda e, status=status, headers=headers, left=left:
-                                 (e.message or {}).get("method") == "tools/call" and bool(left) and left.pop()
-                                 and (e.whole({"error": "later"}, status, **headers) or True))
+            server = self.server(tools={"echo": ECHO}, hook=mcp.only("tools/call", lambda e, status=status, headers=headers, left=left:
+                                                                     bool(left) and left.pop() and e.whole({"error": "later"}, status, **headers)))
             said = self.call(server)
             self.assertEqual(len(server.messages("tools/call")), tries, (status, headers))
             self.assertEqual("answer" in said, tries == 3, said)
@@ -723,12 +647,8 @@ class Plain(Gateway):
         self.assertEqual(self.talk(server.origin, ("help.get", {}))[1][0]["failure"]["code"], "bad_answer")
 
     def test_one_that_answers_everything_with_its_error(self):
-        server = self.server(hook=lambda e: e.whole({"error": "tool_name is required"}, 400) or True)
+        server = self.server(hook=lambda e: e.whole({"error": "tool_name is required"}, 400))
         self.assertEqual(self.talk(server.url)[0]["form"], "plain")
-
-    def test_a_web_server_is_no_gateway(self):
-        server = self.server(hook=lambda e: e.whole(b"<html>", 200, "text/html") or True)
-        self.assertEqual(self.talk(server.url)[0]["failure"]["code"], "not_mcp")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 """What a deployed node does with the runner: its gateway behind an envelope, its variables, its paths, its way to start a job."""
 import base64
 import hashlib
-import json
 import os
 import urllib.parse
 
@@ -74,7 +73,7 @@ class Envelope(NodeCase):
             with self.subTest(status):
                 gateway.refusal = lambda e, status=status: e.whole(
                     {"type": "https://cynode.ai/problems/x", "title": "No", "status": status, "detail": "managed agent token expired"},
-                    status, "application/problem+json") or True
+                    status, "application/problem+json")
                 found, message = self.failed(gateway)
                 self.assertEqual(found, code)
                 self.assertRegex(message, f"status {status}.*: managed agent token expired")
@@ -86,7 +85,7 @@ class Envelope(NodeCase):
                               ({"status": 200, "body_b64": 7}, "cannot be decoded"),
                               ({"status": 200, "body_b64": base64.b64encode(b"<html>").decode()}, "not JSON")):
             with self.subTest(answer):
-                gateway.refusal = lambda e, answer=answer: e.whole(answer) or True
+                gateway.refusal = lambda e, answer=answer: e.whole(answer)
                 found, message = self.failed(gateway)
                 self.assertEqual(found, "bad_answer")
                 self.assertIn(words, message)

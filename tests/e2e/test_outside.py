@@ -63,10 +63,6 @@ class OutsideCase(AgentCase):
         job = case.job(case.step("run_command", command="true"))
         return case.run_job(job, env={"SBA_JOB_STATUS_URL": url + "/status", **(env or {})}, **options)
 
-    @staticmethod
-    def events(outcome, name):
-        return [line for line in outcome.log if line["event"] == name]
-
     def assert_works(self, outcome):
         self.assertEqual(outcome.exit, 0, outcome.result)
         self.assertEqual(outcome.result["steps"][0]["result"]["content"], "hello")
@@ -113,7 +109,7 @@ class Nginx(OutsideCase):
                 with self.subTest(f"{job.__name__} {words}"):
                     outcome = job(url, env)
                     self.assert_fails(outcome, url, *words)
-                    self.assertEqual(self.events(outcome, "model.retry"), [])
+                    self.assertEqual(outcome.events("model.retry"), [])
 
     def test_the_wrong_scheme(self):
         locations = self.locations(self.model(), self.upstream())
@@ -144,7 +140,7 @@ class Nginx(OutsideCase):
         steps = [case.step("ask_model", prompt="hello?")] * 2
         outcome = case.run_job(case.job(*steps, inference={"allowed_models": ["m"]}), env={"OLLAMA_BASE_URL": before.urls[0]})
         self.assert_works(outcome)
-        waits = self.events(outcome, "model.retry")
+        waits = outcome.events("model.retry")
         self.assertGreaterEqual(len(waits), 1)
         self.assertIn("503", waits[0]["error"])
         self.assertGreaterEqual(waits[0]["seconds"], 2)
@@ -159,7 +155,7 @@ class Nginx(OutsideCase):
             self.assertEqual(outcome.exit, 0)
             self.assertEqual([body["status"] for body in receiver.bodies], ["in_progress", "completed"])
             self.assertEqual(receiver.bodies[1]["result"], outcome.result)
-            self.assertEqual(len(self.events(outcome, "report.sent")), 2)
+            self.assertEqual(len(outcome.events("report.sent")), 2)
 
 
 class Proxies(OutsideCase):
@@ -198,7 +194,7 @@ class Proxies(OutsideCase):
         for job, code in (self.ask, "inference_unavailable"), (self.use, "step_failed"):
             outcome = job(tls, self.through(proxy.url()))
             self.assert_fails(outcome, f"the proxy http://{proxy.address} refused to connect to {tls} (status 403)")
-            self.assertEqual(self.events(outcome, "model.retry"), [])
+            self.assertEqual(outcome.events("model.retry"), [])
             outcome = job(plain, self.through(proxy.url()))
             self.assert_fails(outcome, "status 403", f"the proxy http://{proxy.address} may have answered in its place", codes=(code,))
 
@@ -263,7 +259,7 @@ class Toxics(OutsideCase):
         for kind, outcome in zip(kinds, outcomes):
             with self.subTest(kind):
                 self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"))
-                self.assertEqual(len(self.events(outcome, "report.sent")), 2, outcome.log)
+                self.assertEqual(len(outcome.events("report.sent")), 2, outcome.log)
 
 
 if __name__ == "__main__":

@@ -7,81 +7,20 @@ import shutil
 
 import sba
 from sba import SandboxCase
+from test_patches import CHANGE, DELETE, EXECUTABLE, MOVE, NEW
 from test_resume import without_times
 
-STRACE = shutil.which("strace")
-DIFF = """\
-diff --git a/x b/x
---- a/x
-+++ b/x
-@@ -1 +1 @@
--old x
-+new x
-diff --git a/d/y b/d/y
-old mode 100644
-new mode 100755
---- a/d/y
-+++ b/d/y
-@@ -1 +1 @@
--old y
-+new y
-diff --git a/s/t/z b/s/t/z
-new file mode 100644
---- /dev/null
-+++ b/s/t/z
-@@ -0,0 +1 @@
-+made
-diff --git a/gone/deep/only b/gone/deep/only
-deleted file mode 100644
---- a/gone/deep/only
-+++ /dev/null
-@@ -1 +0,0 @@
--old only
-diff --git a/o b/p/o
-similarity index 100%
-rename from o
-rename to p/o
-diff --git a/mode b/mode
-old mode 100644
-new mode 100755
-diff --git a/file b/file
-deleted file mode 100644
---- a/file
-+++ /dev/null
-@@ -1 +0,0 @@
--old file
-diff --git a/file/below b/file/below
-new file mode 100644
---- /dev/null
-+++ b/file/below
-@@ -0,0 +1 @@
-+a directory now
-diff --git a/tree/b/c b/tree/b/c
-deleted file mode 100644
---- a/tree/b/c
-+++ /dev/null
-@@ -1 +0,0 @@
--old c
-diff --git a/tree b/tree
-new file mode 100644
---- /dev/null
-+++ b/tree
-@@ -0,0 +1 @@
-+a file now
-diff --git "a/odd\\377%41" "b/odd\\377%41"
---- "a/odd\\377%41"
-+++ "b/odd\\377%41"
-@@ -1 +1 @@
--old odd
-+new odd
-diff --git a/link b/link
-deleted file mode 120000
---- a/link
-+++ /dev/null
-@@ -1 +0,0 @@
--x
-\\ No newline at end of file
-"""
+DIFF = "".join((
+    CHANGE.format("x", "old x", "new x"),
+    EXECUTABLE.format("d/y") + CHANGE.format("d/y", "old y", "new y"),
+    NEW.format("s/t/z", "made"),
+    DELETE.format("gone/deep/only", "old only"),
+    MOVE.format("o", "p/o"),
+    EXECUTABLE.format("mode"),
+    DELETE.format("file", "old file") + NEW.format("file/below", "a directory now"),
+    DELETE.format("tree/b/c", "old c") + NEW.format("tree", "a file now"),
+    '--- "a/odd\\377%41"\n+++ "b/odd\\377%41"\n@@ -1 +1 @@\n-old odd\n+new odd\n',
+    DELETE.format("link", "x").replace("100644", "120000") + "\\ No newline at end of file\n"))
 OLD = {"x": "old x\n", "d/y": "old y\n", "gone/deep/only": "old only\n", "o": "old o\n", "mode": "old mode\n", "file": "old file\n",
        "tree/b/c": "old c\n", os.fsdecode(b"odd\xff%41"): "old odd\n"}
 CALLS = ["renameat2", "mkdirat", "fchmod", "unlinkat", "write", "writev"]
@@ -92,7 +31,7 @@ UNDOING = ["renameat2", "renameat", "unlinkat", "mkdirat", "fchmod"]
 class PatchKillCase(SandboxCase):
     def setUp(self):
         super().setUp()
-        if not STRACE:
+        if not shutil.which("strace"):
             self.skipTest("strace is not installed")
         self.the_job = self.job(self.step("apply_unified_diff", diff=DIFF), self.step("run_command", shell="cat x"))
 
@@ -124,15 +63,13 @@ class PatchKillCase(SandboxCase):
         self.originals()
         names = {call, *(fault.split(":")[0] for fault in faults)}
         inject = [argument for fault in (*faults, f"{call}:signal=SIGKILL:when={count}") for argument in ("-e", "inject=" + fault)]
-        process = self.start(self.the_job, wrapper=[STRACE, "-o", "/dev/null", "-e", "trace=" + ",".join(names), *inject],
-                             env={"ASAN_OPTIONS": "detect_leaks=0"})
+        process = self.start(self.the_job, wrapper=sba.strace(",".join(names), *inject))
         process.communicate(timeout=60)
         self.assertIn(process.returncode, (0, -9, 137), (call, count))
         return process.returncode != 0
 
-    def resumed(self, fault=None):
-        wrapper = [STRACE, "-o", "/dev/null", "-e", "trace=" + fault.split(":")[0], "-e", "inject=" + fault] if fault else []
-        return self.run_job(self.the_job, "--resume", wrapper=wrapper, env={"ASAN_OPTIONS": "detect_leaks=0"})
+    def resumed(self, wrapper=()):
+        return self.run_job(self.the_job, "--resume", wrapper=wrapper)
 
 
 class EveryMoment(PatchKillCase):
@@ -186,7 +123,7 @@ class EveryMoment(PatchKillCase):
         moments = 0
         for call in UNDOING:
             count = 1
-            while self.killed_at("renameat2", last) and self.resumed(f"{call}:signal=SIGKILL:when={count}").exit != 0:
+            while self.killed_at("renameat2", last) and self.resumed(sba.injecting(call, f"signal=SIGKILL:when={count}")).exit != 0:
                 self.check(("renameat2", last, call, count))
                 count += STRIDE
             moments += count // STRIDE

@@ -96,11 +96,6 @@ class Cuts(ReadingCase):
         self.assertEqual(told[4], f"{self.WHOLE[300000:300010]}\n[bytes 300000 to 300010 of {len(self.WHOLE)}]")
         self.assertRegex(told[5], r"^failed: nothing was left out of the result of step-2")
 
-    def test_what_has_no_lines_is_cut_by_bytes(self):
-        told = self.told(("run_command", {"command": "head -c 100000 /dev/zero | tr '\\0' x"}), ("read_output", {"step": "step-1"}))
-        self.assertRegex(told[0], r'^x+\n\[\.\.\. \d+ of 100000 bytes left out; read_output \{"step": "step-1", "offset_bytes": \d+\} gives them \.\.\.\]\nx+$')
-        self.assertRegex(told[1], r"^x+\n\[bytes \d+ to \d+ of 100000\]$")
-
     def test_a_short_result_can_be_read_again(self):
         """The conversation may shorten it later."""
         told = self.told(("run_command", {"command": "seq 1000"}), ("read_output", {"step": "step-1", "start_line": 999}))

@@ -78,14 +78,6 @@ class EditingTest(PromptCase):
         terminal.press("Enter")
         terminal.wait_for_end("end", "10", "20", ">")
 
-    def test_unfinished_expressions_and_strings_go_on(self):
-        terminal = self.start()
-        for lines, shown in ((("{ 1,", "2 }"), "{ 1, 2 }"), (("[[a", "b]]"), '"a\\nb"'), (("1 +", "2"), "3")):
-            terminal.enter(lines[0])
-            terminal.wait_for_end("> " + lines[0], ">>")
-            terminal.enter(lines[1])
-            terminal.wait_for_end(">> " + lines[1], shown, ">")
-
     def test_lines_that_come_all_at_once(self):
         terminal = self.start()
         terminal.type("x = 0\nfor i = 1, 3 do\n\tx = x + i\nend\nx * 7\n")
@@ -157,12 +149,9 @@ class CompletionTest(PromptCase):
         terminal = self.start()
         self.run_line(terminal, "directory = native.workspace.open '.'")
         self.run_line(terminal, "thing = { first_field = { nested_one = 1 } }")
-        for typed, completed in (("direc", "directory"), ("x = thing.fi", "x = thing.first_field"),
-                                 ("thing.first_field.ne", "thing.first_field.nested_one"),
-                                 ("native.pro", "native.process"), ("sba.util.js", "sba.util.json"),
-                                 ("native.process.ru", "native.process.run"), ("directory:transa", "directory:transaction"),
-                                 ("string.form", "string.format"), ("s:nothing", "s:nothing"), ("retu", "return"),
-                                 ('require "native.wor', 'require "native.workspace'), ("require('sba.util.js", "require('sba.util.json")):
+        for typed, completed in (("direc", "directory"), ("thing.first_field.ne", "thing.first_field.nested_one"), ("sba.util.js", "sba.util.json"),
+                                 ("directory:transa", "directory:transaction"), ("s:nothing", "s:nothing"), ("retu", "return"),
+                                 ('require "native.wor', 'require "native.workspace')):
             self.complete(terminal, typed, completed)
 
     def test_several_are_shown(self):
@@ -275,8 +264,6 @@ class SessionTest(PromptCase):
         terminal = self.start(rows=60)
         terminal.enter("help()")
         terminal.wait_for("native.workspace  files of a directory that nothing leads out of\n>")
-        terminal.enter("help(native.process.run)")
-        terminal.wait_for("native.process.run(options)\nRuns one command")
         self.run_line(terminal, 'help "native.proces"', 'nothing is known of "native.proces"; help() says what there is')
 
     def test_a_job_its_prompt_and_a_step(self):

@@ -150,9 +150,8 @@ class DurableTest(SandboxCase):
         trace = self.root / "trace"
         trace.touch()
         self.give(trace)
-        wrapper = ["strace", "-o", str(trace), "-e", "trace=writev,ftruncate,fsync,fdatasync,renameat,renameat2"]
-        job = self.job(self.step("run_command", shell="true"))
-        outcome = self.run_job(job, *more, wrapper=wrapper, env={"ASAN_OPTIONS": "detect_leaks=0"})
+        wrapper = sba.strace("writev,ftruncate,fsync,fdatasync,renameat,renameat2", log=trace)
+        outcome = self.run_job(self.job(self.step("run_command", shell="true")), *more, wrapper=wrapper)
         self.assertEqual(outcome.exit, 0, outcome.result)
         return re.findall(r"^(\w+)\((\d+)", trace.read_text(), re.MULTILINE)
 
@@ -265,22 +264,22 @@ class PlaceTest(SandboxCase):
         self.assertEqual(json.loads((self.root / "outside").read_text())["status"], "success")
         self.assertIn("result.in_place", [line["event"] for line in outcome.log])
 
-    def killed_in_place(self, job, where, call, count):
+    def killed_in_place(self, job, mounts, call, count):
         """What a kill at the call number count of that kind leaves of a result that is written in place. None: there were fewer."""
         older = json.dumps({"job_id": "older", "padding": "x" * 5000})
         self.place.write_text(older)
-        strace = ["strace", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:signal=SIGKILL:when={count}"]
-        process = self.start(job, env={"ASAN_OPTIONS": "detect_leaks=0"}, **{**where, "wrapper": [*where.get("wrapper", ()), *strace]})
+        strace = sba.injecting(call, f"signal=SIGKILL:when={count}")
+        process = self.start(job, **(self.in_namespace(mounts, *strace) if mounts else {"wrapper": strace}))
         process.communicate(timeout=60)
         return json.loads(self.place.read_text()) if process.returncode in (-9, 137) else None
 
-    def check_kills_in_place(self, **where):
+    def check_kills_in_place(self, mounts=None):
         job = self.job(*[self.step("run_command", shell=f"sleep 0.{size % 4}; head -c {size} /dev/zero | tr '\\0' {size % 10}")
                          for size in (9, 9000, 31, 70002)])
         found = set()
         for call in ("writev", "ftruncate", "fsync", "fallocate"):
             count = 1
-            while result := self.killed_in_place(job, where, call, count):
+            while result := self.killed_in_place(job, mounts, call, count):
                 if result["job_id"] != "older":
                     self.assertEqual((result["job_id"], [key for key in result if key != "running_step"]), ("job-1", KEYS), (call, count))
                     self.assertEqual([step["result"]["stdout"] for step in result["steps"]],
@@ -309,7 +308,7 @@ class PlaceTest(SandboxCase):
         self.place.touch()
         self.result_path.touch()
         self.give(self.place, self.result_path)
-        self.check_kills_in_place(**self.in_namespace(f"mount --bind {self.place} {self.result_path}"))
+        self.check_kills_in_place(f"mount --bind {self.place} {self.result_path}")
 
     @unittest.skipUnless(sba.MAY_MOUNT, "nothing can be mounted here")
     def test_a_full_disk_below_a_bind_mounted_file_leaves_the_last_checkpoint(self):

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """search_files through real jobs: what is found, what is left alone, and that grep agrees."""
-import os
 import random
 import signal
 import subprocess
@@ -27,25 +26,6 @@ class Search(sba.SandboxCase):
         self.assertEqual((outcome.exit, step["status"], step["error_code"]), (1, "failure", code), outcome.result)
         return step
 
-    def test_finds_lines(self):
-        self.put("a.txt", "one\ntwo\r\n")
-        self.put(".hidden/b", "two\n")
-        self.put(".git/config", "two\n")
-        self.put("binary", b"\0two\n")
-        self.assertEqual(self.found(pattern="two$"), [(".hidden/b", 1, "two"), ("a.txt", 2, "two")])
-
-    def test_no_match_is_a_success(self):
-        self.put("a", "x\n")
-        outcome = self.search(pattern="y")
-        self.assertEqual(outcome.result["steps"][0]["result"], {"matches": [], "files_searched": 1, "truncated": False})
-
-    def test_names_and_lines_that_are_not_utf8(self):
-        name = os.path.join(os.fsencode(self.workspace), b"n\xff")
-        with open(name, "wb") as file:
-            file.write(b"x\xfe\x01\n")
-        os.chmod(name, 0o644)
-        self.assertEqual(self.found(pattern="x"), [("n\ufffd", 1, "x\ufffd\x01")])
-
     def test_nothing_outside_is_read(self):
         outside = self.root / "outside"
         outside.mkdir()
@@ -63,13 +43,6 @@ class Search(sba.SandboxCase):
             self.assertIn("path escapes workspace", step["error"])
             self.assertNotIn("secret of", str(step))
 
-    def test_fifos_and_sockets_do_not_hang(self):
-        self.put("a", "x\n")
-        os.mkfifo(self.workspace / "fifo")
-        os.chmod(self.workspace / "fifo", 0o666)
-        self.assertEqual(self.found(pattern="x"), [("a", 1, "x")])
-        self.refused(self.search(pattern="x", path="fifo"), "not_a_file")
-
     def test_unreadable_files_are_passed_over(self):
         self.put("a", "x\n")
         self.put("b", "x\n", mode=0)
@@ -77,14 +50,6 @@ class Search(sba.SandboxCase):
         step = outcome.result["steps"][0]
         self.assertEqual([match["path"] for match in step["result"]["matches"]], ["a"])
         self.assertIn("1 file could not be read", step["output"])
-
-    def test_the_jobs_bound(self):
-        self.put("a", "x" * 90 + "\n" + "x\n" * 1000)
-        outcome = self.search(pattern="x", max_output_bytes=1000, max_matches=1000)
-        self.assertEqual(outcome.result["failure_code"], "constraint_violation")
-        self.assertTrue(outcome.result["steps"][0]["result"]["truncated"])
-        self.assertGreater(len(outcome.result["steps"][0]["result"]["matches"]), 10)
-        self.assertEqual(len(self.found(pattern="x", max_output_bytes=1000, max_matches=5)), 5)
 
     def test_a_catastrophic_pattern(self):
         self.put("a", "b\n" + "a" * 5000 + "\n")

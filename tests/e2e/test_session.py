@@ -217,7 +217,7 @@ class NoSocket(sba.SandboxCase):
         jobs = {
             0: self.job(*(self.step(type, **arguments) for type, arguments in test_static.STEPS),
                         self.step("run_command", shell="echo x > $CYNODE_ARTIFACTS_DIR/a"), context={"skill_ids": ["gap"]}),
-            1: self.job(self.step("run_command", shell="exit 1")),
+            1: self.job(self.step("call_tool", tool="help.get")),
             2: {**self.job(), "surprise": 1},
             124: self.job(self.step("run_command", shell="sleep 9"), max_runtime_seconds=1),
         }

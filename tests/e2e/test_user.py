@@ -103,11 +103,6 @@ class Root(sba.SandboxCase):
                 self.assertIn("--user", done.result["failure_message"])
                 self.assertEqual(os.listdir(self.workspace), [])
 
-    def test_may_ask_and_check(self):
-        job = self.job_directory / "job.json"
-        job.write_text(json.dumps(self.job()))
-        for arguments in (["--version"], ["--help"], ["--schema", "steps"], ["--validate", str(job)], ["--lua", "-e", "return 1"]):
-            subprocess.run([sba.BINARY, *arguments], check=True, stdout=subprocess.DEVNULL)
 
 
 class Ordinary(sba.SandboxCase):

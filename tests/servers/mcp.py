@@ -2,7 +2,8 @@
 """An MCP server over Streamable HTTP that does what a test tells it, well or badly; and the plain POST form.
 
 Server(era) speaks "legacy" (initialize, sessions) or "modern" (2026-07-28). Every request is kept in .requests. What a tool
-does is a function of the exchange; what goes wrong before any of that is hook(exchange), which returns True where it has answered.
+does is a function of the exchange; what goes wrong before any of that is hook(exchange), which returns False where it leaves the request
+to the server.
 """
 import base64
 import http.server
@@ -22,6 +23,10 @@ class Exchange(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
+
+    @property
+    def method(self):
+        return (self.message or {}).get("method")
 
     def read(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -53,7 +58,7 @@ class Exchange(http.server.BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def reply(self, result, **headers):
-        self.whole({"jsonrpc": "2.0", "id": self.message["id"], "result": result}, **headers)
+        self.whole(self.result(result), **headers)
 
     def result(self, result):
         return {"jsonrpc": "2.0", "id": self.message["id"], "result": result}
@@ -65,7 +70,7 @@ class Exchange(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         self.read()
         owner = self.server.owner
-        if not (owner.hook and owner.hook(self)):
+        if not owner.hook or owner.hook(self) is False:
             owner.post(self)
 
     def do_GET(self):
@@ -90,6 +95,11 @@ def silence(exchange):
     """A tool that never answers: it waits until the client goes."""
     exchange.begin_events()
     exchange.rfile.read(1)
+
+
+def only(method, answer):
+    """A hook that answers the requests of one method."""
+    return lambda exchange: exchange.method == method and answer(exchange)
 
 
 class Listener(http.server.ThreadingHTTPServer):
@@ -162,7 +172,7 @@ class Server:
             exchange.reply(result)
 
     def post(self, exchange):
-        method = (exchange.message or {}).get("method")
+        method = exchange.method
         if "id" not in exchange.message or not method:
             return exchange.whole(None, 202)
         greet = self.legacy if self.era == "legacy" else self.modern
@@ -213,16 +223,16 @@ class PlainForm(Server):
 
 
 class NodeProxy(PlainForm):
-    """A node's proxy in front of a gateway of the plain form: each call and each answer in an envelope. refusal(exchange) returns
-    True where the node itself has answered. Requests are kept twice: as they came, and out of their envelope."""
+    """A node's proxy in front of a gateway of the plain form: each call and each answer in an envelope. refusal(exchange) is what the node
+    itself answers. Requests are kept twice: as they came, and out of their envelope."""
     PATH = "/v1/worker/internal/orchestrator/mcp:call"
     refusal = None
 
     def post(self, exchange):
         if exchange.path != self.PATH:
             return exchange.whole(b"404 page not found\n", 404, "text/plain")
-        if self.refusal and self.refusal(exchange):
-            return None
+        if self.refusal:
+            return self.refusal(exchange)
         wrapped, send = exchange.message, exchange.whole
 
         def whole(value, status=200, kind="application/json", **_):
