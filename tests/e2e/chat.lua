@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- cynode-sba --lua chat.lua PLAN: connects as the plan (JSON) says, asks what it asks, and prints what comes of it as lines of JSON:
 -- {"wait"}, {"session"}, {"reply"} or {"failure"}, {"text"}.
+local http = require "sba.util.http"
 local inference = require "sba.inference"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
@@ -14,6 +15,7 @@ local function say(value)
 end
 
 plan.options.environment = plan.options.environment or {}
+plan.options.http = http.client(plan.options.environment)
 plan.options.on_wait = function(failure, seconds) say { wait = seconds, message = failure.message } end
 
 local session, failure = inference.connect(plan.options)

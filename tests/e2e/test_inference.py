@@ -136,7 +136,7 @@ class Replies(InferenceCase):
     def test_thinking_in_the_content(self):
         for _, _, run in self.each({"content": "<think>\nhm\n</think>\n\nhello", "piece": 3}):
             self.assertEqual((run.reply["content"], run.reply["thinking"]), ("hello", "hm"))
-            self.assertEqual(run.answers[0]["text"], "hello")
+            self.assertEqual(run.answers[0]["text"], "<think>\nhm\n</think>\n\nhello")
 
     def test_ten_thousand_calls(self):
         for _, _, run in self.each({"tool_calls": [CALL] * 10_000}):
@@ -415,19 +415,15 @@ class Endpoints(InferenceCase):
         return run.failure
 
     def test_no_endpoint(self):
-        failure = self.failed({})
-        self.assertEqual(failure["tried"], [])
+        message = self.failed({})["message"]
         for name in ("INFERENCE_PROXY_URL", "OLLAMA_BASE_URL", "SBA_API_EGRESS_URL", "OPENAI_BASE_URL"):
-            self.assertIn(name, failure["message"])
+            self.assertIn(name, message)
 
     def test_dead_endpoints_are_all_named(self):
         one, other = self.dead(), self.dead()
-        failure = self.failed({"INFERENCE_PROXY_URL": one, "SBA_API_EGRESS_URL": other + "/secret/path?key=1"})
-        self.assertEqual(len(failure["tried"]), 2)
-        self.assertIn("INFERENCE_PROXY_URL", failure["tried"][0])
-        self.assertIn(one, failure["tried"][0])
-        self.assertIn("SBA_API_EGRESS_URL", failure["tried"][1])
-        self.assertNotIn("secret", failure["message"])
+        message = self.failed({"INFERENCE_PROXY_URL": one, "SBA_API_EGRESS_URL": other + "/secret/path?key=1"})["message"]
+        self.assertRegex(message, f"INFERENCE_PROXY_URL: .*{one}.*; SBA_API_EGRESS_URL: .*{other}")
+        self.assertNotIn("secret", message)
 
     def test_a_socket_that_is_not_there(self):
         self.assertIn("/no/such.sock", self.failed({"INFERENCE_PROXY_URL": "http+unix://%2Fno%2Fsuch.sock"})["message"])

@@ -77,13 +77,13 @@ function chat_completions.message(message)
   return json.encode(shown)
 end
 
----@param session table model, max_tokens_key
+---@param session table model, no_max_tokens
 ---@param ask inference.ask
 ---@return string[] parts of the JSON
 function chat_completions.body(session, ask)
   local fields = {
     model = session.model, stream = true, stream_options = { include_usage = true }, temperature = ask.temperature,
-    [session.max_tokens_key or "max_tokens"] = ask.max_tokens, tool_choice = ask.tool_choice,
+    [session.no_max_tokens and "max_completion_tokens" or "max_tokens"] = ask.max_tokens, tool_choice = ask.tool_choice,
   }
   return wire.body(fields, ask, ask.schema
     and (',"response_format":{"type":"json_schema","json_schema":{"name":"reply","schema":%s}}'):format(ask.schema))

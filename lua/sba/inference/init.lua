@@ -2,10 +2,8 @@
 -- Models: finds an endpoint that serves an allowed one, and connects to it. What is asked of a model, and what it may do, is the
 -- caller's.
 
-local array = require "sba.util.json".array
 local chat_completions = require "sba.inference.chat_completions"
 local endpoint = require "sba.inference.endpoint"
-local http = require "sba.util.http"
 local ollama = require "sba.inference.ollama"
 local retry = require "sba.util.retry"
 local session = require "sba.inference.session"
@@ -23,7 +21,7 @@ local dialects = { ollama = ollama, chat_completions = chat_completions }
 ---@field environment table<string, string>
 ---@field allowed_models string[] of the job; no other is ever named in a request
 ---@field source? "worker"|"api_egress"|"orchestrator" of the job
----@field http? native.http.client default: one with the environment's proxies
+---@field http native.http.client
 ---@field on_wait? fun(failure: inference.failure, seconds: number, number: integer) before each wait
 ---@field timeout? { connect: number?, first: number?, idle: number?, probe: number? } seconds
 ---@field policy? table of retry.policy, fields to change
@@ -94,15 +92,12 @@ local function try(options, candidate, wanted)
   return nil, failure
 end
 
-local function unavailable(tried, transient)
-  return {
-    code = "inference_unavailable", cause = "no_endpoint", transient = transient, tried = tried,
-    message = "no model can be reached: " .. table.concat(tried, "; "),
-  }
+local function unavailable(message, transient)
+  return { code = "inference_unavailable", cause = "no_endpoint", message = message, transient = transient }
 end
 
 local function try_all(options, candidates, wanted)
-  local tried, transient = array {}, false
+  local tried, transient = {}, false
   for i, candidate in ipairs(candidates) do
     local found, failure = try(options, candidate, wanted)
     if found then return found end
@@ -110,20 +105,16 @@ local function try_all(options, candidates, wanted)
     tried[i] = ("%s: %s"):format(candidate.endpoint.variable, failure.message)
     transient = transient or failure.transient
   end
-  return nil, unavailable(tried, transient)
+  return nil, unavailable("no model can be reached: " .. table.concat(tried, "; "), transient)
 end
 
 ---Finds the endpoint and the model of a job, and what is to be known of the model before the first request.
 ---@param options inference.options
----@return inference.session?, inference.failure? failure inference_unavailable with tried, a list of what was tried; timeout; cancelled
+---@return inference.session?, inference.failure? failure inference_unavailable, whose message says what was tried; timeout; cancelled
 function inference.connect(options)
-  local client, failure = options.http, nil
-  if not client then client, failure = http.client(options.environment) end
-  if not client then return nil, { code = "inference_unavailable", cause = failure.code, message = failure.message, tried = array {} } end
-  local candidates, missing = endpoint.candidates(options.environment, options.source, client, options.timeout)
+  local candidates, missing = endpoint.candidates(options.environment, options.source, options.http, options.timeout)
   if #candidates == 0 then
-    local message = "the environment names no endpoint for models; set " .. words.list(missing, "or")
-    return nil, { code = "inference_unavailable", cause = "no_endpoint", message = message, tried = array {}, transient = false }
+    return nil, unavailable("the environment names no endpoint for models; set " .. words.list(missing, "or"), false)
   end
   local wanted, policy = endpoint.wanted(options.allowed_models, options.environment.INFERENCE_MODEL), new_policy(options)
   policy.tries = math.min(policy.tries, CONNECT_TRIES)

@@ -32,10 +32,10 @@ local LEAST_REPEATED_ARGUMENTS <const> = 16384 -- bytes of arguments, which may 
 ---@field duration_ms integer of the request that was answered
 ---@field notes string[] what was lenient or odd, for the log; a JSON array
 
----@param on_text? fun(piece: string)
+---@param on_text? fun(piece: string) is given the content as it comes
 function reply.new(on_text)
   return setmetatable({
-    said = thinking.new(on_text), thoughts = {}, raw_calls = {}, size = 0, watched = repetition.new(LEAST_REPEATED),
+    on_text = on_text, said = {}, thoughts = {}, raw_calls = {}, size = 0, watched = repetition.new(LEAST_REPEATED),
   }, reply)
 end
 
@@ -69,7 +69,8 @@ end
 ---@return true?, table? failure
 function reply:add_content(piece)
   if type(piece) ~= "string" or piece == "" then return true end
-  self.said:add(piece)
+  self.said[#self.said + 1] = piece
+  if self.on_text then self.on_text(piece) end
   return watch(self, piece)
 end
 
@@ -88,6 +89,12 @@ function reply:add_call(call)
   call.size = type(given) == "string" and #given or given ~= nil and #json.encode(given) or 0
   self.raw_calls[#self.raw_calls + 1] = call
   return grow(self, call.size)
+end
+
+--- What was said, and what was thought.
+local function texts(self)
+  local content, thought = thinking(table.concat(self.said))
+  return content, table.concat(self.thoughts) .. thought
 end
 
 local function append(list, more)
@@ -127,10 +134,10 @@ end
 ---@param repeated string
 ---@return inference.reply
 function reply:stopped(repeated)
-  local content, thought = self.said:finish()
+  local content, thought = texts(self)
   local why = ("it repeated %s over and over"):format(words.quoted(repeated))
   return {
-    content = repetition.without(content, repeated), thinking = repetition.without(table.concat(self.thoughts) .. thought, repeated),
+    content = repetition.without(content, repeated), thinking = repetition.without(thought, repeated),
     tool_calls = json.array {}, notes = json.array { "the reply was stopped: " .. why }, done_reason = "repetition", unreadable = why,
   }
 end
@@ -148,9 +155,9 @@ end
 ---@param session table see call_reader.normal
 ---@return inference.reply
 function reply:finish(outcome, tools, as_text, session)
-  local content, thought = self.said:finish()
+  local content, thought = texts(self)
   local result = {
-    content = content, thinking = table.concat(self.thoughts) .. thought, tool_calls = json.array {}, notes = json.array {},
+    content = content, thinking = thought, tool_calls = json.array {}, notes = json.array {},
     done_reason = outcome.done_reason, prompt_tokens = outcome.prompt_tokens, completion_tokens = outcome.completion_tokens,
   }
   if outcome.done_reason == "length" then

@@ -42,7 +42,7 @@ session.__index = session
 
 ---@class inference.request
 ---@field messages inference.message[]
----@field tools? inference.tool[] the same table at every request: its text is made once
+---@field tools? inference.tool[] at least one; the same table at every request: its text is made once
 ---@field json_schema? table the content is to be JSON that fits; not together with tools
 ---@field status? string what changes with every request; it becomes the end of the last message
 ---@field max_tokens? integer of the reply
@@ -103,9 +103,8 @@ local function written(self, messages)
 end
 
 local function ask_of(self, request)
-  local messages, ask = alternating(request.messages, request.status), { max_tokens = request.max_tokens }
-  if self.longest_reply then ask.max_tokens = math.min(ask.max_tokens, self.longest_reply) end
-  local tools = request.tools and #request.tools > 0 and request.tools or nil
+  local ask, messages, tools = { max_tokens = request.max_tokens }, request.messages, request.tools
+  if self.longest_reply and ask.max_tokens then ask.max_tokens = math.min(ask.max_tokens, self.longest_reply) end
   if tools and self.supports_tools == false then
     messages = text_protocol.messages(messages, tools)
     ask.schema = self.schema_kind == "bounded" and reply_schema.of(tools) or self.schema_kind and reply_schema.simple(tools) or nil
@@ -115,16 +114,16 @@ local function ask_of(self, request)
     ask.schema = json.encode(request.json_schema)
   end
   if not self.no_temperature then ask.temperature = request.temperature or ask.schema and 0 or nil end
-  ask.messages = written(self, messages)
-  return ask, tools
+  ask.messages = written(self, alternating(messages, request.status))
+  return ask
 end
 
-local function exchange_once(self, ask, tools, on_text)
+local function exchange_once(self, ask, request)
   local dialect, started = self.dialect, interrupt.now()
   local exchange, failure = wire.post(self.endpoint, dialect.path, dialect.body(self, ask), dialect.accept)
   if not exchange then return nil, failure end
   local open <close> = exchange
-  local builder = reply.new(on_text)
+  local builder, tools = reply.new(request.on_text), request.tools
   local outcome, failed = dialect.read(self.endpoint, open, builder)
   local repeated = failed and (failed.repeated or failed.cause == "cut_off" and dialect.aborts_repetition and builder:repeated_at_end())
   if failed and not repeated then return nil, failed end
@@ -133,30 +132,19 @@ local function exchange_once(self, ask, tools, on_text)
   return result
 end
 
--- How the session adapts to a refusal before the request is sent again. Each returns whether it changed anything.
+-- What is left out of the requests from then on, by the refusal that names it. Maximum tokens get another name.
+local left_out <const> = {
+  think_unsupported = "no_think", temperature_unsupported = "no_temperature", tool_choice_unsupported = "no_tool_choice",
+  max_tokens_unsupported = "no_max_tokens",
+}
+
+-- How else the session adapts to a refusal before the request is sent again. Each returns whether it changed anything.
 local remedies = {}
 
 function remedies.tools_unsupported(self, ask)
   if not ask.tools then return false end
   self.supports_tools = false
   return true
-end
-
-function remedies.think_unsupported(self)
-  local changed = not self.no_think
-  self.no_think = true
-  return changed
-end
-
-function remedies.temperature_unsupported(self, ask)
-  self.no_temperature = true
-  return ask.temperature ~= nil
-end
-
-function remedies.max_tokens_unsupported(self)
-  local changed = not self.max_tokens_key
-  self.max_tokens_key = "max_completion_tokens"
-  return changed
 end
 
 --- A model whose replies are shorter than its window would let them be.
@@ -179,16 +167,20 @@ function remedies.grammar_refused(self, ask)
   return true
 end
 
-function remedies.tool_choice_unsupported(self, ask)
-  self.no_tool_choice = true
-  return ask.tool_choice ~= nil
-end
-
 --- An endpoint that lists no models: another of the allowed ones may be there.
 function remedies.model_missing(self)
   local other = self.others and table.remove(self.others, 1)
   self.model = other or self.model
   return other ~= nil
+end
+
+--- Adapts to a refusal. Returns whether the request is now another one.
+local function adapt(self, ask, failure)
+  local field, remedy = left_out[failure.cause], remedies[failure.cause]
+  if remedy then return remedy(self, ask, failure) end
+  if not field or self[field] then return false end
+  self[field] = true
+  return true
 end
 
 --- A server that could not parse its model's tool call did answer: the model is told, as of any reply that cannot be read.
@@ -201,21 +193,23 @@ end
 
 local function attempt(self, request)
   while true do
-    local ask, tools = ask_of(self, request)
-    local result, failure = exchange_once(self, ask, tools, request.on_text)
+    local ask = ask_of(self, request)
+    local result, failure = exchange_once(self, ask, request)
     if result then return result end
-    if failure.cause == "call_unparsed" and tools then return unparsed(failure) end
-    local remedy = remedies[failure.cause]
-    if not remedy or not remedy(self, ask, failure) then return nil, failure end
+    if failure.cause == "call_unparsed" and request.tools then return unparsed(failure) end
+    if not adapt(self, ask, failure) then return nil, failure end
   end
+end
+
+local function learn_window(self, tokens)
+  self.window, self.window_known, self.context_length = tokens, true, math.min(self.context_length, tokens)
 end
 
 --- Reads the context length of the model once it is loaded, which may be smaller than the one that was asked for.
 local function read_window(self)
   self.looked = true
   local real = self.dialect.loaded_window and self.dialect.loaded_window(self.endpoint, self.model)
-  if not real or real <= 0 or real >= self.window then return end
-  self.window, self.context_length, self.window_known = real, math.min(self.context_length, real), true
+  if real and real > 0 and real < self.window then learn_window(self, real) end
 end
 
 --- The failure that stands for a reply to a prompt that was cut. It has the reply, for the case that nothing can be shortened.
@@ -256,7 +250,7 @@ local LEAST_OF_WORDS <const>, LEAST_OF_DENSE <const>, LEAST_OF_OTHER <const>, LE
 --- Whether the server left the tools out of the prompt: it counted far fewer tokens than these messages and tools take.
 local function tools_dropped(self, request, result)
   local count, tools = result.prompt_tokens, request.tools
-  if not tools or #tools == 0 or self.supports_tools ~= nil or not count or count == 0 then return false end
+  if not tools or self.supports_tools ~= nil or not count or count == 0 then return false end
   if #result.tool_calls > 0 then
     self.supports_tools = true
     return false
@@ -288,7 +282,7 @@ end
 
 --- The reply to a request, with its tools told as text where the server refuses them or leaves them out.
 local function answered(self, request)
-  local has_tools = request.tools and #request.tools > 0 and self.supports_tools ~= false
+  local has_tools = request.tools and self.supports_tools ~= false
   local result, failure = try(self, request)
   if result and tools_dropped(self, request, result) then
     local other = try_as_text(self, request)
@@ -314,8 +308,7 @@ end
 function session:chat(request)
   local result, failure = answered(self, request)
   if not result then
-    if failure.context_length and failure.context_length < self.context_length then self.context_length = failure.context_length end
-    if failure.context_length then self.window, self.window_known = failure.context_length, true end
+    if failure.context_length then learn_window(self, failure.context_length) end
     return nil, failure
   end
   if not self.looked then read_window(self) end
@@ -323,7 +316,7 @@ function session:chat(request)
   local largest = self.cut:judge(request.messages, known, result.prompt_tokens)
   result = clean(result, request.tools)
   if not largest then return result end
-  if not known then self.window, self.context_length, self.window_known = largest, math.min(self.context_length, largest), true end
+  if not known then learn_window(self, largest) end
   return nil, context_cut(self, result)
 end
 

@@ -52,8 +52,7 @@ local function plain(message)
   return message.role, message.content or ""
 end
 
----A conversation without tool calls: each call as the JSON that was asked for, each result as words of the user. What the user
----says in a row becomes one message, for templates that want user and assistant to alternate.
+---A conversation without tool calls: each call as the JSON that was asked for, each result as words of the user.
 ---@param messages inference.message[]
 ---@param tools inference.tool[]
 ---@return inference.message[]
@@ -61,15 +60,10 @@ function text_protocol.messages(messages, tools)
   local result, described = {}, false
   for _, message in ipairs(messages) do
     local role, content = plain(message)
-    local last = result[#result]
     if role == "system" and not described then
       content, described = content .. "\n" .. text_protocol.describe(tools), true
     end
-    if role == "user" and last and last.role == "user" then
-      last.content = last.content .. "\n\n" .. content
-    else
-      result[#result + 1] = { role = role, content = content }
-    end
+    result[#result + 1] = { role = role, content = content }
   end
   if not described then table.insert(result, 1, { role = "system", content = text_protocol.describe(tools) }) end
   return result

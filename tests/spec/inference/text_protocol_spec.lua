@@ -93,10 +93,4 @@ describe("text_protocol.messages", function()
       end
     end
   end)
-
-  it("does not change what it was given", function()
-    local messages = { { role = "user", content = "a" }, { role = "user", content = "b" } }
-    assert.are.equal("a\n\nb", text_protocol.messages(messages, tools)[2].content)
-    assert.are.same({ { role = "user", content = "a" }, { role = "user", content = "b" } }, messages)
-  end)
 end)

@@ -12,8 +12,8 @@ local words = require "sba.util.words"
 local finishing = {}
 
 local MOST_REFUSED <const> = 3 -- times that the model is told what is missing, and as many that a check fails
-local MOST_TAIL <const> = 4096 -- bytes of a failing check's output that the model is shown
 local MOST_SHOWN <const> = 8 -- failing checks whose output the model is shown at once
+local LEAST_SHARES <const> = 4 -- of what is shown of a step; each failing check has one
 local LONGEST_REASON <const> = 1000 -- bytes of the model's answer in a message
 
 local BEGIN <const> = "Nothing has been done yet, so the job cannot end. Begin now: call a tool, for example list_tree to see the "
@@ -76,12 +76,12 @@ local function give_up(state, list)
   return nil, { code = "agent_gave_up", gave_up = true, message = "the model gave up: " .. reason }
 end
 
---- A failing check as the model is shown it: what failed, and the end of its output, without which it cannot be mended.
+--- A failing check as the model is shown it: what failed, and its output, without which it cannot be mended.
 local function shown(state, checked, count)
   local module, result = state.run.catalogue.get(checked.entry.type), checked.entry.result
   local body = result and module.show(result) or ""
   local head = ("[%s]\nThe check of %s failed: %s"):format(checked.id, words.quoted(checked.verdict.criterion), checked.entry.error)
-  return body ~= "" and head .. "\n" .. state.outputs:tail(checked.id, body, MOST_TAIL, count) or head
+  return body ~= "" and head .. "\n" .. state.outputs:show(checked.id, body, math.max(LEAST_SHARES, count)) or head
 end
 
 --- Failing checks are an answer to the model, or once too often the job's failure.

@@ -46,18 +46,22 @@ end
 
 ---How many bytes of a text are as many tokens as may be shown, where the text is of one kind. A token has a byte at least.
 ---@param part string
+---@param count? integer of texts that share them; default: 1
 ---@return integer? bytes nil: all of it may be shown
-function outputs:fitting(part)
-  local tokens = #part > self.tokens and meter.raw(part) or 0
-  return tokens > self.tokens and math.max(1, #part * self.tokens // tokens) or nil
+function outputs:fitting(part, count)
+  local most = self.tokens // (count or 1)
+  local tokens = #part > most and meter.raw(part) or 0
+  return tokens > most and math.max(1, #part * most // tokens) or nil
 end
 
 ---What the model is shown of an answer. The whole is kept: because this is not all of it, or because it may be shortened later.
 ---@param id string of the step
 ---@param whole string UTF-8, without secrets
+---@param count? integer of answers that are shown together; default: 1
 ---@return string
-function outputs:show(id, whole)
-  local limit = self:fitting((excerpt.of(whole, self.limit))) or self.limit
+function outputs:show(id, whole, count)
+  local limit = self.limit // (count or 1)
+  limit = self:fitting(excerpt.of(whole, limit), count) or limit
   if #whole <= limit and #whole < LEAST_KEPT then return whole end
   local is_kept = keep(self, id, whole)
   if #whole <= limit then return whole end
@@ -67,21 +71,6 @@ function outputs:show(id, whole)
     local place = line and ('"start_line": %d'):format(line) or ('"offset_bytes": %d'):format(offset)
     return ('read_output {"step": "%s", %s} gives them'):format(id, place)
   end))
-end
-
----The end of a text, for what is there to be mended; the whole is kept where that is not all of it.
----@param id string of the step
----@param whole string UTF-8, without secrets
----@param limit integer bytes
----@param count integer of texts that are shown together
----@return string
-function outputs:tail(id, whole, limit, count)
-  local shown = text.tail(whole, math.min(limit, self.limit // count))
-  local tokens = meter.raw(shown)
-  if tokens * count > self.tokens then shown = text.tail(shown, #shown * self.tokens // (tokens * count)) end
-  if #shown == #whole then return whole end
-  local how = keep(self, id, whole) and ('; read_output {"step": "%s"} gives them'):format(id) or ""
-  return ("[... %d of %d bytes left out%s ...]\n%s"):format(#whole - #shown, #whole, how, shown)
 end
 
 --- A range of a kept answer; as root:read takes it.

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- trajectory.json next to the journal, and --trajectory: an agent's run as an ATIF document, made from the journal line by line.
 
-local bundle = require "native.bundle"
 local document = require "sba.run.trajectory.document"
 local exit = require "sba.util.exit"
 local file = require "native.file"
@@ -11,7 +10,6 @@ local journal_lines = require "sba.run.trajectory.journal_lines"
 local read_json = require "sba.util.json".decode
 local redact = require "native.secret".redact
 local result_schema = require "sba.result.result_schema"
-local schemas = require "sba.inference.schemas"
 local secret = require "sba.util.secret"
 local text = require "native.text"
 local turns = require "sba.run.trajectory.turns"
@@ -40,16 +38,6 @@ local function read_line(line)
   if failure then return failure.message end
   if type(event) ~= "table" or type(event.event) ~= "string" then return "it is not an event of a journal" end
   return history.mistake(event), event
-end
-
-local function head_of(made)
-  local line, session = made.line, made.session
-  return {
-    session_id = type(line.job_id) == "string" and line.job_id ~= "" and line.job_id or nil,
-    version = type(line.version) == "string" and line.version or bundle.version,
-    model_name = session and session.model, tool_definitions = session and schemas.tools(made.tools),
-    extra = session and { context_length = session.context_length },
-  }
 end
 
 local function words(value) return type(value) == "string" and value or nil end
@@ -91,18 +79,12 @@ end
 local function convert(path, options)
   local next_line, failure = journal_lines(path)
   if not next_line then return nil, failure end
-  local writer, made = document.new(options.write), nil
-  made = turns.new(options.catalogue, function(step)
-    if writer.count == 0 then
-      local ok, failed = writer:begin(head_of(made))
-      if not ok then return nil, failed end
-    end
-    return writer:step(step)
-  end, options.arguments_of)
+  local writer = document.new(options.write)
+  local made = turns.new(options.catalogue, writer, options.arguments_of)
   local notes
   notes, failure = read_lines(next_line, made, options.expired)
   if not notes then return nil, failure end
-  made:finish(function() return writer.count == 0 end)
+  made:finish()
   if made.failure then return nil, made.failure end
   return writer:finish(notes, tail_of(made), extra_schema)
 end

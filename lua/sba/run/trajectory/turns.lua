@@ -3,11 +3,13 @@
 -- journal has the answers to its calls with the next request. What the runner did by itself is a step with an llm_call_count of 0.
 
 local array = require "sba.util.json".array
+local bundle = require "native.bundle"
 local describe = require "sba.run.describe"
 local document = require "sba.run.trajectory.document"
 local excerpt = require "sba.util.excerpt"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
+local schemas = require "sba.inference.schemas"
 local secret = require "sba.util.secret"
 local tools = require "sba.run.agent.tools"
 
@@ -35,23 +37,35 @@ local USUAL_ENDS <const> = { stop = true, tool_calls = true }
 ---@field failure? native.failure why a step could not be written
 
 ---@param catalogue table the step types
----@param emit fun(step: table): true?, native.failure?
+---@param writer trajectory.document
 ---@param arguments_of fun(line: table): table<string, table> the arguments of the job's own steps by their ids, given the job's line
 ---@return trajectory.turns
-function turns.new(catalogue, emit, arguments_of)
+function turns.new(catalogue, writer, arguments_of)
   return setmetatable({
-    catalogue = catalogue, emit_step = emit, arguments_of = arguments_of, arguments = {}, skipped = 0, tools = {}, by_name = {},
+    catalogue = catalogue, writer = writer, arguments_of = arguments_of, arguments = {}, skipped = 0, tools = {}, by_name = {},
   }, turns)
 end
 
 local TIME <const> = "^%d%d%d%d%-%d%d%-%d%dT%d%d:%d%d:%d%d%.%d%d%dZ$"
 
+local function head_of(self)
+  local line, session = self.line, self.session
+  return {
+    session_id = type(line.job_id) == "string" and line.job_id ~= "" and line.job_id or nil,
+    version = type(line.version) == "string" and line.version or bundle.version,
+    model_name = session and session.model, tool_definitions = session and schemas.tools(self.tools),
+    extra = session and { context_length = session.context_length },
+  }
+end
+
 --- Writes a step. People edit journals: a time that is none is left out.
 local function emit(self, step)
+  if self.failure then return end
+  local _
   local at = step.timestamp
   if type(at) ~= "string" or not at:find(TIME) then step.timestamp = nil end
-  local ok, failure = self.emit_step(step)
-  if not ok then self.failure = self.failure or failure end
+  if self.writer.count == 0 then _, self.failure = self.writer:begin(head_of(self)) end
+  if not self.failure then _, self.failure = self.writer:step(step) end
 end
 
 --- What came of a step, as a model is told it.
@@ -262,8 +276,7 @@ local function ending(self)
 end
 
 ---Writes what is held. A job that did not end well, or did nothing, has a last step that says so.
----@param is_empty fun(): boolean no step was written
-function turns:finish(is_empty)
+function turns:finish()
   local begun = self.begun
   if begun then
     add_entry(self, { id = begun.id, type = begun.type, started_at = begun.at, status = "interrupted",
@@ -272,7 +285,7 @@ function turns:finish(is_empty)
   close_turn(self)
   say_changes(self)
   local result = self.result
-  if result and result.status == "success" and not is_empty() then return end
+  if result and result.status == "success" and self.writer.count > 0 then return end
   local message, extra = ending(self)
   emit(self, { timestamp = result and result.finished_at, source = "system", message = message, extra = extra })
 end
