@@ -24,11 +24,6 @@ describe("native.process", function()
     for _, name in ipairs { "duration_ms", "cpu_time_ms", "max_rss_bytes" } do assert.equal("integer", math.type(outcome[name])) end
   end)
 
-  it("names the signal", function()
-    local outcome = assert(run { "sh", "-c", "kill -KILL $$" })
-    assert.same({ "SIGKILL" }, { outcome.signal, outcome.exit_code })
-  end)
-
   it("ends a command at its limit, or counts on", function()
     assert.equal("output_limit", run({ "yes" }).ended)
     local outcome = run({ "sh", "-c", "yes | head -c 3000000" }, { on_output_limit = "discard" })

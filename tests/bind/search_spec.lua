@@ -1,5 +1,4 @@
 -- SPDX-License-Identifier: Apache-2.0
-local json = require "sba.util.json"
 local scratch = require "scratch"
 local search = require "native.search"
 
@@ -73,22 +72,6 @@ describe("native.search", function()
                               ["etc/passwd"] = "path_escape", ["/etc"] = "path_escape", ["a\0b"] = "invalid" } do
       refused(code, find("x", path))
     end
-  end)
-
-  it("stops at its limits and says at which", function()
-    here:put("a", ("x\n"):rep(10))
-    local result = find("x", ".", { max_matches = 3 })
-    assert.same({ 3, true, "max_matches" }, { #result.matches, result.truncated, result.limit })
-    result = find("x", ".", { max_bytes = 3 * #'{"path":"a","line":1,"text":"x"},' })
-    assert.same({ 3, true, "max_bytes" }, { #result.matches, result.truncated, result.limit })
-    result = find("x", ".", { max_matches = 10 })
-    assert.same({ 10, false }, { #result.matches, result.truncated })
-    assert.is_nil(result.limit)
-  end)
-
-  it("gives an empty array where nothing matches", function()
-    here:put("a", "x\n")
-    assert.equal("[]", json.encode(find("y").matches))
   end)
 
   it("repairs names and lines that are not UTF-8", function()

@@ -239,17 +239,6 @@ describe("native.workspace", function()
     refused("not_found", here.root:tree("missing"))
   end)
 
-  it("counts a tree's bytes as JSON", function()
-    here:shell([[mkdir -p d && touch 'd/"q"' 'd/back\slash' "$(printf 'd/new\nline')" && ln -s '"x"' d/link]])
-    local size = #json.encode((tree_of(here.root, ".")))
-    assert.is_nil(select(2, tree_of(here.root, ".", { max_bytes = size })))
-    for bound = size - 1, 0, -1 do
-      local tree, cut = tree_of(here.root, ".", { max_bytes = bound })
-      assert.equal("max_bytes", cut)
-      assert.is_true(#json.encode(tree) <= bound or #tree.children == 0)
-    end
-  end)
-
   it("repairs names that are not UTF-8", function()
     here:shell("touch \"$(printf 'a\\377b')\"")
     assert.equal("a\u{FFFD}b", tree_of(here.root, ".").children[1].name)

@@ -21,16 +21,15 @@ static void finds_the_place(void **state)
     refuses(X "@@ -3,7 +3,7 @@\n X\n Y\n Z\n-d\n+D\n e\n f\n g\n", BASE, "patch_mismatch");
 }
 
+#define GIT(old_blob)                                                                                                  \
+    "diff --git a/x b/x\nindex " old_blob "..01e79c3 100644\n--- a/x\n+++ b/x\n@@ -0,0 +1,2 @@\n+1\n+2\n"
+
 static void inserts_at_the_top(void **state)
 {
-    static const char git[] = "diff --git a/x b/x\nindex %s..%s 100644\n--- a/x\n+++ b/x\n@@ -0,0 +1,2 @@\n+1\n+2\n";
-    char diff[256];
-    snprintf(diff, sizeof diff, git, "d00491f", "01e79c3");
-    gives(diff, "a\n", "1\n2\na\n");
-    refuses(diff, "1\n2\n", "already_applied");
-    snprintf(diff, sizeof diff, git, "e69de29", "01e79c3"); // of an empty file
-    refuses(diff, "a\n", "already_exists");
-    gives(diff, "", "1\n2\n");
+    gives(GIT("d00491f"), "a\n", "1\n2\na\n");
+    refuses(GIT("d00491f"), "1\n2\n", "already_applied");
+    refuses(GIT("e69de29"), "a\n", "already_exists"); // of an empty file
+    gives(GIT("e69de29"), "", "1\n2\n");
     refuses(X "@@ -0,0 +1 @@\n+1\n", "a\n", "already_exists");
 }
 
@@ -57,24 +56,19 @@ static void holds_to_beginning_and_end(void **state)
     gives(X "@@ -1,3 +1,4 @@\n+0\n a\n b\n c\n", "a\nb\nc\n", "0\na\nb\nc\n");
 }
 
+#define NO_NEWLINE "\\ No newline at end of file\n"
+
 static void takes_missing_newlines_exactly(void **state)
 {
-    static const char none[] = "\\ No newline at end of file\n";
-    char diff[256];
-    snprintf(diff, sizeof diff, X "@@ -1 +1 @@\n-a\n%s+b\n%s", none, none);
-    gives(diff, "a", "b");
-    refuses(diff, "a\n", "expected \"a\" without a newline at line 1, found \"a\" with one");
-    snprintf(diff, sizeof diff, X "@@ -1 +1 @@\n-a\n%s+a\n", none);
-    gives(diff, "a", "a\n");
-    snprintf(diff, sizeof diff, X "@@ -1 +1 @@\n-a\n+a\n%s", none);
-    gives(diff, "a\n", "a");
+    gives(X "@@ -1 +1 @@\n-a\n" NO_NEWLINE "+b\n" NO_NEWLINE, "a", "b");
+    refuses(X "@@ -1 +1 @@\n-a\n" NO_NEWLINE "+b\n" NO_NEWLINE, "a\n",
+            "expected \"a\" without a newline at line 1, found \"a\" with one");
+    gives(X "@@ -1 +1 @@\n-a\n" NO_NEWLINE "+a\n", "a", "a\n");
+    gives(X "@@ -1 +1 @@\n-a\n+a\n" NO_NEWLINE, "a\n", "a");
     refuses(X "@@ -1,0 +2 @@\n+b\n", "a", "'\\ No newline at end of file' is missing");
-    snprintf(diff, sizeof diff, X "@@ -1 +1,2 @@\n+0\n%s a\n", none);
-    refuses(diff, "a\n", "line 6 of the diff");
-    snprintf(diff, sizeof diff, X "@@ -1 +1 @@\n-a\n+0\n%s", none);
-    refuses(diff, "a\nb\n", "'\\ No newline at end of file' is missing or misplaced");
-    snprintf(diff, sizeof diff, X "@@ -1 +1,3 @@\n a\n+\n%s+0\n", none);
-    refuses(diff, "a\n", "line 6 of the diff");
+    refuses(X "@@ -1 +1,2 @@\n+0\n" NO_NEWLINE " a\n", "a\n", "line 6 of the diff");
+    refuses(X "@@ -1 +1 @@\n-a\n+0\n" NO_NEWLINE, "a\nb\n", "'\\ No newline at end of file' is missing or misplaced");
+    refuses(X "@@ -1 +1,3 @@\n a\n+\n" NO_NEWLINE "+0\n", "a\n", "line 6 of the diff");
 }
 
 static void never_mixes_line_ends(void **state)

@@ -89,20 +89,14 @@ describe("context", function()
   it("refuses a file that is missing, no file, outside, too large or not text", function()
     assert.matches("/job/none.md", refusal { task_context = "/job/none.md" }, 1, true)
     assert.matches("escapes", refusal { task_context = "/job/../etc/passwd" })
-    here:shell "mkdir -p context && mkfifo context/task.md"
-    assert.matches("task.md", refusal {}, 1, true)
-    here:shell "ln -sf /etc/passwd context/task.md"
-    assert.matches("escapes", refusal {})
-    here:shell "rm context/task.md"
-    here:put("context/task.md", "\xff\xfe")
-    assert.matches("UTF%-8", refusal {})
-    here:put("context/task.md", ("x"):rep(1024 * 1024 + 1))
-    assert.matches("larger", refusal {})
-    here:shell "rm context/task.md"
-    here:put("context/preferences.json", "[1]")
-    assert.matches("object", refusal {})
-    here:put("context/preferences.json", "{")
-    assert.matches("not JSON", refusal {})
+    for command, words in pairs {
+      ["mkfifo task.md"] = "task.md", ["ln -s /etc/passwd task.md"] = "escapes", ["printf '\\377\\376' > task.md"] = "UTF%-8",
+      ["head -c 1048577 /dev/zero | tr '\\0' x > task.md"] = "larger", ["echo '[1]' > preferences.json"] = "object",
+      ["echo '{' > preferences.json"] = "not JSON",
+    } do
+      here:shell("rm -rf context && mkdir context && cd context && " .. command)
+      assert.matches(words, refusal {})
+    end
   end)
 
   it("says so where a path is named and there is no job directory", function()

@@ -101,27 +101,18 @@ describe("the journal", function()
   end)
 
   it("is refused when it is of another job, edited, or cut in the middle", function()
-    write()
-    append "\n"
-    refusal "line 2"
-    write()
-    append '{"event":"step.started","index":1,"id":"b","type":"x"}\n'
-    refusal "not the next one"
-    write()
-    append '{"event":"step.started","index":0,"id":"b","type":"x"}\n'
-    refusal "no such step"
-    write(function(log) log:step_finished(entry(0, "a")) end)
-    refusal "had not begun"
-    write(function(log) log:step_started(1, STEPS[1]) log:step_finished(entry(1, "b")) end)
-    refusal "not the next one"
-    write(function(log) local ended = record.new("j", "t") log:job_finished(ended:parts(ended:fields())) end)
-    refusal "steps are missing"
-    write()
-    append '{"event":"other"}\n'
-    refusal "not an event"
-    write()
-    append '[1]\n'
-    refusal "not an event"
+    local function started(index) return ('{"event":"step.started","index":%d,"id":"b","type":"x"}\n'):format(index) end
+    for _, case in ipairs {
+      { "line 2", "\n" }, { "not the next one", started(1) }, { "no such step", started(0) }, { "not an event", '{"event":"other"}\n' },
+      { "not an event", "[1]\n" },
+      { "had not begun", fill = function(log) log:step_finished(entry(0, "a")) end },
+      { "not the next one", fill = function(log) log:step_started(1, STEPS[1]) log:step_finished(entry(1, "b")) end },
+      { "steps are missing", fill = function(log) local ended = record.new("j", "t") log:job_finished(ended:parts(ended:fields())) end },
+    } do
+      write(case.fill)
+      append(case[2] or "")
+      refusal(case[1])
+    end
     file.replace(path, { '{"event":"job.resumed"}\n' })
     refusal "does not begin with its job"
     local log = journal.open(path, true, error)

@@ -38,6 +38,7 @@ describe("the step search_files", function()
     local result, text = run { pattern = "^int", max_matches = 1 }
     assert.is_true(result.truncated)
     assert.equal("a.c:1:int main(void)\n[stopped after 1 matching line; there are more: narrow pattern, path or include]\n", text)
+    assert.is_false(run({ pattern = "^int", max_matches = 2 }).truncated)
   end)
 
   it("returns 1,000 lines where no limit is set", function()
