@@ -35,24 +35,11 @@ describe("native.file", function()
     assert.has_error(function() file.read("a\0b", 1) end)
     assert.has_error(function() file.read("a", -1) end)
     assert.has_error(function() file.write(1, "", -1) end)
+    local log = assert(file.append(here.path .. "/log"))
+    log:close()
+    log:close()
+    assert.has_error(function() log:append { "after the end" } end)
     assert.are.equal("not_found", failure_code(file.read(here.path .. "/a", 1)))
-  end)
-
-  it("appends lines of many parts", function()
-    local path = here.path .. "/log"
-    do
-      local log <close> = assert(file.append(path))
-      assert.is_true(log:append { "one" })
-      assert.is_true(log:append { "t", "w", "o" })
-      assert.is_true(log:append {})
-    end
-    assert.are.equal("one\ntwo\n\n", file.read(path, 100))
-    local log = assert(file.append(path, { empty = true }))
-    log:close()
-    log:close()
-    assert.has_error(function() log:append { "three" } end)
-    assert.are.equal("", file.read(path, 100))
-    assert.are.equal("not_a_file", failure_code(file.append(here.path)))
   end)
 
   it("counts what a reader took", function()

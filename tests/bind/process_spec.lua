@@ -24,12 +24,6 @@ describe("native.process", function()
     for _, name in ipairs { "duration_ms", "cpu_time_ms", "max_rss_bytes" } do assert.equal("integer", math.type(outcome[name])) end
   end)
 
-  it("ends a command at its limit, or counts on", function()
-    assert.equal("output_limit", run({ "yes" }).ended)
-    local outcome = run({ "sh", "-c", "yes | head -c 3000000" }, { on_output_limit = "discard" })
-    assert.same({ "exit", 1000, 3000000, true }, { outcome.ended, #outcome.stdout, outcome.stdout_bytes, outcome.stdout_truncated })
-  end)
-
   it("gives failures for what the world does and for NUL bytes", function()
     assert.equal("not_found", select(2, run { "no-such-command" }).code)
     assert.equal("invalid", select(2, run { "echo", "a\0b" }).code)
