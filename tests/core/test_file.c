@@ -2,7 +2,7 @@
 // core/file and core/stream: bounded reads, the append log, and writes to slow readers.
 #include "core/file.h"
 
-#include "check_directory.h"
+#include "check.h"
 #include "core/interrupt.h"
 #include "core/stream.h"
 
@@ -18,8 +18,7 @@ static void check_read(const char *path, size_t limit, const char *content)
     struct buffer out = {0};
     struct error error = {0};
     assert_true(file_read(path, limit, &out, &error) > 0);
-    assert_int_equal(out.size, strlen(content));
-    assert_memory_equal(out.data, content, out.size);
+    check_bytes(&out, content, strlen(content));
     buffer_free(&out);
 }
 

@@ -2,7 +2,7 @@
 // core/file_replace: whoever looks sees the whole old or the whole new content, whatever stands at the path.
 #include "core/file_replace.h"
 
-#include "check_directory.h"
+#include "check.h"
 
 #include <sys/socket.h>
 #include <sys/stat.h>

@@ -2,7 +2,7 @@
 // core/process: what a command prints and how it ends, what cannot be started, what is left behind.
 #include "core/process.h"
 
-#include "check_directory.h"
+#include "check.h"
 #include "core/interrupt.h"
 #include "core/process_output.h"
 #include "core/signal_name.h"
@@ -54,9 +54,7 @@ static struct process_outcome shell(const char *script)
 
 static void check_text(const struct process_text *text, const char *expected)
 {
-    assert_int_equal(text->text.size, strlen(expected));
-    if (*expected)
-        assert_memory_equal(text->text.data, expected, strlen(expected));
+    check_bytes(&text->text, expected, strlen(expected));
 }
 
 static void collects_output_and_status(void **state)
@@ -149,9 +147,7 @@ static void keeps_head_and_tail_of_both(void **state)
 static void keeps_the_order_of_both(void **state)
 {
     struct process_outcome outcome = shell("for i in 1 2 3; do echo o$i; sleep .05; echo e$i >&2; sleep .05; done");
-    const char expected[] = "o1\ne1\no2\ne2\no3\ne3\n";
-    assert_int_equal(outcome.output.size, strlen(expected));
-    assert_memory_equal(outcome.output.data, expected, strlen(expected));
+    check_bytes(&outcome.output, "o1\ne1\no2\ne2\no3\ne3\n", 18);
     assert_int_equal(outcome.missing, 0);
     process_outcome_free(&outcome);
 }
@@ -242,8 +238,7 @@ static struct heard heard_from(const char *script, bool whole)
 
 static void check_heard(struct heard heard, const char *expected)
 {
-    assert_int_equal(heard.text.size, strlen(expected));
-    assert_memory_equal(heard.text.data, expected, heard.text.size);
+    check_bytes(&heard.text, expected, strlen(expected));
     buffer_free(&heard.text);
 }
 

@@ -3,7 +3,7 @@
 // the tests could not tell.
 #include "core/cleanup.h"
 
-#include "check_directory.h"
+#include "check.h"
 #include "core/workspace.h"
 
 #include <errno.h>
@@ -36,17 +36,17 @@ static int checked_then_opened(const struct workspace *workspace, const char *pa
 static int parent_opened(const struct workspace *workspace, const char *path)
 {
     cleanup_free char *copy = strdup(path);
-    cleanup_fd int directory = openat(workspace->fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    cleanup_fd int at = openat(workspace->fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     char *name = copy;
     for (char *slash; (slash = strchr(name, '/')); name = slash + 1) {
         *slash = '\0';
-        int next = openat(directory, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        int next = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (next < 0)
             return -1;
-        close(directory);
-        directory = next;
+        close(at);
+        at = next;
     }
-    return openat(directory, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    return openat(at, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 }
 
 // The last name is looked at, and then followed.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See check_directory.h.
-#include "check_directory.h"
+// See check.h.
+#include "check.h"
 
 #include <sys/stat.h>
 
@@ -31,4 +31,11 @@ void put(const char *path, const char *content)
     assert_non_null(file);
     fputs(content, file);
     assert_int_equal(fclose(file), 0);
+}
+
+void check_bytes(const struct buffer *got, const char *wanted, size_t size)
+{
+    assert_int_equal(got->size, size);
+    if (size > 0)
+        assert_memory_equal(got->data, wanted, size);
 }
