@@ -13,7 +13,7 @@
 enum { ALTERNATIVES_MAX = 1000, PATTERN_MAX = 4096 };
 
 struct glob {
-    char *alternatives[ALTERNATIVES_MAX]; // owned
+    struct buffer alternatives; // patterns without braces, NUL-terminated
     size_t count;
 };
 
@@ -174,13 +174,18 @@ bool glob_match(const struct glob *glob, const char *path)
 {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
-    for (size_t i = 0; i < glob->count; i++) {
-        const char *pattern = glob->alternatives[i];
+    const char *end = glob->alternatives.data + glob->alternatives.size;
+    for (const char *pattern = glob->alternatives.data; pattern < end; pattern += strlen(pattern) + 1) {
         bool same = strchr(pattern, '/') ? match_path(pattern, path) : match_name(pattern, name);
         if (same)
             return true;
     }
     return false;
+}
+
+static int out_of_memory(struct error *error)
+{
+    return error_set(error, "out_of_memory", 0, "out of memory");
 }
 
 static int malformed(struct error *error, const char *pattern, const char *reason)
@@ -251,7 +256,7 @@ static int expand_group(struct glob *glob, const char *pattern, const char *open
         if (buffer_append(&plain, pattern, (size_t)(open - pattern)) < 0 ||
             buffer_append(&plain, start, (size_t)(end - start)) < 0 ||
             buffer_append(&plain, close + 1, strlen(close)) < 0)
-            return error_set(error, "out_of_memory", 0, "out of memory");
+            return out_of_memory(error);
         if (expand(glob, plain.data, whole, error) < 0)
             return -1;
     }
@@ -265,12 +270,9 @@ static int expand(struct glob *glob, const char *pattern, const char *whole, str
         return -1;
     if (open)
         return expand_group(glob, pattern, open, close, whole, error);
-    if (glob->count == ALTERNATIVES_MAX)
+    if (glob->count++ == ALTERNATIVES_MAX)
         return malformed(error, whole, "its braces make more than 1000 alternatives");
-    if (!(glob->alternatives[glob->count] = strdup(pattern)))
-        return error_set(error, "out_of_memory", 0, "out of memory");
-    glob->count++;
-    return 0;
+    return buffer_append(&glob->alternatives, pattern, strlen(pattern) + 1) < 0 ? out_of_memory(error) : 0;
 }
 
 static int check_whole(const char *pattern, struct error *error)
@@ -294,7 +296,7 @@ struct glob *glob_compile(const char *pattern, struct error *error)
         return NULL;
     struct glob *glob = calloc(1, sizeof *glob);
     if (!glob)
-        return error_set(error, "out_of_memory", 0, "out of memory"), NULL;
+        return out_of_memory(error), NULL;
     if (expand(glob, pattern, pattern, error) < 0) {
         glob_free(glob);
         return NULL;
@@ -304,9 +306,7 @@ struct glob *glob_compile(const char *pattern, struct error *error)
 
 void glob_free(struct glob *glob)
 {
-    if (!glob)
-        return;
-    for (size_t i = 0; i < glob->count; i++)
-        free(glob->alternatives[i]);
+    if (glob)
+        buffer_free(&glob->alternatives);
     free(glob);
 }

@@ -37,8 +37,13 @@ void workspace_temporary_name(char name[TEMPORARY_NAME_SIZE]);
 
 bool workspace_is_temporary_name(const char *name);
 
-// Makes a new temporary file in a directory. A descriptor to write to, or -1 and errno.
-int workspace_temporary_file(int directory, mode_t mode, char name[TEMPORARY_NAME_SIZE]);
+// Fills a new file. 0; 1: it is not wanted after all; -1 and *error.
+typedef int workspace_fill(int fd, void *data, const char *path, struct error *error);
+
+// Makes a temporary file that is to become the one at path, and fills it. mode: permission bits, or -1: 0644 less the
+// umask. Returns what fill returns, or -1 and *error; only after 0 there is a file, whose status goes to *status.
+int workspace_make_file(int directory, int mode, workspace_fill *fill, void *data, const char *path,
+                        char name[TEMPORARY_NAME_SIZE], struct stat *status, struct error *error);
 
 // Writes bytes, and adds them to sha256 unless it is NULL. Obeys the interrupt.
 int workspace_write_bytes(int fd, const char *bytes, size_t size, struct text_sha256 *sha256, const char *path,

@@ -42,8 +42,10 @@ struct writing {
     const char *name;     // in the directory; points into path
     struct stat old;      // what the name stands for, if it exists
     bool exists;
-    char temporary[TEMPORARY_NAME_SIZE]; // "": none
-    int fd;                              // of the temporary file; -1: none
+    const char *bytes;
+    size_t size;
+    const struct write_options *options;
+    struct write_result *result;
 };
 
 static int names_a_directory(const struct writing *writing, const char *path, struct error *error)
@@ -112,8 +114,8 @@ static int find_place(struct writing *writing, const char *path, struct error *e
 }
 
 // Copies what the file holds to the new one.
-static int copy_old(const struct writing *writing, struct write_result *result, struct text_sha256 *sha256,
-                    const char *path, struct error *error)
+static int copy_old(const struct writing *writing, int fd, struct text_sha256 *sha256, const char *path,
+                    struct error *error)
 {
     static char chunk[CHUNK];
     struct stat status;
@@ -126,87 +128,62 @@ static int copy_old(const struct writing *writing, struct write_result *result, 
             return 0;
         if (count < 0 && errno != EINTR)
             return error_system(error, errno, "cannot read %s", path);
-        if (count > 0 && workspace_write_bytes(writing->fd, chunk, (size_t)count, sha256, path, error) < 0)
+        if (count > 0 && workspace_write_bytes(fd, chunk, (size_t)count, sha256, path, error) < 0)
             return -1;
-        result->size += count > 0 ? (uint64_t)count : 0;
+        writing->result->size += count > 0 ? (uint64_t)count : 0;
     }
 }
 
-static int fill(struct writing *writing, const char *path, const char *bytes, size_t size,
-                const struct write_options *options, struct write_result *result, struct error *error)
+static int fill(int fd, void *data, const char *path, struct error *error)
 {
+    const struct writing *writing = data;
     struct text_sha256 sha256;
     text_sha256_init(&sha256);
-    *result = (struct write_result){.created = !writing->exists};
-    if (options->append && writing->exists && copy_old(writing, result, &sha256, path, error) < 0)
+    if (writing->options->append && writing->exists && copy_old(writing, fd, &sha256, path, error) < 0)
         return -1;
-    if (workspace_write_bytes(writing->fd, bytes, size, &sha256, path, error) < 0)
+    if (workspace_write_bytes(fd, writing->bytes, writing->size, &sha256, path, error) < 0)
         return -1;
-    result->size += size;
-    text_sha256_final(&sha256, result->sha256);
+    writing->result->size += writing->size;
+    text_sha256_final(&sha256, writing->result->sha256);
     return 0;
 }
 
-// Gives the new file its mode. A file that did not exist has it from the start, less the umask.
-static int set_mode(const struct writing *writing, const struct write_options *options)
+static int replace(struct writing *writing, const char *path, struct error *error)
 {
-    if (options->mode != MODE_AS_BEFORE)
-        return fchmod(writing->fd, (mode_t)options->mode);
-    return writing->exists ? fchmod(writing->fd, writing->old.st_mode & 0777) : 0;
-}
-
-static int rename_new(struct writing *writing, bool overwrite)
-{
-    int directory = writing->directory;
-    int outcome = overwrite ? renameat(directory, writing->temporary, directory, writing->name)
-                            : workspace_move(directory, writing->temporary, directory, writing->name);
-    if (outcome == 0)
-        *writing->temporary = '\0';
-    return outcome;
-}
-
-static int replace(struct writing *writing, const char *path, const char *bytes, size_t size,
-                   const struct write_options *options, struct write_result *result, struct error *error)
-{
+    struct stat status;
+    char temporary[TEMPORARY_NAME_SIZE];
+    int mode = writing->options->mode, directory = writing->directory;
     if (writing->exists && !S_ISREG(writing->old.st_mode))
         return workspace_not_a_file(error, writing->old.st_mode, path);
-    if (writing->exists && !options->overwrite)
+    if (writing->exists && !writing->options->overwrite)
         return error_set(error, "already_exists", EEXIST, "cannot create %s", path);
-    bool private = writing->exists || options->mode != MODE_AS_BEFORE;
-    writing->fd = workspace_temporary_file(writing->directory, private ? 0600 : 0644, writing->temporary);
-    if (writing->fd < 0) {
-        *writing->temporary = '\0';
-        return error_system(error, errno, "cannot make a new file beside %s", path);
-    }
-    if (fill(writing, path, bytes, size, options, result, error) < 0)
+    if (mode == MODE_AS_BEFORE && writing->exists)
+        mode = (int)(writing->old.st_mode & 0777);
+    *writing->result = (struct write_result){.created = !writing->exists};
+    if (workspace_make_file(directory, mode, fill, writing, path, temporary, &status, error) < 0)
         return -1;
-    if (set_mode(writing, options) < 0 || rename_new(writing, options->overwrite) < 0)
-        return error_system(error, errno, "cannot write %s", path);
-    return 0;
-}
-
-// After a failure: removes the temporary file and the directories that were made.
-static void undo(const struct writing *writing)
-{
-    if (*writing->temporary)
-        unlinkat(writing->directory, writing->temporary, 0);
-    if (writing->directory >= 0)
-        workspace_remove_directories(writing->workspace, writing->directory_path, writing->kept);
+    int renamed = writing->options->overwrite ? renameat(directory, temporary, directory, writing->name)
+                                              : workspace_move(directory, temporary, directory, writing->name);
+    if (renamed == 0)
+        return 0;
+    error_system(error, errno, "cannot write %s", path);
+    unlinkat(directory, temporary, 0);
+    return -1;
 }
 
 int workspace_write(const struct workspace *workspace, const char *path, const char *bytes, size_t size,
                     const struct write_options *options, struct write_result *result, struct error *error)
 {
-    struct writing writing = {.workspace = workspace, .directory = -1, .fd = -1};
+    struct writing writing = {
+        .workspace = workspace, .directory = -1, .bytes = bytes, .size = size, .options = options, .result = result};
     writing.path = workspace_relative(workspace, path, error);
     if (!writing.path)
         return -1;
     int outcome = find_place(&writing, path, error);
     if (outcome == 0)
-        outcome = replace(&writing, path, bytes, size, options, result, error);
-    if (outcome < 0)
-        undo(&writing);
-    cleanup_close(&writing.fd);
+        outcome = replace(&writing, path, error);
+    if (outcome < 0 && writing.directory >= 0)
+        workspace_remove_directories(workspace, writing.directory_path, writing.kept);
     leave(&writing);
     return outcome;
 }

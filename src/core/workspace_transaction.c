@@ -225,7 +225,7 @@ static int mode_for(const struct transaction *transaction, const char *path, int
     return -1;
 }
 
-int transaction_stage(struct transaction *transaction, const char *path, int mode, transaction_fill *fill, void *data,
+int transaction_stage(struct transaction *transaction, const char *path, int mode, workspace_fill *fill, void *data,
                       struct error *error)
 {
     size_t directory_size;
@@ -238,17 +238,8 @@ int transaction_stage(struct transaction *transaction, const char *path, int mod
     if (directory < 0)
         return workspace_fail(error, errno, "write", path);
     mode = mode_for(transaction, relative, mode);
-    cleanup_fd int fd = workspace_temporary_file(directory, mode < 0 ? 0644 : 0600, name);
-    if (fd < 0)
-        return error_system(error, errno, "cannot make a new file for %s", path);
-    int outcome = fill(fd, data, path, error);
-    if (outcome == 0 && ((mode >= 0 && fchmod(fd, (mode_t)mode) < 0) || fstat(fd, &status) < 0))
-        outcome = error_system(error, errno, "cannot write %s", path);
-    if (outcome != 0) {
-        unlinkat(directory, name, 0);
-        return outcome;
-    }
-    return put(transaction, &relative, directory, directory_size, name, &status, error);
+    int outcome = workspace_make_file(directory, mode, fill, data, path, name, &status, error);
+    return outcome != 0 ? outcome : put(transaction, &relative, directory, directory_size, name, &status, error);
 }
 
 struct bytes {

@@ -42,11 +42,8 @@ int transaction_clear(struct transaction *transaction, char *path, mode_t mode);
 // Opens a file to change its mode: it need be only readable or only writable. -1 and errno; ELOOP: a link.
 int transaction_open_for_mode(const struct transaction *transaction, const char *path);
 
-// Fills a new file. 0; 1: it is not wanted after all; -1 and *error.
-typedef int transaction_fill(int fd, void *data, const char *path, struct error *error);
-
-// Stages a regular file. What fill returns, or -1 and *error.
-int transaction_stage(struct transaction *transaction, const char *path, int mode, transaction_fill *fill, void *data,
+// Stages a regular file. Returns what fill returns, or -1 and *error.
+int transaction_stage(struct transaction *transaction, const char *path, int mode, workspace_fill *fill, void *data,
                       struct error *error);
 
 struct identity transaction_identity(const struct stat *status);

@@ -6,6 +6,7 @@
 -- read or written through one.
 
 local blocks = require "sba.patch.blocks"
+local fail = require "sba.util.fail"
 local lines = require "sba.util.lines"
 local loose = require "sba.patch.loose"
 local names = require "sba.patch.names"
@@ -14,10 +15,6 @@ local patch = require "native.patch"
 local printable = require "sba.util.printable"
 
 local LINK, PLAIN, EXECUTABLE = 40960, 33188, 33261 -- 0120000, 0100644, 0100755
-
-local function fail(code, message, ...)
-  return nil, { code = code, message = message:format(...) }
-end
 
 local function kind_of(mode)
   return mode == LINK and "link" or "file"
@@ -32,18 +29,11 @@ local function permissions(mode, before)
   return before & ~73 -- 0111
 end
 
----A link must stay inside, also where only a dry run looks at it.
-local function check_target(path, target)
-  local depth = select(2, path:gsub("/", ""))
-  for part in target:gmatch("[^/]+") do
-    depth = part == ".." and depth - 1 or part == "." and depth or depth + 1
-    if depth < 0 then break end
-  end
-  if depth < 0 or target:sub(1, 1) == "/" then
-    return fail("path_escape", "path escapes workspace: the link would point to %s", target)
-  end
+---A link must stay inside. A transaction sees to that too, but a dry run has none.
+local function check_target(files, path, target)
   if target == "" or target:find("\0", 1, true) then return fail("invalid_patch", "the link's target is empty or has a NUL byte") end
-  return true
+  if target:sub(1, 1) ~= "/" and files.directory:relative((path:match("^.*/") or "") .. target) then return true end
+  return fail("path_escape", "path escapes workspace: the link would point to %s", target)
 end
 
 --- The lines of the diff that a change is about.
@@ -57,9 +47,9 @@ local function part_of(change)
   return change.diff:sub(first, last)
 end
 
----The change that a part makes to an entry.
+---The change that a part makes to an entry, which goes to path; nil: it is deleted.
 ---@return sba.overlay.entry|nil, native.patch.report|native.failure
-local function changed(change, before, path)
+local function changed(change, files, before, path)
   local bytes, report = before.bytes, { hunks = 0, added = 0, removed = 0, offset = 0, fuzz = 0, recounted = 0 }
   if change.file.hunks > 0 then
     bytes, report = change.parsed:apply(change.index, before.bytes)
@@ -72,7 +62,7 @@ local function changed(change, before, path)
   end
   local entry = { kind = before.kind, bytes = bytes, mode = permissions(change.file.new_mode, before.mode) }
   if entry.kind == "link" and path then
-    local good, failure = check_target(path, bytes)
+    local good, failure = check_target(files, path, bytes)
     if not good then return nil, failure end
   end
   return entry, report
@@ -95,7 +85,7 @@ local actions = {}
 
 function actions.created(change, files)
   local path = change.new
-  local entry, report = changed(change, { kind = kind_of(change.file.new_mode), bytes = "" }, path)
+  local entry, report = changed(change, files, { kind = kind_of(change.file.new_mode), bytes = "" }, path)
   if not entry then return nil, report end
   local there = files:exists(path) and files:get(path)
   local good, failure = files:create(path, entry)
@@ -109,7 +99,7 @@ end
 function actions.deleted(change, files)
   local before, failure = of_kind(change.file, files:get(change.old))
   if not before then return nil, failure end
-  local entry, report = changed(change, before)
+  local entry, report = changed(change, files, before)
   if not entry then return nil, report end
   if change.file.whole then
     report.removed = select(2, entry.bytes:gsub("\n", "")) + ((entry.bytes ~= "" and entry.bytes:byte(-1) ~= 0x0A) and 1 or 0)
@@ -118,6 +108,17 @@ function actions.deleted(change, files)
   end
   files:remove(change.old)
   return report
+end
+
+---Changes an entry and puts it at the new path: with files.put, or with files.create, where nothing may be.
+local function changed_into(change, files, put, before, failure)
+  before, failure = of_kind(change.file, before, failure)
+  if not before then return nil, failure end
+  local entry, report = changed(change, files, before, change.new)
+  if not entry then return nil, report end
+  local good
+  good, failure = put(files, change.new, entry)
+  return good and report, failure
 end
 
 ---A file that this part alone is about needs no place in memory.
@@ -145,30 +146,14 @@ function actions.modified(change, files)
     change.action = "created"
     return actions.created(change, files)
   end
-  before, failure = of_kind(change.file, before, failure)
-  if not before then return nil, failure end
-  local entry, report = changed(change, before, change.new)
-  if not entry then return nil, report end
-  local good
-  good, failure = files:put(change.new, entry)
-  return good and report, failure
+  return changed_into(change, files, files.put, before, failure)
 end
 
 actions.mode_changed = actions.modified
 
-local function moved(change, files, before, failure)
-  before, failure = of_kind(change.file, before, failure)
-  if not before then return nil, failure end
-  local entry, report = changed(change, before, change.new)
-  if not entry then return nil, report end
-  local good
-  good, failure = files:create(change.new, entry)
-  return good and report, failure
-end
-
 function actions.copied(change, files)
   change.action = "created"
-  return moved(change, files, files:get_original(change.old))
+  return changed_into(change, files, files.create, files:get_original(change.old))
 end
 
 function actions.renamed(change, files)
@@ -176,7 +161,7 @@ function actions.renamed(change, files)
     change.action = "modified" -- renamed already, as patch has it: only the content is to change
     return actions.modified(change, files)
   end
-  local report, failure = moved(change, files, files:get(change.old))
+  local report, failure = changed_into(change, files, files.create, files:get(change.old))
   if report then files:remove(change.old) end
   return report, failure
 end

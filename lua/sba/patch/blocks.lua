@@ -11,6 +11,7 @@
 -- Several blocks for one file apply one after the other; the name may be above the first only. An empty SEARCH makes a new file.
 
 local excerpt = require "sba.util.excerpt"
+local fail = require "sba.util.fail"
 local lines = require "sba.util.lines"
 local replace = require "sba.patch.replace"
 local text = require "native.text"
@@ -19,10 +20,6 @@ local blocks = {}
 
 local MOST_BLOCKS <const> = 10000
 local LONGEST_NAME <const> = 4096 -- bytes
-
-local function fail(code, message, ...)
-  return nil, { code = code, message = message:format(...) }
-end
 
 local function is_mark(line, character, ...)
   local marks, word = line:match("^(%p+) ?(%u*)$")

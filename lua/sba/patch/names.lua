@@ -12,6 +12,8 @@
 -- Of two names that still differ (x.orig and x), a diff without git's header means the second, or the first where the
 -- second only adds to it, or else the one that is there.
 
+local fail = require "sba.util.fail"
+
 local names = {}
 
 ---@return string? the name without count leading directories; nil where it has no more than that
@@ -74,10 +76,7 @@ local function chosen(old, new, exists)
 end
 
 local function no_name(file, name, count)
-  return nil, {
-    code = "invalid_patch",
-    message = ("line %d of the diff: the name %s does not have more than %d directories to strip"):format(file.line, name, count),
-  }
+  return fail("invalid_patch", "line %d of the diff: the name %s does not have more than %d directories to strip", file.line, name, count)
 end
 
 ---@param file native.patch.file
@@ -98,8 +97,8 @@ function names.resolve(file, count, prefixes, exists)
   if old_name and new_name and not file.from then
     old_name = file.git and old_name or chosen(old_name, new_name, exists)
     if file.git and old_name ~= new_name then
-      local message = "line %d of the diff: %s and %s are two files, but the diff has no rename or copy lines"
-      return nil, { code = "invalid_patch", message = message:format(file.line, old_name, new_name) }
+      return fail("invalid_patch", "line %d of the diff: %s and %s are two files, but the diff has no rename or copy lines", file.line,
+        old_name, new_name)
     end
     new_name = old_name
   end

@@ -3,6 +3,7 @@
 -- kept in memory, except for a file that only one change touches: it is staged at once, so that a large diff does not hold
 -- every file twice.
 
+local fail = require "sba.util.fail"
 local text = require "native.text"
 
 local overlay = {}
@@ -22,10 +23,6 @@ function overlay.new(directory, writes)
   local empty = { original = {}, current = {}, touched = {}, kinds = {}, leaving = {}, left = {} }
   empty.directory, empty.writes, empty.size = directory, writes, 0
   return setmetatable(empty, overlay)
-end
-
-local function fail(code, message, ...)
-  return nil, { code = code, message = message:format(...) }
 end
 
 function overlay:count_bytes(size)

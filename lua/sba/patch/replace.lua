@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Replaces a text in the bytes of a file where it stands exactly so many times.
 
+local fail = require "sba.util.fail"
 local lines = require "sba.util.lines"
 local nearest = require "sba.patch.nearest"
 local places = require "sba.patch.places"
@@ -9,10 +10,6 @@ local text = require "native.text"
 local replace = {}
 
 local MOST_NUMBERS <const> = 20 -- lines that a message lists
-
-local function fail(code, message, ...)
-  return nil, { code = code, message = message:format(...) }
-end
 
 ---@param count integer
 ---@return string

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The step replace_in_file: replaces a text in a file of the workspace where it stands exactly so many times, atomically.
 
+local fail = require "sba.util.fail"
 local json = require "sba.util.json"
 local places = require "sba.patch.places"
 local replace = require "sba.patch.replace"
@@ -9,10 +10,6 @@ local text = require "native.text"
 local MOST_BYTES <const> = 1 << 30 -- of the file
 local LARGE <const> = 1024 * 1024 -- bytes; a larger file is changed while it is read
 local MOST_LINKS <const> = 40 -- as the kernel
-
-local function fail(code, message, ...)
-  return nil, { code = code, message = message:format(...) }
-end
 
 --- The file that a path means: links are followed, for a transaction replaces them.
 local function behind_links(directory, path)

@@ -121,14 +121,22 @@ void workspace_temporary_name(char name[TEMPORARY_NAME_SIZE])
     snprintf(name, TEMPORARY_NAME_SIZE, ".sba-%08x", next++);
 }
 
-int workspace_temporary_file(int directory, mode_t mode, char name[TEMPORARY_NAME_SIZE])
+int workspace_make_file(int directory, int mode, workspace_fill *fill, void *data, const char *path,
+                        char name[TEMPORARY_NAME_SIZE], struct stat *status, struct error *error)
 {
-    int fd;
+    cleanup_fd int fd = -1;
     do {
         workspace_temporary_name(name);
-        fd = openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+        fd = openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode < 0 ? 0644 : 0600);
     } while (fd < 0 && (errno == EEXIST || errno == EINTR));
-    return fd;
+    if (fd < 0)
+        return error_system(error, errno, "cannot make a new file for %s", path);
+    int outcome = fill(fd, data, path, error);
+    if (outcome == 0 && ((mode >= 0 && fchmod(fd, (mode_t)mode) < 0) || fstat(fd, status) < 0))
+        outcome = error_system(error, errno, "cannot write %s", path);
+    if (outcome != 0)
+        unlinkat(directory, name, 0);
+    return outcome;
 }
 
 int workspace_move(int from_directory, const char *from, int to_directory, const char *to)
