@@ -20,11 +20,11 @@ static int sync_file(int fd)
     do
         outcome = fsync(fd);
     while (outcome < 0 && errno == EINTR);
-    // Some file systems cannot; there is nothing more durable to be had there.
+    // Some file systems cannot sync: then nothing more can be done.
     return outcome < 0 && (errno == EINVAL || errno == ENOTSUP) ? 0 : outcome;
 }
 
-// Puts the message of a failed write behind what was being written.
+// Says what was being written before the message of a failed write.
 static int fail_write(const char *path, struct error *error)
 {
     int number = error->number;
@@ -46,7 +46,7 @@ static int create_new(int directory, const char *name)
     return openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 }
 
-// Opens a new file ".NAME.tmp" in the directory. A kill leaves one behind, the next run removes it.
+// Opens a new file ".NAME.tmp" in the directory. A kill leaves it behind, and the next run removes it.
 static int open_temporary(int directory, const char *name, char **temporary)
 {
     for (int i = 0; i < TEMPORARY_NAMES; i++) {
@@ -56,7 +56,7 @@ static int open_temporary(int directory, const char *name, char **temporary)
             return errno = ENOMEM, -1;
         int fd = create_new(directory, candidate);
         if (fd < 0 && errno == EEXIST) {
-            // Left by a killed run; or a directory, which the next name goes round.
+            // A killed run left it. Or it is a directory: then the next name is tried.
             unlinkat(directory, candidate, 0);
             fd = create_new(directory, candidate);
         }
@@ -73,7 +73,7 @@ static bool takes_no_file(int number)
     return number == EACCES || number == EPERM || number == EROFS;
 }
 
-// All parts as one run of bytes, with blanks after them up to whole bytes. NULL: memory is out.
+// All parts as one run of whole bytes, with blanks at its end. NULL: memory is out.
 static char *join(const struct iovec *parts, size_t count, size_t whole)
 {
     char *bytes = malloc(whole ? whole : 1), *end = bytes;
@@ -84,7 +84,8 @@ static char *join(const struct iovec *parts, size_t count, size_t whole)
     return bytes;
 }
 
-// Writes the parts over the old content: in one call, and with nothing of the old after them that a kill could leave.
+// Writes the parts over the old content in one call, so that a kill after it leaves nothing of the old content behind
+// them.
 static int write_over(int fd, const struct iovec *parts, size_t count, size_t whole, struct error *error)
 {
     char *bytes = join(parts, count, whole);
@@ -96,7 +97,7 @@ static int write_over(int fd, const struct iovec *parts, size_t count, size_t wh
     return outcome;
 }
 
-// The directory took no new file for the reason `refused` (an errno), or the file is a mount point.
+// The directory takes no new file, because of the errno refused, or the file is a mount point.
 static int write_in_place(int directory, const char *name, const char *path, const struct iovec *parts, size_t count,
                           bool durable, int refused, struct error *error)
 {
@@ -110,7 +111,7 @@ static int write_in_place(int directory, const char *name, const char *path, con
                             "user %u cannot write %s, nor create a file beside it", geteuid(), path);
     if (fstat(fd, &old) < 0)
         return error_system(error, errno, "cannot look at %s", path);
-    // Room first: a full disk must be found before the old content is touched.
+    // Reserves space first: a full disk must be found before the old content changes.
     if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, size ? (off_t)size : 1) < 0 && errno != EOPNOTSUPP && errno != ENOSYS)
         return error_system(error, errno, "cannot write %s", path);
     size_t end = (size_t)old.st_size;
@@ -122,7 +123,7 @@ static int write_in_place(int directory, const char *name, const char *path, con
     return 0;
 }
 
-// Fills the temporary file. The rename comes after, so that nobody sees less than the whole.
+// Fills the temporary file. It is renamed afterwards, so that nobody sees a part of it.
 static int fill(int fd, const char *path, const struct iovec *parts, size_t count, mode_t mode, bool durable,
                 struct error *error)
 {
@@ -176,7 +177,7 @@ int file_replace(const char *path, const struct iovec *parts, size_t count, mode
         *way = FILE_IN_PLACE;
         return write_in_place(directory, name, path, parts, count, durable, number, error);
     }
-    // A directory that may not be read cannot be fsynced; the rename stands all the same.
+    // A directory without read permission cannot be synced; the rename is done all the same.
     if (durable && sync_file(directory) < 0 && errno != EBADF)
         return error_system(error, errno, "cannot make %s durable", path);
     return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// File name patterns, see glob.h. Braces are expanded when the pattern is read; what is left has at most one place to
+// File name patterns, see glob.h. Braces are expanded when the pattern is read. What is left has at most one place to
 // go back to, in a name (the last *) and in a path (the last **), so no pattern is slow.
 #include "core/glob.h"
 
@@ -17,7 +17,7 @@ struct glob {
     size_t count;
 };
 
-// One character of UTF-8 and its size; a byte that begins none stands for itself, beyond all characters.
+// One character of UTF-8 and its size. A byte that does not begin one counts as a character beyond all others.
 static uint32_t character(const char *text, size_t *size)
 {
     const unsigned char *bytes = (const unsigned char *)text;
@@ -33,7 +33,7 @@ static uint32_t character(const char *text, size_t *size)
     return length ? value : 0x110000u + bytes[0];
 }
 
-// Where the set that opens at pattern ("[...") ends, past its ']'; NULL where it never does.
+// The end of the set that begins at pattern ("[..."), after its ']'. NULL: it has none.
 static const char *set_end(const char *pattern)
 {
     pattern += pattern[1] == '!' || pattern[1] == '^' ? 2 : 1;
@@ -56,7 +56,7 @@ static uint32_t set_member(const char **set)
     return value;
 }
 
-// Whether value is in the set that opens at set. *backwards becomes true where a range of it runs backwards.
+// Whether value is in the set that begins at set. *backwards becomes true if a range in it runs backwards.
 static bool set_holds(const char *set, uint32_t value, bool *backwards)
 {
     const char *end = set_end(set) - 1;
@@ -107,7 +107,7 @@ static bool at_end(const char *text)
     return *text == '\0' || *text == '/';
 }
 
-// Matches one component; both end at a slash or at their end.
+// Matches one component: pattern and name end at a slash or at their end.
 static bool match_name(const char *pattern, const char *name)
 {
     const char *star = NULL, *retry = NULL;
@@ -128,7 +128,7 @@ static bool match_name(const char *pattern, const char *name)
     }
 }
 
-// Past the slash that ends this component; the end of text where none does.
+// Moves past the slash that ends this component, or to the end of text.
 static const char *next_component(const char *text)
 {
     text += strcspn(text, "/");
@@ -193,7 +193,7 @@ static int malformed(struct error *error, const char *pattern, const char *reaso
     return error_set(error, "invalid_glob", 0, "the glob \"%s\" is malformed: %s", pattern, reason);
 }
 
-// Past the piece of pattern that counts as one: an escape, a set, or a byte. NULL where it is malformed.
+// Moves past the next piece of the pattern: an escape, a set, or a byte. NULL: it is malformed.
 static const char *piece_end(const char *pattern, const char *whole, struct error *error)
 {
     const char *end = pattern + 1;
@@ -211,8 +211,8 @@ static const char *piece_end(const char *pattern, const char *whole, struct erro
     return end;
 }
 
-// Finds the first group: open at its '{' (NULL where there is none), close at its '}'. Reads on to there, or to the
-// end, and so finds what is malformed.
+// Finds the first group, from its '{' (open; NULL: there is none) to its '}' (close). Reads on to there, or to the end,
+// and so finds what is malformed.
 static int find_group(const char *pattern, const char *whole, const char **open, const char **close,
                       struct error *error)
 {
@@ -236,7 +236,7 @@ static int find_group(const char *pattern, const char *whole, const char **open,
 
 static int expand(struct glob *glob, const char *pattern, const char *whole, struct error *error);
 
-// Where the alternative that begins at start ends: at its ',' or at close.
+// The end of the alternative that begins at start: its ',' or close.
 static const char *alternative_end(const char *start, const char *close, const char *whole, struct error *error)
 {
     int depth = 0;

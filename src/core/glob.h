@@ -5,9 +5,9 @@
 //   ?       one character                        {a,b}         either; may be nested
 //   **      as a whole component: any directories    \x            x itself
 //
-// A pattern without a slash is matched against a file's name, one with a slash against its whole path. Nothing is
-// special about a leading dot. Names are taken as UTF-8; a byte that is none counts as a character. Matching takes no
-// longer than pattern times path.
+// A pattern without a slash is matched against a file's name, one with a slash against its whole path. A leading dot is
+// not special. Names are read as UTF-8; a byte that is not counts as a character. Matching takes time proportional to
+// pattern times path at most.
 #ifndef SBA_CORE_GLOB_H
 #define SBA_CORE_GLOB_H
 
@@ -17,11 +17,11 @@
 
 struct glob;
 
-// Reads a pattern. Errors: "invalid_glob" (malformed, message with the reason; more than 1,000 alternatives),
+// Compiles a pattern. Errors: "invalid_glob" (malformed, or more than 1,000 alternatives; the message has the reason),
 // "out_of_memory".
 struct glob *glob_compile(const char *pattern, struct error *error);
 
-// Whether a relative path without leading slash matches.
+// Whether a relative path matches. It has no leading slash.
 bool glob_match(const struct glob *glob, const char *path);
 
 // NULL is allowed.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of .gitignore files, see ignore.h.
+// Rules of .gitignore files, see ignore.h.
 #include "core/ignore.h"
 
 #include "core/buffer.h"
@@ -12,11 +12,11 @@
 enum { LONGEST_LINE = 4096, MOST_RULES = 10000 };
 
 struct ignore_rule {
-    size_t base; // bytes of the directory that begin each path it is for, its slash included
+    size_t base; // bytes of the directory and its slash, with which paths begin
     char *directory;
     struct glob *glob;
     bool negated, directories_only;
-    bool here; // directly in the directory
+    bool here; // for names directly in the directory
 };
 
 static void rule_free(struct ignore_rule *rule)
@@ -25,7 +25,7 @@ static void rule_free(struct ignore_rule *rule)
     glob_free(rule->glob);
 }
 
-// Blanks at the end count only behind a backslash.
+// Blanks at the end count only after a backslash.
 static size_t without_blanks(const char *line, size_t size)
 {
     while (size > 0 && (line[size - 1] == '\r' || (line[size - 1] == ' ' && (size < 2 || line[size - 2] != '\\'))))
@@ -33,7 +33,7 @@ static size_t without_blanks(const char *line, size_t size)
     return size;
 }
 
-// The pattern as glob.h has it: braces mean nothing to git. Owned by the caller.
+// The pattern for glob.h, with braces escaped: git gives them no meaning. Owned by the caller.
 static char *glob_pattern(const char *pattern, size_t size)
 {
     char *copy = malloc(2 * size + 1), *to = copy;

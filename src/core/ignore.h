@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of .gitignore files, as gitignore(5) has them.
+// Rules of .gitignore files, as in gitignore(5).
 #ifndef SBA_CORE_IGNORE_H
 #define SBA_CORE_IGNORE_H
 
@@ -11,13 +11,12 @@ struct ignore {
     size_t count;
 };
 
-// Adds the rules of a directory's .gitignore; those of a directory come after those of its parents. directory:
-// relative,
-// "" for the first. What git would not understand is left out. 0, or -1 where memory is out.
+// Adds the rules of a directory's .gitignore. Those of a directory come after those of its parents. directory:
+// relative; "": the first. Lines that git would not understand are skipped. 0; -1: memory is out.
 int ignore_add(struct ignore *ignore, const char *directory, const char *text, size_t size);
 
-// Whether a relative path is ignored by a rule for itself. What lies in an ignored directory is ignored too, but that
-// is the caller's to know.
+// Whether a rule ignores a relative path itself. What is in an ignored directory is ignored too; that is up to the
+// caller.
 bool ignore_matches(const struct ignore *ignore, const char *path, bool is_directory);
 
 void ignore_free(struct ignore *ignore);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Regular expressions over files, see search.h.
 //
-// A file is read in pieces cut at line ends. Where the pattern could be made blind to newlines, a piece is matched as a
-// whole; else, and where there are carriage returns, long lines, no JIT, or a literal to look for first, line by line.
+// A file is read in pieces cut at line ends. A piece is matched as a whole if the pattern could be rewritten so that it
+// never matches a newline. It is matched line by line otherwise, and also if it has carriage returns or long lines,
+// without JIT, or if there is a literal to look for first.
 #include "core/interrupt.h"
 #include "core/search_internal.h"
 
@@ -17,7 +18,7 @@ enum {
     BINARY_PREFIX = 8192,
 };
 
-// The next two go over blocks of a constant size, so that the compiler makes vectors of them.
+// The next two functions go over blocks of constant size, so that the compiler vectorizes them.
 enum { BLOCK = 192 };
 
 int64_t search_count_newlines(const char *bytes, size_t size)
@@ -70,7 +71,8 @@ static const char *line_start(const char *bytes, const char *at)
     return newline ? newline + 1 : bytes;
 }
 
-// Where the next line starts that can match: *at, or where the literal is that every match holds. 1 and *at, 0, or -1.
+// Finds the start of the next line that can match: *at itself, or the line of the literal that every match has. 1 and
+// *at, 0, or -1.
 static int next_candidate(struct scan *scan, const char *bytes, size_t size, size_t *at)
 {
     struct span found;
@@ -82,7 +84,7 @@ static int next_candidate(struct scan *scan, const char *bytes, size_t size, siz
     return count;
 }
 
-// The same as match for a piece of lines, one by one, without their carriage returns.
+// Matches the lines of a piece one by one, without their carriage returns.
 static int match_line_by_line(struct scan *scan, const char *bytes, size_t size, size_t at, struct span *found)
 {
     for (;;) {
@@ -102,7 +104,7 @@ static int match_line_by_line(struct scan *scan, const char *bytes, size_t size,
     }
 }
 
-// Adds the line of bytes in which a match starts. *next becomes where the next line starts.
+// Adds the line in which a match starts. *next becomes the start of the next line.
 static int add_line(struct scan *scan, const char *bytes, size_t size, size_t start, size_t *next)
 {
     const char *line = line_start(bytes, bytes + start);
@@ -111,14 +113,14 @@ static int add_line(struct scan *scan, const char *bytes, size_t size, size_t st
     if (length && line[length - 1] == '\r')
         length--;
     *next = (size_t)(end - bytes) + 1;
-    if (scan->line == scan->last) // a further part of a line that is too long to be searched at once
+    if (scan->line == scan->last) // another part of a line that is too long to be searched at once
         return 0;
     scan->last = scan->line;
     return search_add_match(scan, line, length, start - (size_t)(line - bytes));
 }
 
-// The next match of a piece. Where matching together is too costly, only going line by line tells whether and where it
-// is.
+// Finds the next match in a piece. If matching it as a whole is too costly, goes line by line, which tells where the
+// costly line is.
 static int next_match(struct scan *scan, const char *bytes, size_t size, size_t at, bool *together, struct span *found)
 {
     if (*together) {
@@ -131,8 +133,8 @@ static int next_match(struct scan *scan, const char *bytes, size_t size, size_t 
     return match_line_by_line(scan, bytes, size, at, found);
 }
 
-// Searches whole lines, without the newline of the last; scan->line is the number of the line that comes next. 0; 1
-// where a limit is reached; -1.
+// Searches whole lines, without the newline of the last; scan->line is the number of the first. 0; 1: a limit is
+// reached; -1.
 static int search_lines(struct scan *scan, const char *bytes, size_t size)
 {
     bool together = scan->regex->lines && !holds(bytes, size, '\r') && !has_long_line(bytes, size);
@@ -172,7 +174,7 @@ static int fill(struct scan *scan, int fd, struct buffer *buffer, bool *ended)
     return 0;
 }
 
-// Searches the whole lines in the buffer and leaves the begun one at its start. 0, 1 where a limit is reached, or -1.
+// Searches the whole lines in the buffer and moves the incomplete one to its start. 0; 1: a limit is reached; -1.
 static int search_buffer(struct scan *scan, struct buffer *buffer, bool ended)
 {
     if (buffer->size == 0)

@@ -10,9 +10,9 @@
 #include <stddef.h>
 
 struct search_regex {
-    pcre2_code *line;    // matches one line of any length, and looks at the deadline meanwhile
-    pcre2_code *lines;   // matches many short ones; NULL where it cannot be had
-    pcre2_code *literal; // what every matching line holds; NULL where it is not known or does not help
+    pcre2_code *line;    // matches one line of any length and checks the deadline meanwhile
+    pcre2_code *lines;   // matches many short lines; NULL: not possible
+    pcre2_code *literal; // what every matching line has; NULL: not known, or no help
     pcre2_match_data *data;
     pcre2_match_context *context;
     pcre2_jit_stack *stack;
@@ -24,11 +24,11 @@ struct scan {
     const char *path;
     struct search_results *results;
     struct error *error;
-    size_t path_at, path_size; // of the path in the results, once it is there
+    size_t path_at, path_size; // of the path in the results; size 0: not there yet
     int64_t line;              // number of the line that begins at counted
     const char *counted;
     int64_t last; // line of the last match
-    // Milliseconds on the coarse clock: when the match of a line began, and the last look at the deadline.
+    // Milliseconds of the coarse clock: when the match of a line began, and the last check of the deadline.
     int64_t began, checked;
     unsigned callouts;
 };
@@ -40,18 +40,18 @@ struct span {
 // "out_of_memory". Returns -1.
 int search_out_of_memory(struct error *error);
 
-// The first match in bytes that begins at from or later: 1 and *found, 0, or -1 ("pattern_too_costly", with the number
-// of the line that from is on, "timeout", "cancelled").
+// Finds the first match that begins at from or later: 1 and *found, 0, or -1 ("pattern_too_costly", with the number of
+// the line of from, "timeout", "cancelled").
 int search_match(struct scan *scan, const pcre2_code *code, const char *bytes, size_t size, size_t from,
                  struct span *found);
 
-// Adds the line of number scan->last, in which a match begins at start: 0, 1 where a limit is reached and it is not
-// added, or -1.
+// Adds the line with the number scan->last, in which a match begins at start: 0; 1: it is not added because of a limit;
+// -1.
 int search_add_match(struct scan *scan, const char *line, size_t size, size_t start);
 
 int64_t search_count_newlines(const char *bytes, size_t size);
 
-// Whether a byte goes on with a character of UTF-8.
+// Whether a byte continues a character of UTF-8.
 static inline bool search_is_continuation(char byte)
 {
     return (byte & 0xc0) == 0x80;

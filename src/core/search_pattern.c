@@ -24,7 +24,7 @@ static void put_string(struct rewriter *r, const char *text)
     put(r, text, strlen(text));
 }
 
-// Copies so many bytes of the pattern.
+// Copies size bytes of the pattern.
 static void copy(struct rewriter *r, size_t size)
 {
     put(r, r->at, size);
@@ -135,7 +135,7 @@ static void rewrite_class(struct rewriter *r)
     copy(r, negated ? 2 : 1);
     if (negated)
         put_string(r, "\\n");
-    if (sees(r, "]") || sees(r, "-")) { // literal in this place, which need not be the first any more
+    if (sees(r, "]") || sees(r, "-")) { // literal here, but maybe no longer the first
         put_string(r, "\\");
         copy(r, 1);
     }
@@ -173,7 +173,7 @@ bool search_pattern_for_lines(const char *pattern, size_t size, struct buffer *r
     return !r.failed;
 }
 
-// Past the bracket that ends the class at at.
+// Moves past the bracket that ends the class at at.
 static const char *class_end(const char *at, const char *end)
 {
     at += at + 1 < end && at[1] == '^' ? 2 : 1;
@@ -188,8 +188,7 @@ static const char *class_end(const char *at, const char *end)
     return at + 1;
 }
 
-// Past the piece at at: a class, an escape, a count in braces (or a text in braces, which then is passed over) or a
-// byte.
+// Moves past the piece at at: a class, an escape, a byte, or braces with what is in them.
 static const char *piece_end(const char *at, const char *end)
 {
     const char *brace = *at == '{' ? memchr(at, '}', (size_t)(end - at)) : NULL;
@@ -198,7 +197,7 @@ static const char *piece_end(const char *at, const char *end)
     return *at == '[' ? class_end(at, end) : *at == '\\' ? at + 2 : at + 1;
 }
 
-// The byte that the piece stands for, or NUL where it is no single one. What follows it may make it optional.
+// The byte that the piece stands for; NUL: it is not a single one, or what follows may make it optional.
 static char literal_byte(const char *at, const char *next, const char *end)
 {
     if (next < end && is_one_of(*next, "*?{"))

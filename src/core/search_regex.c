@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Patterns compiled and matched, see search.h.
+// Compiles and matches patterns, see search.h.
 //
-// PCRE2 looks at no clock while it matches. A line by itself is matched by code that calls back before each item of the
-// pattern, and the callback looks at the deadline. Many short lines are matched by code without callbacks, in calls
-// that are bounded by the length of the lines, by the backtracking at one place and by the number of places.
+// PCRE2 does not check the time while it matches. A single line is matched by code with a callback before each item of
+// the pattern, which checks the deadline. Many short lines are matched by code without callbacks, in calls that are
+// bounded by the length of the lines, by the backtracking at one place and by the number of places.
 #include "core/cleanup.h"
 #include "core/interrupt.h"
 #include "core/search_internal.h"
@@ -15,9 +15,9 @@
 enum {
     LINE_LIMIT = 5000000, // steps of backtracking at one place of a line, besides LINE_LIMIT_BYTE for each byte
     LINE_LIMIT_BYTE = 4,
-    LINES_LIMIT = 2000,        // the same where many lines are matched at once
+    LINES_LIMIT = 2000,        // the same for many lines at once
     LINE_MILLISECONDS = 10000, // for one line
-    CALLOUTS_UNCHECKED = 16,   // between two looks at the clock; each may go over the whole line
+    CALLOUTS_UNCHECKED = 16,   // between two checks of the clock; each may go over the whole line
     CODE_SIZE_MAX = 2048,      // bytes of a compiled pattern that is matched against many lines
     HEAP_LIMIT = 65536,        // KiB, without JIT
     JIT_STACK_MAX = 8 << 20,
@@ -45,13 +45,13 @@ static size_t code_size(const pcre2_code *code)
     return size;
 }
 
-// Where the kernel grants no memory that is writable and executable, PCRE2 interprets; that is slower only.
+// If the kernel grants no memory that is both writable and executable, PCRE2 interprets, which is only slower.
 static bool compile_to_machine_code(pcre2_code *code)
 {
     return pcre2_jit_compile(code, PCRE2_JIT_COMPLETE) == 0;
 }
 
-// Interpreted, each match would look through the whole piece for invalid UTF-8: then there is none.
+// NULL without JIT: interpreted, each match would check the whole piece for invalid UTF-8.
 static pcre2_code *compile_for_pieces(const struct buffer *pattern, uint32_t options)
 {
     int number;
@@ -87,7 +87,7 @@ static bool prepare_to_match(struct search_regex *regex)
     return true;
 }
 
-// Fills a new regex. 0, or -1 and what PCRE2 says of the pattern at offset.
+// Fills a new regex. 0, or -1 and PCRE2's error with its offset in the pattern.
 static int prepare(struct search_regex *regex, const char *pattern, size_t size, uint32_t options, int *number,
                    size_t *offset)
 {
@@ -147,7 +147,7 @@ static int too_costly(struct scan *scan, const char *at, int number)
                      what, scan->path, (long long)line);
 }
 
-// Milliseconds of a clock that costs next to nothing to read and moves in steps of some milliseconds.
+// Milliseconds of a clock that is cheap to read and has steps of some milliseconds.
 static int64_t coarse_clock(void)
 {
     struct timespec now;
@@ -182,7 +182,7 @@ static size_t window_end(const char *bytes, size_t size, size_t from)
     return last;
 }
 
-// Sets what bounds the next match of a code.
+// Sets the limits for the next match of a code.
 static void set_limits(struct scan *scan, bool one_line, size_t size)
 {
     size_t limit = one_line ? LINE_LIMIT + size * LINE_LIMIT_BYTE : LINES_LIMIT;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matching lines collected within their limits, see search.h.
+// Collects matching lines within their limits, see search.h.
 #include "core/search_internal.h"
 #include "core/secret.h"
 #include "core/text.h"
@@ -38,7 +38,7 @@ static int append_clean(struct buffer *bytes, const char *text, size_t size, uns
     return text_repair(clean.data, clean.size, bytes);
 }
 
-// Appends the line to bytes as UTF-8; a long one cut around where the match starts.
+// Appends the line to bytes as UTF-8. A long one is cut around the start of the match.
 static int append_text(struct buffer *bytes, const char *line, size_t size, size_t start)
 {
     size_t from = 0, to = size;
@@ -60,7 +60,7 @@ static int append_text(struct buffer *bytes, const char *line, size_t size, size
     return to < size ? buffer_append(bytes, "...", 3) : 0;
 }
 
-// The path stands once in the results, before the first match of its file.
+// Adds the path to the results, once, before the first match of its file.
 static int append_path(struct scan *scan)
 {
     struct buffer *bytes = &scan->results->bytes;

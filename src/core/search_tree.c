@@ -19,13 +19,13 @@ struct walk {
     struct error *error;
 };
 
-// Searches the file that the tree is at. A disk error in it only counts; anything else ends the search.
+// Searches the file that the tree is at. A disk error is only counted; any other error ends the search.
 static int search_entry(struct walk *walk)
 {
     struct stat status;
     cleanup_fd int fd = tree_open_file(walk->tree, &status);
     if (fd < 0) {
-        // The first three say that the entry has changed since it was listed.
+        // These three mean that the entry has changed since it was listed.
         walk->results->files_unreadable += errno != ENOENT && errno != ELOOP && errno != EINVAL;
         return 0;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What has changed in a workspace, see snapshot.h.
+// Keeps what a workspace was and compares, see snapshot.h.
 #include "core/snapshot.h"
 
 #include "core/cleanup.h"
@@ -25,7 +25,7 @@ struct item {
     mode_t mode;
     uint64_t size, inode;
     int64_t modified, changed; // ns
-    uint64_t content;          // where it lies in the store, or NOT_KEPT
+    uint64_t content;          // offset in the store, or NOT_KEPT
 };
 
 struct snapshot {
@@ -37,8 +37,8 @@ struct snapshot {
     struct item *items;  // in the order of the walk
     size_t count;
     int store;
-    struct buffer pending; // what is still to be written there
-    uint64_t stored;       // bytes, with what is pending
+    struct buffer pending; // what is not yet written there
+    uint64_t stored;       // bytes, with the pending ones
     struct snapshot_change *changes;
     size_t change_count;
 };
@@ -88,7 +88,7 @@ static bool is_left_out(const struct snapshot *snapshot, const struct tree_entry
            ignore_matches(&snapshot->ignore, path, S_ISDIR(entry->mode));
 }
 
-// The next file or link of the walk that is not left out: 1, 0 at the end, -1. reads: .gitignore files are read.
+// The next file or link of the walk that is not left out: 1, 0 at the end, -1. reads: also reads .gitignore files.
 static int next_item(struct snapshot *snapshot, struct tree *tree, bool reads, struct tree_entry *entry,
                      struct error *error)
 {
@@ -112,7 +112,7 @@ static int write_pending(struct snapshot *snapshot, struct error *error)
     return part.iov_len ? file_write_parts(snapshot->store, &part, 1, error) : 0;
 }
 
-// Room for the content that comes next, at the end of what is pending. NULL: an error is filled.
+// Makes room for more content at the end of what is pending. NULL: *error is filled.
 static char *room(struct snapshot *snapshot, size_t size, struct error *error)
 {
     if (snapshot->pending.size >= BLOCK && write_pending(snapshot, error) < 0)
@@ -144,7 +144,8 @@ static int store_link(struct snapshot *snapshot, const struct tree *tree, struct
     return 0;
 }
 
-// What is shorter than it was, or cannot be read, is not kept; what has grown meanwhile is kept as it was.
+// A file that is shorter than its status said, or cannot be read, is not kept. Of one that has grown, the first part
+// is.
 static int store_file(struct snapshot *snapshot, const struct tree *tree, struct item *item, struct error *error)
 {
     struct stat status;
@@ -184,7 +185,7 @@ static int add_item(struct snapshot *snapshot, const struct tree *tree, const st
     return stored;
 }
 
-// The order of a walk: names in byte order, a directory before what is in it.
+// Compares paths in the order of a walk: names in byte order, a directory before its entries.
 static int compare_paths(const char *a, const char *b)
 {
     while (*a && *a == *b)
@@ -228,7 +229,7 @@ static int open_store(const char *directory, struct error *error)
     return fd;
 }
 
-// 0, or -1: then the caller frees what is there.
+// 0, or -1: the caller frees the snapshot.
 static int begin(struct snapshot *snapshot, const struct workspace *workspace, const struct snapshot_options *options,
                  struct error *error)
 {
@@ -276,7 +277,7 @@ void snapshot_free(struct snapshot *snapshot)
     free(snapshot);
 }
 
-// Appends the content that was kept of an item.
+// Appends the kept content of an item.
 static int read_stored(const struct snapshot *snapshot, const struct item *item, struct buffer *content,
                        struct error *error)
 {
@@ -313,7 +314,7 @@ static int same_as_stored(const struct snapshot *snapshot, const struct item *it
     return true;
 }
 
-// Whether the content is as before, though times or inode are not.
+// Whether the content is the same, though times or inode differ.
 static bool same_content(const struct snapshot *snapshot, const struct tree *tree, const struct item *before,
                          const struct item *after)
 {
@@ -374,7 +375,7 @@ static int compare_item(struct snapshot *snapshot, const struct tree *tree, cons
     return 0;
 }
 
-// Everything from *at on that comes before the path (NULL: everything) is not there any more.
+// Adds as deleted everything from *at on that comes before the path (NULL: everything).
 static int add_deleted(struct snapshot *snapshot, size_t *at, const char *path, struct error *error)
 {
     for (; *at < snapshot->count; ++*at) {
@@ -387,7 +388,7 @@ static int add_deleted(struct snapshot *snapshot, size_t *at, const char *path, 
     return 0;
 }
 
-// Both walks have the same order, so they are gone through side by side.
+// Goes through both walks side by side, because they have the same order.
 static int find_changes(struct snapshot *snapshot, struct tree *tree, struct error *error)
 {
     struct tree_entry entry;

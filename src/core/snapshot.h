@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a workspace was, and what has changed in it since: regular files and symbolic links.
+// Tells what has changed in a workspace since a snapshot: regular files and symbolic links.
 //
-// A file whose size, times and inode are as before is unchanged. Of every file the content is kept in a store, within a
-// bound. Left out: what is named .git, what the .gitignore files ignored at the beginning, and one path that the caller
-// names. Errors as in workspace.h, and "timeout", "cancelled", "out_of_memory", "no_space".
+// A file with the same size, times and inode counts as unchanged. The content of every file is kept in a store, up to a
+// bound. Left out: everything named .git, what the .gitignore files ignored at the beginning, and one path of the
+// caller's. Errors as in workspace.h, and "timeout", "cancelled", "out_of_memory", "no_space".
 #ifndef SBA_CORE_SNAPSHOT_H
 #define SBA_CORE_SNAPSHOT_H
 
@@ -16,8 +16,8 @@
 struct snapshot;
 
 struct snapshot_options {
-    const char *directory; // where contents are kept, in a file without a name
-    uint64_t most_bytes;   // that it may hold
+    const char *directory; // for the store, a file without a name
+    uint64_t most_bytes;   // that the store may hold
     const char *left_out;  // relative path; NULL: none
 };
 
@@ -34,7 +34,7 @@ enum snapshot_action {
     SNAPSHOT_TYPE_CHANGED, // a file became a link, or a link a file
 };
 
-// What one side of a change was. mode 0: nothing was there.
+// One side of a change. mode 0: there was nothing.
 struct snapshot_side {
     mode_t mode; // with the type
     uint64_t size;
@@ -47,7 +47,8 @@ struct snapshot_change {
     size_t original; // for snapshot_content; 0: what was before was not kept
 };
 
-// Compares with what is there now. *changes, in the order of a walk, is owned by the snapshot. Returns how many; -1.
+// Compares with the workspace as it is now. *changes, in the order of a walk, is owned by the snapshot. Returns how
+// many, or -1.
 long snapshot_compare(struct snapshot *snapshot, const struct snapshot_change **changes, struct error *error);
 
 // Appends what a changed file was before, or a link's target. 0 or -1.

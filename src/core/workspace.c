@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The confined directory, see workspace.h: paths as they are written, and opening what they name.
+// The confined directory, see workspace.h: reading paths, and opening what they name.
 #include "core/workspace.h"
 
 #include "core/cleanup.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// The next name of a path: passes over slashes and ".". NULL at the end.
+// The next name of a path, without slashes and ".". NULL at the end.
 static const char *next_name(const char **path, size_t *length)
 {
     const char *name;
@@ -28,7 +28,8 @@ static bool is_parent(const char *name, size_t length)
     return length == 2 && memcmp(name, "..", 2) == 0;
 }
 
-// Where an absolute path goes on below a prefix, name by name ("/work" is no prefix of "/workspace"). NULL: not below.
+// The part of an absolute path after a prefix, compared name by name ("/work" is not a prefix of "/workspace"). NULL:
+// it is not below.
 static const char *below(const char *path, const char *prefix)
 {
     size_t wanted_length, length;
@@ -176,8 +177,8 @@ int workspace_not_a_file(struct error *error, mode_t mode, const char *path)
     return error_set(error, "not_a_file", 0, "%s is a %s; a regular file is wanted", path, what);
 }
 
-// Looks before it opens, so that a FIFO's writer or a device never notices; the open itself is made harmless for the
-// case that something else has taken the name meanwhile, and looked at again.
+// Looks before it opens, so that a FIFO's writer or a device notices nothing. Something else may take the name in
+// between: so the open itself does no harm either, and what was opened is looked at again.
 int workspace_open_file(const struct workspace *workspace, const char *path, struct stat *status, struct error *error)
 {
     cleanup_free char *relative = workspace_relative(workspace, path, error);
@@ -200,7 +201,7 @@ int workspace_open_directory(const struct workspace *workspace, const char *path
 {
     int fd;
     if (strcmp(path, ".") == 0) {
-        fd = fcntl(workspace->fd, F_DUPFD_CLOEXEC, 0); // where nearly every command runs: nothing need be looked up
+        fd = fcntl(workspace->fd, F_DUPFD_CLOEXEC, 0); // most commands run here: no need to resolve it
     } else {
         cleanup_free char *relative = workspace_relative(workspace, path, error);
         if (!relative)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A directory that nothing leaves: every path is resolved below it, links and races included.
+// A directory that no path leaves: every path is resolved below it, in spite of links and races.
 //
-// A path is relative to the directory, or absolute below it (by the path it was opened with, or by that path without
-// links). Links inside are followed as long as they stay inside; an absolute link leaves, wherever it leads, as the
-// kernel's RESOLVE_BENEATH has it. A path whose `..` climb over the directory as written is refused unlooked.
+// A path is relative to the directory or absolute below it (below the path it was opened with, or below that path
+// without links). Links are followed as long as they stay inside. An absolute link leaves, wherever it leads, as with
+// the kernel's RESOLVE_BENEATH. A path whose `..` climb above the directory is refused before anything is looked up.
 //
 // Errors (see error.h): "path_escape" (the message holds "path escapes workspace"), "not_found", "not_a_file" (FIFO,
 // socket, device, directory, link), "too_many_links", "name_too_long", "invalid", ... Sizes are bytes.
@@ -19,31 +19,31 @@ struct workspace {
     char *path; // absolute, as it was given
 };
 
-// Opens a directory into *workspace, which the caller closes (closing twice, or what was zeroed but for fd, does no
-// harm).
+// Opens a directory into *workspace, which the caller closes. It may be closed twice.
 int workspace_open(struct workspace *workspace, const char *path, struct error *error);
 void workspace_close(struct workspace *workspace);
 
-// The path below the directory, without doubled slashes and "."; "." is the directory itself, a slash at the end stays.
-// Owned by the caller. Looks at nothing: what it returns may yet lead out through links, which only resolving finds.
+// Returns the path below the directory, without doubled slashes and ".". "." is the directory itself; a slash at the
+// end stays. Owned by the caller. Looks nothing up: links may still lead out, which only workspace_resolve finds.
 char *workspace_relative(const struct workspace *workspace, const char *path, struct error *error);
 
-// Opens what a relative path names, confined. flags as open(2), without O_CREAT; O_CLOEXEC is added. A descriptor of
-// the caller, or -1 and errno: EXDEV where the path leaves, ELOOP for a circle of links (with O_NOFOLLOW: a link).
+// Opens what a relative path names, confined. flags as in open(2), without O_CREAT; O_CLOEXEC is added. Returns a
+// descriptor of the caller, or -1 and errno: EXDEV if the path leaves, ELOOP for a circle of links (with O_NOFOLLOW: a
+// link).
 int workspace_resolve(const struct workspace *workspace, const char *relative, int flags);
 
 // Fills *error for an errno of workspace_resolve. doing: "read", "write", ... Returns -1.
 int workspace_fail(struct error *error, int number, const char *doing, const char *path);
 
-// Opens a regular file to read it, and gives its status. Other kinds are "not_a_file"; they are not opened, so that no
-// FIFO, device or socket notices. Never blocks. A descriptor of the caller, or -1.
+// Opens a regular file to read it, and fills its status. Other kinds are "not_a_file" and are not opened, so that no
+// FIFO, device or socket notices. Never blocks. Returns a descriptor of the caller, or -1.
 int workspace_open_file(const struct workspace *workspace, const char *path, struct stat *status, struct error *error);
 
-// Opens a directory, O_PATH. A descriptor of the caller, or -1.
+// Opens a directory with O_PATH. Returns a descriptor of the caller, or -1.
 int workspace_open_directory(const struct workspace *workspace, const char *path, struct error *error);
 
-// The status of what a path names; a link at its end is not followed: its target goes to *target (owned by the caller,
-// NULL for all else).
+// Fills the status of what a path names. A link at its end is not followed: its target goes to *target (owned by the
+// caller; NULL for anything else).
 int workspace_stat(const struct workspace *workspace, const char *path, struct stat *status, char **target,
                    struct error *error);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planning and committing a change of several files, see workspace_transaction.h. How it is taken back:
-// workspace_undo.c.
+// Plans and commits a change of several files, see workspace_transaction.h. workspace_undo.c takes it back.
 #include "core/cleanup.h"
 #include "core/interrupt.h"
 #include "core/workspace_transaction_internal.h"
@@ -37,8 +36,8 @@ char *transaction_second_aside(const struct change *change)
     return asprintf(&aside, "%s~", change->other) < 0 ? NULL : aside;
 }
 
-// Where a file or link that is removed waits: in the directory it is in; or, where a file is to come in place of a
-// directory above it, in the directory that this one is in. Owned by the caller; NULL: out of memory.
+// Where a removed file or link waits: in its own directory or, if a file replaces a directory above it, in the
+// directory that this one is in. Owned by the caller; NULL: out of memory.
 static char *aside_of_removed(const struct transaction *transaction, const char *path)
 {
     char name[TEMPORARY_NAME_SIZE], *aside = NULL;
@@ -71,7 +70,7 @@ static int plan_directory(struct transaction *transaction, const char *path)
     return copy ? transaction_clear(transaction, copy, status.st_mode & 07777) : -1;
 }
 
-// A file comes where a directory is: the directories that the removals below it empty have to go.
+// A file replaces a directory: plans to remove the directories that the removals below it leave empty.
 static int plan_directories(struct transaction *transaction, const char *path)
 {
     size_t length = strlen(path);
@@ -136,8 +135,8 @@ int transaction_plan(struct transaction *transaction, struct plan *plan, struct 
     return 0;
 }
 
-// Puts the new where something is, without RENAME_EXCHANGE: a second link keeps the old, or, where there are no links,
-// it is moved aside.
+// Replaces a file without RENAME_EXCHANGE: a second link keeps the old one or, on a file system without links, it is
+// moved aside.
 static int replace_by_rename(const struct transaction *transaction, const struct change *change)
 {
     cleanup_free char *aside = transaction_second_aside(change);
@@ -175,7 +174,7 @@ static int remove_directory(const struct transaction *transaction, const char *p
     return directory < 0 ? -1 : unlinkat(directory, name, AT_REMOVEDIR);
 }
 
-// Removes the directories, emptied by then, in whose place a file comes.
+// Removes the directories, empty by now, that a file replaces.
 static int clear_directory(const struct transaction *transaction, const char *path)
 {
     size_t length = strlen(path);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names in directories of a workspace: making and removing directories, reading links, temporary files, moves.
+// Directories of a workspace and names in them: making and removing directories, temporary files, links, moves.
 #include "core/cleanup.h"
 #include "core/workspace_internal.h"
 
@@ -42,7 +42,7 @@ char *workspace_read_link(int directory, const char *name)
     return NULL;
 }
 
-// Opens the directory that path names, by its last name in a directory above it, and makes it where it is missing.
+// Opens the directory that path names. If it is missing, makes it by its last name in the directory above.
 static int open_or_make(const struct workspace *workspace, int above, const char *path, const char *name, bool *made)
 {
     int directory = workspace_resolve(workspace, path, O_PATH | O_DIRECTORY);
@@ -55,7 +55,7 @@ static int open_or_make(const struct workspace *workspace, int above, const char
     return workspace_resolve(workspace, path, O_PATH | O_DIRECTORY);
 }
 
-// Each longer beginning of the path is resolved anew from the root: confined at every name. path is a copy of relative;
+// Resolves each longer beginning of the path from the root, so that every name is confined. path is a copy of relative;
 // on failure it ends with the name that failed.
 static int make_each(const struct workspace *workspace, const char *relative, char *path, size_t *kept, bool *made)
 {
@@ -115,7 +115,7 @@ void workspace_remove_directories(const struct workspace *workspace, const char 
 void workspace_temporary_name(char name[TEMPORARY_NAME_SIZE])
 {
     static uint32_t next;
-    // The name need only be new: counted from a random start, and O_EXCL sees to what is there already.
+    // Counts from a random start. If a name exists already, O_EXCL notices.
     while (next == 0 && getrandom(&next, sizeof next, 0) < 0 && errno == EINTR)
         continue;
     snprintf(name, TEMPORARY_NAME_SIZE, ".sba-%08x", next++);
@@ -150,7 +150,7 @@ int workspace_move(int from_directory, const char *from, int to_directory, const
         return unlinkat(from_directory, from, 0);
     if (errno != EPERM && errno != EOPNOTSUPP)
         return -1;
-    // Neither the flag nor links, as on FAT: a look before the rename is all that can be had.
+    // The file system knows neither the flag nor links, as FAT: all that is left is to look before the rename.
     if (fstatat(to_directory, to, &status, AT_SYMLINK_NOFOLLOW) == 0) {
         errno = EEXIST;
         return -1;

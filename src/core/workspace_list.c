@@ -11,7 +11,7 @@
 struct writer {
     struct workspace_list *list;
     struct tree *tree;
-    struct buffer name; // where one is repaired and redacted
+    struct buffer name; // room to repair and redact one
     size_t depth;       // arrays that are open
 };
 
@@ -81,7 +81,7 @@ static int end_line(struct buffer *text, const struct tree_entry *entry)
     return put(text, " (") < 0 || put(text, workspace_type_name(entry->mode)) < 0 || put(text, ")\n") < 0 ? -1 : 0;
 }
 
-// Appends the entry's object, open where it was entered, and its line.
+// Appends the entry's object, without its end if the directory was entered, and its line.
 static int put_entry(struct writer *writer, const struct tree_entry *entry)
 {
     char mode[5];
@@ -100,7 +100,7 @@ static int put_entry(struct writer *writer, const struct tree_entry *entry)
     return put(json, entry->entered ? ",\"children\":[" : "}") < 0 ? -1 : end_line(text, entry);
 }
 
-// Closes arrays until depth of them are open.
+// Closes arrays until only depth of them are open.
 static int close_to(struct writer *writer, size_t depth)
 {
     for (; writer->depth > depth; writer->depth--)
@@ -109,7 +109,7 @@ static int close_to(struct writer *writer, size_t depth)
     return 0;
 }
 
-// Adds an entry below the start: 1, 0 where it does not fit, or -1 where memory is out.
+// Adds an entry below the start: 1; 0: it does not fit; -1: memory is out.
 static int add_entry(struct writer *writer, const struct tree_entry *entry, size_t room)
 {
     struct buffer *json = writer->list->children, *text = writer->list->text;
@@ -130,7 +130,7 @@ static int add_entry(struct writer *writer, const struct tree_entry *entry, size
     return 0;
 }
 
-// Writes the start, which is left out of the children. What room it leaves for them in max_bytes.
+// Measures the start, which is not one of the children, and writes its line. *room is what is left of max_bytes.
 static int begin(struct writer *writer, const struct tree_entry *start, size_t *room)
 {
     struct workspace_list *list = writer->list;
@@ -143,7 +143,7 @@ static int begin(struct writer *writer, const struct tree_entry *start, size_t *
     return start->entered ? put(list->children, "[") : 0;
 }
 
-// 0 at the end of the walk or at a limit; -1 and *error, or -1 alone where memory is out.
+// 0 at the end of the walk or at a limit; -1 and *error; -1 alone: memory is out.
 static int write_rest(struct writer *writer, size_t room, struct error *error)
 {
     struct workspace_list *list = writer->list;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading in one pass, see workspace_read.h.
+// Reads a file in one pass, see workspace_read.h.
 #include "core/workspace_read.h"
 
 #include "core/cleanup.h"
@@ -11,7 +11,7 @@
 
 enum { CHUNK = 256 * 1024, SMALL = 16 * 1024 };
 
-// A pass over a file: what is still to be left out, and what of the range is still to come.
+// A pass over a file: what it still has to skip, and what of the range is still to come.
 struct pass {
     uint64_t read;       // bytes so far
     uint64_t skip_bytes; // before the range
@@ -23,7 +23,7 @@ struct pass {
     size_t chunk;   // bytes to read at a time
 };
 
-// Moves past count line ends; returns where it stopped, with *count what is still missing.
+// Moves past count line ends. Returns where it stopped; *count becomes the number still missing.
 static const char *pass_lines(const char *from, const char *end, uint64_t *count)
 {
     while (*count && from < end) {
@@ -72,7 +72,7 @@ static ssize_t read_chunk(int fd, char *into, size_t size)
     return count;
 }
 
-// Reads the next chunk behind the content and keeps the part of it that is wanted. 1, 0 at the end of the file, or -1.
+// Reads the next chunk after the content and keeps the part that is wanted. 1, 0 at the end of the file, or -1.
 static int pass_chunk(int fd, struct pass *pass, const struct read_options *options, struct buffer *content,
                       size_t *kept, struct read_result *result, struct text_sha256 *sha256)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading a file of a workspace in one pass. Errors as in workspace.h, and "timeout", "cancelled", "io_error",
+// Reads a file of a workspace in one pass. Errors as in workspace.h, and "timeout", "cancelled", "io_error",
 // "out_of_memory".
 #ifndef SBA_CORE_WORKSPACE_READ_H
 #define SBA_CORE_WORKSPACE_READ_H
@@ -13,7 +13,7 @@
 
 // The range to return. Lines end with \n and are counted from offset on.
 struct read_options {
-    uint64_t offset;     // bytes to leave out
+    uint64_t offset;     // bytes to skip
     uint64_t first_line; // from 1; 0: as 1
     uint64_t last_line;  // inclusive; 0: to the end
     size_t max_bytes;    // of content; SIZE_MAX: all
@@ -28,20 +28,20 @@ struct read_result {
     uint64_t lines; // of the file, for the digest; the last one may lack its \n
 };
 
-// Appends the range to content, which may be filled in part on failure.
+// Appends the range to content. After an error, content may hold a part of it.
 int workspace_read(const struct workspace *workspace, const char *path, const struct read_options *options,
                    struct buffer *content, struct read_result *result, struct error *error);
 
-// How long files may be read.
+// How long reading may take.
 struct read_time {
     int64_t until; // on the clock of clock_now
-    int signal;    // what interrupt_signal said when it began: a further signal ends it
+    int signal;    // of interrupt_signal when it began: a further signal ends it
 };
 
 bool workspace_time_left(const struct read_time *time);
 
-// Reads an open file from where it stands to its end, for its SHA-256 and size. 1 where there was no time for all of
-// it: then neither is filled.
+// Reads an open file from where it stands to its end, for its SHA-256 and size. 1: there was no time for all of it, and
+// neither is filled.
 int workspace_digest(int fd, const char *path, const struct read_time *time, char sha256[TEXT_SHA256_HEX],
                      uint64_t *size, struct error *error);
 

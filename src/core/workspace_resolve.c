@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Confined resolving of paths: openat2 where the kernel has it, else a walk of our own that is as strict.
+// Resolves paths within the workspace: with openat2 or, where the kernel lacks it, a walk that is as strict.
 #include "core/buffer.h"
 #include "core/cleanup.h"
 #include "core/workspace.h"
@@ -13,11 +13,11 @@
 #include <sys/syscall.h>
 
 enum {
-    LINKS_MAX = 40, // as the kernel counts them
+    LINKS_MAX = 40, // as in the kernel
     RETRIES_MAX = 64,
 };
 
-// openat2 gives EAGAIN where a rename elsewhere kept it from being sure.
+// openat2 returns EAGAIN if a rename elsewhere kept it from being sure.
 static int open_beneath(int root, const char *path, int flags)
 {
     struct open_how how = {
@@ -33,7 +33,7 @@ static int open_beneath(int root, const char *path, int flags)
     return -1;
 }
 
-// Found out once: an old kernel says ENOSYS, a sandbox around us may say EPERM or what it likes.
+// Tried once: an old kernel returns ENOSYS, a sandbox around us EPERM or anything else.
 static bool have_openat2(int root)
 {
     static enum { UNKNOWN, YES, NO } known;
@@ -46,14 +46,14 @@ static bool have_openat2(int root)
     return known == YES;
 }
 
-// The walk. It opens one name at a time in a directory it holds and follows no link but by reading it, so nothing that
-// is renamed meanwhile can lead it astray. It never opens "..": that pops the directory it came from.
+// The walk. It opens one name at a time in a directory that it holds, and reads links instead of following them, so no
+// rename can lead it outside. It never opens "..", but goes back to the directory it came from.
 struct walk {
     int root;
     int *directories; // opened on the way down, the deepest last
     size_t depth;
-    char *path; // owned: what of the path is being walked
-    char *rest; // in path: what is still to walk
+    char *path; // owned: the path being walked
+    char *rest; // in path: what is left to walk
     int links;  // followed, and races lost
 };
 
@@ -80,7 +80,7 @@ static int walk_up(struct walk *walk)
     return 0;
 }
 
-// Takes the descriptor, also where it fails.
+// Owns the descriptor, also if it fails.
 static int walk_down(struct walk *walk, int directory)
 {
     int *directories = array_grow(walk->directories, walk->depth, sizeof *directories);
@@ -93,7 +93,7 @@ static int walk_down(struct walk *walk, int directory)
     return 0;
 }
 
-// Puts the target of a link before what is still to walk.
+// Puts the target of a link before what is left to walk.
 static int walk_link(struct walk *walk, int link)
 {
     if (++walk->links > LINKS_MAX) {
@@ -118,8 +118,8 @@ static int walk_link(struct walk *walk, int link)
     return 0;
 }
 
-// The next name, "" where it is too long, cut off from the rest, which then begins with its slash or is empty. NULL at
-// the end.
+// The next name, "" if it is too long, cut off from the rest, which then begins with its slash or is empty. NULL at the
+// end.
 static char *walk_name(struct walk *walk, char name[NAME_MAX + 1])
 {
     walk->rest += strspn(walk->rest, "/");
@@ -133,7 +133,7 @@ static char *walk_name(struct walk *walk, char name[NAME_MAX + 1])
     return name;
 }
 
-// Opens the last name for good. seen is an O_PATH descriptor of what was there, no link.
+// Opens the last name with the flags. seen is an O_PATH descriptor of what was there, which is not a link.
 static int walk_open_last(const struct walk *walk, int *seen, mode_t mode, const char *name, int flags)
 {
     if (!(flags & O_PATH))
@@ -147,7 +147,7 @@ static int walk_open_last(const struct walk *walk, int *seen, mode_t mode, const
 
 enum { WALK_GOES_ON = -2 };
 
-// One name further: a descriptor at the end, WALK_GOES_ON, or -1 and errno.
+// Walks one name: a descriptor at the end, WALK_GOES_ON, or -1 and errno.
 static int walk_step(struct walk *walk, int flags)
 {
     char buffer[NAME_MAX + 1];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Staging a change of several files, see workspace_transaction.h.
+// Stages a change of several files, see workspace_transaction.h.
 #include "core/buffer.h"
 #include "core/cleanup.h"
 #include "core/workspace_replace.h"
@@ -71,7 +71,7 @@ static void drop_staged(const struct transaction *transaction, struct change *ch
     change->other = NULL;
 }
 
-// Nothing of it is in place: what waits goes.
+// Removes all that was staged. None of it is in place.
 static void drop_all(const struct transaction *transaction)
 {
     for (size_t i = 0; i < transaction->count; i++)
@@ -148,7 +148,7 @@ int transaction_clear(struct transaction *transaction, char *path, mode_t mode)
     return 0;
 }
 
-// The path as changes know it, which must name something below the workspace by its last name.
+// The path relative to the workspace. Its last name must be that of a file.
 static char *path_of_file(const struct transaction *transaction, const char *path, struct error *error)
 {
     if (transaction->state != STAGING) {
@@ -166,8 +166,8 @@ static char *path_of_file(const struct transaction *transaction, const char *pat
     return NULL;
 }
 
-// Opens the directory where a new file for path can wait: the nearest that there is. Its path, with the slash at its
-// end or empty, goes to *size bytes of path.
+// Opens the directory where a new file for path can wait: the nearest one that exists. The first *size bytes of path
+// are its path, with the slash at its end.
 static int open_waiting_directory(const struct transaction *transaction, const char *path, size_t *size)
 {
     cleanup_free char *directory = strdup(path);
@@ -190,7 +190,7 @@ static char *staged_path(const char *path, size_t directory_size, const char *na
     return asprintf(&staged, "%.*s%s", (int)directory_size, path, name) < 0 ? NULL : staged;
 }
 
-// Makes the change a PUT of what waits in the directory under that name. On failure the name is removed.
+// Makes the change a PUT of the file that waits under the name. On failure the name is removed.
 static int put(struct transaction *transaction, char **path, int directory, size_t directory_size, const char *name,
                const struct stat *status, struct error *error)
 {
@@ -210,7 +210,7 @@ static int put(struct transaction *transaction, char **path, int directory, size
     return 0;
 }
 
-// The permission bits that a file is to have: as asked, as staged before, as there; -1: as a new file.
+// The permission bits for a file: as asked, as staged before, as in the workspace; -1: those of a new file.
 static int mode_for(const struct transaction *transaction, const char *path, int mode)
 {
     bool found;
@@ -260,7 +260,7 @@ int transaction_write(struct transaction *transaction, const char *path, const c
     return transaction_stage(transaction, path, mode, fill_bytes, &whole, error);
 }
 
-// Whether a link's target stays inside as it is written: links on its way are seen to when it is followed.
+// Whether a link's target, as written, stays inside. Links on its way are checked when it is followed.
 static int check_target(const struct transaction *transaction, const char *path, const char *target,
                         struct error *error)
 {
@@ -293,7 +293,7 @@ int transaction_symlink(struct transaction *transaction, const char *path, const
         made = symlinkat(target, directory, name);
     } while (made < 0 && errno == EEXIST);
     if (made == 0)
-        made = fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW); // gone at once: somebody else took it
+        made = fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW); // fails if somebody else removed it at once
     if (made < 0)
         return error_system(error, errno, "cannot make the link %s", path);
     return put(transaction, &relative, directory, directory_size, name, &status, error);

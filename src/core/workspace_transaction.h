@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A change of several files of a workspace that is all or nothing.
+// Changes several files of a workspace: all of them or none.
 //
-// What is staged stands in temporary files; commit renames them into place, setting aside what was there, and puts
-// everything back when any part fails. Links at the end of a path are never followed here: it is the link that is
-// replaced or removed. Of two changes to one path the later counts.
+// Staged content is in temporary files. commit renames them into place and sets aside what was there; if any part
+// fails, it puts everything back. A link at the end of a path is not followed: the link itself is replaced or removed.
+// Of two changes to one path the later one counts.
 //
-// After a crash in the middle of a commit everything is still there, in part under names that begin with ".sba-". The
-// plan, made before the first rename, says under which: who keeps it elsewhere can have the change undone afterwards.
+// After a crash during a commit everything still exists, some of it under names that begin with ".sba-". The plan, made
+// before the first rename, says under which names: whoever kept it elsewhere can have the change undone.
 //
-// Errors as in workspace.h and workspace_replace.h. Staging that failed leaves what was staged before as it was.
+// Errors as in workspace.h and workspace_replace.h. If staging fails, what was staged before stays as it was.
 #ifndef SBA_CORE_WORKSPACE_TRANSACTION_H
 #define SBA_CORE_WORKSPACE_TRANSACTION_H
 
@@ -22,7 +22,7 @@
 
 struct transaction;
 
-// Enough to tell a file from one that came to its place later. inode 0: there is none.
+// Enough to tell a file from another one that took its place. inode 0: there is none.
 struct identity {
     uint64_t inode;
     int64_t size;
@@ -31,10 +31,10 @@ struct identity {
 
 enum change_kind { CHANGE_NOTHING, CHANGE_PUT, CHANGE_REMOVE, CHANGE_MODE };
 
-// What is to become of one path, and all that is needed to undo it.
+// What happens to one path, and what is needed to undo it.
 struct change {
     char *path;  // relative, owned
-    char *other; // PUT: where the new waits, and once it is in place the old; REMOVE: where the old goes; owned
+    char *other; // PUT: where the new file waits, and later the old one; REMOVE: where the old one goes; owned
     enum change_kind kind;
     mode_t mode;            // MODE, and PUT of a regular file
     mode_t old_mode;        // MODE
@@ -43,13 +43,13 @@ struct change {
     struct identity before; // where a file or link was there
 };
 
-// A directory that goes because a file comes in its place.
+// A directory that a file replaces.
 struct cleared {
     char *path; // relative, owned
     mode_t mode;
 };
 
-// What commit is about to do.
+// What commit will do.
 struct plan {
     const struct change *changes;
     size_t count;
@@ -60,14 +60,14 @@ struct plan {
 // The workspace must outlive it. NULL when memory is out.
 struct transaction *transaction_begin(const struct workspace *workspace);
 
-// Undoes what was not committed, removes what was set aside otherwise, and frees. NULL is allowed.
+// Undoes what was not committed, or else removes what was set aside. Frees the transaction. NULL is allowed.
 void transaction_end(struct transaction *transaction);
 
 // Stages a regular file. mode as in struct write_options.
 int transaction_write(struct transaction *transaction, const char *path, const char *bytes, size_t size, int mode,
                       struct error *error);
 
-// What is to become of a text in a file.
+// A text to replace in a file.
 struct replacement {
     const char *old, *new;
     size_t old_size, new_size; // old_size: at least 1
@@ -79,31 +79,31 @@ struct replacement {
 int transaction_replace(struct transaction *transaction, const char *path, const struct replacement *replacement,
                         char sha256[TEXT_SHA256_HEX], struct error *error);
 
-// Stages a symbolic link; "path_escape" where the target leaves the workspace as it is written.
+// Stages a symbolic link. "path_escape": its target, as written, leaves the workspace.
 int transaction_symlink(struct transaction *transaction, const char *path, const char *target, struct error *error);
 
-// Stages the removal of a regular file or link; directories that become empty by it go too, as far as they can be
-// removed.
+// Stages the removal of a regular file or link, and of the directories that it leaves empty, if they can be removed.
 int transaction_remove(struct transaction *transaction, const char *path, struct error *error);
 
 // Stages permission bits, at most 0777, of a regular file.
 int transaction_chmod(struct transaction *transaction, const char *path, int mode, struct error *error);
 
-// Looks at what there is, and says what commit will do, as long as the transaction lives. Nothing can be staged after.
+// Looks at the workspace and tells what commit will do. The plan is valid as long as the transaction. Nothing can be
+// staged afterwards.
 int transaction_plan(struct transaction *transaction, struct plan *plan, struct error *error);
 
-// Makes it all real, or nothing of it. Once; afterwards only transaction_end. What was there stays set aside until
-// then.
+// Commits all of it or nothing. Once; only transaction_revert and transaction_end may follow. What was there stays set
+// aside until the end.
 int transaction_commit(struct transaction *transaction, struct error *error);
 
-// Takes a commit back, as long as the transaction lives; "incomplete" says in full what it left where.
+// Takes a commit back. "incomplete": the message names each file that could not be put back, and where it is.
 int transaction_revert(struct transaction *transaction, struct error *error);
 
-// The same after a crash. recall takes a change or directory of another run's plan, in any order, and copies it;
-// "invalid" where it is none. Then undo puts back what was there and removes what was staged; sweep, where the commit
-// was complete, removes what was set aside. Both go by what stands under the names now, and leave alone what is not
-// what the plan says: nobody loses by a plan that was forged. undo fails with "incomplete", and says in full what it
-// left where.
+// The same after a crash, with the plan of another run. recall copies one of its changes, recall_directory one of its
+// directories, in any order; "invalid": it is not part of a plan. recover then puts back what was there and removes
+// what was staged or, if the change was committed, removes what was set aside. It goes by what is under the names now
+// and leaves alone what the plan does not describe, so a forged plan cannot destroy data. "incomplete" as for
+// transaction_revert.
 int transaction_recall(struct transaction *transaction, const struct change *change, struct error *error);
 int transaction_recall_directory(struct transaction *transaction, const struct cleared *directory, struct error *error);
 int transaction_recover(struct transaction *transaction, bool committed, struct error *error);

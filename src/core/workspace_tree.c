@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The walk over a tree, see workspace_tree.h.
+// Walks a directory, see workspace_tree.h.
 #include "core/workspace_tree.h"
 
 #include "core/buffer.h"
@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 enum {
-    DIRECTORIES_OPEN = 32,    // descriptors held; directories above are opened again on the way back
+    DIRECTORIES_OPEN = 32,    // descriptors kept open; the directories above are opened again on the way back
     LISTING_SIZE = 64 * 1024, // of one getdents64
-    NAME_ROOM = 64,           // of a name in it, where only so many are wanted
+    NAME_ROOM = 64,           // of a name in it, if only max_names are wanted
     SMALLEST_LISTING = 4096,
     ENTRIES_BETWEEN_CHECKS = 512,
     DIRECTORY_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
@@ -38,7 +38,7 @@ struct item {
     unsigned char type;
 };
 
-// A directory that is entered: its names in order, and how far the walk has come.
+// A directory that was entered: its names in order, and how far the walk has come.
 struct level {
     int fd; // -1: closed to save descriptors
     dev_t device;
@@ -46,7 +46,7 @@ struct level {
     struct buffer names; // NUL-terminated, each after its type
     struct item *items;  // with room to sort them
     size_t count, capacity, next;
-    size_t path_size; // of what goes before each name in the path
+    size_t path_size; // of the part before each name in the path
 };
 
 struct tree {
@@ -54,10 +54,10 @@ struct tree {
     struct tree_options options;
     char *start; // relative path where it starts
     bool begun, cut;
-    int start_fd;         // before the first directory is entered
+    int start_fd;         // of what the walk starts with
     struct level *levels; // the deepest last; buffers are kept for the next directory at that depth
     size_t depth, capacity;
-    size_t met; // entries, for the checks
+    size_t met; // entries since the start
     struct buffer path;
     char listing[LISTING_SIZE] __attribute__((aligned(8)));
 };
@@ -87,8 +87,8 @@ static bool is_before(const struct item *a, const struct item *b)
     return a->order != b->order ? a->order < b->order : strcmp(a->name, b->name) < 0;
 }
 
-// A merge sort; spare has room for half of the items. The C library's qsort calls memcpy for each item that it moves,
-// and takes longer than everything else here together.
+// A merge sort; spare has room for half of the items. qsort of the C library calls memcpy for each item that it moves,
+// which takes longer than everything else here together.
 static void sort_items(struct item *items, size_t count, struct item *spare)
 {
     size_t half = count / 2;
@@ -150,7 +150,7 @@ static size_t listing_size(const struct tree *tree)
     return names * NAME_ROOM < SMALLEST_LISTING ? SMALLEST_LISTING : names * NAME_ROOM;
 }
 
-// Lists an open directory into the level: 0, or -1 and errno (EINTR: the interrupt).
+// Reads the names of an open directory into the level: 0, or -1 and errno (EINTR: the interrupt).
 static int list(struct tree *tree, struct level *level)
 {
     struct stat status;
@@ -190,7 +190,7 @@ static void close_level(struct level *level)
     level->fd = -1;
 }
 
-// Room for one more level.
+// Makes room for one more level.
 static int grow(struct tree *tree)
 {
     if (tree->depth < tree->capacity)
@@ -205,7 +205,7 @@ static int grow(struct tree *tree)
     return 0;
 }
 
-// Enters an open directory, which it takes: 1, 0 where it cannot be read, -1 and errno EINTR or ENOMEM.
+// Enters an open directory, which it owns: 1; 0: it cannot be read; -1 and errno EINTR or ENOMEM.
 static int enter(struct tree *tree, int fd)
 {
     if (grow(tree) < 0) {
@@ -223,7 +223,7 @@ static int enter(struct tree *tree, int fd)
         return errno == ENOMEM || errno == EINTR ? -1 : 0;
     }
     tree->depth++;
-    // The first stays open: from it the others are found again.
+    // The first one stays open: the others are opened again from there.
     if (tree->depth > DIRECTORIES_OPEN + 1)
         close_level(&tree->levels[tree->depth - DIRECTORIES_OPEN - 1]);
     return 1;
@@ -239,7 +239,7 @@ static int open_level(const struct tree *tree, size_t index, int parent)
     return steal_fd(&fd);
 }
 
-// Opens the deepest level again where it was closed, and those next above it on the way. -1 where another directory has
+// Opens the deepest level again if it was closed, and those above it that are kept open. -1: another directory has
 // taken its place.
 static int reopen(struct tree *tree)
 {
@@ -302,7 +302,7 @@ static int begin(struct tree *tree, struct tree_entry *entry, struct error *erro
     return 1;
 }
 
-// The status of an item, as far as the options ask for it: 0, or -1 and errno ENOENT where it is gone.
+// The status of an item, as far as the options ask for it: 0, or -1 and errno ENOENT: it is gone.
 static int look(const struct tree *tree, const struct level *level, const struct item *item, struct stat *status)
 {
     *status = (struct stat){.st_mode = DTTOIF(item->type)};
@@ -314,7 +314,7 @@ static int look(const struct tree *tree, const struct level *level, const struct
     return errno == ENOENT ? -1 : 0;
 }
 
-// Fills the entry with the next of the deepest level: 1, 0 where it is passed over, or -1 and errno.
+// Fills the entry with the next item of the deepest level: 1; 0: it is skipped; -1 and errno.
 static int meet(struct tree *tree, struct tree_entry *entry)
 {
     struct stat status;

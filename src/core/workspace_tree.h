@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walks a directory of a workspace: names in byte order, a directory before its entries. Links are reported, never
 // followed. The number of open descriptors does not depend on the depth. Entries that vanish during the walk are
-// skipped; a directory that cannot be read is reported as not entered.
+// skipped. A directory that cannot be read is reported as not entered.
 #ifndef SBA_CORE_WORKSPACE_TREE_H
 #define SBA_CORE_WORKSPACE_TREE_H
 
@@ -14,25 +14,25 @@
 struct tree;
 
 struct tree_options {
-    size_t max_depth; // directories at this depth are not entered; 0 is where the walk starts
-    bool hidden;      // names that begin with a dot too
-    bool types_only;  // below the start, mode has only the type and size is 0: nothing is statted
-    size_t max_names; // stops reading a directory once it has so many names, in no order; 0: reads all
+    size_t max_depth; // directories at this depth are not entered; the start has depth 0
+    bool hidden;      // include names that begin with a dot
+    bool types_only;  // below the start, mode has only the type, and size is 0: saves a stat
+    size_t max_names; // stops reading a directory after so many names, in no order; 0: reads all
 };
 
-// Lives until the next call of tree_next.
+// Valid until the next call of tree_next.
 struct tree_entry {
     const char *name; // "." for the workspace itself
     size_t depth;     // 0: where it starts
-    mode_t mode;      // with the type; permission bits 0 where its directory does not let us look
+    mode_t mode;      // with the type; permission bits 0 if its directory cannot be searched
     uint64_t size;
     uint64_t inode;
     struct timespec modified, changed;
     bool entered; // a directory whose entries come next, one deeper
 };
 
-// path may name a directory or a single file; a link to one is followed here. Errors as in workspace.h; a first
-// directory that cannot be read is "permission_denied". The workspace must outlive the tree. The caller closes it.
+// path may name a directory, a single file or a link to one. Errors as in workspace.h; if the first directory cannot be
+// read: "permission_denied". The workspace must outlive the tree. The caller closes it.
 struct tree *tree_open(const struct workspace *workspace, const char *path, const struct tree_options *options,
                        struct error *error);
 void tree_close(struct tree *tree);
@@ -40,10 +40,10 @@ void tree_close(struct tree *tree);
 // 1 and *entry, 0 at the end, or -1 ("timeout", "cancelled", "out_of_memory").
 int tree_next(struct tree *tree, struct tree_entry *entry, struct error *error);
 
-// Whether max_names left out names so far.
+// Whether names were left out because of max_names so far.
 bool tree_is_cut(const struct tree *tree);
 
-// Leaves out what is in the directory that *entry, the last given, has entered.
+// Skips what is in the directory that *entry, the last one given, has entered.
 void tree_skip(struct tree *tree, const struct tree_entry *entry);
 
 // Of the entry last given. Its path relative to the workspace, as long as the entry lives:

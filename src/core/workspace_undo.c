@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Taking back a change of several files, at once or after a crash, and clearing up after one that stands; see
-// workspace_transaction.h. What was done is seen from what stands under the names of the plan.
+// Undoes a change of several files, at once or after a crash, and clears up after a commit; see
+// workspace_transaction.h. What is under the names of the plan tells what was done.
 #include "core/buffer.h"
 #include "core/cleanup.h"
 #include "core/reserve.h"
@@ -13,7 +13,7 @@
 
 enum { MOST_WORDS = 64 << 10, MADE_ANEW = 0700 };
 
-// What stands under a name. inode 0: nothing, or it cannot be seen.
+// The file under a name. inode 0: there is none, or it cannot be seen.
 static struct identity stands(const struct transaction *transaction, const char *path)
 {
     struct stat status;
@@ -27,7 +27,7 @@ static bool is_same(struct identity a, struct identity b)
     return a.inode && a.inode == b.inode;
 }
 
-// After a crash others may have written to it, or its inode may be another file's by now.
+// After a crash somebody may have written to the file, or its inode may belong to another file by now.
 static bool is_still(const struct transaction *transaction, struct identity found, struct identity known)
 {
     bool untouched = found.size == known.size && found.mtime == known.mtime;
@@ -39,7 +39,7 @@ static bool is_put(const struct transaction *transaction, const struct change *c
     return change->kind == CHANGE_PUT && is_still(transaction, found, change->put);
 }
 
-// Whether what stands under a temporary name is what was under the path before.
+// Whether the file under a temporary name is the one that was under the path before.
 static bool is_before(const struct transaction *transaction, const struct change *change, struct identity found)
 {
     if (!found.inode || (change->kind == CHANGE_PUT && is_same(found, change->put)))
@@ -47,8 +47,8 @@ static bool is_before(const struct transaction *transaction, const struct change
     return !transaction->recalled || is_still(transaction, found, change->before);
 }
 
-// The temporary name of a change under which what was at the path before waits; any: under which anything stands. Owned
-// by the caller; NULL: there is none, or memory is out.
+// The temporary name where the old file of a change waits; any: where any file is. Owned by the caller; NULL: there is
+// none, or memory is out.
 static char *find_aside(const struct transaction *transaction, const struct change *change, bool any)
 {
     if (!change->other)
@@ -63,15 +63,15 @@ static char *find_aside(const struct transaction *transaction, const struct chan
     return (any ? found.inode != 0 : is_before(transaction, change, found)) ? steal_pointer(&second) : NULL;
 }
 
-// Whether a change whose original is not found was never begun: what waits under its names is what was to be put, or
-// nothing. After a workspace was copied, inodes and times prove neither.
+// Whether a change whose old file is not found was never begun: under its temporary names is the new file or nothing.
+// After a workspace was copied, inodes and times prove neither.
 static bool is_untouched(const struct transaction *transaction, const struct change *change, struct identity found)
 {
     cleanup_free char *aside = find_aside(transaction, change, true);
     return found.inode && (!aside || is_put(transaction, change, stands(transaction, aside)));
 }
 
-// Brings back what was at the path, unless it is there, or something that is neither of the two.
+// Brings back the old file, unless it is there, or a file that is neither the old nor the new one.
 static int bring_back(const struct transaction *transaction, const struct change *change)
 {
     struct identity found = stands(transaction, change->path);
@@ -82,7 +82,7 @@ static int bring_back(const struct transaction *transaction, const struct change
         return is_untouched(transaction, change, found) ? 0 : -1;
     if (!found.inode)
         return transaction_two_names(transaction, MOVE, aside, change->path);
-    // Two links of one file: it was only about to be set aside.
+    // Both are links of one file: it was about to be set aside.
     return is_same(found, stands(transaction, aside)) ? transaction_unlink(transaction, aside) : -1;
 }
 
@@ -94,7 +94,7 @@ static void remove_made_directories(const struct transaction *transaction, const
         workspace_remove_directories(transaction->workspace, directory, change->kept);
 }
 
-// Whether a file that the change made seems to be at its path, though not under the inode and times that it had.
+// Whether a file that the change made seems to be at its path, though its inode and times differ.
 static bool seems_made(const struct transaction *transaction, const struct change *change)
 {
     struct stat status;
@@ -142,7 +142,7 @@ static int undo_cleared(const struct transaction *transaction, const struct clea
     return (status.st_mode & 07777) == MADE_ANEW ? fchmod(directory, cleared->mode) : 0;
 }
 
-// What could not be put back, as words.
+// What could not be put back, in words.
 struct losses {
     struct buffer words;
     size_t count, unnamed;
@@ -189,7 +189,7 @@ static void undo_change(const struct transaction *transaction, const struct chan
     lose(losses, change->path, kept);
 }
 
-// Removals were the first, and want the directories that went after them.
+// Removals come last: they were done first, and need the directories that were removed after them.
 int transaction_undo(struct transaction *transaction, struct error *error)
 {
     struct losses losses = {0};
@@ -227,12 +227,11 @@ int transaction_revert(struct transaction *transaction, struct error *error)
     if (transaction->state != DONE)
         return 0;
     transaction->state = UNDONE;
-    reserve_release(); // it is mostly for want of memory
+    reserve_release(); // because memory is mostly the reason
     return undo_whole(transaction, "the change of a step that failed", error);
 }
 
-// In a transaction of this run the name holds what was at the path, whatever that was; of another run's, only what it
-// names.
+// In a transaction of this run the name has the old file, whatever it was. For another run's, the identity must fit.
 static void remove_aside(const struct transaction *transaction, const struct change *change)
 {
     if (transaction->recalled) {
@@ -269,7 +268,7 @@ bool workspace_is_temporary_name(const char *name)
            strspn(name + PREFIX, "0123456789abcdef") == TEMPORARY_NAME_SIZE - 1 - PREFIX;
 }
 
-// Whether it is a temporary name in the directory of path, or in one above.
+// Whether it is a temporary name in the directory of path or in one above.
 static bool is_beside(const char *other, const char *path)
 {
     const char *slash = strrchr(other, '/');
@@ -285,7 +284,7 @@ static int no_plan(const char *path, struct error *error)
 int transaction_recall(struct transaction *transaction, const struct change *change, struct error *error)
 {
     transaction->recalled = true;
-    transaction->state = UNDONE; // so that its end removes nothing
+    transaction->state = UNDONE; // so that transaction_end removes nothing
     bool moves = change->kind == CHANGE_PUT || change->kind == CHANGE_REMOVE;
     if (change->kind == CHANGE_NOTHING || !*change->path || moves != (change->other != NULL) ||
         (moves && !is_beside(change->other, change->path)))
