@@ -89,7 +89,6 @@ void http_close(struct http_exchange *exchange)
     http_client_free(exchange->client);
     http_body_free(exchange->parts);
     curl_slist_free_all(exchange->headers);
-    buffer_free(&exchange->header_lines);
     buffer_free(&exchange->body);
     free(exchange->origin);
     free(exchange->proxy);
@@ -117,12 +116,10 @@ const char *http_proxy(const struct http_exchange *exchange)
 
 const char *http_header(const struct http_exchange *exchange, const char *name)
 {
-    size_t length = strlen(name);
-    const char *line = exchange->header_lines.data, *end = line + exchange->header_lines.size;
-    for (; exchange->headers_done && line < end; line += strlen(line) + 1)
-        if (strncasecmp(line, name, length) == 0 && line[length] == ':')
-            return line + length + 1 + strspn(line + length + 1, " \t");
-    return NULL;
+    struct curl_header *header;
+    if (!exchange->headers_done || curl_easy_header(exchange->easy, name, 0, CURLH_HEADER, -1, &header) != CURLHE_OK)
+        return NULL;
+    return header->value;
 }
 
 int http_more_body(struct http_exchange *exchange, struct error *error)

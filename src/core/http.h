@@ -68,7 +68,7 @@ struct http_exchange *http_open(struct http_client *client, const struct http_re
 int http_status(struct http_exchange *exchange, struct error *error);
 
 // Value of a header of the answer, the first of that name, case ignored; NULL where there is none or no answer yet.
-// Lives until the exchange is closed.
+// Lives until the next call on the exchange.
 const char *http_header(const struct http_exchange *exchange, const char *name);
 
 // Waits until more of the body is there and gives all of it: its size, 0 at the body's proper end. *bytes lives until

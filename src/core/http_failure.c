@@ -52,7 +52,7 @@ static const char *code_of(const struct http_exchange *exchange)
     case CURLE_PROXY:
         return "proxy_failed";
     case CURLE_COULDNT_CONNECT:
-        if (exchange->asked) // on another connection, which ended before the answer
+        if (exchange->sent) // on another connection, which ended before the answer
             return "cut_off";
         return exchange->proxy ? "proxy_failed" : connect_code(exchange);
     case CURLE_SSL_CONNECT_ERROR:
@@ -117,7 +117,7 @@ int http_explain(const struct http_exchange *exchange, struct error *error)
     if (exchange->proxy && connect_status >= 300)
         return explain_refusal(exchange, connect_status, error);
     const char *code = code_of(exchange), *says = exchange->curl_message;
-    if (exchange->is_socket && exchange->outcome == CURLE_COULDNT_CONNECT && !exchange->asked)
+    if (exchange->is_socket && exchange->outcome == CURLE_COULDNT_CONNECT && !exchange->sent)
         says = socket_problem(exchange);
     return error_set(error, code, 0, "the request to %s%s%s failed: %s%s", exchange->origin,
                      exchange->proxy ? " through " : "", exchange->proxy ? exchange->proxy : "",

@@ -42,11 +42,9 @@ struct http_exchange {
     const char *body_problem;    // why that could not be had; NULL: it could
     int64_t started, sent, last; // monotonic milliseconds; 0: not yet
     size_t header_bytes, body_bytes;
-    struct buffer header_lines; // NUL-terminated "name: value" of the final answer, one after the other
-    struct buffer body;         // what has come and was not read yet, from body_read on
-    size_t body_read, scanned;  // scanned: bytes after body_read known to hold no line end
+    struct buffer body;        // what has come and was not read yet, from body_read on
+    size_t body_read, scanned; // scanned: bytes after body_read known to hold no line end
     bool headers_done, done, after_cr;
-    bool asked; // the request was sent, or begun to be
     enum http_stop stop;
     CURLcode outcome; // once done
     char curl_message[CURL_ERROR_SIZE];

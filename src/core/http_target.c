@@ -20,13 +20,6 @@ static const char *const ca_files[] = {
     "/etc/ssl/cert.pem",
 };
 
-static bool is_loopback(const char *host)
-{
-    size_t length = strlen(host);
-    return strcasecmp(host, "localhost") == 0 || (length > 10 && strcasecmp(host + length - 10, ".localhost") == 0) ||
-           strncmp(host, "127.", 4) == 0 || strcmp(host, "[::1]") == 0;
-}
-
 static void set_trust(const struct http_exchange *exchange)
 {
     const struct http_client *client = exchange->client;
@@ -51,10 +44,11 @@ static char *proxy_name(const char *proxy)
 
 static int set_proxy(struct http_exchange *exchange, const char *scheme, const char *host, struct error *error)
 {
+    static const char loopback[] = "localhost,127.0.0.0/8,::1";
     const struct http_client *client = exchange->client;
     const char *proxy = strcmp(scheme, "https") == 0 ? client->https_proxy : client->http_proxy;
     // We look into the list, not curl, to know who failed. An empty proxy or list keeps curl from the environment's.
-    if (!proxy || is_loopback(host) || no_proxy_names(client->no_proxy, host)) {
+    if (!proxy || no_proxy_names(loopback, host) || no_proxy_names(client->no_proxy, host)) {
         curl_easy_setopt(exchange->easy, CURLOPT_PROXY, "");
         return 0;
     }

@@ -7,31 +7,21 @@
 #include <string.h>
 #include <sys/socket.h>
 
-// Keeps a header line of the answer. A new status line (after a 1xx, or a proxy's own answer) starts over.
+// Takes a header line. The empty one ends the headers of the answer, unless it is a 1xx or a proxy's own.
 static size_t on_header(char *bytes, size_t unit, size_t count, void *context)
 {
     struct http_exchange *exchange = context;
-    size_t size = unit * count, text = size;
+    size_t size = unit * count;
     exchange->last = clock_now();
     exchange->header_bytes += size;
     if (exchange->header_bytes > HTTP_HEADER_LIMIT) {
         exchange->stop = HTTP_STOP_HEADERS;
         return 0;
     }
-    while (text > 0 && (bytes[text - 1] == '\n' || bytes[text - 1] == '\r'))
-        text--;
-    if (text == 0) {
+    if (*bytes == '\r' || *bytes == '\n') {
         long status = 0;
         curl_easy_getinfo(exchange->easy, CURLINFO_RESPONSE_CODE, &status);
         exchange->headers_done = status >= 200;
-        return size;
-    }
-    if (text >= 5 && memcmp(bytes, "HTTP/", 5) == 0)
-        exchange->header_lines.size = 0;
-    else if (buffer_append(&exchange->header_lines, bytes, text) < 0 ||
-             buffer_append(&exchange->header_lines, "", 1) < 0) {
-        exchange->stop = HTTP_STOP_MEMORY;
-        return 0;
     }
     return size;
 }
@@ -70,28 +60,17 @@ static int on_rewind(void *context, curl_off_t offset, int origin)
     return CURL_SEEKFUNC_OK;
 }
 
-// The end of the connecting and of the sending, as far as curl says: its progress callback is told on every step.
-static int on_progress(void *context, curl_off_t total, curl_off_t received, curl_off_t to_send, curl_off_t sent)
-{
-    struct http_exchange *exchange = context;
-    curl_off_t ready = 0;
-    (void)total, (void)received, (void)to_send, (void)sent;
-    if (exchange->sent == 0 && curl_easy_getinfo(exchange->easy, CURLINFO_PRETRANSFER_TIME_T, &ready) == CURLE_OK &&
-        ready > 0)
-        exchange->sent = clock_now();
-    return 0;
-}
-
 // Before each sending of the request: curl sends it again where a connection that was kept ends before the answer.
 static int on_ready(void *context, char *remote, char *local, int remote_port, int local_port)
 {
     struct http_exchange *exchange = context;
     (void)remote, (void)local, (void)remote_port, (void)local_port;
-    if (exchange->asked && exchange->request.once) {
+    if (exchange->sent && exchange->request.once) {
         exchange->stop = HTTP_STOP_AGAIN;
         return CURL_PREREQFUNC_ABORT;
     }
-    exchange->asked = true;
+    if (!exchange->sent)
+        exchange->sent = clock_now();
     return CURL_PREREQFUNC_OK;
 }
 
@@ -150,9 +129,6 @@ int http_prepare(struct http_exchange *exchange, struct error *error)
     curl_easy_setopt(easy, CURLOPT_HEADERDATA, exchange);
     curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, exchange);
-    curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, on_progress);
-    curl_easy_setopt(easy, CURLOPT_XFERINFODATA, exchange);
-    curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
     curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_ready);
     curl_easy_setopt(easy, CURLOPT_PREREQDATA, exchange);
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, exchange->curl_message);
