@@ -24,7 +24,7 @@ local function run(argv, variable)
   local list = { "PATH=" .. (environment.PATH or "/usr/local/bin:/usr/bin:/bin"), "HOME=" .. scratch:path(), variable }
   local directory <const> = scratch:directory "."
   local outcome, failure = process.run {
-    argv = argv, env = list, directory = directory, timeout = LONGEST_WAIT, output_limit = 65536, on_output_limit = "discard",
+    argv = argv, env = list, directory = directory, timeout = LONGEST_WAIT, output_limit = 65536,
   }
   directory:close()
   if outcome then return outcome end

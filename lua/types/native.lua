@@ -158,12 +158,11 @@ local process = {}
 ---@field stdin? string default: /dev/null
 ---@field timeout? number seconds for this command alone
 ---@field output_limit integer most bytes of stdout and stderr together, as returned
----@field on_output_limit "kill"|"discard" past the limit: end the command, or let it run and count what it prints
----@field tick? fun(news?: string, missing?: integer) called about every tick_interval while the command runs, with what both streams have
+---@field end_at_limit? boolean past the limit end the command; default false: read on, and keep no more
+---@field tick? fun(news?: string, missing?: integer) called about every 0.1 s while the command runs, with what both streams have
 --- printed since the last call, if they have: bytes, and how many are left out before them; an error in it ends the command and is raised
 --- again. The first output after a while comes at once; what a command printed that ended before a tick came does not come
 ---@field whole_news? boolean nothing is left out of that, not even of a short command; default false: at most 128 KiB come at once
----@field tick_interval? number default 0.1
 
 ---@class native.process.outcome
 ---@field ended "exit"|"timeout"|"deadline"|"cancelled"|"output_limit" why it is over; "timeout" is the command's own
@@ -173,8 +172,6 @@ local process = {}
 ---@field stderr string likewise
 ---@field stdout_truncated boolean
 ---@field stderr_truncated boolean
----@field stdout_bytes integer as printed, what was left out included
----@field stderr_bytes integer
 ---@field output? string UTF-8; both as they came, up to the limit or 1 MiB; nil where only one of them printed, and all of it is kept
 ---@field output_tail? string the end, where there is more
 ---@field output_missing integer bytes between output and output_tail

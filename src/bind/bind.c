@@ -191,6 +191,25 @@ void bind_check_options(lua_State *L, int index, const char *const names[])
     }
 }
 
+const char **bind_check_strings(lua_State *L, int index, const char *what)
+{
+    index = lua_absindex(L, index);
+    bool is_good = lua_istable(L, index);
+    size_t size, count = is_good ? lua_rawlen(L, index) : 0;
+    lua_createtable(L, (int)count, 0);
+    const char **strings = lua_newuserdatauv(L, (count + 1) * sizeof *strings, 0);
+    for (size_t i = 0; i < count && is_good; i++) {
+        is_good = lua_rawgeti(L, index, (lua_Integer)i + 1) == LUA_TSTRING;
+        strings[i] = lua_tolstring(L, -1, &size);
+        is_good = is_good && strlen(strings[i]) == size;
+        lua_rawseti(L, -3, (lua_Integer)i + 1);
+    }
+    if (!is_good)
+        luaL_error(L, "%s must be a list of strings without NUL bytes", what);
+    strings[count] = NULL;
+    return strings;
+}
+
 // Pushes the option's value and returns its type.
 static int push_option(lua_State *L, int index, const char *name)
 {

@@ -103,6 +103,10 @@ struct tree **bind_new_tree(lua_State *L);
 // Raises an error unless the value at index is nil, absent or a table whose keys are all among names (NULL-terminated).
 void bind_check_options(lua_State *L, int index, const char *const names[]);
 
+// Pushes a copy of the list of strings at index, which `what` names in errors, and above it an array of the same strings
+// with NULL at its end. A list that holds anything else, or a string with a NUL byte, raises an error.
+const char **bind_check_strings(lua_State *L, int index, const char *what);
+
 // Options of the table at index (nil counts as an empty table). The wrong type raises an error that names the option.
 lua_Integer bind_option_integer(lua_State *L, int index, const char *name, lua_Integer otherwise, lua_Integer minimum);
 lua_Number bind_option_number(lua_State *L, int index, const char *name, lua_Number otherwise);

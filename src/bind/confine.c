@@ -37,19 +37,9 @@ static int f_may_write(lua_State *L)
 static int f_set_rules(lua_State *L)
 {
     struct error error = {0};
-    luaL_checktype(L, 1, LUA_TTABLE);
     const char *hidden = luaL_optstring(L, 2, NULL);
-    lua_Integer count = (lua_Integer)lua_rawlen(L, 1);
-    const char **paths = lua_newuserdatauv(L, ((size_t)count + 1) * sizeof *paths, 0);
-    for (lua_Integer i = 1; i <= count; i++) {
-        lua_rawgeti(L, 1, i);
-        paths[i - 1] = bind_check_path(L, -1, &error);
-        if (!paths[i - 1])
-            return bind_fail(L, &error);
-        lua_pop(L, 1); // the list holds it
-    }
-    paths[count] = NULL;
-    return bind_outcome(L, confine_set_rules(paths, hidden, &error), &error);
+    const char **writable = bind_check_strings(L, 1, "writable");
+    return bind_outcome(L, confine_set_rules(writable, hidden, &error), &error);
 }
 
 static const luaL_Reg functions[] = {

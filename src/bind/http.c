@@ -94,24 +94,14 @@ static const char *required_string(lua_State *L, const char *name)
     return value;
 }
 
-// The header lines as a NULL-terminated list, in memory that belongs to the Lua state. Line ends in one would be a way
-// to smuggle in others.
+// Line ends in a header would be a way to smuggle in others.
 static const char *const *header_list(lua_State *L)
 {
     if (lua_getfield(L, 2, "headers") == LUA_TNIL)
         return NULL;
-    luaL_checktype(L, -1, LUA_TTABLE);
-    lua_Integer count = luaL_len(L, -1);
-    const char **list = lua_newuserdatauv(L, (size_t)(count + 1) * sizeof *list, 0);
-    for (lua_Integer i = 0; i < count; i++) {
-        size_t size;
-        lua_rawgeti(L, -2, i + 1);
-        list[i] = lua_tolstring(L, -1, &size);
-        if (!list[i] || strlen(list[i]) != size || strpbrk(list[i], "\r\n"))
-            luaL_argerror(L, 2, "option 'headers' must be a list of single lines");
-        lua_pop(L, 1);
-    }
-    list[count] = NULL;
+    const char **list = bind_check_strings(L, -1, "headers");
+    for (size_t i = 0; list[i]; i++)
+        luaL_argcheck(L, !strpbrk(list[i], "\r\n"), 2, "option 'headers' must be a list of single lines");
     return list;
 }
 

@@ -22,8 +22,9 @@
 #include <sys/wait.h>
 
 enum {
-    GRACE = 2000,   // from SIGTERM to SIGKILL
-    LINGER = 100,   // for what a command left behind still writes
+    GRACE = 2000, // from SIGTERM to SIGKILL
+    LINGER = 100, // for what a command left behind still writes
+    TICK_INTERVAL = 100,
     RSS_UNIT = 1024 // bytes; ru_maxrss is in KiB
 };
 
@@ -206,7 +207,7 @@ static bool tell(struct run *run)
     bool has_news = news->bytes.size > 0 || news->missing > 0;
     bool go_on = run->options->tick(run->options->data, news->bytes.data, news->bytes.size, news->missing);
     output_seen(&run->output);
-    run->next_tick = clock_now() + run->options->tick_interval;
+    run->next_tick = clock_now() + TICK_INTERVAL;
     if (has_news)
         run->next_news = run->next_tick;
     run->told |= has_news;
@@ -301,7 +302,7 @@ static int64_t cpu_time_of(const struct rusage *usage)
 
 static struct process_text take_text(struct process_stream *stream)
 {
-    struct process_text text = {.text = stream->kept, .printed = stream->printed, .truncated = stream->truncated};
+    struct process_text text = {.text = stream->kept, .truncated = stream->truncated};
     stream->kept = (struct buffer){0};
     return text;
 }
@@ -353,7 +354,7 @@ int process_run(const struct process_options *options, struct process_outcome *o
     run.output.news.wanted = options->tick != NULL;
     run.output.news.whole = options->whole_news;
     run.next_tick = run.started; // the first tick comes as soon as the command runs
-    run.next_news = run.started + options->tick_interval;
+    run.next_news = run.started + TICK_INTERVAL;
     if (children_watch(error) < 0)
         return -1;
     if (confine_is_on())

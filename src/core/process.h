@@ -38,8 +38,7 @@ struct process_options {
     int64_t timeout;     // INT64_MAX: none
     size_t output_limit; // of stdout and stderr together
     bool end_at_limit;   // past the limit end the command; else count what it prints
-    int64_t tick_interval;
-    // Called once the command runs, then about that often, unless NULL; false ends the command. What both streams have
+    // Called once the command runs, then about every 0.1 s, unless NULL; false ends the command. What both streams have
     // printed since the last call comes with it: all of it (whole_news), or the end, where `missing` bytes come before.
     // The first output after a while comes at once.
     bool (*tick)(void *data, const char *news, size_t size, uint64_t missing);
@@ -49,7 +48,6 @@ struct process_options {
 
 struct process_text {
     struct buffer text; // UTF-8, repaired
-    uint64_t printed;   // bytes as they came, what was left out included
     bool truncated;
 };
 

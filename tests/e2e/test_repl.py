@@ -178,7 +178,7 @@ class SessionTest(PromptCase):
         for code in ("while true do end", "while true do pcall(function() while true do end end) end",
                      "coroutine.wrap(function() while true do end end)()", "repeat until select(2, native.interrupt.sleep(3600)) and false",
                      "native.process.run{argv={'sleep','3600'},env={'PATH=/bin'},directory=native.workspace.open('.'):directory('.'),"
-                     "output_limit=9,on_output_limit='kill'} while true do end"):
+                     "output_limit=9} while true do end"):
             terminal.enter(f"io.write('on\\n') {code}")
             terminal.wait(lambda screen: "\non" in screen, "that it runs")
             terminal.press("C-c")

@@ -196,7 +196,7 @@ local function run(arguments, job_context)
     argv = argv_of(arguments), env = environment(job_context.environment, arguments.env), directory = directory,
     stdin = arguments.stdin, timeout = arguments.timeout_seconds,
     output_limit = limit,
-    on_output_limit = (limit < job_context.max_output_bytes or job_context.agent) and "discard" or "kill",
+    end_at_limit = limit == job_context.max_output_bytes and not job_context.agent,
     tick = job_context.tick, whole_news = job_context.follow,
   }
   if not outcome then return nil, failure end
