@@ -66,13 +66,20 @@ static int f_tail(lua_State *L)
 
 static const char blanks[] = " \t\n\v\f\r";
 
+// Pushes the bytes without the characters of the set at their end.
+static void push_trimmed(lua_State *L, const char *bytes, size_t size, const char *set)
+{
+    while (size > 0 && bytes[size - 1] && strchr(set, bytes[size - 1]))
+        size--;
+    lua_pushlstring(L, bytes, size);
+}
+
 static int f_trim(lua_State *L)
 {
     size_t size;
     const char *bytes = luaL_checklstring(L, 1, &size);
-    size_t leading = text_leading(bytes, size, blanks);
-    size -= leading;
-    lua_pushlstring(L, bytes + leading, size - text_trailing(bytes + leading, size, blanks));
+    size_t leading = strspn(bytes, blanks);
+    push_trimmed(L, bytes + leading, size - leading, blanks);
     return 1;
 }
 
@@ -80,8 +87,7 @@ static int f_trim_end(lua_State *L)
 {
     size_t size;
     const char *bytes = luaL_checklstring(L, 1, &size);
-    const char *set = luaL_optstring(L, 2, blanks);
-    lua_pushlstring(L, bytes, size - text_trailing(bytes, size, set));
+    push_trimmed(L, bytes, size, luaL_optstring(L, 2, blanks));
     return 1;
 }
 

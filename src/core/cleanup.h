@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Resources that let go of themselves at the end of their scope, unless stolen. For core only: a Lua error jumps past
-// them.
+// Resources that are released at the end of their scope, unless stolen. For core only: a Lua error jumps past them.
 #ifndef SBA_CORE_CLEANUP_H
 #define SBA_CORE_CLEANUP_H
 
@@ -8,11 +7,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static inline void cleanup_close(const int *fd)
+// Closes a descriptor that is open, and makes it -1. Keeps errno.
+static inline void cleanup_close(int *fd)
 {
     int saved = errno;
     if (*fd >= 0)
         close(*fd);
+    *fd = -1;
     errno = saved;
 }
 

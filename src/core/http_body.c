@@ -17,9 +17,9 @@ struct http_body {
     size_t count, at; // at: the part that is being sent
     uint64_t offset;  // bytes of it that were taken
     int64_t size;
-    struct text_sha256 digest;     // of the file that is being sent
-    char raw[RAW], staged[STAGED]; // staged: base64 that is still to be given,
-    size_t staged_from, staged_to; // from here to there
+    struct text_sha256 digest;         // of the file that is being sent
+    char raw[RAW], staged[STAGED + 1]; // staged: base64 that is still to be given,
+    size_t staged_from, staged_to;     // from here to there
     struct part {
         struct http_part given;
         uint64_t file_size;

@@ -7,7 +7,6 @@
 #include <curses.h>
 #include <errno.h>
 #include <histedit.h>
-#include <limits.h>
 #include <locale.h>
 #include <poll.h>
 #include <signal.h>
@@ -125,23 +124,21 @@ static int leave(struct line_editor *editor, wchar_t *character)
 // Bytes that are not UTF-8 are dropped.
 static int read_character(EditLine *edit, wchar_t *character)
 {
-    char bytes[MB_LEN_MAX];
-    size_t size = 0;
+    mbstate_t state = {0};
     for (;;) {
-        int got = read_byte(edit, &bytes[size]);
+        char byte;
+        int got = read_byte(edit, &byte);
         if (got < 0 && errno == EINTR)
             return leave(editor_of(edit), character);
         if (got <= 0)
             return got;
-        mbstate_t fresh = {0};
-        size_t length = mbrtowc(character, bytes, ++size, &fresh);
-        if (length == (size_t)-1 && size > 1) { // the last byte may begin another
-            bytes[0] = bytes[size - 1];
-            fresh = (mbstate_t){0};
-            length = mbrtowc(character, bytes, size = 1, &fresh);
+        size_t length = mbrtowc(character, &byte, 1, &state);
+        if (length == (size_t)-1) { // the byte may begin another character
+            state = (mbstate_t){0};
+            length = mbrtowc(character, &byte, 1, &state);
         }
-        if (length == (size_t)-1 || size == sizeof bytes)
-            size = 0;
+        if (length == (size_t)-1)
+            state = (mbstate_t){0};
         else if (length != (size_t)-2)
             return 1;
     }

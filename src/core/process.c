@@ -84,12 +84,6 @@ static int open_input(struct run *run, int *theirs, struct error *error)
     return 0;
 }
 
-static void close_input(struct run *run)
-{
-    cleanup_close(&run->input);
-    run->input = -1;
-}
-
 // Our copies of the writing ends stay open until the command has ended, so that its end wakes us once and not also for
 // each end of file before it.
 static int open_outputs(struct run *run, struct error *error)
@@ -104,10 +98,8 @@ static int open_outputs(struct run *run, struct error *error)
 
 static void close_ends(struct run *run)
 {
-    for (int i = 0; i < PROCESS_STREAMS; i++) {
+    for (int i = 0; i < PROCESS_STREAMS; i++)
         cleanup_close(&run->ends[i]);
-        run->ends[i] = -1;
-    }
 }
 
 static int start(struct run *run, struct error *error)
@@ -134,7 +126,7 @@ static void write_input(struct run *run)
     else if (errno == EAGAIN || errno == EINTR)
         return;
     if (count < 0 || run->written == options->input_size)
-        close_input(run); // EPIPE: it wants no more, which is its own affair
+        cleanup_close(&run->input); // EPIPE: it wants no more, which is its own affair
 }
 
 static int64_t sooner(int64_t a, int64_t b)
@@ -338,7 +330,7 @@ static int fill_outcome(struct run *run, struct process_outcome *outcome, struct
 
 static void release(struct run *run)
 {
-    close_input(run);
+    cleanup_close(&run->input);
     close_ends(run);
     output_free(&run->output);
     pids_free(&run->spared);
@@ -367,7 +359,7 @@ int process_run(const struct process_options *options, struct process_outcome *o
     if (start(&run, error) < 0)
         return -1;
     if (!options->input || options->input_size == 0)
-        close_input(&run);
+        cleanup_close(&run.input);
     follow(&run);
     if (!tell_rest(&run))
         run.ending = PROCESS_TICK;

@@ -56,15 +56,12 @@ ON_FOREIGN_STACK static bool next_request(void)
     return syscall(SYS_read, launcher.request, &count, sizeof count) == sizeof count;
 }
 
-// Our handlers must not run in the launcher.
-ON_FOREIGN_STACK static void reset_signals(void)
+ON_FOREIGN_STACK void launch_reset_signals(const sigset_t *set)
 {
     const struct sigaction standard = {.sa_handler = SIG_DFL};
-    sigset_t none;
     for (int number = 1; number <= SIGRTMAX; number++)
-        sigaction(number, &standard, NULL);
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
+        if (sigismember(set, number) == 1)
+            sigaction(number, &standard, NULL);
 }
 
 ON_FOREIGN_STACK static int serve(void *unused)
@@ -74,7 +71,11 @@ ON_FOREIGN_STACK static int serve(void *unused)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != launcher.runner) // it was killed before that
         return 0;
-    reset_signals();
+    sigset_t set;
+    sigfillset(&set);
+    launch_reset_signals(&set); // our handlers must not run in the launcher
+    sigemptyset(&set);
+    sigprocmask(SIG_SETMASK, &set, NULL);
     launcher.error = confine_enter();
     reply();
     while (next_request()) {
@@ -125,7 +126,6 @@ static void release(void)
     cleanup_close(&launcher.reply);
     cleanup_close(&launcher.alive[0]);
     cleanup_close(&launcher.alive[1]);
-    launcher.process = launcher.request = launcher.reply = launcher.alive[0] = launcher.alive[1] = -1;
 }
 
 static bool start_launcher(void)
@@ -163,7 +163,6 @@ static void wait_for_child(void)
 {
     struct pollfd event = {.fd = launcher.alive[0]};
     cleanup_close(&launcher.alive[1]);
-    launcher.alive[1] = -1;
     while (poll(&event, 1, -1) < 0 && errno == EINTR)
         continue;
 }

@@ -8,6 +8,7 @@
 #ifndef SBA_CORE_PROCESS_LAUNCH_H
 #define SBA_CORE_PROCESS_LAUNCH_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -16,6 +17,9 @@ bool launch_prepare(void);
 
 // For functions that run on a stack that the sanitizers know nothing of.
 #define ON_FOREIGN_STACK __attribute__((no_sanitize("address", "undefined")))
+
+// Gives the signals of the set their default actions.
+ON_FOREIGN_STACK void launch_reset_signals(const sigset_t *set);
 
 // Calls run(data) in a new child of this process, on a stack of its own in the same memory, and returns once the child
 // has become a program or has ended; run must not return. Returns its process number, or -1 and errno.

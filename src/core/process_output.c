@@ -185,8 +185,7 @@ void output_read(struct process_output *output, int which)
     if (got > 0) {
         widen(stream, got);
     } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
-        close(stream->fd);
-        stream->fd = -1;
+        cleanup_close(&stream->fd);
     }
 }
 
@@ -224,11 +223,8 @@ void output_drain(struct process_output *output, int milliseconds)
             if (ends[i].revents)
                 output_read(output, i);
     }
-    for (int i = 0; i < PROCESS_STREAMS; i++) {
-        if (streams[i].fd >= 0)
-            close(streams[i].fd);
-        streams[i].fd = -1;
-    }
+    for (int i = 0; i < PROCESS_STREAMS; i++)
+        cleanup_close(&streams[i].fd);
 }
 
 // The size without a character that has begun at the end and lacks its rest.
@@ -328,10 +324,8 @@ int transcript_text(const struct transcript *transcript, struct buffer *head, st
 void output_free(struct process_output *output)
 {
     for (int i = 0; i < PROCESS_STREAMS; i++) {
-        if (output->streams[i].fd >= 0)
-            close(output->streams[i].fd);
+        cleanup_close(&output->streams[i].fd);
         buffer_free(&output->streams[i].kept);
-        output->streams[i].fd = -1;
     }
     buffer_free(&output->transcript.bytes);
     buffer_free(&output->news.bytes);

@@ -229,14 +229,6 @@ static void find_ignored(sigset_t *set)
     }
 }
 
-ON_FOREIGN_STACK static void to_default(const sigset_t *set)
-{
-    const struct sigaction standard = {.sa_handler = SIG_DFL};
-    for (int number = 1; number <= SIGRTMAX; number++)
-        if (sigismember(set, number) == 1)
-            sigaction(number, &standard, NULL);
-}
-
 // What a child needs to know.
 struct birth {
     const struct spawn *spawn;
@@ -253,7 +245,7 @@ ON_FOREIGN_STACK static int become(const struct birth *birth)
     const struct spawn *spawn = birth->spawn;
     sigemptyset(&none);
     setsid();
-    to_default(birth->ignored);
+    launch_reset_signals(birth->ignored);
     if (fchdir(spawn->directory) < 0)
         return errno;
     for (int fd = 0; fd < 3; fd++)

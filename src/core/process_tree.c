@@ -115,6 +115,11 @@ static size_t signal_below(const struct held *parent, int threads, struct walk *
     return sent;
 }
 
+static bool is_running(const struct child *command)
+{
+    return command && command->pid && !command->ended;
+}
+
 // Where /proc does not tell: the command's process group and, where the tree is everything, our children, which are
 // found by probing.
 static void signal_unlisted(const struct tree *tree, int number, struct pids *children)
@@ -122,7 +127,7 @@ static void signal_unlisted(const struct tree *tree, int number, struct pids *ch
     const struct child *command = tree->command;
     if (number == SIGSTOP)
         return;
-    if (command && command->pid && !command->ended)
+    if (is_running(command))
         kill(-command->pid, number);
     if (tree->spared)
         return;
@@ -167,7 +172,7 @@ static int64_t freeze(const struct tree *tree)
 {
     const struct child *command = tree->command;
     struct walk walk = {.tree = tree, .number = SIGSTOP, .until = clock_now() + TELLING};
-    if (command && command->pid && !command->ended)
+    if (is_running(command))
         kill(-command->pid, SIGSTOP); // most trees are one process group, and this reaches all of it at once
     size_t sent = 1;
     for (int round = 0; round < STOP_ROUNDS && sent > 0; round++) {
@@ -199,7 +204,7 @@ bool tree_gone(const struct tree *tree)
     cleanup_pids struct pids pids = {0};
     if (!children_any())
         return true;
-    if (tree->command && tree->command->pid && !tree->command->ended)
+    if (is_running(tree->command))
         return false;
     if (children_of(getpid(), 0, &pids) < 0)
         return tree->spared;
@@ -234,7 +239,7 @@ static void list_children(const struct sweep *sweep, struct pids *pids)
     if (children_of(getpid(), 0, pids) == 0 || sweep->dead < sweep->killed.count)
         return;
     signal_unlisted(sweep->tree, SIGKILL, pids);
-    if (sweep->tree->spared && command && command->pid && !command->ended)
+    if (sweep->tree->spared && is_running(command))
         pids_add(pids, command->pid);
 }
 

@@ -4,6 +4,8 @@
 #define OPENSSL_SUPPRESS_DEPRECATED
 #include "core/text.h"
 
+#include <limits.h>
+#include <openssl/evp.h>
 #include <openssl/sha.h>
 #include <stdint.h>
 #include <string.h>
@@ -112,53 +114,14 @@ size_t text_tail(const char *utf8, size_t size, size_t limit)
     return limit;
 }
 
-static bool is_of(char byte, const char *set)
-{
-    return byte && strchr(set, byte);
-}
-
-size_t text_leading(const char *bytes, size_t size, const char *set)
-{
-    size_t count = 0;
-    while (count < size && is_of(bytes[count], set))
-        count++;
-    return count;
-}
-
-size_t text_trailing(const char *bytes, size_t size, const char *set)
-{
-    size_t count = 0;
-    while (count < size && is_of(bytes[size - count - 1], set))
-        count++;
-    return count;
-}
-
-static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
 size_t text_base64_write(const char *bytes, size_t size, char *out)
 {
-    const unsigned char *p = (const unsigned char *)bytes;
-    char *to = out;
-    for (; size >= 3; size -= 3, p += 3) {
-        uint32_t group = (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2];
-        *to++ = digits[group >> 18];
-        *to++ = digits[group >> 12 & 63];
-        *to++ = digits[group >> 6 & 63];
-        *to++ = digits[group & 63];
-    }
-    if (size > 0) {
-        uint32_t group = (uint32_t)p[0] << 16 | (size == 2 ? (uint32_t)p[1] << 8 : 0);
-        *to++ = digits[group >> 18];
-        *to++ = digits[group >> 12 & 63];
-        *to++ = size == 2 ? digits[group >> 6 & 63] : '=';
-        *to++ = '=';
-    }
-    return (size_t)(to - out);
+    return (size_t)EVP_EncodeBlock((unsigned char *)out, (const unsigned char *)bytes, (int)size);
 }
 
 int text_base64_encode(const char *bytes, size_t size, struct buffer *out)
 {
-    if (size > SIZE_MAX / 2 || buffer_reserve(out, (size + 2) / 3 * 4) < 0)
+    if (size > INT_MAX / 2 || buffer_reserve(out, (size + 2) / 3 * 4 + 1) < 0)
         return -1;
     out->size += text_base64_write(bytes, size, out->data + out->size);
     return 0;
@@ -168,6 +131,7 @@ enum { NO_DIGIT = 64 };
 
 static void fill_values(unsigned char values[256])
 {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     memset(values, NO_DIGIT, 256);
     for (unsigned char i = 0; i < 64; i++)
         values[(unsigned char)digits[i]] = i;

@@ -29,10 +29,6 @@ size_t text_cut(const char *utf8, size_t size, size_t limit);
 // Size of the longest suffix of at most limit bytes that does not split a character.
 size_t text_tail(const char *utf8, size_t size, size_t limit);
 
-// How many bytes at the start, and at the end, are of the set (NUL-terminated).
-size_t text_leading(const char *bytes, size_t size, const char *set);
-size_t text_trailing(const char *bytes, size_t size, const char *set);
-
 // Where a part is first, as memmem has it, but several times as fast. NULL: nowhere.
 const char *text_find(const char *bytes, size_t size, const char *part, size_t part_size);
 
@@ -42,7 +38,8 @@ int text_json_escape(const char *bytes, size_t size, struct buffer *out);
 // Bytes that a text takes inside a JSON string.
 size_t text_json_size(const char *utf8, size_t size);
 
-// Writes RFC 4648 base64 with padding, (size + 2) / 3 * 4 bytes of it. Returns their number.
+// Writes RFC 4648 base64 with padding, (size + 2) / 3 * 4 bytes of it, and a NUL. Returns their number. size: at most
+// INT_MAX / 2.
 size_t text_base64_write(const char *bytes, size_t size, char *out);
 
 // Appends the same.
