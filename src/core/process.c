@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running commands, see process.h.
+// Runs commands, see process.h.
 #include "core/process.h"
 
 #include "core/cleanup.h"
@@ -23,26 +23,26 @@
 
 enum {
     GRACE = 2000, // from SIGTERM to SIGKILL
-    LINGER = 100, // for what a command left behind still writes
+    LINGER = 100, // for output of processes that outlive their command
     TICK_INTERVAL = 100,
     RSS_UNIT = 1024 // bytes; ru_maxrss is in KiB
 };
 
-// A command that runs.
+// A running command.
 struct run {
     const struct process_options *options;
     struct spawn spawn;
     struct child child;
     struct process_output output;
     int ends[PROCESS_STREAMS]; // the writing ends of stdout and stderr; -1: closed
-    int input;                 // writing end, non-blocking; -1: all written, or not wanted
+    int input;                 // writing end, non-blocking; -1: all is written, or nobody reads
     size_t written;
-    struct pids spared; // what earlier commands left
+    struct pids spared; // children that earlier commands left
     int64_t started;
-    uint64_t oom_kills; // until then
+    uint64_t oom_kills; // before it started
     int64_t next_tick;
-    int64_t next_news; // when news are told at once
-    bool told;         // news were
+    int64_t next_news; // from then on, news are passed at once
+    bool told;         // news were passed
     int64_t kill_at;
     enum process_ending ending;
     bool terminated; // SIGTERM was sent
@@ -72,8 +72,8 @@ static void not_blocking(int fd)
     fcntl(fd, F_SETFL, O_NONBLOCK);
 }
 
-// The command's stdin: a pipe with what it is to read. *theirs stays -1 where it reads /dev/null; where that is
-// missing, it gets a pipe without a writer.
+// Opens the pipe for the command's stdin. *theirs stays -1 if it reads /dev/null. Without /dev/null, it gets a pipe
+// without a writer.
 static int open_input(struct run *run, int *theirs, struct error *error)
 {
     if (!run->options->input && null_device() >= 0)
@@ -84,8 +84,8 @@ static int open_input(struct run *run, int *theirs, struct error *error)
     return 0;
 }
 
-// Our copies of the writing ends stay open until the command has ended, so that its end wakes us once and not also for
-// each end of file before it.
+// Our copies of the writing ends stay open until the command has ended, so that its end wakes us once, and not also for
+// the end of each stream.
 static int open_outputs(struct run *run, struct error *error)
 {
     for (int i = 0; i < PROCESS_STREAMS; i++) {
@@ -126,7 +126,7 @@ static void write_input(struct run *run)
     else if (errno == EAGAIN || errno == EINTR)
         return;
     if (count < 0 || run->written == options->input_size)
-        cleanup_close(&run->input); // EPIPE: it wants no more, which is its own affair
+        cleanup_close(&run->input); // EPIPE: it reads no more, which is no failure
 }
 
 static int64_t sooner(int64_t a, int64_t b)
@@ -140,7 +140,7 @@ static int64_t own_deadline(const struct run *run)
     return timeout > INT64_MAX - run->started ? INT64_MAX : run->started + timeout;
 }
 
-// Milliseconds for poll until this run has something to do unasked.
+// The timeout for poll: milliseconds until a time limit or the next tick.
 static int poll_timeout(const struct run *run)
 {
     int64_t now = clock_now(), next = run->kill_at;
@@ -150,7 +150,7 @@ static int poll_timeout(const struct run *run)
     return run->terminated ? (int)left : interrupt_poll_timeout(left);
 }
 
-// Waits for something to happen and moves what there is to move. Returns how many processes ended.
+// Waits for an event; reads output and writes input. Returns how many processes were reaped.
 static size_t wait_and_move(struct run *run)
 {
     enum { OUT, ERR, IN, CHILDREN, INTERRUPT, ALL };
@@ -164,9 +164,9 @@ static size_t wait_and_move(struct run *run)
     };
     int ready = poll(events, ALL, poll_timeout(run));
     if (ready <= 0)
-        return ready < 0 ? children_reap(&run->child) : 0; // most likely it was SIGCHLD that cut it short
+        return ready < 0 ? children_reap(&run->child) : 0; // most likely SIGCHLD interrupted it
     if (events[OUT].revents && events[ERR].revents)
-        output_read_waiting(&run->output, PROCESS_STDOUT); // what is said on stderr last stands last
+        output_read_waiting(&run->output, PROCESS_STDOUT); // so that the last output on stderr stays last
     else if (events[OUT].revents)
         output_read(&run->output, PROCESS_STDOUT);
     if (events[ERR].revents)
@@ -176,7 +176,7 @@ static size_t wait_and_move(struct run *run)
     return events[CHILDREN].revents ? children_reap(&run->child) : 0;
 }
 
-// A deadline or cancel is the job's, and ends what earlier commands left too.
+// A deadline or cancel also ends what earlier commands left.
 static struct tree tree_of(struct run *run)
 {
     bool all = run->ending == PROCESS_DEADLINE || run->ending == PROCESS_CANCELLED;
@@ -215,7 +215,7 @@ static bool tick(struct run *run, int64_t now)
     return due || (news->whole && news->bytes.size >= NEWS_MOST) ? tell(run) : true;
 }
 
-// What came after the last tick; not of a command that ended before one had anything to tell.
+// Passes what came after the last tick, unless the command ended before any news were passed.
 static bool tell_rest(struct run *run)
 {
     const struct process_news *news = &run->output.news;
@@ -224,7 +224,7 @@ static bool tell_rest(struct run *run)
     return tell(run);
 }
 
-// Why the command must end now; PROCESS_EXIT: it need not.
+// Why the command must end now; PROCESS_EXIT: it may run on.
 static enum process_ending reason_to_end(struct run *run)
 {
     int64_t now = clock_now();
@@ -238,7 +238,7 @@ static enum process_ending reason_to_end(struct run *run)
     return tick(run, now) ? PROCESS_EXIT : PROCESS_TICK;
 }
 
-// Takes what the command wrote, and waits so many milliseconds for what it left behind to close the pipes too.
+// Reads the rest of the output. Waits at most `linger` milliseconds for processes that still hold the pipes.
 static void end(struct run *run, int linger)
 {
     close_ends(run);
@@ -299,7 +299,7 @@ static struct process_text take_text(struct process_stream *stream)
     return text;
 }
 
-// By itself: what we end is not asked about, nor what went well.
+// Only of a command that failed by itself.
 static bool failed_for_memory(const struct run *run)
 {
     return run->ending == PROCESS_EXIT && run->child.ended && run->child.status != 0 && oom_kills() > run->oom_kills;
@@ -350,7 +350,7 @@ int process_run(const struct process_options *options, struct process_outcome *o
     if (children_watch(error) < 0)
         return -1;
     if (confine_is_on())
-        launch_prepare(); // now, so that it is among those that are spared
+        launch_prepare(); // now, so that it is among the spared
     if (children_any()) {
         children_reap(NULL);
         children_of(getpid(), 0, &run.spared);
@@ -377,7 +377,7 @@ void process_outcome_free(struct process_outcome *outcome)
     buffer_free(&outcome->tail);
 }
 
-// Zombies are none of them: all that ended were reaped.
+// All that ended were reaped, so none of these is a zombie.
 static struct process_left what_is_left(void)
 {
     cleanup_pids struct pids pids = {0};
@@ -395,7 +395,7 @@ size_t process_finish(int64_t grace, struct process_left *left)
     if (!children_any())
         return 0;
     if (children_watch(&error) < 0)
-        error_clear(&error); // ends are then noticed by looking, at the latest after the grace
+        error_clear(&error); // then ends are noticed at the latest after the grace period
     children_reap(NULL);
     size_t count = tree_gone(&everything) ? 0 : tree_end(&everything, grace);
     *left = what_is_left();
@@ -418,7 +418,7 @@ void process_begin_usage(void)
     cpu_time_before = cpu_time_so_far(&own_before);
 }
 
-// The kernel's count for the process is never less than what it was before exec; that of the memory is, but costs more.
+// ru_maxrss keeps its value across exec. VmHWM counts from exec on, but costs more to read.
 static long own_max_rss(const struct rusage *own)
 {
     char line[256];

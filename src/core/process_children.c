@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Notice, reaping and listing of children, see process_children.h.
+// The children of this process, see process_children.h.
 #include "core/process_children.h"
 
 #include "core/cleanup.h"
@@ -19,7 +19,7 @@
 enum {
     USUAL_HIGHEST_PID = 32768,
     HIGHEST_PID = 4194304,
-    PATH_SIZE = 64, // a path of /proc: its two numbers have at most 10 digits
+    PATH_SIZE = 64, // of a path in /proc: its two numbers have at most 10 digits
     REAPED_AT_ONCE = 256,
 };
 
@@ -63,7 +63,7 @@ static void on_child(int unused)
     errno = saved;
 }
 
-// A signal that was blocked or ignored by whoever started us would leave us without notice, or without statuses.
+// If our parent blocked or ignored SIGCHLD, we would get no notice, or no statuses.
 int children_watch(struct error *error)
 {
     if (event_fd >= 0)
@@ -108,8 +108,7 @@ bool children_dead(pid_t pid)
     return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0 || info.si_pid == pid;
 }
 
-// Whoever ends without end must not keep us here: after so many there is more to look at, and notice of the rest is
-// kept.
+// The limit keeps an endless stream of ends from holding us here.
 size_t children_reap(struct child *child)
 {
     forget_notice(); // before reaping, so that a later end is noticed again
@@ -147,7 +146,7 @@ static void probe_between(pid_t first, pid_t last, struct pids *pids)
             pids_add(pids, pid);
 }
 
-// The number that a process gets which begins now; -1: none can begin.
+// The PID of a process that is started now; -1: none can be started.
 static pid_t newest_number(void)
 {
     pid_t newest = vfork();
@@ -158,8 +157,8 @@ static pid_t newest_number(void)
     return newest;
 }
 
-// Numbers are given out in order, so that what began after us has one between ours and the newest; past the highest
-// one, which is not the same everywhere, they begin anew.
+// PIDs are given out in order, so a process that began after us has one between ours and the newest. Past the highest
+// one, which differs between systems, they start again.
 void children_probe(struct pids *pids)
 {
     pid_t own = getpid(), newest = newest_number();
@@ -170,7 +169,7 @@ void children_probe(struct pids *pids)
         probe_between(1, HIGHEST_PID, pids);
 }
 
-// The numbers in /proc are ours if it is of our PID namespace: then our own number is the only one we have there.
+// The PIDs in /proc are valid for us if it belongs to our PID namespace: then it lists one PID for us, our own.
 static bool proc_is_ours(void)
 {
     static pid_t known;
@@ -216,7 +215,7 @@ static int read_list(const char *path, struct pids *pids)
         text[have] = '\0';
         char *from = text;
         for (const char *space; (space = strchr(from, ' '));
-             from = end + 1) // a number is whole once a space follows it
+             from = end + 1) // a number is complete once a space follows it
             pids_add(pids, (pid_t)strtol(from, &end, 10));
         have -= (size_t)(from - text);
         memmove(text, from, have);
@@ -231,7 +230,7 @@ static int read_thread(pid_t process, int thread, struct pids *pids)
     return read_list(path, pids);
 }
 
-// Every thread has a list of its own.
+// Every thread has its own list.
 int children_of(pid_t parent, int threads, struct pids *pids)
 {
     char path[PATH_SIZE];
@@ -251,7 +250,7 @@ int children_of(pid_t parent, int threads, struct pids *pids)
     return outcome;
 }
 
-// The name, in parentheses, may hold anything; what is wanted stands after the last closing one.
+// The name, in parentheses, may hold any character. The fields that we need follow the last closing parenthesis.
 bool children_look(pid_t pid, struct look *look)
 {
     char path[PATH_SIZE], text[512];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The children of this process, those included that it adopts as subreaper or PID 1: notice of their ends, reaping,
-// listing. While a child is not reaped its number cannot come to mean another process, and only children_reap reaps.
+// The children of this process, adopted ones included: notice of their ends, reaping, listing. A PID cannot be reused
+// before its process is reaped, and only children_reap reaps.
 #ifndef SBA_CORE_PROCESS_CHILDREN_H
 #define SBA_CORE_PROCESS_CHILDREN_H
 
@@ -29,43 +29,43 @@ struct pids {
 void pids_free(struct pids *pids);
 #define cleanup_pids __attribute__((cleanup(pids_free)))
 
-// What does not fit in memory is left out: whoever kills looks again until nothing is left.
+// If memory is out the PID is left out: who kills looks again until nothing is left.
 void pids_add(struct pids *pids, pid_t pid);
 
 bool pids_hold(const struct pids *pids, pid_t pid);
 
-// Installs the handler of SIGCHLD, the first time it is called. Errors: "too_many_files", ...
+// Installs the handler of SIGCHLD when it is called first. Errors: "too_many_files", ...
 int children_watch(struct error *error);
 
-// A descriptor that polls readable after a child has ended, until children_reap or children_wait. -1 before
-// children_watch.
+// A descriptor that is readable from the end of a child until children_reap or children_wait. -1 before children_watch.
 int children_fd(void);
 
-// Waits at most so many milliseconds for a child to end; false where none did since this or children_reap was called.
+// Waits at most so many milliseconds for a child to end. False: none ended since the last call of this or
+// children_reap.
 bool children_wait(int milliseconds);
 
-// Whether a child has ended and waits to be reaped, or is none of ours.
+// Whether the process has ended and is not reaped yet, or is not our child.
 bool children_dead(pid_t pid);
 
-// Reaps children that have ended, at most 256: where there are more, the descriptor polls readable again. What *child
-// is waiting for is noted there (NULL: nobody waits). Returns how many.
+// Reaps children that have ended, at most 256; if there are more, the descriptor becomes readable again. Fills *child
+// when that process is reaped (NULL: nobody waits). Returns how many were reaped.
 size_t children_reap(struct child *child);
 
-// The largest that a reaped child, or one that it waited for, ever was: KiB in memory.
+// The largest resident size, in KiB, of a reaped child or one that it waited for.
 long children_max_rss(void);
 
 // Whether there is any child, alive or not yet reaped.
 bool children_any(void);
 
-// Appends the children that a process of so many threads (0: not known) has now, by /proc. 0; -1 where /proc cannot
-// tell (not mounted, of another PID namespace, a kernel without the lists) or the process is gone.
+// Appends the children of a process of so many threads (0: not known), as /proc lists them. 0, or -1 if /proc does not
+// list them (not mounted, of another PID namespace, a kernel without the lists) or the process is gone.
 int children_of(pid_t parent, int threads, struct pids *pids);
 
-// Appends our own children, or some of them, without /proc: asks the kernel about every number between ours and the
-// newest; where that finds none, about every number there is, which takes a good part of a second.
+// Appends our own children, or some of them, without /proc: asks the kernel about every PID from ours to the newest. If
+// that finds none, it asks about every possible PID, which takes most of a second.
 void children_probe(struct pids *pids);
 
-// How many processes there are in this PID namespace, by /proc; 0 where it cannot tell.
+// How many processes /proc shows in this PID namespace; 0 if it cannot tell.
 size_t children_census(void);
 
 struct look {
@@ -74,7 +74,7 @@ struct look {
     int threads;
 };
 
-// What /proc says of a process. false where it cannot tell.
+// What /proc says about a process. False: nothing.
 bool children_look(pid_t pid, struct look *look);
 
 #endif

@@ -20,18 +20,18 @@
 
 enum {
     STACK_SIZE = 64 << 10,
-    TRIES = 5,     // where commands keep on killing it
-    STOPPED = 100, // ms without an answer until the launcher is told to go on
+    TRIES = 5,     // for commands may kill it again and again
+    STOPPED = 100, // ms without an answer until it gets SIGCONT
 };
 
-// Both processes work on it, one at a time: whoever does not waits for the other's eventfd.
+// Both processes use it in turns: one works while the other waits for its eventfd.
 static struct {
     char *stacks; // the launcher's, then its children's
     pid_t runner;
     int process; // pidfd of the launcher; -1: none runs
     int request, reply;
-    int alive[2]; // pipe; a child holds the writing end until it has become a program or has ended
-    int error;    // errno of what was asked
+    int alive[2]; // pipe; a child holds the writing end until exec or its end
+    int error;    // errno of the request
     void (*run)(void *data);
     void *data;
     pid_t started; // 0: none yet
@@ -69,7 +69,7 @@ ON_FOREIGN_STACK static int serve(void *unused)
     (void)unused;
     setsid();
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != launcher.runner) // it was killed before that
+    if (getppid() != launcher.runner) // the runner was killed before the prctl
         return 0;
     sigset_t set;
     sigfillset(&set);
@@ -92,7 +92,7 @@ static void signal_launcher(int number)
     syscall(SYS_pidfd_send_signal, launcher.process, number, NULL, 0);
 }
 
-// Waits for the launcher's answer; false: it is gone. A command may have stopped it.
+// Waits for the launcher's answer. False: it is gone. A command may have stopped it, hence SIGCONT.
 static bool answered(void)
 {
     struct pollfd events[] = {{.fd = launcher.reply, .events = POLLIN}, {.fd = launcher.process, .events = POLLIN}};
@@ -108,7 +108,7 @@ static bool is_alive(void)
     return launcher.process >= 0 && poll(&event, 1, 0) == 0;
 }
 
-// New stacks each time: where a launcher was killed, its last child may still stand on the old ones.
+// New stacks each time: the last child of a killed launcher may still use the old ones.
 static bool acquire(void)
 {
     void *stacks =
@@ -157,8 +157,7 @@ bool launch_prepare(void)
     return false;
 }
 
-// The launcher was killed before it answered, perhaps by the child itself: waits until the child needs our memory no
-// more.
+// The launcher was killed before it answered, perhaps by the child. Waits until the child no longer uses our memory.
 static void wait_for_child(void)
 {
     struct pollfd event = {.fd = launcher.alive[0]};
@@ -167,7 +166,7 @@ static void wait_for_child(void)
         continue;
 }
 
-// false: the launcher was killed before it started anything.
+// False: the launcher was killed before it started the child.
 static bool ask(void)
 {
     uint64_t one = 1;

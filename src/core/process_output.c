@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a command prints, see process_output.h.
+// The output of a command, see process_output.h.
 #include "core/process_output.h"
 
 #include "core/cleanup.h"
@@ -28,7 +28,7 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-// Where byte number n lies.
+// The place of byte number n.
 static size_t transcript_place(const struct transcript *transcript, uint64_t n)
 {
     size_t half = transcript->half;
@@ -39,7 +39,7 @@ static int transcript_add(struct transcript *transcript, const char *bytes, size
 {
     struct buffer *kept = &transcript->bytes;
     while (size > 0) {
-        if (transcript->total >= transcript->half && size > transcript->half) { // the ring has no room for its start
+        if (transcript->total >= transcript->half && size > transcript->half) { // more than the ring holds
             size_t skipped = size - transcript->half;
             transcript->total += skipped;
             bytes += skipped;
@@ -64,7 +64,7 @@ static size_t kept_bytes(const struct process_output *output)
     return output->streams[PROCESS_STDOUT].kept.size + output->streams[PROCESS_STDERR].kept.size;
 }
 
-// A larger pipe means fewer changes between the command and us. The kernel may refuse, which does no harm.
+// A larger pipe means fewer context switches. The kernel may refuse; that does no harm.
 static void widen(struct process_stream *stream, ssize_t got)
 {
     if (stream->widened || got < PIPE_USUAL)
@@ -79,7 +79,7 @@ static void starve(struct process_output *output)
     output->limit = kept_bytes(output);
 }
 
-// Adds what a stream has printed; what the other one has printed until then comes first.
+// Adds output to the transcript. When it begins, what was kept until then comes first.
 static void transcribe(struct process_output *output, const char *bytes, size_t size)
 {
     struct transcript *transcript = &output->transcript;
@@ -92,7 +92,7 @@ static void transcribe(struct process_output *output, const char *bytes, size_t 
         starve(output);
 }
 
-// Where memory is out, what is missing is counted.
+// If memory is out, the bytes count as missing.
 static void note_news(struct process_output *output, const char *bytes, size_t size)
 {
     struct process_news *news = &output->news;
@@ -105,7 +105,7 @@ static void note_news(struct process_output *output, const char *bytes, size_t s
         bytes += size - room;
         size = room;
     }
-    if (!news->whole && kept->size + size > 2 * room) { // seldom, so that little is moved
+    if (!news->whole && kept->size + size > 2 * room) { // seldom, so that few bytes are moved
         size_t old = least(kept->size, kept->size + size - room);
         news->missing += old;
         kept->size -= old;
@@ -134,7 +134,7 @@ static ssize_t discard(struct process_output *output, struct process_stream *str
     return got;
 }
 
-// Counts what was read, and says how much of it is to be kept.
+// Counts what was read. Returns how much of it to keep.
 static size_t account(struct process_output *output, struct process_stream *stream, const char *bytes, size_t got)
 {
     const struct process_stream *other = &output->streams[stream == output->streams];
@@ -147,7 +147,7 @@ static size_t account(struct process_output *output, struct process_stream *stre
     return fits;
 }
 
-// The first bytes come by way of a scratch: most commands print few or none, and are not worth a buffer of READ_LEAST.
+// The first bytes are read into a static buffer: most commands print few, and need no buffer of READ_LEAST.
 static ssize_t keep_first(struct process_output *output, struct process_stream *stream)
 {
     static char scratch[READ_LEAST];
@@ -199,7 +199,7 @@ void output_read_waiting(struct process_output *output, int which)
     const struct process_stream *stream = &output->streams[which];
     int waiting = 0;
     if (stream->fd >= 0)
-        output_read(output, which); // most often all there is, and its end
+        output_read(output, which); // most often all, up to its end
     if (stream->fd < 0 || ioctl(stream->fd, FIONREAD, &waiting) < 0)
         return;
     uint64_t until = stream->printed + (uint64_t)waiting, before;
@@ -227,7 +227,7 @@ void output_drain(struct process_output *output, int milliseconds)
         cleanup_close(&streams[i].fd);
 }
 
-// The size without a character that has begun at the end and lacks its rest.
+// The size without an incomplete character at the end.
 static size_t without_torn_end(const char *bytes, size_t size)
 {
     bool good = true;
@@ -261,7 +261,7 @@ static void cut(struct process_stream *stream, size_t limit)
     stream->truncated = true;
 }
 
-// U+FFFD takes more room than what it stands for. The stream that takes less than half of the limit stays whole.
+// U+FFFD takes more room than the byte that it replaces. A stream that takes less than half of the limit stays whole.
 int output_repair(struct process_output *output)
 {
     struct process_stream *out = &output->streams[PROCESS_STDOUT], *err = &output->streams[PROCESS_STDERR];
@@ -287,7 +287,7 @@ void transcript_limit(struct transcript *transcript, size_t limit)
     transcript->spare = has_tail ? (TRANSCRIPT_NOTE + 1) / 2 : 0;
 }
 
-// Where the tail starts among the last bytes, from a place on; their size where there is none.
+// The place after the first blank, from a place on; the size if there is none.
 static size_t tail_start(const char *bytes, size_t size, size_t from)
 {
     static const char blanks[] = " \t\r\n";

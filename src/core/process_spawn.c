@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starting a command, see process_spawn.h.
+// Starts a command, see process_spawn.h.
 #include "core/process_spawn.h"
 
 #include "core/cleanup.h"
@@ -21,7 +21,7 @@
 
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-enum { FIRST_LINE = 256 }; // as much of a script as the kernel looks at
+enum { FIRST_LINE = 256 }; // bytes of a script that the kernel looks at
 
 static const char *path_of(const char *const *env)
 {
@@ -31,7 +31,7 @@ static const char *path_of(const char *const *env)
     return DEFAULT_PATH;
 }
 
-// What a path is, seen from the working directory.
+// What a path names, seen from the working directory.
 enum kind { MISSING, DIRECTORY, NO_PROGRAM, PROGRAM };
 
 static enum kind kind_of(int directory, const char *path)
@@ -58,8 +58,8 @@ static int not_runnable(const char *name, const char *path, enum kind kind, stru
                      name, path);
 }
 
-// The first program of that name in the directories of PATH; an empty directory is the working directory. Owned by the
-// caller.
+// Finds the first program of that name in the directories of PATH; an empty name there is the working directory. The
+// caller frees the result.
 static char *search(const struct spawn *spawn, const char *path, struct error *error)
 {
     const char *name = spawn->argv[0];
@@ -96,7 +96,7 @@ char *spawn_find(const char *name, const char *path, struct error *error)
     return search(&spawn, path ? path : DEFAULT_PATH, error);
 }
 
-// Where the command lies. Owned by the caller.
+// The path of the command. The caller frees it.
 static char *locate(const struct spawn *spawn, struct error *error)
 {
     const char *name = spawn->argv[0];
@@ -112,7 +112,7 @@ static char *locate(const struct spawn *spawn, struct error *error)
     return path;
 }
 
-// The first line of a file, without the newline; empty where it cannot be read.
+// Reads the first line of a file, without the newline; empty if it cannot be read.
 static void read_first_line(const struct spawn *spawn, const char *path, char line[FIRST_LINE])
 {
     cleanup_fd int fd = openat(spawn->directory, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -121,7 +121,7 @@ static void read_first_line(const struct spawn *spawn, const char *path, char li
     line[strcspn(line, "\n")] = '\0';
 }
 
-// The program is there, and yet the kernel says ENOENT: what would load it is not.
+// The program exists, but the kernel says ENOENT: its interpreter or loader does not.
 static int explain_missing(const struct spawn *spawn, const char *path, struct error *error)
 {
     char line[FIRST_LINE];
@@ -180,7 +180,7 @@ static int explain_directory(const struct spawn *spawn, int number, struct error
 {
     char link[32], path[PATH_MAX];
     snprintf(link, sizeof link, "/proc/self/fd/%d", spawn->directory);
-    ssize_t size = readlink(link, path, sizeof path); // -1 where there is no /proc
+    ssize_t size = readlink(link, path, sizeof path); // -1 without /proc
     return error_system(error, number, "cannot run %s: the working directory%s%.*s cannot be entered", spawn->argv[0],
                         size > 0 ? " " : "", size > 0 ? (int)size : 0, path);
 }
@@ -217,8 +217,7 @@ static int explain(const struct spawn *spawn, const char *path, int number, stru
     }
 }
 
-// Signals that this process ignores; a new program would go on ignoring them. Those that are caught become default by
-// themselves.
+// Finds the signals that this process ignores: exec keeps them ignored. Exec resets those that are caught.
 static void find_ignored(sigset_t *set)
 {
     sigemptyset(set);
@@ -229,7 +228,7 @@ static void find_ignored(sigset_t *set)
     }
 }
 
-// What a child needs to know.
+// What a new child needs.
 struct birth {
     const struct spawn *spawn;
     const char *path;
@@ -237,8 +236,7 @@ struct birth {
     bool confine; // it confines itself
 };
 
-// What the child does between its start and its program. It works in our memory, so it makes system calls and nothing
-// else. Returns only with the number of an error.
+// What the child does until exec. It runs in our memory, so it makes only system calls. Returns only an errno.
 ON_FOREIGN_STACK static int become(const struct birth *birth)
 {
     sigset_t none;
@@ -259,8 +257,7 @@ ON_FOREIGN_STACK static int become(const struct birth *birth)
     return errno;
 }
 
-// Why the last command could not be started; 0: it could. Shared also with a child that a vfork without shared memory
-// made.
+// The errno of the last start; 0: it succeeded. In shared memory, because vfork may be a fork.
 static volatile int *failure;
 
 ON_FOREIGN_STACK static void be_born(void *data)
@@ -281,8 +278,8 @@ static int prepare(sigset_t *ignored)
     return 0;
 }
 
-// Not posix_spawn: musl's waits on a pipe for the end of exec, which is one sleep more for each command. No handler of
-// ours runs meanwhile: in the child it would run in our memory.
+// Not posix_spawn: musl's version waits on a pipe for exec, which costs one more sleep for each command. Signals are
+// blocked meanwhile, because a handler in the child would run in our memory.
 static pid_t start_here(struct birth *birth)
 {
     sigset_t all, before;

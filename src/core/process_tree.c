@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ending processes with all their descendants, see process_tree.h.
+// Ends processes with all their descendants, see process_tree.h.
 #include "core/process_tree.h"
 
 #include "core/cleanup.h"
@@ -14,28 +14,28 @@
 #include <unistd.h>
 
 enum {
-    DEEPEST = 64,       // levels looked at in one walk; what is below comes up when those above are gone
-    STOP_ROUNDS = 10,   // walks to stop a tree that grows meanwhile, or is continued by others
-    FEW = 16,           // so many are reached, however long it takes
-    TELLING = 500,      // ms after which more of them, if not all are stopped, are asked no more
-    DYING = 1,          // ms that the death of one of many takes
-    CROWD = 64,         // so many need not be looked at after every single end
-    QUIET = 10,         // ms to wait for an end
-    STUBBORN = 4,       // such waits in a row after which others are stopped
-    STOPPING = 20,      // ms for that
-    NO_PROGRESS = 5000, // ms without progress
+    DEEPEST = 64,       // levels in one walk; deeper processes become our children when their parents end
+    STOP_ROUNDS = 10,   // walks to stop a tree that grows, or that others continue
+    FEW = 16,           // so many are reached, however long that takes
+    TELLING = 500,      // ms for SIGSTOP to reach more than FEW
+    DYING = 1,          // ms for the death of one process
+    CROWD = 64,         // with more than so many, not every single end is handled at once
+    QUIET = 10,         // ms of one wait for an end
+    STUBBORN = 4,       // waits in a row without an end, after which other processes are stopped
+    STOPPING = 20,      // ms for stopping them
+    NO_PROGRESS = 5000, // ms without an end, after which we give up
 };
 
-// One signal on its way down the tree.
+// One signal that is sent to a tree.
 struct walk {
     const struct tree *tree;
     int number;
-    int64_t until; // when to turn back, on the clock of clock_now
+    int64_t until; // when to stop, on the clock of clock_now
     size_t met;
-    bool cut; // it has turned back
+    bool cut; // it has stopped before its end
 };
 
-// A process that is being walked: held by its pidfd or, with fd -1, because it is ourselves or our child.
+// A process whose PID cannot be reused: held by a pidfd, or (fd -1) because it is this process or its child.
 struct held {
     pid_t pid;
     int fd;
@@ -48,14 +48,14 @@ static int deliver(const struct held *to, int number)
     return (int)syscall(SYS_pidfd_send_signal, to->fd, number, NULL, 0);
 }
 
-// Whether there is something to send: SIGSTOP is for what runs.
+// Whether the signal makes sense in that state.
 static bool wants(int number, char state)
 {
     return state != 'Z' && state != 'X' && (number != SIGSTOP || (state != 'T' && state != 't'));
 }
 
-// Takes hold of a process that was found below parent: after the pidfd is open, it must still be the child of parent,
-// and parent must still be who it was. false: it is gone, or was never ours.
+// Opens the pidfd of a process that was found below parent. After that it must still be a child of parent, and parent
+// must still be the same process. False: it is gone, or was never ours.
 static bool take_hold(struct held *process, const struct held *parent, struct look *look)
 {
     process->fd = (int)syscall(SYS_pidfd_open, process->pid, 0);
@@ -71,7 +71,7 @@ static bool may_go_on(struct walk *walk)
 
 static size_t signal_below(const struct held *parent, int threads, struct walk *walk, int depth);
 
-// SIGCONT goes from the leaves up: who runs on may end, and its children would be ours before they were reached.
+// SIGCONT goes from the leaves up: a continued process may end, and its children would be ours before we reach them.
 static size_t signal_process(const struct held *process, const struct look *look, struct walk *walk, int depth)
 {
     size_t sent = 0;
@@ -120,8 +120,8 @@ static bool is_running(const struct child *command)
     return command && command->pid && !command->ended;
 }
 
-// Where /proc does not tell: the command's process group and, where the tree is everything, our children, which are
-// found by probing.
+// Without the lists of /proc: signals the command's process group and, if nothing is spared, the children that probing
+// finds.
 static void signal_unlisted(const struct tree *tree, int number, struct pids *children)
 {
     const struct child *command = tree->command;
@@ -137,13 +137,13 @@ static void signal_unlisted(const struct tree *tree, int number, struct pids *ch
             kill(children->items[i], number);
 }
 
-// As PID 1 the kernel reaches everybody in this PID namespace but ourselves, at once, and no fork slips through.
+// As PID 1, kill(-1) reaches all other processes of this PID namespace at once, and no fork escapes it.
 static bool is_everybody(const struct tree *tree)
 {
     return !tree->spared && getpid() == 1;
 }
 
-// Sends the signal to the tree as it is now. Returns to how many; 0 where nobody can tell.
+// Sends the signal to the tree as it is now. Returns how many got it; 0 if that is not known.
 static size_t signal_all(struct walk *walk)
 {
     cleanup_pids struct pids pids = {0};
@@ -166,14 +166,14 @@ static void signal_tree(const struct tree *tree, int number)
     signal_all(&walk);
 }
 
-// Stops all, so that nothing forks away or is orphaned between two looks, and nothing competes with us for the
-// processor. Returns how many there are; -1: more than could be stopped in time.
+// Stops all processes, so that none forks or is orphaned between two looks, and none competes for the processor.
+// Returns how many there are; -1: more than could be stopped in time.
 static int64_t freeze(const struct tree *tree)
 {
     const struct child *command = tree->command;
     struct walk walk = {.tree = tree, .number = SIGSTOP, .until = clock_now() + TELLING};
     if (is_running(command))
-        kill(-command->pid, SIGSTOP); // most trees are one process group, and this reaches all of it at once
+        kill(-command->pid, SIGSTOP); // most trees are one process group, which this reaches at once
     size_t sent = 1;
     for (int round = 0; round < STOP_ROUNDS && sent > 0; round++) {
         walk.met = 0;
@@ -193,7 +193,7 @@ int64_t tree_terminate(const struct tree *tree, int64_t grace)
     return began + grace - (dying < grace / 2 ? dying : grace / 2);
 }
 
-// Whether a child is none that the tree ends: it is spared, or was left to us by somebody with more rights.
+// Whether the tree does not end this child: it is spared, or a privileged process left it to us.
 static bool is_left_alone(const struct tree *tree, pid_t pid)
 {
     return is_spared(tree, pid) || (kill(pid, 0) < 0 && errno == EPERM);
@@ -214,15 +214,15 @@ bool tree_gone(const struct tree *tree)
     return true;
 }
 
-// The killing of a tree, a level at a time: whoever dies leaves its children to us. Nobody is reaped before all are
-// dead. So each number stays the process's, and each place under a limit on processes (RLIMIT_NPROC, pids.max) stays
-// taken: a fork bomb that has reached its limit can fork no more, and no freezing is needed.
+// Kills a tree, one level at a time: the children of dead processes become ours. Nothing is reaped before all are dead.
+// So no PID is reused, and the dead still count for RLIMIT_NPROC and pids.max: a fork bomb at its limit can fork no
+// more, and need not be stopped.
 struct sweep {
     const struct tree *tree;
-    struct pids seen;   // our children when last looked at, in the kernel's order: new ones come last
+    struct pids seen;   // our children at the last look, in the kernel's order: new ones come last
     struct pids killed; // those that were sent SIGKILL
-    size_t dead;        // so many of the killed are known to be, from the first on
-    unsigned waits;     // in a row, without an end
+    size_t dead;        // how many of the killed are known to be dead, from the first on
+    unsigned waits;     // waits in a row without an end
 };
 
 static void sweep_free(struct sweep *sweep)
@@ -231,8 +231,8 @@ static void sweep_free(struct sweep *sweep)
     pids_free(&sweep->killed);
 }
 
-// Our children that are to be looked at. Where /proc does not tell they take long to find, and it is done when those
-// that were found are dead; of a command's tree, only the command can be waited for then.
+// Lists our children. Without /proc that takes long, so it is done only after those found before are dead; of a
+// command's tree only the command is listed then.
 static void list_children(const struct sweep *sweep, struct pids *pids)
 {
     const struct child *command = sweep->tree->command;
@@ -243,7 +243,7 @@ static void list_children(const struct sweep *sweep, struct pids *pids)
         pids_add(pids, command->pid);
 }
 
-// Kills the children that came up since. Returns how many.
+// Kills the children that are new since the last look. Returns how many.
 static size_t kill_new(struct sweep *sweep)
 {
     struct pids now = {0};
@@ -267,8 +267,8 @@ static bool all_dead(struct sweep *sweep)
     return sweep->dead == sweep->killed.count;
 }
 
-// Waits for an end, in a crowd for some more of them. Where there was none for long, those who must die do not come to
-// it because others take all the time there is: some of these are stopped.
+// Waits for an end; in a crowd, for some more. After long waits without one, some processes are stopped: they may take
+// the time that the killed ones need to die.
 static void wait_for_end(struct sweep *sweep)
 {
     size_t alive = sweep->killed.count - sweep->dead;
@@ -282,14 +282,14 @@ static void wait_for_end(struct sweep *sweep)
     }
 }
 
-// Kills what can be found until all of it is dead, and reaps it. false: there was nothing, or it does not die.
+// Kills what it finds until all of it is dead, and reaps it. False: there was nothing, or it does not die.
 static bool sweep_once(const struct tree *tree, size_t *ended)
 {
     __attribute__((cleanup(sweep_free))) struct sweep sweep = {.tree = tree};
     bool over = false;
     for (int64_t last = clock_now(); !over && clock_now() - last < NO_PROGRESS;) {
         size_t before = sweep.dead;
-        bool dead = all_dead(&sweep); // before the look: who is dead has left its children to us
+        bool dead = all_dead(&sweep); // before the look: the children of the dead are ours now
         bool found = kill_new(&sweep) > 0;
         over = dead && !found;
         if (found || sweep.dead > before)
@@ -325,7 +325,7 @@ size_t tree_kill(const struct tree *tree)
     if (is_everybody(tree))
         return kill_everybody(tree);
     while (!tree_gone(tree) && sweep_once(tree, &ended))
-        ; // what came up since
+        ; // for what became ours meanwhile
     return ended;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends the job where the main thread does not, see watchdog.h.
+// Ends the job if the main thread does not, see watchdog.h.
 #include "core/watchdog.h"
 
 #include "core/cleanup.h"
@@ -26,18 +26,18 @@
 enum {
     PAST_DEADLINE = 2500,
     PAST_SIGNAL = 5000,
-    ENDING_PAST_DEADLINE = 4500, // where the main thread is ending the job
+    ENDING_PAST_DEADLINE = 4500, // if the main thread is ending the job
     ENDING_PAST_SIGNAL = 7500,
-    REPORTING = 35000,            // for what follows the result
-    REPORTING_PAST_SIGNAL = 7000, // the same where a signal came
-    FREEZING = 100,               // ms to wait until the main thread stands still
+    REPORTING = 35000,            // ms for what follows the result
+    REPORTING_PAST_SIGNAL = 7000, // the same after a signal
+    FREEZING = 100,               // ms until the main thread has stopped
     KILLING = 300,                // ms without the end of a process
     LONGEST_KILLING = 2000,       // ms
     WRITING = 450,                // ms for the result file
-    READER_GONE = 30000,          // ms without progress until nobody reads stdout any more
+    READER_GONE = 30000,          // ms without progress, after which nobody reads stdout
     UNWRITABLE = 3,               // exit status
     STACK = 256 << 10,
-    NUMBERS_TRIED = 32768, // where /proc does not list our children
+    NUMBERS_TRIED = 32768, // PIDs, if /proc does not list our children
 };
 
 static const int freeze_signal = SIGUSR2;
@@ -72,7 +72,7 @@ static int64_t due(void)
     return past_deadline < past_signal ? past_deadline : past_signal;
 }
 
-// Safe in a signal handler, and where a handler interrupts it.
+// Safe in a signal handler, and if a handler interrupts it.
 static void set_timer(void)
 {
     if (timer_fd < 0)
@@ -94,7 +94,7 @@ static void signalled(void)
     set_timer();
 }
 
-// The handler that keeps the main thread from doing anything more.
+// The signal handler that stops the main thread for good.
 static void freeze(int unused)
 {
     (void)unused;
@@ -105,7 +105,7 @@ static void freeze(int unused)
         pause();
 }
 
-// A main thread that hangs in the kernel stands still without that, and freezes when it comes back.
+// A main thread that hangs in the kernel does nothing anyway, and freezes when it returns.
 static void freeze_main(void)
 {
     syscall(SYS_tgkill, getpid(), main_thread, freeze_signal);
@@ -120,7 +120,7 @@ static void kill_child(pid_t pid)
         kill(pid, SIGKILL);
 }
 
-// Kills the children that /proc lists, if it does.
+// Kills the children that /proc lists. False: it does not list them.
 static bool kill_listed(void)
 {
     static char text[4096];
@@ -151,7 +151,7 @@ static void kill_children(void)
             kill_child(pid);
 }
 
-// Kills and reaps until nothing is left: whoever dies leaves its children to us.
+// Kills and reaps until nothing is left: the children of the dead become ours.
 static void kill_all(void)
 {
     int64_t began = clock_now(), last = began;
@@ -166,7 +166,7 @@ static void kill_all(void)
     }
 }
 
-// SIGTERM goes before SIGINT. The main thread may not have seen the signal yet.
+// SIGTERM wins over SIGINT. The main thread may not have seen the signal yet.
 static int cancel_number(void)
 {
     sigset_t pending;
@@ -180,7 +180,7 @@ static void put(struct iovec *part, char *text, int size)
     *part = (struct iovec){.iov_base = text, .iov_len = (size_t)size};
 }
 
-// Fills in what is known only now.
+// Fills in the parts that are known only now.
 static void complete(struct watchdog_result *result, enum interrupt_reason reason)
 {
     static char head[256], tail[256];
@@ -207,7 +207,7 @@ static bool write_parts(int fd, const struct watchdog_result *result)
     return file_write_parts(fd, result->parts, result->count, &error) == 0;
 }
 
-// Puts a new file in the place of the old one. Durable it becomes only when it stands, for that may take long.
+// Replaces the result file by a new one. fsync comes after the rename, because it may take long.
 static bool replace(const struct watchdog_result *result)
 {
     unlink(new_path);
@@ -257,7 +257,7 @@ static void write_result(void)
     done = true;
 }
 
-// A file system that hangs takes the thread with it that writes; it must not be the one that ends the program.
+// If the file system hangs, so does the thread that writes. Another thread must be left to end the program.
 static void *write_when_told(void *unused)
 {
     (void)unused;
@@ -291,7 +291,8 @@ static int start_thread(void *(*run)(void *))
 
 static _Noreturn void end(void)
 {
-    bool helped = written_at == never && start_thread(write_when_told) == 0; // which takes memory: before the freeze
+    bool helped =
+        written_at == never && start_thread(write_when_told) == 0; // before the freeze, because it allocates memory
     ending = true;
     freeze_main();
     if (written_at != never)
@@ -315,7 +316,7 @@ static void *watch(void *unused)
     struct pollfd waits[] = {{.fd = timer_fd, .events = POLLIN}, {.fd = signal_fd, .events = POLLIN}};
     for (;;) {
         poll(waits, 2, -1);
-        if (waits[1].revents) { // the main thread has not taken it yet, and may never
+        if (waits[1].revents) { // the main thread has not handled it yet
             signalled();
             waits[1].fd = -1;
         }
@@ -325,7 +326,7 @@ static void *watch(void *unused)
     return NULL;
 }
 
-// The paths are made now, while there may be memory.
+// Makes the paths now, while memory may be allocated.
 static int prepare(const char *result_path, struct error *error)
 {
     if (strcmp(result_path, "-") == 0)
@@ -340,7 +341,7 @@ static int prepare(const char *result_path, struct error *error)
     return 0;
 }
 
-// Signals are the main thread's; only what it has not taken is looked at here.
+// The main thread handles signals. signal_fd shows those that it has not handled yet.
 static int start_watching(struct error *error)
 {
     if (main_thread)
@@ -371,7 +372,7 @@ int watchdog_start(const char *result_path, struct error *error)
         return -1;
     watching = true;
     interrupt_on_signal(signalled);
-    if (interrupt_signal()) // it came before
+    if (interrupt_signal()) // one came before
         signalled();
     return 0;
 }
