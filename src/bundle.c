@@ -18,7 +18,7 @@ static const struct bundled_module *find(const char *name)
 }
 
 #ifdef SBA_LUA_DIR
-// Pushes the chunk of lua/<path> of the source tree and returns 1, or pushes nothing and returns 0.
+// Pushes the chunk of a file below root and returns 1, or pushes nothing and returns 0.
 static int load_from_disk(lua_State *L, const char *root, const char *path)
 {
     if (!*root)
@@ -58,7 +58,6 @@ int bundle_searcher(lua_State *L)
     return 2;
 }
 
-// list(prefix) -> names below the prefix, in byte order: list("sba.steps.") -> {"apply_unified_diff", ...}
 static int f_list(lua_State *L)
 {
     size_t size;

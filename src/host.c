@@ -15,10 +15,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { COLLECTOR_PAUSE = 150 }; // per cent of what is in use, at which a collection begins
+enum { COLLECTOR_PAUSE = 150 }; // per cent of the memory in use, at which a collection begins
 
-// The two searchers that a sealed state has: preload and the bundle. The path and cpath of the other two are empty, so
-// they find nothing; they stay for `--lua`, where a script may set them.
+// Makes the bundle the second searcher, after preload. The other two find nothing, because path and cpath are empty;
+// they stay for `--lua`, where a script may set these.
 static void seal_loader(lua_State *L)
 {
     lua_getglobal(L, "package");
@@ -85,7 +85,7 @@ int host_run(int argc, char **argv)
         fputs("cynode-sba: cannot start: out of memory\n", stderr);
         return -1;
     }
-    lua_gc(L, LUA_GCSTOP); // as lua.c does: what is loaded first stays
+    lua_gc(L, LUA_GCSTOP); // as lua.c does: modules that are loaded now stay
     lua_pushcfunction(L, with_traceback);
     lua_pushcfunction(L, prepare_and_run);
     lua_pushinteger(L, argc);
@@ -95,7 +95,7 @@ int host_run(int argc, char **argv)
     else
         print_error(lua_tostring(L, -1));
 #ifndef NDEBUG
-    lua_close(L); // for the leak checker; in a release the kernel takes it all at once
+    lua_close(L); // for the leak checker; in a release the kernel frees all
 #endif
     return status;
 }

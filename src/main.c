@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cynode-sba, the sandbox agent runner: hardens the process and hosts the Lua state. What a job is, and what is done,
-// is in lua/.
+// cynode-sba, the sandbox agent runner: hardens the process and hosts the Lua state. lua/ has the program.
 #include "core/identity.h"
 #include "core/interrupt.h"
 #include "core/process.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stops runaway Lua, see stop.h. A count hook does it, which the signal of a cancel or of the deadline sets: set from
-// the start it would slow down every instruction. A hook belongs to one Lua thread, hence the trace of which one runs.
+// Stops runaway Lua, see stop.h, by a count hook. The signal of a cancel or of the deadline sets it: a hook that is set
+// from the start would slow down every instruction. A hook belongs to one Lua thread, so we track which one runs.
 #include "stop.h"
 
 #include "bind/bind.h"
@@ -29,7 +29,7 @@ static void stop(void)
     set_hook(running);
 }
 
-// What is left to do has its time. A signal that came meanwhile counts.
+// Lets Lua run on. A signal that came meanwhile still counts.
 static void go_on(lua_State *L)
 {
     stopping = 0;
@@ -38,8 +38,8 @@ static void go_on(lua_State *L)
         stop();
 }
 
-// Runaway Lua is stopped as a wait in core would be: with an error that carries the reason as its code. Not at once:
-// what a wait in core has cut short comes back as a failure, and Lua gets about ten milliseconds to keep what was done.
+// Stops runaway Lua with an error whose code is the reason, as a wait in core would return it. Not at once: after a
+// wait in core was cut short, Lua gets about ten milliseconds to save what was done.
 static void stop_when_interrupted(lua_State *L, lua_Debug *unused)
 {
     (void)unused;
@@ -55,7 +55,7 @@ static void stop_when_interrupted(lua_State *L, lua_Debug *unused)
     }
     if (++checks < CHECKS_BEFORE_ERROR)
         return;
-    if (interrupt_in_session()) // what catches the error gets to its next instruction, and no further
+    if (interrupt_in_session()) // code that catches the error is stopped at its next instruction
         lua_sethook(L, stop_when_interrupted, LUA_MASKCOUNT, 1);
     bind_push_interrupt(L, reason);
     lua_error(L);
@@ -68,7 +68,7 @@ static void enter(lua_State *L)
         set_hook(L);
 }
 
-// Calls the first upvalue, which runs Lua in another thread: the second upvalue, or else the first argument.
+// Calls the first upvalue, which runs another Lua thread: the second upvalue, or else the first argument.
 static int call_in_thread(lua_State *L)
 {
     lua_State *thread = lua_tothread(L, lua_upvalueindex(2));

@@ -5,8 +5,8 @@
 
 #include <lua.h>
 
-// From here on Lua of this state, its coroutines included, is stopped by an error {code = "timeout"|"cancelled",
-// message =}. After luaL_openlibs, once.
+// From now on, an error {code = "timeout"|"cancelled", message =} stops Lua code in this state, coroutines included.
+// Call it once, after luaL_openlibs.
 void stop_watch(lua_State *L);
 
 #endif

@@ -133,7 +133,7 @@ struct buffer *bind_push_shared_buffer(lua_State *L)
     static const char key = 0; // its address is the name
     if (lua_rawgetp(L, LUA_REGISTRYINDEX, &key) == LUA_TUSERDATA) {
         struct buffer *buffer = lua_touserdata(L, -1);
-        bind_empty_shared_buffer(buffer); // a call that failed has left it as it was
+        bind_empty_shared_buffer(buffer); // a failed call may have left it full
         return buffer;
     }
     lua_pop(L, 1);

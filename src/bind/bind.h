@@ -2,8 +2,8 @@
 // What the bindings share. A binding has three phases: check every argument, call core, push the result.
 // lua/types/native.lua says what each native function takes and returns.
 //
-// Error contract of every native function: a raised error is misuse (a bug of the caller); what the world does comes
-// back as nil, {code=, message=}. What is held while Lua can raise belongs to a userdata.
+// Every native function raises an error for misuse (a bug of the caller), and returns nil, {code=, message=} for
+// failures of the world. A userdata owns what is held while Lua can raise.
 #ifndef SBA_BIND_BIND_H
 #define SBA_BIND_BIND_H
 
@@ -38,7 +38,7 @@ int luaopen_native_workspace(lua_State *L);
 // Makes the metatable of a handle, unless it is there: its methods (NULL: none), and close as its __gc and __close.
 void bind_new_type(lua_State *L, const char *name, const luaL_Reg *methods, lua_CFunction close);
 
-// Sets a field of the table on top of the stack. No field where the string is NULL.
+// Sets a field of the table on top of the stack; no field if the string is NULL.
 void bind_set_integer(lua_State *L, const char *name, lua_Integer value);
 void bind_set_string(lua_State *L, const char *name, const char *value);
 void bind_set_boolean(lua_State *L, const char *name, bool value);
@@ -52,24 +52,24 @@ int bind_outcome(lua_State *L, int outcome, struct error *error);
 // Pushes the failure table of an interrupt: code "timeout" or "cancelled".
 void bind_push_interrupt(lua_State *L, enum interrupt_reason reason);
 
-// Calls a tick, which lies on the stack below its arguments. False: it failed, and its error is on the stack. An error
-// where the job must stop does not count: most likely it is that of a stopped Lua function, and the wait ends anyway.
+// Calls a tick, which is on the stack below its arguments. False: it failed, and its error is on the stack. An error
+// does not count if the job must stop: most likely it comes from stop.c, and the wait ends anyway.
 bool bind_call_tick(lua_State *L, int arguments);
 
 // Pushes an empty buffer that Lua owns: freed when it is collected, closed or emptied with buffer_free.
 struct buffer *bind_new_buffer(lua_State *L);
 
-// Pushes the buffer that calls share which need one until they return, empty: fresh memory for each would cost more
-// than most of them do. Not across a call that may use it too.
+// Pushes the shared buffer, empty, for use until the function returns: new memory for each call would cost more than
+// most calls. Do not use it across a call that may use it too.
 struct buffer *bind_push_shared_buffer(lua_State *L);
 
-// Empties it, and gives back what only large contents need.
+// Empties it, and frees it if it is large.
 void bind_empty_shared_buffer(struct buffer *buffer);
 
-// The bytes of the string or buffer at index; a buffer's are good until it is filled again.
+// The bytes of the string or buffer at index; those of a buffer are valid until it is filled again.
 const char *bind_check_bytes(lua_State *L, int index, size_t *size);
 
-// The buffer at index, or NULL where there is nil or nothing.
+// The buffer at index, or NULL if there is nil or nothing.
 struct buffer *bind_optional_buffer(lua_State *L, int index);
 
 // Pushes the metatable that marks a table as a JSON array: lua-cjson's, see vendor/patches/lua-cjson.
@@ -103,15 +103,15 @@ struct tree **bind_new_tree(lua_State *L);
 // Raises an error unless the value at index is nil, absent or a table whose keys are all among names (NULL-terminated).
 void bind_check_options(lua_State *L, int index, const char *const names[]);
 
-// Pushes a copy of the list of strings at index, which `what` names in errors, and above it an array of the same strings
-// with NULL at its end. A list that holds anything else, or a string with a NUL byte, raises an error.
+// Pushes a copy of the list of strings at index, which `what` names in errors, and above it an array of the same
+// strings with NULL at its end. A list that holds anything else, or a string with a NUL byte, raises an error.
 const char **bind_check_strings(lua_State *L, int index, const char *what);
 
 // Options of the table at index (nil counts as an empty table). The wrong type raises an error that names the option.
 lua_Integer bind_option_integer(lua_State *L, int index, const char *name, lua_Integer otherwise, lua_Integer minimum);
 lua_Number bind_option_number(lua_State *L, int index, const char *name, lua_Number otherwise);
 bool bind_option_boolean(lua_State *L, int index, const char *name, bool otherwise);
-// NULL where absent. The string lives as long as the table holds it.
+// NULL if absent. The string is valid as long as the table holds it.
 const char *bind_option_string(lua_State *L, int index, const char *name, size_t *size);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// native.confine: what the kernel keeps commands from.
+// native.confine: the rules by which the kernel confines commands.
 #include "core/confine.h"
 
 #include "bind/bind.h"

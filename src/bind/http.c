@@ -10,7 +10,7 @@ static const char client_type[] = "native.http.client", exchange_type[] = "nativ
 
 struct client_box {
     struct http_client *client; // NULL: closed
-    lua_State *L;               // that drives an exchange now
+    lua_State *L;               // of the exchange that waits
     bool failed;                // the error of its tick is on the stack
 };
 
@@ -54,7 +54,7 @@ static int client_gc(lua_State *L)
     return 0;
 }
 
-// The exchange that waits is at 1.
+// The waiting exchange is at index 1.
 static bool call_tick(void *data)
 {
     struct client_box *box = data;
@@ -94,7 +94,7 @@ static const char *required_string(lua_State *L, const char *name)
     return value;
 }
 
-// Line ends in a header would be a way to smuggle in others.
+// A line end in a header would smuggle in another header.
 static const char *const *header_list(lua_State *L)
 {
     if (lua_getfield(L, 2, "headers") == LUA_TNIL)
@@ -116,8 +116,8 @@ static struct http_part check_part(lua_State *L)
     return part;
 }
 
-// The parts of the list on top of the stack, in memory that belongs to the Lua state. Pushes what keeps their bytes
-// alive, and that memory above it.
+// The parts of the list on top of the stack. Pushes a table that keeps their bytes alive, and above it the memory of
+// the parts.
 static struct http_part *check_parts(lua_State *L, size_t *count)
 {
     int list = lua_gettop(L);
@@ -132,8 +132,8 @@ static struct http_part *check_parts(lua_State *L, size_t *count)
     return parts;
 }
 
-// Fills the request's body from the option, and has the exchange at index keep it. What it pushes stays on the stack
-// until the request is on its way.
+// Fills the request's body from the option; the exchange at index keeps it alive. What this pushes must stay on the
+// stack until the request is started.
 static void read_body(lua_State *L, struct http_request *request, int exchange)
 {
     int type = lua_getfield(L, 2, "body");
@@ -184,7 +184,7 @@ static struct exchange_box *check_exchange(lua_State *L)
     return box;
 }
 
-// The exchange at 1, to wait for it: the client's tick is called meanwhile.
+// The exchange at index 1, whose client's tick is called while it waits.
 static struct exchange_box *check_waiting(lua_State *L, struct client_box **client)
 {
     struct exchange_box *box = check_exchange(L);

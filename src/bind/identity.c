@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// native.identity: who the runner is, and whom it becomes.
+// native.identity: the user and the environment of the runner.
 #include "core/identity.h"
 
 #include "bind/bind.h"

@@ -41,7 +41,7 @@ static void add_integer(lua_State *L, struct buffer *out, int index)
     add_bytes(L, out, first, (size_t)(digits + sizeof digits - first));
 }
 
-// What lua-cjson makes of the value.
+// Adds a value as lua-cjson encodes it.
 static void add_encoded(lua_State *L, struct buffer *out, int index)
 {
     size_t size;
@@ -82,7 +82,7 @@ static lua_Integer count_members(lua_State *L, int index)
 
 static void add_value(lua_State *L, struct buffer *out, int index, int schema, int level);
 
-// Members that the schema does not order, after `written` others. Returns how many.
+// Adds the members that the schema does not order, after `written` others. Returns how many.
 static lua_Integer add_others(lua_State *L, struct buffer *out, int object, int plan, lua_Integer written, int level)
 {
     lua_getfield(L, RULES, "others");
@@ -107,7 +107,7 @@ static lua_Integer add_others(lua_State *L, struct buffer *out, int object, int 
     return count;
 }
 
-// Finds out which of the members the plan orders: bit i is set for its name i + 1. False: there are others.
+// Finds the members that the plan orders: bit i stands for its name i + 1. False: there are others.
 static bool find_ordered(lua_State *L, int object, int known, uint64_t *ordered)
 {
     bool all = true;
@@ -124,7 +124,7 @@ static bool find_ordered(lua_State *L, int object, int known, uint64_t *ordered)
     return all;
 }
 
-// Adds an object, of which `written` members stand there already.
+// Adds an object, of which `written` members are already there.
 static void add_object(lua_State *L, struct buffer *out, int object, int schema, lua_Integer written, int level)
 {
     lua_pushvalue(L, schema);
@@ -170,7 +170,7 @@ static void add_array(lua_State *L, struct buffer *out, int list, int items, int
     add_bytes(L, out, "]", 1);
 }
 
-// A table whose schema says something of the order of keys in it.
+// Adds a table if its schema orders keys in it.
 static bool add_ordered(lua_State *L, struct buffer *out, int index, int schema, int level)
 {
     if (!lua_istable(L, schema) || is_marked(L, index, "cjson.long_number"))
@@ -220,7 +220,6 @@ static void add_value(lua_State *L, struct buffer *out, int index, int schema, i
     }
 }
 
-// encode(value, schema, rules, head) -> JSON text; head: the object's text up to its members in the table
 static int f_encode(lua_State *L)
 {
     luaL_checkany(L, VALUE);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// native.line_editor: lines of a person at a terminal.
+// native.line_editor: reads lines from a terminal.
 #include "core/line_editor.h"
 
 #include "bind/bind.h"
@@ -8,11 +8,11 @@
 
 struct handle {
     struct line_editor *editor; // NULL: closed
-    lua_State *reading;         // of the read that goes on, with the completer at READ_COMPLETER; or NULL
+    lua_State *reading;         // the state of the running read, or NULL
 };
 
 enum { COMPLETER = 1 };                                        // user value of a handle
-enum { READ_HANDLE = 1, READ_PROMPT = 2, READ_COMPLETER = 3 }; // where read has them on its stack
+enum { READ_HANDLE = 1, READ_PROMPT = 2, READ_COMPLETER = 3 }; // stack indexes in read
 
 struct request {
     const char *line;
@@ -28,7 +28,7 @@ static void take_text(lua_State *L, int index, struct buffer *into)
         luaL_error(L, "not enough memory");
 }
 
-// The completer is the upvalue: complete(line, cursor) -> insert?, show?
+// Calls the completer, which is the upvalue: complete(line, cursor) -> insert?, show?
 static int call_completer(lua_State *L)
 {
     const struct request *request = lua_touserdata(L, 1);
@@ -41,7 +41,7 @@ static int call_completer(lua_State *L)
     return 0;
 }
 
-// No error may jump past libedit: a completer that raises one has found nothing.
+// An error must not jump past libedit: a completer that raises one has found nothing.
 static void complete(void *context, const char *line, size_t size, size_t cursor, struct line_completion *found)
 {
     lua_State *L = ((struct handle *)context)->reading;

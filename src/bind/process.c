@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// native.process: runs commands, ends what they leave behind.
+// native.process: runs commands, and ends the processes that they leave.
 #include "core/process.h"
 #include "core/process_children.h"
 
@@ -26,7 +26,7 @@ static struct process_outcome *new_outcome(lua_State *L)
     return outcome;
 }
 
-// What tick needs: the function lies at the top of the stack when the command starts.
+// The tick function, and the stack that holds it.
 struct ticker {
     lua_State *L;
     int function;
@@ -39,7 +39,7 @@ struct news {
     lua_Integer missing;
 };
 
-// Calls the function, with the news if there are any: in a protected call, for memory may be out.
+// Calls the function, with the news if there are any. Itself called protected, because memory may be out.
 static int call_with_news(lua_State *L)
 {
     const struct news *news = lua_touserdata(L, 2);
@@ -118,7 +118,7 @@ static int64_t check_timeout(lua_State *L)
     return seconds < 9e15 ? (int64_t)(seconds * 1000) + 1 : INT64_MAX;
 }
 
-// What it pushes stays on the stack while the command runs, for a tick may change the table.
+// What this pushes stays on the stack while the command runs, because a tick may change the table.
 static void check_options(lua_State *L, struct process_options *options, struct ticker *ticker)
 {
     static const char *const names[] = {"argv",         "env",          "directory", "stdin",      "timeout",

@@ -15,7 +15,7 @@ static int f_add(lua_State *L)
     return 1;
 }
 
-// The upvalue is the buffer that it works in, which Lua owns.
+// The upvalue is a buffer to work in, which Lua owns.
 static int f_redact(lua_State *L)
 {
     static const char *const names[] = {"none", "start", "end", "both", NULL};

@@ -39,7 +39,7 @@ static size_t check_limit(lua_State *L, int index)
     return (size_t)limit;
 }
 
-// Pushes a part of the string at index 1, which is so long; the string itself where that is all of it.
+// Pushes a part of the string at index 1; the string itself if the part is all of it.
 static int push_part(lua_State *L, const char *part, size_t kept, size_t size)
 {
     if (kept == size)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// native.watchdog: what ends the job where the runner hangs.
+// native.watchdog: ends the job if the runner hangs.
 #include "core/watchdog.h"
 
 #include "bind/bind.h"
 
-static const char kept_key; // of the registry: what core keeps a pointer to
+static const char kept_key; // key in the registry of the result that core points to
 
 static int f_start(lua_State *L)
 {
@@ -13,7 +13,7 @@ static int f_start(lua_State *L)
     return bind_outcome(L, path ? watchdog_start(path, &error) : -1, &error);
 }
 
-// Copies parts first to last of the table at index behind what the result has.
+// Appends parts first to last of the table at index to the result.
 static void add_parts(lua_State *L, int index, lua_Integer first, lua_Integer last, struct watchdog_result *result)
 {
     for (lua_Integer i = first; i <= last; i++) {
@@ -44,7 +44,7 @@ static int f_keep(lua_State *L)
     result->head = result->count++;
     add_parts(L, 1, steps, failure - 1, result);
     result->tail = result->count++;
-    // In the registry beside the one before, until core knows this one.
+    // The previous result stays on the stack until core knows this one.
     lua_rawgetp(L, LUA_REGISTRYINDEX, &kept_key);
     watchdog_keep(result);
     lua_pushvalue(L, -2);
@@ -95,7 +95,7 @@ static const luaL_Reg functions[] = {
 int luaopen_native_watchdog(lua_State *L)
 {
     lua_pushboolean(L, 0);
-    lua_rawsetp(L, LUA_REGISTRYINDEX, &kept_key); // so that keeping takes no memory there
+    lua_rawsetp(L, LUA_REGISTRYINDEX, &kept_key); // so that f_keep needs no memory for the key
     luaL_newlib(L, functions);
     return 1;
 }

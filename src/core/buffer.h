@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A growing run of bytes. Not a C string: it may hold NULs and has no terminator.
+// A growing array of bytes. Not a C string: it may hold NULs and has no terminator.
 #ifndef SBA_CORE_BUFFER_H
 #define SBA_CORE_BUFFER_H
 
@@ -8,15 +8,15 @@
 #include <string.h>
 
 struct buffer {
-    char *data; // owned; NULL when nothing was ever reserved
+    char *data; // owned; NULL before anything was reserved
     size_t size;
     size_t capacity;
 };
 
-// Room for extra more bytes at data + size. 0, or -1 when memory is out (the buffer is then as before).
+// Makes room for `extra` more bytes at data + size. 0, or -1 if memory is out (the buffer is unchanged).
 int buffer_reserve(struct buffer *buffer, size_t extra);
 
-// Appends bytes. 0, or -1 when memory is out. Inline, so that the compiler copies a few bytes without a call.
+// Appends bytes. 0, or -1 if memory is out. Inline, so that the compiler copies a few bytes without a call.
 static inline int buffer_append(struct buffer *buffer, const void *bytes, size_t size)
 {
     if (size > buffer->capacity - buffer->size && buffer_reserve(buffer, size) < 0)

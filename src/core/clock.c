@@ -18,7 +18,7 @@ int64_t clock_wall(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-// Writes a number with so many digits and the character after it; returns where the next begins. printf takes ten times
+// Writes a number with so many digits, and a character after it. Returns the place after that. printf takes ten times
 // as long, and every line of a log has a time.
 static char *put_number(char *to, int number, int digits, char after)
 {
@@ -28,8 +28,8 @@ static char *put_number(char *to, int number, int digits, char after)
     return to + digits + 1;
 }
 
-// Writes the date of so many days since 1970-01-01, in years that begin in March: so a leap day is the last of its
-// year. gmtime takes a lock, which the watchdog must not wait for.
+// Writes the date that is so many days after 1970-01-01. It counts in years that begin in March, so that a leap day is
+// the last of its year. Not gmtime: it takes a lock, which the watchdog must not wait for.
 static char *put_date(char *text, int days)
 {
     enum { DAYS_OF_400_YEARS = 146097, DAYS_FROM_MARCH_OF_YEAR_0 = 719468 };

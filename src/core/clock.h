@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The monotonic clock and the wall clock. Nothing here fails, takes memory or waits for a lock.
+// The monotonic clock and the wall clock. Nothing here fails, allocates memory or takes a lock.
 #ifndef SBA_CORE_CLOCK_H
 #define SBA_CORE_CLOCK_H
 

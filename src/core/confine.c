@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Landlock around commands, see confine.h. The interface is that of landlock(7); it is declared here because the
-// headers of Debian 12 end at version 3.
+// Confines commands by Landlock, see confine.h. The interface of landlock(7) is declared here, because the headers of
+// Debian 12 end at version 3.
 #include "core/confine.h"
 
 #include "core/cleanup.h"
@@ -79,7 +79,7 @@ static int create(int abi, bool hides)
     return (int)syscall(LANDLOCK_CREATE_RULESET, &attributes, size, 0);
 }
 
-// Allows access to what the descriptor is opened on, and to everything below.
+// Allows access to the file or directory of a descriptor, and to everything below.
 static int allow(int ruleset, int fd, uint64_t access)
 {
     struct stat status;
@@ -92,7 +92,7 @@ static int allow(int ruleset, int fd, uint64_t access)
 static int allow_writing(int ruleset, const char *path, int abi, struct error *error)
 {
     cleanup_fd int fd = open(path, O_PATH | O_CLOEXEC);
-    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES)) // whoever cannot enter it cannot write it
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES)) // who cannot enter it cannot write it
         return 0;
     if (fd < 0 || allow(ruleset, fd, write_access(abi)) < 0)
         return error_system(error, errno, "cannot let commands write %s", path);
@@ -105,7 +105,7 @@ static void close_directory(DIR **directory)
         closedir(*directory);
 }
 
-// Allows reading what lies in the directory, but for one name and for links, whose targets have rules of their own.
+// Allows reading the entries of a directory, except one name, and links, whose targets have their own rules.
 static int allow_siblings(int ruleset, const char *path, const char *except, struct error *error)
 {
     __attribute__((cleanup(close_directory))) DIR *directory = opendir(path);
@@ -120,14 +120,14 @@ static int allow_siblings(int ruleset, const char *path, const char *except, str
         struct stat status;
         cleanup_fd int fd = openat(dirfd(directory), entry->d_name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0 || fstat(fd, &status) < 0 || S_ISLNK(status.st_mode))
-            continue; // gone meanwhile
+            continue; // it is gone meanwhile
         if (allow(ruleset, fd, READ_FILE) < 0)
             return error_system(error, errno, "cannot let commands read %s/%s", path, entry->d_name);
     }
     return 0;
 }
 
-// Landlock only allows. To forbid one file, everything beside the way to it is allowed.
+// Landlock has no rule that forbids. To hide one file, allow everything beside it and beside its parent directories.
 static int allow_reading_others(int ruleset, const char *hidden, struct error *error)
 {
     struct stat status;

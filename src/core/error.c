@@ -47,7 +47,7 @@ int error_set(struct error *error, const char *code, int number, const char *for
     }
     for (char *c = text; c && *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7f)
-            *c = '?'; // a name may hold anything, a message is one line
+            *c = '?'; // a name may hold any byte, but a message is one line
     error->code = code;
     error->number = number;
     error->message = text;

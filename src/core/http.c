@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients and exchanges over libcurl, see http.h: what they hold, and the answer as it is asked for.
+// Clients and exchanges over libcurl, see http.h.
 #include "core/http_internal.h"
 
 #include "core/interrupt.h"
@@ -16,7 +16,7 @@ static char *copy(const char *text)
     return text && *text ? strdup(text) : NULL;
 }
 
-// Debian's libcurl opens descriptors for itself that a command would inherit. All of ours are O_CLOEXEC anyway.
+// Debian's libcurl opens descriptors that commands would inherit. All of ours are close-on-exec anyway.
 static void close_on_exec(void)
 {
     syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);

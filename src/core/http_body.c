@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bodies made of parts, see http_body.h.
+// The body of a request as a list of parts, see http_body.h.
 #include "core/http_body.h"
 
 #include "core/cleanup.h"
@@ -11,14 +11,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { RAW = 12 << 10, STAGED = RAW / 3 * 4 }; // bytes read of a file at once (whole groups of 3), and as base64
+enum { RAW = 12 << 10, STAGED = RAW / 3 * 4 }; // bytes read from a file at once (a multiple of 3), and as base64
 
 struct http_body {
     size_t count, at; // at: the part that is being sent
-    uint64_t offset;  // bytes of it that were taken
+    uint64_t offset;  // bytes of it that were read
     int64_t size;
     struct text_sha256 digest;         // of the file that is being sent
-    char raw[RAW], staged[STAGED + 1]; // staged: base64 that is still to be given,
+    char raw[RAW], staged[STAGED + 1]; // staged: base64 that was not copied yet,
     size_t staged_from, staged_to;     // from here to there
     struct part {
         struct http_part given;
@@ -87,7 +87,7 @@ void http_body_rewind(struct http_body *body)
     begin_part(body, 0);
 }
 
-// Reads until there are size bytes, or the file ends.
+// Reads size bytes, or up to the end of the file.
 static ssize_t read_fully(int fd, char *to, size_t size, uint64_t offset)
 {
     size_t done = 0;
@@ -111,7 +111,7 @@ static bool is_as_expected(struct http_body *body, const char *expected)
     return strcmp(sha256, expected) == 0;
 }
 
-// Takes the next piece of a file that has more. 0, or -1 and *why.
+// Reads and encodes the next piece of a file. 0, or -1 and *why.
 static int stage(struct http_body *body, const struct part *part, const char **why)
 {
     uint64_t left = part->file_size - body->offset;

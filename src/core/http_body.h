@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The body of a request as a list of parts that are sent one after the other: bytes, and files, which become base64
-// while they are sent. It takes a few tens of KiB, however large they are.
+// The body of a request as a list of parts: bytes, and files, which are encoded as base64 while they are sent. It needs
+// less than 64 KiB of memory, however large the files are.
 #ifndef SBA_CORE_HTTP_BODY_H
 #define SBA_CORE_HTTP_BODY_H
 
@@ -14,27 +14,27 @@
 struct http_part {
     const char *bytes;            // borrowed; NULL: a file
     size_t size;                  // of the bytes
-    int fd;                       // of a regular file, sent from its start to where it ends now
-    char sha256[TEXT_SHA256_HEX]; // what the file must be; empty: whatever it is
+    int fd;                       // of a regular file, sent from its start to its present end
+    char sha256[TEXT_SHA256_HEX]; // of the file, which is checked; empty: not checked
 };
 
 struct http_body;
 
-// A body that borrows the parts' bytes, and has descriptors of its own. The parts themselves are copied. Errors: those
-// of fstat(2), "too_many_files", "out_of_memory".
+// Makes a body. It borrows the bytes of the parts, and duplicates their descriptors. Errors: those of fstat(2),
+// "too_many_files", "out_of_memory".
 struct http_body *http_body_new(const struct http_part *parts, size_t count, struct error *error);
 
-// NULL is fine.
+// NULL does nothing.
 void http_body_free(struct http_body *body);
 
-// Bytes of the whole, as they are sent.
+// Size in bytes, as sent.
 int64_t http_body_size(const struct http_body *body);
 
-// Gives the next bytes: their number, 0 at the end; -1 and *why (a static string) where a file cannot be read, or is
-// not what it was: its last bytes are given only after it proved right.
+// Copies the next bytes. Returns their number; 0 at the end; -1 and *why (a static string) if a file cannot be read or
+// has changed. The last bytes of a file come only after its SHA-256 was checked.
 ssize_t http_body_read(struct http_body *body, char *to, size_t room, const char **why);
 
-// Begins anew.
+// Starts from the beginning again.
 void http_body_rewind(struct http_body *body);
 
 #endif

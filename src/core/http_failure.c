@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What curl's failures and a proxy's refusals mean, in the codes of http.h.
+// Translates the failures of curl and of proxies into the codes of http.h.
 #include "core/http_internal.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ static int connect_errno(const struct http_exchange *exchange)
     return (int)number;
 }
 
-// The code of a failure to reach the other side.
+// The code for a connection that failed.
 static const char *connect_code(const struct http_exchange *exchange)
 {
     int number = connect_errno(exchange);
@@ -52,7 +52,7 @@ static const char *code_of(const struct http_exchange *exchange)
     case CURLE_PROXY:
         return "proxy_failed";
     case CURLE_COULDNT_CONNECT:
-        if (exchange->sent) // on another connection, which ended before the answer
+        if (exchange->sent) // an earlier connection ended before the answer
             return "cut_off";
         return exchange->proxy ? "proxy_failed" : connect_code(exchange);
     case CURLE_SSL_CONNECT_ERROR:
@@ -77,7 +77,7 @@ static const char *code_of(const struct http_exchange *exchange)
     }
 }
 
-// What a proxy means by refusing: a password, a place it does not go to; or a failure of its own that may pass.
+// Explains the status with which a proxy refused: authentication, a forbidden place, or a temporary failure.
 static int explain_refusal(const struct http_exchange *exchange, long status, struct error *error)
 {
     bool passing = status == 408 || status == 429 || status >= 500;
@@ -88,7 +88,7 @@ static int explain_refusal(const struct http_exchange *exchange, long status, st
                                      : "");
 }
 
-// What would help against a failure of TLS; most users see one because an authority of their own is not known.
+// Advice about a TLS failure. The usual cause is a private certificate authority that is not trusted.
 static const char *tls_advice(const struct http_exchange *exchange)
 {
     if (exchange->outcome == CURLE_PEER_FAILED_VERIFICATION && strstr(exchange->curl_message, "issuer"))
@@ -98,7 +98,7 @@ static const char *tls_advice(const struct http_exchange *exchange)
     return "";
 }
 
-// What the connect to a unix socket failed with. Curl's own message names a host and a port, which it has not.
+// Why the connection to a unix socket failed. Curl's message would name a host and a port.
 static const char *socket_problem(const struct http_exchange *exchange)
 {
     int number = connect_errno(exchange);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of an answer's body, whatever pieces it comes in. See http.h.
+// Reads the body of an answer line by line, see http.h.
 #include "core/http_internal.h"
 
 #include <string.h>
 
-// Where the line that begins at body_read ends: the index of its LF or CR in the body, or body.size while there is
-// none.
+// The index of the LF or CR that ends the line at body_read, or body.size if there is none yet.
 static size_t find_end(struct http_exchange *exchange)
 {
     const struct buffer *body = &exchange->body;
@@ -17,7 +16,7 @@ static size_t find_end(struct http_exchange *exchange)
     return found ? (size_t)(found - body->data) : body->size;
 }
 
-// The LF of a CRLF whose CR ended the last line may come in a later piece: it belongs to that line.
+// After a line that ended with CR, skips the LF of a CRLF, which may arrive later.
 static void skip_late_lf(struct http_exchange *exchange)
 {
     if (exchange->after_cr && exchange->body.size > exchange->body_read) {
@@ -26,7 +25,7 @@ static void skip_late_lf(struct http_exchange *exchange)
     }
 }
 
-// The line that ends at `at`, where the body has its end or ends itself.
+// Takes the line that ends at `at`.
 static ssize_t take(struct http_exchange *exchange, size_t at, const char **line, bool *ended)
 {
     size_t size = at - exchange->body_read;

@@ -11,7 +11,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-// Where images keep the certificates of the authorities they trust: Debian and Alpine, Fedora, openSUSE, others.
+// Where images keep the certificates that they trust: Debian and Alpine, Fedora, openSUSE, others.
 static const char *const ca_files[] = {
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
@@ -31,7 +31,7 @@ static void set_trust(const struct http_exchange *exchange)
     curl_easy_setopt(exchange->easy, CURLOPT_CAPATH, client->ca_directory);
 }
 
-// "http://proxy:3128", with neither user nor password.
+// "the proxy http://proxy:3128", without user and password.
 static char *proxy_name(const char *proxy)
 {
     char *name = NULL;
@@ -47,7 +47,7 @@ static int set_proxy(struct http_exchange *exchange, const char *scheme, const c
     static const char loopback[] = "localhost,127.0.0.0/8,::1";
     const struct http_client *client = exchange->client;
     const char *proxy = strcmp(scheme, "https") == 0 ? client->https_proxy : client->http_proxy;
-    // We look into the list, not curl, to know who failed. An empty proxy or list keeps curl from the environment's.
+    // We check the list, not curl, to know who failed. An empty string keeps curl from reading the environment.
     if (!proxy || no_proxy_names(loopback, host) || no_proxy_names(client->no_proxy, host)) {
         curl_easy_setopt(exchange->easy, CURLOPT_PROXY, "");
         return 0;
@@ -56,7 +56,7 @@ static int set_proxy(struct http_exchange *exchange, const char *scheme, const c
         return error_set(error, "out_of_memory", 0, "cannot start a request: out of memory");
     curl_easy_setopt(exchange->easy, CURLOPT_PROXY, proxy);
     curl_easy_setopt(exchange->easy, CURLOPT_NOPROXY, "");
-    // Some proxies end a connection after each answer without saying so; what is sent but once would be lost on it.
+    // Some proxies close the connection after an answer without saying so. A request sent only once would be lost then.
     curl_easy_setopt(exchange->easy, CURLOPT_FRESH_CONNECT,
                      exchange->request.once && strcmp(scheme, "http") == 0 ? 1L : 0L);
     return 0;

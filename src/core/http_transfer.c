@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What curl is told of an exchange: its options, and the callbacks that take the answer and give the body. See http.h.
+// The options and callbacks that curl gets for an exchange, see http.h.
 #include "core/http_internal.h"
 
 #include "core/interrupt.h"
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-// Takes a header line. The empty one ends the headers of the answer, unless it is a 1xx or a proxy's own.
+// Counts a header line. An empty one ends the headers, unless they are those of a 1xx.
 static size_t on_header(char *bytes, size_t unit, size_t count, void *context)
 {
     struct http_exchange *exchange = context;
@@ -50,7 +50,7 @@ static size_t on_send(char *to, size_t unit, size_t count, void *context)
     return CURL_READFUNC_ABORT;
 }
 
-// A connection that was kept may turn out to be dead: what was sent on it is sent again on a new one.
+// A reused connection may be dead; then curl sends the body again on a new one.
 static int on_rewind(void *context, curl_off_t offset, int origin)
 {
     struct http_exchange *exchange = context;
@@ -60,7 +60,7 @@ static int on_rewind(void *context, curl_off_t offset, int origin)
     return CURL_SEEKFUNC_OK;
 }
 
-// Before each sending of the request: curl sends it again where a connection that was kept ends before the answer.
+// Curl calls this before it sends the request, and again if a reused connection ended before the answer.
 static int on_ready(void *context, char *remote, char *local, int remote_port, int local_port)
 {
     struct http_exchange *exchange = context;
@@ -96,7 +96,7 @@ static void set_body(struct http_exchange *exchange)
 
 static int set_headers(struct http_exchange *exchange, const char *const *headers)
 {
-    // No "Expect: 100-continue": servers that ignore it would cost a second a request.
+    // No "Expect: 100-continue": with servers that ignore it, each request would wait a second.
     exchange->headers = curl_slist_append(NULL, "Expect:");
     for (; exchange->headers && headers && *headers; headers++)
         if (!curl_slist_append(exchange->headers, *headers))
@@ -106,7 +106,7 @@ static int set_headers(struct http_exchange *exchange, const char *const *header
     return exchange->headers ? 0 : -1;
 }
 
-// libcurl's own sockets would be inherited by commands.
+// Commands would inherit the sockets that libcurl opens itself.
 static curl_socket_t open_socket(void *unused, curlsocktype purpose, struct curl_sockaddr *address)
 {
     (void)unused, (void)purpose;
@@ -134,7 +134,7 @@ int http_prepare(struct http_exchange *exchange, struct error *error)
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, exchange->curl_message);
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
     curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); // no waiting for a resolver that nobody waits for any more
+    curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L); // do not wait for a resolver whose answer is not needed
     curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     if (set_headers(exchange, request->headers) < 0 || curl_multi_add_handle(exchange->client->multi, easy) != CURLM_OK)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The waits of exchanges, see http.h: curl works only while one of them drives it.
+// Waits of exchanges, see http.h. Curl works only in these waits.
 #include "core/http_internal.h"
 
 #include "core/interrupt.h"
@@ -24,7 +24,7 @@ static void collect(struct http_client *client)
 }
 
 struct timeout {
-    int64_t from, milliseconds; // from when, on the monotonic clock, and how long
+    int64_t from, milliseconds; // start, on the monotonic clock, and length
     const char *code, *what;
 };
 
@@ -36,7 +36,7 @@ static struct timeout timeout_of_phase(const struct http_exchange *exchange)
     if (exchange->sent == 0)
         return (struct timeout){exchange->started, exchange->request.connect_timeout, "slow_connect",
                                 "was not reached"};
-    // A piece of our own body that could be sent counts as well.
+    // Progress in sending our body counts as well.
     return (struct timeout){exchange->last > exchange->sent ? exchange->last : exchange->sent,
                             exchange->request.first_timeout, "slow_first_byte", "sent no answer"};
 }
@@ -58,7 +58,7 @@ static int interrupted(const struct http_exchange *exchange, enum interrupt_reas
                      cancelled ? "the job was cancelled" : "the job's time was up", exchange->origin);
 }
 
-// Calls the client's tick if it is time. -1: it ends the wait. Else how long to wait at most.
+// Calls the client's tick when it is due. Returns how long to wait at most, or -1: it ended the wait.
 static int64_t tick(struct http_client *client, int64_t left, struct error *error)
 {
     int64_t now = clock_now();

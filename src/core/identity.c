@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hardening and the change of user, see identity.h.
+// Hardens the process and changes its user, see identity.h.
 #include "core/identity.h"
 
 #include "core/cleanup.h"
@@ -29,7 +29,7 @@ static void must(int outcome, const char *what)
     exit(3);
 }
 
-// Descriptors that the node left open are none of a command's business.
+// Commands must not inherit descriptors that the node left open.
 static void close_others_on_exec(void)
 {
     enum { FIRST = 3, MOST = 65536 };
@@ -40,8 +40,8 @@ static void close_others_on_exec(void)
         fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
 
-// Makes the relocated tables of the program read-only (RELRO). A dynamic linker does this for itself; in a static PIE
-// musl's start code relocates them and leaves them writable.
+// Makes the relocated tables of the program read-only (RELRO). A dynamic linker does that itself; in a static PIE,
+// musl's start code leaves them writable.
 static int protect_relocated(struct dl_phdr_info *program, size_t size, void *unused)
 {
     (void)size;
@@ -61,17 +61,17 @@ static int protect_relocated(struct dl_phdr_info *program, size_t size, void *un
 void identity_harden(void)
 {
     dl_iterate_phdr(protect_relocated, NULL);
-    // A descriptor of ours must never land on 0, 1 or 2 and be taken for a standard stream.
+    // None of our descriptors may become 0, 1 or 2, and be taken for a standard stream.
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) < 0)
             must(open("/dev/null", O_RDWR), "opening /dev/null");
     close_others_on_exec();
     must(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "closing the process to others (PR_SET_DUMPABLE)");
     must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "giving up new privileges (PR_SET_NO_NEW_PRIVS)");
-    if (getpid() != 1) // who adopts them anyway
+    if (getpid() != 1) // PID 1 adopts them anyway
         must(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "adopting orphans (PR_SET_CHILD_SUBREAPER)");
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN); // a file that would grow past RLIMIT_FSIZE is an error of that write
+    signal(SIGXFSZ, SIG_IGN); // past RLIMIT_FSIZE the write fails instead
 }
 
 // A whole decimal number below 2^32 - 1 (which means "no id").

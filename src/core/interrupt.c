@@ -15,8 +15,8 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-static volatile sig_atomic_t cancel_signal; // the first one, but SIGTERM goes before SIGINT
-static volatile sig_atomic_t cancelled;     // whether one came that counts
+static volatile sig_atomic_t cancel_signal; // the first one, but SIGTERM wins over SIGINT
+static volatile sig_atomic_t cancelled;     // whether one came since it was cleared
 static volatile int64_t cancelled_at;       // when the first one came
 static int64_t deadline = INT64_MAX;
 static bool disarmed;
@@ -26,7 +26,7 @@ static int event_fd = -1;
 static void (*on_stop)(void);
 static void (*on_cancel)(void);
 
-// The main thread's id is the process's. A thread of a library passes on what it was given.
+// The main thread has the PID as its TID. A thread of a library passes its signals on to it.
 static bool is_main_thread(int number)
 {
     if (syscall(SYS_gettid) == getpid())
@@ -35,7 +35,7 @@ static bool is_main_thread(int number)
     return false;
 }
 
-// SIGALRM is the deadline's.
+// SIGALRM comes at the deadline.
 static void on_signal(int number)
 {
     int saved = errno;
@@ -65,7 +65,7 @@ void interrupt_install(void)
         fprintf(stderr, "cynode-sba: cannot start: no event descriptor: %s\n", strerror(errno));
         exit(3);
     }
-    // No SA_RESTART: a blocking read of the job must end with EINTR when the node gives up.
+    // No SA_RESTART: a blocking read of the job must end with EINTR.
     struct sigaction action = {.sa_handler = on_signal};
     sigemptyset(&action.sa_mask);
     sigaction(SIGTERM, &action, NULL);
@@ -73,14 +73,14 @@ void interrupt_install(void)
     sigaction(SIGALRM, &action, NULL);
 }
 
-// Waits look at the clock themselves; the alarm is for what does not wait.
+// Waits check the clock themselves. The alarm stops Lua code that does not wait.
 static void set_alarm(int64_t milliseconds)
 {
-    const int64_t longest = 100000000000; // three years; what is longer than that needs no alarm
+    const int64_t longest = 100000000000; // three years; a longer deadline needs no alarm
     if (milliseconds > longest)
         milliseconds = 0;
     else
-        milliseconds++; // for it must not come before the deadline, and 0 would be no alarm
+        milliseconds++; // it must not come before the deadline, and 0 would mean no alarm
     struct itimerval alarm = {.it_value = {.tv_sec = milliseconds / 1000, .tv_usec = milliseconds % 1000 * 1000}};
     setitimer(ITIMER_REAL, &alarm, NULL);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of a person at a terminal, see line_editor.h.
+// Reads lines from a terminal, see line_editor.h.
 #include "core/line_editor.h"
 
 #include "core/interrupt.h"
@@ -24,12 +24,12 @@ enum { ENTRIES_KEPT = 1000 };
 struct line_editor {
     EditLine *edit;
     History *history;
-    FILE *silent; // what libedit complains to
+    FILE *silent; // for libedit's error messages
     const char *prompt;
     line_completer *complete;
     void *context;
-    bool leaving;     // the line that is being read
-    sigset_t waiting; // the signals that are held back but while it waits for a key
+    bool leaving;     // an interrupt ends the line
+    sigset_t waiting; // the signal mask while it waits for a key
 };
 
 static volatile sig_atomic_t must_redraw;
@@ -53,7 +53,7 @@ static void put_capability(const char *name)
         tputs(sequence, 1, putchar);
 }
 
-// Goes to where the prompt begins, as a terminal shows the line that has rewrapped it, and clears from there on.
+// Moves the cursor to the start of the prompt, on a terminal that has rewrapped the line, and clears all after it.
 static void go_to_prompt(EditLine *edit)
 {
     const LineInfoW *line = el_wline(edit);
@@ -67,7 +67,7 @@ static void go_to_prompt(EditLine *edit)
     put_capability("cd");
 }
 
-// After SIGWINCH the columns are others; after SIGCONT a shell has had the terminal.
+// Redraws the line: after SIGWINCH the width differs; after SIGCONT a shell has used the terminal.
 static void redraw(EditLine *edit)
 {
     if (must_redraw == SIGCONT) {
@@ -83,7 +83,7 @@ static void redraw(EditLine *edit)
     el_set(edit, EL_REFRESH);
 }
 
-// 1: a byte; 0: the end of the input; -1: errno, EINTR where work must stop.
+// Reads a byte. 1, 0 at the end of the input, or -1 and errno: EINTR if work must stop.
 static int read_byte(EditLine *edit, char *byte)
 {
     struct line_editor *editor = editor_of(edit);
@@ -108,7 +108,7 @@ static int read_byte(EditLine *edit, char *byte)
     }
 }
 
-// At an interrupt: first the key that goes to the end of the line, so that what was typed stays to be read; then the
+// On an interrupt: first gives the key that goes to the end of the line, so that the typed text stays visible; then the
 // error.
 static int leave(struct line_editor *editor, wchar_t *character)
 {
@@ -171,7 +171,7 @@ static char *prompt(EditLine *edit)
     return (char *)editor_of(edit)->prompt; // libedit only reads it
 }
 
-// Keys that terminals send and libedit leaves unbound.
+// Binds keys that terminals send and libedit does not bind.
 static void bind_keys(EditLine *edit)
 {
     static const char *const keys[][2] = {
@@ -185,7 +185,7 @@ static void bind_keys(EditLine *edit)
         el_set(edit, EL_BIND, keys[i][0], keys[i][1], NULL);
 }
 
-// The name to draw by, or NULL where the terminal cannot move its cursor.
+// The name of the terminal type, or NULL if it cannot move its cursor.
 static const char *terminal_name(void)
 {
     const char *name = getenv("TERM");
@@ -194,7 +194,7 @@ static const char *terminal_name(void)
     if (strcmp(name, "emacs") == 0)
         return NULL;
     if (tgetent(NULL, name) != 1)
-        return "xterm"; // what nearly every terminal emulator follows
+        return "xterm"; // which nearly every terminal emulator follows
     return tgetflag("hc") || !tgetstr("le", NULL) || !tgetstr("ce", NULL) ? NULL : name;
 }
 
@@ -260,7 +260,7 @@ void line_editor_close(struct line_editor *editor)
     free(editor);
 }
 
-// The signals that ask for drawing anew: held back, but while it waits for a key.
+// Blocks the signals that ask for a redraw, except while it waits for a key.
 static void watch_terminal(struct line_editor *editor, struct sigaction before[2])
 {
     sigset_t held;
@@ -289,7 +289,7 @@ int line_editor_read(struct line_editor *editor, const char *prompt_text, const 
     editor->prompt = prompt_text;
     editor->leaving = false;
     watch_terminal(editor, before);
-    el_set(editor->edit, EL_PREP_TERM, 1); // before the prompt is seen: what is typed at it shall not be echoed twice
+    el_set(editor->edit, EL_PREP_TERM, 1); // before the prompt, so that nothing typed is echoed twice
     errno = 0;
     *line = el_gets(editor->edit, &count);
     int number = errno;

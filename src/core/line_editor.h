@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of a person at a terminal (stdin and stdout): cursor keys, history, completion. What libedit draws with.
+// Reads lines from a terminal (stdin and stdout) by libedit: cursor keys, history, completion.
 //
-// Text is UTF-8, in and out. One editor at a time; it must not be used from within its completer. Makes the process's
-// character set UTF-8 (LC_CTYPE), if it is not that already.
+// Text is UTF-8. Use one editor at a time, and not from within its completer. It sets LC_CTYPE to UTF-8.
 #ifndef SBA_CORE_LINE_EDITOR_H
 #define SBA_CORE_LINE_EDITOR_H
 
@@ -13,26 +12,28 @@
 
 struct line_editor;
 
-// What a completer found, both empty where there is nothing: what to insert at the cursor, else what to show below.
+// What a completer found: text to insert at the cursor, or else lines to show below. Both are empty if it found
+// nothing.
 struct line_completion {
     struct buffer insert;
     struct buffer show; // lines, without the last newline
 };
 
-// Fills *found for a line of size bytes with the cursor behind its first cursor bytes. Must return: no longjmp.
+// Fills *found for a line of size bytes, with the cursor after its first `cursor` bytes. It must not longjmp.
 typedef void line_completer(void *context, const char *line, size_t size, size_t cursor, struct line_completion *found);
 
-// NULL and *error where stdin or stdout is no terminal, or one that cannot move its cursor ("not_a_terminal"). A
-// terminal by an unknown name is taken for an xterm.
+// NULL and "not_a_terminal" if stdin or stdout is not a terminal that can move its cursor. An unknown terminal is
+// treated as an xterm.
 struct line_editor *line_editor_open(line_completer *complete, void *context, struct error *error);
-void line_editor_close(struct line_editor *editor); // NULL is fine
+void line_editor_close(struct line_editor *editor); // NULL does nothing
 
-// Reads a line after a prompt. 1: *line points to it, without its newline, until the next call; 0: the end of the input
-// (Ctrl-D); -1: *error is "cancelled" (Ctrl-C, which leaves the half-typed line behind), "timeout" or an I/O error.
+// Shows a prompt and reads a line. 1: *line is the line without its newline, valid until the next call; 0: the end of
+// the input (Ctrl-D); -1: *error is "cancelled" (Ctrl-C, which leaves the typed text visible), "timeout" or an I/O
+// error.
 int line_editor_read(struct line_editor *editor, const char *prompt, const char **line, size_t *size,
                      struct error *error);
 
-// Puts an entry at the end of the history; the oldest of more than 1000 goes.
+// Appends an entry to the history, which keeps the last 1000.
 void line_editor_remember(struct line_editor *editor, const char *entry);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matching of hosts with a NO_PROXY list, see no_proxy.h. Case does not count, nor does a dot at either end of a name.
+// Matches hosts with a NO_PROXY list, see no_proxy.h. Case is ignored, and so is a dot at either end of a name.
 #include "core/no_proxy.h"
 
 #include <arpa/inet.h>
@@ -37,7 +37,7 @@ static bool same_bits(const unsigned char *a, const unsigned char *b, long bits)
     return memcmp(a, b, whole) == 0 && (mask == 0 || ((a[whole] ^ b[whole]) & mask) == 0);
 }
 
-// Whether a token is the host's address, or a network that it is in.
+// Whether a token is the host's address, or a network that contains it.
 static bool names_address(const char *token, size_t size, const struct address *host)
 {
     const char *slash = memchr(token, '/', size);
@@ -54,7 +54,7 @@ static bool names_address(const char *token, size_t size, const struct address *
     return same_bits(address.bytes, host->bytes, bits);
 }
 
-// Whether a token is the host's name or the end of it, from a dot on.
+// Whether a token is the host's name or one of its parent domains.
 static bool names_domain(const char *token, size_t size, const char *host)
 {
     size_t length = strlen(host);

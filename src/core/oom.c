@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel's count of processes killed for want of memory, see oom.h.
+// Counts processes killed because memory ran out, see oom.h.
 #include "core/oom.h"
 
 #include "core/cleanup.h"
@@ -23,21 +23,21 @@ static int open_file(const char *root, const char *path, const char *name)
     return open(whole, O_RDONLY | O_CLOEXEC);
 }
 
-// A container may see its own cgroup as the root of the mount while /proc still names it as the host does.
+// A container may see its cgroup as the root of the mount, while /proc gives the host's path.
 static int open_either(const char *root, const char *path, const char *name)
 {
     int fd = open_file(root, path, name);
     return fd >= 0 ? fd : open_file(root, "", name);
 }
 
-// Whether a comma separated list of controllers has memory in it.
+// Whether a comma-separated list of controllers contains "memory".
 static bool has_memory(const char *controllers)
 {
     const char *found = strstr(controllers, "memory");
     return found && (found == controllers || found[-1] == ',') && strchr(",", found[6]);
 }
 
-// A line of /proc/self/cgroup is "NUMBER:CONTROLLERS:PATH", that of cgroup 2 "0::PATH".
+// A line of /proc/self/cgroup is "NUMBER:CONTROLLERS:PATH"; for cgroup v2 it is "0::PATH".
 static int open_counter_of(char *line)
 {
     char *controllers = strchr(line, ':');

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel killed for want of memory in the cgroup of this process, which in a container is the container's.
+// How many processes the kernel killed because memory ran out, in the cgroup of this process (in a container, that of
+// the container).
 //
-// Nothing here fails: where nobody tells (no cgroup file system, the root cgroup), the count stays 0.
+// Nothing here fails: without a counter (no cgroup file system, the root cgroup) the count stays 0.
 #ifndef SBA_CORE_OOM_H
 #define SBA_CORE_OOM_H
 
 #include <stdint.h>
 
-// How many processes so far. The first call looks for the counter, and keeps its descriptor.
+// The count so far. The first call finds the counter and keeps its descriptor.
 uint64_t oom_kills(void);
 
 #endif

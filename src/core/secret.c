@@ -20,16 +20,16 @@ static const char escape_mark[ESCAPES] = {[PERCENT] = '%', [JSON] = '\\'};
 // A secret, or the base64 characters that it alone decides.
 struct form {
     unsigned char *bytes; // owned
-    size_t *borders;      // owned; of each prefix: how much of its end is also its start
+    size_t *borders;      // owned; for each prefix, the length of its longest border (as KMP needs it)
     size_t size;
-    size_t matched; // how much of it the text ends with, while one is read
+    size_t matched; // while a text is read: how many bytes of the form it ends with
 };
 
 static struct form_list {
     struct form *forms;
     size_t count;
-    bool begins[1 << CHAR_BIT]; // bytes with which a form begins
-} lists[2];                     // secrets as they are, and as base64
+    bool begins[1 << CHAR_BIT]; // first bytes of the forms
+} lists[2];                     // secrets as they are, and in base64
 
 static size_t advance(const struct form *form, size_t matched, unsigned char byte)
 {
@@ -38,7 +38,7 @@ static size_t advance(const struct form *form, size_t matched, unsigned char byt
     return matched + (form->bytes[matched] == byte);
 }
 
-// Fills the borders of the form, whose bytes are there.
+// Fills in the borders of the form, from its bytes.
 static void find_borders(struct form *form)
 {
     form->borders[0] = 0;
@@ -64,7 +64,7 @@ static int add_form(struct form_list *list, const char *bytes, size_t size)
     return 0;
 }
 
-// The secret in base64 when `before` bytes, modulo 3, come before it.
+// Adds the base64 of the secret when `before` bytes, modulo 3, come before it.
 static int add_base64(const char *bytes, size_t size, size_t before)
 {
     cleanup_buffer struct buffer shifted = {0}, encoded = {0};
@@ -101,7 +101,7 @@ struct character {
     bool torn;     // it is the beginning of an escape, and the text ends
 };
 
-// The number of so many hex digits, or -1.
+// The value of so many hex digits, or -1.
 static long hex(const char *digits, size_t count)
 {
     long value = 0;
@@ -124,7 +124,7 @@ static void set_code_point(struct character *character, long code)
     character->bytes[0] = (unsigned char)(size == 1 ? code : leads[size] | code);
 }
 
-// \uXXXX, or two of them that are one character.
+// Decodes \uXXXX, or a pair of surrogates.
 static void decode_unicode(const char *text, size_t left, struct character *character)
 {
     character->torn = left < 6;

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds secrets in text that comes from outside: what a command prints, a server answers, or a file holds.
+// Finds secrets in text from outside: the output of commands, answers of servers, files.
 //
 // A secret is found as it is, percent-encoded, escaped as in a JSON string, and in base64 at any of its three
-// alignments (standard or URL alphabet, wrapped or not, in percent-encoded or JSON text too). Any character may be
-// escaped or not: tools differ in which ones they escape. The time is linear in the size of the text.
+// alignments (standard or URL alphabet, wrapped or not, also percent-encoded or escaped). Any character may be escaped
+// or not, because tools differ in which ones they escape. The time is linear in the size of the text.
 //
-// Where the caller cut the text, a part of a secret that the cut left at that end is redacted as well, if it has at
-// least 4 characters.
+// If the caller cut the text, a part of a secret at that end is redacted as well, if it has at least 4 characters.
 //
-// Process-wide and for one thread, like the environment that the secrets come from. A secret is never forgotten.
+// The secrets are global, and for one thread. A secret is never forgotten.
 #ifndef SBA_CORE_SECRET_H
 #define SBA_CORE_SECRET_H
 
@@ -17,13 +16,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// A shorter secret cannot be told from parts of ordinary words.
+// A shorter one cannot be told from parts of ordinary words.
 enum { SECRET_SHORTEST = 6 };
 
 // The ends at which a text was cut.
 enum { SECRET_CUT_START = 1, SECRET_CUT_END = 2 };
 
-// Makes a secret known. Returns 1; 0 if it has fewer than SECRET_SHORTEST bytes; -1 if memory is out.
+// Adds a secret. Returns 1; 0 if it has fewer than SECRET_SHORTEST bytes; -1 if memory is out.
 int secret_add(const char *bytes, size_t size);
 
 // Whether any secret is known. If none is, there is nothing to redact.
@@ -33,9 +32,9 @@ bool secret_is_known(void);
 // -1 if memory is out (the text is then unchanged).
 int secret_redact(struct buffer *text, unsigned cuts);
 
-// How many of the first bytes can be redacted by themselves, because no secret that may go on after the text reaches
-// into them: for text that comes in pieces. 0 where memory is out. *cut: they may end with a line that ends with up to
-// three characters of a secret in base64, as any word may; what follows is then to be redacted as cut at its start.
+// For text that comes in pieces: how many of the first bytes can be redacted now, because no secret that may continue
+// after the text reaches into them. 0 if memory is out. *cut: they end with a line whose last one to three characters
+// may begin a secret in base64, as any word may; then the rest must be redacted as cut at its start.
 size_t secret_settled(const char *text, size_t size, bool *cut);
 
 #endif

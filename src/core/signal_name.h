@@ -5,7 +5,7 @@
 
 enum { SIGNAL_NAME_SIZE = 24 };
 
-// Writes "SIGKILL", "SIGRTMIN+3" or, for what has no name, "signal 99".
+// Writes "SIGKILL", "SIGRTMIN+3" or, for a signal without a name, "signal 99".
 void signal_name(int number, char name[SIGNAL_NAME_SIZE]);
 
 #endif

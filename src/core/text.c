@@ -12,7 +12,7 @@
 
 static const uint64_t high_bits = 0x8080808080808080u;
 
-// How many of the bytes at the start are ASCII.
+// How many bytes at the start are ASCII.
 static size_t ascii_span(const unsigned char *bytes, size_t size)
 {
     size_t i = 0;
@@ -27,7 +27,7 @@ static size_t ascii_span(const unsigned char *bytes, size_t size)
     return i;
 }
 
-// What a lead byte asks for: how long its sequence is (0: not a lead byte), and what the second byte may be (Unicode
+// The length of the sequence that a lead byte begins (0: not a lead byte), and the range of its second byte (Unicode
 // 15, table 3-7).
 static size_t sequence_length(unsigned char lead, unsigned char *low, unsigned char *high)
 {

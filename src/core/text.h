@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bytes as text: UTF-8, base64, SHA-256. Texts are bytes with a size, never C strings.
 //
-// Error contract: functions that return int give 0, or -1 when memory is out; text_base64_decode as error.h says.
+// Functions that return int return 0, or -1 if memory is out; text_base64_decode as in error.h.
 #ifndef SBA_CORE_TEXT_H
 #define SBA_CORE_TEXT_H
 
@@ -16,8 +16,8 @@ enum { TEXT_SHA256_HEX = 65 }; // 64 hex digits and the NUL
 // Whether the bytes are well-formed UTF-8 (no surrogates, no overlong forms, nothing above U+10FFFF).
 bool text_is_utf8(const char *bytes, size_t size);
 
-// Length of the character at the start of bytes (size > 0), *good says it is well-formed; else of the ill-formed part
-// that one U+FFFD stands for: a maximal subpart (Unicode 15, section 3.9), at least one byte.
+// Length of the character at the start of bytes (size > 0). If it is ill-formed, *good is false, and the length is that
+// of the maximal subpart (Unicode 15, section 3.9) which one U+FFFD replaces, at least one byte.
 size_t text_character(const char *bytes, size_t size, bool *good);
 
 // Appends the bytes as UTF-8: each maximal ill-formed subpart becomes one U+FFFD. NULs stay.
@@ -29,13 +29,13 @@ size_t text_cut(const char *utf8, size_t size, size_t limit);
 // Size of the longest suffix of at most limit bytes that does not split a character.
 size_t text_tail(const char *utf8, size_t size, size_t limit);
 
-// Where a part is first, as memmem has it, but several times as fast. NULL: nowhere.
+// memmem, but several times as fast.
 const char *text_find(const char *bytes, size_t size, const char *part, size_t part_size);
 
-// Appends the bytes as the inside of a JSON string; what is not UTF-8 becomes U+FFFD, as text_repair does it.
+// Appends the bytes as the inside of a JSON string; what is not UTF-8 becomes U+FFFD, as in text_repair.
 int text_json_escape(const char *bytes, size_t size, struct buffer *out);
 
-// Bytes that a text takes inside a JSON string.
+// Size of a text inside a JSON string.
 size_t text_json_size(const char *utf8, size_t size);
 
 // Writes RFC 4648 base64 with padding, (size + 2) / 3 * 4 bytes of it, and a NUL. Returns their number. size: at most
@@ -45,7 +45,7 @@ size_t text_base64_write(const char *bytes, size_t size, char *out);
 // Appends the same.
 int text_base64_encode(const char *bytes, size_t size, struct buffer *out);
 
-// Appends what strict base64 says: padding required, nothing between, unused bits zero. Errors: invalid, out_of_memory.
+// Appends the bytes of strict base64: padding is required, unused bits must be zero. Errors: invalid, out_of_memory.
 int text_base64_decode(const char *base64, size_t size, struct buffer *out, struct error *error);
 
 // SHA-256 in pieces: init, update any number of times, final once.

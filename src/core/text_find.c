@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a part is first in a text, see text.h.
+// Finds a part in a text, see text.h.
 #include "core/text.h"
 
 #include <stdint.h>
@@ -19,8 +19,8 @@ static inline block fill(char byte)
     return (block){0} + (unsigned char)byte;
 }
 
-// Looks at 16 places at once: only where the first and the last byte fit, the rest is compared. What is compared is
-// bounded by the size of the text; then memmem goes on, which takes linear time but more of it.
+// Checks 16 places at once for the first and the last byte, and compares the rest only where both match. After it has
+// compared as many bytes as the text has, memmem takes over: it is slower, but linear.
 const char *text_find(const char *bytes, size_t size, const char *part, size_t part_size)
 {
     if (part_size < 2 || part_size > size)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text as the inside of a JSON string, see text.h.
+// Escapes text for JSON strings, see text.h.
 #include "core/text.h"
 
 #include <stdint.h>
@@ -8,8 +8,8 @@
 static const uint64_t ones = 0x0101010101010101u;
 static const uint64_t high_bits = 0x8080808080808080u;
 
-// The lowest bit that is set belongs to the first byte that is not ASCII or must be escaped; 0: there is none. Higher
-// bits may be wrong.
+// The lowest bit set marks the first byte that is not ASCII or needs an escape; 0: there is none. Higher bits may be
+// wrong.
 static inline uint64_t not_plain(uint64_t word)
 {
     uint64_t quote = word ^ ones * '"', backslash = word ^ ones * '\\';
@@ -23,7 +23,7 @@ static inline bool is_plain(unsigned char byte)
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first byte of a word is its lowest");
 
-// Copies the bytes at the start that need no escape, a word at a time, and returns how many. There is room for all.
+// Copies the bytes at the start that need no escape, eight at a time. Returns how many. There must be room for all.
 static inline size_t copy_plain(const char *bytes, size_t size, char *to)
 {
     size_t i = 0;
@@ -41,7 +41,7 @@ static inline size_t copy_plain(const char *bytes, size_t size, char *to)
 
 enum { LONGEST_ESCAPE = 6 };
 
-// Writes the escape of an ASCII character that is not plain, and returns its length.
+// Writes the escape of an ASCII character that needs one. Returns its length.
 static inline size_t put_escape(unsigned char byte, char *to)
 {
     static const char letters[] = "uuuuuuuubtnufruuuuuuuuuuuuuuuuuu"; // of the control characters
@@ -55,8 +55,8 @@ static inline size_t put_escape(unsigned char byte, char *to)
     return LONGEST_ESCAPE;
 }
 
-// Copies the character at the start, which is not ASCII, or U+FFFD if it is ill-formed. *used is its length. Returns
-// how many bytes were written.
+// Copies the character at the start, which is not ASCII; writes U+FFFD if it is ill-formed. *used is its length.
+// Returns how many bytes were written.
 static size_t put_character(const char *bytes, size_t size, size_t *used, char *to)
 {
     bool good;

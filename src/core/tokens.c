@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Estimates of tokens, see tokens.h. The numbers fit vocabularies of about 50,000 tokens that take each digit alone.
+// Estimates tokens, see tokens.h. The numbers fit vocabularies of about 50,000 tokens in which each digit is a token.
 #include "core/tokens.h"
 
 #include <stdbool.h>
 
 enum {
-    LETTERS_A_TOKEN = 5,  // of a word; most words are one token, long ones and names of programs are more
+    LETTERS_A_TOKEN = 5,  // of a word; most words are one token, long ones and identifiers are more
     LEAST_DENSE = 16,     // bytes of a run that may be hexadecimal or base64
-    LONG_DENSE = 40,      // bytes of one that is longer than names and paths are
-    DIGITS_OF_DENSE = 12, // in such a run at least one of so many bytes is a digit; in a long one
+    LONG_DENSE = 40,      // bytes of a run that is longer than usual names and paths
+    DIGITS_OF_DENSE = 12, // at least one of so many bytes in such a run is a digit; in a long one
     DIGITS_OF_LONG = 20,
 };
 
@@ -27,7 +27,7 @@ static bool is_of_base64(unsigned char byte)
     return is_letter(byte) || is_digit(byte) || byte == '+' || byte == '/' || byte == '=' || byte == '-' || byte == '_';
 }
 
-// A run of letters and digits at the start of bytes; returns its size.
+// Adds the run of letters and digits at the start of bytes. Returns its size.
 static size_t add_run(const unsigned char *bytes, size_t size, struct tokens *sum)
 {
     size_t end = 0, digits = 0;
@@ -52,7 +52,7 @@ static size_t add_run(const unsigned char *bytes, size_t size, struct tokens *su
     return end;
 }
 
-// Blanks: one before a word belongs to it, one before a digit does not.
+// Adds blanks. One before a word belongs to its token, one before a digit does not.
 static size_t add_blanks(const unsigned char *bytes, size_t size, struct tokens *sum)
 {
     size_t end = 1;
@@ -70,7 +70,7 @@ static bool is_mark(unsigned char byte)
     return byte > ' ' && byte < 0x7F && !is_letter(byte) && !is_digit(byte);
 }
 
-// Marks: two that follow each other are often one token, and many of the same are few.
+// Adds punctuation. Two marks are often one token; many equal ones are few tokens.
 static size_t add_marks(const unsigned char *bytes, size_t size, struct tokens *sum)
 {
     size_t end = 1;
@@ -82,7 +82,8 @@ static size_t add_marks(const unsigned char *bytes, size_t size, struct tokens *
     return end;
 }
 
-// A character that is not ASCII. Of those with two bytes Greek and Cyrillic cost less than Latin, Hebrew and Arabic do.
+// Adds a character that is not ASCII. Of those with two bytes, Greek and Cyrillic cost less than Latin, Hebrew and
+// Arabic.
 static size_t add_character(const unsigned char *bytes, size_t size, struct tokens *sum)
 {
     size_t end = 1;
