@@ -1,66 +1,46 @@
 -- SPDX-License-Identifier: Apache-2.0
--- lua/types/native.lua says what C offers, no more and no less.
+-- lua/types/native.lua says what C offers, no more and no less. help()'s manual is made of it.
+local manual = require "sba.repl.manual"
 
-local types = arg[0]:match("^(.*)tests/") .. "lua/types/native.lua"
-
----What the definitions declare.
----@return table<string, table<string, true>> modules "native.text" -> names of functions and values
----@return table<string, table<string, true>> handles "native.root" -> names of methods
+---What modules and handles are declared with.
+---@return table<string, table<string, true>> members "native.text", or "native.root" for a handle -> names
 local function declared()
-  local modules, handles, class_of = {}, {}, {}
-  local class, fields
-  for line in io.lines(types) do
-    local name = line:match("^%-%-%-@class (%S+)")
-    if name then class, fields = name, {} end
-    local field = line:match("^%-%-%-@field ([%w_]+)")
-    if field then fields[field] = true end
-    local variable = line:match("^local ([%w_]+) = {}")
-    if variable then class_of[variable] = { name = class, members = fields } end
-    local owner, separator, member = line:match("^function ([%w_]+)([.:])([%w_]+)")
-    if owner then
-      local kind, about = separator == "." and modules or handles, class_of[owner]
-      kind[about.name] = about.members
-      about.members[member] = true
+  local members, values = {}, {}
+  for _, entry in ipairs(manual) do
+    if not entry.name:find("^native%.") then goto continue end
+    if entry.of == "" then
+      values[entry.name] = entry.text
+    else
+      members[entry.of] = members[entry.of] or {}
+      members[entry.of][entry.name:match("[%w_]+$")] = true
+    end
+    ::continue::
+  end
+  for name, list in pairs(members) do
+    for value in ("\n" .. values[name]):gmatch("\n  ([%w_]+)") do list[value] = true end
+  end
+  return members
+end
+
+---Adds the members of the modules or metatables that C has registered under a name that begins with "native.".
+local function add_offered(found, registry, members_of)
+  for name, value in pairs(registry) do
+    local members = type(name) == "string" and name:find("^native%.") and members_of(name, value)
+    if members then
+      found[name] = {}
+      for member in pairs(members) do found[name][member] = not member:find("^__") or nil end
     end
   end
-  return modules, handles
-end
-
-local function names_of(members)
-  local names = {}
-  for name in pairs(members) do
-    if not name:find("^__") then names[name] = true end
-  end
-  return names
-end
-
----Modules or metatables that C has registered under a name that begins with "native.".
-local function offered(registry)
-  local found = {}
-  for name, value in pairs(registry) do
-    if type(name) == "string" and name:find("^native%.") then found[name] = value end
-  end
-  return found
 end
 
 describe("lua/types/native.lua", function()
-  local modules, handles = declared()
-
-  it("declares each native module with its functions and values", function()
-    local actual = {}
-    for name in pairs(offered(package.preload)) do actual[name] = names_of(require(name)) end
-    assert.same(modules, actual)
-  end)
-
-  it("declares each handle with its methods", function()
-    for name in pairs(offered(package.preload)) do require(name) end
+  it("declares each native module with its functions and values, and each handle with its methods", function()
+    local offered = {}
+    add_offered(offered, package.preload, require)
     local directory = require("native.workspace").open(".")
     directory:transaction() -- types that C makes when the first is begun
     directory:snapshot { directory = "/nowhere" }
-    local actual = {}
-    for name, metatable in pairs(offered(debug.getregistry())) do
-      if metatable.__index then actual[name] = names_of(metatable.__index) end -- else it only owns something in C
-    end
-    assert.same(handles, actual)
+    add_offered(offered, debug.getregistry(), function(_, metatable) return metatable.__index end) -- else it only owns something in C
+    assert.same(declared(), offered)
   end)
 end)
