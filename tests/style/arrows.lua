@@ -1,7 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- lua5.4 arrows.lua [ROOT]: walks the includes of ROOT/src and the requires of ROOT/lua/sba, and prints every arrow that
 -- points upward, every circle and every require inside a function. Exits 1 if there is one.
-local lfs = require "lfs"
+package.path = arg[0]:gsub("[^/]*$", "?.lua")
+local files_below = require "files_below"
 
 local root = arg[1] or arg[0]:match("^(.*)/tests/style/") or "."
 
@@ -44,22 +45,6 @@ local failures = 0
 local function fail(...)
   failures = failures + 1
   print(string.format(...))
-end
-
----@return string[] files below directory whose names end so, relative to it, in byte order
-local function files_below(directory, suffix, prefix, found)
-  prefix, found = prefix or "", found or {}
-  if lfs.attributes(directory, "mode") ~= "directory" then error(directory .. " is no directory") end
-  for name in lfs.dir(directory) do
-    local path = directory .. "/" .. name
-    if lfs.attributes(path, "mode") == "directory" then
-      if not name:find("^%.") then files_below(path, suffix, prefix .. name .. "/", found) end
-    elseif name:find(suffix) then
-      found[#found + 1] = prefix .. name
-    end
-  end
-  table.sort(found)
-  return found
 end
 
 local function lines_of(path)
@@ -123,7 +108,7 @@ end
 ---Includes of src/. A file's own header counts as the file itself.
 local function c_graph()
   local graph = {}
-  for _, file in ipairs(files_below(root .. "/src", "%.[ch]$")) do
+  for _, file in ipairs(files_below(root .. "/src", "*.[ch]")) do
     graph[file] = {}
     for number, line in ipairs(lines_of(root .. "/src/" .. file)) do
       local target = line:match('^%s*#%s*include%s*["<]([^">]+)[">]')
@@ -145,7 +130,7 @@ end
 ---Requires of lua/sba/.
 local function lua_graph()
   local graph = {}
-  for _, file in ipairs(files_below(root .. "/lua/sba", "%.lua$")) do
+  for _, file in ipairs(files_below(root .. "/lua/sba", "*.lua")) do
     local name = "sba." .. file:gsub("%.lua$", ""):gsub("/init$", ""):gsub("/", ".")
     local constants = {}
     graph[name] = {}

@@ -8,7 +8,8 @@
 -- One repetition may have several ways if what follows it is of bounded length.
 --
 -- A line that ends with "-- bounded: REASON" is not judged: its text is short, or the pattern is judged elsewhere.
-local lfs = require "lfs"
+package.path = arg[0]:gsub("[^/]*$", "?.lua")
+local files_below = require "files_below"
 local lpeg = require "lpeg"
 
 local P, S, R, C, Cc, Cg, Cp, Ct = lpeg.P, lpeg.S, lpeg.R, lpeg.C, lpeg.Cc, lpeg.Cg, lpeg.Cp, lpeg.Ct
@@ -132,20 +133,8 @@ local function judge(path, source)
   end
 end
 
-local function judge_directory(directory)
-  for entry in lfs.dir(directory) do
-    local path = directory .. "/" .. entry
-    if entry:find("^%.") then goto continue end
-    if lfs.attributes(path, "mode") == "directory" then
-      judge_directory(path)
-    elseif entry:find("%.lua$") then
-      local handle = assert(io.open(path))
-      judge(path:sub(#root + 2), handle:read("a"))
-      handle:close()
-    end
-    ::continue::
-  end
+for _, path in ipairs(files_below(root .. "/lua/sba", "*.lua")) do
+  local handle <close> = assert(io.open(root .. "/lua/sba/" .. path))
+  judge("lua/sba/" .. path, handle:read("a"))
 end
-
-judge_directory(root .. "/lua/sba")
 os.exit(failures == 0)

@@ -5,25 +5,18 @@
 -- Prints what is missing; exits 1 if there is something, and 2 if it would not have noticed.
 package.cpath = "/usr/lib/x86_64-linux-gnu/lua/5.4/?.so;/usr/lib/aarch64-linux-gnu/lua/5.4/?.so"
 
-local usage = require "sba.about".usage
+package.path = arg[0]:gsub("[^/]*$", "?.lua")
+
+local files_below = require "files_below"
 local lfs = require "lfs"
 local schema_check = require "sba.util.schema_check"
+local usage = require "sba.about".usage
 
 local root = arg[0]:match("^(.*)/tests/style/")
 
 local function read(path)
   local file <close> = assert(io.open(root .. "/" .. path))
   return file:read("a")
-end
-
-local function files_below(directory, found)
-  for name in lfs.dir(root .. "/" .. directory) do
-    local path = directory .. "/" .. name
-    local mode = lfs.attributes(root .. "/" .. path, "mode")
-    if mode == "directory" and not name:find("^%.") then files_below(path, found) end
-    if mode == "file" then found[#found + 1] = path end
-  end
-  return found
 end
 
 local function sorted(set)
@@ -36,8 +29,8 @@ end
 --- Variables are read as environment.NAME, or named in a string to be looked up.
 local function variables()
   local found = {}
-  for _, path in ipairs(files_below("lua/sba", {})) do
-    local text = read(path):gsub("%-%-[^\n]*", "")
+  for _, path in ipairs(files_below(root .. "/lua/sba")) do
+    local text = read("lua/sba/" .. path):gsub("%-%-[^\n]*", "")
     for name in text:gmatch("environment%.(%u[%u_]+)") do found[name] = true end
     for name in text:gmatch("\"(%u+_[%u_]*%u)\"") do found[name] = true end
   end
@@ -69,7 +62,7 @@ end
 --- Those of this checkout; another's, bundled with SBA_EXTRA_LUA, say their own words.
 local function step_types()
   local list = {}
-  for _, path in ipairs(files_below("lua/sba/steps", {})) do list[#list + 1] = path:match("([%l_]+)%.lua$") end
+  for _, path in ipairs(files_below(root .. "/lua/sba/steps")) do list[#list + 1] = path:match("^([%l_]+)%.lua$") end
   return list
 end
 
@@ -145,7 +138,7 @@ end
 --- README.md and docs/ as one text.
 local function pages()
   local list = { "README.md" }
-  for _, path in ipairs(files_below("docs", {})) do list[#list + 1] = path:match("^docs/.*%.md$") end
+  for _, path in ipairs(files_below(root .. "/docs", "*.md")) do list[#list + 1] = "docs/" .. path end
   return list
 end
 
