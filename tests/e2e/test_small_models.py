@@ -182,6 +182,16 @@ class SmallWindows(AgentCase):
         self.assertEqual(outcome.exit, 0, outcome.result)
         self.assertLessEqual(server.refused, 1)
 
+    def test_a_refusal_in_the_words_of_ollamas_engine_says_not_how_much(self):
+        refused = {"fault": {"name": "bad_request", "text": "the input length exceeds the context length"}}
+        outputs = [call("run_command", shell=f"yes 'abc {number}' | head -c 9000") for number in range(4)]
+        server = self.server(*outputs, refused, refused, refused, finish("seen"))
+        outcome = self.run_agent(server)
+        self.assertEqual((outcome.exit, outcome.result.get("final_answer")), (0, "seen"), outcome.result)
+        sizes = [len(json.dumps(body["messages"])) for body in self.chats(server)[-4:]]
+        for before, after in zip(sizes, sizes[1:]):
+            self.assertLess(after, 0.95 * before, sizes)
+
     def test_half_of_the_window_is_the_replys(self):
         for window, most in ((32768, 16384), (16384, 8192), (131072, 32768)):
             server = self.server(call("list_tree"), finish("ok"), models={"m": {"num_ctx": window, "context_length": window}})

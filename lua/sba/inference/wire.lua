@@ -62,6 +62,7 @@ local spellings = {
   { "exceeds the available context size", "context_cut" },
   { "maximum context length", "context_cut" }, -- vLLM's also speaks of max_tokens then
   { "longer than the context length", "context_cut" },
+  { "exceeds the context length", "context_cut" }, -- Ollama's own engine
   { "max_tokens is too large", "max_tokens_too_large" },
   { "maximum allowed number of output tokens", "max_tokens_too_large" },
   { "max_completion_tokens", "max_tokens_unsupported" },

@@ -48,6 +48,7 @@ describe("wire.refusal", function()
       { 400, { error = "registry.ollama.ai/library/m:1 does not support tools" }, "tools_unsupported", "does not support tools" },
       { 400, { error = '{"error":{"message":"too long","type":"exceed_context_size_error","n_ctx":4096}}' }, "context_cut", "too long" },
       { 400, { error = { message = "x", code = "context_length_exceeded" } }, "context_cut", "x" },
+      { 400, { error = "the input length exceeds the context length" }, "context_cut", "input length" },
       { 400, { object = "error", message = "This model's maximum context length is 2048 tokens", code = 400 }, "context_cut", "2048" },
       { 422, { detail = "no such field" }, "refused", "no such field" },
       { 401, { error = "unauthorized", signin_url = "x" }, "refused", "unauthorized" },

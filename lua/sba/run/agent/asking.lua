@@ -8,6 +8,7 @@ local window = require "sba.run.agent.window"
 local asking = {}
 
 local MOST_CUTS <const> = 5 -- times that a prompt is made smaller because its server cut it
+local SHORTER <const> = 7 / 8 -- of it, where the server does not say how many tokens it had
 local ROOMY <const> = 8192 -- tokens of a reply: as many are left to it where there is room
 local LONGEST_REPLY <const> = 32768 -- tokens; models and servers have bounds of their own
 local LEAST_REPLY <const> = 256 -- tokens, for which a job goes on where its conversation can be shortened no more
@@ -43,15 +44,15 @@ local function too_large(state)
   }
 end
 
---- @param most number tokens that the conversation may have at most
+--- @param most? number tokens that the conversation is to have at most; fewer than it has: the server refused it
 local function request(state, most)
   local status = prompt.status(interrupt.remaining(), state.run.todo.items, state.run.job.constraints.max_runtime_seconds)
   state.status_tokens = state.meter:text(status)
   local room = asking.room(state)
-  local before, after = window.fit(state.messages, math.min(room, most), state.meter)
+  local before, after = window.fit(state.messages, math.min(room, most or room), state.meter)
   if after < before then state.run.journal:compacted(before, after) end
   local most_room = math.max(room, room + asking.reserve(state.session) - LEAST_REPLY)
-  if after > math.min(most_room, most) then return nil, too_large(state) end
+  if after > most_room or most and after == before then return nil, too_large(state) end
   return {
     messages = state.messages, status = status, tools = state.shown, tool_choice = state.without_call and "required" or nil,
     temperature = state.stuck:temperature(),
@@ -71,7 +72,7 @@ end
 ---@param state table of the agent
 ---@return inference.reply?, table? failure
 function asking.ask(state)
-  local most, given = math.huge, nil
+  local most, given
   for _ = 1, MOST_CUTS do
     local wanted, failure = request(state, most)
     if not wanted then return given, not given and failure or nil end
@@ -91,7 +92,7 @@ function asking.ask(state)
     if failure.code ~= "context_cut" then return nil, failure end
     state.run.log:event("warning", "model.context_cut", { model = state.session.model, error = failure.message })
     learn(state, wanted.messages, failure.prompt_tokens)
-    given, most = failure.reply, state.meter:total(wanted.messages) - 1
+    given, most = failure.reply, (failure.prompt_tokens and 1 or SHORTER) * state.meter:total(wanted.messages) - 1
   end
   if given then return given end
   return nil, too_large(state)
