@@ -6,7 +6,7 @@ import json
 import statistics
 import time
 
-from measure import duration, verdict
+from measure import duration, mib, row_alone, verdict
 from servers import model
 
 OUTPUT = 64 << 10
@@ -99,20 +99,15 @@ def turns(bench):
     growth = quarter(taken, 1) / quarter(taken, 0)
     transcript = quarter(server.sizes, 1) / quarter(server.sizes, 0)
     what = f"a turn of {count} with outputs of 64 KiB, beside the model"
-    return [f"| {what} | {duration(median)} | | | | ≤ 5 ms | {verdict(median, 0.005)} |",
+    return [row_alone(what, duration(median), median * 1000, 5, "ms"),
             f"| the same, last quarter against first | | the requests' size | | {growth:.2f} of {transcript:.2f} | ≤ 1 × | "
             f"{verdict(growth, transcript)} |",
-            f"| the same, peak memory | {kib / 1024:.1f} MiB | | | | ≤ 32 MiB | {verdict(kib, 32768)} |"]
+            row_alone("the same, peak memory", mib(kib), kib / 1024, 32, "MiB")]
 
 
 def journal(bench):
-    source = bench.directory / "tools" / "appends.lua"
-    source.write_text(APPENDS, encoding="utf-8")
-    with open(bench.rival / "median", "w+", encoding="utf-8") as out:
-        bench.run([bench.binary, "--lua", source, bench.job_directory / "journal.jsonl"], stdout=out)
-        out.seek(0)
-        median = float(out.read())
-    return [f"| append of 64 KiB to the journal | {duration(median)} | | | | ≤ 0.2 ms | {verdict(median, 0.0002)} |"]
+    median = bench.number_printed(APPENDS, bench.job_directory / "journal.jsonl")
+    return [row_alone("append of 64 KiB to the journal", duration(median), median * 1000, 0.2, "ms")]
 
 
 def replay(bench):
@@ -123,11 +118,11 @@ def replay(bench):
     (bench.job_directory / "journal.jsonl").rename(recording)
     runs = []
     for _ in range(bench.size(5, 1)):
-        runs.append(bench.run([*bench.command(), "--replay", recording])[0] / 1e9)
+        runs.append(bench.run([*bench.command(), "--replay", recording])[0])
         result = bench.result()
         bench.check(result["status"] == "success" and len(result["steps"]) == count + 1, result["failure_message"])
     median = statistics.median(runs)
-    return [f"| replay of a journal of {count} turns | {duration(median)} | | | | ≤ 2 s | {verdict(median, 2)} |"]
+    return [row_alone(f"replay of a journal of {count} turns", duration(median), median, 2, "s")]
 
 
 def facts(bench):
@@ -139,16 +134,8 @@ def facts(bench):
         (directories[number % 200] / f"file-of-a-huge-workspace-{number}").touch()
         (bench.workspace / f"file-{number}").touch()
     bench.give_tree(bench.workspace)
-    source, runs = bench.directory / "tools" / "facts.lua", []
-    source.write_text(FACTS, encoding="utf-8")
-    for _ in range(bench.size(20, 1)):
-        with open(bench.rival / "seconds", "w+", encoding="utf-8") as out:
-            bench.run([bench.binary, "--lua", source, bench.workspace], stdout=out)
-            out.seek(0)
-            runs.append(float(out.read()))
-    median = statistics.median(runs)
-    return [f"| facts of a workspace of {count:,} files, before the first request | {duration(median)} | | | | ≤ 20 ms | "
-            f"{verdict(median, 0.02)} |"]
+    median = statistics.median(bench.number_printed(FACTS, bench.workspace) for _ in range(bench.size(20, 1)))
+    return [row_alone(f"facts of a workspace of {count:,} files, before the first request", duration(median), median * 1000, 20, "ms")]
 
 
 ALL = {"turns": turns, "facts": facts, "journal": journal, "replay": replay}

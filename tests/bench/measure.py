@@ -19,7 +19,7 @@ class Sample:
     """Of several runs: seconds (median) and the most KiB."""
 
     def __init__(self, runs):
-        self.seconds = statistics.median(run[0] for run in runs) / 1e9
+        self.seconds = statistics.median(run[0] for run in runs)
         self.kib = max(run[1] for run in runs)
 
 
@@ -31,22 +31,29 @@ def verdict(value, bound):
     return "holds" if value <= bound else "**missed**"
 
 
-def row(what, ours, against, theirs, ratio, bound):
-    """A line of the table for a ratio of two durations."""
+def mib(kib):
+    return f"{kib / 1024:.1f} MiB"
+
+
+def row(what, ours, against, theirs, bound):
+    """A line of the table for a ratio of two durations, in seconds."""
+    ratio = ours / theirs
     return f"| {what} | {duration(ours)} | {against} | {duration(theirs)} | {ratio:.2f} | ≤ {bound:g} × | {verdict(ratio, bound)} |"
+
+
+def row_alone(what, shown, value, bound, unit):
+    """A line of the table for a value, in a unit, that is compared with no other program's."""
+    return f"| {what} | {shown} | | | | ≤ {bound:g} {unit} | {verdict(value, bound)} |"
 
 
 class Bench:
     def __init__(self, binary, directory, quick):
         self.directory, self.quick = directory, quick
         os.chmod(directory, 0o755)
-        tools = directory / "tools"
-        tools.mkdir()
-        self.launcher = tools / "launch"
-        source = pathlib.Path(__file__).parent / "launch.c"
-        subprocess.run(["cc", "-O2", "-static", "-o", self.launcher, source], check=True)
-        self.binary = shutil.copy(binary, tools / "cynode-sba")
-        self.tools = tools
+        self.tools = directory / "tools"
+        self.tools.mkdir()
+        self.launcher = self.compiled("launch.c")
+        self.binary = shutil.copy(binary, self.tools / "cynode-sba")
         self.file_system = subprocess.run(["findmnt", "-n", "-o", "FSTYPE", "-T", directory], capture_output=True, text=True, check=True).stdout.split()[-1]
         self.clean()
 
@@ -82,7 +89,7 @@ class Bench:
             self.give(directory, *(os.path.join(directory, name) for name in directories + files))
 
     def run(self, command, stdout=subprocess.DEVNULL, cwd=None):
-        """Runs a command once: (nanoseconds, KiB). Anything but success ends the benchmark."""
+        """Runs a command once: (seconds, KiB). Anything but success ends the benchmark."""
         with tempfile.TemporaryFile() as report:
             user = {"user": UID, "group": UID, "extra_groups": []} if UID else {}
             status = subprocess.run([self.launcher, str(report.fileno()), *command], stdin=subprocess.DEVNULL, stdout=stdout,
@@ -91,7 +98,16 @@ class Bench:
                 raise SystemExit(f"{command[0]} failed with {status.returncode}: {self.failure()}")
             report.seek(0)
             nanoseconds, kib = report.read().split()
-        return int(nanoseconds), int(kib)
+        return int(nanoseconds) / 1e9, int(kib)
+
+    def number_printed(self, script, *arguments):
+        """The number that a Lua script prints."""
+        source = self.tools / "script.lua"
+        source.write_text(script, encoding="utf-8")
+        with open(self.rival / "number", "w+", encoding="utf-8") as out:
+            self.run([self.binary, "--lua", source, *arguments], stdout=out)
+            out.seek(0)
+            return float(out.read())
 
     def failure(self):
         result = self.job_directory / "result.json"
@@ -125,18 +141,13 @@ class Bench:
         if not holds:
             raise SystemExit(f"wrong outcome: {message}")
 
-    def compare(self, theirs, count, before=None, stdout=None, cwd=None):
+    def compare(self, theirs, count, before=lambda: None, stdout=os.devnull, cwd=None):
         """Times the job and their command in turn, count times each. before() sets the scene before every run, untimed."""
         ours_runs, their_runs = [], []
         for _ in range(self.size(count, 1)):
-            for runs, command in ((ours_runs, None), (their_runs, theirs)):
-                if before:
-                    before()
-                if command is None:
-                    runs.append(self.run(self.command()))
-                elif stdout:
-                    with open(stdout, "wb") as out:
-                        runs.append(self.run(command, stdout=out, cwd=cwd))
-                else:
-                    runs.append(self.run(command, cwd=cwd))
+            before()
+            ours_runs.append(self.run(self.command()))
+            before()
+            with open(stdout, "wb") as out:
+                their_runs.append(self.run(theirs, stdout=out, cwd=cwd))
         return Sample(ours_runs), Sample(their_runs)

@@ -6,20 +6,20 @@ import random
 import shutil
 import subprocess
 
-from measure import ENVIRONMENT, row, verdict
+from measure import ENVIRONMENT, mib, row, row_alone
 
 MIB = 1 << 20
 PATTERNS = ["EINVAL", "malloc|realloc|calloc", "^[A-Z_]+\\(", "unsigned +long +[a-z_]+;", "[A-Z][a-z]+Error", "\\bint\\b.*\\bchar\\b",
             "[0-9]{4}-[0-9]{2}-[0-9]{2}", "\\w+\\s*=\\s*NULL"]
 
 
-def mib(kib):
-    return f"{kib / 1024:.1f} MiB"
+def row_of_memory(what, kib, bound):
+    return row_alone(what, mib(kib), kib / 1024, bound, "MiB")
 
 
 def size(bench):
-    bytes_ = os.stat(bench.binary).st_size
-    return [f"| binary size, everything linked | {bytes_ / 1e6:.2f} MB | | | | ≤ 5 MB | {verdict(bytes_, 5e6)} |"]
+    megabytes = os.stat(bench.binary).st_size / 1e6
+    return [row_alone("binary size, everything linked", f"{megabytes:.2f} MB", megabytes, 5, "MB")]
 
 
 def empty(bench):
@@ -29,21 +29,26 @@ def empty(bench):
     bench.check(result["steps"] == [], "an empty job has steps")
     if bench.file_system != "tmpfs":
         ours, theirs = bench.compare([bench.compiled("replace.c"), bench.rival / "file"], 100)
-        return [row("empty job, start to result", ours.seconds, "C: one file written, fsynced and renamed", theirs.seconds,
-                    ours.seconds / theirs.seconds, 1.5)]
+        return [row("empty job, start to result", ours.seconds, "C: one file written, fsynced and renamed", theirs.seconds, 1.5)]
     ours, theirs = bench.compare(["/bin/true"], 300)
-    return [row("empty job, start to result", ours.seconds, "`/bin/true`", theirs.seconds, ours.seconds / theirs.seconds, 2.5),
-            f"| the same, peak memory | {mib(ours.kib)} | | | | ≤ 4 MiB | {verdict(ours.kib, 4096)} |"]
+    return [row("empty job, start to result", ours.seconds, "`/bin/true`", theirs.seconds, 2.5),
+            row_of_memory("the same, peak memory", ours.kib, 4)]
 
 
-def commands(bench, many=1000):
+def write_commands(bench, many):
+    """Writes a job of many commands; gives how many, and the result of a first run."""
     count = bench.size(many, 20)
     bench.write_job(*[("run_command", {"argv": ["/bin/true"]})] * count)
     _, result = bench.run_job()
     bench.check([step["exit_code"] for step in result["steps"]] == [0] * count, "a command did not exit with 0")
+    return count, result
+
+
+def commands(bench, many=1000):
+    count, _ = write_commands(bench, many)
     loop = f"i=0; while [ $i -lt {count} ]; do /bin/true; i=$((i+1)); done"
     ours, theirs = bench.compare(["dash", "-c", loop], 7)
-    return [row(f"{count:,} `run_command` of `/bin/true`", ours.seconds, "`dash` loop", theirs.seconds, ours.seconds / theirs.seconds,
+    return [row(f"{count:,} `run_command` of `/bin/true`", ours.seconds, "`dash` loop", theirs.seconds,
                 1.25 if bench.file_system == "tmpfs" else 1.5)]
 
 
@@ -53,14 +58,11 @@ def commands200(bench):
 
 def confined(bench):
     """What it costs that the kernel confines commands."""
-    count = bench.size(1000, 20)
-    bench.write_job(*[("run_command", {"argv": ["/bin/true"]})] * count)
-    _, result = bench.run_job()
+    count, result = write_commands(bench, 1000)
     if result["confinement"]["writes"] == "none":
         return [f"| {count:,} confined commands | not measured: this kernel has no Landlock | | | | ≤ 1.05 × | |"]
     ours, theirs = bench.compare(["env", "SBA_CONFINE=off", *bench.command()], 9)
-    return [row(f"{count:,} confined commands", ours.seconds, "the same with `SBA_CONFINE=off`", theirs.seconds,
-                ours.seconds / theirs.seconds, 1.05)]
+    return [row(f"{count:,} confined commands", ours.seconds, "the same with `SBA_CONFINE=off`", theirs.seconds, 1.05)]
 
 
 def steps(bench):
@@ -75,8 +77,7 @@ def steps(bench):
     if not go:
         return [f"| {count} writes and {count} reads of 4 KB | | Go is not installed | | | | |"]
     ours, theirs = bench.compare([go, bench.rival, str(count), "4096"], 15, stdout=bench.rival / "out")
-    return [row(f"{count} `write_file` and {count} `read_file` of 4 KB", ours.seconds, "Go: the same, one JSON result", theirs.seconds,
-                ours.seconds / theirs.seconds, 1.5)]
+    return [row(f"{count} `write_file` and {count} `read_file` of 4 KB", ours.seconds, "Go: the same, one JSON result", theirs.seconds, 1.5)]
 
 
 def memory(bench):
@@ -85,7 +86,7 @@ def memory(bench):
     for kind, arguments in (("run_command", {"argv": ["/bin/true"]}), ("write_file", {"path": "small", "content": "small"})):
         bench.write_job(*[(kind, arguments)] * bench.size(1000, 20))
         (_, kib), _ = bench.run_job()
-        lines.append(f"| 1,000 small `{kind}`, peak memory | {mib(kib)} | | | | ≤ 6 MiB | {verdict(kib, 6144)} |")
+        lines.append(row_of_memory(f"1,000 small `{kind}`, peak memory", kib, 6))
     return lines
 
 
@@ -98,9 +99,8 @@ def drain(bench):
     step = result["steps"][0]["result"]
     bench.check(len(step["stdout"]) == 1000 and step["stdout_truncated"] and step["exit_code"] == 0, "the output was not cut at 1000")
     ours, theirs = bench.compare(["dash", "-c", f"{source} | cat >/dev/null"], 7)
-    return [row("drain 1 GiB of output past a step's limit", ours.seconds, "`cat >/dev/null`", theirs.seconds,
-                ours.seconds / theirs.seconds, 1.3),
-            f"| the same, peak memory | {mib(ours.kib)} | | | | ≤ 8 MiB | {verdict(ours.kib, 8192)} |"]
+    return [row("drain 1 GiB of output past a step's limit", ours.seconds, "`cat >/dev/null`", theirs.seconds, 1.3),
+            row_of_memory("the same, peak memory", ours.kib, 8)]
 
 
 def source_text(bytes_):
@@ -120,7 +120,7 @@ def capture(bench):
     bench.check(result["steps"][0]["result"]["stdout"] == text, "stdout is not what was printed")
     del result, text
     ours, theirs = bench.compare(["jq", "-Rs", ".", path], 5, stdout=bench.rival / "out")
-    return [row("128 MiB of stdout into the result", ours.seconds, "`jq -Rs .`", theirs.seconds, ours.seconds / theirs.seconds, 0.5)]
+    return [row("128 MiB of stdout into the result", ours.seconds, "`jq -Rs .`", theirs.seconds, 0.5)]
 
 
 def count_entries(entry):
@@ -139,6 +139,10 @@ def plant(bench):
     return directories
 
 
+def find(bench):
+    return ["find", bench.workspace, "-printf", "%p %s %m %y %l\\n"]
+
+
 def tree(bench):
     directories = plant(bench)
     bench.write_job(("list_tree", {"max_entries": 1 << 30}), max_output_bytes=1 << 30)
@@ -147,10 +151,8 @@ def tree(bench):
     wanted = 1 + sum(len(names) + len(files) for _, names, files in os.walk(bench.workspace))
     bench.check(count_entries(listed) == wanted, f"{count_entries(listed)} entries listed of {wanted}")
     del result, listed
-    find = ["find", bench.workspace, "-printf", "%p %s %m %y %l\\n"]
-    ours, theirs = bench.compare(find, 5, stdout=bench.rival / "out")
-    return [row(f"`list_tree` of {directories * 100:,} files", ours.seconds, "`find -printf`", theirs.seconds, ours.seconds / theirs.seconds,
-                1)]
+    ours, theirs = bench.compare(find(bench), 5, stdout=bench.rival / "out")
+    return [row(f"`list_tree` of {directories * 100:,} files", ours.seconds, "`find -printf`", theirs.seconds, 1)]
 
 
 def changes(bench):
@@ -164,11 +166,10 @@ def changes(bench):
     _, result = bench.run_job()
     bench.check(result["workspace_changes"]["counts"]["created"] + result["workspace_changes"]["counts"]["modified"] == 100,
                 "not 100 files changed")
-    find = ["find", bench.workspace, "-printf", "%p %s %m %y %l\\n"]
-    ours, theirs = bench.compare(find, 5, stdout=bench.rival / "out")
-    walks = ours.seconds - plain[0] / 1e9
-    return [row(f"`report_changes` over {directories * 100:,} files, both walks", walks, "`find -printf`", theirs.seconds, walks / theirs.seconds, 2),
-            f"| the same, peak memory | {mib(ours.kib)} | | | | ≤ 64 MiB | {verdict(ours.kib, 65536)} |"]
+    ours, theirs = bench.compare(find(bench), 5, stdout=bench.rival / "out")
+    walks = ours.seconds - plain[0]
+    return [row(f"`report_changes` over {directories * 100:,} files, both walks", walks, "`find -printf`", theirs.seconds, 2),
+            row_of_memory("the same, peak memory", ours.kib, 64)]
 
 
 def difference(old, new):
@@ -217,13 +218,12 @@ def patch(bench):
     bench.run(git, cwd=bench.rival / "tree")
     bench.check(same(bench.rival / "tree"), "git apply did not apply the patch")
     ours, theirs = bench.compare(git, 9, before=restore, cwd=bench.rival / "tree")
-    lines = [row("`apply_unified_diff`, 100 files, 10,000 hunks", ours.seconds, "`git apply`", theirs.seconds, ours.seconds / theirs.seconds,
-                 1)]
+    lines = [row("`apply_unified_diff`, 100 files, 10,000 hunks", ours.seconds, "`git apply`", theirs.seconds, 1)]
     bench.write_job(("apply_unified_diff", {"diff": diff}), ("apply_unified_diff", {"diff": difference(new, old)}))
     twice = ["dash", "-c", "git apply ../patch && git apply -R ../patch"]
     ours, theirs = bench.compare(twice, 9, before=restore, cwd=bench.rival / "tree")
     bench.check(not same(bench.workspace), "the files were not changed back")
-    return lines + [row("the same, there and back", ours.seconds, "`git apply`, twice", theirs.seconds, ours.seconds / theirs.seconds, 1)]
+    return lines + [row("the same, there and back", ours.seconds, "`git apply`, twice", theirs.seconds, 1)]
 
 
 def replace_in_file(bench):
@@ -242,7 +242,7 @@ def replace_in_file(bench):
     bench.run_job()
     bench.check(target.read_text(encoding="utf-8") == text.replace("the one place", "another place"), "the file is not as it should be")
     ours, theirs = bench.compare(["cp", original, bench.rival / "copy"], 9, before=restore)
-    return [row(f"`replace_in_file` in {total // MIB} MiB", ours.seconds, "`cp`", theirs.seconds, ours.seconds / theirs.seconds, 3)]
+    return [row(f"`replace_in_file` in {total // MIB} MiB", ours.seconds, "`cp`", theirs.seconds, 3)]
 
 
 def copy_source(top, wanted):
@@ -262,7 +262,7 @@ def copy_source(top, wanted):
                     done += target.stat().st_size
 
 
-def search_rows(bench, pattern):
+def search_row(bench, pattern):
     """Compares one pattern: (ratio, its line)."""
     grep = ["grep", "-rnIE", "-e", pattern, "."]
     bench.write_job(("search_files", {"pattern": pattern, "max_matches": 1 << 30}), max_output_bytes=1 << 30)
@@ -272,16 +272,15 @@ def search_rows(bench, pattern):
     wanted = {":".join(line.decode(errors="replace")[2:].split(":", 2)[:2]) for line in out.split(b"\n") if line}
     bench.check(found == wanted, f"{pattern}: grep and search_files differ at {sorted(found ^ wanted)[:3]}")
     ours, theirs = bench.compare(grep, 5, stdout=bench.rival / "out", cwd=bench.workspace)
-    ratio = ours.seconds / theirs.seconds
-    return ratio, row(f"`search_files` over 200 MB of source, `{pattern}`".replace("|", "\\|"), ours.seconds, "`grep -rnE`", theirs.seconds,
-                      ratio, 1.5)
+    what = f"`search_files` over 200 MB of source, `{pattern}`".replace("|", "\\|")
+    return ours.seconds / theirs.seconds, row(what, ours.seconds, "`grep -rnE`", theirs.seconds, 1.5)
 
 
 def search(bench):
     """Every pattern, the worst first."""
     copy_source(bench.workspace, bench.size(200_000_000, 2_000_000))
     bench.give_tree(bench.workspace)
-    lines = sorted((search_rows(bench, pattern) for pattern in PATTERNS), reverse=True)
+    lines = sorted((search_row(bench, pattern) for pattern in PATTERNS), reverse=True)
     return [line for _, line in lines]
 
 
@@ -295,14 +294,14 @@ def files(bench):
     bench.run_job()
     bench.check((bench.workspace / "written").read_text(encoding="utf-8") == content, "the written file is not its content")
     ours, theirs = bench.compare(["cp", bench.workspace / "written", copy], 9)
-    lines = [row("`write_file` of 64 MiB", ours.seconds, "`cp`", theirs.seconds, ours.seconds / theirs.seconds, 3)]
+    lines = [row("`write_file` of 64 MiB", ours.seconds, "`cp`", theirs.seconds, 3)]
 
     big.write_text(text, encoding="utf-8")
     bench.write_job(("read_file", {"path": "big"}), max_output_bytes=1 << 30)
     _, result = bench.run_job()
     bench.check(result["steps"][0]["result"]["content"] == text, "what was read is not the file")
     ours, theirs = bench.compare(["cp", big, copy], 9)
-    return lines + [row("`read_file` of 64 MiB", ours.seconds, "`cp`", theirs.seconds, ours.seconds / theirs.seconds, 3)]
+    return lines + [row("`read_file` of 64 MiB", ours.seconds, "`cp`", theirs.seconds, 3)]
 
 
 ALL = {"size": size, "empty": empty, "commands": commands, "commands200": commands200, "confined": confined, "steps": steps, "memory": memory,

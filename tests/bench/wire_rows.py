@@ -5,7 +5,7 @@ import json
 import statistics
 import time
 
-from measure import duration, verdict
+from measure import duration, mib, row_alone
 from servers import listener
 
 MIB = 1 << 20
@@ -53,10 +53,10 @@ class Gateway(listener.Listener):
 def run(bench, gateway):
     """Runs the job with the gateway: (seconds less the gateway's own, KiB, its result)."""
     gateway.seconds, gateway.calls, gateway.received = 0.0, 0, 0
-    nanoseconds, kib = bench.run(["env", gateway.environment, *bench.command()])
+    seconds, kib = bench.run(["env", gateway.environment, *bench.command()])
     result = bench.result()
     bench.check(result["status"] == "success", result["failure_message"])
-    return nanoseconds / 1e9 - gateway.seconds, kib, result
+    return seconds - gateway.seconds, kib, result
 
 
 def calls(bench):
@@ -71,8 +71,7 @@ def calls(bench):
             seconds.append(taken)
     gateway.close()
     each = (statistics.median(runs[count]) - statistics.median(runs[0])) / count
-    return [f"| each of {count} `call_tool` over loopback, less the server's time | {duration(each)} | | | | ≤ 1 ms | "
-            f"{verdict(each, 0.001)} |"]
+    return [row_alone(f"each of {count} `call_tool` over loopback, less the server's time", duration(each), each * 1000, 1, "ms")]
 
 
 def upload(bench):
@@ -91,7 +90,7 @@ def upload(bench):
     gateway.close()
     kib = max(run[1] for run in runs)
     return [f"| upload of a 64 MiB artifact, digest and base64 | {duration(statistics.median(run[0] for run in runs))} | | | | | |",
-            f"| the same, peak memory | {kib / 1024:.1f} MiB | | | | ≤ 16 MiB | {verdict(kib, 16384)} |"]
+            row_alone("the same, peak memory", mib(kib), kib / 1024, 16, "MiB")]
 
 
 ALL = {"calls": calls, "upload": upload}
