@@ -4,6 +4,7 @@ server that cannot be had is skipped, with the reason.
 """
 import contextlib
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -26,6 +27,7 @@ PACKAGES = {  # by the environment's name
     "mcp-proxy-0.13": ["mcp-proxy==0.13.0"],
 }
 GO_MODULES = ["github.com/modelcontextprotocol/go-sdk@v1.8.0", "github.com/mark3labs/mcp-go@v1.2.1"]
+EVERYTHING = f"{NODE_MODULES}/@modelcontextprotocol/server-everything/dist/index.js"  # the reference server
 LISTENING = 60  # seconds
 
 
@@ -117,6 +119,23 @@ class Servers(unittest.TestCase):
                 first, said = self.talk(url, ("echo", {"message": "grüße"}), ("slow", {}))
                 self.assertEqual((first["era"], [each["answer"]["content"] for each in said]), ("legacy", ["grüße", "slept"]))
 
+    @unittest.skipUnless(NODE_MODULES, "npm's packages cannot be had")
+    def test_the_reference_server(self):
+        port = free_port()
+        with listening(port, "node", EVERYTHING, "streamableHttp", env={**os.environ, "PORT": str(port)}) as url:
+            first, said = self.talk(url, ("get-sum", {"a": 2, "b": 40}), ("get-tiny-image", {}), ("get-structured-content", {"location": "Chicago"}),
+                                    ("trigger-long-running-operation", {"duration": 1, "steps": 4}), ("get-sum", {"a": "two"}),
+                                    *(("echo", {"message": str(number)}) for number in range(100)))
+            self.assertGreater(len(first["tools"]), 5)
+            total, image, structured, long, wrong, *echoed = said
+            self.assertIn("42", total["answer"]["content"])
+            self.assertRegex(image["answer"]["content"], r"\[image, image/png, \d+ bytes\]")
+            self.assertIn("temperature", json.loads(structured["answer"]["content"]))
+            self.assertNotIn("structured", structured["answer"])
+            self.assertIn("completed", long["answer"]["content"])
+            self.assertTrue("failure" in wrong or wrong["answer"]["is_error"])
+            self.assertEqual([one["answer"]["content"] for one in echoed], [f"Echo: {number}" for number in range(100)])
+
     def supergateway(self, child, *more):
         port, script = free_port(), f"{NODE_MODULES}/supergateway/dist/index.js"
         return listening(port, "node", script, "--stdio", child, "--outputTransport", "streamableHttp", "--port", port, *more)
@@ -132,8 +151,7 @@ class Servers(unittest.TestCase):
 
     @unittest.skipUnless(NODE_MODULES, "npm's packages cannot be had")
     def test_supergateway_with_server_everything(self):
-        child = f"node {NODE_MODULES}/@modelcontextprotocol/server-everything/dist/index.js stdio"
-        with self.supergateway(child) as url:
+        with self.supergateway(f"node {EVERYTHING} stdio") as url:
             _, said = self.talk(url, ("echo", {"message": "grüße"}), ("get-sum", {"a": 2, "b": 40}))
             self.assertEqual(said[0]["answer"]["content"], "Echo: grüße")
             self.assertIn("42", said[1]["answer"]["content"])
