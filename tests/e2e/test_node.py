@@ -146,11 +146,6 @@ class Variables(NodeCase):
             outcome = self.run_job(self.job(step("help.get")), env={"ORCHESTRATOR_URL": gateway.origin + end})
             self.assertEqual((outcome.exit, [path for _, path, _, _ in gateway.requests]), (0, ["/v1/mcp/tools/call"]))
 
-    def test_a_gateway_that_wants_a_user(self):
-        gateway = self.proxy(tools={"skills.get": tool(lambda e: e.whole({"error": "user_id is required"}, 400))})
-        code, message = self.failed(gateway, "skills.get")
-        self.assertEqual(code, "tool_refused")
-        self.assertIn("user_id is required", message)
 
 
 class Jobs(NodeCase):
@@ -184,11 +179,6 @@ class Jobs(NodeCase):
             self.assertEqual(outcome.exit, 0, outcome.result)
         outcome = self.as_node(self.sent(("write_file", {"path": "/a.txt", "content": "x"})))
         self.assertEqual(outcome.result["steps"][0]["error_code"], "path_escape")
-
-    def test_its_words_for_the_mode(self):
-        job = self.sent(("run_command", {"argv": ["true"]}), inference={"allowed_models": ["m"], "source": "orchestrator"})
-        for variables in ({"SBA_EXECUTION_MODE": " direct_steps\n"}, {"SBA_DIRECT_STEPS": "TRUE"}):
-            self.assertEqual(self.as_node(job, **variables).exit, 0)
 
     def test_steps_may_be_left_out_where_the_mode_says_agent(self):
         for steps in ({}, {"steps": None}, {"steps": []}):

@@ -91,19 +91,18 @@ class PatchCorpus(sba.SandboxCase):
         return {}
 
     def run_case(self, case, directory):
-        """(accepted, error code, files after) of a case."""
+        """(accepted, error code, error, files after) of a case."""
         unpack(directory / "pre.tar", self.workspace)
         self.give(self.workspace, *self.workspace.rglob("*"))
         diff = (directory / "x.patch").read_bytes().decode()
         if not diff:
-            return False, "invalid_patch", tree(self.workspace)
+            return False, "invalid_patch", None, tree(self.workspace)
         outcome = self.run_job(self.job(self.step("apply_unified_diff", diff=diff, **self.strip_of(case["args"]))))
         step = outcome.result["steps"][0]
-        self.messages[directory.parent.name + "/" + case["id"]] = step.get("error")
-        return outcome.exit == 0, step.get("error_code"), tree(self.workspace)
+        return outcome.exit == 0, step.get("error_code"), step.get("error"), tree(self.workspace)
 
     def check_case(self, name, case, directory):
-        accepted, code, after = self.run_case(case, directory)
+        accepted, code, error, after = self.run_case(case, directory)
         unpack(directory / "pre.tar", self.root / "pre")
         unpack(directory / "post.tar", self.root / "post")
         wanted = WANTED.get(name)
@@ -113,11 +112,10 @@ class PatchCorpus(sba.SandboxCase):
         elif wanted:
             self.assertEqual(code, wanted)
         else:
-            self.assertEqual(accepted, case["ok"], self.messages.get(name))
-        self.assertEqual(after, expected, self.messages.get(name))
+            self.assertEqual(accepted, case["ok"], error)
+        self.assertEqual(after, expected, error)
 
     def run_all(self, group):
-        self.messages = {}
         where = self.root / "cases"
         self.cases.extractall(where)
         directory = next(where.rglob(group))

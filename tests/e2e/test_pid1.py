@@ -61,17 +61,10 @@ class AsPid1(ProcessCase):
     def assert_gone(self):
         sba.wait_for(lambda: not self.left(), "the job's processes to end")
 
-    def test_success(self):
-        done = self.run_as_pid1(self.step("run_command", shell="exit 0"))
-        self.assertEqual((done.exit, self.output(done, 0)), (0, "1\n"), done.result)
-
-    def test_failure(self):
-        done = self.run_as_pid1(self.step("run_command", shell="exit 7"))
-        self.assertEqual((done.exit, done.result["steps"][1]["exit_code"]), (1, 7), done.result)
-
-    def test_a_command_ended_by_a_signal(self):
-        done = self.run_as_pid1(self.step("run_command", shell="kill -SEGV $$"))
-        self.assertEqual((done.exit, done.result["steps"][1]["result"]["signal"]), (1, "SIGSEGV"), done.result)
+    def test_how_a_command_ended(self):
+        for script, exit_status, field, value in (("exit 0", 0, "exit_code", 0), ("exit 7", 1, "exit_code", 7), ("kill -SEGV $$", 1, "signal", "SIGSEGV")):
+            done = self.run_as_pid1(self.step("run_command", shell=script))
+            self.assertEqual((done.exit, self.output(done, 0), done.result["steps"][1]["result"][field]), (exit_status, "1\n", value), done.result)
 
     def test_timeout_ends_all(self):
         done = self.run_as_pid1(self.step("run_command", shell=ORPHANS + "; trap '' TERM; sleep 600"), max_runtime_seconds=1)

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """A job among those it talks to: skills by id, one connection where all is at one origin, no socket where nothing is named."""
-import json
 import os
 import shutil
 import unittest
 
 import sba
 import test_static
-from servers import mcp, model, status
+from servers import faults, mcp, model, status
 from test_agent import AgentCase, call
 
 GET = {"inputSchema": {"type": "object", "properties": {"task_id": {"type": "string"}, "skill_id": {"type": "string"}},
@@ -156,25 +155,18 @@ class Late(AgentCase):
 
 class OneOrigin(AgentCase):
     """Status, gateway and model at one origin."""
-    CHAT = [{"message": {"role": "assistant", "content": "", "tool_calls": [
-                {"function": {"name": "run_command", "arguments": {"shell": "echo x > $CYNODE_ARTIFACTS_DIR/a"}}}]}},
-            {"message": {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "finish", "arguments": {"answer": "It is done."}}}]}}]
 
     def origin(self):
-        replies = list(self.CHAT)
-        answers = {"/api/tags": lambda: {"models": [{"name": "m", "model": "m"}]}, "/api/ps": lambda: {"models": []},
-                   "/api/show": lambda: {"capabilities": ["completion", "tools"],
-                                         "model_info": {"general.architecture": "x", "x.context_length": 32768}},
-                   "/api/chat": lambda: {"model": "m", **replies.pop(0), "done": True, "done_reason": "stop", "prompt_eval_count": 3000,
-                                         "eval_count": 10},
-                   "/status": lambda: None}
+        replies = iter([call("run_command", shell="echo x > $CYNODE_ARTIFACTS_DIR/a"), DONE])
+        probes = self.server().probes()
 
         def hook(exchange):
-            if exchange.path not in answers:
-                return False
-            value = answers[exchange.path]()
-            exchange.whole(json.dumps(value).encode() + b"\n", kind="application/x-ndjson")
-            return True
+            if exchange.path == "/api/chat":
+                reply = {**next(replies), "prompt_tokens": 3000, "completion_tokens": 10}
+                return exchange.whole(model.Ollama({"model": "m"}, reply, faults.Fault(None)).whole() + b"\n", kind="application/x-ndjson")
+            if exchange.path in probes:
+                return exchange.whole(probes[exchange.path](exchange.message)[1])
+            return exchange.path == "/status" and exchange.whole(None)
         tools = {"skills.get": (GET, lambda _: mcp.text("Mind the gap.")), "artifact.put": ({}, lambda _: mcp.text("art-1"))}
         return self.closing(mcp.Server(era="modern", tools=tools, hook=hook, get=hook))
 

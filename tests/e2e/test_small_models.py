@@ -5,7 +5,7 @@ import json
 
 import sba
 from servers import tokens
-from test_agent import AgentCase, FORMATS, call, calls, finish
+from test_agent import AgentCase, FORMATS, call, finish
 
 
 class Circles(AgentCase):
@@ -156,12 +156,6 @@ class SmallWindows(AgentCase):
             outcome = self.run_agent(server, form=form)
             self.assertEqual((outcome.exit, server.refused), (0, 0), outcome.result)
             self.assert_within(server, form, self.WINDOW)
-
-    def test_ten_results_in_one_reply(self):
-        server = self.server(calls(*[("run_command", {"shell": f"seq {number} 20000"}) for number in range(10)]), finish("seen"),
-                             models=self.models(8192))
-        outcome = self.run_agent(server)
-        self.assertEqual((outcome.exit, server.refused), (0, 0), outcome.result)
 
     def test_tools_are_charged_what_the_server_counted(self):
         """A template that takes 3,000 tokens more for the tools than they seem to cost."""

@@ -33,9 +33,6 @@ class Root(sba.SandboxCase):
         owner = self.result_path.stat()
         self.assertEqual((owner.st_uid, owner.st_gid), (uid, gid))
 
-    def test_is_refused(self):
-        self.assert_refused(self.run_as_root(env={"CYNODE_JOB_ID": "job-1"}), "runs_as_root")
-
     @unittest.skipUnless(sba.may("unshare", "--user", "--map-root-user", "true"), "no user namespace can be made here")
     def test_is_refused_in_a_user_namespace(self):
         done = self.run_job(self.job(self.step("write_file", path="new", content="x")), wrapper=["unshare", "--user", "--map-root-user"],
