@@ -139,7 +139,7 @@ class Files(NaturalCallsCase):
 
     def test_other_values(self):
         """Texts, single entries and near words for what the agent's own tools take."""
-        server = self.server(calls(("todo_add", {"text": "t"}), ("todo_update", {"id": 2, "status": "completed"}), 
+        server = self.server(calls(("todo_add", {"text": "t"}), ("todo_update", {"item": 2, "status": "completed"}),
                                    ("run_command", {"command": "seq 100000"}), ("read_output", {"step": 1, "start_line": "50000", "end_line": 50001})),
                              call("finish", summary="all done", acceptance='[{"criterion": 1, "met": "true", "evidence": "step-1"}]'))
         outcome = self.run_agent(server, job=self.agent_job(context={"acceptance_criteria": ["c"]}))

@@ -2,7 +2,6 @@
 -- The OpenAI-compatible API: {base}/chat/completions. A dialect, as ollama is one: list, describe, body, read.
 
 local json = require "sba.util.json"
-local reply = require "sba.inference.reply"
 local stream = require "sba.inference.stream"
 local table_of = json.table_of
 local wire = require "sba.inference.wire"
@@ -93,79 +92,44 @@ local function text_of(value)
   return type(value) == "string" and value ~= "" and value or nil
 end
 
---- The calls of a stream, put together from their fragments.
-local assembly = {}
-assembly.__index = assembly
-
-local function new_assembly()
-  return setmetatable({ list = {}, by_index = {}, by_id = {} }, assembly)
-end
-
-function assembly:open(index, id)
-  local slot = { id = id, fragments = {}, watched = reply.watch_arguments() }
-  self.list[#self.list + 1] = slot
-  if index then self.by_index[index] = slot end
-  if id then self.by_id[id] = slot end
-  return slot
-end
+---@class chat_completions.calls of a stream, which come in fragments
+---@field by_index table<integer, inference.raw_call>
+---@field by_id table<string, inference.raw_call>
+---@field last? inference.raw_call
 
 --- The call that a fragment belongs to. Some servers send every parallel call as index 0: another id with a name opens a new one.
-function assembly:slot(index, id, name)
-  local slot = index and self.by_index[index]
-  if not index then slot = id and self.by_id[id] or not id and self.list[#self.list] or nil end
-  local is_another = slot and id and name and slot.id and slot.id ~= id
-  if not slot or is_another then return self:open(index, id) end
-  slot.id = slot.id or id
-  return slot
+local function call_of(builder, calls, index, id, name)
+  local call
+  if index then call = calls.by_index[index] elseif id then call = calls.by_id[id] else call = calls.last end
+  if not call or id and name and call.id and call.id ~= id then
+    call = builder:add_call {}
+    calls.last = call
+    if index then calls.by_index[index] = call end
+    if id then calls.by_id[id] = call end
+  end
+  call.id, call.name = call.id or id, call.name or name
+  return call
 end
 
---- Adds a fragment.
-function assembly:add(fragment)
+local function add_fragment(builder, calls, fragment)
   local called = table_of(fragment["function"])
-  local index, id, name = math.tointeger(fragment.index), text_of(fragment.id), text_of(called.name)
-  local slot = self:slot(index, id, name)
-  slot.name = slot.name or name
+  local call = call_of(builder, calls, math.tointeger(fragment.index), text_of(fragment.id), text_of(called.name))
   local arguments = called.arguments
   if type(arguments) == "table" then arguments = json.encode(arguments) end
-  if type(arguments) ~= "string" then return true end
-  slot.fragments[#slot.fragments + 1] = arguments
-  local repeated = slot.watched:add(arguments)
-  if repeated then return nil, reply.repeats(repeated) end
-  return true
-end
-
---- Hands the calls to the reply.
-function assembly:finish(builder)
-  for _, slot in ipairs(self.list) do
-    local ok, failure = builder:add_call { id = slot.id, name = slot.name, arguments = table.concat(slot.fragments) }
-    if not ok then return nil, failure end
-  end
-  return true
-end
-
-local function add_text(builder, message)
-  local ok, failure = builder:add_content(message.content)
-  if ok then ok, failure = builder:add_content(message.refusal) end
-  if ok then ok, failure = builder:add_thinking(text_of(message.reasoning_content) or message.reasoning) end
-  return ok, failure
-end
-
-local function note_usage(outcome, usage)
-  outcome.prompt_tokens = math.tointeger(usage.prompt_tokens) or outcome.prompt_tokens
-  outcome.completion_tokens = math.tointeger(usage.completion_tokens) or outcome.completion_tokens
+  if type(arguments) == "string" then builder:add_arguments(call, arguments) end
 end
 
 --- Adds what one chunk, or a whole answer, says.
 local function add(builder, calls, outcome, value)
-  note_usage(outcome, table_of(value.usage))
-  local choice = table_of(table_of(value.choices)[1])
-  local message = table_of(choice.delta or choice.message)
-  for _, fragment in ipairs(table_of(message.tool_calls)) do
-    local ok, failure = calls:add(table_of(fragment))
-    if not ok then return nil, failure end
-  end
+  local usage, choice = table_of(value.usage), table_of(table_of(value.choices)[1])
+  outcome.prompt_tokens = math.tointeger(usage.prompt_tokens) or outcome.prompt_tokens
+  outcome.completion_tokens = math.tointeger(usage.completion_tokens) or outcome.completion_tokens
   outcome.done_reason = text_of(choice.finish_reason) or outcome.done_reason
-  return add_text(builder, message)
+  local message = table_of(choice.delta or choice.message)
+  for _, fragment in ipairs(table_of(message.tool_calls)) do add_fragment(builder, calls, table_of(fragment)) end
+  builder:add_content(message.content)
+  builder:add_content(message.refusal)
+  builder:add_thinking(text_of(message.reasoning_content) or message.reasoning)
 end
 
 --- An answer that is no stream is read as one of a single chunk.
@@ -188,12 +152,8 @@ end
 ---@param builder table of inference.reply
 ---@return inference.outcome?, inference.failure?
 function chat_completions.read(endpoint, exchange, builder)
-  local calls = new_assembly()
-  local outcome, failure = wire.read(endpoint, values_of(endpoint, exchange), function(...) return add(builder, calls, ...) end)
-  if not outcome then return nil, failure end
-  local ok, failed = calls:finish(builder)
-  if not ok then return nil, wire.failure(endpoint, failed) end
-  return outcome
+  local calls = { by_index = {}, by_id = {} }
+  return wire.read(endpoint, values_of(endpoint, exchange), builder, function(...) add(builder, calls, ...) end)
 end
 
 return chat_completions

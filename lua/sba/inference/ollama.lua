@@ -130,10 +130,8 @@ local function add_calls(builder, calls, written)
     local called = table_of(call["function"])
     local given = called.arguments
     local part = type(given) == "table" and places:text(("/message/tool_calls/%d/function/arguments"):format(i - 1)) or nil
-    local ok, failure = builder:add_call { id = call.id, name = called.name, arguments = given, text = part }
-    if not ok then return nil, failure end
+    builder:add_call { id = call.id, name = called.name, arguments = given, text = part }
   end
-  return true
 end
 
 --- Adds what one line says, the last one included, for some models say all their calls there.
@@ -143,10 +141,9 @@ local function add(builder, outcome, line, written)
     outcome.prompt_tokens, outcome.completion_tokens = math.tointeger(line.prompt_eval_count), math.tointeger(line.eval_count)
   end
   local message = table_of(line.message)
-  local ok, failure = builder:add_content(message.content)
-  if ok then ok, failure = builder:add_thinking(message.thinking) end
-  if ok then ok, failure = add_calls(builder, message.tool_calls, written) end
-  return ok, failure
+  builder:add_content(message.content)
+  builder:add_thinking(message.thinking)
+  add_calls(builder, message.tool_calls, written)
 end
 
 ---Reads a reply to its end.
@@ -155,7 +152,7 @@ end
 ---@param builder table of inference.reply
 ---@return inference.outcome?, inference.failure?
 function ollama.read(endpoint, exchange, builder)
-  return wire.read(endpoint, stream.ndjson(function() return exchange:line() end), function(...) return add(builder, ...) end)
+  return wire.read(endpoint, stream.ndjson(function() return exchange:line() end), builder, function(...) add(builder, ...) end)
 end
 
 return ollama

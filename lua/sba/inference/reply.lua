@@ -11,8 +11,7 @@ local words = require "sba.util.words"
 local reply = {}
 reply.__index = reply
 
----Most bytes of content, thinking and arguments of one reply.
-reply.LIMIT = 4 * 1024 * 1024
+local LIMIT <const> = 4 * 1024 * 1024 -- bytes of content, thinking and arguments of one reply
 
 -- A reply of thousands of calls is a model gone astray; each would want an answer in the conversation.
 local MOST_CALLS <const> = 128
@@ -39,56 +38,59 @@ function reply.new(on_text)
   }, reply)
 end
 
----The watch over the arguments of a call that come in fragments.
----@return table of repetition
-function reply.watch_arguments()
-  return repetition.new(LEAST_REPEATED_ARGUMENTS)
+--- The reply cannot be read further; the first cause counts.
+local function fail(self, failure)
+  self.failure = self.failure or failure
 end
 
----The failure of a stream that repeats one text over and over: it is read no further.
----@param repeated string
----@return table failure
-function reply.repeats(repeated)
-  return { code = "repeats", message = "repeats one text over and over", repeated = repeated }
+--- Takes a piece of a text into account that is watched for repetitions.
+local function watch(self, watched, piece)
+  local repeated = watched:add(piece)
+  if repeated then fail(self, { code = "repeats", message = "repeats one text over and over", repeated = repeated }) end
 end
 
 local function grow(self, size)
   self.size = self.size + size
-  if self.size <= reply.LIMIT then return true end
-  return nil, { code = "too_large", message = ("sent a reply of more than %d bytes"):format(reply.LIMIT) }
+  if self.size > LIMIT then fail(self, { code = "too_large", message = ("sent a reply of more than %d bytes"):format(LIMIT) }) end
 end
 
 --- Content and thinking are watched as one text: a reply is in the one or in the other when it repeats itself.
-local function watch(self, piece)
-  local repeated = self.watched:add(piece)
-  if repeated then return nil, reply.repeats(repeated) end
-  return grow(self, #piece)
+local function add_piece(self, pieces, piece)
+  pieces[#pieces + 1] = piece
+  watch(self, self.watched, piece)
+  grow(self, #piece)
 end
 
 ---@param piece any text of the content; what is no string is passed over
----@return true?, table? failure
 function reply:add_content(piece)
-  if type(piece) ~= "string" or piece == "" then return true end
-  self.said[#self.said + 1] = piece
+  if type(piece) ~= "string" or piece == "" then return end
   if self.on_text then self.on_text(piece) end
-  return watch(self, piece)
+  add_piece(self, self.said, piece)
 end
 
 ---@param piece any
----@return true?, table? failure
 function reply:add_thinking(piece)
-  if type(piece) ~= "string" or piece == "" then return true end
-  self.thoughts[#self.thoughts + 1] = piece
-  return watch(self, piece)
+  if type(piece) == "string" and piece ~= "" then add_piece(self, self.thoughts, piece) end
 end
 
 ---@param call inference.raw_call
----@return true?, table? failure
+---@return inference.raw_call
 function reply:add_call(call)
   local given = call.arguments
   call.size = type(given) == "string" and #given or given ~= nil and #json.encode(given) or 0
   self.raw_calls[#self.raw_calls + 1] = call
-  return grow(self, call.size)
+  grow(self, call.size)
+  return call
+end
+
+---Adds to the arguments of a call, which come in fragments.
+---@param call inference.raw_call
+---@param fragment string
+function reply:add_arguments(call, fragment)
+  call.fragments, call.watched = call.fragments or {}, call.watched or repetition.new(LEAST_REPEATED_ARGUMENTS)
+  call.fragments[#call.fragments + 1], call.size = fragment, call.size + #fragment
+  watch(self, call.watched, fragment)
+  grow(self, #fragment)
 end
 
 --- What was said, and what was thought.
@@ -97,13 +99,10 @@ local function texts(self)
   return content, table.concat(self.thoughts) .. thought
 end
 
-local function append(list, more)
-  table.move(more, 1, #more, #list + 1, list)
-end
-
-local function sizes(found)
-  for _, call in ipairs(found) do call.size = call.arguments ~= nil and #json.encode(call.arguments) or 0 end
-  return found
+--- Takes calls that were found in the text.
+local function take(self, found)
+  self.raw_calls = {}
+  for _, call in ipairs(found) do self:add_call(call) end
 end
 
 --- The calls of a reply in which they come as text.
@@ -112,13 +111,14 @@ local function read_text(self, result, tools, session)
   result.unreadable = mistake
   if not found then return end
   result.said, result.content = result.content, found[1].thought or ""
-  self.raw_calls = sizes(found)
+  take(self, found)
 end
 
 local function find_text(self, result, tools)
   local found = #self.raw_calls == 0 and text_protocol.find(result.content, tools)
   if not found then return end
-  self.raw_calls, result.content = sizes(found), ""
+  take(self, found)
+  result.content = ""
   result.notes[#result.notes + 1] = "the calls came as text"
 end
 
@@ -166,9 +166,10 @@ function reply:finish(outcome, tools, as_text, session)
   end
   if tools then (as_text and read_text or find_text)(self, result, tools, session) end
   bound_calls(self, result)
+  for _, call in ipairs(self.raw_calls) do call.arguments = call.fragments and table.concat(call.fragments) or call.arguments end
   local list, notes = call_reader.normal(self.raw_calls, call_reader.names(tools or {}), session)
   result.tool_calls = list
-  append(result.notes, notes)
+  table.move(notes, 1, #notes, #result.notes + 1, result.notes)
   return result
 end
 

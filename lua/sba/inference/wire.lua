@@ -197,17 +197,18 @@ end
 ---Reads a reply to its end.
 ---@param endpoint inference.endpoint
 ---@param next_value fun(): table?, table?, string? see sba.inference.stream
----@param add fun(outcome: inference.outcome, value: table, text?: string): true?, table? takes a value and its text
+---@param builder table of inference.reply
+---@param add fun(outcome: inference.outcome, value: table, text?: string) gives the builder what a value, and its text, say
 ---@return inference.outcome?, inference.failure?
-function wire.read(endpoint, next_value, add)
+function wire.read(endpoint, next_value, builder, add)
   local outcome, begun = {}, false
   while not outcome.is_over do
     local value, failed, text = next_value()
     if failed then return nil, unread(endpoint, failed, begun) end
     if not value then break end
     if value.error and value.error ~= json.null then return nil, broken(endpoint, value) end
-    local ok, failure = add(outcome, value, text)
-    if not ok then return nil, wire.failure(endpoint, failure) end
+    add(outcome, value, text)
+    if builder.failure then return nil, wire.failure(endpoint, builder.failure) end
     begun = true
   end
   if outcome.done_reason then return outcome end

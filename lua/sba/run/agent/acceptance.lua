@@ -39,17 +39,17 @@ local function what_is_missing(criterion, entry, status_of)
     return ("the evidence for \"%s\" names no step of this job; write for example \"step-3: ...\""):format(criterion)
   end
   for _, id in ipairs(ids) do
-    if status_of(id) == "success" then return nil end
+    if status_of[id] == "success" then return nil end
   end
   local first = ids[1]
   return ("the evidence for \"%s\" names %s, %s"):format(criterion, first,
-    status_of(first) and "which did not succeed" or "which is not a step of this job")
+    status_of[first] and "which did not succeed" or "which is not a step of this job")
 end
 
 ---Holds what the model says against the job's criteria. Those that have a check are the runner's to judge.
 ---@param context sba.context
 ---@param entries { criterion: string, met: boolean, evidence: string }[]
----@param status_of fun(id: string): string? status of a step of this job
+---@param status_of table<string, string> the status of each step of this job, by its id
 ---@return run.verdict[] list in the criteria's order; without what has no evidence
 ---@return string[] missing one line each
 ---@return string? unmet the first criterion that is said not to be met

@@ -52,7 +52,10 @@ local wrappers <const> = { "arguments", "parameters", "args", "input", "params",
 local by_schema = setmetatable({}, { __mode = "k", __index = function(known, schema)
   local names = {}
   for name in pairs(schema.properties) do
-    for _, other in ipairs(others[name] or {}) do names[words.plain(other)] = name end
+    for _, other in ipairs(others[name] or {}) do
+      local plain = words.plain(other)
+      names[plain] = names[plain] and names[plain] < name and names[plain] or name -- of two that have it, the first in byte order
+    end
   end
   for alias, name in pairs(schema.aliases or {}) do names[words.plain(alias)] = name end
   for name in pairs(schema.properties) do names[words.plain(name)] = name end

@@ -121,7 +121,7 @@ end
 ---@param arguments { answer: string, status?: "done"|"failed", acceptance?: table[] }
 ---@return { text: string }? answer, table? failure the job's
 function finishing.called(state, _, arguments)
-  local list, missing, unmet = acceptance.judge(state.context, arguments.acceptance or {}, function(id) return state.status_of[id] end)
+  local list, missing, unmet = acceptance.judge(state.context, arguments.acceptance or {}, state.status_of)
   state.answer = arguments.answer
   for i, item in ipairs(list) do
     if item.met == true then state.run.todo:settle(i, "done") end

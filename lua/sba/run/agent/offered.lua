@@ -12,15 +12,9 @@ local MOST_TOOLS <const> = 128 -- that servers of models take, the runner's own 
 local SHARE <const> = 1 / 3 -- of what the runner's own tools leave; the rest is for the conversation
 local MOST_SAID <const> = 5 -- reasons that the log gives
 
-local function count(list)
-  local number = 0
-  for _ in pairs(list) do number = number + 1 end
-  return number
-end
-
 --- The tools that have room, in the gateway's order, and the others' names with the reason.
-local function choose(listed, taken, room)
-  local chosen, others, free = {}, {}, MOST_TOOLS - count(taken)
+local function choose(listed, own, taken, room)
+  local chosen, others, free = {}, {}, MOST_TOOLS - #own
   for _, tool in ipairs(listed) do
     -- What it does is done on another machine: no misspelled name may mean it.
     local one = {
@@ -45,25 +39,20 @@ local function log_choice(run, chosen, left_out)
   })
 end
 
-local function ask(run)
-  local gateway, failure = run.outside:gateway()
-  if not gateway then return nil, failure end
-  local listed
-  listed, failure = gateway:tools()
-  return listed, failure, gateway:dropped()
-end
-
 --- Those that the gateway has now. A job can do without, and the log says so.
 local function listed_now(run, space)
-  local listed, failure, dropped = ask(run)
+  local gateway, failure = run.outside:gateway()
+  local listed
+  if gateway then listed, failure = gateway:tools() end
   if not listed then
     run.log:event("warning", "gateway.failed", { code = failure.code, error = failure.message .. "; the job goes on without its tools" })
     return {}
   end
   local own, taken = tools.list(run.catalogue)
-  local chosen, others = choose(listed, taken, (space - tools.cost(own)) * SHARE)
+  local chosen, others = choose(listed, own, taken, (space - tools.cost(own)) * SHARE)
+  local dropped = gateway:dropped()
   log_choice(run, chosen, table.move(others, 1, #others, #dropped + 1, table.move(dropped, 1, #dropped, 1, {})))
-  return chosen, run.outside:gateway().instructions
+  return chosen, gateway.instructions
 end
 
 ---The tools of the job's gateway: as the journal has them, so that the same replies mean the same calls; else as they are listed.
