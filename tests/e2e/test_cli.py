@@ -5,7 +5,6 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 import unittest
 
 import jsonschema
@@ -15,10 +14,8 @@ from sba import SandboxCase
 
 
 class CommandLineTest(SandboxCase):
-    def run_sba(self, *arguments, stdin=b"", env=None, timeout=60):
-        environment = {"PATH": "/usr/bin:/bin", **(env or {})}
-        return subprocess.run([sba.BINARY, *arguments], input=stdin, capture_output=True, env=environment, timeout=timeout,
-                              cwd=self.root, **sba.ordinary_user())
+    def run_sba(self, *arguments, **options):
+        return sba.run(*arguments, cwd=self.root, **options)
 
     def test_version_names_what_is_inside(self):
         done = self.run_sba("--version")
@@ -43,16 +40,8 @@ class CommandLineTest(SandboxCase):
     @unittest.skipIf(sba.IS_DEV, "AddressSanitizer wants its memory")
     @unittest.skipUnless(shutil.which("strace"), "wants strace")
     def test_no_memory_to_start_with(self):
-        strace = ["strace", "-qq", "-o", "/dev/null", "-e", "trace=mmap", "-e", "inject=mmap:error=ENOMEM"]
-        done = subprocess.run([*strace, sba.BINARY, "--version"], capture_output=True, timeout=60)
+        done = subprocess.run([*sba.injecting("mmap", "error=ENOMEM"), sba.BINARY, "--version"], capture_output=True, timeout=60)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (3, b"", b"cynode-sba: cannot start: out of memory\n"))
-
-    def test_root_may_ask(self):
-        if not sba.UID:
-            self.skipTest("wants root")
-        for arguments in (["--version"], ["--help"], ["--schema"], ["--lua", "-e", "return"], ["--validate", "-"]):
-            done = subprocess.run([sba.BINARY, *arguments], input=b"{}", capture_output=True, timeout=60)
-            self.assertNotIn(b"does not run as root", done.stdout + done.stderr)
 
     def test_schemas_are_valid_and_hold_what_they_describe(self):
         schemas = {}
@@ -134,35 +123,27 @@ class CommandLineTest(SandboxCase):
         self.assertEqual((outcome.exit, outcome.result["failure_code"]), (2, "schema_validation"))
         self.assertIn("SBA_EXECUTION_MODE", outcome.result["failure_message"])
 
-    def test_idle_waits_for_sigterm_and_uses_no_time(self):
-        process = subprocess.Popen([sba.BINARY, "--idle"], **sba.ordinary_user())
-        time.sleep(1)
-        self.assertIsNone(process.poll())
-        process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(timeout=30), 143)
-
 
 class LuaTest(SandboxCase):
-    run_sba = CommandLineTest.run_sba
+    def lua(self, *arguments, **options):
+        return sba.run("--lua", *arguments, cwd=self.workspace, **options)
 
     def script(self, text):
         return str(self.put("script.lua", text))
 
     def test_scripts_get_their_arguments(self):
         path = self.script("print(arg[0], arg[1], #arg, ...) io.stdout:write(require 'native.bundle'.version)")
-        done = self.run_sba("--lua", path, "one", "--two")
+        done = self.lua(path, "one", "--two")
         self.assertEqual((done.returncode, done.stdout.split(b"\n")[0].decode()), (0, f"{path}\tone\t2\tone\t--two"))
-        done = self.run_sba("--lua", "-e", "print(..., arg[1])", "x")
-        self.assertEqual(done.stdout, b"x\tx\n")
+        self.assertEqual(self.lua("-e", "print(..., arg[1])", "x").stdout, b"x\tx\n")
 
     def test_scripts_may_set_globals(self):
-        self.assertEqual(self.run_sba("--lua", "-e", "x = 1; require 'sba.job'; y = 2; print(x, y, z)").stdout, b"1\t2\tnil\n")
+        self.assertEqual(self.lua("-e", "x = 1; require 'sba.job'; y = 2; print(x, y, z)").stdout, b"1\t2\tnil\n")
 
     def test_exit_statuses(self):
         for code, status in (("return 7", 0), ("os.exit(7)", 7), ("os.exit(true, true)", 0), ("error('oh no')", 1), ("syntax error", 1)):
-            self.assertEqual(self.run_sba("--lua", "-e", code).returncode, status, code)
-        self.assertEqual(self.run_sba("--lua", "none.lua").returncode, 1)
-        done = self.run_sba("--lua", self.script("local function f() error('oh no') end\nf()"))
+            self.assertEqual(self.lua("-e", code).returncode, status, code)
+        done = self.lua(self.script("local function f() error('oh no') end\nf()"))
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"script.lua:1: oh no", done.stderr)
         self.assertIn(b"stack traceback", done.stderr)
@@ -178,12 +159,12 @@ class LuaTest(SandboxCase):
     def test_a_script_on_stdin(self):
         lines = b"local function twice(x)\n  return 2 * x\nend\nprint(twice(21), arg[0], ...)\n"
         for arguments, more in (((), b"-"), (("-", "one"), b"-\tone")):
-            done = self.run_sba("--lua", *arguments, stdin=lines)
+            done = self.lua(*arguments, stdin=lines)
             self.assertEqual((done.returncode, done.stdout), (0, b"42\t" + more + b"\n"))
-        done = self.run_sba("--lua", stdin=b"print 'begun'\nerror 'oh no'")
+        done = self.lua(stdin=b"print 'begun'\nerror 'oh no'")
         self.assertEqual((done.returncode, done.stdout), (1, b"begun\n"))
         self.assertIn(b"stdin:2: oh no\nstack traceback:", done.stderr)
-        done = self.run_sba("--lua", stdin=b"x +")
+        done = self.lua(stdin=b"x +")
         self.assertEqual((done.returncode, done.stdout), (1, b""))
         self.assertIn(b"stdin:1: syntax error", done.stderr)
 
@@ -194,11 +175,10 @@ class LuaTest(SandboxCase):
 
     def test_what_is_no_script_is_said(self):
         for arguments, words in ((("-e",), b"-e requires code"), (("-x", "1"), b"does not know -x"), (("none.lua",), b"none.lua")):
-            done = self.run_sba("--lua", *arguments)
+            done = self.lua(*arguments)
             self.assertEqual((done.returncode, done.stdout), (1, b""))
             self.assertIn(words, done.stderr)
-        self.put("code", b"\x1bLua")
-        done = self.run_sba("--lua", str(self.workspace / "code"))
+        done = self.lua(self.script(b"\x1bLua"))
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"attempt to load a binary chunk", done.stderr)
 
@@ -212,8 +192,7 @@ class LuaTest(SandboxCase):
           require 'cjson' require 'sba.job' print(pcall(require, 'mine'))
           package.path = './?.lua;./?/init.lua'
           require 'sba.job.printed' require 'mine' -- a script may name a directory; what is bundled still comes first"""
-        done = subprocess.run([sba.BINARY, "--lua", "-e", code], cwd=self.workspace, stdout=subprocess.PIPE, timeout=60,
-                              env={**variables, "LUA_INIT": "print 'from the environment'"})
+        done = self.lua("-e", code, env={**variables, "LUA_INIT": "print 'from the environment'"})
         self.assertEqual(done.returncode, 0)
         self.assertIn(b"no bundled module 'mine'", done.stdout)
         self.assertNotIn(b"no file './", done.stdout, "a directory was looked into that nobody had named")
@@ -228,23 +207,20 @@ class LuaTest(SandboxCase):
           print(read.content, native.text.sha256 '', sba.util.json.encode(sba.util.json.array {}))
           print(pcall(step, 'read_file', {}))
           io.stdout:write(help and '' or 'no help')"""
-        done = subprocess.run([sba.BINARY, "--lua", "-e", code], cwd=self.workspace, stdout=subprocess.PIPE, timeout=60)
+        done = self.lua("-e", code)
         self.assertEqual(done.returncode, 0)
         self.assertTrue(done.stdout.startswith(b"alpha\te3b0c442"), done.stdout)
         self.assertIn(b"\t[]\nfalse\ttable", done.stdout)
 
     def test_what_a_step_left_running_ends_with_the_script(self):
         code = "local s = step('run_command', { shell = 'sleep 3600 >/dev/null & echo $!' }) print(s.stdout)"
-        done = subprocess.run([sba.BINARY, "--lua", "-e", code], cwd=self.workspace, stdout=subprocess.PIPE, timeout=60)
-        self.assertRaises(ProcessLookupError, os.kill, int(done.stdout), 0)
+        self.assertRaises(ProcessLookupError, os.kill, int(self.lua("-e", code).stdout), 0)
 
     @unittest.skipIf(os.geteuid() != 0, "wants root")
     def test_the_user_that_was_named(self):
-        done = subprocess.run([sba.BINARY, "--user", "54321", "--lua", "-e", "print(io.popen('id -u'):read('n'))"],
-                              stdout=subprocess.PIPE, timeout=60)
+        done = sba.run("--user", "54321", "--lua", "-e", "print(io.popen('id -u'):read('n'))", **sba.AS_ROOT)
         self.assertEqual(done.stdout, b"54321\n")
-        done = subprocess.run([sba.BINARY, "--user", "no-such-user", "--lua", "-e", "print(1)"], stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, timeout=60)
+        done = sba.run("--user", "no-such-user", "--lua", "-e", "print(1)", **sba.AS_ROOT)
         self.assertEqual((done.returncode, done.stdout), (2, b""))
         self.assertIn(b"no-such-user", done.stderr)
 

@@ -8,8 +8,8 @@ FIELDS = ["exit_code", "stdout", "stderr", "stdout_truncated", "stderr_truncated
 
 
 class Commands(sba.SandboxCase):
-    def run_step(self, max_runtime_seconds=60, **arguments):
-        done = self.run_job(self.job(self.step("run_command", **arguments), max_runtime_seconds=max_runtime_seconds))
+    def run_step(self, **arguments):
+        done = self.run_job(self.job(self.step("run_command", **arguments)))
         return done, done.result["steps"][0]
 
     def test_the_ways_to_name_a_command(self):
@@ -19,35 +19,19 @@ class Commands(sba.SandboxCase):
             self.assertEqual((done.exit, entry["result"]["stdout"], entry["output"]), (0, "a b-$c", "a b-$c"), done.result)
             self.assertEqual(list(entry["result"]), FIELDS)
 
-    def test_failure_keeps_the_result(self):
-        done, entry = self.run_step(shell="echo out; echo err >&2; exit 2")
-        self.assertEqual((done.exit, done.result["failure_code"], entry["exit_code"]), (1, "step_failed", 2))
-        self.assertEqual((entry["result"]["stdout"], entry["result"]["stderr"]), ("out\n", "err\n"))
-        self.assertIn("ended with exit code 2", entry["error"])
-
     def test_a_signal_is_no_exit_code(self):
         done, entry = self.run_step(shell="kill -SEGV $$")
         self.assertEqual((done.exit, entry["result"]["signal"]), (1, "SIGSEGV"))
         self.assertNotIn("exit_code", entry)
         self.assertNotIn("exit_code", entry["result"])
 
-    def test_what_cannot_be_started(self):
-        self.put("script", "#!/no/such/interpreter\n", 0o755)
-        self.put("plain", "text\n")
-        for command, code in (("no-such-command", "not_found"), ("./script", "not_found"), ("./plain", "not_executable"),
-                              ("/etc", "not_executable")):
-            done, entry = self.run_step(command=command)
-            self.assertEqual((done.exit, entry["error_code"]), (1, code), entry)
-
     def test_working_dir_and_its_alias(self):
         self.put("a/b/file")
         for name in ("working_dir", "cwd"):
             done, entry = self.run_step(command="ls", **{name: "a/b"})
             self.assertEqual(entry["result"]["stdout"], "file\n", done.result)
-        self.assertEqual(self.run_step(command="ls", working_dir="missing")[1]["error_code"], "not_found")
         os.symlink("/usr", self.workspace / "out")
-        for path, real in (("", self.workspace), ("..", self.root), ("out/bin", "/usr/bin"), ("/", "/"), (str(self.root), self.root)):
-            self.assertEqual(self.run_step(argv=["/bin/pwd", "-P"], working_dir=path)[1]["result"]["stdout"], f"{os.path.realpath(real)}\n")
+        self.assertEqual(self.run_step(argv=["/bin/pwd", "-P"], working_dir="out/bin")[1]["result"]["stdout"], f"{os.path.realpath('/usr/bin')}\n")
         (self.root / "closed").mkdir(0o000)
         entry = self.run_step(command="ls", working_dir=str(self.root / "closed"))[1]
         self.assertEqual(entry["error_code"], "permission_denied")
@@ -66,18 +50,6 @@ class Commands(sba.SandboxCase):
     def test_stdin(self):
         self.assertEqual(self.run_step(command="cat", stdin="a\0b\u00e9")[1]["result"]["stdout"], "a\0b\u00e9")
         self.assertEqual(self.run_step(command="cat")[1]["result"]["stdout"], "")
-
-    def test_timeouts_keep_the_output(self):
-        for arguments in ({"timeout_seconds": 0.5}, {"max_runtime_seconds": 1}):
-            done, entry = self.run_step(shell="echo said; sleep 600", **arguments)
-            self.assertEqual((done.exit, entry["status"], entry["result"]["stdout"]), (124, "timeout", "said\n"), done.result)
-
-    def test_what_is_refused_before_anything_runs(self):
-        for arguments in ({}, {"command": "true", "shell": "true"}, {"shell": "true", "args": []}, {"command": "a\0"},
-                          {"command": "true", "env": {"A=B": ""}}, {"command": "true", "timeout_seconds": 0}, {"argv": []}):
-            done = self.run_job(self.job(self.step("run_command", shell="touch ran"), self.step("run_command", **arguments)))
-            self.assertEqual((done.exit, done.result["failure_code"]), (2, "schema_validation"), arguments)
-        self.assertFalse((self.workspace / "ran").exists())
 
 
 if __name__ == "__main__":
