@@ -128,6 +128,13 @@ class SandboxCase(unittest.TestCase):
         self.give(path)
         return path
 
+    def mount(self, directory, size):
+        """Mounts an empty file system over a directory; size as in "64k". Skips the test where nothing can be mounted."""
+        if not MAY_MOUNT:
+            self.skipTest("nothing can be mounted here")
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=0777", "tmpfs", directory], check=True)
+        self.addCleanup(subprocess.run, ["umount", "-l", directory], check=True)
+
     @staticmethod
     def job(*steps, **fields):
         """A valid job of these steps; max_runtime_seconds and max_output_bytes may be given by name."""

@@ -42,9 +42,7 @@ def command(script):
 
 class ArtifactCase(sba.SandboxCase):
     def gateway(self, store, kind=mcp.Server, **options):
-        server = kind(tools={"artifact.put": (PUT, store)}, **options)
-        self.addCleanup(server.close)
-        return server
+        return self.closing(kind(tools={"artifact.put": (PUT, store)}, **options))
 
     def uploaded(self, server, *steps, env=None, **options):
         return self.run_job(self.job(*steps, **options), env={"SBA_MCP_GATEWAY_URL": server.url, **(env or {})})
@@ -85,8 +83,7 @@ class Listed(ArtifactCase):
         temporary.mkdir(exist_ok=True)
         self.give(temporary)
         job = json.dumps(self.job(command(script))).encode()
-        done = subprocess.run([sba.BINARY, "--stdin", "--workspace", str(self.workspace)], input=job, capture_output=True, timeout=60,
-                              env={"PATH": "/usr/bin:/bin", "TMPDIR": str(temporary), **env}, **sba.ordinary_user())
+        done = sba.run("--stdin", "--workspace", str(self.workspace), stdin=job, env={"TMPDIR": str(temporary), **env})
         return done, json.loads(done.stdout), list(temporary.iterdir())
 
     SCRIPT = "cd $CYNODE_ARTIFACTS_DIR; pwd; mkdir d; echo hello > d/a; ln -s /etc link"
@@ -141,8 +138,7 @@ class Uploaded(ArtifactCase):
         self.check(server, store)
 
     def test_before_the_end_is_reported(self):
-        store, reports = Store(), status.Server(204)
-        self.addCleanup(reports.close)
+        store, reports = Store(), self.closing(status.Server(204))
         store.answer = lambda path: {"ref": f"after {[body['status'] for body in reports.bodies]}"}
         outcome = self.uploaded(self.gateway(store), command("echo > $CYNODE_ARTIFACTS_DIR/a"), env={"SBA_JOB_STATUS_URL": reports.url})
         self.assertEqual(self.refs(outcome), {"a": "after ['in_progress']"})
@@ -197,9 +193,7 @@ class NotUploaded(ArtifactCase):
 
     def silent(self):
         """A gateway that says nothing."""
-        server = status.Server(status.hang)
-        self.addCleanup(server.close)
-        return server
+        return self.closing(status.Server(status.hang))
 
     def test_a_tool_that_fails_is_not_called_again(self):
         store = Store(lambda path: mcp.text("disk full", isError=True) if path == "a" else {"ref": path})
@@ -240,14 +234,12 @@ class NotUploaded(ArtifactCase):
         self.assertEqual(self.refs(outcome), {"a": "art:a", "b": "art:b"})
 
     def test_a_gateway_without_the_tool(self):
-        server = mcp.Server(tools={"other": ({}, None)})
-        self.addCleanup(server.close)
+        server = self.closing(mcp.Server(tools={"other": ({}, None)}))
         lines = self.failed(self.uploaded(server, self.SMALL), "a", "b")  # the second line stands for the rest
         self.assertEqual(([line["code"] for line in lines], server.messages("tools/call")), (["unknown_tool"] * 2, []))
 
     def test_a_dead_gateway(self):
-        dead = status.Server(begin=False)
-        self.addCleanup(dead.close)
+        dead = self.closing(status.Server(begin=False))
         (line,) = self.failed(self.uploaded(dead, self.SMALL), "a")
         self.assertEqual((line["count"], line["code"]), (2, "connection_refused"))
 
@@ -301,7 +293,8 @@ class NotUploaded(ArtifactCase):
         self.assertEqual((outcome.exit, self.refs(outcome)), (143, {"a": "art:a"}))
 
     def test_a_signal_ends_an_upload_that_hangs(self):
-        silent, begun = self.silent(), time.monotonic()
+        silent = self.silent()
+        begun = time.monotonic()
         outcome = self.run_and_signal(self.job(self.SMALL), signal.SIGTERM, lambda: silent.bodies, "a request",
                                       env={"SBA_MCP_GATEWAY_URL": silent.url})
         self.assertLess(time.monotonic() - begun, 30)

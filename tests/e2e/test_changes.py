@@ -68,7 +68,7 @@ class Changes(ChangesCase):
     def test_the_report_shows_the_diff_first(self):
         self.put("edited <b>", "old & line\n")
         self.changed(self.step("run_command", shell="echo 'new & line' > 'edited <b>'; head -c 9 /dev/zero > zeros"))
-        page = subprocess.run([sba.BINARY, "--report", str(self.result_path)], capture_output=True, check=True).stdout.decode()
+        page = sba.run("--report", str(self.result_path)).stdout.decode()
         self.assertIn("1 created, 1 modified", page)
         self.assertIn('<span class="removed">-old &amp; line\n</span><span class="added">+new &amp; line\n</span>', page)
         self.assertIn("not in the diff: binary", page)

@@ -123,7 +123,7 @@ class Direct(CheckCase):
 
     def test_the_report_shows_them(self):
         self.run_job(self.direct("nobody looks", criterion("<c>", shell="echo seen by all"), criterion("d", command="false")))
-        page = subprocess.run([sba.BINARY, "--report", str(self.result_path)], capture_output=True, text=True, timeout=60).stdout
+        page = sba.run("--report", str(self.result_path)).stdout.decode()
         for words in ("not checked", "checked by the runner: <a href=\"#s1\">check-1</a>", "&lt;c&gt;", "$ echo seen by all", "the check of criterion 2"):
             self.assertIn(words, page)
 
@@ -339,9 +339,9 @@ class Validation(CheckCase):
         for job in (self.direct(*criteria), self.agent(*criteria)):
             outcome = self.run_job(job)
             self.assertEqual((outcome.exit, outcome.result["failure_code"]), (2, "schema_validation"))
-            asked = subprocess.run([sba.BINARY, "--validate", str(self.job_directory / "job.json")], capture_output=True, text=True, timeout=60)
+            asked = sba.run("--validate", str(self.job_directory / "job.json"))
             self.assertEqual(asked.returncode, 2)
-            for said in (outcome.result["failure_message"], asked.stdout):
+            for said in (outcome.result["failure_message"], asked.stdout.decode()):
                 for place in ("0/check: ", "1/criterion: ", "1/check/comand: ", "2/criterion: ", "3: ", "4/check: ", "5/check/command: ",
                               "6/check/timeout_seconds: ", "7/more: "):
                     self.assertIn("/context/acceptance_criteria/" + place, said)

@@ -4,7 +4,6 @@ refuses, and nothing ends in a traceback."""
 import copy
 import json
 import random
-import subprocess
 
 import sba
 import test_agent
@@ -46,11 +45,8 @@ class CorruptRecords(test_agent.AgentCase):
         super().setUp()
         self.chance = random.Random(20261122)
 
-    def lines(self):
-        return [json.loads(line) for line in (self.job_directory / "journal.jsonl").read_text().splitlines()]
-
     def write_lines(self, lines):
-        (self.job_directory / "journal.jsonl").write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
+        self.journal_file.write_text("".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines))
 
     def direct_job(self):
         return self.job(self.step("write_file", path="a", content="x\n"), self.step("run_command", shell="echo one; echo two >&2"),
@@ -64,7 +60,7 @@ class CorruptRecords(test_agent.AgentCase):
         self.assertEqual(outcome.exit, 0, outcome.result["failure_message"])
 
     def check_report(self, what):
-        done = subprocess.run([sba.BINARY, "--report", str(self.result_path)], capture_output=True, timeout=60)
+        done = sba.run("--report", str(self.result_path))
         said = done.stderr.decode()
         self.assertIn(done.returncode, (0, 1, 2), (what, said))
         self.assertNotIn("traceback", said, what)
@@ -75,22 +71,19 @@ class CorruptRecords(test_agent.AgentCase):
             self.assertEqual(done.stdout, b"", what)
 
     def check_reports(self):
-        result, lines = json.loads(self.result_path.read_bytes()), self.lines()
+        def write_result(value):
+            self.result_path.write_text(json.dumps(value))
+
+        def write_job(value):
+            (self.job_directory / "job.json").write_text(json.dumps(value))
         job = json.loads((self.job_directory / "job.json").read_bytes())
-        for _ in range(ROUNDS // 2):
-            bad, what = mutated(result, self.chance)
-            self.result_path.write_text(json.dumps(bad))
-            self.check_report("result " + what)
-        self.result_path.write_text(json.dumps(result))
-        for _ in range(ROUNDS // 4):
-            bad, what = mutated(lines, self.chance)
-            self.write_lines(bad)
-            self.check_report("journal " + what)
-        self.write_lines(lines)
-        for _ in range(ROUNDS // 4):
-            bad, what = mutated(job, self.chance)
-            (self.job_directory / "job.json").write_text(json.dumps(bad))
-            self.check_report("job " + what)
+        for name, value, write, rounds in (("result", json.loads(self.result_path.read_bytes()), write_result, ROUNDS // 2),
+                                           ("journal", self.journal(), self.write_lines, ROUNDS // 4), ("job", job, write_job, ROUNDS // 4)):
+            for _ in range(rounds):
+                bad, what = mutated(value, self.chance)
+                write(bad)
+                self.check_report(f"{name} {what}")
+            write(value)
 
     def test_reports_of_a_direct_job(self):
         self.run_job(self.direct_job())
@@ -105,7 +98,7 @@ class CorruptRecords(test_agent.AgentCase):
         result = json.loads(self.result_path.read_bytes())
         result["failure_code"] = "moon_phase"
         self.result_path.write_text(json.dumps(result))
-        done = subprocess.run([sba.BINARY, "--report", str(self.result_path)], capture_output=True, timeout=60)
+        done = sba.run("--report", str(self.result_path))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn(b"moon_phase", done.stdout)
 
@@ -125,7 +118,7 @@ class CorruptRecords(test_agent.AgentCase):
     def test_resume_of_a_direct_job(self):
         job = self.direct_job()
         self.run_job(job)
-        lines = self.lines()
+        lines = self.journal()
         for _ in range(ROUNDS):
             # Ended somewhere, or over.
             bad, what = mutated(lines[:self.chance.randrange(1, len(lines) + 1)], self.chance)
@@ -135,7 +128,7 @@ class CorruptRecords(test_agent.AgentCase):
     def test_resume_with_a_start_that_is_no_time(self):
         job = self.direct_job()
         self.run_job(job)
-        lines = self.lines()
+        lines = self.journal()
         for wall in (-2**63, -1, 2**63 - 1, 10**17, 1.5, "x", None):
             lines[0]["started_wall"] = wall
             for end in (3, len(lines)):
@@ -144,7 +137,7 @@ class CorruptRecords(test_agent.AgentCase):
 
     def test_resume_of_an_agent(self):
         self.run_agent_job()
-        job, lines = json.loads((self.job_directory / "job.json").read_bytes()), self.lines()
+        job, lines = json.loads((self.job_directory / "job.json").read_bytes()), self.journal()
         for _ in range(ROUNDS // 2):
             bad, what = mutated(lines[:self.chance.randrange(1, len(lines) + 1)], self.chance)
             self.write_lines(bad)

@@ -2,6 +2,7 @@
 """Every way out of the workspace, tried with every step that takes a path, with openat2 and without it."""
 import os
 import shutil
+import socket
 import stat
 import unittest
 
@@ -108,19 +109,18 @@ class Escapes(sba.SandboxCase):
 
     def test_no_files(self):
         """FIFOs, sockets, devices and directories where a file is meant: refused at once, nothing hangs."""
-        os.mkfifo(self.workspace / "fifo")
+        self.fifo("fifo")
         if sba.UID:
             os.mknod(self.workspace / "device", stat.S_IFCHR | 0o666, os.makedev(1, 5))  # zeros without end
-        with sba_socket(self.workspace / "socket"):
-            names = [path.name for path in self.workspace.iterdir()]
-            for name in names:
-                self.give(self.workspace / name)
-                self.refused(name, ("not_a_file",), [self.step("read_file", path=name), self.step("write_file", path=name, content="x")])
-            outcome = self.run_job(self.job(self.step("list_tree"), self.step("search_files", pattern="x", path=".")))
-            self.assertEqual(outcome.exit, 0)
-            types = {entry["name"]: entry["type"] for entry in outcome.result["steps"][0]["result"]["children"]}
-            expected = {"fifo": "fifo", "socket": "socket", "in": "directory", **({"device": "device"} if sba.UID else {})}
-            self.assertEqual(types, expected)
+        listening = self.closing(socket.socket(socket.AF_UNIX))
+        listening.bind(str(self.workspace / "socket"))
+        for path in list(self.workspace.iterdir()):
+            self.give(path)
+            self.refused(path.name, ("not_a_file",), [self.step("read_file", path=path.name), self.step("write_file", path=path.name, content="x")])
+        outcome = self.run_job(self.job(self.step("list_tree"), self.step("search_files", pattern="x", path=".")))
+        self.assertEqual(outcome.exit, 0)
+        types = {entry["name"]: entry["type"] for entry in outcome.result["steps"][0]["result"]["children"]}
+        self.assertEqual(types, {"fifo": "fifo", "socket": "socket", "in": "directory", **({"device": "device"} if sba.UID else {})})
 
     def test_what_stays_inside_works(self):
         self.link("link", "in/side/file")
@@ -143,9 +143,8 @@ class Escapes(sba.SandboxCase):
     def test_where_openat2_is_never_sure(self):
         """It gives EAGAIN while something is renamed elsewhere: then our own walk finds the way, as strictly."""
         self.link("out", "../outside")
-        unsure = ["strace", "-qq", "-o", "/dev/null", "-e", "trace=openat2", "-e", "inject=openat2:error=EAGAIN:when=2+"]
         job = self.job(self.step("read_file", path="in/side/file"), self.step("read_file", path="out/file"))
-        steps = self.run_job(job, wrapper=unsure, env={"ASAN_OPTIONS": "detect_leaks=0"}).result["steps"]
+        steps = self.run_job(job, wrapper=sba.injecting("openat2", "error=EAGAIN:when=2+")).result["steps"]
         self.assertEqual((steps[0].get("error"), steps[1]["error_code"]), (None, "path_escape"))
 
     def test_a_name_that_is_too_long_is_no_shorter_one(self):
@@ -161,22 +160,6 @@ class Escapes(sba.SandboxCase):
         outcome = self.run_job(self.job(*(self.step("read_file", path=f"{base}/in/side/file") for base in (link, real))))
         self.assertEqual(outcome.exit, 0, outcome.result)
         self.assertEqual(outcome.result["steps"][1]["result"]["path"], "in/side/file")
-        self.workspace = real
-
-
-class sba_socket:
-    """A socket at a path, for as long as the with lasts."""
-
-    def __init__(self, path):
-        import socket
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.bind(str(path))
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.socket.close()
 
 
 if __name__ == "__main__":

@@ -61,12 +61,11 @@ class Tools(sba.SandboxCase):
         try:
             for path, text in FILES.get(name, {}).items():
                 case.put(path, text)
-            user = {"user": None, "group": None, "extra_groups": None} if sba.UID else {}
             env = {"HOME": str(case.workspace), "LC_ALL": "C.UTF-8", "GIT_TERMINAL_PROMPT": "0"}
             job = case.job(case.step("run_command", argv=shlex.split(COMMANDS[name])))
             job["constraints"]["ext_net_allowed"] = allowed
             outcome = case.run_job(job, wrapper=(sys.executable, "-B", str(SITUATION), where),
-                                   env={**env, **({"SITUATION_USER": str(sba.UID)} if sba.UID else {})}, **user)
+                                   env={**env, **({"SITUATION_USER": str(sba.UID)} if sba.UID else {})}, **sba.AS_ROOT)
             return None if outcome.exit == 77 else outcome.result
         finally:
             case.doCleanups()

@@ -2,7 +2,6 @@
 """The file steps from outside, and what stands after a disk that is full or fails: everything as it was, or all of the change."""
 import base64
 import hashlib
-import json
 import os
 import pathlib
 import resource
@@ -43,19 +42,6 @@ class Files(FilesCase):
                 outcome = self.run_job(self.job(*[step] * 100), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40)))
                 self.assertEqual((outcome.exit, outcome.result["failure_message"]), (0, None))
 
-    def test_replace_in_file(self):
-        self.put("a", "one\r\ntwo\r\n")
-        outcome, steps = self.steps_of(
-            self.step("replace_in_file", path="a", old_text="one\ntwo", new_text="1\n2"),
-            self.step("replace_in_file", path="d/new", old_text="", new_text="made\n"),
-            self.step("replace_in_file", path="a", old_text="three", new_text="3"))
-        self.assertEqual((self.workspace / "a").read_bytes(), b"1\r\n2\r\n")
-        self.assertEqual((self.workspace / "d/new").read_bytes(), b"made\n")
-        self.assertEqual(steps[0]["result"], {"path": "a", "count": 1, "created": False, "tolerated": ["line_ends"],
-                                              "sha256": hashlib.sha256(b"1\r\n2\r\n").hexdigest()})
-        self.assertEqual((steps[1]["result"]["created"], steps[2]["error_code"]), (True, "text_not_found"))
-        self.assertEqual(outcome.result["failure_code"], "step_failed")
-
     @unittest.skipUnless(STRACE, "strace is not installed")
     def test_an_edit_is_made_once_whenever_the_runner_is_killed(self):
         job = self.job(self.step("replace_in_file", path="a", old_text="x", new_text="xy"))
@@ -63,11 +49,7 @@ class Files(FilesCase):
         moments = [("renameat2", 1), ("unlinkat", 1), *[(call, number) for call in ("renameat", "write", "writev") for number in (1, 2, 3, 4)]]
         for call, number in moments:
             self.put("a", "x\n")
-            inject = f"inject={call}:signal=SIGKILL:when={number}"
-            process = self.start(job, wrapper=[STRACE, "-o", "/dev/null", "-e", f"trace={call}", "-e", inject],
-                                 env={"ASAN_OPTIONS": "detect_leaks=0"})
-            process.communicate(timeout=60)
-            killed += process.returncode != 0
+            killed += self.run_job(job, wrapper=sba.injecting(call, f"signal=SIGKILL:when={number}")).exit != 0
             outcome = self.run_job(job, "--resume")
             self.assertEqual((outcome.exit, (self.workspace / "a").read_text()), (0, "xy\n"), (call, number))
         self.assertGreater(killed, 4)
@@ -102,20 +84,6 @@ class Files(FilesCase):
             outcome = self.run_job(self.job(self.step("write_file", path="first", content="x"), step))
             self.assertEqual((outcome.exit, outcome.result["failure_code"]), (2, "schema_validation"))
             self.assertEqual(list(self.workspace.iterdir()), [])
-
-    def test_the_bounds_of_the_job(self):
-        self.put("big", "x" * 5000)
-        for name in range(100):
-            self.put(f"many/{name}", "")
-        for step in (self.step("read_file", path="big"), self.step("list_tree"), self.step("read_file", path="big", max_bytes=4999)):
-            outcome, steps = self.steps_of(step, max_output_bytes=2000)
-            self.assertEqual((outcome.exit, outcome.result["failure_code"]), (1, "constraint_violation"))
-            self.assertTrue(steps[0]["result"]["truncated"])
-            self.assertLessEqual(len(json.dumps(steps[0]["result"].get("children", ""), separators=(",", ":"))), 2000)
-        outcome, steps = self.steps_of(self.step("read_file", path="big", max_bytes=2000), self.step("list_tree", max_entries=10),
-                                       max_output_bytes=2000)
-        self.assertEqual(outcome.exit, 0, outcome.result)
-        self.assertTrue(steps[0]["result"]["truncated"] and steps[1]["result"]["truncated"])
 
     def test_a_file_without_end_obeys_the_deadline(self):
         with open(self.put("sparse"), "wb") as file:
@@ -154,13 +122,9 @@ class Files(FilesCase):
         self.assertEqual(steps[0]["error_code"], "permission_denied")
 
 
+@unittest.skipUnless(STRACE, "strace is not installed")
 class Faults(FilesCase):
     """A system call that fails, each in turn: all or nothing, and no temporary file stays behind a failure."""
-
-    def setUp(self):
-        super().setUp()
-        if not STRACE:
-            self.skipTest("strace is not installed")
 
     def originals(self):
         shutil.rmtree(self.workspace)
@@ -173,16 +137,14 @@ class Faults(FilesCase):
 
     def change(self, *injections):
         """Runs the change under strace with these faults: its last word, and whether the last fault came to pass."""
-        log = self.root / "job" / "strace"
-        self.give(*[log] if log.exists() else [])
-        arguments = [STRACE, "-f", "-qq", "-o", str(log), "-e", "trace=" + ",".join({i.split(":")[0] for i in injections} or {"none"})]
-        for injection in injections:
-            arguments += ["-e", "inject=" + injection]
-        done = subprocess.run([*arguments, sba.BINARY, "--lua", str(SCRIPT), str(self.workspace)], capture_output=True, text=True,
-                              env={"PATH": os.environ["PATH"], "ASAN_OPTIONS": "detect_leaks=0"}, timeout=120, **sba.ordinary_user())
+        log = self.job_directory / "strace"
+        names = [injection.split(":")[0] for injection in injections]
+        options = [word for injection in injections for word in ("-e", "inject=" + injection)]
+        strace = sba.strace(",".join(names) or "none", "-f", *options, log=log)
+        done = subprocess.run([*strace, sba.BINARY, "--lua", str(SCRIPT), str(self.workspace)], capture_output=True, text=True,
+                              env={"PATH": os.environ["PATH"]}, timeout=120, **sba.ordinary_user())
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        name = injections[-1].split(":")[0] if injections else ""
-        hit = any(f" {name}(" in line and "(INJECTED)" in line for line in log.read_text(errors="replace").splitlines())
+        hit = any(f" {name}(" in line and "(INJECTED)" in line for name in names[-1:] for line in log.read_text(errors="replace").splitlines())
         return done.stdout.strip(), hit
 
     def sweep(self, call, error, before=(), stays=(), code=None, limit=80):
@@ -240,16 +202,9 @@ class Faults(FilesCase):
             self.assertGreaterEqual(self.sweep("write", error, code=code), 5)
 
 
-@unittest.skipUnless(sba.UID, "only root can mount")
 class FullDisk(FilesCase):
-    """A file system of 64 KiB."""
-
-    def setUp(self):
-        super().setUp()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=0777", "tmpfs", str(self.workspace)], check=True)
-        self.addCleanup(subprocess.run, ["umount", "-l", str(self.workspace)], check=True)
-
     def test_write(self):
+        self.mount(self.workspace, "64k")
         self.put("file", "old")
         before = self.state()
         for arguments in ({"path": "file"}, {"path": "file", "append": True}, {"path": "deep/er/new"}):

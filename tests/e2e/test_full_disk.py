@@ -2,8 +2,6 @@
 """Disks that are full: that of the result, from the start or in the middle, and that of the log. The workspace's: test_files.py."""
 import json
 import os
-import subprocess
-import unittest
 
 import sba
 import test_agent
@@ -17,12 +15,9 @@ class FullDisk(test_agent.AgentCase):
 
     def setUp(self):
         super().setUp()
-        if not sba.MAY_MOUNT:
-            self.skipTest("nothing can be mounted here")
         self.disk = self.root / "disk"
         self.disk.mkdir()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k,mode=0777", "tmpfs", str(self.disk)], check=True)
-        self.addCleanup(subprocess.run, ["umount", "-l", str(self.disk)], check=True)
+        self.mount(self.disk, "128k")
         self.result_path = self.disk / "result.json"
         self.fill = self.step("run_command", shell=f"head -c 1000000 /dev/zero >{self.disk}/filler; true")
         self.free = self.step("run_command", shell=f"rm {self.disk}/filler")
@@ -37,8 +32,7 @@ class FullDisk(test_agent.AgentCase):
                 with open(self.disk / "filler", "wb", buffering=0) as filler, self.assertRaises(OSError):
                     while True:
                         filler.write(b"x" * 4096)
-                process = self.start(self.job(self.step("run_command", shell="touch ran")))
-                done = self.outcome_of(process)
+                done = self.run_job(self.job(self.step("run_command", shell="touch ran")))
                 self.assertEqual(done.exit, 3, done.stderr)
                 result = done.result_on_stderr
                 self.assertEqual((result["failure_code"], [step["status"] for step in result["steps"]]), ("environment_invalid", []), result)
@@ -52,9 +46,8 @@ class FullDisk(test_agent.AgentCase):
         server = self.server(test_agent.call("run_command", shell=most), test_agent.finish())
         done = self.run_agent(server, job=self.agent_job(context={"task_context": "x" * 30000}), env={"SBA_CONFINE": "off"})
         self.assertEqual((done.exit, done.result["status"]), (0, "success"), done.result["failure_message"])
-        said = [line["error"] for line in done.log if line["event"] == "trajectory.failed"]
-        self.assertEqual(len(said), 1)
-        self.assertIn("No space left", said[0])
+        (said,) = done.events("trajectory.failed")
+        self.assertIn("No space left", said["error"])
         self.assertEqual([path.name for path in self.disk.iterdir() if "trajectory" in path.name], [])
 
     def test_in_the_middle(self):
@@ -69,9 +62,8 @@ class FullDisk(test_agent.AgentCase):
         self.assertEqual((self.workspace / "x").read_text(), "2\n")
         self.assertEqual((done.result["failure_code"], done.result["steps"][0]["output"]), ("interrupted", "one\n"))
         self.assertEqual(sorted(os.listdir(self.disk)), ["artifacts", "filler", "journal.jsonl", "result.json", "todo.json"])
-        events = [line["event"] for line in done.log]
         for event in ("journal.failed", "checkpoint.failed", "todo.failed", "result.failed"):
-            self.assertEqual(events.count(event), 1, events)
+            self.assertEqual(len(done.events(event)), 1, event)
         lines = [json.loads(line)["event"] for line in (self.disk / "journal.jsonl").read_text().splitlines()]
         self.assertEqual((lines[0], lines[-1]), ("job", "journal.failed"))
 
@@ -80,7 +72,7 @@ class FullDisk(test_agent.AgentCase):
         job = self.job(self.fill, self.step("run_command", shell="echo x >>count; head -c 20000 /dev/zero | tr '\\0' x"), self.free)
         done = self.run_job(job)
         self.assertEqual((done.exit, done.result["status"]), (0, "success"), done.stderr)
-        self.assertIn("journal.failed", [line["event"] for line in done.log])
+        self.assertTrue(done.events("journal.failed"))
         again = self.run_job(job, "--resume")
         self.assertEqual((again.exit, again.result["failure_code"]), (2, "schema_validation"), again.result)
         self.assertIn("what was done then could not be written", again.result["failure_message"])
@@ -107,7 +99,7 @@ class LimitedFiles(SandboxCase):
                             wrapper=self.wrapper)
         self.assertEqual((done.exit, done.result_on_stderr["status"]), (3, "success"), done.stderr)
         self.assertEqual((done.result["failure_code"], done.result["steps"][0]["output"]), ("interrupted", "one\n"))
-        self.assertIn("journal.failed", [line["event"] for line in done.log])
+        self.assertTrue(done.events("journal.failed"))
 
 
 class FullLog(SandboxCase):
@@ -121,14 +113,13 @@ class FullLog(SandboxCase):
 
     def test_a_result_that_stdout_does_not_take_goes_to_stderr(self):
         with open("/dev/full", "wb") as full:
-            process = self.start(self.job(self.step("run_command", shell="echo said")), "--result", "-", stdout=full)
-            done = self.outcome_of(process)
+            done = self.run_job(self.job(self.step("run_command", shell="echo said")), "--result", "-", stdout=full)
         self.assertEqual((done.exit, done.result_on_stderr["steps"][0]["output"]), (3, "said\n"))
 
     def test_where_nothing_takes_it_the_status_tells(self):
         with open("/dev/full", "wb") as full:
-            process = self.start(self.job(self.step("run_command", shell="true")), "--result", "-", stdout=full, stderr=full)
-            self.assertEqual(process.wait(timeout=60), 3)
+            done = self.run_job(self.job(self.step("run_command", shell="true")), "--result", "-", stdout=full, stderr=full)
+        self.assertEqual(done.exit, 3)
         self.assertEqual(sorted(os.listdir(self.job_directory)), ["job.json"])
 
 

@@ -29,9 +29,7 @@ def says(words, **more):
 
 class GatewayCase(test_agent.AgentCase):
     def gateway(self, kind=mcp.Server, **options):
-        server = kind(**options)
-        self.addCleanup(server.close)
-        return server
+        return self.closing(kind(**options))
 
     @staticmethod
     def names(gateway):

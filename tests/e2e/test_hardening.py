@@ -55,10 +55,9 @@ class Children(sba.SandboxCase):
             self.assertEqual(int(line.split()[1], 16) & ~internal, 0, line)
 
     def test_get_no_descriptor_of_the_runner_or_of_its_parent(self):
-        without_close_range = ["strace", "-qq", "-o", "/dev/null", "-e", "trace=close_range", "-e", "inject=close_range:error=ENOSYS"]
-        for wrapper in [[], *[without_close_range] * bool(shutil.which("strace"))]:
+        for wrapper in [[], *[sba.injecting("close_range", "error=ENOSYS")] * bool(shutil.which("strace"))]:
             with tempfile.TemporaryFile() as file:
-                found, _ = self.probe(pass_fds=[file.fileno()], wrapper=wrapper, env={"ASAN_OPTIONS": "detect_leaks=0"})
+                found, _ = self.probe(pass_fds=[file.fileno()], wrapper=wrapper)
             self.assertEqual(found["descriptors"], [0, 1, 2], wrapper)
 
     @unittest.skipUnless(sba.UID and shutil.which("strace"), "wants root and strace")
@@ -72,9 +71,8 @@ class Children(sba.SandboxCase):
                        self.step("run_command", shell="cat; touch $CYNODE_ARTIFACTS_DIR/x", stdin="x"))
         for wrapper in ([], [f"{TOOLS}/without", "openat2", "ENOSYS"]):
             opens = "open,openat,openat2,pipe,pipe2,eventfd2,socket,memfd_create,dup,epoll_create1"
-            trace = ["strace", "-o", str(self.root / "trace"), "-e", f"trace=prctl,{opens}", *wrapper]
-            done = self.run_job(job, "--user", str(sba.UID), wrapper=trace, user=None, group=None, extra_groups=None,
-                                env={"ASAN_OPTIONS": "detect_leaks=0"})
+            trace = [*sba.strace(f"prctl,{opens}", log=self.root / "trace"), *wrapper]
+            done = self.run_job(job, "--user", str(sba.UID), wrapper=trace, **sba.AS_ROOT)
             self.assertEqual(done.exit, 0, done.result)
             ours = (self.root / "trace").read_text().split("PR_SET_DUMPABLE", 1)[1].splitlines()[1:]
             # The dev build reads its own Lua from disk, with fopen.

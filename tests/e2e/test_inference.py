@@ -7,9 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
-import unittest
 
 import sba
 from servers import model
@@ -27,12 +25,11 @@ QUICK = {"first": 0.01, "longest": 0.05}  # waits between tries
 class Run:
     """What chat.lua printed, sorted by kind."""
 
-    def __init__(self, process, stdout, stderr):
-        self.exit, self.stderr = process.returncode, stderr
-        self.lines = [json.loads(line) for line in stdout.splitlines()]
-        self.answers = [line for line in self.lines if "reply" in line or "failure" in line]
-        self.sessions = [line["session"] for line in self.lines if "session" in line]
-        self.waits = [line["wait"] for line in self.lines if "wait" in line]
+    def __init__(self, stdout):
+        lines = [json.loads(line) for line in stdout.splitlines()]
+        self.answers = [line for line in lines if "reply" in line or "failure" in line]
+        self.sessions = [line["session"] for line in lines if "session" in line]
+        self.waits = [line["wait"] for line in lines if "wait" in line]
 
     @property
     def reply(self):
@@ -43,31 +40,26 @@ class Run:
         return self.answers[0]["failure"]
 
 
-class InferenceCase(unittest.TestCase):
+class InferenceCase(sba.SandboxCase):
     def server(self, *replies, models=None, listen="127.0.0.1:0", **script):
-        server = model.Server({"models": {"m": {}} if models is None else models, "replies": list(replies), **script}, listen)
-        self.addCleanup(server.__exit__)
-        return server
+        models = {"m": {}} if models is None else models
+        return self.closing(model.Server({"models": models, "replies": list(replies), **script}, listen))
 
-    def start(self, environment, *requests, allowed=("m",), policy=None, deadline=None, **options):
+    @staticmethod
+    def plan(environment, *requests, allowed=("m",), policy=None, deadline=None, **options):
         plan = {"deadline": deadline, "requests": [{"messages": HELLO, **request} for request in requests],
                 "options": {"environment": environment, "allowed_models": list(allowed),
                             "policy": {**QUICK, **(policy or {})}, **options}}
         plan = {name: value for name, value in plan.items() if value is not None}
-        return subprocess.Popen([sba.BINARY, "--lua", str(HERE / "chat.lua"), json.dumps(plan)], stdin=subprocess.DEVNULL,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return ["--lua", str(HERE / "chat.lua"), json.dumps(plan)]
+
+    def start_plan(self, *arguments, **options):
+        return subprocess.Popen([sba.BINARY, *self.plan(*arguments, **options)], stdout=subprocess.PIPE)
 
     def run_plan(self, *arguments, **options):
-        process = self.start(*arguments, **options)
-        try:
-            stdout, stderr = process.communicate(timeout=300)  # it hangs: nothing here is measured
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
-            self.fail("the client did not end")
-        run = Run(process, stdout, stderr)
-        self.assertEqual((run.exit, stderr), (0, b""))
-        return run
+        done = sba.run(*self.plan(*arguments, **options))
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        return Run(done.stdout)
 
     def chat(self, server, form, *requests, **options):
         variable, suffix = FORMATS[form]
@@ -441,10 +433,9 @@ class Endpoints(InferenceCase):
         self.assertEqual(self.run_plan({"OLLAMA_BASE_URL": server.url, "http_proxy": proxy}, {}).reply["content"], "hello")
 
     def test_a_unix_socket(self):
-        with tempfile.TemporaryDirectory() as directory:
-            for form in FORMATS:
-                server = self.server({"content": "hello", "tool_calls": [CALL]}, listen=f"unix:{directory}/{form} %.sock")
-                self.assert_call(self.chat(server, form).reply)
+        for form in FORMATS:
+            server = self.server({"content": "hello", "tool_calls": [CALL]}, listen=f"unix:{self.root}/{form} %.sock")
+            self.assert_call(self.chat(server, form).reply)
 
     def test_api_egress_where_the_worker_serves_nothing_allowed(self):
         worker, egress = self.server(models={"other": {}}), self.server({"content": "hello"})
@@ -519,12 +510,12 @@ class Endpoints(InferenceCase):
     def test_a_server_that_starts_late(self):
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
-        process = self.start({"OLLAMA_BASE_URL": f"http://127.0.0.1:{port}"}, {}, policy={"first": 2, "longest": 2})
+        process = self.start_plan({"OLLAMA_BASE_URL": f"http://127.0.0.1:{port}"}, {}, policy={"first": 2, "longest": 2})
         first = process.stdout.readline()
         server = self.server({"content": "hello"}, listen=f"127.0.0.1:{port}")
-        stdout, stderr = process.communicate(timeout=300)  # it hangs: nothing here is measured
+        stdout, _ = process.communicate(timeout=300)  # it hangs: nothing here is measured
         self.assertIn("wait", json.loads(first))
-        self.assertEqual(Run(process, stdout, stderr).reply["content"], "hello")
+        self.assertEqual(Run(stdout).reply["content"], "hello")
         self.assertEqual(len(server.chats()), 1)
 
 
@@ -546,16 +537,15 @@ class Interrupts(InferenceCase):
             for fault in ({"name": "silence", "seconds": 60}, {"name": "pause", "seconds": 60}, {"name": "endless", "pause": 0.02},
                           {"name": "rate_limited", "retry_after": 60}):
                 server = self.server({"content": "half of it", "fault": fault})
-                process = self.start({variable: server.url + suffix}, {})
+                process = self.start_plan({variable: server.url + suffix}, {})
                 sba.wait_for(server.chats, "a request to the model")
                 time.sleep(0.1)
                 started = time.monotonic()
                 process.send_signal(signal.SIGTERM)
-                stdout, stderr = process.communicate(timeout=30)
+                stdout, _ = process.communicate(timeout=30)
                 with self.subTest(form=form, fault=fault):
                     self.assertLess(time.monotonic() - started, 20)
-                    run = Run(process, stdout, stderr)
-                    self.assertEqual(run.failure["code"], "cancelled")
+                    self.assertEqual(Run(stdout).failure["code"], "cancelled")
 
 
 class Bounds(InferenceCase):

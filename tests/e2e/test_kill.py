@@ -50,8 +50,7 @@ class KillTest(SandboxCase):
 
     def check(self, moment):
         """What must hold after a kill; then goes on with the job."""
-        journal = self.job_directory / "journal.jsonl"
-        events = [json.loads(line)["event"] for line in journal.read_text().split("\n")[:-1]] if journal.exists() else []
+        events = [line["event"] for line in self.journal()]
         if self.result_path.exists():
             result = json.loads(self.result_path.read_text())
             self.validator.validate(result)
@@ -70,12 +69,10 @@ class KillTest(SandboxCase):
     def kill_at(self, call, count):
         """Runs the job and kills the runner at its call number count of that kind; False where it had fewer."""
         self.clean()
-        wrapper = ["strace", "-o", "/dev/null", "-e", f"trace={call}", "-e", f"inject={call}:signal=SIGKILL:when={count}"]
-        process = self.start(self.the_job, wrapper=wrapper, env={"ASAN_OPTIONS": "detect_leaks=0"})
-        process.communicate(timeout=60)
-        if process.returncode == 1:
+        status = self.run_job(self.the_job, wrapper=sba.injecting(call, f"signal=SIGKILL:when={count}")).exit
+        if status == 1:
             return False
-        self.assertIn(process.returncode, (-9, 137), call)
+        self.assertIn(status, (-9, 137), call)
         self.check((call, count))
         return True
 
@@ -112,9 +109,8 @@ class KillTest(SandboxCase):
         self.clean()
         job = self.job(self.step("run_command", shell="echo x >> count"))
         self.assertEqual(self.run_job(job).exit, 0)
-        wrapper = ["strace", "-o", "/dev/null", "-e", "trace=renameat", "-e", "inject=renameat:signal=SIGKILL:when=2"]
-        self.start(job, wrapper=wrapper, env={"ASAN_OPTIONS": "detect_leaks=0"}).communicate(timeout=60)
-        self.assertEqual(json.loads(self.result_path.read_text())["failure_code"], "interrupted")
+        killed = self.run_job(job, wrapper=sba.injecting("renameat", "signal=SIGKILL:when=2"))
+        self.assertEqual(killed.result["failure_code"], "interrupted")
         self.assertEqual(self.run_job(job, "--resume").exit, 0)
         self.assertEqual((self.workspace / "count").read_text(), "x\nx\n")
 
@@ -150,8 +146,7 @@ class LongJobTest(SandboxCase):
         trace.touch()
         self.give(trace)
         begun = time.monotonic()
-        outcome = self.run_job(job, wrapper=["strace", "-o", str(trace), "-e", "trace=openat,writev"], timeout=600,
-                               env={"ASAN_OPTIONS": "detect_leaks=0"}, stdout=subprocess.DEVNULL)
+        outcome = self.run_job(job, wrapper=sba.strace("openat,writev", log=trace), timeout=600, stdout=subprocess.DEVNULL)
         seconds = time.monotonic() - begun
         self.assertEqual((outcome.exit, len(outcome.result["steps"])), (0, 5000))
         written = self.bytes_into_temporary_files(trace.read_text())

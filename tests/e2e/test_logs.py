@@ -275,8 +275,7 @@ class ScreenTest(SandboxCase):
     def terminal(self, job, *more, **options):
         path = self.job_directory / "job.json"
         path.write_text(json.dumps(job))
-        user = ["setpriv", f"--reuid={sba.UID}", f"--regid={sba.GID}", "--clear-groups"] if sba.UID else []
-        terminal = Terminal([*user, sba.BINARY, *self.arguments(), *more], env={"SBA_CONFINE": "off", "TERM": "tmux", "LANG": "C.UTF-8"}, **options)
+        terminal = Terminal([*sba.AS_USER, sba.BINARY, *self.arguments(), *more], env={"SBA_CONFINE": "off", "TERM": "tmux", "LANG": "C.UTF-8"}, **options)
         self.addCleanup(terminal.close)
         return terminal
 
