@@ -463,6 +463,7 @@ local patch = {}
 ---@field old_mode? integer as git writes it: 0100644 (octal), 0120000 a link
 ---@field new_mode? integer
 ---@field hunks integer
+---@field offset integer of the diff, in bytes, where it begins
 ---@field line integer where in the diff it begins, from 1
 ---@field tolerated? native.patch.tolerated[] known before it is applied
 

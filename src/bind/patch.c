@@ -58,7 +58,7 @@ static void set_tolerated(lua_State *L, unsigned tolerated)
 static void push_file(lua_State *L, const struct patch_file *file)
 {
     static const char *const actions[] = {"modified", "created", "deleted", "renamed", "copied", "mode_changed"};
-    lua_createtable(L, 0, 14);
+    lua_createtable(L, 0, 15);
     bind_set_string(L, "old_path", file->old_name);
     bind_set_string(L, "new_path", file->new_name);
     bind_set_string(L, "from", file->from);
@@ -76,6 +76,7 @@ static void push_file(lua_State *L, const struct patch_file *file)
         bind_set_integer(L, "new_mode", file->new_mode);
     bind_set_integer(L, "hunks", file->hunk_count);
     bind_set_integer(L, "line", file->line);
+    bind_set_integer(L, "offset", file->offset);
     set_tolerated(L, file->tolerated);
 }
 

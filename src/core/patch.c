@@ -128,9 +128,11 @@ typedef int read_header(struct patch_reader *reader, struct patch_file *file, st
 
 static int read_file(struct patch_reader *reader, struct patch *patch, read_header *read, struct error *error)
 {
+    uint32_t offset = (uint32_t)(reader->at - patch->diff);
     struct patch_file *file = patch_add_file(patch, error);
     if (!file || read(reader, file, error) < 0)
         return -1;
+    file->offset = offset;
     return read_hunks(reader, patch, file, error);
 }
 

@@ -64,7 +64,8 @@ struct patch_file {
     unsigned old_mode; // as git writes it: 0100644, 0100755, 0120000 for a link; 0: not said
     unsigned new_mode;
     unsigned tolerated; // known before it is applied
-    uint32_t line;      // where in the diff it begins
+    uint32_t line;      // of the diff where it begins
+    uint32_t offset;    // the same in bytes
     uint32_t first_hunk;
     uint32_t hunk_count;
 };

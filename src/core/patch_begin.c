@@ -71,8 +71,11 @@ static struct patch_file *add_file(struct patch *patch, const struct patch_reade
 {
     struct patch_file *file = patch_add_file(patch, error);
     if (file)
-        *file =
-            (struct patch_file){.action = action, .plain = true, .line = reader->line, .first_hunk = patch->hunk_count};
+        *file = (struct patch_file){.action = action,
+                                    .plain = true,
+                                    .line = reader->line,
+                                    .offset = (uint32_t)(reader->at - patch->diff),
+                                    .first_hunk = patch->hunk_count};
     return file;
 }
 

@@ -7,8 +7,9 @@ describe("native.patch", function()
       "diff -u n z\n--- /dev/null\n+++ z\n@@ -0,0 +1 @@\n+z\n"))
     assert.are.same({
       { action = "renamed", from = "x", to = "y", git = true, may_create = false, plain = false, whole = false,
-        old_mode = 33188, new_mode = 33261, hunks = 0, line = 1 },
-      { action = "created", new_path = "z", git = false, may_create = false, plain = false, whole = false, hunks = 1, line = 7 },
+        old_mode = 33188, new_mode = 33261, hunks = 0, line = 1, offset = 0 },
+      { action = "created", new_path = "z", git = false, may_create = false, plain = false, whole = false, hunks = 1, line = 7,
+        offset = 89 },
     }, parsed:files())
   end)
 

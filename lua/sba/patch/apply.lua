@@ -7,7 +7,6 @@
 
 local blocks = require "sba.patch.blocks"
 local fail = require "sba.util.fail"
-local lines = require "sba.util.lines"
 local loose = require "sba.patch.loose"
 local names = require "sba.patch.names"
 local overlay = require "sba.patch.overlay"
@@ -36,17 +35,6 @@ local function check_target(files, path, target)
   return fail("path_escape", "path escapes workspace: the link would point to %s", target)
 end
 
---- The lines of the diff that a change is about.
-local function part_of(change)
-  local number, first, last = 0, 1, #change.diff
-  for after, _, _, at in lines(change.diff) do
-    number = number + 1
-    if number == change.file.line then first = at end
-    if change.following and number == change.following.line - 1 then last = after - 1 break end
-  end
-  return change.diff:sub(first, last)
-end
-
 ---The change that a part makes to an entry, which goes to path; nil: it is deleted.
 ---@return sba.overlay.entry|nil, native.patch.report|native.failure
 local function changed(change, files, before, path)
@@ -55,7 +43,7 @@ local function changed(change, files, before, path)
     bytes, report = change.parsed:apply(change.index, before.bytes)
     if not bytes and report.code == "patch_mismatch" and before.kind == "file" then
       local failure = report
-      bytes, report = loose.apply(part_of(change), before.bytes, path)
+      bytes, report = loose.apply(change.diff:sub(change.file.offset + 1, change.last), before.bytes, path)
       report = bytes and report or failure
     end
     if not bytes then return nil, report end
@@ -207,16 +195,6 @@ local function entry_of(change, report)
   }
 end
 
-local function changes_of(parsed, described, diff)
-  local changes = {}
-  for index, file in ipairs(described) do
-    changes[index] = {
-      parsed = parsed, index = index, file = file, action = file.action, diff = diff, following = described[index + 1],
-    }
-  end
-  return changes
-end
-
 ---Marks the changes whose path no other change names.
 local function mark_alone(changes)
   local uses = {}
@@ -227,40 +205,29 @@ local function mark_alone(changes)
   for _, change in ipairs(changes) do change.alone = uses[change.new] == 1 end
 end
 
-local function apply_all(changes, files, strip)
-  local described = {}
-  for i, change in ipairs(changes) do described[i] = change.file end
-  local prefixes = names.prefixes(described)
-  for _, change in ipairs(changes) do
-    local good, failure = locate(change, files, strip, prefixes)
-    if not good then return about(change, failure) end
-    if change.action == "deleted" or change.action == "renamed" then files:leave(change.old) end
-  end
-  mark_alone(changes)
-  local results = {}
-  for i, change in ipairs(changes) do
-    local report, failure = actions[change.action](change, files)
-    if not report then return about(change, failure) end
-    results[i] = entry_of(change, report)
-  end
-  return results
-end
-
 --- Applies a diff as it is written to an overlay.
 local function apply_diff(diff, files, strip)
   local parsed <close>, failure = patch.parse(diff)
   if not parsed then return nil, failure end
-  local described = parsed:files()
-  local entries
-  entries, failure = apply_all(changes_of(parsed, described, diff), files, strip)
-  if not entries then return nil, failure end
+  local described, changes, entries = parsed:files(), {}, {}
+  local prefixes = names.prefixes(described)
+  for i, file in ipairs(described) do
+    local following = described[i + 1]
+    local change = { parsed = parsed, index = i, file = file, action = file.action, diff = diff, last = following and following.offset }
+    local good
+    good, failure = locate(change, files, strip, prefixes)
+    if not good then return about(change, failure) end
+    if change.action == "deleted" or change.action == "renamed" then files:leave(change.old) end
+    changes[i] = change
+  end
+  mark_alone(changes)
+  for i, change in ipairs(changes) do
+    local report
+    report, failure = actions[change.action](change, files)
+    if not report then return about(change, failure) end
+    entries[i] = entry_of(change, report)
+  end
   return entries, described.tolerated
-end
-
-local function apply_blocks(list, files)
-  local entries, failure = blocks.apply(list, files)
-  if not entries then return nil, failure end
-  return entries, { "search_replace" }
 end
 
 --- Runs a way to apply the change; all of it is done, or nothing.
@@ -288,7 +255,7 @@ return function(directory, arguments, commit)
   local list, failure = blocks.parse(arguments.diff)
   if failure then return nil, failure end
   if list then
-    return attempt(directory, arguments, commit, function(files) return apply_blocks(list, files) end)
+    return attempt(directory, arguments, commit, function(files) return blocks.apply(list, files) end)
   end
   local function try(diff)
     return attempt(directory, arguments, commit, function(files) return apply_diff(diff, files, arguments.strip) end)

@@ -149,7 +149,7 @@ end
 ---@param list sba.block[]
 ---@param files table the overlay
 ---@return table[]? entries as apply has them
----@return native.failure?
+---@return native.failure|string[] tolerated of the whole text; or the failure
 function blocks.apply(list, files)
   local entries, by_path = {}, {}
   for number, block in ipairs(list) do
@@ -162,7 +162,7 @@ function blocks.apply(list, files)
     local names = replace.names(entry.names)
     entry.names, entry.tolerated = nil, #names > 0 and names or nil
   end
-  return entries
+  return entries, { "search_replace" }
 end
 
 return blocks

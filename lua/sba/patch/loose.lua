@@ -12,33 +12,20 @@ local function ends_part(line, after)
     or line:find("^%-%-%- ") and after:find("^%+%+%+ ")
 end
 
---- Goes over the lines of hunks: `use(line, whole, is_hunk)`; whole has the newline.
-local function each_line(diff, use)
-  local is_hunk = false
-  for after, line, is_whole in lines(diff) do
-    local next_words = diff:sub(after, after + 3)
-    if line:find("^@@") then
-      is_hunk = true
-    elseif ends_part(line, next_words) then
-      is_hunk = false
-    end
-    use(line, line .. (is_whole and "\n" or ""), is_hunk and not line:find("^@@"))
-  end
-end
-
 ---The diff with a blank before each line of context, because who leaves out one leaves out all, and what looks like it is
 ---indentation; and the diff with a blank before each line of context that has none.
 ---@param diff string
 ---@return string[] readings none where each line of each hunk has its mark
 function loose.with_blanks(diff)
-  local some, all, is_bare = {}, {}, false
-  each_line(diff, function(line, whole, is_hunk)
-    local mark = line:sub(1, 1)
-    local is_marked = not is_hunk or mark == "+" or mark == "-" or mark == "\\" or line == "" or line == "\r"
+  local some, all, in_hunk, is_bare = {}, {}, false, false
+  for after, line, is_whole in lines(diff) do
+    local begins, mark, whole = line:find("^@@") ~= nil, line:sub(1, 1), line .. (is_whole and "\n" or "")
+    in_hunk = begins or in_hunk and not ends_part(line, diff:sub(after, after + 3))
+    local is_marked = begins or not in_hunk or mark == "+" or mark == "-" or mark == "\\" or line == "" or line == "\r"
     is_bare = is_bare or not is_marked and mark ~= " "
     some[#some + 1] = (is_marked or mark == " ") and whole or " " .. whole
     all[#all + 1] = is_marked and whole or " " .. whole
-  end)
+  end
   return is_bare and { table.concat(all), table.concat(some) } or {}
 end
 

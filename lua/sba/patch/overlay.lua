@@ -154,14 +154,8 @@ end
 ---@param path string
 ---@return sba.overlay.entry|nil, native.failure?
 function overlay:get_original(path)
-  local good, failure = check_way(self, path, true)
-  local entry
-  if good then
-    entry, failure = original(self, path)
-    if entry == nil then return nil, failure end
-  end
+  local entry = check_way(self, path, true) and original(self, path)
   if entry and entry.kind ~= "directory" then return entry end
-  if self.current[path] == nil and not good then return nil, failure end
   return self:get(path)
 end
 
