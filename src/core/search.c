@@ -214,12 +214,12 @@ static int search_pieces(struct scan *scan, int fd, struct buffer *buffer)
     return 0;
 }
 
-int search_descriptor(struct search_regex *regex, int fd, const char *path, struct search_scratch *scratch,
-                      struct search_results *results, struct error *error)
+int search_descriptor(struct search_regex *regex, int fd, const char *path, struct search_results *results,
+                      struct error *error)
 {
     struct scan scan = {.regex = regex, .path = path, .results = results, .error = error, .line = 1};
-    scratch->buffer.size = 0;
-    if (buffer_reserve(&scratch->buffer, PIECE) < 0)
+    regex->piece.size = 0;
+    if (buffer_reserve(&regex->piece, PIECE) < 0)
         return search_out_of_memory(error);
-    return search_pieces(&scan, fd, &scratch->buffer) < 0 ? -1 : 0;
+    return search_pieces(&scan, fd, &regex->piece) < 0 ? -1 : 0;
 }

@@ -47,16 +47,11 @@ struct search_results {
 
 void search_results_free(struct search_results *results);
 
-// Memory that one search reuses from file to file: zero it before, free it after.
-struct search_scratch {
-    struct buffer buffer;
-};
-
 // Searches an open regular file from where it stands and adds its matching lines. A binary file (a NUL in its first 8
 // KiB) is skipped. path (UTF-8) is its name in results and errors. Returns 0 early when a limit is reached. Errors:
 // "pattern_too_costly" (the message has the line), "io_error", "timeout", "cancelled", "out_of_memory".
-int search_descriptor(struct search_regex *regex, int fd, const char *path, struct search_scratch *scratch,
-                      struct search_results *results, struct error *error);
+int search_descriptor(struct search_regex *regex, int fd, const char *path, struct search_results *results,
+                      struct error *error);
 
 // Searches the file that path names in the workspace, or the regular files below the directory that it names, in the
 // order of workspace_tree.h. Links are not followed; directories named .git are skipped. include (NULL: all) selects

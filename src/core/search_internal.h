@@ -16,6 +16,7 @@ struct search_regex {
     pcre2_match_data *data;
     pcre2_match_context *context;
     pcre2_jit_stack *stack;
+    struct buffer piece; // of a file, kept from file to file
 };
 
 // One file being searched.

@@ -132,6 +132,7 @@ void search_regex_free(struct search_regex *regex)
     pcre2_match_data_free(regex->data);
     pcre2_match_context_free(regex->context);
     pcre2_jit_stack_free(regex->stack);
+    buffer_free(&regex->piece);
     free(regex);
 }
 

@@ -14,7 +14,6 @@ struct walk {
     const struct workspace *workspace;
     const struct glob *include;
     struct tree *tree;
-    struct search_scratch scratch;
     struct search_results *results;
     struct error *error;
 };
@@ -29,7 +28,7 @@ static int search_entry(struct walk *walk)
         walk->results->files_unreadable += errno != ENOENT && errno != ELOOP && errno != EINVAL;
         return 0;
     }
-    if (search_descriptor(walk->regex, fd, tree_path(walk->tree), &walk->scratch, walk->results, walk->error) == 0)
+    if (search_descriptor(walk->regex, fd, tree_path(walk->tree), walk->results, walk->error) == 0)
         return 0;
     if (strcmp(walk->error->code, "io_error") != 0)
         return -1;
@@ -47,7 +46,7 @@ static int search_one_file(struct walk *walk, const char *path)
         return -1;
     if (walk->include && !glob_match(walk->include, tree_path(walk->tree)))
         return 0;
-    return search_descriptor(walk->regex, fd, tree_path(walk->tree), &walk->scratch, walk->results, walk->error);
+    return search_descriptor(walk->regex, fd, tree_path(walk->tree), walk->results, walk->error);
 }
 
 static int search_all(struct walk *walk, const char *path)
@@ -78,6 +77,5 @@ int search_files(struct search_regex *regex, const struct workspace *workspace, 
         return -1;
     int outcome = search_all(&walk, path);
     tree_close(walk.tree);
-    buffer_free(&walk.scratch.buffer);
     return outcome;
 }

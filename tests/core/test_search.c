@@ -47,10 +47,8 @@ static int search(const char *pattern, const void *bytes, size_t size, struct se
                   struct error *error)
 {
     struct search_regex *regex = compile(pattern, false);
-    struct search_scratch scratch = {0};
     cleanup_fd int fd = file_of(bytes, size);
-    int result = search_descriptor(regex, fd, "f", &scratch, results, error);
-    buffer_free(&scratch.buffer);
+    int result = search_descriptor(regex, fd, "f", results, error);
     search_regex_free(regex);
     return result;
 }
@@ -356,11 +354,10 @@ static int search_endless_line(const char *pattern, const char *filling)
         failed = write(fd, block, sizeof block) != sizeof block;
     failed |= write(fd, "\na\n", 3) != 3 || lseek(fd, 0, SEEK_SET) != 0;
     struct search_results results = unlimited();
-    struct search_scratch scratch = {0};
     struct error error = {0};
     struct search_regex *regex = compile(pattern, false);
-    return failed || search_descriptor(regex, fd, "f", &scratch, &results, &error) != 0 || results.count != 2 ||
-           results.matches[0].line != 2 || results.matches[1].line != 3 || scratch.buffer.capacity > 100 << 20;
+    return failed || search_descriptor(regex, fd, "f", &results, &error) != 0 || results.count != 2 ||
+           results.matches[0].line != 2 || results.matches[1].line != 3 || regex->piece.capacity > 100 << 20;
 }
 
 // A line without end is searched in parts: memory is bounded, and the line is reported once.
