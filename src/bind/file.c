@@ -15,7 +15,7 @@
 
 enum { MAX_TIMEOUT_SECONDS = 1000000 };
 
-// A path has no NUL: what follows one would be lost.
+// A path must not have a NUL: the rest would be lost.
 static const char *check_path(lua_State *L, int index)
 {
     size_t size;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// native.root: files, the list of all that are below it with their hashes, for artifacts.
+// native.root: files, a list of all files with their hashes, for artifacts.
 #include "bind/bind.h"
 #include "core/interrupt.h"
 #include "core/text.h"
@@ -18,17 +18,17 @@
 
 struct found {
     size_t path;                  // offset among the paths
-    uint64_t size;                // as read, or as the file system says
+    uint64_t size;                // as read, or according to the file system
     char sha256[TEXT_SHA256_HEX]; // empty: not read
-    int problem;                  // errno of why it could not be read; 0: none; ENOENT: it is gone
+    int problem;                  // errno, if it could not be read; 0: none; ENOENT: it is gone
 };
 
 enum {
-    SMALL = 1 << 20, // bytes of a file that is read when it is met; what is larger waits until all small ones are read
+    SMALL = 1 << 20, // bytes of a file that is read at once; larger ones are read after all small ones
     LISTING = 300,   // ms for listing after the time for reading is up
 };
 
-// The listing of files: what of it C works on.
+// The listing of files, as far as C works on it.
 struct listing {
     const struct workspace *workspace;
     struct tree *tree;
@@ -39,7 +39,7 @@ struct listing {
     struct buffer *found, *paths;
 };
 
-// What qsort compares by: the paths that the offsets are in.
+// The paths for the comparison in qsort: the offsets point into them.
 static const char *found_paths;
 
 static int compare_paths(const void *left, const void *right)
@@ -54,13 +54,13 @@ static int compare_sizes(const void *left, const void *right)
     return a->size < b->size ? -1 : a->size > b->size;
 }
 
-// Whether an errno of opening or reading a file says that there is no regular file of this name any more.
+// Whether an errno of opening or reading a file means that there is no such regular file any more.
 static bool is_gone(int number)
 {
     return number == ENOENT || number == ENOTDIR || number == ELOOP || number == EINVAL;
 }
 
-// Hashes an opened file. What cannot be read is its problem: 0, or -1 where the listing itself fails.
+// Hashes an opened file. If it cannot be read, that is its problem: 0. -1: the listing itself fails.
 static int digest(const struct listing *listing, int fd, const char *path, struct found *file, struct error *error)
 {
     int outcome = workspace_digest(fd, path, &listing->time, file->sha256, &file->size, error);
@@ -72,8 +72,8 @@ static int digest(const struct listing *listing, int fd, const char *path, struc
     return 0;
 }
 
-// Gives others what they may do in the directory that the artifacts are in, so that they can delete what is in this
-// one. Best effort: a directory of another user stays as it is.
+// Gives others the permissions that they have in the directory of the artifacts, so that they can delete what is in
+// this one. A directory of another user stays as it is.
 static void share_directory(const struct listing *listing)
 {
     struct stat status;
@@ -106,7 +106,7 @@ static int add_found(struct listing *listing, const struct tree_entry *entry, st
     return 0;
 }
 
-// 1 where there are more than the limit, or than there was time for, else 0, or -1.
+// 1: there are more than the limit, or than there was time for; 0; or -1.
 static int find_files(struct listing *listing, struct error *error)
 {
     const int64_t until = listing->time.until;
@@ -135,7 +135,7 @@ static size_t count_found(const struct listing *listing, struct found **files)
     return listing->found->size / sizeof **files;
 }
 
-// Reads one that was not read yet.
+// Reads a file that was not read yet.
 static int read_found(const struct listing *listing, struct found *file, struct error *error)
 {
     struct stat status;
@@ -149,7 +149,7 @@ static int read_found(const struct listing *listing, struct found *file, struct 
     return 0;
 }
 
-// Reads the larger ones, the smallest of them first, as long as there is time: 0 or -1.
+// Reads the larger files, the smallest of them first, while there is time: 0 or -1.
 static int read_large(const struct listing *listing, struct error *error)
 {
     struct found *files;

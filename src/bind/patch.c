@@ -6,7 +6,7 @@
 
 static const char parsed_name[] = "native.patch.parsed";
 
-// The buffer is kept from file to file: fresh memory would cost more than the work in it.
+// The buffer is kept from file to file: fresh memory would cost more than the work.
 struct parsed {
     struct patch patch;
     struct buffer out;
@@ -36,7 +36,7 @@ static int f_parse(lua_State *L)
     return 1;
 }
 
-// A list of names; nothing where there are none.
+// Sets the field to a list of names, if there are any.
 static void set_tolerated(lua_State *L, unsigned tolerated)
 {
     static const char *const names[PATCH_TOLERATED_COUNT] = {"code_fence",      "prose",           "begin_patch",

@@ -116,7 +116,7 @@ static int regex_files(lua_State *L)
     const struct workspace *workspace = bind_check_root(L, 2);
     const char *path = bind_check_path(L, 3, &error);
     bind_check_options(L, 4, options);
-    lua_settop(L, 4); // so that 4 is nil where there are no options, not what is pushed next
+    lua_settop(L, 4); // so that 4 is nil without options, and not what is pushed next
     size_t size = 0;
     const char *include = bind_option_string(L, 4, "include", &size);
     struct search *search = new_search(L);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// native.snapshot: what a directory was, and what has changed in it since. directory:snapshot(options) takes one.
+// native.snapshot: what has changed in a directory since root:snapshot(options).
 #include "core/snapshot.h"
 
 #include "bind/bind.h"

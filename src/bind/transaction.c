@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// native.transaction: a change of several files of a directory that is all or nothing.
+// native.transaction: changes several files of a directory, all of them or none.
 #include "core/workspace_transaction.h"
 
 #include "bind/bind.h"
@@ -103,7 +103,7 @@ static int transaction_close(lua_State *L)
     return 0;
 }
 
-// As in native.plan.change. What is 0 or NULL is left out by those who read it.
+// As in native.plan.change. Readers of the plan ignore fields that are 0 or missing.
 static void push_change(lua_State *L, const struct change *change)
 {
     lua_createtable(L, 0, 11);

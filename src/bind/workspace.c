@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// native.workspace: a confined directory; its files read, replaced and looked at. Trees and transactions are beside it.
+// native.workspace: a confined directory. Reads, replaces and looks at its files.
 #include "core/workspace.h"
 
 #include "bind/bind.h"
@@ -103,7 +103,7 @@ static struct read_options check_read_options(lua_State *L, int index)
     };
 }
 
-// The buffer that is an option, left on the stack; NULL where it is absent.
+// Pushes the buffer that is an option; NULL: it is absent.
 static struct buffer *option_buffer(lua_State *L, int index, const char *name)
 {
     if (lua_isnoneornil(L, index))

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Applies a parsed diff to the files of a workspace: all of it, or none.
+-- Applies a diff to the files of a workspace: all of it, or none.
 --
--- Several parts for one file apply one after the other. As in git, a copy takes the content from before the diff, and a rename may
--- go to a path that another file leaves later, so files can be swapped. Only a part of mode 120000 changes a link, and nothing is
--- read or written through one.
+-- Several parts for one file apply one after the other. As in git, a copy takes the content from before the diff, and a rename may go to a
+-- path that another file leaves later, so files can be swapped. Only a part of mode 120000 changes a link. Nothing is read or written
+-- through a link.
 
 local blocks = require "sba.patch.blocks"
 local fail = require "sba.util.fail"
@@ -19,12 +19,12 @@ local function kind_of(mode)
   return mode == LINK and "link" or "file"
 end
 
----Permission bits of a file that gets a mode of git's. The two that git itself writes only say whether it may be run.
+---The permission bits of a file that gets a mode of git's. The two modes that git itself writes only tell whether the file may be run.
 local function permissions(mode, before)
   if not mode or mode == LINK then return before end
   if mode ~= PLAIN and mode ~= EXECUTABLE then return mode & 511 end -- 0777
   if not before then return mode == EXECUTABLE and 493 or nil end -- 0755
-  if mode == EXECUTABLE then return before | (before & 292) >> 2 end -- run by whoever may read, 0444
+  if mode == EXECUTABLE then return before | (before & 292) >> 2 end -- whoever may read it (0444) may run it
   return before & ~73 -- 0111
 end
 
@@ -56,7 +56,7 @@ local function changed(change, files, before, path)
   return entry, report
 end
 
----What is at path, if it is of the kind that the diff means.
+---The entry, if it is of the kind that the diff means.
 local function of_kind(file, entry, failure)
   if not entry then return nil, failure end
   if not file.old_mode and not file.new_mode and file.hunks == 0 then return entry end
@@ -109,7 +109,7 @@ local function changed_into(change, files, put, before, failure)
   return good and report, failure
 end
 
----A file that this part alone is about needs no place in memory.
+---Changes a file that only this part is about, without keeping it in memory.
 local function changed_alone(change, files)
   local mode = change.file.new_mode
   local function apply(before, after)
@@ -146,7 +146,7 @@ end
 
 function actions.renamed(change, files)
   if not change.file.plain and not files:known(change.old) and files:exists(change.new) and change.file.hunks > 0 then
-    change.action = "modified" -- renamed already, as patch has it: only the content is to change
+    change.action = "modified" -- already renamed, as in patch: only its content changes
     return actions.modified(change, files)
   end
   local report, failure = changed_into(change, files, files.create, files:get(change.old))
@@ -154,7 +154,7 @@ function actions.renamed(change, files)
   return report, failure
 end
 
----The names of a part as paths of the workspace.
+---Turns the names of a part into paths of the workspace.
 local function locate(change, files, strip, prefixes)
   local file = change.file
   local function exists(name)
@@ -174,7 +174,7 @@ local function locate(change, files, strip, prefixes)
   return true
 end
 
----One line for people, which begins with the file.
+---Returns nil and the failure, as one line that begins with the file.
 local function about(change, failure)
   local message = failure.message
   local path = change.action == "deleted" and change.old or change.new or change.old
@@ -230,7 +230,7 @@ local function apply_diff(diff, files, strip)
   return entries, described.tolerated
 end
 
---- Runs a way to apply the change; all of it is done, or nothing.
+--- Runs a way to apply the change, and commits all of it or nothing.
 local function attempt(directory, arguments, commit, apply)
   local files <close> = overlay.new(directory, not arguments.dry_run)
   local entries, more = apply(files)
@@ -242,7 +242,7 @@ local function attempt(directory, arguments, commit, apply)
   return entries, more
 end
 
--- Failures of a diff that may be one whose lines of context lost their blank.
+-- Failures of a diff whose lines of context may have lost their blank.
 local readable <const> = { invalid_patch = true, patch_mismatch = true }
 
 ---Reads a diff and changes the files as it says.
@@ -266,7 +266,7 @@ return function(directory, arguments, commit)
     local tolerated
     entries, tolerated = try(diff)
     if entries then return entries, table.move({ "bare_context" }, 1, 1, #(tolerated or {}) + 1, tolerated or {}) end
-    if more.code == "invalid_patch" then more = tolerated end -- which says where the hunks do not fit
+    if more.code == "invalid_patch" then more = tolerated end -- this one tells where the hunks do not fit
   end
   return nil, more
 end

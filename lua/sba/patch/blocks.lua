@@ -8,7 +8,7 @@
 --   what takes its place
 --   >>>>>>> REPLACE
 --
--- Several blocks for one file apply one after the other; the name may be above the first only. An empty SEARCH makes a new file.
+-- Several blocks for one file apply one after the other. Only the first needs the name above it. An empty SEARCH makes a new file.
 
 local excerpt = require "sba.util.excerpt"
 local fail = require "sba.util.fail"
@@ -32,7 +32,7 @@ end
 
 local function begins(line) return is_mark(line, "<", "SEARCH", "ORIGINAL") end
 
---- The name in a line above a block: "src/a.c", "### src/a.c", "**src/a.c**:", "File: src/a.c".
+--- The file name in a line above a block: "src/a.c", "### src/a.c", "**src/a.c**:", "File: src/a.c".
 local function name_in(line)
   if #line > LONGEST_NAME then return nil end
   local name = text.trim_end(line:match("^[ \t#*`]*(.*)$"), " \t*`:")
@@ -46,7 +46,7 @@ end
 ---@field old string
 ---@field new string
 
---- The parts of a block after its first mark.
+--- Reads the parts of a block after its first mark.
 local function read_block(next_line, block)
   local part, parts, dividers = {}, {}, 0
   for line, whole in next_line do
@@ -63,7 +63,7 @@ local function read_block(next_line, block)
     elseif begins(line) then
       break
     else
-      -- Hints on the line, which some models add at the beginning.
+      -- Some models begin with hints about the line.
       local is_hint = line:find("^:start_line:") or line:find("^:end_line:") or line == "-------"
       if dividers > 0 or part[1] or not is_hint then part[#part + 1] = whole end
     end
@@ -78,7 +78,7 @@ end
 function blocks.parse(bytes)
   if not bytes:find("<<<<< ", 1, true) then return nil end
   local found, number, over, state, at = {}, 0, lines(bytes)
-  local name, above -- above: what the line right above says, a fence aside
+  local name, above -- above: the name in the line right above, not counting code fences
   local function next_line()
     local line, is_whole
     at, line, is_whole = over(state, at)
@@ -102,7 +102,7 @@ function blocks.parse(bytes)
   return #found > 0 and found or nil
 end
 
---- What a file holds after a block.
+--- The content of a file after a block.
 local function changed(before, block, path)
   if block.old == block.new then return fail("invalid_patch", "SEARCH and REPLACE are the same: nothing would change") end
   local is_empty = not block.old:find("%S")
@@ -121,7 +121,7 @@ local function merge(entry, block, tolerated)
   for name, is in pairs(tolerated) do entry.names[name] = entry.names[name] or is end
 end
 
---- One block, in an overlay.
+--- Applies one block to an overlay.
 local function apply_one(block, files, by_path, entries)
   local path, failure = files:path(block.path)
   if not path then return nil, failure end

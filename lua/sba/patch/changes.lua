@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Commits changes of several files so that a kill cannot leave them half done. The journal gets the plan before the first file
--- changes, and the originals are kept until the journal has the end of the step. In between, --resume restores them.
+-- Commits changes of several files so that a kill cannot leave them half done. The journal gets the plan before the first file changes, and
+-- the originals are kept until the journal has the end of the step. In between, --resume restores them.
 
 local array = require "sba.util.json".array
 local redact = require "native.secret".redact
@@ -19,7 +19,7 @@ local change_schema = {
   },
 }
 
---- What a line of the journal must hold.
+--- The fields of the line in the journal.
 changes.schema = {
   type = "object", required = { "changes", "directories" },
   properties = {
@@ -28,7 +28,7 @@ changes.schema = {
   },
 }
 
---- A name may hold bytes that JSON cannot.
+--- Encodes a name, which may have bytes that JSON cannot hold.
 local function written(name)
   name = name:gsub("%%", "%%25")
   if utf8.len(name) then return name end
@@ -48,7 +48,7 @@ local function with_names(plan, convert)
   return plan
 end
 
---- Whether the journal takes every name as it is.
+--- Whether the journal keeps every name as it is.
 local function can_be_kept(plan)
   for _, list in ipairs { plan.changes, plan.directories } do
     for _, entry in ipairs(list) do
@@ -78,7 +78,7 @@ function changes.commit(run, transaction, root)
   return true
 end
 
---- Puts back what a run that was ended had begun to change; or clears up, where it had changed all of it.
+--- Puts back the files that an interrupted run was changing or, if it had changed all of them, clears up.
 ---@param run run run.history: what the step or the model is to know of it
 function changes.recover(run)
   local history, found = run.history, run.history.changes
@@ -92,8 +92,8 @@ function changes.recover(run)
   run.log:event("warning", done and "step.undone" or "step.not_undone", { step = found.index, error = history.undone })
 end
 
----Removes the temporary files of a step that was killed while it wrote them. Originals that could not be put back stay: their names are
----in the journal's plans.
+---Removes the temporary files of a step that was killed while it wrote them. Originals that could not be put back stay: their names are in
+---the plans of the journal.
 ---@param run run
 function changes.sweep(run)
   local history = run.history

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What is tried with a diff of a model that cannot be applied as it is: context lines that lost their blank, and hunks whose indentation is
+-- What is tried with a model's diff that cannot be applied as it is: context lines that lost their blank, and hunks whose indentation is
 -- shifted as a whole. Line numbers do not count then, so each hunk must fit in one place only.
 
 local lines = require "sba.util.lines"
@@ -12,8 +12,8 @@ local function ends_part(line, after)
     or line:find("^%-%-%- ") and after:find("^%+%+%+ ")
 end
 
----The diff with a blank before each line of context, because who leaves out one leaves out all, and what looks like it is
----indentation; and the diff with a blank before each line of context that has none.
+---The diff with a blank before each context line: a model that leaves out one leaves out all, and what looks like one is indentation.
+---Second, the diff with a blank before each context line that has none.
 ---@param diff string
 ---@return string[] readings none where each line of each hunk has its mark
 function loose.with_blanks(diff)
@@ -33,7 +33,7 @@ local function without_newline(list)
   if list[1] then list[#list] = list[#list]:gsub("\r?\n$", "") end
 end
 
---- The hunks of one file's part of a diff, each as what it takes away and what it puts there.
+--- The hunks of one file's part of a diff: what each removes and what it puts there.
 local function hunks_of(part)
   local hunks, hunk
   hunks = {}

@@ -1,16 +1,16 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Which files of the workspace the names in a diff stand for: how many leading directories to strip.
+-- Finds the files of the workspace that the names in a diff mean: how many leading directories to strip.
 --
--- With strip given, as many as it says (one less from the names of "rename from" and the like, which have no prefix).
--- Names of the form of "*** Begin Patch" have no prefix either. Without strip, the "diff --git" line of a file decides: a prefix
--- on both names (a/ and b/) is always stripped, whatever directories the workspace has; two names that are the same have none,
--- unless only the name without its first directory is there. Where there is no such line, each file decides for itself:
+-- If strip is given: that many, and one less from the names of "rename from" and the like, which have no prefix. Names in the form of "***
+-- Begin Patch" have no prefix either. Otherwise the "diff --git" line of a file decides: a prefix on both names (a/ and b/) is always
+-- stripped, whatever directories the workspace has. Two names that are the same have none, unless only the name without its first directory
+-- exists. Without such a line, each file decides for itself:
 --   two names that differ in the first directory alone (a/x and b/x, old/x and new/x): one;
 --   the same name twice: none, unless only the name without its first directory is there;
 --   one name alone (the other is /dev/null): one if its first directory is one that the pairs of this diff lose, or a or b (unless
 --   only the name with it is there), else none.
--- Of two names that still differ (x.orig and x), a diff without git's header means the second, or the first where the
--- second only adds to it, or else the one that is there.
+-- If two names still differ (x.orig and x), a diff without git's header means the second, or the first if the second only adds to it, or
+-- else the one that exists.
 
 local fail = require "sba.util.fail"
 
@@ -27,13 +27,13 @@ end
 
 local function first_directory(name) return name:match("^([^/]*)/") end
 
----Whether the names differ in the first directory and nowhere else.
+---Whether the names differ in the first directory only.
 local function is_prefixed_pair(file)
   local old, new = file.old_path, file.new_path
   return old and new and first_directory(old) ~= first_directory(new) and strip(old, 1) and strip(old, 1) == strip(new, 1)
 end
 
----The first directories that are no part of a name in this diff: those that its pairs of names show, and a and b.
+---The first directories that do not belong to the names in this diff: those that its pairs of names show, and a and b.
 ---@param files native.patch.file[]
 ---@return table<string, "shown"|"usual">
 function names.prefixes(files)
@@ -67,7 +67,7 @@ local function found_strip(file, prefixes, exists)
   return both and not exists(old) and not exists(new) and 1 or 0
 end
 
----The one file that two different names of a plain diff stand for.
+---The file that two different names of a plain diff mean.
 local function chosen(old, new, exists)
   local name, other = new, old
   if #old < #new and new:sub(1, #old) == old then name, other = old, new end

@@ -1,18 +1,18 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The lines of a file that resemble a text most, for whoever has to correct the text. Each word that both have is a vote for
--- the line where the text would begin.
+-- Finds the lines of a file that resemble a text most, for whoever has to correct the text. Each word that both have is a vote for the line
+-- where the text would begin.
 
 local lines = require "sba.util.lines"
 local printable = require "sba.util.printable"
 local redact = require "native.secret".redact
 local text = require "native.text"
 
-local MOST_BYTES <const> = 4 * 1024 * 1024 -- of the file, from its begin
+local MOST_BYTES <const> = 4 * 1024 * 1024 -- of the file, from its beginning
 local MOST_LINES <const> = 40 -- of the text
 local MOST_SHOWN <const> = 12 -- lines
 local LONGEST <const> = 160 -- bytes of a line that is shown
 local MOST_PLACES <const> = 4 -- lines of the text that one word votes for
-local LEAST_SHARE <const> = 0.4 -- of the text's words, found in its place
+local LEAST_SHARE <const> = 0.4 -- of the text's words that must be there
 
 local function first_lines(bytes)
   local found = {}
@@ -23,7 +23,7 @@ local function first_lines(bytes)
   return found
 end
 
---- The lines of the text by the words in them, and how many votes there can be.
+--- The lines of the text by their words, and how many votes there can be.
 local function words_of(old)
   local words, total = {}, 0
   for number, line in ipairs(old) do
@@ -39,7 +39,7 @@ local function words_of(old)
   return words, total
 end
 
---- Where the text would begin with most of its words in place.
+--- The line where the text would begin with most of its words in place.
 local function best_start(bytes, old)
   local words, total = words_of(old)
   local votes, voted, number, best = {}, {}, 0, nil
@@ -75,7 +75,7 @@ return function(bytes, old_text)
   local old = first_lines(old_text)
   local start = best_start(bytes, old)
   if not start then return nil end
-  local number, listed, problem, slight = 0, {}, nil, nil -- slight: of blanks alone
+  local number, listed, problem, slight = 0, {}, nil, nil -- slight: only blanks differ
   if start < 1 then problem = difference(1, bytes:match("^[^\n]*"), old[1]) end
   for _, line in lines(bytes) do
     number = number + 1

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Shows the files of a workspace as they will be after the changes made so far, until all changes are committed at once. Contents are
--- kept in memory, except for a file that only one change touches: it is staged at once, so that a large diff does not hold
--- every file twice.
+-- Shows the files of a workspace as they will be after the changes made so far, until all changes are committed at once. Contents are kept
+-- in memory, except those of a file that only one change is about: it is staged at once, so that a large diff does not hold every file
+-- twice.
 
 local fail = require "sba.util.fail"
 local text = require "native.text"
@@ -31,7 +31,7 @@ function overlay:count_bytes(size)
   return fail("too_large", "the files to patch are larger than %d MiB together", MAX_BYTES >> 20)
 end
 
----What stands at path in the workspace: a stat result, or false.
+---What is at path in the workspace: a stat result, or false.
 local function look(self, path)
   local known = self.kinds[path]
   if known ~= nil then return known end
@@ -54,7 +54,7 @@ local function load(self, path)
   return { kind = "file", bytes = read.content, mode = read.mode & 511 }
 end
 
----The entry in the workspace as it was found; false: nothing is there.
+---The entry in the workspace as it was found; false: there is nothing.
 local function original(self, path)
   if self.original[path] == nil then
     local entry, failure = load(self, path)
@@ -74,7 +74,7 @@ local function above(path)
   return path:gmatch("()/")
 end
 
----Whether the way to path leads over directories alone. Links on it are refused wherever they lead.
+---Checks that only directories lead to path. Links on the way are refused, wherever they lead.
 ---@param reads boolean the way is that of the workspace as it is, else as it will be
 local function check_way(self, path, reads)
   for slash in above(path) do
@@ -94,7 +94,7 @@ local function check_way(self, path, reads)
   return true
 end
 
----A path of the workspace as the overlay knows it. Errors: path_escape, invalid_patch.
+---A path of the workspace, as the overlay names it. Errors: path_escape, invalid_patch.
 ---@param name string
 ---@return string|nil, native.failure?
 function overlay:path(name)
@@ -132,8 +132,7 @@ function overlay:known(path)
   return self.current[path] ~= nil or look(self, path) ~= false
 end
 
----What is at path now: changes made so far included, or, where the content that stands there came from elsewhere and the one
----before it is still to leave, that one.
+---What is at path now, with the changes made so far. If a file was put there while the old one is still to leave: the old one.
 ---@param path string
 ---@return sba.overlay.entry|nil, native.failure?
 function overlay:get(path)
@@ -150,7 +149,7 @@ function overlay:get(path)
   return entry
 end
 
----What was at path before any change, where there was something; what is there now else.
+---What was at path before any change or, if there was nothing, what is there now.
 ---@param path string
 ---@return sba.overlay.entry|nil, native.failure?
 function overlay:get_original(path)
@@ -180,7 +179,7 @@ function overlay:put(path, entry)
   return true
 end
 
----Whether path is a regular file as it was found, with directories alone on the way.
+---Whether path is a regular file that has not changed, and only directories lead to it.
 ---@param path string
 ---@return boolean
 function overlay:is_plain(path)
@@ -212,7 +211,7 @@ function overlay:stage_change(path, change, permissions)
   return good and result, failure
 end
 
----Puts something where nothing may be, but what is to leave. Errors: already_exists.
+---Puts an entry where nothing is, or what is there is to leave. Errors: already_exists.
 ---@param path string
 ---@param entry sba.overlay.entry
 ---@return true|nil, native.failure?
@@ -235,7 +234,7 @@ function overlay:remove(path)
   touch(self, path)
   local current = self.current[path]
   if current and current.early then
-    current.early = nil -- what was to leave has left
+    current.early = nil -- the old one has left
   else
     self.current[path] = false
   end

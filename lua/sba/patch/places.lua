@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Finds where a text stands in a file: exactly, or with differences that models make. A form is what is compared then: the file
--- without the blanks at its line ends, for instance. Files and old texts may be of any size, so all work is linear.
+-- Finds a text in a file: exactly, or with differences that models make. Then a form of both is compared: without the blanks at line ends,
+-- for instance. Files and texts may have any size, so all work is linear.
 
 local lines = require "sba.util.lines"
 local lpeg = require "lpeg"
@@ -11,7 +11,7 @@ local P, S, Cs = lpeg.P, lpeg.S, lpeg.Cs
 local places = {}
 
 local MOST_TOLERATED <const> = 4 * 1024 * 1024 -- bytes of a file; a larger one must match exactly
-local MOST_PLACES <const> = 100000 -- counted where fewer are expected
+local MOST_PLACES <const> = 100000 -- counted, if fewer are expected
 
 local ascii <const> = {
   ["‘"] = "'", ["’"] = "'", ["‚"] = "'", ["‛"] = "'", ["“"] = '"', ["”"] = '"', ["„"] = '"', ["‟"] = '"',
@@ -51,7 +51,7 @@ local forms <const> = {
 ---@field shift? string indentation that the file has more on each line
 ---@field unshift? string indentation that the file has less on each line
 
----All places of a part; two that overlap end the search.
+---All places of a part. Two that overlap end the search.
 ---@param step integer bytes from one place to where the next may begin
 local function find_all(bytes, part, step, expected)
   local found = {}
@@ -68,13 +68,13 @@ local function find_all(bytes, part, step, expected)
   return found
 end
 
---- Where a column of a line's form is in the line.
+--- The column in a line for a column in its form.
 local function column_in(line, wanted, column)
   if wanted.shifts then return column == 1 and 1 or #text.trim_end(line, wanted.ends) + 1 end
   return column
 end
 
---- Counts on from a known pair of columns over the characters that are longer than their form.
+--- Counts on from a known pair of columns over the characters that are shorter in the form.
 local function typographic_column(line, from, column)
   local at, shown = from.at, from.shown
   while true do
@@ -89,7 +89,7 @@ local function typographic_column(line, from, column)
   return at + column - shown
 end
 
----Positions in a form as positions in the file.
+---Turns positions in a form into positions in the file.
 ---@param positions integer[] ascending
 local function originals(bytes, wanted, positions)
   local found, offset = {}, 0
@@ -117,7 +117,7 @@ local function indents(bytes)
   return found
 end
 
---- What indentation one text has more than another, if it is the same on all lines.
+--- The indentation that one text has more than another, if it is the same on all lines.
 local function shift_between(more, less)
   local shift
   for i, indent in ipairs(more) do
@@ -130,7 +130,7 @@ local function shift_between(more, less)
   return shift
 end
 
---- Only the places whose indentation differs by the same on all lines.
+--- Keeps the places whose indentation differs by the same on all lines.
 local function shifted_alike(bytes, old, found)
   local kept, theirs = {}, indents(old)
   for _, place in ipairs(found) do
@@ -148,7 +148,7 @@ local function find_in_form(bytes, old, wanted, expected)
   local whole, size = lpeg.match(wanted.of, bytes), #part
   local ends_line = wanted.shifts or text.trim_end(old, wanted.ends) ~= old
   if ends_line and part:sub(-1) ~= "\n" then whole, part = whole .. "\n", part .. "\n" end
-  if wanted.shifts then whole, part = "\n" .. whole, "\n" .. part end -- where the newline stands in whole, the place begins in the form
+  if wanted.shifts then whole, part = "\n" .. whole, "\n" .. part end -- the place begins one later, where this newline is in whole
   local starts, positions, found = find_all(whole, part, size, expected), {}, {}
   for _, at in ipairs(starts) do
     positions[#positions + 1] = at
@@ -173,7 +173,7 @@ local function trailing_blanks(bytes)
   return table.concat(found, "\n")
 end
 
---- What had to be overlooked.
+--- The differences that were ignored.
 local function differences(bytes, old, wanted, found)
   local has = { indentation = wanted.shifts, typography = wanted.typographic }
   for _, place in ipairs(found) do
@@ -184,7 +184,7 @@ local function differences(bytes, old, wanted, found)
   return has
 end
 
---- Only the places that begin a line.
+--- Keeps the places that begin a line.
 local function beginning_lines(bytes, found)
   local kept = { overlap = found.overlap }
   for _, place in ipairs(found) do
@@ -195,7 +195,7 @@ end
 
 places.names = { "trailing_blanks", "line_ends", "final_newline", "indentation", "typography" }
 
----Finds the places of a text: the first way of comparing that finds as many as expected, or more, decides.
+---Finds the places of a text. The first way of comparing that finds as many as expected, or more, decides.
 ---@param bytes string the file
 ---@param old string not empty
 ---@param expected integer

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Replaces a text in the bytes of a file where it stands exactly so many times.
+-- Replaces a text in the bytes of a file, if it is there exactly so many times.
 
 local fail = require "sba.util.fail"
 local lines = require "sba.util.lines"
@@ -9,7 +9,7 @@ local text = require "native.text"
 
 local replace = {}
 
-local MOST_NUMBERS <const> = 20 -- lines that a message lists
+local MOST_NUMBERS <const> = 20 -- line numbers in a message
 
 ---@param count integer
 ---@return string
@@ -39,17 +39,16 @@ function replace.names(tolerated)
   return names
 end
 
----"tolerated: line ends"
----@param tolerated table<string, true>
----@return string? nil: nothing
-function replace.taken(tolerated)
-  local names = table.concat(replace.names(tolerated), ", "):gsub("_", " ")
-  return names ~= "" and "tolerated: " .. names or nil
+---"tolerated: trailing blanks, line ends"
+---@param names string[]
+---@return string
+function replace.taken(names)
+  return "tolerated: " .. table.concat(names, ", "):gsub("_", " ")
 end
 
 local function too_many(bytes, path, found, tolerated, expected)
-  local aside = replace.taken(tolerated)
-  aside = aside and (" (%s)"):format(aside) or ""
+  local names = replace.names(tolerated)
+  local aside = #names > 0 and (" (%s)"):format(replace.taken(names)) or ""
   if found.overlap then
     return fail("text_ambiguous", "old_text is in %s at places that overlap%s, %s; add lines around it so that only one place fits",
       path, aside, lines_of(bytes, found))
@@ -71,7 +70,7 @@ local function too_few(bytes, path, found, arguments)
   return nil, failure
 end
 
----A text with the indentation of a place; nil: it cannot have it.
+---The text with the indentation of a place; nil: its lines cannot lose so much.
 local function shifted(bytes, place)
   local kept = true
   local result = bytes:gsub("[^\n]+", function(line)
@@ -88,7 +87,7 @@ local function has_crlf_throughout(bytes)
   return first and first > 1 and bytes:byte(first - 1) == 13 and not bytes:find("[^\r]\n")
 end
 
---- What takes the old text's place, with the line ends of the file.
+--- The new text with the line ends of the file.
 local function with_line_ends(bytes, old, new)
   if text.find(old, "\r\n", 1) then
     return text.find(bytes, "\r\n", 1) and new or new:gsub("\r\n", "\n")
@@ -98,7 +97,7 @@ local function with_line_ends(bytes, old, new)
   return new
 end
 
---- What takes the place of the old text at one place, written as the file is there.
+--- The new text for one place, written as the file is there.
 local function fitted(bytes, arguments, place, tolerated, new)
   if tolerated.indentation then new = shifted(new, place) end
   if new and tolerated.typography then
@@ -132,7 +131,7 @@ local function replaced_in_lines(bytes, path, arguments)
   return table.concat(parts), tolerated
 end
 
----An old text that ends its last line may be at the end of a file that does not.
+---Replaces the text. If it ends with a newline, it may be at the end of a file that does not.
 ---@param bytes string the file
 ---@param path string as messages name it
 ---@param arguments { old_text: string, new_text: string, expected_count: integer, whole_lines?: boolean } old_text is not empty;

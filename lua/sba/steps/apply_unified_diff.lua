@@ -5,6 +5,7 @@ local apply = require "sba.patch.apply"
 local json = require "sba.util.json"
 local patch = require "native.patch"
 local printable = require "sba.util.printable"
+local replace = require "sba.patch.replace"
 
 local function list(tolerated)
   return tolerated and json.array(tolerated)
@@ -12,11 +13,6 @@ end
 
 local function counted(count, noun)
   return ("%d %s%s"):format(count, noun, count == 1 and "" or "s")
-end
-
----"tolerated: code fence, prose"
-local function taken(tolerated)
-  return "tolerated: " .. table.concat(tolerated, ", "):gsub("_", " ")
 end
 
 ---"modified src/a.c: 2 hunks, +3 -1 (offset 4, fuzz 1)"
@@ -29,7 +25,7 @@ local function line_of(entry)
   note(entry.fuzz > 0, "fuzz %d", entry.fuzz)
   note(entry.recounted, "%s recounted", counted(entry.recounted or 0, "hunk"))
   note(entry.line_ends, "line ends made %s", (entry.line_ends or ""):upper())
-  note(entry.tolerated, "%s", entry.tolerated and taken(entry.tolerated))
+  note(entry.tolerated, "%s", entry.tolerated and replace.taken(entry.tolerated))
   local from = entry.old_path and entry.old_path .. " to " or ""
   local line = ("%s %s%s"):format(entry.action:gsub("_", " "), from, entry.path)
   if entry.hunks > 0 then line = ("%s: %s, +%d -%d"):format(line, counted(entry.hunks, "hunk"), entry.added, entry.removed) end
@@ -48,7 +44,7 @@ local function run(arguments, job_context)
     lines[i] = line_of(entry)
     entry.tolerated = list(entry.tolerated)
   end
-  if tolerated then lines[#lines + 1] = "(" .. taken(tolerated) .. ")" end
+  if tolerated then lines[#lines + 1] = "(" .. replace.taken(tolerated) .. ")" end
   if arguments.dry_run then lines[#lines + 1] = "(dry run: nothing was written)" end
   local result = { files = entries, tolerated = list(tolerated), dry_run = arguments.dry_run or nil }
   return result, table.concat(lines, "\n") .. "\n"

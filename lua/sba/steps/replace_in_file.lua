@@ -98,7 +98,7 @@ local function run(arguments, job_context)
   done, failure = edit(job_context, root, path, prefix .. path, arguments)
   if not done then return nil, failure end
   local names, count = replace.names(done.tolerated), arguments.old_text == "" and 1 or arguments.expected_count
-  local note = #names > 0 and (" (%s)"):format(replace.taken(done.tolerated)) or ""
+  local note = #names > 0 and (" (%s)"):format(replace.taken(names)) or ""
   local result = {
     path = prefix .. root:relative(place), count = count, created = done.created,
     tolerated = json.array(names), sha256 = done.sha256,
