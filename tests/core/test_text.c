@@ -111,16 +111,15 @@ static void sha256_in_pieces(void **state)
 // Texts of two letters, so that parts nearly fit everywhere, each in memory of its own size.
 static void finds_what_memmem_finds(void **state)
 {
-    unsigned chance = 1;
+    srand(1);
     for (int round = 0; round < 20000; round++) {
-        chance = chance * 1103515245u + 12345;
-        size_t size = chance >> 8 & 127, part_size = (chance >> 16 & 31) % (size + 2);
+        size_t size = (size_t)rand() % 128, part_size = (size_t)rand() % 32 % (size + 2);
         char *text = malloc(size + !size), *part = malloc(part_size + !part_size);
         for (size_t i = 0; i < size; i++)
-            text[i] = "ab"[(chance = chance * 1103515245u + 12345) >> 20 & 1];
-        size_t from = part_size < size ? (chance >> 10) % (size - part_size + 1) : 0;
+            text[i] = "ab"[rand() % 2];
+        size_t from = part_size < size ? (size_t)rand() % (size - part_size + 1) : 0, other = (size_t)rand() % 256;
         for (size_t i = 0; i < part_size; i++)
-            part[i] = from + i < size && i != (chance >> 24) ? text[from + i] : 'b';
+            part[i] = from + i < size && i != other ? text[from + i] : 'b';
         assert_ptr_equal(text_find(text, size, part, part_size), memmem(text, size, part, part_size));
         free(text);
         free(part);
