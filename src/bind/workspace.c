@@ -6,6 +6,7 @@
 #include "core/workspace_read.h"
 #include "core/workspace_replace.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -74,14 +75,21 @@ static int root_path(lua_State *L)
     return 1;
 }
 
-// root:relative(path) -> path relative to the directory | nil, failure
+// root:relative(path) -> path relative to the directory | nil, failure. Lack of memory is raised: a step that has done
+// its work names the file by a path that was good.
 static int root_relative(lua_State *L)
 {
     struct error error = {0};
     const struct workspace *workspace = bind_check_root(L, 1);
     const char *path = bind_check_path(L, 2, &error);
     struct buffer *owner = bind_new_buffer(L);
-    if (!path || !(owner->data = workspace_relative(workspace, path, &error)))
+    if (path)
+        owner->data = workspace_relative(workspace, path, &error);
+    if (!owner->data && error.number == ENOMEM) {
+        error_clear(&error);
+        return luaL_error(L, "not enough memory");
+    }
+    if (!owner->data)
         return bind_fail(L, &error);
     size_t size = strlen(owner->data);
     if (owner->data[size - 1] == '/')

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -37,10 +38,10 @@ def python_of(name):
 
 
 @contextlib.contextmanager
-def listening(port, *command, **options):
-    """Runs a server until the block ends."""
+def listening(port, *command):
+    """Runs a server until the block ends, and ends what it has started too."""
     with tempfile.TemporaryFile() as log:
-        process = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=log, stderr=log, **options)
+        process = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
         try:
             end = time.monotonic() + LISTENING
             while not listens(port):
@@ -50,12 +51,8 @@ def listening(port, *command, **options):
                 time.sleep(0.01)
             yield f"http://127.0.0.1:{port}/mcp"
         finally:
-            process.terminate()
-            try:
-                process.wait(timeout=10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 class Servers(unittest.TestCase):
@@ -142,7 +139,7 @@ class Servers(unittest.TestCase):
 
     @unittest.skipUnless(NODE_MODULES, "npm's packages cannot be had")
     def test_supergateway_with_revision_2024_11_05(self):
-        child = f"{python_of('sdk-1.6') / 'python'} {HERE / 'server.py'} stdio"
+        child = f"exec {python_of('sdk-1.6') / 'python'} {HERE / 'server.py'} stdio"
         for more in ((), ("--stateful",)):
             with self.supergateway(child, *more) as url:
                 first, said = self.talk(url, ("echo", {"message": "grüße"}))

@@ -42,7 +42,7 @@ func official() http.Handler {
 		return nil, someRows, nil
 	})
 	sdk.AddTool(s, &sdk.Tool{Name: "slow"}, func(ctx context.Context, r *sdk.CallToolRequest, _ nothing) (*sdk.CallToolResult, any, error) {
-		for range 20 {
+		for range 13 {
 			time.Sleep(200 * time.Millisecond)
 			if token := r.Params.GetProgressToken(); token != nil {
 				r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: 1})
@@ -69,7 +69,7 @@ func mcpGo() http.Handler {
 		return mcp.NewToolResultStructuredOnly(someRows), nil
 	})
 	s.AddTool(mcp.NewTool("slow"), func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		for range 20 {
+		for range 13 {
 			time.Sleep(200 * time.Millisecond)
 			if r.Params.Meta != nil {
 				progress := map[string]any{"progress": 1, "progressToken": r.Params.Meta.ProgressToken}

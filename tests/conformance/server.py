@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """server.py TRANSPORT [PORT]: an MCP server with the package that is installed: fastmcp, or the Python SDK of any major version."""
+import ctypes
 import sys
 
 import anyio
@@ -31,9 +32,9 @@ def rows() -> dict:
 
 @server.tool()
 async def slow(ctx: Context) -> str:
-    for number in range(20):
+    for number in range(13):  # longer than a call that shows no progress may take
         await anyio.sleep(0.2)
-        await ctx.report_progress(number, 20)
+        await ctx.report_progress(number, 13)
     return "slept"
 
 
@@ -47,6 +48,7 @@ async def ask(ctx: Context) -> str:
 
 
 if transport == "stdio":
+    ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG: SIGKILL, for not every SDK ends when its bridge has
     server.run("stdio")
 else:
     server.run(HTTP, **({} if in_constructor else {"port": port}))
