@@ -358,6 +358,7 @@ class Direct(GatewayCase):
         gateway = self.gateway(tools={"wait": tool(mcp.silence)})
         outcome = self.direct(gateway, step("wait"), max_runtime_seconds=2)
         self.assertEqual((outcome.exit, outcome.result["status"], outcome.result["steps"][0]["status"]), (124, "timeout", "timeout"))
+        self.assertTrue(gateway.wait_for(lambda m: m.get("method") == "notifications/cancelled"))
         gateway = self.gateway(tools={"wait": tool(mcp.silence)})
         outcome = self.run_and_signal(self.job(step("wait")), signal.SIGTERM, lambda: gateway.messages("tools/call"), "the call", env=self.names(gateway))
         self.assertEqual((outcome.exit, outcome.result["failure_code"]), (143, "cancelled"))

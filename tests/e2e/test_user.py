@@ -33,6 +33,9 @@ class Root(sba.SandboxCase):
         owner = self.result_path.stat()
         self.assertEqual((owner.st_uid, owner.st_gid), (uid, gid))
 
+    def test_is_refused(self):
+        self.assert_refused(self.run_as_root(env={"CYNODE_JOB_ID": "job-1"}), "runs_as_root")
+
     @unittest.skipUnless(sba.may("unshare", "--user", "--map-root-user", "true"), "no user namespace can be made here")
     def test_is_refused_in_a_user_namespace(self):
         done = self.run_job(self.job(self.step("write_file", path="new", content="x")), wrapper=["unshare", "--user", "--map-root-user"],
@@ -100,6 +103,11 @@ class Root(sba.SandboxCase):
                 self.assertIn("--user", done.result["failure_message"])
                 self.assertEqual(os.listdir(self.workspace), [])
 
+
+    def test_may_ask_and_check(self):
+        job = self.put("job.json", json.dumps(self.job()))
+        for arguments in (["--version"], ["--help"], ["--schema"], ["--validate", str(job)], ["--lua", "-e", "return"]):
+            self.assertEqual(sba.run(*arguments, **sba.AS_ROOT).returncode, 0)
 
 
 class Ordinary(sba.SandboxCase):
