@@ -3,7 +3,6 @@
 --
 -- Failures are those of mcp/transport.lua.
 
-local about = require "native.bundle"
 local headers = require "sba.orchestrator.mcp.headers"
 local http = require "sba.util.http"
 local json = require "sba.util.json"
@@ -18,8 +17,6 @@ local mcp = {}
 local MOST_PAGES <const> = 100
 local MOST_TOOLS <const> = 1000
 local LONGEST_INSTRUCTIONS <const> = 4096 -- bytes
-local CONNECT <const> = 10 -- seconds
-local ANSWER <const> = 20 -- seconds for an answer to anything but a call
 
 ---@class mcp.options
 ---@field url string
@@ -40,13 +37,6 @@ local ANSWER <const> = 20 -- seconds for an answer to anything but a call
 ---@field dropped { name: string, reason: string }[] tools that cannot be used, of the last list
 local server = { form = "mcp" }
 server.__index = server
-
-local function new_peer(options)
-  return {
-    url = options.url, http = options.http, token = options.token, ids = 0, connect = CONNECT,
-    limits = { whole = options.answer_timeout or ANSWER }, client = { name = "cynode-sba", version = about.version },
-  }
-end
 
 --- Whether the server says that it has tools.
 local function has_tools(described)
@@ -88,7 +78,7 @@ end
 ---@param options mcp.options
 ---@return mcp.server?, mcp.failure?
 function mcp.connect(options)
-  local peer = new_peer(options)
+  local peer = transport.peer(options)
   local era, described = describe(peer)
   if not era then return nil, described end
   return setmetatable({

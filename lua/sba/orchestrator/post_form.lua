@@ -12,7 +12,6 @@ local worker_tools = require "sba.orchestrator.worker_tools"
 local post_form = {}
 
 local PATH <const> = "/v1/mcp/tools/call"
-local CONNECT <const>, PROBE <const> = 10, 20 -- seconds
 local LARGEST_PROBE <const> = 64 * 1024 -- bytes of the answer to a probe that are read
 
 ---@class post_form.gateway
@@ -35,10 +34,7 @@ end
 ---@return post_form.gateway
 function post_form.at(options, url)
   local base = text.trim_end(options.url, "/")
-  local peer = {
-    url = url or (post_form.is_named_by(options.url) and options.url or base .. PATH), http = options.http, token = options.token,
-    ids = 0, connect = CONNECT, limits = { whole = options.answer_timeout or PROBE },
-  }
+  local peer = transport.peer(options, url or (post_form.is_named_by(options.url) and options.url or base .. PATH))
   local enveloped = envelope.is_named_by(peer.url)
   return setmetatable({ peer = peer, enveloped = enveloped, largest_file = enveloped and envelope.LARGEST_FILE or nil }, gateway)
 end

@@ -14,9 +14,9 @@ local text = require "native.text"
 
 local html = {}
 
----@class html.element list of pieces: strings that are HTML, and elements
+---@class html.element
+---@field markup string
 local element = {}
-element.__index = element
 
 local entities <const> = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;", ["'"] = "&#39;" }
 
@@ -39,7 +39,7 @@ local function as_attribute(name, value)
   return (printable.replace(text.repair(value):gsub("[&<>\"']", entities), "%s"))
 end
 
-local function add_attributes(pieces, content)
+local function add_attributes(parts, content)
   local names = {}
   for name in pairs(content) do
     if type(name) == "string" then names[#names + 1] = name end
@@ -49,9 +49,9 @@ local function add_attributes(pieces, content)
     local value = content[name]
     assert(name:find("^%a[%w-]*$") and not name:find("^on"), name)
     if value == true then
-      pieces[#pieces + 1] = " " .. name
+      parts[#parts + 1] = " " .. name
     elseif value then
-      pieces[#pieces + 1] = (' %s="%s"'):format(name, as_attribute(name, value))
+      parts[#parts + 1] = (' %s="%s"'):format(name, as_attribute(name, value))
     end
   end
 end
@@ -59,39 +59,38 @@ end
 local add_child
 
 --- A list may have holes: where a condition was nil.
-local function add_children(pieces, list)
+local function add_children(parts, list)
   local last = 0
   for key in pairs(list) do
     if math.type(key) == "integer" then last = math.max(last, key) end
   end
-  for i = 1, last do add_child(pieces, list[i]) end
+  for i = 1, last do add_child(parts, list[i]) end
 end
 
-function add_child(pieces, child)
+function add_child(parts, child)
   if not child then return end
   if type(child) == "string" then
-    pieces[#pieces + 1] = as_text(child)
+    parts[#parts + 1] = as_text(child)
   elseif type(child) == "number" then
-    pieces[#pieces + 1] = tostring(child)
+    parts[#parts + 1] = tostring(child)
   elseif getmetatable(child) == element then
-    pieces[#pieces + 1] = child
+    parts[#parts + 1] = child.markup
   elseif type(child) == "table" then
-    add_children(pieces, child)
+    add_children(parts, child)
   else
     error("no child of an element: " .. type(child))
   end
 end
 
 local function make(name, content)
-  local pieces = setmetatable({ "<" .. name }, element)
-  add_attributes(pieces, content)
-  pieces[#pieces + 1] = ">"
-  -- A line end right after the tag is not part of the text.
-  if name == "pre" then pieces[#pieces + 1] = "\n" end
-  if void[name] then return pieces end
-  add_children(pieces, content)
-  pieces[#pieces + 1] = "</" .. name .. ">"
-  return pieces
+  local parts = { "<" .. name }
+  add_attributes(parts, content)
+  parts[#parts + 1] = name == "pre" and ">\n" or ">" -- a line end right after the tag is not part of the text
+  if not void[name] then
+    add_children(parts, content)
+    parts[#parts + 1] = "</" .. name .. ">"
+  end
+  return setmetatable({ markup = table.concat(parts) }, element)
 end
 
 ---@type table<string, fun(content: table): html.element>
@@ -112,31 +111,23 @@ function html.section(title, ...)
   return h.section { ["aria-label"] = title, h.h2 { title }, ... }
 end
 
-local function flatten(node, parts)
-  for _, piece in ipairs(node) do
-    if type(piece) == "string" then parts[#parts + 1] = piece else flatten(piece, parts) end
-  end
-end
-
----A whole page as strings to be written one after the other. The page may load nothing and run nothing.
+---A whole page. It may load nothing and run nothing.
 ---@param title string
 ---@param style string CSS of ours: it alone is not escaped
 ---@param body html.element
----@return string[]
+---@return string
 function html.document(title, style, body)
   assert(not style:find("<", 1, true), "CSS that would end its element")
-  local h = html.elements
-  local parts = { "<!doctype html>\n<html lang=\"en\"><head>" }
-  flatten({
+  local h, parts = html.elements, { "<!doctype html>\n<html lang=\"en\"><head>" }
+  add_children(parts, {
     h.meta { charset = "utf-8" },
     h.meta { ["http-equiv"] = "Content-Security-Policy", content = "default-src 'none'; style-src 'unsafe-inline'" },
     h.meta { name = "viewport", content = "width=device-width, initial-scale=1" },
     h.meta { name = "color-scheme", content = "light dark" },
     h.meta { name = "referrer", content = "no-referrer" },
     h.title { title },
-    "<style>", style, "</style></head>\n", body, "</html>\n",
-  }, parts)
-  return parts
+  })
+  return ("%s<style>%s</style></head>\n%s</html>\n"):format(table.concat(parts), style, body.markup)
 end
 
 return html

@@ -49,7 +49,7 @@ return function(path, job_path)
     complain(message)
     return exit.signalled() or exit.REFUSED
   end
-  local bytes = table.concat(html.document(outcome.title(source), style, page(source)))
+  local bytes = html.document(outcome.title(source), style, page(source))
   if file.write(1, bytes, TIMEOUT) then return exit.OK end
   complain("cannot write the report to stdout: its reader stopped reading")
   return exit.signalled() or exit.UNWRITABLE

@@ -56,18 +56,10 @@ end
 
 --- Reads a stream up to the answer. Returns the message; or nil and how the stream ended.
 local function read(peer, request, stream)
-  while true do
-    local message, failure = stream.next()
-    if not message then return nil, failure end
-    local kind = transport.kind(message, request.id)
-    if kind == "answer" then return message end
-    if kind == "notification" then
-      transport.note(request, message)
-    elseif kind == "request" and request.asked < MOST_REQUESTS then
-      request.asked = request.asked + 1
-      answer(peer, message)
-    end
-  end
+  return transport.read(stream, request, function(message)
+    request.asked = request.asked + 1
+    if request.asked <= MOST_REQUESTS then answer(peer, message) end
+  end)
 end
 
 --- Whether a stream that ended like this may be resumed.
@@ -163,7 +155,7 @@ end
 function legacy.open(peer)
   peer.session, peer.version = nil, nil
   local result, session = ask(peer, "initialize", {
-    protocolVersion = NEWEST, capabilities = {}, clientInfo = peer.client,
+    protocolVersion = NEWEST, capabilities = {}, clientInfo = transport.CLIENT,
   })
   if not result then return nil, session end
   local shown = transport.place(peer)

@@ -15,9 +15,9 @@ local KEY <const> = "io.modelcontextprotocol/"
 modern.UNSUPPORTED_VERSION = -32022
 modern.HEADER_MISMATCH = -32020
 
-local function meta(peer)
+local function meta()
   return {
-    [KEY .. "protocolVersion"] = modern.version, [KEY .. "clientCapabilities"] = {}, [KEY .. "clientInfo"] = peer.client,
+    [KEY .. "protocolVersion"] = modern.version, [KEY .. "clientCapabilities"] = {}, [KEY .. "clientInfo"] = transport.CLIENT,
   }
 end
 
@@ -27,31 +27,19 @@ local function header_lines(method, params, more)
   return table.move(more or {}, 1, #(more or {}), #lines + 1, lines)
 end
 
---- Reads up to the answer. Nothing else in the stream matters but progress.
-local function read(peer, exchange, request, status)
-  local stream = transport.stream(peer, exchange, request)
-  while true do
-    local message, failure = stream.next()
-    if not message then
-      return nil, failure or http.failure("request_lost", transport.place(peer) .. " broke off its answer")
-    end
-    local kind = transport.kind(message, request.id)
-    if kind == "answer" then return transport.outcome(peer, message, status) end
-    if kind == "notification" then transport.note(request, message) end
-  end
-end
-
 --- Sends a request once. Closing the exchange early is what cancels it.
 local function ask(peer, method, params, options)
   local request = transport.request(peer, method, options.limits)
-  params._meta = meta(peer)
+  params._meta = meta()
   if method == "tools/call" then params._meta.progressToken = request.id end
   local body = { jsonrpc = "2.0", id = request.id, method = method, params = params }
   local headers_sent = header_lines(method, params, options.headers)
   local exchange <close>, status = transport.send(peer, body, { headers = headers_sent, request = request })
   if not exchange then return nil, status end
   if status >= 300 then return nil, transport.refusal(peer, exchange, status) end
-  return read(peer, exchange, request, status)
+  local message, failure = transport.read(transport.stream(peer, exchange, request), request)
+  if message then return transport.outcome(peer, message, status) end
+  return nil, failure or http.failure("request_lost", transport.place(peer) .. " broke off its answer")
 end
 
 ---Whether the server's list of versions holds ours.

@@ -11,10 +11,13 @@ local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local sse = require "sba.util.sse"
 local url = require "sba.util.url"
+local version = require "native.bundle".version
 
-local transport = {}
+local transport = { CLIENT = { name = "cynode-sba", version = version } } -- what servers are told about this program
 
 local NO_LIMIT <const> = 1e8 -- seconds
+local CONNECT <const> = 10 -- seconds
+local ANSWER <const> = 20 -- seconds for an answer to anything but a call
 local LAST_CONNECT <const>, LAST_ANSWER <const> = 0.5, 0.25 -- seconds, for requests that are sent after the deadline
 
 ---@class mcp.failure: http.failure
@@ -24,13 +27,11 @@ local LAST_CONNECT <const>, LAST_ANSWER <const> = 0.5, 0.25 -- seconds, for requ
 ---@field url string
 ---@field http native.http.client
 ---@field token? string
----@field connect number seconds to connect
 ---@field limits mcp.limits of everything but calls
 ---@field ids integer the last id that was used
 ---@field session? string
 ---@field version? string negotiated (legacy)
 ---@field offered? string the session that the last answer named
----@field client { name: string, version: string }
 
 ---@class mcp.limits
 ---@field whole? number seconds for the whole answer; nil: no limit but the job's deadline
@@ -48,6 +49,17 @@ local LAST_CONNECT <const>, LAST_ANSWER <const> = 0.5, 0.25 -- seconds, for requ
 ---@field method? string default POST
 ---@field request? mcp.request whose limits apply; default: those of the peer
 ---@field ignore_interrupt? boolean
+
+---A server of which nothing is known yet.
+---@param options mcp.options
+---@param address? string its URL; default: that of the options
+---@return mcp.peer
+function transport.peer(options, address)
+  return {
+    url = address or options.url, http = options.http, token = options.token, ids = 0,
+    limits = { whole = options.answer_timeout or ANSWER },
+  }
+end
 
 local function header_lines(peer, message, options)
   local lines = { "Accept: " .. (message and "application/json, text/event-stream" or "text/event-stream") }
@@ -92,10 +104,8 @@ function transport.request(peer, method, limits)
   }
 end
 
----Notes what a notification says about a request.
----@param request mcp.request
----@param message table
-function transport.note(request, message)
+--- Notes what a notification says about a request.
+local function note(request, message)
   local params = message.params
   if message.method == "notifications/progress" and json.is_object(params) and params.progressToken == request.id then
     request.progressed = interrupt.now()
@@ -124,7 +134,7 @@ function transport.send(peer, message, options)
     method = options.method or "POST", url = peer.url, headers = header_lines(peer, message, options),
     body = message and body_of(message), ignore_interrupt = options.ignore_interrupt,
     once = message ~= nil, -- a call that may have been carried out is not made again
-    connect_timeout = options.ignore_interrupt and LAST_CONNECT or peer.connect, first_timeout = idle, idle_timeout = idle,
+    connect_timeout = options.ignore_interrupt and LAST_CONNECT or CONNECT, first_timeout = idle, idle_timeout = idle,
   }
   local exchange, status = http.send(peer.http, request, not options.ignore_interrupt and until_when or nil)
   peer.url, peer.offered = request.url, exchange and exchange:header "Mcp-Session-Id"
@@ -263,11 +273,8 @@ end
 
 transport.is_stream = is_stream
 
----What a message means to the request with that id.
----@param message any
----@param id integer
----@return "request"|"notification"|"answer"|"other"
-function transport.kind(message, id)
+--- What a message means to the request with that id: it is a "request", a "notification", the "answer" or something "other".
+local function kind_of(message, id)
   if not json.is_object(message) then return "other" end
   if type(message.method) == "string" then
     local asks = message.id ~= nil and message.id ~= json.null
@@ -276,6 +283,23 @@ function transport.kind(message, id)
   local nobody = message.id == nil or message.id == json.null
   if json.is_object(message.error) and (message.id == id or nobody) then return "answer" end
   return message.id == id and json.is_object(message.result) and "answer" or "other"
+end
+
+---Reads a stream up to the answer.
+---@param stream mcp.stream
+---@param request mcp.request
+---@param on_request? fun(message: table) is told what the server asks; default: nothing
+---@return table? message
+---@return mcp.failure? failure how the stream ended before the answer; nil: properly
+function transport.read(stream, request, on_request)
+  while true do
+    local message, failure = stream.next()
+    if not message then return nil, failure end
+    local kind = kind_of(message, request.id)
+    if kind == "answer" then return message end
+    if kind == "notification" then note(request, message) end
+    if kind == "request" and on_request then on_request(message) end
+  end
 end
 
 ---The result of an answer, or the error it holds.
