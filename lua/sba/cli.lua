@@ -77,10 +77,7 @@ local function unknown(argument, name)
 end
 
 local function check_value(option, given_by, value)
-  if not option.values then return value end
-  for _, one in ipairs(option.values) do
-    if one == value then return value end
-  end
+  if not option.values or words.has(option.values, value) then return value end
   return nil, ("invalid value '%s' for %s; it must be one of %s"):format(value, given_by, table.concat(option.values, ", "))
 end
 

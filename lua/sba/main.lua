@@ -224,9 +224,6 @@ return function(argv)
   local environment = identity.environment {}
   local warnings = secret.take(environment)
   local settings, message = cli.parse(argv, environment, is_directory)
-  if not settings then
-    io.stderr:write("cynode-sba: ", secret.redact(message), "\n")
-    return exit.REFUSED
-  end
+  if not settings then return exit.because(message, exit.REFUSED) end
   return modes[settings.mode](settings, environment, warnings)
 end

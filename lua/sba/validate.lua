@@ -65,10 +65,7 @@ end
 local function validate(path, environment)
   local name = path == "-" and "<stdin>" or redact(path)
   local bytes, unread = file.read(path, LARGEST_JOB)
-  if not bytes then
-    io.stderr:write("cynode-sba: ", redact(unread.message), "\n")
-    return exit.signalled() or exit.REFUSED
-  end
+  if not bytes then return exit.because(unread.message, exit.REFUSED) end
   local read, failure = job.parse(bytes, catalogue, environment)
   if not read then
     say_errors(name, bytes, failure)

@@ -116,27 +116,17 @@ end
 -- The blocks' types are the protocol's.
 local answer_schema <const> = { properties = { parts = { items = { properties = { type = {} } } } } }
 
---- Copies a table without its mark, or with it.
-local function copy(value)
-  local result = {}
-  for key, item in pairs(value) do result[key] = item end
-  return setmetatable(result, getmetatable(value))
-end
-
 --- A schema without the properties that the runner fills in, and the names of those. Nothing else is changed.
 local function without_ids(schema, ids)
-  local properties = schema.properties
-  local filled, left = {}, json.is_object(properties) and copy(properties) or {}
-  for name in pairs(ids) do
-    if left[name] ~= nil then filled[name], left[name] = true, nil end
+  local result, filled, required = json.copy(schema), {}, json.array {}
+  for name in pairs(json.is_object(result.properties) and ids or {}) do
+    if result.properties[name] ~= nil then filled[name], result.properties[name] = true, nil end
   end
-  if not next(filled) then return schema, filled end
-  local result, required = copy(schema), json.array {}
-  result.properties = left
-  for _, name in ipairs(json.is_array(schema.required) and schema.required or {}) do
+  if not next(filled) or not json.is_array(result.required) then return result, filled end
+  for _, name in ipairs(result.required) do
     if not filled[name] then required[#required + 1] = name end
   end
-  if schema.required ~= nil then result.required = required end
+  result.required = required
   return result, filled
 end
 
@@ -219,7 +209,7 @@ function methods:call(name, arguments, limits)
   if not json.is_object(arguments) then
     return nil, http.failure("invalid_arguments", "the arguments of a tool must be an object")
   end
-  arguments = copy(arguments)
+  arguments = json.copy(arguments)
   for id in pairs(filled) do arguments[id] = self.ids[id] end
   local answer, problem = retried(function() return self.remote:call(name, arguments, limits) end,
     limits and limits.repeatable and is_quick or is_unsent)

@@ -58,17 +58,9 @@ end
 ---@field is_error boolean the tool ran and failed
 ---@field parts table[] the content's blocks, raw
 
---- Whether two decoded values are equal.
+--- Whether two decoded values are equal: objects are written in the order of their names.
 local function same(a, b)
-  if type(a) ~= "table" or type(b) ~= "table" then return a == b end
-  if json.is_array(a) ~= json.is_array(b) then return false end
-  for key, value in pairs(a) do
-    if not same(value, b[key]) then return false end
-  end
-  for key in pairs(b) do
-    if a[key] == nil then return false end
-  end
-  return true
+  return json.encode(a) == json.encode(b)
 end
 
 --- Whether the texts hold nothing but the structured value, as JSON or, as Python's servers wrap it, as {"result": text}.

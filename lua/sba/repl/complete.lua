@@ -19,75 +19,55 @@ local function fallback(value)
   return type(index) == "table" and index or nil
 end
 
-local function field(value, key)
+--- The fields of a value by their names, inherited ones too. Of those that are not loaded yet the content is true.
+local function fields_of(value)
+  local fields = {}
+  for _, name in ipairs(modules.prefix(value) and modules.fields(value) or {}) do fields[name] = true end
   for _ = 1, 10 do
-    if modules.prefix(value) then return value[key] end
-    local found = type(value) == "table" and rawget(value, key)
-    if found then return found end
+    for key, content in next, not modules.prefix(value) and type(value) == "table" and value or {} do
+      if type(key) == "string" and key:find("^[%a_][%w_]*$") and fields[key] == nil then fields[key] = content end
+    end
     value = fallback(value)
-    if not value then return nil end
+    if not value then break end
   end
+  return fields
 end
 
 --- The value that a path names from the globals on: "native.workspace", "w". Nil where a part of it does not exist.
 local function value_at(globals, path)
   local value = globals
   for key in path:gmatch("[^.:]+") do
-    value = field(value, key)
+    if modules.prefix(value) then value = value[key] else value = fields_of(value)[key] end
     if value == nil then return nil end
   end
   return value
 end
 
---- Calls add(name, value) for all fields of a value, inherited ones too.
-local function each_field(value, add)
-  if modules.prefix(value) then
-    for _, name in ipairs(modules.fields(value)) do add(name) end
-    return
+--- Names that begin so, in byte order.
+local function matching(partial, fields)
+  local list = {}
+  for name in pairs(fields) do
+    if name:sub(1, #partial) == partial and (partial ~= "" or name:sub(1, 2) ~= "__") then list[#list + 1] = name end
   end
-  for _ = 1, 10 do
-    for key, content in next, type(value) == "table" and value or {} do
-      if type(key) == "string" and key:find("^[%a_][%w_]*$") then add(key, content) end
-    end
-    value = fallback(value)
-    if not value then return end
-  end
-end
-
---- Names that begin so, in byte order, each once.
-local function matching(partial, offer)
-  local list, seen = {}, {}
-  offer(function(name)
-    if name:sub(1, #partial) ~= partial or seen[name] then return end
-    if partial == "" and name:sub(1, 2) == "__" then return end
-    seen[name] = true
-    list[#list + 1] = name
-  end)
   table.sort(list)
   return list
 end
 
 local function of_path(globals, path)
   local owner, separator, partial = path:match("^(.-)([.:]?)([%w_]*)$") -- bounded: typed by a person
-  if separator == "" then
-    return partial, matching(partial, function(add)
-      each_field(globals, add)
-      for _, word in ipairs(keywords) do add(word) end
-    end)
-  end
   local value = value_at(globals, owner)
-  return partial, matching(partial, function(add)
-    if value == nil then return end
-    each_field(value, function(name, content)
-      if separator == "." or content == nil or type(content) == "function" then add(name) end
-    end)
-  end)
+  local fields = value ~= nil and fields_of(value) or {}
+  for _, word in ipairs(separator == "" and keywords or {}) do fields[word] = true end
+  for name, content in pairs(separator == ":" and fields or {}) do
+    if content ~= true and type(content) ~= "function" then fields[name] = nil end
+  end
+  return partial, matching(partial, fields)
 end
 
 local function of_module(partial)
-  return partial, matching(partial, function(add)
-    for _, name in ipairs(modules.names()) do add(name) end
-  end)
+  local names = {}
+  for _, name in ipairs(modules.names()) do names[name] = true end
+  return partial, matching(partial, names)
 end
 
 local function common_beginning(list)

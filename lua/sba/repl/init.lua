@@ -5,12 +5,7 @@ local exit = require "sba.util.exit"
 local file = require "native.file"
 local globals = require "sba.repl.globals"
 local identity = require "native.identity"
-local interrupt = require "native.interrupt"
 local session = require "sba.repl.session"
-
-local function complain(message)
-  io.stderr:write("cynode-sba: ", message, "\n")
-end
 
 --- A signal or the deadline raises a table; returns its message for people.
 local function traced(problem)
@@ -37,15 +32,10 @@ end
 ---@param arguments string[] as they follow --lua
 local function run_script(arguments)
   local chunk, message, first = read(arguments)
-  if not chunk then
-    complain(message)
-    return exit.signalled() or exit.FAILED
-  end
+  if not chunk then return exit.because(message, exit.FAILED) end
   _G.arg = { [0] = arguments[1] or "-", table.unpack(arguments, first) }
   local ok, problem = xpcall(chunk, traced, table.unpack(arguments, first))
-  if ok then return exit.OK end
-  complain(type(problem) == "table" and problem.message or problem)
-  return type(problem) == "table" and interrupt.signal() and exit.signalled() or exit.FAILED
+  return ok and exit.OK or exit.because(type(problem) == "table" and problem.message or problem, exit.FAILED)
 end
 
 ---Runs `FILE ARG...`, `-e CODE ARG...`, `-` (stdin), or what stands on stdin where there is no argument: a person at a terminal gets
@@ -56,10 +46,7 @@ end
 return function(settings, environment)
   if settings.user then
     local ok, failure = identity.become(settings.user)
-    if not ok then
-      complain("cannot run as the user of --user: " .. failure.message)
-      return exit.REFUSED
-    end
+    if not ok then return exit.because("cannot run as the user of --user: " .. failure.message, exit.REFUSED) end
   end
   globals.install(environment)
   local status

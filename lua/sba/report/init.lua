@@ -7,7 +7,6 @@ local html = require "sba.report.html"
 local lists = require "sba.report.lists"
 local outcome = require "sba.report.outcome"
 local read = require "sba.report.source".read
-local redact = require "native.secret".redact
 local steps = require "sba.report.steps"
 local style = require "sba.report.style"
 local timeline = require "sba.report.timeline"
@@ -16,10 +15,6 @@ local turns = require "sba.report.turns"
 local h = html.elements
 
 local TIMEOUT <const> = 3600 -- seconds that a reader of stdout may take
-
-local function complain(message)
-  io.stderr:write("cynode-sba: ", redact(message), "\n")
-end
 
 --- The page: how the job ended first, then what it did and why.
 local function page(source)
@@ -45,12 +40,8 @@ end
 ---@return integer
 return function(path, job_path)
   local source, message = read(path, job_path)
-  if not source then
-    complain(message)
-    return exit.signalled() or exit.REFUSED
-  end
+  if not source then return exit.because(message, exit.REFUSED) end
   local bytes = html.document(outcome.title(source), style, page(source))
   if file.write(1, bytes, TIMEOUT) then return exit.OK end
-  complain("cannot write the report to stdout: its reader stopped reading")
-  return exit.signalled() or exit.UNWRITABLE
+  return exit.because("cannot write the report to stdout: its reader stopped reading", exit.UNWRITABLE)
 end

@@ -2,6 +2,7 @@
 -- The step apply_unified_diff: changes files as a unified diff says, all of them or none.
 
 local apply = require "sba.patch.apply"
+local counted = require "sba.util.words".counted
 local json = require "sba.util.json"
 local patch = require "native.patch"
 local printable = require "sba.util.printable"
@@ -9,10 +10,6 @@ local replace = require "sba.patch.replace"
 
 local function list(tolerated)
   return tolerated and json.array(tolerated)
-end
-
-local function counted(count, noun)
-  return ("%d %s%s"):format(count, noun, count == 1 and "" or "s")
 end
 
 ---"modified src/a.c: 2 hunks, +3 -1 (offset 4, fuzz 1)"

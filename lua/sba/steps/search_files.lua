@@ -1,16 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The step search_files: a regular expression over the lines of the workspace's files.
 
+local counted = require "sba.util.words".counted
 local search = require "native.search"
 
 local MAX_MATCHES = 1000
 
 local function result_of(found)
   return { matches = found.matches, files_searched = found.files_searched, truncated = found.truncated }
-end
-
-local function counted(count, noun)
-  return ("%d %s%s"):format(count, noun, count == 1 and "" or "s")
 end
 
 ---What was found as grep shows it, and a line that says what was not looked at.

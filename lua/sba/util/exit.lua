@@ -2,6 +2,7 @@
 -- The exit statuses.
 
 local interrupt = require "native.interrupt"
+local redact = require "native.secret".redact
 
 local exit = { OK = 0, FAILED = 1, REFUSED = 2, UNWRITABLE = 3, TIMEOUT = 124 }
 
@@ -10,6 +11,15 @@ local exit = { OK = 0, FAILED = 1, REFUSED = 2, UNWRITABLE = 3, TIMEOUT = 124 }
 function exit.signalled()
   local name = interrupt.signal()
   return name and (name == "SIGINT" and 130 or 143)
+end
+
+---Says on stderr why the program ends.
+---@param message string
+---@param status integer
+---@return integer status that, or the one of the signal that came
+function exit.because(message, status)
+  io.stderr:write("cynode-sba: ", redact(message), "\n")
+  return exit.signalled() or status
 end
 
 return exit

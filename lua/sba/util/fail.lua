@@ -1,4 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
+-- A failure of the world, in the form that every function returns it.
 
 ---What a function returns for a failure of the world.
 ---@param code string

@@ -69,13 +69,6 @@ function schema_check.token(name)
   return (token:gsub("~", "~0"):gsub("/", "~1"))
 end
 
-local function is_among(value, values)
-  for i = 1, #values do
-    if values[i] == value then return true end
-  end
-  return false
-end
-
 local function is_of_type(value, kind, wanted)
   if type(wanted) == "table" then
     for _, name in ipairs(wanted) do
@@ -95,7 +88,7 @@ end
 local plans = setmetatable({}, { __mode = "k" })
 
 local function takes_null(property)
-  if property.enum then return is_among(json.null, property.enum) end
+  if property.enum then return words.has(property.enum, json.null) end
   return property.const == nil and (property.type == nil or is_of_type(json.null, "null", property.type))
 end
 
@@ -300,7 +293,7 @@ function visit(walk, depth, value, wanted)
   if walk.errors.total > 0 and schema_check.is_enough(walk.errors) then return value end
   local kind, kinds = json.kind(value), wanted.type
   if kinds and kind ~= kinds and not is_of_type(value, kind, kinds) or wanted.const ~= nil and value ~= wanted.const
-    or wanted.enum and not is_among(value, wanted.enum) then
+    or wanted.enum and not words.has(wanted.enum, value) then
     local expected, got = words.schema(wanted), words.value(value)
     local near = wanted.enum and kind == "string" and words.near(value, wanted.enum)
     fail(walk, depth, expected, got, near and ("expected %s, got %s; did you mean %s?"):format(expected, got, words.quoted(near)))

@@ -2,6 +2,7 @@
 -- The log for people: one line a step. On a terminal there is a spinner, the time gone by and the last lines of output while it
 -- runs. Where the log follows the output, all of it stands between the lines.
 
+local counted = require "sba.util.words".counted
 local interrupt = require "native.interrupt"
 local output_lines = require "sba.util.output_lines"
 local printable = require "sba.util.printable"
@@ -169,7 +170,7 @@ end
 local events = {}
 
 events["job.accepted"] = function(self, job, job_id)
-  local count = not job.steps and "a model's work" or job.steps == 1 and "1 step" or job.steps .. " steps"
+  local count = job.steps and counted(job.steps, "step") or "a model's work"
   self:print(nil, ("job %s: %s, at most %s"):format(printable.line(job_id), count, seconds(job.max_runtime_seconds)))
 end
 

@@ -79,6 +79,13 @@ function words.schema(wanted)
   return phrase
 end
 
+---@param count integer
+---@param noun string in the singular
+---@return string "1 file", "2 files"
+function words.counted(count, noun)
+  return ("%d %s%s"):format(count, noun, count == 1 and "" or "s")
+end
+
 ---@param list any[]
 ---@param wanted any
 ---@return boolean

@@ -107,10 +107,6 @@ local function arguments_from(paths)
   end
 end
 
-local function complain(message)
-  io.stderr:write("cynode-sba: ", redact(message), "\n")
-end
-
 ---Writes the trajectory of a journal to stdout. Returns the exit status.
 ---@param path string of the journal; "-" is stdin
 ---@param job_path string where the job may be besides the journal's directory
@@ -130,9 +126,8 @@ function trajectory.print(path, job_path, catalogue)
     arguments_of = arguments_from { (path:match("^.*/") or "") .. "job.json", job_path ~= "-" and job_path or nil },
   })
   if ok then return exit.OK end
-  complain(unread and "cannot write the trajectory to stdout: its reader stopped reading"
-    or ("cannot make a trajectory of the journal %s: %s"):format(path, failure.message))
-  return exit.signalled() or unread and exit.UNWRITABLE or exit.REFUSED
+  if unread then return exit.because("cannot write the trajectory to stdout: its reader stopped reading", exit.UNWRITABLE) end
+  return exit.because(("cannot make a trajectory of the journal %s: %s"):format(path, failure.message), exit.REFUSED)
 end
 
 local function write_file(directory, catalogue, temporary, seconds)
