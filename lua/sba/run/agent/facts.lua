@@ -16,6 +16,8 @@ local LEAST_LINES <const> = 10
 local TOKENS_PER_LINE <const> = 200 -- of the model's context: a small one gets a shorter listing
 local LARGEST_OS_RELEASE <const> = 16 * 1024 -- bytes
 local LONGEST_PATH <const> = 1000 -- bytes
+local MOST_NAMED <const> = 10 -- AGENTS.md files
+local LONGEST_NAMED <const> = 240 -- bytes of the path of one
 local KIBIBYTE <const> = 1024
 
 -- What models reach for, the ones that most projects need first.
@@ -59,27 +61,14 @@ local function time(seconds)
   return ("%d minutes"):format(seconds // 60)
 end
 
-local function limits(constraints)
-  return ("Limits: %s for the job, %s of output for a step."):format(
-    time(constraints.max_runtime_seconds), size(constraints.max_output_bytes))
-end
-
-local function network(constraints)
-  if constraints.ext_net_allowed then return "Network: allowed." end
-  return "Network: not allowed; nothing can be downloaded."
-end
-
-local function artifacts(are_possible)
-  if not are_possible then return "Artifacts: this job has no directory for them." end
-  return "Artifacts: files to hand over go below $CYNODE_ARTIFACTS_DIR, in commands and in the paths of the file tools."
-end
-
 --- Where further AGENTS.md files are.
 local function deeper(seen)
-  if #seen.agents_md == 0 then return nil end
-  local more = seen.others > 0 and (" and %d more"):format(seen.others) or ""
+  local paths, shown = seen.agents_md, {}
+  if #paths == 0 then return nil end
+  for i = 1, math.min(#paths, MOST_NAMED) do shown[i] = survey.shown(paths[i], LONGEST_NAMED) end
+  local more = #paths > #shown and (" and %d more"):format(#paths - #shown) or ""
   if seen.partial then more = more .. "; not every directory was searched" end
-  return ("Read before you work beside them: %s%s."):format(table.concat(seen.agents_md, ", "), more)
+  return ("Read before you work beside them: %s%s."):format(table.concat(shown, ", "), more)
 end
 
 ---@class agent.facts.options
@@ -96,8 +85,13 @@ end
 function facts.of(options)
   local room = math.max(LEAST_LINES, math.min(MOST_LINES, options.context_length // TOKENS_PER_LINE))
   local seen, branch = survey.of(options.workspace, room), git_branch(options.workspace)
+  local constraints = options.constraints
   local lines = {
-    system(), tools(options.environment), network(options.constraints), limits(options.constraints), artifacts(options.artifacts),
+    system(), tools(options.environment),
+    constraints.ext_net_allowed and "Network: allowed." or "Network: not allowed; nothing can be downloaded.",
+    ("Limits: %s for the job, %s of output for a step."):format(time(constraints.max_runtime_seconds), size(constraints.max_output_bytes)),
+    options.artifacts and "Artifacts: files to hand over go below $CYNODE_ARTIFACTS_DIR, in commands and in the paths of the file tools."
+      or "Artifacts: this job has no directory for them.",
   }
   lines[#lines + 1] = branch and "Git: " .. branch .. "."
   lines[#lines + 1] = options.agents_md and deeper(seen) or nil

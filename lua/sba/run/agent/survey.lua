@@ -13,7 +13,6 @@ local LEAST_OF_ONE <const> = 64
 local MOST_DIRECTORIES <const> = 128
 local DEEPEST <const> = 8 -- directories below the workspace
 local LONGEST_NAME <const> = 80 -- bytes that are shown
-local MOST_NAMED <const> = 10 -- AGENTS.md files
 
 -- Made by tools; nobody edits what is in them.
 local passed_over <const> = {
@@ -98,17 +97,9 @@ local function listed(top, room)
   return lines
 end
 
---- The paths, as far as they are named, and how many there are besides.
-local function named(paths)
-  local shown = {}
-  for i = 1, math.min(#paths, MOST_NAMED) do shown[i] = survey.shown(paths[i], 3 * LONGEST_NAME) end
-  return shown, #paths - #shown
-end
-
 ---@class agent.survey
 ---@field lines string[] the listing; empty: nothing is there
----@field agents_md string[] paths of AGENTS.md files below the workspace's root
----@field others integer that are not named
+---@field agents_md string[] paths of AGENTS.md files below the workspace's root, as they are
 ---@field partial boolean there may be further ones, because not every directory was looked into
 
 ---@param root native.root
@@ -116,8 +107,7 @@ end
 ---@return agent.survey
 function survey.of(root, lines)
   local top, found, partial = read(root)
-  local paths, others = named(found)
-  return { lines = listed(top, lines), agents_md = paths, others = others, partial = partial }
+  return { lines = listed(top, lines), agents_md = found, partial = partial }
 end
 
 return survey

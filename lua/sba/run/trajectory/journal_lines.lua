@@ -8,15 +8,6 @@ local BLOCK <const> = 256 * 1024 -- bytes
 local LONGEST <const> = 512 * 1024 * 1024 -- bytes of a line, and of standard input
 
 --- A function that returns the next block, "" at the end, or nil and a failure.
-local function blocks_of_stdin()
-  local bytes, failure = file.read("-", LONGEST)
-  return bytes and function()
-    local block = bytes
-    bytes = ""
-    return block
-  end, failure
-end
-
 local function blocks_of(path)
   local above = path:match("^.*/") or ""
   local directory, failure = workspace.open(above ~= "" and above or ".")
@@ -30,21 +21,19 @@ local function blocks_of(path)
   end
 end
 
-local function too_long(size)
-  return { code = "too_large", message = ("a line has more than %d bytes"):format(size) }
-end
-
 ---Opens a journal. The function that it returns gives the next line without its newline, and whether it has one; nil at the end; or
 ---nil and a failure.
 ---@param path string "-" is stdin
 ---@return (fun(): string?, boolean|native.failure?)? next_line, native.failure? failure
 return function(path)
-  local next_block, failure = (path == "-" and blocks_of_stdin or blocks_of)(path)
-  if not next_block then return nil, failure end
-  local block, at = "", 1
+  local next_block, block = function() return "" end, ""
+  local failure
+  if path == "-" then block, failure = file.read("-", LONGEST) else next_block, failure = blocks_of(path) end
+  if not block or not next_block then return nil, failure end
+  local at = 1
   return function()
     local parts, size = {}, 0
-    while true do
+    repeat
       local newline = block:find("\n", at, true)
       parts[#parts + 1] = block:sub(at, (newline or 0) - 1)
       if newline then
@@ -52,16 +41,12 @@ return function(path)
         return table.concat(parts), true
       end
       size = size + #parts[#parts]
-      if size > LONGEST then return nil, too_long(LONGEST) end
-      local failed
-      block, failed = next_block()
+      if size > LONGEST then return nil, { code = "too_large", message = ("a line has more than %d bytes"):format(LONGEST) } end
+      block, failure = next_block()
       at = 1
-      if not block then return nil, failed end
-      if block == "" then
-        local rest = table.concat(parts)
-        if rest == "" then return nil end
-        return rest, false
-      end
-    end
+      if not block then return nil, failure end
+    until block == ""
+    local rest = table.concat(parts)
+    if rest ~= "" then return rest, false end
   end
 end

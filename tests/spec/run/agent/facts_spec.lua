@@ -54,12 +54,20 @@ describe("what an agent is told of its workspace", function()
     end)
   end)
 
+  local function facts_of(context_length)
+    return facts.of {
+      workspace = here.root, artifacts = true, constraints = { max_runtime_seconds = 90, max_output_bytes = 2048 }, environment = {},
+      agents_md = true, context_length = context_length,
+    }
+  end
+
   it("names deeper AGENTS.md files that are files", function()
     here:shell "mkdir -p a/b/c d e && touch AGENTS.md a/b/AGENTS.md a/b/c/AGENTS.md && ln -s /etc/passwd d/AGENTS.md && mkfifo e/AGENTS.md"
     assert.same({ "a/b/AGENTS.md", "a/b/c/AGENTS.md" }, survey.of(here.root, 60).agents_md)
     here:shell "for i in $(seq 40); do mkdir p$i && touch p$i/AGENTS.md; done"
     local seen = survey.of(here.root, 60)
-    assert.same({ 10, 32, false }, { #seen.agents_md, seen.others, seen.partial })
+    assert.same({ 42, false }, { #seen.agents_md, seen.partial })
+    assert.matches("AGENTS.md and 32 more.\n", facts_of(32768), 1, true)
   end)
 
   it("does not search a large workspace to its end", function()
@@ -142,10 +150,7 @@ describe("what an agent is told of its workspace", function()
   it("is short where the model's context is", function()
     here:shell "for i in $(seq 30); do mkdir d$i && touch d$i/a d$i/b; done"
     local function count(context_length)
-      local _, lines = facts.of({
-        workspace = here.root, artifacts = true, constraints = { max_runtime_seconds = 90, max_output_bytes = 2048 }, environment = {},
-        context_length = context_length,
-      }):gsub("\n", "")
+      local _, lines = facts_of(context_length):gsub("\n", "")
       return lines
     end
     assert.equal(40, count(32768) - count(4096))
