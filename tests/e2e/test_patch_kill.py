@@ -130,27 +130,30 @@ class EveryMoment(PatchKillCase):
         self.assertGreater(moments, 25 // STRIDE)
 
 
-class Append(PatchKillCase):
-    """A step that appends to a file does so once, whenever the runner is killed."""
+class Once(PatchKillCase):
+    """A step that appends to a file or edits it does so once, whenever the runner is killed."""
 
     def originals(self):
         super().originals()
         self.put("log", "1\n")
+        self.put("edited", "x\n")
 
-    def test_appends_once(self):
+    def test_appends_and_edits_once(self):
         self.the_job = self.job(self.step("write_file", path="log", content="2\n", append=True),
-                                self.step("write_file", path="made", content="3\n", append=True))
+                                self.step("write_file", path="made", content="3\n", append=True),
+                                self.step("replace_in_file", path="edited", old_text="x", new_text="xy"))
         self.originals()
         result = without_times(self.run_job(self.the_job).result)
         moments = appended = 0
-        for call in ("rename", "renameat", "write", "writev"):
+        for call in ("rename", "renameat", "renameat2", "unlinkat", "write", "writev"):
             count = 1
             while self.killed_at(call, count):
                 moments += 1
                 appended += (self.workspace / "log").read_text() == "1\n2\n"
                 outcome = self.resumed()
                 self.assertEqual(without_times(outcome.result), result, (call, count, outcome.stderr))
-                self.assertEqual([(self.workspace / name).read_text() for name in ("log", "made")], ["1\n2\n", "3\n"], (call, count))
+                self.assertEqual([(self.workspace / name).read_text() for name in ("log", "made", "edited")], ["1\n2\n", "3\n", "xy\n"],
+                                 (call, count))
                 count += 1
         self.assertGreater(moments, 6)
         self.assertGreater(appended, 0)

@@ -36,17 +36,22 @@ local function changed(read, failure, path, arguments)
   return replace.apply(read.content, path, arguments)
 end
 
---- Commits so that --resume undoes it where the runner dies before the step has ended: an edit is not made twice.
-local function commit(job_context, transaction, root)
-  if job_context.commit then return job_context.commit(transaction, root) end
-  return transaction:commit()
-end
-
-local function write(job_context, root, path, content)
-  local transaction <close> = root:transaction()
-  local good, failure = transaction:write(path, content)
-  if not good then return nil, failure end
-  return commit(job_context, transaction, root)
+--- Commits what change() stages. --resume undoes it if the runner dies before the step has ended, so that no edit is made twice; a
+--- transaction that was committed so is the run's to close.
+---@return any? what change() returns
+---@return native.failure?
+local function committed(job_context, root, change)
+  local transaction = root:transaction()
+  local done, failure = change(transaction)
+  local good
+  if done and job_context.commit then
+    good, failure = job_context.commit(transaction, root)
+    if good then return done end
+  elseif done then
+    good, failure = transaction:commit()
+  end
+  transaction:close()
+  return good and done, failure
 end
 
 --- Whether the new text is the same whatever the line ends of the file are.
@@ -55,18 +60,15 @@ local function is_fixed(old, new)
 end
 
 --- Changes a large file while it is read, where the old text is there exactly.
----@return string? sha256 of the file; false: it is not, so that the file must be looked into
+---@return string? sha256 of the file; without a failure: it is not, so that the file must be looked into
 ---@return native.failure?
 local function stream(job_context, root, path, arguments)
   local stat, old = root:stat(path), arguments.old_text
   if not stat or stat.type ~= "file" or stat.size_bytes < LARGE or stat.size_bytes > MOST_BYTES then return false end
   if old == "" or #old > LARGE or not is_fixed(old, arguments.new_text) then return false end
-  local transaction <close> = root:transaction()
-  local sha256, failure = transaction:replace(path, old, arguments.new_text, arguments.expected_count)
-  if not sha256 then return sha256, failure end
-  local good
-  good, failure = commit(job_context, transaction, root)
-  return good and sha256, failure
+  return committed(job_context, root, function(transaction)
+    return transaction:replace(path, old, arguments.new_text, arguments.expected_count)
+  end)
 end
 
 --- Changes a file, or makes it.
@@ -81,7 +83,7 @@ local function edit(job_context, root, path, name, arguments)
   local content, tolerated = changed(read, failure, name, arguments)
   if not content then return nil, tolerated end
   local good
-  good, failure = write(job_context, root, path, content)
+  good, failure = committed(job_context, root, function(transaction) return transaction:write(path, content) end)
   return good and { sha256 = text.sha256(content), created = not read, tolerated = tolerated }, failure
 end
 
