@@ -32,11 +32,18 @@ static const luaL_Reg modules[] = {
     {NULL, NULL},
 };
 
+static int free_buffer(lua_State *L)
+{
+    buffer_free(lua_touserdata(L, 1));
+    return 0;
+}
+
 void bind_open_all(lua_State *L)
 {
     luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
     luaL_setfuncs(L, modules, 0);
     lua_pop(L, 1);
+    bind_new_type(L, "native.buffer", NULL, free_buffer);
 }
 
 void bind_new_type(lua_State *L, const char *name, const luaL_Reg *methods, lua_CFunction close)
@@ -106,17 +113,10 @@ bool bind_call_tick(lua_State *L, int arguments)
     return true;
 }
 
-static int free_buffer(lua_State *L)
-{
-    buffer_free(lua_touserdata(L, 1));
-    return 0;
-}
-
 struct buffer *bind_new_buffer(lua_State *L)
 {
     struct buffer *buffer = lua_newuserdatauv(L, sizeof *buffer, 0);
     *buffer = (struct buffer){0};
-    bind_new_type(L, "native.buffer", NULL, free_buffer);
     luaL_setmetatable(L, "native.buffer");
     return buffer;
 }

@@ -36,7 +36,7 @@ static int f_read(lua_State *L)
 
     struct buffer *buffer = bind_new_buffer(L);
     struct error error = {0};
-    int64_t began = (regular ? file_read_regular : file_read)(path, (size_t)limit, buffer, &error);
+    int64_t began = file_read(path, (size_t)limit, regular, buffer, &error);
     if (began < 0)
         return bind_fail(L, &error);
     lua_pushlstring(L, buffer->data, buffer->size);

@@ -70,8 +70,10 @@ static int64_t read_all(int fd, const char *path, size_t limit, struct buffer *o
     }
 }
 
-static int64_t read_named(const char *path, size_t limit, bool regular, struct buffer *out, struct error *error)
+int64_t file_read(const char *path, size_t limit, bool regular, struct buffer *out, struct error *error)
 {
+    if (strcmp(path, "-") == 0 && !regular)
+        return read_all(STDIN_FILENO, "standard input", limit, out, error);
     // Non-blocking, so that poll waits for the writer of a FIFO: there a signal ends the wait.
     cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
@@ -87,18 +89,6 @@ static int64_t read_named(const char *path, size_t limit, bool regular, struct b
             return error_set(error, "out_of_memory", 0, "no memory is left to read %s", path);
     }
     return read_all(fd, path, limit, out, error);
-}
-
-int64_t file_read(const char *path, size_t limit, struct buffer *out, struct error *error)
-{
-    if (strcmp(path, "-") == 0)
-        return read_all(STDIN_FILENO, "standard input", limit, out, error);
-    return read_named(path, limit, false, out, error);
-}
-
-int64_t file_read_regular(const char *path, size_t limit, struct buffer *out, struct error *error)
-{
-    return read_named(path, limit, true, out, error);
 }
 
 // The length of the file up to its last newline, included.

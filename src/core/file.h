@@ -14,12 +14,10 @@
 #include <sys/uio.h>
 
 // Reads all of a file, pipe or (path "-") standard input into out, at most limit bytes. Waits for a slow writer, but
-// not past the deadline or a cancel. Returns when the first bytes came, or the end, in milliseconds of clock_now.
-// Errors: "too_large", "timeout", "cancelled", those of open(2) and read(2).
-int64_t file_read(const char *path, size_t limit, struct buffer *out, struct error *error);
-
-// The same for a regular file or a link to one. Anything else is "not_a_file", so that it never waits for a writer.
-int64_t file_read_regular(const char *path, size_t limit, struct buffer *out, struct error *error);
+// not past the deadline or a cancel. regular: anything but a regular file or a link to one is "not_a_file", so that it
+// never waits for a writer. Returns when the first bytes came, or the end, in milliseconds of clock_now. Errors:
+// "too_large", "timeout", "cancelled", those of open(2) and read(2).
+int64_t file_read(const char *path, size_t limit, bool regular, struct buffer *out, struct error *error);
 
 // Opens a regular file to append to, creating it (0644), and returns its descriptor. A link, FIFO or device is
 // "not_a_file". Empties it first, or else cuts off a torn line after the last newline. Locks it until the process

@@ -55,7 +55,7 @@ static int open_counter(void)
     struct buffer list = {0};
     struct error error = {0};
     int fd = -1;
-    if (file_read("/proc/self/cgroup", LONGEST_LIST, &list, &error) < 0 || buffer_append(&list, "", 1) < 0)
+    if (file_read("/proc/self/cgroup", LONGEST_LIST, true, &list, &error) < 0 || buffer_append(&list, "", 1) < 0)
         error_clear(&error);
     else
         for (char *line, *rest = list.data; fd < 0 && (line = strsep(&rest, "\n"));)

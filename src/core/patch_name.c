@@ -147,18 +147,6 @@ bool patch_name_is_epoch(const char *text, size_t size)
     return two_digits(date.text + 11) * 60 + two_digits(date.text + 14) - (last ? 24 * 60 : 0) == date.zone;
 }
 
-static int keep_pair(char *one, char *other, char **old_name, char **new_name)
-{
-    if (!one || !other) {
-        free(one);
-        free(other);
-        return -1;
-    }
-    *old_name = one;
-    *new_name = other;
-    return 0;
-}
-
 // "a/x b/x": splits at the blank where both names are the same below their first directory. From blank to blank the
 // first part grows and the second shrinks, so their sizes agree at most once: one pass is enough.
 static size_t split_below_prefix(const char *text, size_t size)
@@ -210,17 +198,19 @@ static size_t split_at_null(const char *text, size_t size)
     return 0;
 }
 
-int patch_name_pair(const char *text, size_t size, char **old_name, char **new_name)
+void patch_name_pair(const char *text, size_t size, char **old_name, char **new_name)
 {
     static size_t (*const ways[])(const char *, size_t) = {split_at_quote, split_at_null, split_below_prefix,
                                                            split_in_half};
     size_t split = 0;
     for (size_t i = 0; size && !split && i < sizeof ways / sizeof *ways; i++)
         split = ways[i](text, size);
-    if (!split)
-        return -1;
-    return keep_pair(patch_name_whole(text, split), patch_name_whole(text + split + 1, size - split - 1), old_name,
-                     new_name);
+    *old_name = split ? patch_name_whole(text, split) : NULL;
+    *new_name = *old_name ? patch_name_whole(text + split + 1, size - split - 1) : NULL;
+    if (*new_name)
+        return;
+    free(*old_name);
+    *old_name = NULL;
 }
 
 bool patch_name_same(const char *one, const char *other)

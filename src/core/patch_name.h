@@ -17,8 +17,8 @@ char *patch_name_dated(const char *text, size_t size);
 // Whether such a line ends with the date that stands for an absent file: 1970-01-01 00:00:00 UTC.
 bool patch_name_is_epoch(const char *text, size_t size);
 
-// The two names after "diff --git ". 0, or -1: they cannot be told apart.
-int patch_name_pair(const char *text, size_t size, char **old_name, char **new_name);
+// The two names after "diff --git ". Both are NULL if they cannot be told apart.
+void patch_name_pair(const char *text, size_t size, char **old_name, char **new_name);
 
 // Whether two names as written are the same, but for their first directory.
 bool patch_name_same(const char *one, const char *other);

@@ -17,7 +17,7 @@ static void check_read(const char *path, size_t limit, const char *content)
 {
     struct buffer out = {0};
     struct error error = {0};
-    assert_true(file_read(path, limit, &out, &error) > 0);
+    assert_true(file_read(path, limit, false, &out, &error) > 0);
     check_bytes(&out, content, strlen(content));
     buffer_free(&out);
 }
@@ -26,7 +26,7 @@ static void check_unread(const char *path, size_t limit, const char *code)
 {
     struct buffer out = {0};
     struct error error = {0};
-    assert_int_equal(file_read(path, limit, &out, &error), -1);
+    assert_int_equal(file_read(path, limit, false, &out, &error), -1);
     assert_string_equal(error.code, code);
     error_clear(&error);
     buffer_free(&out);
