@@ -50,9 +50,6 @@ local identity = {}
 ---@return boolean root whether its effective, real or saved user is root
 function identity.is_root() end
 
----@return integer
-function identity.pid() end
-
 ---The kernel, as uname(2) names it.
 ---@return { name: string, release: string, machine: string }
 function identity.system() end

@@ -16,12 +16,6 @@ static int f_is_root(lua_State *L)
     return 1;
 }
 
-static int f_pid(lua_State *L)
-{
-    lua_pushinteger(L, getpid());
-    return 1;
-}
-
 static int f_system(lua_State *L)
 {
     struct utsname system = {0};
@@ -61,8 +55,7 @@ static int f_environment(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
-    {"is_root", f_is_root},         {"pid", f_pid}, {"system", f_system}, {"become", f_become},
-    {"environment", f_environment}, {NULL, NULL},
+    {"is_root", f_is_root}, {"system", f_system}, {"become", f_become}, {"environment", f_environment}, {NULL, NULL},
 };
 
 int luaopen_native_identity(lua_State *L)

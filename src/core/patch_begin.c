@@ -3,7 +3,6 @@
 #include "core/patch_parse.h"
 
 #include "core/interrupt.h"
-#include "core/patch_name.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,6 @@
 // Reads the lines before the hunks of a file, see patch_parse.h.
 #include "core/patch_parse.h"
 
-#include "core/patch_name.h"
-
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads names and dates in the headers of a diff, see patch_name.h.
-#include "core/patch_name.h"
+// Reads names and dates in the headers of a diff, see patch_parse.h.
+#include "core/patch_parse.h"
 
 #include <stdlib.h>
 #include <string.h>

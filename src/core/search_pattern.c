@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rewrites patterns for whole texts, see search_pattern.h. It knows the common part of the syntax and gives up on
+// Rewrites patterns for whole texts, see search_internal.h. It knows the common part of the syntax and gives up on
 // anything else, so that what it accepts is right.
-#include "core/search_pattern.h"
+#include "core/search_internal.h"
 
 #include <string.h>
 

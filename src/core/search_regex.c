@@ -7,7 +7,6 @@
 #include "core/cleanup.h"
 #include "core/interrupt.h"
 #include "core/search_internal.h"
-#include "core/search_pattern.h"
 
 #include <string.h>
 #include <time.h>

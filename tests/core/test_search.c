@@ -6,7 +6,6 @@
 #include "check.h"
 #include "core/interrupt.h"
 #include "core/search_internal.h"
-#include "core/search_pattern.h"
 
 #include <fcntl.h>
 #include <signal.h>
