@@ -3,6 +3,7 @@
 #ifndef SBA_CORE_CLEANUP_H
 #define SBA_CORE_CLEANUP_H
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -15,6 +16,12 @@ static inline void cleanup_close(int *fd)
         close(*fd);
     *fd = -1;
     errno = saved;
+}
+
+static inline void cleanup_closedir(DIR **directory)
+{
+    if (*directory)
+        closedir(*directory);
 }
 
 static inline void cleanup_free_pointer(void *pointer)
@@ -37,6 +44,7 @@ static inline void *steal_any_pointer(void *pointer)
 }
 
 #define cleanup_fd __attribute__((cleanup(cleanup_close)))
+#define cleanup_directory __attribute__((cleanup(cleanup_closedir)))
 #define cleanup_free __attribute__((cleanup(cleanup_free_pointer)))
 #define steal_pointer(pointer) ((__typeof__(*(pointer)))steal_any_pointer(pointer))
 

@@ -99,16 +99,10 @@ static int allow_writing(int ruleset, const char *path, int abi, struct error *e
     return 0;
 }
 
-static void close_directory(DIR **directory)
-{
-    if (*directory)
-        closedir(*directory);
-}
-
 // Allows reading the entries of a directory, except one name, and links, whose targets have their own rules.
 static int allow_siblings(int ruleset, const char *path, const char *except, struct error *error)
 {
-    __attribute__((cleanup(close_directory))) DIR *directory = opendir(path);
+    cleanup_directory DIR *directory = opendir(path);
     if (!directory)
         return error_system(error, errno, "cannot list %s", path);
     const struct dirent *entry;

@@ -2,6 +2,7 @@
 // The children of this process, see process_children.h.
 #include "core/process_children.h"
 
+#include "core/buffer.h"
 #include "core/cleanup.h"
 
 #include <dirent.h>
@@ -34,15 +35,11 @@ void pids_free(struct pids *pids)
 
 void pids_add(struct pids *pids, pid_t pid)
 {
-    if (pids->count == pids->capacity) {
-        size_t capacity = pids->capacity ? pids->capacity * 2 : 16;
-        pid_t *items = realloc(pids->items, capacity * sizeof *items);
-        if (!items)
-            return;
-        pids->items = items;
-        pids->capacity = capacity;
-    }
-    pids->items[pids->count++] = pid;
+    pid_t *items = array_grow(pids->items, pids->count, sizeof *items);
+    if (!items)
+        return;
+    pids->items = items;
+    items[pids->count++] = pid;
 }
 
 bool pids_hold(const struct pids *pids, pid_t pid)
@@ -186,15 +183,9 @@ static bool proc_is_ours(void)
     return known == getpid();
 }
 
-static void close_directory(DIR **directory)
-{
-    if (*directory)
-        closedir(*directory);
-}
-
 size_t children_census(void)
 {
-    __attribute__((cleanup(close_directory))) DIR *directory = proc_is_ours() ? opendir("/proc") : NULL;
+    cleanup_directory DIR *directory = proc_is_ours() ? opendir("/proc") : NULL;
     const struct dirent *entry;
     size_t count = 0;
     while (directory && (entry = readdir(directory)))
@@ -239,7 +230,7 @@ int children_of(pid_t parent, int threads, struct pids *pids)
     if (threads == 1)
         return read_thread(parent, parent, pids);
     snprintf(path, sizeof path, "/proc/%d/task", (int)parent);
-    __attribute__((cleanup(close_directory))) DIR *directory = opendir(path);
+    cleanup_directory DIR *directory = opendir(path);
     int outcome = -1;
     const struct dirent *entry;
     while (directory && (entry = readdir(directory))) {

@@ -23,7 +23,6 @@ struct child {
 struct pids {
     pid_t *items; // owned
     size_t count;
-    size_t capacity;
 };
 
 void pids_free(struct pids *pids);

@@ -16,8 +16,7 @@
 #include <unistd.h>
 
 enum {
-    READ_LEAST = 16 << 10,
-    READ_MOST = 1 << 20,
+    READ_MOST = 256 << 10,
     PIPE_USUAL = 64 << 10,
     PIPE_WIDE = 1 << 20,
     LONGEST_CHARACTER = 4,
@@ -121,68 +120,29 @@ void output_seen(struct process_output *output)
     output->news.missing = 0;
 }
 
-static ssize_t discard(struct process_output *output, struct process_stream *stream)
-{
-    static char scratch[PIPE_WIDE / 4];
-    ssize_t got = read(stream->fd, scratch, sizeof scratch);
-    if (got <= 0)
-        return got;
-    transcribe(output, scratch, (size_t)got);
-    note_news(output, scratch, (size_t)got);
-    stream->printed += (uint64_t)got;
-    stream->truncated = true;
-    return got;
-}
-
-// Counts what was read. Returns how much of it to keep.
-static size_t account(struct process_output *output, struct process_stream *stream, const char *bytes, size_t got)
+// Counts what was read, and keeps what fits.
+static void keep(struct process_output *output, struct process_stream *stream, const char *bytes, size_t size)
 {
     const struct process_stream *other = &output->streams[stream == output->streams];
-    stream->printed += got;
-    note_news(output, bytes, got);
-    size_t fits = least(got, output->limit - kept_bytes(output));
-    stream->truncated = fits < got;
+    size_t fits = least(size, output->limit - kept_bytes(output));
+    stream->printed += size;
+    stream->truncated |= fits < size;
+    note_news(output, bytes, size);
     if (stream->truncated || other->printed > 0)
-        transcribe(output, bytes, got);
-    return fits;
-}
-
-// The first bytes are read into a static buffer: most commands print few, and need no buffer of READ_LEAST.
-static ssize_t keep_first(struct process_output *output, struct process_stream *stream)
-{
-    static char scratch[READ_LEAST];
-    ssize_t got = read(stream->fd, scratch, sizeof scratch);
-    if (got <= 0)
-        return got;
-    if (buffer_append(&stream->kept, scratch, account(output, stream, scratch, (size_t)got)) < 0) {
+        transcribe(output, bytes, size);
+    if (buffer_append(&stream->kept, bytes, fits) < 0) {
         starve(output);
         stream->truncated = true;
     }
-    return got;
-}
-
-static ssize_t keep(struct process_output *output, struct process_stream *stream)
-{
-    struct buffer *kept = &stream->kept;
-    if (kept->size == 0)
-        return keep_first(output, stream);
-    size_t room = kept->size < READ_LEAST ? READ_LEAST : least(kept->size, READ_MOST);
-    if (buffer_reserve(kept, room) < 0) {
-        starve(output);
-        return discard(output, stream);
-    }
-    char *to = kept->data + kept->size;
-    ssize_t got = read(stream->fd, to, kept->capacity - kept->size);
-    if (got > 0)
-        kept->size += account(output, stream, to, (size_t)got);
-    return got;
 }
 
 void output_read(struct process_output *output, int which)
 {
+    static char bytes[READ_MOST];
     struct process_stream *stream = &output->streams[which];
-    ssize_t got = output_past_limit(output) ? discard(output, stream) : keep(output, stream);
+    ssize_t got = read(stream->fd, bytes, sizeof bytes);
     if (got > 0) {
+        keep(output, stream, bytes, (size_t)got);
         widen(stream, got);
     } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
         cleanup_close(&stream->fd);

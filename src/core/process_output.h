@@ -50,7 +50,7 @@ struct process_output {
     struct process_news news;
 };
 
-// Reads what a stream holds now, at most about 1 MiB; closes it at its end. If memory is out it keeps no more.
+// Reads what a stream holds now, at most 256 KiB; closes it at its end. If memory is out it keeps no more.
 void output_read(struct process_output *output, int stream);
 
 // Reads what a stream's pipe holds at this moment, and not what is added meanwhile.

@@ -49,7 +49,7 @@ static void find_borders(struct form *form)
 static int add_form(struct form_list *list, const char *bytes, size_t size)
 {
     struct form form = {.bytes = malloc(size), .borders = malloc(size * sizeof(size_t)), .size = size};
-    struct form *more = realloc(list->forms, (list->count + 1) * sizeof *more);
+    struct form *more = array_grow(list->forms, list->count, sizeof *more);
     if (more)
         list->forms = more;
     if (!form.bytes || !form.borders || !more) {
