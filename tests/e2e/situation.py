@@ -23,12 +23,13 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from servers import tinyproxy  # noqa: E402
 
 CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWNET = 0x20000, 0x10000000, 0x40000000
 MS_BIND, MS_REC, MS_PRIVATE = 4096, 16384, 1 << 18
 SIOCSIFFLAGS, IFF_UP = 0x8914, 1
-PROXY_PORT = 3128
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -75,25 +76,8 @@ def know_no_name():
     threading.Thread(target=answer, daemon=True).start()
 
 
-def refuse_all(directory):
-    """A tinyproxy on PROXY_PORT that forbids every host."""
-    (directory / "allowed").write_text("^nobody\\.invalid$\n")
-    (directory / "tinyproxy.conf").write_text(
-        f"Port {PROXY_PORT}\nListen 127.0.0.1\nTimeout 60\nMaxClients 50\nFilter \"{directory}/allowed\"\nFilterDefaultDeny Yes\n"
-        f"LogFile \"{directory}/log\"\nLogLevel Info\n")
-    process = subprocess.Popen(["tinyproxy", "-d", "-c", directory / "tinyproxy.conf"], stdout=subprocess.DEVNULL,
-                               stderr=subprocess.DEVNULL)
-    for _ in range(500):
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", PROXY_PORT)) == 0:
-                return process
-        time.sleep(0.02)
-    process.kill()
-    raise OSError("tinyproxy did not start")
-
-
 def prepare(name, directory):
-    """Makes the situation; returns variables for the command, and the proxy's process."""
+    """Makes the situation; returns variables for the command, and the proxy."""
     server = "192.0.2.53" if name == "no_network" else "127.0.0.1"
     cover("/etc/resolv.conf", f"nameserver {server}\noptions timeout:1 attempts:1\n", directory)
     if name != "no_network":
@@ -102,9 +86,8 @@ def prepare(name, directory):
         know_no_name()
     if name != "proxy_refuses":
         return {}, None
-    url = f"http://127.0.0.1:{PROXY_PORT}"
-    variables = {variable: url for variable in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")}
-    return variables, refuse_all(pathlib.Path(directory))
+    proxy = tinyproxy.Tinyproxy(allow="^nobody\\.invalid$")
+    return {variable: proxy.url() for variable in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")}, proxy
 
 
 def become(uid):
@@ -123,7 +106,7 @@ def main():
         try:
             enter()
             variables, proxy = prepare(name, directory)
-        except OSError as problem:
+        except (OSError, RuntimeError) as problem:
             print(f"situation: cannot be had: {problem}", file=sys.stderr)
             return 77
         child = subprocess.Popen(command, env={**os.environ, **variables}, preexec_fn=lambda: user and become(int(user)))
@@ -133,8 +116,7 @@ def main():
         return status if status >= 0 else 128 - status
     finally:
         if proxy:
-            proxy.kill()
-            proxy.wait()
+            proxy.close()
         shutil.rmtree(directory, ignore_errors=True)
 
 

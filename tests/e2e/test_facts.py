@@ -68,7 +68,7 @@ class Facts(FactsCase):
         for number in range(100):
             self.put(f"d{number}/{'n' * 80}", "x")
         self.put("AGENTS.md", "rule\n" * 10000)
-        text = self.prompt(models={"m": {"capabilities": ["completion", "tools"], "context_length": 8192}})
+        text = self.prompt(models={"m": {"context_length": 8192}})
         self.assertIn("[end of AGENTS.md: the first 2048 of 50000 bytes", text)
 
     @unittest.skipUnless(shutil.which("strace"), "wants strace")
