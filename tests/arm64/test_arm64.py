@@ -22,15 +22,14 @@ SHARED = """
     test_fork_bombs.OfPid1.test_with_its_own_proc
     test_commands
     test_files.Files.test_write_then_read
-    test_files.Files.test_the_bounds_of_the_job
     test_files.Files.test_a_file_without_end_obeys_the_deadline
     test_patches.Patches.test_writes_through_no_link
     test_patches.Patches.test_leaves_the_workspace_by_no_name
     test_patches.Patches.test_takes_what_is_large
     test_patches.Patches.test_begin_patch_is_as_safe
-    test_http.Http.test_tls_with_a_private_authority_and_without
     test_http.Http.test_a_name_that_does_not_resolve
     test_http.Http.test_a_unix_socket_and_its_path
+    test_outside.Nginx.test_a_private_authority
     test_agent.TheLoop.test_tools_work_in_the_workspace_in_both_formats
     test_agent.ResumeAndReplay.test_a_replay_needs_no_model_and_gives_the_same
 """
