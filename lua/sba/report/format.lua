@@ -4,6 +4,7 @@
 local describe = require "sba.run.describe"
 local h = require "sba.report.html".elements
 local native_text = require "native.text"
+local utc = require "sba.util.utc"
 
 local format = {}
 
@@ -44,12 +45,7 @@ end
 function format.instant(time)
   local year, month, day, hour, minute, second = tostring(time):match("^(%d%d%d%d)%-(%d%d)%-(%d%d)T(%d%d):(%d%d):(%d%d%.?%d*)Z$")
   if not year then return nil end
-  -- Days of the civil calendar; the year begins in March, so that a leap day is its last.
-  year, month = math.tointeger(year), math.tointeger(month)
-  if month <= 2 then year = year - 1 end
-  local of_year = (153 * ((month + 9) % 12) + 2) // 5 + math.tointeger(day) - 1
-  local days = 365 * year + year // 4 - year // 100 + year // 400 + of_year - 719468
-  return ((days * 24 + math.tointeger(hour)) * 60 + math.tointeger(minute)) * 60000 + math.floor(tonumber(second) * 1000 + 0.5)
+  return math.floor(utc(tonumber(year), tonumber(month), tonumber(day), tonumber(hour), tonumber(minute), tonumber(second)) * 1000 + 0.5)
 end
 
 local months <const> = { "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec" }

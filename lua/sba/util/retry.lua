@@ -4,6 +4,7 @@
 
 local interrupt = require "native.interrupt"
 local lpeg = require "lpeg"
+local utc = require "sba.util.utc"
 
 local retry = {}
 
@@ -24,18 +25,12 @@ local months = {
   Jan = 1, Feb = 2, Mar = 3, Apr = 4, May = 5, Jun = 6, Jul = 7, Aug = 8, Sep = 9, Oct = 10, Nov = 11, Dec = 12,
 }
 
---- Days from 1970-01-01 to a day of the Gregorian calendar; the year begins in March, so that leap days end it.
-local function days(year, month, day)
-  if month <= 2 then year, month = year - 1, month + 12 end
-  return 365 * year + year // 4 - year // 100 + year // 400 + (153 * (month - 3) + 2) // 5 + day - 719469
-end
-
 local blank <const>, digit <const> = lpeg.S " \t" ^ 0, lpeg.R "09"
 local two <const> = digit * digit / tonumber
 local seconds <const> = digit ^ 1 * ("." * digit ^ 0) ^ -1 / tonumber
 
 local function from_now(day, month, year, hour, minute, second, now)
-  return math.max(0, days(year, month, day) * 86400 + hour * 3600 + minute * 60 + second - now / 1000)
+  return math.max(0, utc(year, month, day, hour, minute, second) - now / 1000)
 end
 
 -- As HTTP writes it: "Sun, 06 Nov 1994 08:49:37 GMT". The extra argument of the match is the time now.
