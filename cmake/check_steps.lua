@@ -3,6 +3,7 @@
 -- laid out like lua/, and says of each mistake the file and what is wrong.
 
 local catalogue = require "sba.catalogue"
+local mistake_in = require "sba.step_mistake"
 
 local function file_of(name)
   local path = "/sba/steps/" .. name:gsub("%.", "/") .. ".lua"
@@ -18,7 +19,7 @@ end
 
 local mistakes = 0
 for _, name in ipairs(catalogue.names()) do
-  local mistake = catalogue.mistake(name)
+  local mistake = mistake_in(name)
   if mistake then
     io.stderr:write(("step type: %s %s\n"):format(file_of(name), mistake))
     mistakes = mistakes + 1

@@ -1,18 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What the catalogue says of modules that are no step types.
+-- What there is of step types, and what is said of modules that are none.
+local catalogue = require "sba.catalogue"
+local mistake_in = require "sba.step_mistake"
 local loaded = package.loaded
-
--- A catalogue of its own that finds only these modules.
-local function catalogue_of(modules)
-  local kept, names = { bundle = loaded["native.bundle"], catalogue = loaded["sba.catalogue"] }, {}
-  for name, module in pairs(modules) do
-    names[#names + 1], loaded["sba.steps." .. name] = name, module
-  end
-  loaded["native.bundle"], loaded["sba.catalogue"] = { list = function() return names end }, nil
-  local catalogue = require "sba.catalogue"
-  loaded["native.bundle"], loaded["sba.catalogue"] = kept.bundle, kept.catalogue
-  return catalogue
-end
 
 local function module(changes)
   local step = { name = "test_step", summary = "A test.", arguments = { type = "object" }, run = function() end }
@@ -26,18 +16,26 @@ local function without(field)
   return step
 end
 
-describe("the catalogue", function()
-  after_each(function() loaded["sba.steps.test_step"] = nil end)
+local function mistake_of(step)
+  loaded["sba.steps.test_step"] = step
+  return mistake_in "test_step"
+end
 
-  it("takes a whole step type", function()
-    local whole = module {}
-    local catalogue = catalogue_of { test_step = whole }
-    assert.are.equal(whole, catalogue.get "test_step")
-    assert.are.same({ whole }, catalogue.all())
+describe("the catalogue", function()
+  it("has every step type, and nothing wrong with one", function()
+    assert.are.equal(#catalogue.names(), #catalogue.all())
+    for _, name in ipairs(catalogue.names()) do
+      assert.are.equal(name, catalogue.get(name).name)
+      assert.is_nil(mistake_in(name))
+    end
     assert.is_nil(catalogue.get "other")
   end)
+end)
 
-  it("names the file of one that is not", function()
+describe("a step type", function()
+  after_each(function() loaded["sba.steps.test_step"] = nil end)
+
+  it("may have mistakes, each of which is named", function()
     for said, wrong in pairs {
       ["does not return a table"] = "text",
       ["has no name"] = without "name",
@@ -54,36 +52,29 @@ describe("the catalogue", function()
         module { arguments = { type = "object", additionalProps = false } },
       ["has a mistake in its schema of result: schema.type: has the unknown type 'map'"] = module { result = { type = "map" } },
     } do
-      local ok, message = pcall(catalogue_of({ test_step = wrong }).all)
-      assert.is_false(ok)
-      assert.are.equal("lua/sba/steps/test_step.lua " .. said, message)
+      assert.are.equal(said, mistake_of(wrong))
     end
+    assert.is_nil(mistake_of(module {}))
+    assert.matches("^cannot be loaded: module 'sba.steps.nowhere' not found", mistake_in "nowhere")
   end)
 
-  it("says of a module what is wrong before it is used", function()
-    assert.are.equal("has no summary", catalogue_of({ test_step = without "summary" }).mistake "test_step")
-    assert.is_nil(catalogue_of({ test_step = module {} }).mistake "test_step")
-    assert.matches("^cannot be loaded: module 'sba.steps.nowhere' not found", catalogue_of({}).mistake "nowhere")
-  end)
-
-  it("keeps the names of the agent's own tools", function()
+  it("must not have the name of one of the agent's own tools", function()
     local list = require "sba.run.agent.tools".list { all = function() return {} end }
     assert.is_true(#list >= 4)
     for _, tool in ipairs(list) do
       loaded["sba.steps." .. tool.name] = module { name = tool.name }
-      assert.are.equal("has a name that is taken by a tool of the agent", catalogue_of({}).mistake(tool.name))
+      assert.are.equal("has a name that is taken by a tool of the agent", mistake_in(tool.name))
       loaded["sba.steps." .. tool.name] = nil
     end
   end)
 
-  it("knows the fields that lua/types/step.lua tells authors of", function()
+  it("may have the fields that lua/types/step.lua tells authors of", function()
     local class
     for line in io.lines(arg[0]:match("^(.*)tests/") .. "lua/types/step.lua") do
       class = line:match("^%-%-%-@class (%S+)") or class
       local field = class == "sba.step" and line:match("^%-%-%-@field ([%w_]+)")
       if field then -- of no field's type: a known one is told so
-        local mistake = catalogue_of({ test_step = module { [field] = io.stdout } }).mistake "test_step"
-        assert.matches(("^has a %s that is no"):format(field), mistake)
+        assert.matches(("^has a %s that is no"):format(field), mistake_of(module { [field] = io.stdout }))
       end
     end
   end)
