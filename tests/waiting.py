@@ -6,9 +6,10 @@ GUARD = 120  # seconds after which something hangs
 
 
 def wait_for(condition, what):
-    """Waits until condition() holds; raises AssertionError where it never does."""
+    """Waits until condition() holds, and returns what it gave; raises AssertionError where it never does."""
     end = time.monotonic() + GUARD
-    while not condition():
+    while not (holds := condition()):
         if time.monotonic() > end:
             raise AssertionError(f"waited in vain for {what}")
         time.sleep(0.01)
+    return holds

@@ -4,6 +4,7 @@
 SBA_BINARY names the binary, SBA_BUILD its build (dev or release). Run as root, the tests start the runner as an ordinary
 user, because it refuses root; run as an ordinary user, they start it as that user.
 """
+import contextlib
 import datetime
 import functools
 import json
@@ -81,6 +82,17 @@ class Outcome:
         return json.loads(next(line for line in self.stderr.splitlines() if line.startswith(b'{"protocol_version"')))
 
 
+class Fifo(pathlib.PosixPath):
+    """The path of a FIFO, to which the test writes. Opening it waits for a command that reads, but not for one that never comes."""
+
+    def open(self, *_, **__):
+        return os.fdopen(wait_for(self.reader, f"a command to read {self.name}"), "w")
+
+    def reader(self):
+        with contextlib.suppress(OSError):
+            return os.open(self, os.O_WRONLY | os.O_NONBLOCK)
+
+
 class SandboxCase(unittest.TestCase):
     """A test with a job directory and a workspace of its own, both owned by the ordinary user."""
 
@@ -123,7 +135,7 @@ class SandboxCase(unittest.TestCase):
 
     def fifo(self, name="turn"):
         """Makes a FIFO of the workspace. A command that reads it waits until the test writes to it, and the test until the command reads."""
-        path = self.workspace / name
+        path = Fifo(self.workspace / name)
         os.mkfifo(path)
         self.give(path)
         return path

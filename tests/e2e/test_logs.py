@@ -146,7 +146,7 @@ class JsonLogTest(SandboxCase):
                  *[self.step("list_tree", path=".") for _ in range(5)]]
         process = self.start(self.job(*steps), stderr=ends[1])
         os.close(ends[1])
-        with open(turn, "w") as go:  # opens when the command reads: by then much was dropped
+        with turn.open() as go:  # opens when the command reads: by then much was dropped
             first = os.read(ends[0], 1 << 20)
             go.write("go\n")
         with open(ends[0], "rb") as pipe:
@@ -240,7 +240,7 @@ class TerminalTest(SandboxCase):
                  *[self.step("list_tree", path=".") for _ in range(5)]]
         process = self.start(self.job(*steps), stderr=slave, env={"TERM": "xterm", "LANG": "C.UTF-8"})
         os.close(slave)
-        with open(turn, "w") as go:
+        with turn.open() as go:
             before = os.read(master, 1 << 16)
             while select.select([master], [], [], 0.05)[0] and len(before) < 1 << 16:
                 before += os.read(master, 1 << 16)
