@@ -17,6 +17,7 @@ class WatchdogCase(sba.SandboxCase):
     def setUp(self):
         super().setUp()
         sba.BINARY = os.path.join(TOOLS, "hanging")
+        self.slow = sba.slowness()
 
     def hanging(self, way, *before, **fields):
         return self.job(*before, self.step("list_tree", way=way, library=os.path.join(TOOLS, "libhang.so")),
@@ -32,12 +33,12 @@ class WatchdogCase(sba.SandboxCase):
         self.assertEqual(done.log[-1]["event"], "watchdog.ended")
         self.assertFalse((self.workspace / "never").exists())
         self.assertGreaterEqual(result["duration_ms"], (seconds - 0.5) * 1000 - 10)
-        self.assertLess(result["duration_ms"], seconds * 1000 * max(1, sba.slowness()))
+        self.assertLess(result["duration_ms"], seconds * 1000 * max(1, self.slow, sba.slowness()))
         return result
 
     def stop_when_hanging(self, process, number):
-        while b'"type":"list_tree"' not in process.stderr.readline():
-            pass
+        while b'"type":"list_tree"' not in (line := process.stderr.readline()):
+            self.assertTrue(line, "the runner ended before the step that hangs")
         process.send_signal(number)
 
 
@@ -46,8 +47,8 @@ class HangingRunner(WatchdogCase):
         daemon = self.step("run_command", shell="echo $$ >pid; setsid sleep 600 & echo $! >pid")
         for way in ("find", "c"):
             with self.subTest(way=way):
-                done = self.run_job(self.hanging(way, daemon, max_runtime_seconds=1))
-                self.assert_ended(done, "timeout", "timeout", 124, 4, steps=1)
+                done = self.run_job(self.hanging(way, daemon, max_runtime_seconds=2))
+                self.assert_ended(done, "timeout", "timeout", 124, 5, steps=1)
                 self.assertRaises(ProcessLookupError, os.kill, int((self.workspace / "pid").read_text()), 0)
 
     def test_past_a_signal(self):
@@ -58,8 +59,8 @@ class HangingRunner(WatchdogCase):
             self.assertEqual((done.exit, done.result["status"], done.result["failure_code"]), (exit_status, "failure", "cancelled"))
 
     def test_with_the_result_on_stdout(self):
-        done = self.run_job(self.hanging("find", self.step("run_command", shell="echo said"), max_runtime_seconds=1), "--result", "-")
-        result = self.assert_ended(done, "timeout", "timeout", 124, 4, steps=1)
+        done = self.run_job(self.hanging("find", self.step("run_command", shell="echo said"), max_runtime_seconds=2), "--result", "-")
+        result = self.assert_ended(done, "timeout", "timeout", 124, 5, steps=1)
         self.assertEqual(result["steps"][0]["output"], "said\n")
 
     def test_a_result_that_is_written_in_place(self):
