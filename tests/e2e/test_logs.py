@@ -203,7 +203,7 @@ class TerminalTest(SandboxCase):
 
     def lines(self, shown):
         """The lines as they stood in the end: what was drawn over is gone."""
-        return [self.plain(line.rsplit("\r\x1b[K", 1)[-1]) for line in shown.split("\r\n")]
+        return [self.plain(re.split(r"\r(?:\x1b\[\dA)?\x1b\[[JK]", line)[-1]) for line in shown.split("\r\n")]
 
     def test_what_a_job_says_is_never_obeyed(self):
         shown = self.on_terminal(self.three())
