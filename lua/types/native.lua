@@ -585,6 +585,10 @@ function text.repair(bytes) end
 ---@return boolean
 function text.is_utf8(bytes) end
 
+---@param bytes string
+---@return integer lines the last one may lack its newline
+function text.count_lines(bytes) end
+
 ---The longest prefix of at most size bytes that does not split a character.
 ---@param utf8 string
 ---@param size integer

@@ -32,6 +32,15 @@ static int f_is_utf8(lua_State *L)
     return 1;
 }
 
+static int f_count_lines(lua_State *L)
+{
+    size_t size;
+    const char *bytes = luaL_checklstring(L, 1, &size);
+    bool is_open = size > 0 && bytes[size - 1] != '\n';
+    lua_pushinteger(L, (lua_Integer)text_count_newlines(bytes, size) + is_open);
+    return 1;
+}
+
 static size_t check_limit(lua_State *L, int index)
 {
     lua_Integer limit = luaL_checkinteger(L, index);
@@ -163,6 +172,7 @@ static const luaL_Reg functions[] = {
     {"buffer", f_buffer},
     {"repair", f_repair},
     {"is_utf8", f_is_utf8},
+    {"count_lines", f_count_lines},
     {"cut", f_cut},
     {"tail", f_tail},
     {"trim", f_trim},

@@ -6,6 +6,7 @@
 // without JIT, or if there is a literal to look for first.
 #include "core/interrupt.h"
 #include "core/search_internal.h"
+#include "core/text.h"
 
 #include <errno.h>
 #include <string.h>
@@ -18,25 +19,10 @@ enum {
     BINARY_PREFIX = 8192,
 };
 
-// The next two functions go over blocks of constant size, so that the compiler vectorizes them.
-enum { BLOCK = 192 };
-
-int64_t search_count_newlines(const char *bytes, size_t size)
-{
-    int64_t count = 0;
-    for (; size >= BLOCK; bytes += BLOCK, size -= BLOCK) {
-        unsigned char few = 0; // at most BLOCK
-        for (size_t i = 0; i < BLOCK; i++)
-            few = (unsigned char)(few + (bytes[i] == '\n'));
-        count += few;
-    }
-    for (size_t i = 0; i < size; i++)
-        count += bytes[i] == '\n';
-    return count;
-}
-
+// As memchr, but goes over blocks of constant size, so that the compiler vectorizes it.
 static bool holds(const char *bytes, size_t size, char wanted)
 {
+    enum { BLOCK = 192 };
     for (; size >= BLOCK; bytes += BLOCK, size -= BLOCK) {
         unsigned char any = 0;
         for (size_t i = 0; i < BLOCK; i++)
@@ -144,7 +130,7 @@ static int search_lines(struct scan *scan, const char *bytes, size_t size)
         int count = next_match(scan, bytes, size, at, &together, &found);
         if (count < 0)
             return -1;
-        scan->line += search_count_newlines(bytes + at, (count ? found.start : size) - at);
+        scan->line += (int64_t)text_count_newlines(bytes + at, (count ? found.start : size) - at);
         int stop = count ? add_line(scan, bytes, size, found.start, &at) : 0;
         if (stop)
             return stop;

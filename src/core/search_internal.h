@@ -61,8 +61,6 @@ bool search_pattern_for_lines(const char *pattern, size_t size, struct buffer *r
 // accepts. False: there is none.
 bool search_pattern_literal(const char *pattern, size_t size, struct buffer *literal);
 
-int64_t search_count_newlines(const char *bytes, size_t size);
-
 // Whether a byte continues a character of UTF-8.
 static inline bool search_is_continuation(char byte)
 {

@@ -7,6 +7,7 @@
 #include "core/cleanup.h"
 #include "core/interrupt.h"
 #include "core/search_internal.h"
+#include "core/text.h"
 
 #include <string.h>
 #include <time.h>
@@ -137,7 +138,7 @@ void search_regex_free(struct search_regex *regex)
 
 static int too_costly(struct scan *scan, const char *at, int number)
 {
-    int64_t line = scan->line + search_count_newlines(scan->counted, (size_t)(at - scan->counted));
+    int64_t line = scan->line + (int64_t)text_count_newlines(scan->counted, (size_t)(at - scan->counted));
     if (number == PCRE2_ERROR_NOMEMORY)
         return search_out_of_memory(scan->error);
     const char *what = number == PCRE2_ERROR_JIT_STACKLIMIT || number == PCRE2_ERROR_HEAPLIMIT ? "memory" : "time";

@@ -29,6 +29,8 @@ size_t text_cut(const char *utf8, size_t size, size_t limit);
 // Size of the longest suffix of at most limit bytes that does not split a character.
 size_t text_tail(const char *utf8, size_t size, size_t limit);
 
+size_t text_count_newlines(const char *bytes, size_t size);
+
 // memmem, but several times as fast.
 const char *text_find(const char *bytes, size_t size, const char *part, size_t part_size);
 

@@ -53,16 +53,6 @@ static const char *part_of_range(struct pass *pass, const char *from, const char
     return from;
 }
 
-static void count_ends(struct pass *pass, const char *from, const char *end)
-{
-    pass->last = end[-1];
-    while ((from = memchr(from, '\n', (size_t)(end - from)))) {
-        pass->ends++;
-        if (++from == end)
-            return;
-    }
-}
-
 static ssize_t read_chunk(int fd, char *into, size_t size)
 {
     ssize_t count;
@@ -86,7 +76,8 @@ static int pass_chunk(int fd, struct pass *pass, const struct read_options *opti
         return (int)count;
     if (options->digest) {
         text_sha256_update(sha256, chunk, (size_t)count);
-        count_ends(pass, chunk, chunk + count);
+        pass->ends += text_count_newlines(chunk, (size_t)count);
+        pass->last = chunk[count - 1];
     }
     pass->read += (uint64_t)count;
 

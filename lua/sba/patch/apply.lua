@@ -12,6 +12,7 @@ local names = require "sba.patch.names"
 local overlay = require "sba.patch.overlay"
 local patch = require "native.patch"
 local printable = require "sba.util.printable"
+local text = require "native.text"
 
 local LINK, PLAIN, EXECUTABLE = 40960, 33188, 33261 -- 0120000, 0100644, 0100755
 
@@ -90,7 +91,7 @@ function actions.deleted(change, files)
   local entry, report = changed(change, files, before)
   if not entry then return nil, report end
   if change.file.whole then
-    report.removed = select(2, entry.bytes:gsub("\n", "")) + ((entry.bytes ~= "" and entry.bytes:byte(-1) ~= 0x0A) and 1 or 0)
+    report.removed = text.count_lines(entry.bytes)
   elseif entry.bytes ~= "" then
     return fail("patch_mismatch", "the diff deletes the file, but leaves %d of its bytes", #entry.bytes)
   end

@@ -10,7 +10,6 @@
 --
 -- Several blocks for one file apply one after the other. Only the first needs the name above it. An empty SEARCH makes a new file.
 
-local excerpt = require "sba.util.excerpt"
 local fail = require "sba.util.fail"
 local lines = require "sba.util.lines"
 local replace = require "sba.patch.replace"
@@ -117,7 +116,7 @@ end
 
 local function merge(entry, block, tolerated)
   entry.hunks = entry.hunks + 1
-  entry.added, entry.removed = entry.added + excerpt.count_lines(block.new), entry.removed + excerpt.count_lines(block.old)
+  entry.added, entry.removed = entry.added + text.count_lines(block.new), entry.removed + text.count_lines(block.old)
   for name, is in pairs(tolerated) do entry.names[name] = entry.names[name] or is end
 end
 

@@ -71,7 +71,7 @@ function output.view(label, bytes, limit, id)
     local head, rest = shown:sub(1, note), shown:sub(note + 1)
     local after = rest:find("\n", 1, true) or #rest
     local tail = rest:sub(after + 1)
-    local tail_rows = rows(tail, excerpt.count_lines(bytes) - excerpt.count_lines(tail) + 1, id)
+    local tail_rows = rows(tail, native_text.count_lines(bytes) - native_text.count_lines(tail) + 1, id)
     list = { rows(head, 1, id), h.b { class = "note", rest:sub(1, after) }, tail_rows }
     count = LONG + 1
   else

@@ -26,18 +26,6 @@ function excerpt.join(head, tail, total, limit, hint)
   return head .. NOTE:format(total - #head - #tail, total, hint and "; " .. hint(#head) or "") .. tail
 end
 
----@param bytes string
----@return integer lines the last one may lack its newline
-function excerpt.count_lines(bytes)
-  local count, at = 0, 0
-  while true do
-    at = bytes:find("\n", at + 1, true)
-    if not at then break end
-    count = count + 1
-  end
-  return count + (bytes ~= "" and bytes:byte(-1) ~= 0x0A and 1 or 0)
-end
-
 ---Shortens a text to a limit, to whole lines at its beginning and end. Where these are too long for that: as excerpt.of does.
 ---@param bytes string UTF-8
 ---@param limit integer bytes of what is returned
@@ -49,7 +37,7 @@ function excerpt.of_lines(bytes, limit, hint)
   local back, on = head:reverse():find("\n", 1, true), tail:find("\n", 1, true)
   if #bytes <= limit or not back or not on or back > #head // 2 or on > #tail // 2 then return (excerpt.of(bytes, limit, hint)) end
   head, tail = head:sub(1, #head - back + 1), tail:sub(on + 1)
-  local total, first, last = excerpt.count_lines(bytes), excerpt.count_lines(head) + 1, excerpt.count_lines(tail)
+  local total, first, last = text.count_lines(bytes), text.count_lines(head) + 1, text.count_lines(tail)
   local note = LINES_NOTE:format(first, total - last, total, #bytes - #head - #tail, "; " .. hint(#head, first))
   return head .. note .. tail
 end

@@ -102,7 +102,7 @@ end
 local function total_lines(self, id)
   if not self.lines[id] then
     local whole = self.memory[id] or (self.directory:read(id, { max_bytes = 0, digest = true }) or {})
-    self.lines[id] = type(whole) == "string" and excerpt.count_lines(whole) or whole.lines or 0
+    self.lines[id] = type(whole) == "string" and text.count_lines(whole) or whole.lines or 0
   end
   return self.lines[id]
 end
@@ -120,7 +120,7 @@ local function read_lines(self, id, first, last)
     local back = part:reverse():find("\n", 1, true)
     if back then part = part:sub(1, #part - back + 1) else more = "; the line goes on, and offset_bytes reads any part of the result" end
   end
-  local to = first + math.max(0, excerpt.count_lines(part) - 1)
+  local to = first + math.max(0, text.count_lines(part) - 1)
   if to < (last or total) then more = more .. ("; start_line %d reads on"):format(to + 1) end
   return ("[lines %d to %d of %d%s]\n%s"):format(first, to, total, more, part)
 end
