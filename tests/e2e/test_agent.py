@@ -8,17 +8,9 @@ import unittest
 
 import sba
 from servers import model
+from servers.model import call, calls
 
 FORMATS = {"ollama": ("OLLAMA_BASE_URL", ""), "openai": ("OPENAI_BASE_URL", "/v1")}
-
-
-def call(name, **arguments):
-    """A reply with one call."""
-    return {"content": "", "tool_calls": [{"name": name, "arguments": arguments}]}
-
-
-def calls(*list_of_calls):
-    return {"content": "", "tool_calls": [{"name": name, "arguments": arguments} for name, arguments in list_of_calls]}
 
 
 def finish(answer="done", *entries):

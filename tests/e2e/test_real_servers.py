@@ -7,6 +7,7 @@ import time
 
 import sba
 from servers import llama
+from test_agent import AgentCase, call, calls
 
 LIMIT = 60  # seconds of a job that ends by itself
 # How a job ends whose model writes what comes into its head: the runner understood the server, and says what was wrong.
@@ -14,19 +15,6 @@ HONEST = {None, "agent_gave_up", "agent_stuck", "timeout"}
 TOOLS = {"apply_unified_diff", "list_tree", "read_file", "replace_in_file", "run_command", "search_files", "write_file", "todo_add", "todo_update",
          "read_output", "finish"}
 VARIABLES = {"OPENAI_BASE_URL": "/v1", "OLLAMA_BASE_URL": "", "SBA_API_EGRESS_URL": "/v1/chat/completions"}
-
-
-def call(name, **arguments):
-    return {"name": name, "arguments": arguments}
-
-
-def replies(*calls):
-    return [{"content": "", "tool_calls": [one]} for one in calls]
-
-
-def agent_job(task="TASK-MARK: look around.", **fields):
-    return sba.SandboxCase.job(execution_mode="agent_inference", inference={"allowed_models": ["m"]},
-                               context={"task_context": task}, **{"max_runtime_seconds": LIMIT, **fields})
 
 
 def said(exchange):
@@ -40,10 +28,13 @@ def said(exchange):
     return content, reason
 
 
-class RealCase(sba.SandboxCase):
+class RealCase(AgentCase):
     @classmethod
     def setUpClass(cls):
         cls.here = llama.installed()
+
+    def a_job(self, task="TASK-MARK: look around.", **fields):
+        return self.agent_job(context={"task_context": task}, **{"max_runtime_seconds": LIMIT, **fields})
 
     def server(self, *options, weights=None):
         return self.closing(llama.Llama(weights or self.here.tiny, *options))
@@ -59,11 +50,10 @@ class Templates(RealCase):
     def carry(self, path):
         case = self.fresh()
         case.put("notes.txt", "NOTE-MARK\n")
-        script = [*replies(call("list_tree")), {"content": "I think about it."}, *replies(
-            call("run_command", shell="echo $((40 + 2))-MARK; exit 3"), call("read_file", path="notes.txt"), call("todo_add", title="look again"),
-            call("no_such_tool"), call("finish", answer="All seen."))]
+        script = [call("list_tree"), {"content": "I think about it."}, call("run_command", shell="echo $((40 + 2))-MARK; exit 3"),
+                  call("read_file", path="notes.txt"), call("todo_add", title="look again"), call("no_such_tool"), call("finish", answer="All seen.")]
         with llama.Llama(self.here.tiny, "-c", "32768", "--chat-template-file", path) as server, llama.Judge(server, *script) as judge:
-            outcome = case.run_job(agent_job(), env={"OPENAI_BASE_URL": judge.url + "/v1"})
+            outcome = case.run_job(self.a_job(), env={"OPENAI_BASE_URL": judge.url + "/v1"})
             taken = [exchange["body"] for exchange in judge.exchanges if exchange["taken"]]
             last = judge.prompt(taken[-1]) if taken else ""
             refused = [exchange["answer"] for exchange in judge.exchanges if not exchange["taken"]]
@@ -86,7 +76,7 @@ class Replies(RealCase):
     def check(self, variable, *template, **changed):
         server = self.server("-c", "16384", *template)
         recorder = self.closing(llama.Recorder(server, **{"max_tokens": 64, **changed}))  # of a model that may never end a call
-        outcome = self.run_job(agent_job(), env={variable: recorder.url + VARIABLES[variable]})
+        outcome = self.run_job(self.a_job(), env={variable: recorder.url + VARIABLES[variable]})
         self.assertIn(outcome.result["failure_code"], HONEST, outcome.result)
         self.assertEqual({exchange["status"] for exchange in recorder.exchanges} - {500}, {200})
         if any(b'"usage"' in exchange["answer"] for exchange in recorder.exchanges):
@@ -97,7 +87,7 @@ class Replies(RealCase):
 
     def replay(self, first):
         """The journal gives the same again, without a server."""
-        again = self.run_job(agent_job(), "--replay", self.recording()).result
+        again = self.run_job(self.a_job(), "--replay", self.recording()).result
         for name in ("status", "failure_code", "failure_message", "final_answer"):
             self.assertEqual(again.get(name), first.get(name))
         self.assertEqual([step["type"] for step in again["steps"]], [step["type"] for step in first["steps"]])
@@ -152,7 +142,7 @@ class Ends(RealCase):
 
     def start_endless(self, seconds):
         server = self.server("-c", "65536", "--ignore-eos", *self.template("Qwen-Qwen3-0.6B"))
-        process = self.start(agent_job(max_runtime_seconds=seconds), env={"OPENAI_BASE_URL": server.url + "/v1"})
+        process = self.start(self.a_job(max_runtime_seconds=seconds), env={"OPENAI_BASE_URL": server.url + "/v1"})
         self.addCleanup(process.kill)
         sba.wait_for(server.is_busy, "the server to write")
         return server, process
@@ -180,10 +170,10 @@ class Window(RealCase):
             self.put(f"{index}.txt", "".join(f"line {line} of file {index}: नमस्ते ┌─┐ {line * 7919:x}\n" for line in range(400)))
         for window in ("4096", "8192"):
             with self.subTest(window):
-                script = [{"content": "", "tool_calls": [call("read_file", path=f"{index}.txt") for index in range(10)]},
-                          *replies(*(call("read_file", path=f"{index}.txt") for index in range(3)), call("finish", answer="All read."))]
+                script = [calls(*(("read_file", {"path": f"{index}.txt"}) for index in range(10))),
+                          *(call("read_file", path=f"{index}.txt") for index in range(3)), call("finish", answer="All read.")]
                 judge = self.closing(llama.Judge(self.server("-c", window, *self.template("Qwen-Qwen3-0.6B")), *script))
-                result = self.run_job(agent_job(), env={"OPENAI_BASE_URL": judge.url + "/v1"}).result
+                result = self.run_job(self.a_job(), env={"OPENAI_BASE_URL": judge.url + "/v1"}).result
                 self.assertEqual((result["status"], result.get("final_answer")), ("success", "All read."), result["failure_message"])
                 for exchange in judge.exchanges:
                     if exchange["taken"]:
@@ -191,7 +181,7 @@ class Window(RealCase):
 
     def test_a_task_larger_than_the_window(self):
         server = self.server("-c", "4096")
-        outcome = self.run_job(agent_job("word " * 8000), env={"OPENAI_BASE_URL": server.url + "/v1"})
+        outcome = self.run_job(self.a_job("word " * 8000), env={"OPENAI_BASE_URL": server.url + "/v1"})
         self.assertEqual(outcome.result["status"], "failure")
         self.assertRegex(outcome.result["failure_message"], "4,?096")
 
@@ -209,17 +199,17 @@ class Restart(RealCase):
                 server.kill()
                 threading.Thread(target=restart).start()
 
-        script = replies(call("write_file", path="a", content="1"), call("run_command", shell="echo 2 >>a"), call("finish", answer="Both."))
+        script = [call("write_file", path="a", content="1"), call("run_command", shell="echo 2 >>a"), call("finish", answer="Both.")]
         judge = self.closing(llama.Judge(server, *script, before=before))
-        outcome = self.run_job(agent_job(), env={"OPENAI_BASE_URL": judge.url + "/v1"})
+        outcome = self.run_job(self.a_job(), env={"OPENAI_BASE_URL": judge.url + "/v1"})
         self.assertEqual((outcome.result["status"], outcome.result.get("final_answer")), ("success", "Both."), outcome.result)
         self.assertGreater(judge.chats, 3)
         self.assertEqual((self.workspace / "a").read_text(), "12\n")
 
     def test_a_server_that_stays_away(self):
         server = self.server("-c", "16384")
-        judge = self.closing(llama.Judge(server, *replies(call("list_tree")), before=lambda number: number == 2 and server.kill()))
-        outcome = self.run_job(agent_job(max_runtime_seconds=5), env={"OPENAI_BASE_URL": judge.url + "/v1"})
+        judge = self.closing(llama.Judge(server, call("list_tree"), before=lambda number: number == 2 and server.kill()))
+        outcome = self.run_job(self.a_job(max_runtime_seconds=5), env={"OPENAI_BASE_URL": judge.url + "/v1"})
         self.assertIn(outcome.result["failure_code"], ("timeout", "inference_unavailable"))
         self.assertEqual([step["type"] for step in outcome.result["steps"]], ["list_tree"])
 

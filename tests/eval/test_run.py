@@ -12,10 +12,7 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 from servers import model  # noqa: E402
-
-
-def call(name, **arguments):
-    return {"tool_calls": [{"name": name, "arguments": arguments}]}
+from servers.model import call  # noqa: E402
 
 
 class Run(unittest.TestCase):

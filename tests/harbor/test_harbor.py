@@ -16,14 +16,11 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 import packages  # noqa: E402
 from servers import model  # noqa: E402
+from servers.model import call  # noqa: E402
 
 EXAMPLE = HERE.parents[1] / "examples" / "harbor"
 TASKS = sorted(path.name for path in (EXAMPLE / "tasks").iterdir())
 HARBOR = "harbor==0.24.0"
-
-
-def call(name, **arguments):
-    return {"content": "", "tool_calls": [{"name": name, "arguments": arguments}]}
 
 
 def solver(task):

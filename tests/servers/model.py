@@ -48,9 +48,19 @@ from servers import faults, listener, tokens  # noqa: E402
 CREATED = "2026-01-31T09:05:00.123Z"
 
 
+def calls(*list_of_calls):
+    """A reply with calls, each (name, arguments)."""
+    return {"content": "", "tool_calls": [{"name": name, "arguments": arguments} for name, arguments in list_of_calls]}
+
+
+def call(name, **arguments):
+    """A reply with one call."""
+    return calls((name, arguments))
+
+
 def ending(answer="ok"):
     """A reply that does something and then ends the job: one of which nothing was done fails."""
-    return {"content": "", "tool_calls": [{"name": "list_tree", "arguments": {}}, {"name": "finish", "arguments": {"answer": answer}}]}
+    return calls(("list_tree", {}), ("finish", {"answer": answer}))
 
 
 class Answer:
