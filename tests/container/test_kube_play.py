@@ -14,15 +14,15 @@ import tempfile
 import unittest
 
 import manifests
-import podman
+import podman  # which knows where the servers are
+from servers.model import call
 
 SCRIPT = {
     "models": {"llama3.2": {"capabilities": ["completion", "tools"], "context_length": 131072}},
     "replies": [
-        {"tool_calls": [{"name": "write_file", "arguments": {"path": "primes.sh", "content": "printf '%s\\n' 2 3 5 7 11 13 17 19 23 29\n"}}]},
-        {"tool_calls": [{"name": "run_command", "arguments": {"shell": "sh primes.sh"}}]},
-        {"tool_calls": [{"name": "finish", "arguments": {"answer": "Done.", "acceptance": [
-            {"criterion": "sh primes.sh prints 2 first and 29 last", "met": True, "evidence": "step-2 printed both"}]}}]},
+        call("write_file", path="primes.sh", content="printf '%s\\n' 2 3 5 7 11 13 17 19 23 29\n"), call("run_command", shell="sh primes.sh"),
+        call("finish", answer="Done.", acceptance=[
+            {"criterion": "sh primes.sh prints 2 first and 29 last", "met": True, "evidence": "step-2 printed both"}]),
     ],
 }
 MODEL = {"name": "model", "command": ["python3", "/servers/model.py", "--script", "/script/script.json", "--listen", "127.0.0.1:11434"],
