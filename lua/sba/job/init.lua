@@ -35,7 +35,7 @@ local function check_version(value, errors)
   local version = value.protocol_version
   local major = type(version) == "string" and version:match("^(%d+)%.%d+$")
   if major and major ~= MAJOR then
-    schema_check.refuse(errors, "/protocol_version", MAJOR .. ".x", words.value(version),
+    schema_check.refuse(errors, "/protocol_version",
       ("protocol version %s is not supported; this runner speaks %s.x"):format(words.quoted(version), MAJOR))
   end
 end
@@ -53,7 +53,7 @@ local function check_arguments(step, pointer, catalogue, errors)
   local mistake, argument = kind.check(step.arguments)
   if not mistake then return end
   if argument then pointer = pointer .. "/" .. schema_check.token(argument) end
-  schema_check.refuse(errors, pointer, "arguments that fit together", "others", mistake)
+  schema_check.refuse(errors, pointer, mistake)
 end
 
 -- Gives every step its id; none may be there twice.
@@ -67,7 +67,7 @@ local function settle_ids(steps, errors)
       local other = owner[id]
       if other and type(id) == "string" then
         local default = (step.id == nil or steps[other].id == nil) and " (a step without an id is step-N, N from 1)" or ""
-        schema_check.refuse(errors, ("/steps/%d/id"):format(step.id == nil and other - 1 or i - 1), "an id of its own", words.value(id),
+        schema_check.refuse(errors, ("/steps/%d/id"):format(step.id == nil and other - 1 or i - 1),
           ("the id %s belongs to /steps/%d and /steps/%d%s; ids must be unique"):format(words.quoted(id), other - 1, i - 1, default))
       end
       owner[id] = other or i
@@ -116,12 +116,11 @@ local function check_job(value, catalogue, environment)
   local has_steps, names = is_object and is_given(value.steps), names_of_arguments(is_object and value.steps)
   schema_check.check(value, job_schema(catalogue.names()), errors)
   local asked, mistake = job_mode.from_environment(environment)
-  if mistake then schema_check.refuse(errors, "", "a mode", "another value", mistake) end
+  if mistake then schema_check.refuse(errors, "", mistake) end
   if not is_object then return errors end
   check_version(value, errors)
   if not has_steps and (asked or value.execution_mode) ~= job_mode.AGENT then
-    schema_check.refuse(errors, "/steps", "an array", "nothing",
-      "is missing; expected an array (only a job of agent_inference may leave it out)")
+    schema_check.refuse(errors, "/steps", "is missing; expected an array (only a job of agent_inference may leave it out)")
   end
   check_steps(value.steps, names, catalogue, errors)
   check_criteria(value.context, catalogue, errors)
@@ -152,7 +151,7 @@ function job.parse(bytes, catalogue, environment)
   local errors
   if broken then
     errors = { total = 0 }
-    schema_check.refuse(errors, "", "JSON (RFC 8259)", "something else", broken.message)
+    schema_check.refuse(errors, "", broken.message)
   else
     errors = check_job(value, catalogue, environment)
   end

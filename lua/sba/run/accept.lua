@@ -199,7 +199,7 @@ end
 local function write_first(run)
   if run.checkpoint:write() then return true end
   return nil, {
-    code = "environment_invalid", unwritable = true,
+    code = "environment_invalid",
     message = "cannot write the result, so nothing was run: " .. run.checkpoint_failure.message,
   }
 end

@@ -22,8 +22,6 @@ local none <const> = {}
 
 ---@class sba.schema.error
 ---@field pointer string RFC 6901
----@field expected string
----@field got string
 ---@field message string one line
 
 ---@class sba.schema.errors list of at most 100
@@ -37,17 +35,13 @@ function schema_check.is_enough(errors)
   return errors.total >= (errors.limit or MAX_COUNTED)
 end
 
----Adds an error. Without a message: "expected X, got Y".
+---Adds an error.
 ---@param errors sba.schema.errors
 ---@param pointer string
----@param expected string
----@param got string
----@param message? string
-function schema_check.refuse(errors, pointer, expected, got, message)
+---@param message string
+function schema_check.refuse(errors, pointer, message)
   errors.total = errors.total + 1
-  if #errors >= MAX_ERRORS then return end
-  message = message or ("expected %s, got %s"):format(expected, got)
-  errors[#errors + 1] = { pointer = pointer, expected = expected, got = got, message = message }
+  if #errors < MAX_ERRORS then errors[#errors + 1] = { pointer = pointer, message = message } end
 end
 
 ---One line for people: "/steps/3/type: expected ...". The whole document is "(job)" or what name says.
@@ -139,9 +133,12 @@ local function pointer_of(walk, depth)
   return table.concat(tokens, "/")
 end
 
-local function fail(walk, depth, expected, got, message)
-  if schema_check.is_enough(walk.errors) then return end
-  schema_check.refuse(walk.errors, pointer_of(walk, depth), expected, got, message)
+local function fail(walk, depth, message)
+  if not schema_check.is_enough(walk.errors) then schema_check.refuse(walk.errors, pointer_of(walk, depth), message) end
+end
+
+local function mismatch(walk, depth, expected, value, hint)
+  fail(walk, depth, ("expected %s, got %s%s"):format(expected, words.value(value), hint or ""))
 end
 
 local function visit_member(walk, depth, value, name, key, wanted)
@@ -156,7 +153,7 @@ local function refuse_unknown(walk, depth, name, plan)
   local near = words.near(name, known)
   local hint = near and ("; did you mean %s?"):format(words.quoted(near)) or ""
   walk.path[depth + 1] = name
-  fail(walk, depth + 1, near or words.alternatives(known), words.quoted(name), "unknown field " .. words.quoted(name) .. hint)
+  fail(walk, depth + 1, "unknown field " .. words.quoted(name) .. hint)
 end
 
 -- Members that no property names.
@@ -183,8 +180,7 @@ local function rename(walk, depth, value, aliases)
   for alias, name in pairs(aliases) do
     if value[alias] ~= nil and value[name] ~= nil then
       walk.path[depth + 1] = alias
-      fail(walk, depth + 1, "only one of the two", "both",
-        ("%s and %s are two names of one field; give only one"):format(words.quoted(alias), words.quoted(name)))
+      fail(walk, depth + 1, ("%s and %s are two names of one field; give only one"):format(words.quoted(alias), words.quoted(name)))
     elseif value[alias] ~= nil then
       if used == none then used = {} end
       used[name], value[name], value[alias] = alias, value[alias], nil
@@ -212,9 +208,8 @@ local function visit_object(walk, depth, value, wanted)
         value[name] = visit(walk, depth + 1, member, property)
       end
     elseif plan.required[name] then
-      local expected = words.schema(property or none)
       walk.path[depth + 1] = name
-      fail(walk, depth + 1, expected, "nothing", "is missing; expected " .. expected .. example_of(property))
+      fail(walk, depth + 1, "is missing; expected " .. words.schema(property or none) .. example_of(property))
     elseif property and property.default ~= nil then
       value[name] = json.copy(property.default)
     end
@@ -223,9 +218,9 @@ local function visit_object(walk, depth, value, wanted)
 end
 
 local function visit_array(walk, depth, value, wanted)
-  if #value < (wanted.minItems or 0) then fail(walk, depth, words.schema(wanted), words.value(value)) end
+  if #value < (wanted.minItems or 0) then mismatch(walk, depth, words.schema(wanted), value) end
   if wanted.maxItems and #value > wanted.maxItems then
-    fail(walk, depth, ("at most %d elements"):format(wanted.maxItems), words.value(value))
+    mismatch(walk, depth, ("at most %d elements"):format(wanted.maxItems), value)
   end
   for i = 1, wanted.items and #value or 0 do
     if schema_check.is_enough(walk.errors) then return end
@@ -238,19 +233,19 @@ local function visit_string(walk, depth, value, wanted)
   local length = (wanted.minLength or wanted.maxLength) and (utf8.len(value) or #value) -- else not looked at: it may be long
   if length and length < least then
     local expected = least == 1 and "a non-empty string" or ("a string of at least %d characters"):format(least)
-    fail(walk, depth, expected, words.value(value))
+    mismatch(walk, depth, expected, value)
   elseif length and length > most then
-    fail(walk, depth, ("a string of at most %d characters"):format(most), words.value(value))
+    mismatch(walk, depth, ("a string of at most %d characters"):format(most), value)
   end
-  if wanted.nul == false and value:find("\0", 1, true) then fail(walk, depth, "a string without NUL", words.value(value)) end
+  if wanted.nul == false and value:find("\0", 1, true) then mismatch(walk, depth, "a string without NUL", value) end
   if wanted.pattern and not value:find((wanted.pattern:gsub("\\", "%%"))) then -- bounded: the pattern is a schema's
-    fail(walk, depth, "a string that matches " .. wanted.pattern, words.value(value))
+    mismatch(walk, depth, "a string that matches " .. wanted.pattern, value)
   end
 end
 
 local function visit_number(walk, depth, value, wanted)
   if wanted.minimum and value < wanted.minimum or wanted.maximum and value > wanted.maximum then
-    fail(walk, depth, words.schema(wanted), words.value(value))
+    mismatch(walk, depth, words.schema(wanted), value)
   end
 end
 
@@ -271,7 +266,8 @@ local function visit_exclusive(walk, depth, value, names)
     if value[name] ~= nil then present[#present + 1] = words.quoted(name) end
   end
   if #present == 1 then return end
-  fail(walk, depth, "exactly one of " .. words.alternatives(names), #present == 0 and "none" or words.list(present, "and"))
+  local got = #present == 0 and "none" or words.list(present, "and")
+  fail(walk, depth, ("expected exactly one of %s, got %s"):format(words.alternatives(names), got))
 end
 
 local function visit_one_of(walk, depth, value, parts)
@@ -283,7 +279,7 @@ local function visit_one_of(walk, depth, value, parts)
     if errors.total == 0 then matching = matching + 1 end
     list[i] = words.schema(part)
   end
-  if matching ~= 1 then fail(walk, depth, "exactly one of " .. words.list(list, "or"), words.value(value)) end
+  if matching ~= 1 then mismatch(walk, depth, "exactly one of " .. words.list(list, "or"), value) end
 end
 
 local by_kind = { object = visit_object, array = visit_array, string = visit_string, number = visit_number }
@@ -294,9 +290,8 @@ function visit(walk, depth, value, wanted)
   local kind, kinds = json.kind(value), wanted.type
   if kinds and kind ~= kinds and not is_of_type(value, kind, kinds) or wanted.const ~= nil and value ~= wanted.const
     or wanted.enum and not words.has(wanted.enum, value) then
-    local expected, got = words.schema(wanted), words.value(value)
     local near = wanted.enum and kind == "string" and words.near(value, wanted.enum)
-    fail(walk, depth, expected, got, near and ("expected %s, got %s; did you mean %s?"):format(expected, got, words.quoted(near)))
+    mismatch(walk, depth, words.schema(wanted), value, near and ("; did you mean %s?"):format(words.quoted(near)))
     return value
   end
   local further = by_kind[kind]
