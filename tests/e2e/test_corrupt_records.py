@@ -10,7 +10,7 @@ import test_agent
 from test_agent import calls, finish
 
 FINISH = finish("done", ("good", True, "step-1"))
-ROUNDS = 120  # mutations of each kind of file
+ROUNDS = 120 if sba.LONG else 60  # mutations of each kind of file
 VALUES = [None, True, -1, 3, 1.5, 2**63 - 1, "", "x", "agent_gave_up", "2026-02-31T00:00:00Z", [], [None], [1, "x"], {}, {"a": [1]}]
 
 

@@ -18,20 +18,20 @@ NPROC = min(1000, 500 * os.cpu_count()) // (2 if sba.IS_DEV else 1)
 class ForkBombs(HostileCase, test_pid1.ProcessCase):
     def test_a_fork_bomb(self):
         """Every process of it in a session of its own, and forking again whenever it may."""
-        for ending in ({"timeout_seconds": 2}, {}):
+        for ending in ({"timeout_seconds": 1}, {}):
             with self.subTest(ending):
                 slow = sba.slowness()
-                done = self.run_hostile(self.hostile("bomb", **ending), limits=[f"--nproc={NPROC}"], max_runtime_seconds=3)
+                done = self.run_hostile(self.hostile("bomb", **ending), limits=[f"--nproc={NPROC}"], max_runtime_seconds=2)
                 self.assertEqual((done.exit, self.first(done)["result"]["stdout"]), (124, "begun\n"), done.result)
-                self.assert_in_time(done, 3, slow)
+                self.assert_in_time(done, 2, slow)
 
     def test_chains_that_never_stay(self):
         """There is always somebody to reap; the deadline is seen all the same."""
         self.put("chains", (pathlib.Path(os.environ["SBA_TOOLS"]) / "chains").read_bytes(), mode=0o755)
         slow = sba.slowness()
-        done = self.run_hostile(self.step("run_command", argv=["./chains", "100"]), limits=["--nproc=2000"], max_runtime_seconds=3)
+        done = self.run_hostile(self.step("run_command", argv=["./chains", "100"]), limits=["--nproc=2000"], max_runtime_seconds=2)
         self.assertEqual(done.exit, 124, done.result)
-        self.assert_in_time(done, 3, slow)
+        self.assert_in_time(done, 2, slow)
 
     def test_a_deep_tree_that_takes_all_the_time(self):
         slow = sba.slowness()
@@ -55,9 +55,9 @@ class OfPid1(test_pid1.ProcessCase):
         self.put("hostile.py", (pathlib.Path(__file__).parent / "hostile.py").read_bytes())
         bomb = self.step("run_command", argv=["/usr/bin/python3", "hostile.py", "bomb"])
         slow = sba.slowness()
-        done = self.run_job(self.job(bomb, max_runtime_seconds=3), wrapper=[*kind.wrapper, "prlimit", "--nproc=800"], **sba.AS_ROOT)
+        done = self.run_job(self.job(bomb, max_runtime_seconds=2), wrapper=[*kind.wrapper, "prlimit", "--nproc=800"], **sba.AS_ROOT)
         self.assertEqual((done.exit, done.result["steps"][0]["result"]["stdout"]), (124, "begun\n"), done.result)
-        self.assert_in_time(done, 3, slow)
+        self.assert_in_time(done, 2, slow)
         sba.wait_for(lambda: not self.left(), "the job's processes to end")
 
     def test_with_its_own_proc(self):
