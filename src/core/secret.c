@@ -28,8 +28,8 @@ struct form {
 static struct form_list {
     struct form *forms;
     size_t count;
-    bool begins[1 << CHAR_BIT]; // first bytes of the forms
-} lists[2];                     // secrets as they are, and in base64
+    bool begins[1 << CHAR_BIT], follows[1 << CHAR_BIT]; // first and second bytes of the forms
+} lists[2];                                             // secrets as they are, and in base64
 
 static size_t advance(const struct form *form, size_t matched, unsigned char byte)
 {
@@ -60,7 +60,7 @@ static int add_form(struct form_list *list, const char *bytes, size_t size)
     memcpy(form.bytes, bytes, size);
     find_borders(&form);
     list->forms[list->count++] = form;
-    list->begins[form.bytes[0]] = true;
+    list->begins[form.bytes[0]] = list->follows[form.bytes[1]] = true;
     return 0;
 }
 
@@ -164,11 +164,16 @@ static void decode_percent(const char *text, size_t left, struct character *char
     character->length = 3;
 }
 
+static bool wraps_base64(unsigned char byte)
+{
+    return byte == '\n' || byte == '\r' || byte == '\t' || byte == ' ';
+}
+
 // Makes a byte of base64 one of the standard alphabet, and leaves out what only wraps lines.
 static void normalize_base64(struct character *character)
 {
     unsigned char *byte = character->bytes;
-    if (*byte == '\n' || *byte == '\r' || *byte == '\t' || *byte == ' ')
+    if (wraps_base64(*byte))
         character->size = 0;
     else if (*byte == '-')
         *byte = '+';
@@ -192,12 +197,16 @@ struct search {
     size_t open;          // the first place of the text that is not settled
     bool weak_end;        // see `cut` of secret_settled
     unsigned char *marks; // of the text's bytes
+    bool hidden;          // some are
     enum escape escape;
     struct form_list *list;
-    unsigned char *decoded; // marks of the bytes that it stands for
+    unsigned char *decoded; // marks of the bytes that it stands for; 0 before and after
     size_t count;           // of them
     bool active;            // the last of them begin a form
     bool found;
+    struct {
+        bool begins, follows, wraps;
+    } kinds[1 << CHAR_BIT]; // of the text's bytes: whether a form, or an escape, may begin, or go on
 };
 
 static void hide(unsigned char *marks, size_t at, size_t size)
@@ -226,10 +235,39 @@ static bool read_character(const struct search *search, size_t at, struct charac
     return !(character->torn && search->cuts & SECRET_CUT_END);
 }
 
+static void find_kinds(struct search *search)
+{
+    for (int byte = 0; byte <= UCHAR_MAX; byte++) {
+        struct character character = {.bytes = {(unsigned char)byte}, .size = 1};
+        if (search->list == &lists[1])
+            normalize_base64(&character);
+        bool wraps = character.size == 0, escapes = search->escape != AS_IS && byte == escape_mark[search->escape];
+        search->kinds[byte].wraps = wraps;
+        search->kinds[byte].begins = escapes || (!wraps && search->list->begins[character.bytes[0]]);
+        search->kinds[byte].follows = escapes || wraps || search->list->follows[character.bytes[0]];
+    }
+}
+
+// Passes over bytes that begin nothing; nearly all of a text are. Returns where it stopped.
+static size_t pass_plain(struct search *search, size_t at)
+{
+    const unsigned char *text = (const unsigned char *)search->text,
+                        escape = (unsigned char)escape_mark[search->escape];
+    size_t size = search->size, wraps = 0, begun = at;
+    for (; at < size; at++) {
+        bool begins = search->kinds[text[at]].begins;
+        if (begins && (text[at] == escape || at + 1 == size || search->kinds[text[at + 1]].follows))
+            break;
+        wraps += search->kinds[text[at]].wraps;
+    }
+    search->count += at - begun - wraps;
+    return at;
+}
+
 static void read_byte(struct search *search, unsigned char byte)
 {
     struct form_list *list = search->list;
-    search->decoded[search->count++] = 0;
+    search->count++;
     if (!search->active && !list->begins[byte])
         return;
     search->active = false;
@@ -294,6 +332,7 @@ static void read_start(struct search *search)
         size_t end = end_of_longest_rest(search, at);
         if (end > 0) {
             hide(search->marks, 0, end);
+            search->hidden = true;
             return;
         }
         if (search->text[at] != 'u' && hex(search->text + at, 1) < 0)
@@ -314,12 +353,14 @@ static void copy_marks(struct search *search, size_t end)
         if (mark & OPEN && at < search->open)
             search->open = at;
         if (mark & HIDDEN) {
+            search->hidden = true;
             search->marks[at] |= mark;
             memset(search->marks + at + 1, HIDDEN | JOINED, character.length - 1);
         }
     }
     if (end < search->size && *last & HIDDEN && !search->for_settled)
         memset(search->marks + end, HIDDEN | JOINED, search->size - end);
+    memset(search->decoded, 0, search->count);
 }
 
 static void read_text(struct search *search)
@@ -331,9 +372,15 @@ static void read_text(struct search *search)
     search->active = search->found = false;
     for (size_t i = 0; i < list->count; i++)
         list->forms[i].matched = 0;
-    for (; read_character(search, at, &character); at += character.length)
+    find_kinds(search);
+    for (;; at += character.length) {
+        if (!search->active)
+            at = pass_plain(search, at);
+        if (!read_character(search, at, &character))
+            break;
         for (size_t i = 0; i < character.size; i++)
             read_byte(search, character.bytes[i]);
+    }
     for (size_t i = 0; i < list->count && search->cuts & SECRET_CUT_END; i++)
         read_end(search, &list->forms[i]);
     if (search->found)
@@ -382,10 +429,11 @@ size_t secret_settled(const char *text, size_t size, bool *cut)
 static int replace(struct buffer *text, const unsigned char *marks)
 {
     cleanup_buffer struct buffer out = {0};
-    for (size_t i = 0; i < text->size; i++) {
-        if (marks[i] & JOINED)
-            continue;
-        if (buffer_append(&out, marks[i] ? redacted : &text->data[i], marks[i] ? sizeof redacted - 1 : 1) < 0)
+    for (size_t i = 0, end; i < text->size; i = end) {
+        bool hidden = marks[i] & HIDDEN;
+        for (end = i + 1; end < text->size && (hidden ? marks[end] & JOINED : !marks[end]);)
+            end++;
+        if (buffer_append(&out, hidden ? redacted : &text->data[i], hidden ? sizeof redacted - 1 : end - i) < 0)
             return -1;
     }
     struct buffer old = *text;
@@ -400,7 +448,7 @@ int secret_redact(struct buffer *text, unsigned cuts)
     if (!secret_is_known() || text->size < LEAST_PART)
         return 0;
     int outcome = search_text(&search);
-    if (outcome == 0 && memchr(search.marks, HIDDEN, text->size))
+    if (outcome == 0 && search.hidden)
         outcome = replace(text, search.marks);
     free(search.marks);
     return outcome;
