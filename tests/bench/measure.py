@@ -12,7 +12,8 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # where the rows find the package servers
 
 UID = 54321 if os.geteuid() == 0 else None
-ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/tmp", "LC_ALL": "C"}
+ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/tmp", "LC_ALL": "C",
+               "SBA_MCP_TOKEN": "5f3a-bench-token-9c41e7"}  # as on a node: it is looked for in all text that comes in
 
 
 class Sample:

@@ -30,12 +30,15 @@ end
 
 --- What a step says comes from outside. Secrets go from the text before it is shortened, for a part of one would not be found.
 local function fill(entry, module, limit, result, words, is_cut)
-  entry.result = result ~= nil and secret.clean(result, module and module.result) or nil
+  if not (module and module.redacts) then
+    result, words = secret.clean(result, module and module.result), words and secret.redact(words)
+  end
+  entry.result = result
   entry.exit_code = type(result) == "table" and result.exit_code or nil
   entry.error = entry.error and secret.redact(entry.error)
   if not words then return end
   local is_shortened
-  entry.output, is_shortened = excerpt.of(text.repair(secret.redact(words)), math.min(limit, MOST_OUTPUT))
+  entry.output, is_shortened = excerpt.of(text.repair(words), math.min(limit, MOST_OUTPUT))
   entry.output_truncated = (is_cut or is_shortened) and true or nil
 end
 

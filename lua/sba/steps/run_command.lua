@@ -380,4 +380,5 @@ return {
   show = show,
   run = run,
   ticks = true,
+  redacts = true,
 }
