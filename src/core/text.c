@@ -127,52 +127,36 @@ int text_base64_encode(const char *bytes, size_t size, struct buffer *out)
     return 0;
 }
 
-enum { NO_DIGIT = 64 };
-
-static void fill_values(unsigned char values[256])
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    memset(values, NO_DIGIT, 256);
-    for (unsigned char i = 0; i < 64; i++)
-        values[(unsigned char)digits[i]] = i;
-}
-
 static int bad_base64(struct error *error, size_t offset, const char *why)
 {
     return error_set(error, "invalid", 0, "not base64: %s at byte %zu", why, offset);
 }
 
+// How many bytes at the start are of base64's alphabet.
+static size_t base64_span(const char *bytes, size_t size)
+{
+    static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    size_t i = 0;
+    while (i < size && bytes[i] && strchr(alphabet, bytes[i]))
+        i++;
+    return i;
+}
+
+// OpenSSL skips blanks around the text, takes = anywhere as a zero, and ignores the unused bits.
 int text_base64_decode(const char *base64, size_t size, struct buffer *out, struct error *error)
 {
-    const unsigned char *p = (const unsigned char *)base64;
-    unsigned char values[256];
     if (size % 4)
         return error_set(error, "invalid", 0, "not base64: %zu bytes are no multiple of 4", size);
-    if (buffer_reserve(out, size / 4 * 3) < 0)
+    if (size > INT_MAX || buffer_reserve(out, size / 4 * 3) < 0)
         return error_set(error, "out_of_memory", 0, "out of memory for %zu bytes of base64", size);
-    fill_values(values);
-    size_t padding = size == 0 || p[size - 1] != '=' ? 0 : p[size - 2] != '=' ? 1 : 2;
-    char *to = out->data + out->size;
-    uint32_t group = 0;
-    for (size_t i = 0; i < size - padding; i++) {
-        if (values[p[i]] == NO_DIGIT)
-            return bad_base64(error, i, "a byte outside its alphabet");
-        group = group << 6 | values[p[i]];
-        if (i % 4 == 3) {
-            *to++ = (char)(group >> 16);
-            *to++ = (char)(group >> 8);
-            *to++ = (char)group;
-        }
-    }
-    if (padding) {
-        if (group & (padding == 1 ? 3 : 15))
-            return bad_base64(error, size - padding - 1, "unused bits that are not zero");
-        group <<= 6 * padding;
-        *to++ = (char)(group >> 16);
-        if (padding == 1)
-            *to++ = (char)(group >> 8);
-    }
-    out->size = (size_t)(to - out->data);
+    size_t padding = size == 0 || base64[size - 1] != '=' ? 0 : base64[size - 2] != '=' ? 1 : 2;
+    size_t digits = size - padding, decoded = size / 4 * 3;
+    unsigned char *to = (unsigned char *)out->data + out->size;
+    if (EVP_DecodeBlock(to, (const unsigned char *)base64, (int)size) != (int)decoded || memchr(base64, '=', digits))
+        return bad_base64(error, base64_span(base64, digits), "a byte outside its alphabet");
+    if (padding && to[decoded - padding])
+        return bad_base64(error, digits - 1, "unused bits that are not zero");
+    out->size += decoded - padding;
     return 0;
 }
 
