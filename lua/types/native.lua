@@ -1,16 +1,16 @@
 ---@meta
 -- SPDX-License-Identifier: Apache-2.0
--- What the C of cynode-sba offers to Lua: LuaLS definitions of every native.* module. Never loaded; a test holds it to the C.
+-- LuaLS definitions of the native.* modules, which are written in C. Never loaded; a test compares it with the C.
 --
--- Errors, everywhere: misuse raises; what the world does comes back as nil, failure. Times are seconds, sizes are bytes,
--- strings are bytes unless said to be UTF-8.
+-- Every function raises an error for misuse, and returns nil, failure for failures of the world. Times are seconds, sizes
+-- are bytes, strings are bytes unless they are called UTF-8.
 
 ---@class native.failure
 ---@field code string stable: "not_found", "path_escape", "timeout", "cancelled", ...
 ---@field message string one line for people
 
 ------------------------------------------------------------------------------------------------------------------------
----@class native.bundle what is inside this program
+---@class native.bundle the modules inside this program
 ---@field version string of cynode-sba
 ---@field libraries string "Lua 5.4.4, lua-cjson 2.1.0, ..."
 ---@field source "disk"|"embedded"
@@ -22,10 +22,10 @@ local bundle = {}
 function bundle.list(prefix) end
 
 ------------------------------------------------------------------------------------------------------------------------
----@class native.confine what the kernel keeps commands from (Landlock)
+---@class native.confine confines commands (Landlock)
 local confine = {}
 
----@return integer version of the kernel's Landlock; 0: none, or not allowed
+---@return integer version of the kernel's Landlock; 0: none, or this process may not use it
 function confine.abi() end
 
 ---@param path string
@@ -34,17 +34,17 @@ function confine.abi() end
 function confine.real_path(path) end
 
 ---@param path string
----@return boolean whether the user may write it, rules aside
+---@return boolean whether the user may write it, apart from these rules
 function confine.may_write(path) end
 
 ---Sets the rules for all commands from now on. Errors: unsupported, too_many_entries, ...
----@param writable string[] below these commands may write; what does not exist is left out
+---@param writable string[] paths below which commands may write; those that do not exist are ignored
 ---@param hidden? string a file that they cannot open: absolute, without links
 ---@return true|nil, native.failure?
 function confine.set_rules(writable, hidden) end
 
 ------------------------------------------------------------------------------------------------------------------------
----@class native.identity who the runner is, and whom it becomes
+---@class native.identity the user and the environment of the runner
 local identity = {}
 
 ---@return boolean root whether its effective, real or saved user is root
@@ -54,7 +54,7 @@ function identity.is_root() end
 ---@return { name: string, release: string, machine: string }
 function identity.system() end
 
----Becomes another user for good. Errors: unknown_user, invalid, permission_denied.
+---Changes the user for good. Errors: unknown_user, invalid, permission_denied.
 ---@param user string UID, UID:GID, name, name:group
 ---@return true|nil, native.failure?
 function identity.become(user) end
@@ -84,7 +84,7 @@ function interrupt.set_deadline(seconds) end
 ---@return number? seconds to the deadline, never negative; nil without one
 function interrupt.remaining() end
 
----@return native.failure? why work must stop now: code "timeout" or "cancelled"
+---@return native.failure? reason why work must stop now: code "timeout" or "cancelled"
 function interrupt.reason() end
 
 ---@return "SIGTERM"|"SIGINT"|nil, number? at when the first signal came, as now()
@@ -95,23 +95,23 @@ function interrupt.signal() end
 ---@return true|nil, native.failure?
 function interrupt.sleep(seconds) end
 
----From here on a person gives the orders one by one: SIGINT stops what is being done, not the program, and code that catches
----its error gets no further.
+---Begins an interactive session: from now on SIGINT stops the current work, not the program. Code that catches its error is
+---stopped at its next instruction.
 function interrupt.begin_session() end
 
----Takes a SIGINT as answered, so that the session goes on. SIGTERM stays.
+---Clears a SIGINT, so that the session goes on. SIGTERM stays.
 ---@return boolean whether there was one
 function interrupt.clear() end
 
----The work is over: from here on nothing is cut short, and memory that was kept back is free, so that the result can be written.
+---Ends the effect of deadline and cancel, and frees the memory reserve, so that the result can be written.
 function interrupt.disarm() end
 
----After disarm: what is done now has so long, whatever was before, and a signal that comes from now on cancels it. disarm ends this.
+---After disarm: sets a new deadline and forgets earlier signals; new ones cancel again. disarm ends this.
 ---@param seconds number
 function interrupt.rearm(seconds) end
 
 ------------------------------------------------------------------------------------------------------------------------
----@class native.watchdog ends the job where the runner hangs: 2.5 s past its deadline, or 5 s past a signal
+---@class native.watchdog ends the job if the runner hangs: 2.5 s past its deadline, or 5 s past a signal
 local watchdog = {}
 
 ---Starts to watch. Errors: out_of_processes, out_of_memory, too_many_files.
@@ -119,33 +119,34 @@ local watchdog = {}
 ---@return true|nil, native.failure?
 function watchdog.start(result) end
 
----The program comes to its end by itself.
+---Stops watching: the program ends by itself.
 function watchdog.stop() end
 
----Says which result is written where the runner hangs from now on. Its fields from `status` to `duration_ms`, and from
----`failure_code` on, are made then.
+---Sets the result that is written if the runner hangs from now on. Its fields from `status` to `duration_ms`, and from
+---`failure_code` on, are filled in then.
 ---@param parts string[] the JSON of the result
----@param places { status: integer, steps: integer, failure_code: integer } the indexes of the parts where these fields begin
+---@param places { status: integer, steps: integer, failure_code: integer } the indexes of the parts in which these fields begin
 ---@param started_wall integer as interrupt.wall
----@param began? number as interrupt.now, for the duration; nil: that of the wall clock
+---@param began? number as interrupt.now, for the duration; nil: take it from the wall clock
 function watchdog.keep(parts, places, started_wall, began) end
 
----Says which line is logged then. A time at its begin, {"ts":"...", is made then.
+---Sets the line that is logged then. A time at its start, {"ts":"...", is filled in then.
 ---@param line string
 function watchdog.log(line) end
 
----@param at number the job's deadline, as interrupt.now
+---Sets the job's deadline.
+---@param at number as interrupt.now
 function watchdog.deadline(at) end
 
----The runner is ending the job: it has 2 s more past the deadline, and 2.5 s past a signal.
+---Says that the runner is ending the job: it gets 2 s more past the deadline, and 2.5 s more past a signal.
 function watchdog.ending() end
 
----The result is written, or cannot be: where the runner hangs from now on it ends with this status, and writes nothing.
+---Says that the result is written, or cannot be. If the runner hangs from now on, it ends with this status and writes nothing.
 ---@param status integer
 function watchdog.written(status) end
 
 ------------------------------------------------------------------------------------------------------------------------
----@class native.process commands, and whatever they leave running
+---@class native.process runs commands, and ends the processes that they leave
 local process = {}
 
 ---@class native.process.options
@@ -156,58 +157,58 @@ local process = {}
 ---@field timeout? number seconds for this command alone
 ---@field output_limit integer most bytes of stdout and stderr together, as returned
 ---@field end_at_limit? boolean past the limit end the command; default false: read on, and keep no more
----@field tick? fun(news?: string, missing?: integer) called about every 0.1 s while the command runs, with what both streams have
---- printed since the last call, if they have: bytes, and how many are left out before them; an error in it ends the command and is raised
---- again. The first output after a while comes at once; what a command printed that ended before a tick came does not come
----@field whole_news? boolean nothing is left out of that, not even of a short command; default false: at most 128 KiB come at once
+---@field tick? fun(news?: string, missing?: integer) called about every 0.1 s while the command runs. If the streams printed something
+--- since the last call, it gets these bytes, and how many before them are left out. The first output after a pause is passed at once; that of
+--- a command which ends before the first tick is not passed. An error in it ends the command and is raised again
+---@field whole_news? boolean pass all output, that of short commands too; default false: at most 128 KiB at once
 
 ---@class native.process.outcome
----@field ended "exit"|"timeout"|"deadline"|"cancelled"|"output_limit" why it is over; "timeout" is the command's own
+---@field ended "exit"|"timeout"|"deadline"|"cancelled"|"output_limit" why it ended; "timeout" is its own
 ---@field exit_code? integer
----@field signal? string "SIGKILL"; where a signal ended it
+---@field signal? string "SIGKILL"; if a signal ended it
 ---@field stdout string UTF-8, repaired, never cut inside a character
 ---@field stderr string likewise
 ---@field stdout_truncated boolean
 ---@field stderr_truncated boolean
----@field output? string UTF-8; both as they came, up to the limit or 1 MiB; nil where only one of them printed, and all of it is kept
----@field output_tail? string the end, where there is more
+---@field output? string UTF-8; both streams in the order in which they came, up to the limit or 1 MiB; nil if only one printed and is whole
+---@field output_tail? string the end of longer output
 ---@field output_missing integer bytes between output and output_tail
 ---@field duration_ms integer
 ---@field cpu_time_ms integer of the command and its waited-for children
----@field max_rss_bytes integer as the kernel counts it: never less than the runner's own was when the command started
----@field out_of_memory boolean it failed by itself, and meanwhile the kernel killed a process of the runner's cgroup for want of memory
+---@field max_rss_bytes integer as the kernel counts it: at least the runner's own when the command started
+---@field out_of_memory boolean it failed by itself, and the kernel killed a process of the runner's cgroup because memory ran out
 
----Runs one command to its end and collects its output. At timeout, deadline, cancel and output limit its whole tree gets SIGTERM, 2 s
----later SIGKILL; output until then is kept. What it left running when it exited by itself lives on until finish() or until a deadline
----or cancel ends another command. All children of the runner are reaped here, those of io.popen too.
----Errors: not_found (with what would help), permission_denied, not_executable, too_large (arguments and environment), out_of_processes,
+---Runs one command to its end and collects its output. At its timeout, the deadline, a cancel or the output limit, its whole tree gets
+---SIGTERM and, 2 s later, SIGKILL; output until then is kept. Processes left by a command that exits by itself live until finish(), or
+---until a deadline or cancel ends a later command. All children of the runner are reaped here, those of io.popen too.
+---Errors: not_found (with advice), permission_denied, not_executable, too_large (arguments and environment), out_of_processes,
 ---too_many_files, out_of_memory, invalid.
 ---@param options native.process.options
 ---@return native.process.outcome|nil, native.failure?
 function process.run(options) end
 
----Looks a program up in the directories of PATH, and runs nothing. Errors: not_found, not_executable.
+---Finds a program in the directories of PATH. Errors: not_found, not_executable.
 ---@param name string without a slash
----@param path? string the PATH; default: the one that commands have without one
+---@param path? string the PATH; default: that of commands without one
 ---@return string|nil path, native.failure?
 function process.find(name, path) end
 
----Whether there is a child process, alive or not yet waited for: what commands left, or the process that starts them.
+---Whether there is a child process, alive or not yet reaped: left by commands, or the launcher that starts them.
 ---@return boolean
 function process.any() end
 
----Ends every descendant: SIGTERM, after grace SIGKILL, until none is left and none is a zombie. Touches no other process.
+---Ends and reaps every descendant: SIGTERM, after the grace period SIGKILL. Touches no other process.
 ---@param grace number seconds
 ---@return integer ended count of processes
----@return integer left count of children that could not be ended, because they are somebody's with more rights or hang in the kernel
----@return integer first the number of one of them, or 0
+---@return integer left count of children that could not be ended: those of a privileged process, or that hang in the kernel
+---@return integer first the PID of one of them, or 0
 function process.finish(grace) end
 
----Of the runner and all its waited-for descendants so far.
+---CPU time and largest resident size of the runner and its waited-for descendants so far.
 ---@return { cpu_time_ms: integer, max_rss_bytes: integer }
 function process.usage() end
 
----Reaps until SIGTERM or SIGINT, using no CPU (for --idle).
+---Reaps children until SIGTERM or SIGINT, without using CPU time (for --idle).
 function process.idle() end
 
 ------------------------------------------------------------------------------------------------------------------------
@@ -541,11 +542,11 @@ local regex = {}
 function regex:files(where, path, options) end
 
 ------------------------------------------------------------------------------------------------------------------------
----@class native.secret finds secrets in text from outside, in every usual encoding: src/core/secret.h
+---@class native.secret finds secrets in text from outside, in every usual encoding; src/core/secret.h says which
 ---@field SHORTEST integer characters; a shorter secret cannot be told from ordinary words
 local secret = {}
 
----Makes a secret known, for good.
+---Adds a secret, for good.
 ---@param bytes string
 ---@return boolean added false if it is too short
 function secret.add(bytes) end
@@ -554,29 +555,29 @@ function secret.add(bytes) end
 ---@return boolean
 function secret.is_known() end
 
----How many of the first bytes can be redacted by themselves, because no secret that may go on after the text reaches into them: for
----text that comes in pieces.
+---For text that comes in pieces: how many of the first bytes can be redacted now, because no secret that may continue after the text
+---reaches into them.
 ---@param text string
 ---@return integer bytes
----@return boolean cut what follows these is to be redacted as cut at its start
+---@return boolean cut the rest must be redacted as cut at its start
 function secret.settled(text) end
 
----Text with "[redacted]" for each secret.
+---Replaces each secret by "[redacted]".
 ---@param text string
----@param cut? "none"|"start"|"end"|"both" where the caller cut the text: a part of a secret at that end is redacted too
+---@param cut? "none"|"start"|"end"|"both" where the caller cut the text; a part of a secret at that end is redacted too
 ---@return string
 function secret.redact(text, cut) end
 
 ------------------------------------------------------------------------------------------------------------------------
----@class native.text bytes as UTF-8, base64, SHA-256; tokens that a text costs
+---@class native.text UTF-8, base64, SHA-256, and estimates of tokens
 local text = {}
 
----@class native.buffer bytes in memory that is used again and again; what fills it empties it first
+---@class native.buffer bytes in memory that is reused; what fills it empties it first
 
 ---@return native.buffer empty
 function text.buffer() end
 
----Bytes as UTF-8: what is not becomes U+FFFD (one per maximal ill-formed part, as the Unicode Standard recommends).
+---Makes bytes UTF-8: ill-formed parts become U+FFFD (one for each maximal subpart, as the Unicode Standard recommends).
 ---@param bytes string
 ---@return string utf8, boolean changed
 function text.repair(bytes) end
@@ -601,18 +602,18 @@ function text.cut(utf8, size) end
 ---@return string
 function text.tail(utf8, size) end
 
----A text without the blanks around it.
+---Removes the blanks around a text.
 ---@param bytes string
 ---@return string
 function text.trim(bytes) end
 
----A text without the characters of a set at its end.
+---Removes the characters of a set from the end of a text.
 ---@param bytes string
 ---@param set? string default: blanks
 ---@return string
 function text.trim_end(bytes, set) end
 
----Finds a part in linear time, whatever both hold; string.find is quadratic at worst.
+---Finds a part in linear time; string.find is quadratic at worst.
 ---@param bytes string
 ---@param part string
 ---@param from integer from 1
@@ -632,7 +633,7 @@ function text.base64_encode(bytes) end
 ---@return string|nil, native.failure? code invalid
 function text.base64_decode(base64) end
 
----How many tokens a text costs a model, estimated, rather too many than too few.
+---Estimates how many tokens a text costs a model, rather too many than too few.
 ---@param utf8 string
 ---@return integer words of prose and source code, integer dense of digits, hexadecimal and base64, integer other of what is not ASCII
 function text.tokens(utf8) end
@@ -650,16 +651,16 @@ local json = {}
 ---@return string
 function json.encode(value, schema, rules, head) end
 
----@class native.line_editor lines of a person at a terminal
+---@class native.line_editor reads lines from a terminal
 local line_editor = {}
 
----Errors: not_a_terminal (stdin or stdout is none, or one that cannot move its cursor).
----@param complete fun(line: string, cursor: integer): string?, string? gets a line and how many of its bytes are before the cursor; returns
----what to insert there, or lines to show below
+---Errors: not_a_terminal (stdin or stdout is not a terminal that can move its cursor).
+---@param complete fun(line: string, cursor: integer): string?, string? gets a line, and the number of bytes before the cursor; returns text to
+---insert there, or lines to show below
 ---@return native.editor|nil, native.failure?
 function line_editor.open(complete) end
 
----@class native.editor to be declared <close> or closed
+---@class native.editor must be closed
 local editor = {}
 
 ---Reads a line. nil alone is the end of the input (Ctrl-D). Errors: cancelled (Ctrl-C; see interrupt.clear), timeout.
@@ -667,7 +668,7 @@ local editor = {}
 ---@return string|nil, native.failure?
 function editor:read(prompt) end
 
----Puts an entry at the end of the history, which holds the last 1000.
+---Appends an entry to the history, which keeps the last 1000.
 ---@param entry string
 function editor:remember(entry) end
 function editor:close() end
@@ -761,35 +762,35 @@ local http = {}
 ---@return native.http.client|nil, native.failure?
 function http.client(settings) end
 
----@class native.http.client to be declared <close> or left to the collector
+---@class native.http.client may be closed or left to the collector
 local client = {}
 
 ---@class native.http.request
 ---@field method string
 ---@field url string http://, https:// or http+unix://%2Fpath%2Fto.sock/request/path
 ---@field headers? string[] "Name: value"
----@field body? string|(string|native.opened)[] parts are sent one after the other, files in base64, read while they are sent
+---@field body? string|(string|native.opened)[] a list of parts is sent in order; files are read and encoded as base64 meanwhile
 ---@field connect_timeout? number seconds, default 10
 ---@field first_timeout? number seconds from the request to the first byte of the answer, default 60
 ---@field idle_timeout? number seconds between two pieces of the answer, default 60
----@field whole_timeout? number seconds for all of it; default: as long as the others allow
+---@field whole_timeout? number seconds for the whole exchange; default: only the others count
 ---@field body_limit? integer bytes, default 16 MiB
----@field once? boolean never sent again by itself, where a connection that was kept ends before the answer; default false
----@field ignore_interrupt? boolean waits past the deadline and after a cancel: only the timeouts end it; default false
+---@field once? boolean do not send it again if a reused connection ends before the answer; default false
+---@field ignore_interrupt? boolean ignore the deadline and a cancel, so that only its own timeouts apply; default false
 
----Has tick called about every 0.1 s while an exchange is waited for; an error in it ends the wait and is raised again.
----@param tick? fun() nil: no more
+---Calls tick about every 0.1 s while an exchange waits. An error in it ends the wait and is raised again.
+---@param tick? fun() nil: stop that
 function client:tick(tick) end
 
----Starts a request; waits for nothing. The codes of failures are listed in src/core/http.h.
+---Starts a request without waiting. src/core/http.h lists the failure codes.
 ---@param request native.http.request
 ---@return native.http.exchange|nil, native.failure?
 function client:open(request) end
 
----@class native.http.exchange to be declared <close>: an unfinished one is cut off
+---@class native.http.exchange must be closed; that ends an unfinished one
 local exchange = {}
 
----Waits for the answer's headers. Redirects are not followed.
+---Waits for the headers of the answer. Redirects are not followed.
 ---@return integer|nil, native.failure?
 function exchange:status() end
 
@@ -805,7 +806,7 @@ function exchange:read() end
 ---@return string|nil, boolean|native.failure? ended false where the last line had no end
 function exchange:line() end
 
----@return string? "the proxy http://host:port" that the answer came through and may come from
+---@return string? proxy that may have written the answer itself: "the proxy http://host:port"
 function exchange:proxy() end
 
 function exchange:close() end
