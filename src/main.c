@@ -2,14 +2,14 @@
 // cynode-sba, the sandbox agent runner: hardens the process and hosts the Lua state. lua/ has the program.
 #include "core/identity.h"
 #include "core/interrupt.h"
-#include "core/process.h"
+#include "core/process_usage.h"
 #include "host.h"
 
 enum { EXIT_INTERNAL = 3 };
 
 int main(int argc, char **argv)
 {
-    process_begin_usage();
+    usage_begin();
     identity_harden();
     interrupt_install();
     int status = host_run(argc, argv);

@@ -5,6 +5,7 @@
 
 #include "bind/bind.h"
 #include "core/process_spawn.h"
+#include "core/process_usage.h"
 #include "core/signal_name.h"
 
 #include <string.h>
@@ -198,7 +199,7 @@ static int f_usage(lua_State *L)
 {
     int64_t cpu_time;
     uint64_t max_rss;
-    process_usage(&cpu_time, &max_rss);
+    usage_so_far(&cpu_time, &max_rss);
     lua_createtable(L, 0, 2);
     bind_set_integer(L, "cpu_time_ms", cpu_time);
     bind_set_integer(L, "max_rss_bytes", (lua_Integer)max_rss);

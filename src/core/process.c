@@ -10,6 +10,7 @@
 #include "core/process_output.h"
 #include "core/process_spawn.h"
 #include "core/process_tree.h"
+#include "core/process_usage.h"
 #include "core/watchdog.h"
 
 #include <errno.h>
@@ -18,14 +19,12 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 
 enum {
     GRACE = 2000, // from SIGTERM to SIGKILL
     LINGER = 100, // for output of processes that outlive their command
     TICK_INTERVAL = 100,
-    RSS_UNIT = 1024 // bytes; ru_maxrss is in KiB
 };
 
 // A running command.
@@ -67,11 +66,6 @@ static int open_pipe(int *reading, int *writing, struct error *error)
     return 0;
 }
 
-static void not_blocking(int fd)
-{
-    fcntl(fd, F_SETFL, O_NONBLOCK);
-}
-
 // Opens the pipe for the command's stdin. *theirs stays -1 if it reads /dev/null. Without /dev/null, it gets a pipe
 // without a writer.
 static int open_input(struct run *run, int *theirs, struct error *error)
@@ -80,7 +74,7 @@ static int open_input(struct run *run, int *theirs, struct error *error)
         return 0;
     if (open_pipe(theirs, &run->input, error) < 0)
         return -1;
-    not_blocking(run->input);
+    fcntl(run->input, F_SETFL, O_NONBLOCK);
     return 0;
 }
 
@@ -91,7 +85,7 @@ static int open_outputs(struct run *run, struct error *error)
     for (int i = 0; i < PROCESS_STREAMS; i++) {
         if (open_pipe(&run->output.streams[i].fd, &run->ends[i], error) < 0)
             return -1;
-        not_blocking(run->output.streams[i].fd);
+        fcntl(run->output.streams[i].fd, F_SETFL, O_NONBLOCK);
     }
     return 0;
 }
@@ -280,18 +274,6 @@ static void follow(struct run *run)
     }
 }
 
-static int64_t milliseconds(struct timeval time)
-{
-    return (int64_t)time.tv_sec * 1000 + time.tv_usec / 1000;
-}
-
-static int64_t cpu_time_of(const struct rusage *usage)
-{
-    struct timeval sum;
-    timeradd(&usage->ru_utime, &usage->ru_stime, &sum);
-    return milliseconds(sum);
-}
-
 static struct process_text take_text(struct process_stream *stream)
 {
     struct process_text text = {.text = stream->kept, .truncated = stream->truncated};
@@ -314,8 +296,8 @@ static int fill_outcome(struct run *run, struct process_outcome *outcome, struct
         .exit_code = exited ? WEXITSTATUS(child->status) : -1,
         .signal = child->ended && WIFSIGNALED(child->status) ? WTERMSIG(child->status) : 0,
         .duration = clock_now() - run->started,
-        .cpu_time = cpu_time_of(&child->usage),
-        .max_rss = (uint64_t)child->usage.ru_maxrss * RSS_UNIT,
+        .cpu_time = usage_cpu_time(&child->usage),
+        .max_rss = usage_max_rss(&child->usage),
         .out_of_memory = failed_for_memory(run),
     };
     if (output_repair(&run->output) < 0 ||
@@ -400,44 +382,6 @@ size_t process_finish(int64_t grace, struct process_left *left)
     size_t count = tree_gone(&everything) ? 0 : tree_end(&everything, grace);
     *left = what_is_left();
     return count;
-}
-
-static struct rusage own_before;
-static int64_t cpu_time_before;
-
-static int64_t cpu_time_so_far(struct rusage *own)
-{
-    struct rusage children;
-    getrusage(RUSAGE_SELF, own);
-    getrusage(RUSAGE_CHILDREN, &children);
-    return cpu_time_of(own) + cpu_time_of(&children);
-}
-
-void process_begin_usage(void)
-{
-    cpu_time_before = cpu_time_so_far(&own_before);
-}
-
-// ru_maxrss keeps its value across exec. VmHWM counts from exec on, but costs more to read.
-static long own_max_rss(const struct rusage *own)
-{
-    char line[256];
-    long kib = 0;
-    FILE *status = own->ru_maxrss > own_before.ru_maxrss ? NULL : fopen("/proc/self/status", "re");
-    if (!status)
-        return own->ru_maxrss;
-    while (kib == 0 && fgets(line, sizeof line, status))
-        sscanf(line, "VmHWM: %ld", &kib);
-    fclose(status);
-    return kib > 0 ? kib : own->ru_maxrss;
-}
-
-void process_usage(int64_t *cpu_time, uint64_t *max_rss)
-{
-    struct rusage own;
-    *cpu_time = cpu_time_so_far(&own) - cpu_time_before;
-    long largest = own_max_rss(&own), of_children = children_max_rss();
-    *max_rss = (uint64_t)(largest > of_children ? largest : of_children) * RSS_UNIT;
 }
 
 void process_idle(void)

@@ -84,12 +84,6 @@ struct process_left {
 // which were not.
 size_t process_finish(int64_t grace, struct process_left *left);
 
-// Call it when the program starts: what the same process used before exec is not counted.
-void process_begin_usage(void);
-
-// CPU time of this program and its waited-for descendants so far, and the largest resident size among them.
-void process_usage(int64_t *cpu_time, uint64_t *max_rss);
-
 // Reaps adopted children until the interrupt cancels.
 void process_idle(void);
 

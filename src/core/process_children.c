@@ -193,7 +193,7 @@ size_t children_census(void)
     return count;
 }
 
-static int read_list(const char *path, struct pids *pids)
+int children_in_list(const char *path, void (*found)(pid_t pid, void *data), void *data)
 {
     char text[4096], *end;
     size_t have = 0;
@@ -207,18 +207,23 @@ static int read_list(const char *path, struct pids *pids)
         char *from = text;
         for (const char *space; (space = strchr(from, ' '));
              from = end + 1) // a number is complete once a space follows it
-            pids_add(pids, (pid_t)strtol(from, &end, 10));
+            found((pid_t)strtol(from, &end, 10), data);
         have -= (size_t)(from - text);
         memmove(text, from, have);
     }
     return 0;
 }
 
+static void add(pid_t pid, void *pids)
+{
+    pids_add(pids, pid);
+}
+
 static int read_thread(pid_t process, int thread, struct pids *pids)
 {
     char path[PATH_SIZE];
     snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)process, thread);
-    return read_list(path, pids);
+    return children_in_list(path, add, pids);
 }
 
 // Every thread has its own list.

@@ -60,6 +60,9 @@ bool children_any(void);
 // list them (not mounted, of another PID namespace, a kernel without the lists) or the process is gone.
 int children_of(pid_t parent, int threads, struct pids *pids);
 
+// Calls found for each PID in a list of children of /proc. Allocates no memory. 0, or -1 if there is no such list.
+int children_in_list(const char *path, void (*found)(pid_t pid, void *data), void *data);
+
 // Appends our own children, or some of them, without /proc: asks the kernel about every PID from ours to the newest. If
 // that finds none, it asks about every possible PID, which takes most of a second.
 void children_probe(struct pids *pids);

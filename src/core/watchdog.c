@@ -5,6 +5,7 @@
 #include "core/cleanup.h"
 #include "core/file.h"
 #include "core/interrupt.h"
+#include "core/process_children.h"
 #include "core/stream.h"
 
 #include <errno.h>
@@ -113,42 +114,23 @@ static void freeze_main(void)
         poll(NULL, 0, 1);
 }
 
-static void kill_child(pid_t pid)
+static void kill_child(pid_t pid, void *unused)
 {
-    siginfo_t unused;
-    if (pid > 0 && waitid(P_PID, (id_t)pid, &unused, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0)
+    siginfo_t info;
+    (void)unused;
+    if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0)
         kill(pid, SIGKILL);
-}
-
-// Kills the children that /proc lists. False: it does not list them.
-static bool kill_listed(void)
-{
-    static char text[4096];
-    char name[64];
-    pid_t pid = 0;
-    ssize_t size;
-    snprintf(name, sizeof name, "/proc/self/task/%d/children", (int)main_thread);
-    cleanup_fd int fd = open(name, O_RDONLY | O_CLOEXEC);
-    while (fd >= 0 && (size = read(fd, text, sizeof text)) > 0) {
-        for (ssize_t i = 0; i < size; i++) {
-            if (text[i] >= '0' && text[i] <= '9') {
-                pid = pid * 10 + (text[i] - '0');
-            } else {
-                kill_child(pid);
-                pid = 0;
-            }
-        }
-    }
-    return fd >= 0;
 }
 
 static void kill_children(void)
 {
+    char list[64];
+    snprintf(list, sizeof list, "/proc/self/task/%d/children", (int)main_thread);
     if (getpid() == 1)
         kill(-1, SIGKILL);
-    else if (!kill_listed())
+    else if (children_in_list(list, kill_child, NULL) < 0)
         for (pid_t pid = getpid() + 1; pid <= getpid() + NUMBERS_TRIED; pid++)
-            kill_child(pid);
+            kill_child(pid, NULL);
 }
 
 // Kills and reaps until nothing is left: the children of the dead become ours.
@@ -175,11 +157,6 @@ static int cancel_number(void)
     return sigismember(&pending, SIGTERM) ? SIGTERM : sigismember(&pending, SIGINT) ? SIGINT : 0;
 }
 
-static void put(struct iovec *part, char *text, int size)
-{
-    *part = (struct iovec){.iov_base = text, .iov_len = (size_t)size};
-}
-
 // Fills in the parts that are known only now.
 static void complete(struct watchdog_result *result, enum interrupt_reason reason)
 {
@@ -190,15 +167,16 @@ static void complete(struct watchdog_result *result, enum interrupt_reason reaso
         duration = clock_now() - result->began;
     clock_timestamp(result->started_wall, started);
     clock_timestamp(now, finished);
-    put(&result->parts[result->head], head,
-        snprintf(head, sizeof head,
-                 ",\"status\":\"%s\",\"started_at\":\"%s\",\"finished_at\":\"%s\",\"duration_ms\":%lld",
-                 reason == INTERRUPT_CANCELLED ? "failure" : "timeout", started, finished,
-                 (long long)(duration > 0 ? duration : 0)));
-    put(&result->parts[result->tail], tail,
+    int size = snprintf(head, sizeof head,
+                        ",\"status\":\"%s\",\"started_at\":\"%s\",\"finished_at\":\"%s\",\"duration_ms\":%lld",
+                        reason == INTERRUPT_CANCELLED ? "failure" : "timeout", started, finished,
+                        (long long)(duration > 0 ? duration : 0));
+    result->parts[result->head] = (struct iovec){head, (size_t)size};
+    size =
         snprintf(tail, sizeof tail,
                  ",\"failure_code\":\"%s\",\"failure_message\":\"%s, and the runner hung: its watchdog ended it\"}\n",
-                 interrupt_code(reason), interrupt_message(reason)));
+                 interrupt_code(reason), interrupt_message(reason));
+    result->parts[result->tail] = (struct iovec){tail, (size_t)size};
 }
 
 static bool write_parts(int fd, const struct watchdog_result *result)
