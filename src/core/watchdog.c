@@ -46,7 +46,6 @@ static const int64_t never = INT64_MAX;
 
 static char *path;                 // NULL: stdout
 static char *directory, *new_path; // beside path
-static pid_t main_thread;
 static int timer_fd = -1, signal_fd = -1;
 static char *log_line;
 static size_t log_size;
@@ -95,11 +94,11 @@ static void signalled(void)
     set_timer();
 }
 
-// The signal handler that stops the main thread for good.
+// The signal handler that stops the main thread for good. The TID of the main thread is the PID.
 static void freeze(int unused)
 {
     (void)unused;
-    if (!ending || syscall(SYS_gettid) != main_thread)
+    if (!ending || syscall(SYS_gettid) != getpid())
         return;
     frozen = true;
     for (;;)
@@ -109,7 +108,7 @@ static void freeze(int unused)
 // A main thread that hangs in the kernel does nothing anyway, and freezes when it returns.
 static void freeze_main(void)
 {
-    syscall(SYS_tgkill, getpid(), main_thread, freeze_signal);
+    syscall(SYS_tgkill, getpid(), getpid(), freeze_signal);
     for (int i = 0; i < FREEZING && !frozen; i++)
         poll(NULL, 0, 1);
 }
@@ -125,7 +124,7 @@ static void kill_child(pid_t pid, void *unused)
 static void kill_children(void)
 {
     char list[64];
-    snprintf(list, sizeof list, "/proc/self/task/%d/children", (int)main_thread);
+    snprintf(list, sizeof list, "/proc/self/task/%d/children", (int)getpid());
     if (getpid() == 1)
         kill(-1, SIGKILL);
     else if (children_in_list(list, kill_child, NULL) < 0)
@@ -322,7 +321,7 @@ static int prepare(const char *result_path, struct error *error)
 // The main thread handles signals. signal_fd shows those that it has not handled yet.
 static int start_watching(struct error *error)
 {
-    if (main_thread)
+    if (timer_fd >= 0)
         return 0;
     sigset_t cancels, all, before;
     sigemptyset(&cancels);
@@ -340,7 +339,6 @@ static int start_watching(struct error *error)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (outcome)
         return error_system(error, outcome, "cannot watch over the end of the job");
-    main_thread = (pid_t)syscall(SYS_gettid);
     return 0;
 }
 
