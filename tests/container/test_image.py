@@ -123,7 +123,6 @@ class JobTest(node.NodeCase):
         self.assertEqual((done.returncode, result["steps"][0]["error_code"]), (1, "out_of_memory"), result)
 
 
-
 class DeployedNode(node.NodeCase):
     """The way a deployed node runs a job: the job directory open to everybody, an empty result file in it, and the node's variables."""
 

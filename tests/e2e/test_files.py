@@ -42,18 +42,6 @@ class Files(FilesCase):
                 outcome = self.run_job(self.job(*[step] * 100), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40)))
                 self.assertEqual((outcome.exit, outcome.result["failure_message"]), (0, None))
 
-    @unittest.skipUnless(STRACE, "strace is not installed")
-    def test_an_edit_is_made_once_whenever_the_runner_is_killed(self):
-        job = self.job(self.step("replace_in_file", path="a", old_text="x", new_text="xy"))
-        killed = 0
-        moments = [("renameat2", 1), ("unlinkat", 1), *[(call, number) for call in ("renameat", "write", "writev") for number in (1, 2, 3, 4)]]
-        for call, number in moments:
-            self.put("a", "x\n")
-            killed += self.run_job(job, wrapper=sba.injecting(call, f"signal=SIGKILL:when={number}")).exit != 0
-            outcome = self.run_job(job, "--resume")
-            self.assertEqual((outcome.exit, (self.workspace / "a").read_text()), (0, "xy\n"), (call, number))
-        self.assertGreater(killed, 4)
-
     def test_write_then_read(self):
         content = bytes(range(256))
         outcome, steps = self.steps_of(

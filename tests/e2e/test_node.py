@@ -147,7 +147,6 @@ class Variables(NodeCase):
             self.assertEqual((outcome.exit, [path for _, path, _, _ in gateway.requests]), (0, ["/v1/mcp/tools/call"]))
 
 
-
 class Jobs(NodeCase):
     """Jobs as a node sends them: no ids of steps, `args`, and the node's variables."""
     ENVIRONMENT = {"CYNODE_TASK_ID": "task-1", "CYNODE_JOB_ID": "job-1"}

@@ -130,21 +130,6 @@ class Nginx(OutsideCase):
             self.assert_fails(outcome, before.urls[0], "status 502", "Bad Gateway")
         self.assertGreater(before.log().count('"GET /'), 1)
 
-    def test_a_wait_that_the_server_asks_for(self):
-        server = self.model()
-        locations = {"/": f"proxy_pass {server.url};",
-                     "/api/chat": "limit_req zone=slow; limit_req_status 503; add_header Retry-After 2 always; "
-                                  f"proxy_pass {server.url};"}
-        before = self.nginx({"listen": "http", "locations": locations})
-        case = self.fresh()
-        steps = [case.step("ask_model", prompt="hello?")] * 2
-        outcome = case.run_job(case.job(*steps, inference={"allowed_models": ["m"]}), env={"OLLAMA_BASE_URL": before.urls[0]})
-        self.assert_works(outcome)
-        waits = outcome.events("model.retry")
-        self.assertGreaterEqual(len(waits), 1)
-        self.assertIn("503", waits[0]["error"])
-        self.assertGreaterEqual(waits[0]["seconds"], 2)
-
     def test_reports(self):
         receiver = self.closing(status.Server(200))
         locations = {"/": f"proxy_pass {receiver.url};"}

@@ -211,11 +211,6 @@ class HostileTest(ReportCase):
         self.assertGreater(page.text.count(shown), 20)
         self.assertIn("default-src 'none'; style-src 'unsafe-inline'", source.replace("&#39;", "'"))
 
-    def test_a_command_that_prints_markup(self):
-        self.run_job(self.job(self.step("run_command", shell="printf '%s' \"$EVIL\"; exit 1", env={"EVIL": EVIL.replace("\x00", "")})))
-        page, _ = self.page(self.result_path)
-        self.assertIn("<script>document.title='run'</script></pre></details>", page.text)
-
     def test_a_secret_is_redacted_here_too(self):
         self.write(evil_result(final_answer="the token is correct-horse-battery, he said"))
         page, _ = self.page(self.result_path, env={"SBA_MCP_TOKEN": "correct-horse-battery"})

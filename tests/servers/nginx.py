@@ -71,7 +71,6 @@ events {{ worker_connections 64; }}
 http {{
     access_log {self.directory}/log;
 {DIRECTORIES}
-    limit_req_zone $server_port zone=slow:32k rate=60r/m;
     proxy_buffering off;
     proxy_http_version 1.1;
     client_max_body_size 0;
