@@ -167,13 +167,6 @@ static int make_directories(const struct transaction *transaction, const char *p
     return fd < 0 ? -1 : 0;
 }
 
-static int remove_directory(const struct transaction *transaction, const char *path)
-{
-    const char *name;
-    cleanup_fd int directory = transaction_parent(transaction, path, &name);
-    return directory < 0 ? -1 : unlinkat(directory, name, AT_REMOVEDIR);
-}
-
 // Removes the directories, empty by now, that a file replaces.
 static int clear_directory(const struct transaction *transaction, const char *path)
 {
@@ -181,7 +174,7 @@ static int clear_directory(const struct transaction *transaction, const char *pa
     for (size_t i = transaction->directory_count; i-- > 0;) {
         const char *directory = transaction->directories[i].path;
         bool within = strncmp(directory, path, length) == 0 && (!directory[length] || directory[length] == '/');
-        if (within && remove_directory(transaction, directory) < 0)
+        if (within && transaction_unlink(transaction, directory, AT_REMOVEDIR) < 0)
             return -1;
     }
     return 0;
@@ -198,12 +191,6 @@ static int put_in_place(const struct transaction *transaction, const struct chan
     return outcome < 0 ? workspace_fail(error, errno, "write", change->path) : 0;
 }
 
-static int set_mode(const struct transaction *transaction, const struct change *change)
-{
-    cleanup_fd int fd = transaction_open_for_mode(transaction, change->path);
-    return fd < 0 ? -1 : fchmod(fd, change->mode);
-}
-
 static int make_real(const struct transaction *transaction, struct error *error)
 {
     const struct change *changes = transaction->changes;
@@ -214,7 +201,7 @@ static int make_real(const struct transaction *transaction, struct error *error)
     for (size_t i = 0; i < transaction->count; i++) {
         if (changes[i].kind == CHANGE_PUT && put_in_place(transaction, &changes[i], error) < 0)
             return -1;
-        if (changes[i].kind == CHANGE_MODE && set_mode(transaction, &changes[i]) < 0)
+        if (changes[i].kind == CHANGE_MODE && transaction_set_mode(transaction, changes[i].path, changes[i].mode) < 0)
             return workspace_fail(error, errno, doing[CHANGE_MODE], changes[i].path);
     }
     return 0;

@@ -31,15 +31,17 @@ int transaction_look(const struct transaction *transaction, const char *path, st
     return directory < 0 ? -1 : fstatat(directory, name, status, AT_SYMLINK_NOFOLLOW);
 }
 
-int transaction_open_for_mode(const struct transaction *transaction, const char *path)
+int transaction_set_mode(const struct transaction *transaction, const char *path, mode_t mode)
 {
     enum { FLAGS = O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
     const char *name;
     cleanup_fd int directory = transaction_parent(transaction, path, &name);
     if (directory < 0)
         return -1;
-    int fd = openat(directory, name, O_RDONLY | FLAGS);
-    return fd < 0 && errno == EACCES ? openat(directory, name, O_WRONLY | FLAGS) : fd;
+    cleanup_fd int fd = openat(directory, name, O_RDONLY | FLAGS);
+    if (fd < 0 && errno == EACCES)
+        fd = openat(directory, name, O_WRONLY | FLAGS);
+    return fd < 0 ? -1 : fchmod(fd, mode);
 }
 
 static int out_of_memory(struct error *error, const char *path)
@@ -47,11 +49,11 @@ static int out_of_memory(struct error *error, const char *path)
     return error_system(error, ENOMEM, "cannot change %s", path);
 }
 
-int transaction_unlink(const struct transaction *transaction, const char *path)
+int transaction_unlink(const struct transaction *transaction, const char *path, int flags)
 {
     const char *name;
     cleanup_fd int directory = transaction_parent(transaction, path, &name);
-    return directory < 0 ? -1 : unlinkat(directory, name, 0);
+    return directory < 0 ? -1 : unlinkat(directory, name, flags);
 }
 
 struct identity transaction_identity(const struct stat *status)
@@ -66,7 +68,7 @@ struct identity transaction_identity(const struct stat *status)
 static void drop_staged(const struct transaction *transaction, struct change *change)
 {
     if (change->other)
-        transaction_unlink(transaction, change->other);
+        transaction_unlink(transaction, change->other, 0);
     free(change->other);
     change->other = NULL;
 }
@@ -303,21 +305,17 @@ int transaction_remove(struct transaction *transaction, const char *path, struct
 {
     bool found;
     struct stat status;
-    char *relative = path_of_file(transaction, path, error);
+    cleanup_free char *relative = path_of_file(transaction, path, error);
     if (!relative)
         return -1;
     size_t at = transaction_find(transaction, relative, &found);
     enum change_kind before = found ? transaction->changes[at].kind : CHANGE_NOTHING;
     int looked = transaction_look(transaction, relative, &status);
-    if (before == CHANGE_REMOVE || (looked < 0 && before != CHANGE_PUT)) {
-        free(relative);
+    if (before == CHANGE_REMOVE || (looked < 0 && before != CHANGE_PUT))
         return workspace_fail(error, looked < 0 ? errno : ENOENT, "remove", path);
-    }
-    if (looked == 0 && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode)) {
-        free(relative);
+    if (looked == 0 && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
         return workspace_not_a_file(error, status.st_mode, path);
-    }
-    struct change *change = transaction_change(transaction, relative);
+    struct change *change = transaction_change(transaction, steal_pointer(&relative));
     if (!change)
         return out_of_memory(error, path);
     drop_staged(transaction, change);
@@ -340,8 +338,7 @@ int transaction_chmod(struct transaction *transaction, const char *path, int mod
                               path);
     if (!S_ISREG(status.st_mode))
         return workspace_not_a_file(error, status.st_mode, path);
-    cleanup_fd int fd = there == relative ? -1 : transaction_open_for_mode(transaction, there);
-    if (there != relative && (fd < 0 || fchmod(fd, (mode_t)mode) < 0))
+    if (there != relative && transaction_set_mode(transaction, there, (mode_t)mode) < 0)
         return error_system(error, errno, "cannot change the mode of %s", path);
     if (!change)
         change = transaction_change(transaction, steal_pointer(&relative));

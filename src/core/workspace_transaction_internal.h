@@ -27,8 +27,8 @@ int transaction_parent(const struct transaction *transaction, const char *path, 
 // lstat of a path: 0, or -1 and errno.
 int transaction_look(const struct transaction *transaction, const char *path, struct stat *status);
 
-// Removes a file or link. 0, or -1 and errno.
-int transaction_unlink(const struct transaction *transaction, const char *path);
+// Removes a file or link or, with the flag AT_REMOVEDIR, a directory. 0, or -1 and errno.
+int transaction_unlink(const struct transaction *transaction, const char *path, int flags);
 
 // The index of the change of a path, or the index where it would be inserted.
 size_t transaction_find(const struct transaction *transaction, const char *path, bool *found);
@@ -39,8 +39,8 @@ struct change *transaction_change(struct transaction *transaction, char *path);
 // Adds a directory that a file replaces. Owns path, also if it fails. -1 and errno.
 int transaction_clear(struct transaction *transaction, char *path, mode_t mode);
 
-// Opens a file to change its mode. It may be only readable or only writable. -1 and errno; ELOOP: a link.
-int transaction_open_for_mode(const struct transaction *transaction, const char *path);
+// Changes the mode of a file that is readable or writable. 0, or -1 and errno; ELOOP: a link.
+int transaction_set_mode(const struct transaction *transaction, const char *path, mode_t mode);
 
 // Stages a regular file. Returns what fill returns, or -1 and *error.
 int transaction_stage(struct transaction *transaction, const char *path, int mode, workspace_fill *fill, void *data,

@@ -83,7 +83,7 @@ static int bring_back(const struct transaction *transaction, const struct change
     if (!found.inode)
         return transaction_two_names(transaction, MOVE, aside, change->path);
     // Both are links of one file: it was about to be set aside.
-    return is_same(found, stands(transaction, aside)) ? transaction_unlink(transaction, aside) : -1;
+    return is_same(found, stands(transaction, aside)) ? transaction_unlink(transaction, aside, 0) : -1;
 }
 
 static void remove_made_directories(const struct transaction *transaction, const struct change *change)
@@ -108,11 +108,11 @@ static int undo_put(const struct transaction *transaction, const struct change *
     if (change->before.inode)
         outcome = bring_back(transaction, change);
     else if (is_put(transaction, change, stands(transaction, change->path)))
-        outcome = transaction_unlink(transaction, change->path);
+        outcome = transaction_unlink(transaction, change->path, 0);
     else if (seems_made(transaction, change))
         outcome = -1;
     if (is_put(transaction, change, stands(transaction, change->other)))
-        transaction_unlink(transaction, change->other);
+        transaction_unlink(transaction, change->other, 0);
     remove_made_directories(transaction, change);
     return outcome;
 }
@@ -125,8 +125,7 @@ static int undo_mode(const struct transaction *transaction, const struct change 
     if ((status.st_mode & 07777) == change->old_mode ||
         !is_still(transaction, transaction_identity(&status), change->before))
         return 0;
-    cleanup_fd int fd = transaction_open_for_mode(transaction, change->path);
-    return fd < 0 ? -1 : fchmod(fd, change->old_mode);
+    return transaction_set_mode(transaction, change->path, change->old_mode);
 }
 
 static int undo_cleared(const struct transaction *transaction, const struct cleared *cleared)
@@ -237,11 +236,11 @@ static void remove_aside(const struct transaction *transaction, const struct cha
     if (transaction->recalled) {
         cleanup_free char *aside = find_aside(transaction, change, false);
         if (aside)
-            transaction_unlink(transaction, aside);
-    } else if (transaction_unlink(transaction, change->other) < 0 && errno == ENOENT && change->kind == CHANGE_PUT) {
+            transaction_unlink(transaction, aside, 0);
+    } else if (transaction_unlink(transaction, change->other, 0) < 0 && errno == ENOENT && change->kind == CHANGE_PUT) {
         cleanup_free char *second = transaction_second_aside(change);
         if (second)
-            transaction_unlink(transaction, second);
+            transaction_unlink(transaction, second, 0);
     }
 }
 
