@@ -7,7 +7,6 @@ import os
 import pathlib
 import shutil
 import signal
-import subprocess
 import time
 import unittest
 
@@ -212,12 +211,8 @@ class NotUploaded(ArtifactCase):
             exchange.connection.shutdown(2)
         for trouble in (fail, cut):
             def hook(exchange, trouble=trouble):
-                message = exchange.message or {}
-                if message.get("method") != "tools/call" or message["params"]["arguments"]["path"] != "a":
-                    return False
-                trouble(exchange)
-                return True
-            outcome = self.uploaded(self.gateway(Store(), hook=hook), self.SMALL)
+                return exchange.message["params"]["arguments"]["path"] == "a" and trouble(exchange)
+            outcome = self.uploaded(self.gateway(Store(), hook=mcp.only("tools/call", hook)), self.SMALL)
             self.assertEqual(self.failed(outcome, "a")[0]["tries"], 4)
             self.assertEqual(self.refs(outcome), {"a": None, "b": "art:b"})
 
@@ -225,11 +220,8 @@ class NotUploaded(ArtifactCase):
         store, answers = Store(), [(503,), None]
 
         def busy(exchange):
-            if (exchange.message or {}).get("method") != "tools/call" or not answers or not (answer := answers.pop(0)):
-                return False
-            exchange.whole(b"later", *answer)
-            return True
-        outcome = self.uploaded(self.gateway(store, hook=busy), self.SMALL)
+            return bool(answers and (answer := answers.pop(0))) and exchange.whole(b"later", *answer)
+        outcome = self.uploaded(self.gateway(store, hook=mcp.only("tools/call", busy)), self.SMALL)
         self.failed(outcome)
         self.assertEqual(self.refs(outcome), {"a": "art:a", "b": "art:b"})
 

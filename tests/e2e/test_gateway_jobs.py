@@ -304,7 +304,7 @@ class Direct(GatewayCase):
         self.assertEqual(len(gateway.messages("notifications/cancelled")), 1)
 
     def test_a_gateway_that_forbids_everything_is_no_missing_network(self):
-        gateway = self.gateway(hook=lambda e: e.whole({"error": "forbidden"}, 403) or True)
+        gateway = self.gateway(hook=lambda e: e.whole({"error": "forbidden"}, 403))
         outcome = self.direct(gateway, step("x"))
         self.assertEqual((outcome.exit, outcome.result["failure_code"]), (1, "step_failed"))
         self.assertIn("answered with status 403: forbidden", outcome.result["failure_message"])
