@@ -96,12 +96,6 @@ class TheLoop(AgentCase):
         shown = self.run_agent(self.server(self.SLOW), "--follow", env=env).stderr.decode()
         self.assertIn("> model  m\n    [redacted], I think\n", shown)
 
-    def test_a_question_in_a_step_is_the_steps(self):
-        job = self.job(self.step("ask_model", prompt="p"), inference={"allowed_models": ["m"]})
-        outcome = self.run_agent(self.server({**self.SLOW, "content": "I think it is"}), job=job)
-        told = [line for line in outcome.log if line["event"].endswith(".output")]
-        self.assertEqual({(line["event"], line["id"]) for line in told}, {("step.output", "step-1")})
-
     def test_a_model_that_says_nothing_yet_does_not_stop_the_clock(self):
         """While the first word is waited for, the result follows: its duration is right."""
         server = self.server({"content": "late", "fault": {"name": "silence", "seconds": 4}})
@@ -176,18 +170,6 @@ class TheLoop(AgentCase):
                     self.assertIn("could not parse the tool call", self.told(server, 1))
                     self.assertEqual(outcome.events("model.retry"), [])
 
-    def test_context_files_are_read(self):
-        context = self.job_directory / "context"
-        (context / "skills").mkdir(parents=True)
-        (context / "requirements.md").write_text("- from a file\n")
-        (context / "skills" / "s.md").write_text("SKILL TEXT")
-        server = self.server(model.ending())
-        outcome = self.run_agent(server)
-        self.assertEqual(outcome.exit, 0, outcome.result)
-        task = self.chats(server)[0]["messages"][1]["content"]
-        self.assertIn("from a file", task)
-        self.assertIn("SKILL TEXT", task)
-
     def test_the_prompt_of_a_job_can_be_printed(self):
         server = self.server(model.ending())
         self.run_agent(server, job=self.agent_job(context={"requirements": ["be good"]}))
@@ -245,14 +227,6 @@ class History(AgentCase):
                 self.assertEqual(outcome.exit, 0, outcome.result)
                 before, after = self.chats(first)[1]["messages"], self.chats(second)[0]["messages"]
                 self.assertEqual(json.dumps(after[2]), json.dumps(before[2]))
-
-    def test_a_result_begins_with_a_line_of_its_own(self):
-        self.put("a", "first line\n")
-        server = self.server(calls(("run_command", {"shell": "cat a"}), ("run_command", {"shell": "exit 3"})), finish("ok"))
-        self.run_agent(server)
-        first, second = self.tool_answers(server, 1)
-        self.assertEqual(first, "[step-1]\nfirst line\n")
-        self.assertRegex(second, r"^\[step-2\]\nfailed \(step_failed\): ")
 
 
 class Ending(AgentCase):
@@ -332,13 +306,6 @@ class Ending(AgentCase):
             outcome = self.run_agent(server)
             self.assertEqual(outcome.result["failure_code"], "agent_stuck", outcome.result["failure_message"])
             self.assertEqual(len(self.chats(server)), 3)
-
-    def test_the_deadline_while_a_model_thinks(self):
-        server = self.server({"content": "late", "fault": {"name": "silence", "seconds": 30}})
-        started = time.monotonic()
-        outcome = self.run_agent(server, job=self.agent_job(max_runtime_seconds=1))
-        self.assertEqual((outcome.exit, outcome.result["status"]), (124, "timeout"), outcome.result)
-        self.assertLess(time.monotonic() - started, 20)
 
     def test_sigterm_while_a_model_thinks(self):
         server = self.server({"content": "late", "fault": {"name": "silence", "seconds": 30}})

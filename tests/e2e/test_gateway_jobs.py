@@ -129,14 +129,6 @@ class Offered(GatewayCase):
         self.assertEqual(self.told(model, 2), "[step-2]\nfrom the gateway")
         self.assertEqual(outcome.result["final_answer"], "really done")
 
-    def test_a_model_without_tool_calling(self):
-        gateway = self.gateway(tools={"artifact.list": tool()})
-        outcome, model = self.agent(gateway, {"content": json.dumps({"tool": "artifact_list", "arguments": {"a": 1}})},
-                                    {"content": json.dumps({"tool": "finish", "arguments": {"answer": "done"}})},
-                                    models={"m": {"capabilities": ["completion"]}})
-        self.assertEqual((outcome.exit, self.called(gateway)), (0, [("artifact.list", {"a": 1})]), outcome.result)
-        self.assertIn("### artifact_list", self.chats(model)[0]["messages"][0]["content"])
-
     def test_the_plain_form_offers_the_workers_tools(self):
         gateway = self.gateway(mcp.PlainForm, tools={"help.get": tool(lambda e: {"got": e.message["arguments"]})})
         outcome, model = self.agent(gateway, call("help_get", topic="x"), call("skills_list"))
