@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import time
@@ -113,28 +114,25 @@ class Listed(ArtifactCase):
 class Uploaded(ArtifactCase):
     FILES = command("cd $CYNODE_ARTIFACTS_DIR; printf hello > a; : > empty; mkdir 'd \"q\"'; head -c 100001 /dev/urandom > 'd \"q\"/\u00e4'")
 
-    def check(self, server, store):
-        outcome = self.uploaded(server, self.FILES)
-        self.assertEqual(outcome.exit, 0)
-        listed = [(artifact["path"], artifact["size_bytes"], artifact["sha256"]) for artifact in outcome.result["artifacts"]]
-        self.assertEqual([(call["path"], call["size"], call["sha256"]) for call in store.calls], listed)
-        self.assertEqual([path for path, _, _ in listed], ["a", 'd "q"/\u00e4', "empty"])
-        self.assertEqual({(call["task_id"], call["job_id"]) for call in store.calls}, {("task-1", "job-1")})
-        self.assertEqual(self.refs(outcome), {path: "art:" + path for path, _, _ in listed})
-        self.assertEqual([(line["path"], line["ref"]) for line in outcome.events("artifact.uploaded")],
-                         [(path, "art:" + path) for path, _, _ in listed])
-        return outcome
+    def test_by_mcp_of_both_eras_and_by_the_plain_form(self):
+        for kind, era in ((mcp.Server, "legacy"), (mcp.Server, "modern"), (mcp.PlainForm, None)):
+            with self.subTest(kind.__name__, era=era):
+                store = Store(plain=kind == mcp.PlainForm)
+                outcome = self.uploaded(self.gateway(store, kind, era=era), self.FILES)
+                self.assertEqual(outcome.exit, 0)
+                listed = [(artifact["path"], artifact["size_bytes"], artifact["sha256"]) for artifact in outcome.result["artifacts"]]
+                self.assertEqual([(call["path"], call["size"], call["sha256"]) for call in store.calls], listed)
+                self.assertEqual([path for path, _, _ in listed], ["a", 'd "q"/\u00e4', "empty"])
+                self.assertEqual({(call["task_id"], call["job_id"]) for call in store.calls}, {("task-1", "job-1")})
+                self.assertEqual(self.refs(outcome), {path: "art:" + path for path, _, _ in listed})
+                self.assertEqual([(line["path"], line["ref"]) for line in outcome.events("artifact.uploaded")],
+                                 [(path, "art:" + path) for path, _, _ in listed])
+                shutil.rmtree(self.job_directory / "artifacts")
 
-    def test_by_mcp_of_both_eras(self):
-        for era in ("legacy", "modern"):
-            store = Store()
-            self.check(self.gateway(store, era=era), store)
-
-    def test_by_the_plain_form(self):
-        store = Store(plain=True)
-        server = self.gateway(store, mcp.PlainForm)
-        server.url = server.origin
-        self.check(server, store)
+    def test_without_artifacts_no_gateway_is_reached(self):
+        server = self.gateway(Store())
+        self.uploaded(server, command("true"))
+        self.assertEqual(server.connections, 0)
 
     def test_before_the_end_is_reported(self):
         store, reports = Store(), self.closing(status.Server(204))
@@ -174,8 +172,7 @@ class Uploaded(ArtifactCase):
     @staticmethod
     def peak_of(pid):
         """KiB of memory that a process has had at most."""
-        with open(f"/proc/{pid}/status", encoding="ascii") as file:
-            return next(int(line.split()[1]) for line in file if line.startswith("VmHWM:"))
+        return int(re.search(r"VmHWM:\s*(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())[1])
 
 
 class NotUploaded(ArtifactCase):
@@ -330,7 +327,7 @@ class NotUploaded(ArtifactCase):
                              ["cut_off" if change == path.unlink else "bad_body"])
 
 
-class GoneOnWith(ArtifactCase):
+class Again(ArtifactCase):
     def test_a_job_that_was_killed_during_the_upload(self):
         pids = []
         store = Store(lambda path: pids and os.kill(pids.pop(), signal.SIGKILL) or {"ref": "art:" + path})
@@ -345,13 +342,6 @@ class GoneOnWith(ArtifactCase):
         outcome = self.run_job(job, "--resume", env={"SBA_MCP_GATEWAY_URL": server.url})
         self.assertEqual((outcome.exit, self.refs(outcome)), (0, {"a": "art:a"}))
         self.assertEqual((self.workspace / "count").read_text(), "once\n")
-
-
-class NotTried(ArtifactCase):
-    def test_without_artifacts_no_gateway_is_reached(self):
-        server = self.gateway(Store())
-        self.uploaded(server, command("true"))
-        self.assertEqual(server.connections, 0)
 
     def test_a_finished_job_uploads_nothing_again(self):
         store = Store()

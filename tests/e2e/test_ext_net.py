@@ -56,19 +56,15 @@ def is_installed(name):
 class Tools(sba.SandboxCase):
     def judge(self, name, where, allowed=False):
         """The result of one tool's job in one situation; None where the situation cannot be had."""
-        case = sba.SandboxCase()
-        case.setUp()
-        try:
-            for path, text in FILES.get(name, {}).items():
-                case.put(path, text)
-            env = {"HOME": str(case.workspace), "LC_ALL": "C.UTF-8", "GIT_TERMINAL_PROMPT": "0"}
-            job = case.job(case.step("run_command", argv=shlex.split(COMMANDS[name])))
-            job["constraints"]["ext_net_allowed"] = allowed
-            outcome = case.run_job(job, wrapper=(sys.executable, "-B", str(SITUATION), where),
-                                   env={**env, **({"SITUATION_USER": str(sba.UID)} if sba.UID else {})}, **sba.AS_ROOT)
-            return None if outcome.exit == 77 else outcome.result
-        finally:
-            case.doCleanups()
+        case = self.fresh()
+        for path, text in FILES.get(name, {}).items():
+            case.put(path, text)
+        env = {"HOME": str(case.workspace), "LC_ALL": "C.UTF-8", "GIT_TERMINAL_PROMPT": "0"}
+        job = case.job(case.step("run_command", argv=shlex.split(COMMANDS[name])))
+        job["constraints"]["ext_net_allowed"] = allowed
+        outcome = case.run_job(job, wrapper=(sys.executable, "-B", str(SITUATION), where),
+                               env={**env, **({"SITUATION_USER": str(sba.UID)} if sba.UID else {})}, **sba.AS_ROOT)
+        return None if outcome.exit == 77 else outcome.result
 
     def judge_all(self, cases):
         """What judge gives for each case, by the case."""

@@ -34,8 +34,7 @@ class GatewayCase(test_agent.AgentCase):
     @staticmethod
     def names(gateway):
         """The environment that names a gateway."""
-        return {"SBA_MCP_GATEWAY_URL": gateway if isinstance(gateway, str) else gateway.origin + "/mcp"
-                if not isinstance(gateway, mcp.PlainForm) else gateway.origin}
+        return {"SBA_MCP_GATEWAY_URL": gateway if isinstance(gateway, str) else gateway.url}
 
     def agent(self, gateway, *replies, job=None, more=(), **script):
         """Runs an agent's job with a model of these replies. Returns outcome and model."""

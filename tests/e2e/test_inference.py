@@ -135,6 +135,12 @@ class Replies(InferenceCase):
             self.assertEqual(len(run.reply["tool_calls"]), 128)
             self.assertEqual(run.reply["notes"], ["of 10000 calls the first 128 are kept"])
 
+    def test_a_long_reply_in_lines_of_one_token(self):
+        """Were its time to grow with the square of its length, this would not end within the time that a run has."""
+        size = 1 << 20
+        server = self.server({"content": "".join(f"{number:4}" for number in range(size // 4))[:size], "piece": 4, "completion_tokens": 1})
+        self.assertEqual(len(self.chat(server, "ollama", {}).reply["content"]), size)
+
     def test_a_history_of_calls_and_results_is_sent_as_each_format_wants(self):
         history = HELLO + [
             {"role": "assistant", "content": "", "thinking": "hm",
@@ -317,12 +323,6 @@ class Windows(InferenceCase):
         failure = run.answers[1]["failure"]
         self.assertEqual((failure["code"], failure["context_length"], failure["reply"]["content"]), ("context_cut", 4000, "sure!"))
         self.assertEqual([session["context_length"] for session in run.sessions], [32768, 4000])
-
-    def test_a_cache_that_is_not_counted_is_no_cut(self):
-        more = {"messages": self.LONG["messages"] + [{"role": "assistant", "content": "a"}, {"role": "user", "content": "b"}]}
-        server = self.server({"content": "a"}, {"content": "b", "prompt_tokens": 12})
-        run = self.chat(server, "ollama", self.LONG, more)
-        self.assertEqual(run.answers[1]["reply"]["content"], "b")
 
     def test_a_refusal_for_the_prompts_length(self):
         for _, server, run in self.each({"fault": {"name": "context_exceeded", "window": 6000}}):
@@ -546,14 +546,6 @@ class Interrupts(InferenceCase):
                 with self.subTest(form=form, fault=fault):
                     self.assertLess(time.monotonic() - started, 20)
                     self.assertEqual(Run(stdout).failure["code"], "cancelled")
-
-
-class Bounds(InferenceCase):
-    def test_a_long_reply_in_lines_of_one_token(self):
-        """Were its time to grow with the square of its length, this would not end within the time that a run has."""
-        size = 1 << 20
-        server = self.server({"content": "".join(f"{number:4}" for number in range(size // 4))[:size], "piece": 4, "completion_tokens": 1})
-        self.assertEqual(len(self.chat(server, "ollama", {}).reply["content"]), size)
 
 
 if __name__ == "__main__":

@@ -127,8 +127,6 @@ class EndTest(SandboxCase):
         self.check_refused(outcome)
         self.assertTrue(outcome.result["failure_message"].startswith("cannot read the job: "), "it was read whole")
 
-
-class SkippedTest(SandboxCase):
     def test_many_steps_share_one_line_of_the_log_and_one_write_of_the_journal(self):
         job = self.job(self.step("run_command", argv=["false"]), *[self.step("list_tree", path=".") for _ in range(3000)])
         done = self.run_job(job)

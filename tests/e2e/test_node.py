@@ -19,7 +19,7 @@ class NodeCase(test_gateway_jobs.GatewayCase):
 
     @staticmethod
     def names(gateway):
-        return {"MCP_GATEWAY_PROXY_URL": gateway.origin + mcp.NodeProxy.PATH}
+        return {"MCP_GATEWAY_PROXY_URL": gateway.url}
 
     def failed(self, gateway, name="help.get"):
         outcome = self.direct(gateway, step(name))

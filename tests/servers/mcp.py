@@ -125,18 +125,19 @@ class SocketListener(Listener):
 
 
 class Server:
+    PATH = "/mcp"
+
     def __init__(self, era="legacy", version="2025-11-25", tools=None, session="s-1", hook=None, get=None, capabilities=None,
                  socket=None, instructions=None):
         self.era, self.version, self.session, self.hook, self.get = era, version, session, hook, get
         self.capabilities = {"tools": {}} if capabilities is None else capabilities
         self.described = {"capabilities": self.capabilities, **({"instructions": instructions} if instructions else {})}
         self.tools = tools or {}  # name: (tool's fields, function of the exchange)
-        self.requests, self.lock, self.arrived = [], threading.Lock(), threading.Condition()
-        self.connections = 0
+        self.requests, self.connections, self.arrived = [], 0, threading.Condition()
         self.listener = SocketListener(socket, SocketExchange) if socket else Listener(("127.0.0.1", 0), Exchange)
         self.listener.owner = self
         self.origin = f"http://127.0.0.1:{self.listener.server_port}"
-        self.url = self.origin + "/mcp"
+        self.url = self.origin + self.PATH
         threading.Thread(target=self.listener.serve_forever, args=(0.05,), daemon=True).start()
 
     def close(self):
@@ -208,6 +209,7 @@ class Server:
 
 class PlainForm(Server):
     """POST /v1/mcp/tools/call with {"tool_name", "arguments"}; 404 with a text for everything else."""
+    PATH = ""
 
     def post(self, exchange):
         if exchange.path != "/v1/mcp/tools/call":
