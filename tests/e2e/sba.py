@@ -246,6 +246,7 @@ def injecting(call, fault):
     return strace(call, "-e", f"inject={call}:{fault}")
 
 
+@functools.cache
 def result_validator():
     """Of the schema that the binary prints for its results."""
     import jsonschema  # here: most tests have no use for it

@@ -8,11 +8,8 @@ import os
 import pathlib
 import re
 import subprocess
-import tempfile
-import unittest
 
 import sba
-from sba import BINARY, GID, UID, ordinary_user
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
 PAGES = [TOP / "README.md", *sorted((TOP / "docs").glob("*.md"))]
@@ -27,35 +24,27 @@ def anchors_of(text):
     return {"#" + re.sub(r"[^\w -]", "", head).strip().lower().replace(" ", "-") for head in heads}
 
 
-class Documentation(unittest.TestCase):
+class Documentation(sba.SandboxCase):
     def setUp(self):
-        place = tempfile.TemporaryDirectory(prefix="sba-docs-")
-        self.addCleanup(place.cleanup)
-        self.place = pathlib.Path(place.name)
-        (self.place / "bin").mkdir()
-        (self.place / "bin/cynode-sba").symlink_to(BINARY)
-        self.place.chmod(0o755)
-
-    def page_directory(self, page):
-        directory = self.place / page.relative_to(TOP).as_posix().replace("/", "-")
-        directory.mkdir()
-        if UID:
-            os.chown(directory, UID, GID)
-        return directory
+        super().setUp()
+        (self.root / "bin").mkdir()
+        (self.root / "bin/cynode-sba").symlink_to(sba.BINARY)
 
     def type_in(self, directory, commands):
         for command, expected in COMMAND.findall(commands):
             done = subprocess.run(
                 ["sh", "-c", command], cwd=directory, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                text=True, check=False, timeout=60, **ordinary_user(),
-                env={"PATH": f"{self.place}/bin:{os.environ['PATH']}", "HOME": str(directory), "LC_ALL": "C"})
+                text=True, check=False, timeout=60, **sba.ordinary_user(),
+                env={"PATH": f"{self.root}/bin:{os.environ['PATH']}", "HOME": str(directory), "LC_ALL": "C"})
             fits = doctest.OutputChecker().check_output(expected, done.stdout, doctest.ELLIPSIS)
             self.assertTrue(fits, f"$ {command}\nprinted:\n{done.stdout}\nnot:\n{expected}")
 
     def test_every_example_does_what_its_page_says(self):
         typed = 0
         for page in PAGES:
-            directory = self.page_directory(page)
+            directory = self.root / page.relative_to(TOP).as_posix().replace("/", "-")
+            directory.mkdir()
+            self.give(directory)
             with self.subTest(page=page.name):
                 for kind, name, text in BLOCK.findall(page.read_text()):
                     if name:

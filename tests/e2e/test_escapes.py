@@ -154,6 +154,5 @@ class Escapes(sba.SandboxCase):
             self.assertEqual(step.get("error_code"), "name_too_long", step)
 
 
-
 if __name__ == "__main__":
     sba.main()

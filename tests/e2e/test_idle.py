@@ -18,7 +18,7 @@ ENTER = ["nsenter", "--mount", "--root", "--pid"] if sba.UID else ["nsenter", "-
 class SessionTest(sba.SandboxCase):
     def setUp(self):
         super().setUp()
-        self.session = subprocess.Popen([*pid1.NAMESPACE, "--pid", "--fork", "--mount-proc", *pid1.USER, sba.BINARY, "--idle"],
+        self.session = subprocess.Popen([*pid1.NAMESPACE, "--pid", "--fork", "--mount-proc", *sba.AS_USER, sba.BINARY, "--idle"],
                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.first = None
         self.addCleanup(self.end)
@@ -44,16 +44,23 @@ class SessionTest(sba.SandboxCase):
                 return line.split(":", 1)[1].strip()
 
     def enter(self, *command):
-        return [*ENTER, "--target", str(self.first), *pid1.USER, *command]
+        return [*ENTER, "--target", str(self.first), *sba.AS_USER, *command]
 
-    def round(self, *scripts):
-        """A round: its exit status and result."""
-        job = json.dumps(self.job(*(self.step("run_command", shell=script) for script in scripts)))
-        done = subprocess.run(self.enter(sba.BINARY, "--stdin", "--workspace", str(self.workspace)), input=job.encode(), timeout=120,
-                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        for line in done.stderr.splitlines():
+    def start_round(self, job):
+        process = subprocess.Popen(self.enter(sba.BINARY, "--stdin", "--workspace", str(self.workspace)), stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.stdin.write(json.dumps(job).encode())
+        process.stdin.close()
+        process.stdin = None
+        return process
+
+    def round(self, *scripts, **job):
+        """A round of these scripts, or of another job: its exit status and result."""
+        process = self.start_round(job or self.job(*(self.step("run_command", shell=script) for script in scripts)))
+        stdout, stderr = process.communicate(timeout=120)
+        for line in stderr.splitlines():
             json.loads(line)
-        return done.returncode, json.loads(done.stdout)
+        return process.returncode, json.loads(stdout)
 
     def shell(self, script):
         return subprocess.run(self.enter("sh", "-c", script), stdout=subprocess.PIPE, timeout=120, text=True).stdout
@@ -67,9 +74,8 @@ class SessionTest(sba.SandboxCase):
         self.assertIsNone(self.session.poll())
 
     def test_a_refused_round_leaves_the_session(self):
-        done = subprocess.run(self.enter(sba.BINARY, "--stdin", "--workspace", str(self.workspace)), input=b"{}", stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, timeout=120)
-        self.assertEqual((done.returncode, json.loads(done.stdout)["failure_code"]), (2, "schema_validation"))
+        status, result = self.round(surprise=1)
+        self.assertEqual((status, result["failure_code"]), (2, "schema_validation"))
         self.assertEqual(self.round("true")[0], 0)
 
     def test_what_others_leave_behind_is_reaped(self):
@@ -77,12 +83,7 @@ class SessionTest(sba.SandboxCase):
         self.assertEqual(self.shell(pid1.NO_ZOMBIES), "none\n")
 
     def test_a_killed_round_leaves_the_session(self):
-        job = self.job(self.step("run_command", shell="touch begun; sleep 600"))
-        process = subprocess.Popen(self.enter(sba.BINARY, "--stdin", "--workspace", str(self.workspace)), stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        process.stdin.write(json.dumps(job).encode())
-        process.stdin.close()
-        process.stdin = None
+        process = self.start_round(self.job(self.step("run_command", shell="touch begun; sleep 600")))
         sba.wait_for((self.workspace / "begun").exists, "the round to begin")
         # In here the first process cannot be killed, so this means the round's.
         self.shell(f"pkill -KILL -x {pathlib.Path(sba.BINARY).name}")
