@@ -83,9 +83,8 @@ end
 
 --- Splits "--name=value" and "-name". Returns nil if the argument is not an option.
 local function split(argument)
-  local name, value = argument:match("^%-%-?([^%-=][^=]*)=(.*)$")
-  if name then return name, value end
-  return argument:match("^%-%-?([^%-=][^=]*)$")
+  local name, equals, value = argument:match("^%-%-?([^%-=][^=]*)(=?)(.*)$")
+  return name, equals == "=" and value or nil
 end
 
 --- Takes the value of an option at argv[i]; returns the index of the last argument used.
@@ -125,10 +124,7 @@ local function take_mode(given, argv, i, option, value)
     given.script = table.move(argv, i + 1, #argv, 1, {})
     return #argv
   end
-  if not option.value then
-    if value then return nil, ("--%s does not take a value"):format(name) end
-    return i
-  end
+  if not option.value then return i end
   given.values, i = take_values(argv, i, option, value)
   if #given.values == 0 and option.value:sub(1, 1) ~= "[" then
     return nil, ("--%s requires a value: --%s %s"):format(name, name, option.value)
@@ -145,9 +141,9 @@ local function take(given, argv, i)
   if not name then return nil, ("'%s' is not an option; see --help"):format(argv[i]) end
   local option = by_name[short_names[name] or name]
   if not option then return unknown(argv[i], name) end
+  if value and not option.value then return nil, ("--%s does not take a value"):format(option.name) end
   if option.kind == "value" then return take_value(given, argv, i, option, value) end
   if option.kind == "mode" then return take_mode(given, argv, i, option, value) end
-  if value then return nil, ("--%s does not take a value"):format(name) end
   given[name] = true
   return i
 end
@@ -190,7 +186,11 @@ local function stdin_stdout(given, environment)
   return true
 end
 
-local confine <const> = { variables = { "SBA_CONFINE" }, default = "auto", values = { "auto", "off", "require" } }
+-- What variables say: some of the options, and one that is no option.
+local settings <const> = {
+  { kind = "value", name = "confine", variables = { "SBA_CONFINE" }, default = "auto", values = { "auto", "off", "require" } },
+  table.unpack(cli.options),
+}
 
 ---@class cli.settings
 ---@field mode "run"|"validate"|"report"|"trajectory"|"schema"|"idle"|"completion"|"version"|"help"|"lua"
@@ -221,21 +221,18 @@ function cli.parse(argv, environment, is_directory)
   given.mode, given.resume = given.mode or "run", given.resume or false
   local ok, message = stdin_stdout(given, environment)
   if not ok then return nil, message end
-  for name, option in pairs(by_name) do
-    if option.kind == "value" and given[name] == nil then
-      given[name], message = from_variables(option, environment)
+  for _, option in ipairs(settings) do
+    if option.kind == "value" and given[option.name] == nil then
+      given[option.name], message = from_variables(option, environment)
       if message and given.mode == "run" then return nil, message end
     end
   end
   local is_missing = not given.job and given.mode == "run" and not is_directory "/job"
   settle_outside_container(given, is_directory)
-  for name, option in pairs(by_name) do
-    if given[name] == nil then given[name] = option.default end
+  for _, option in ipairs(settings) do
+    if given[option.name] == nil then given[option.name] = option.default end
   end
   given.log_format, given["log-format"] = given["log-format"], nil
-  given.confine, message = from_variables(confine, environment)
-  if message and given.mode == "run" then return nil, message end
-  given.confine = given.confine or confine.default
   if given.resume and given.replay then return nil, "--resume and --replay cannot be combined" end
   if given.resume and given.result == "-" then
     return nil, "--resume requires a result file: the journal is next to it"

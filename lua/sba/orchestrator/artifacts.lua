@@ -134,22 +134,19 @@ end
 
 local own_words = { timeout = "the time for uploading was up", cancelled = "a signal ended the uploading" }
 
-local function log_failed(run, artifact, failure)
+local function log_failed(run, failure, path, count)
+  local what = count and ("%d artifacts were not uploaded and stay on disk"):format(count)
+    or ("the artifact %s was not uploaded and stays on disk"):format(path)
   run.log:event("warning", "artifact.failed", {
-    path = artifact.path, code = failure.code, tries = failure.tries or 0,
-    error = ("the artifact %s was not uploaded and stays on disk: %s"):format(artifact.path, own_words[failure.code] or failure.message),
+    path = path, count = count, code = failure.code, tries = not count and failure.tries or 0,
+    error = ("%s: %s"):format(what, own_words[failure.code] or failure.message),
   })
 end
 
---- Logs that the artifacts from one on were not tried, and why.
+--- The artifacts from one on are not tried.
 local function give_up(run, from, failure)
   local list = run.record.artifacts
-  local count = #list - from + 1
-  if count < 1 then return end
-  run.log:event("warning", "artifact.failed", {
-    path = list[from].path, count = count, code = failure.code, tries = 0,
-    error = ("%d artifacts were not uploaded and stay on disk: %s"):format(count, own_words[failure.code] or failure.message),
-  })
+  if list[from] then log_failed(run, failure, list[from].path, #list - from + 1) end
 end
 
 --- Uploads files one after the other and sets their `ref`. The rest are not tried after a failure of the gateway itself, or past a
@@ -167,7 +164,7 @@ local function upload_all(run)
     end
     if failure then
       all = false
-      log_failed(run, artifact, failure)
+      log_failed(run, failure, artifact.path)
     end
     if failure and (http.is_down(failure) or failure.code == "unknown_tool") then return give_up(run, i + 1, failure) end
   end

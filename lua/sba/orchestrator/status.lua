@@ -61,29 +61,26 @@ local function body_of(self, what)
   return json.encode({ status = what, job_id = self.run.record.job_id, task_id = self.run.record.task_id }, body_schema)
 end
 
-local function milliseconds(seconds)
-  return math.floor(seconds * 1000 + 0.5)
-end
-
-local function log_sent(self, report, code, tries, seconds)
-  self.run.log:event("info", "report.sent", { report = report, status = code, tries = tries, duration_ms = milliseconds(seconds) })
-end
-
-local function log_failed(self, report, failure, tries)
+--- Logs whether a report was delivered; returns the outcome.
+---@return "delivered"|"refused"|"undeliverable"
+local function log_end(self, report, code, failure, tries, seconds)
+  if code then
+    local duration_ms = math.floor(seconds * 1000 + 0.5)
+    self.run.log:event("info", "report.sent", { report = report, status = code, tries = tries, duration_ms = duration_ms })
+    return "delivered"
+  end
+  local outcome = failure.refused and "refused" or "undeliverable"
   self.run.log:event("warning", "report.failed", {
-    report = report, outcome = failure.refused and "refused" or "undeliverable", status = failure.status, tries = tries,
+    report = report, outcome = outcome, status = failure.status, tries = tries,
     error = ("the report %s was not delivered: %s"):format(report, failure.message),
   })
+  return outcome
 end
 
---- Ends the report of the beginning and logs whether it was delivered.
+--- Ends the report of the beginning.
 local function close_beginning(self, code)
   self.over = true
-  if code then
-    log_sent(self, "in_progress", code, self.tries, self.spent)
-  else
-    log_failed(self, "in_progress", self.failure, self.tries)
-  end
+  log_end(self, "in_progress", code, self.failure, self.tries, self.spent)
 end
 
 ---Reports that the job is in progress. Call it when the job begins and before each later step: a report that was not delivered is
@@ -124,12 +121,7 @@ local function completed(self, result)
   local at, signalled = interrupt.now(), interrupt.signal()
   local code, failure, tries = deliver(self, body)
   if not code and not signalled and interrupt.signal() then code, failure, tries = deliver(self, body) end
-  if code then
-    log_sent(self, "completed", code, tries, interrupt.now() - at)
-    return "delivered"
-  end
-  log_failed(self, "completed", failure, tries)
-  return failure.refused and "refused" or "undeliverable"
+  return log_end(self, "completed", code, failure, tries, interrupt.now() - at)
 end
 
 --- The run's reporter; nil where it cannot send.

@@ -31,6 +31,24 @@ local fields_schema <const> = { order = { "step", "steps", "id", "type", "check"
 ---@field tail_size integer bytes: how much of a failed step's output step.finished is to have
 ---@field same string what every line has after its event, as JSON
 
+local function line_of(self, level, event, fields)
+  local head = '{"ts":"' .. interrupt.timestamp() .. '","level":"' .. level .. '","event":"' .. event .. self.same
+  return json.continue(head, fields, fields_schema) .. "\n"
+end
+
+--- Writes a line (or, on a terminal, part of the view), or drops it. Once the reader takes lines again, they begin with how many it did
+--- not take.
+local function write(self, bytes)
+  local dropped = self.dropped
+  if dropped > 0 then
+    bytes = (self.view and self.view:missed(dropped) or line_of(self, "warning", "log.dropped", { lines = dropped })) .. bytes
+  end
+  local all, written = file.write(STDERR, self.torn and "\n" .. bytes or bytes, self.timeout, SLOWEST)
+  self.torn = not all and written > 0
+  self.timeout, self.dropped = all and TIMEOUT or 0, all and 0 or dropped + 1
+  if self.view and not all then self.view:lost() end
+end
+
 --- Opens the log.
 ---@param options log.options
 ---@return log
@@ -41,7 +59,7 @@ function log.new(options)
   if options.format == "text" or columns or options.follow and options.format ~= "json" then
     self.tail_size = TAIL_IN_TEXT
     local size = columns and function() return file.terminal_columns(STDERR) end
-    self.view = options.terminal().new(function(bytes) self:show(bytes) end, columns, options.environment, options.follow, size)
+    self.view = options.terminal().new(function(bytes) write(self, bytes) end, columns, options.environment, options.follow, size)
   end
   return self
 end
@@ -61,37 +79,6 @@ function log:observe(trace_id, observer)
   self:identify(self.job_id, self.task_id)
 end
 
---- Writes a line (or, on a terminal, part of the view), or drops it.
----@param bytes string
-function log:write(bytes)
-  local all, written = file.write(STDERR, self.torn and "\n" .. bytes or bytes, self.timeout, SLOWEST)
-  self.torn = not all and written > 0
-  self.timeout = all and TIMEOUT or 0
-  if not all then self.dropped = self.dropped + 1 end
-  return all
-end
-
---- Writes a part of the view; and, once the reader takes parts again, how many it did not take.
-function log:show(bytes)
-  local dropped = self.dropped
-  local written = self:write(dropped > 0 and self.view:missed(dropped) .. bytes or bytes)
-  if written then self.dropped = 0 else self.view:lost() end
-end
-
-local function line_of(self, level, event, fields)
-  local head = '{"ts":"' .. interrupt.timestamp() .. '","level":"' .. level .. '","event":"' .. event .. self.same
-  return json.continue(head, fields, fields_schema) .. "\n"
-end
-
---- Writes a line; and, once the reader takes lines again, how many it did not take.
-local function write_line(self, line)
-  local dropped = self.dropped
-  if self:write(line) and dropped > 0 then
-    self.dropped = 0
-    self:write(line_of(self, "warning", "log.dropped", { lines = dropped }))
-  end
-end
-
 --- Logs an event.
 ---@param level "debug"|"info"|"warning"|"error"
 ---@param event string "step.started"
@@ -99,7 +86,7 @@ end
 function log:event(level, event, fields)
   if self.observer then self.observer(level, event, fields or {}) end
   if self.view then return self.view:event(level, event, fields or {}, self.job_id) end
-  write_line(self, line_of(self, level, event, fields or {}))
+  write(self, line_of(self, level, event, fields or {}))
 end
 
 --- An event as a line, for who writes it in the log's place.
