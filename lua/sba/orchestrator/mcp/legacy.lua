@@ -116,7 +116,7 @@ local function without_answer(peer, request, exchange, status)
   return failure
 end
 
---- Sends a request and waits for its answer. Returns the result and the session that the answer names, or nil and the failure.
+--- Sends a request and waits for its answer. Returns the result, or nil and the failure; and the session that the answer names.
 local function ask(peer, method, params, limits)
   local request = transport.request(peer, method, limits)
   request.asked = 0
@@ -135,7 +135,7 @@ local function ask(peer, method, params, limits)
   if not message then message, failure = resume(peer, request, stream, failure) end
   if message then
     local result, problem = transport.outcome(peer, message, status)
-    return result, problem or session
+    return result, problem, session
   end
   cancel(peer, request, failure)
   return nil, failure
@@ -154,10 +154,10 @@ end
 ---@return mcp.failure?
 function legacy.open(peer)
   peer.session, peer.version = nil, nil
-  local result, session = ask(peer, "initialize", {
+  local result, failure, session = ask(peer, "initialize", {
     protocolVersion = NEWEST, capabilities = {}, clientInfo = transport.CLIENT,
   })
-  if not result then return nil, session end
+  if not result then return nil, failure end
   local shown = transport.place(peer)
   if not legacy.versions[result.protocolVersion] then
     return nil, http.failure("unsupported_version", ("%s speaks revision %s of MCP, which is not spoken here"):format(shown,
@@ -167,9 +167,8 @@ function legacy.open(peer)
     return nil, http.failure("bad_session", shown .. " names a session with characters that no header may hold")
   end
   peer.session, peer.version = session, result.protocolVersion
-  local told, failure = tell(peer, { method = "notifications/initialized" })
-  if not told then return nil, failure end
-  return result
+  local told, untold = tell(peer, { method = "notifications/initialized" })
+  return told and result, untold
 end
 
 ---Sends a request in the open session; once more in a new one if the server has lost the session.
@@ -180,11 +179,10 @@ end
 ---@return table? result, mcp.failure?
 function legacy.request(peer, method, params, limits)
   local result, failure = ask(peer, method, params, limits)
-  if result or failure.code ~= "session_lost" then return result, not result and failure or nil end
+  if result or failure.code ~= "session_lost" then return result, failure end
   local opened, problem = legacy.open(peer)
   if not opened then return nil, problem end
-  result, failure = ask(peer, method, params, limits)
-  return result, not result and failure or nil
+  return ask(peer, method, params, limits)
 end
 
 ---Ends the session. Failures are ignored.

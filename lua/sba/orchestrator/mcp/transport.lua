@@ -208,38 +208,20 @@ local function decoded(peer, bytes)
   return nil, http.not_json(transport.place(peer), bytes)
 end
 
----@class mcp.stream the messages of an answer, one by one
----@field next fun(): table?, mcp.failure? message; nil: the end, proper or (with the failure) not
+---@class mcp.stream the messages of an answer
+---@field more fun(): table[]?, mcp.failure? the next ones; nil: the end, proper or (with the failure) not
 ---@field last_id? string of the last event that had one
 ---@field retry? integer milliseconds
 
---- Hands out the messages of one text after the other; more() gives the next list, nil at the end.
-local function one_by_one(more)
-  local list, at = {}, 0
-  return function()
-    while at == #list do
-      local failure
-      list, failure = more()
-      at = 0
-      if not list then
-        list = {}
-        return nil, failure
-      end
-    end
-    at = at + 1
-    return list[at]
-  end
-end
-
 local function of_json(peer, exchange)
-  local read = false
-  return one_by_one(function()
-    if read then return nil end
-    read = true
+  local is_read = false
+  return function()
+    if is_read then return nil end
+    is_read = true
     local bytes, failure = http.read(exchange)
     if not bytes then return nil, failure end
     return decoded(peer, bytes)
-  end)
+  end
 end
 
 local function of_events(peer, exchange, request, stream)
@@ -248,7 +230,7 @@ local function of_events(peer, exchange, request, stream)
     if failure then return nil, failure end
     return exchange:line()
   end)
-  return one_by_one(function()
+  return function()
     local event, failure = event_of()
     if not event or event.is_cut then return nil, failure and http.failure(failure.code, failure.message) end
     stream.last_id, stream.retry = event.id or stream.last_id, event.retry or stream.retry
@@ -256,7 +238,7 @@ local function of_events(peer, exchange, request, stream)
     local list, problem = decoded(peer, event.data)
     local is_other = event.name and event.name ~= "message" -- of the server's own, such as a named ping
     return list or is_other and {} or nil, problem
-  end)
+  end
 end
 
 ---Reads the messages of an answer with status 2xx.
@@ -267,7 +249,7 @@ end
 ---@return mcp.stream
 function transport.stream(peer, exchange, request, before)
   local stream = { last_id = before and before.last_id, retry = before and before.retry }
-  stream.next = is_stream(exchange) and of_events(peer, exchange, request, stream) or of_json(peer, exchange)
+  stream.more = is_stream(exchange) and of_events(peer, exchange, request, stream) or of_json(peer, exchange)
   return stream
 end
 
@@ -293,12 +275,14 @@ end
 ---@return mcp.failure? failure how the stream ended before the answer; nil: properly
 function transport.read(stream, request, on_request)
   while true do
-    local message, failure = stream.next()
-    if not message then return nil, failure end
-    local kind = kind_of(message, request.id)
-    if kind == "answer" then return message end
-    if kind == "notification" then note(request, message) end
-    if kind == "request" and on_request then on_request(message) end
+    local messages, failure = stream.more()
+    for _, message in ipairs(messages or {}) do
+      local kind = kind_of(message, request.id)
+      if kind == "answer" then return message end
+      if kind == "notification" then note(request, message) end
+      if kind == "request" and on_request then on_request(message) end
+    end
+    if not messages then return nil, failure end
   end
 end
 
@@ -311,4 +295,5 @@ function transport.outcome(peer, message, status)
   if json.is_object(message.error) then return nil, of_rpc(peer, message.error, status) end
   return message.result
 end
+
 return transport
