@@ -38,10 +38,11 @@ def python_of(name):
 
 
 @contextlib.contextmanager
-def listening(port, *command):
+def listening(port, *command, env=None):
     """Runs a server until the block ends, and ends what it has started too."""
     with tempfile.TemporaryFile() as log:
-        process = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
+        process = subprocess.Popen([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env,
+                                   start_new_session=True)
         try:
             end = time.monotonic() + LISTENING
             while not listens(port):
