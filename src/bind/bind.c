@@ -60,6 +60,13 @@ void bind_new_type(lua_State *L, const char *name, const luaL_Reg *methods, lua_
     lua_pop(L, 1);
 }
 
+void *bind_new_handle(lua_State *L, const char *type, size_t size, int values)
+{
+    void *handle = memset(lua_newuserdatauv(L, size, values), 0, size);
+    luaL_setmetatable(L, type);
+    return handle;
+}
+
 void bind_set_integer(lua_State *L, const char *name, lua_Integer value)
 {
     lua_pushinteger(L, value);
@@ -115,10 +122,7 @@ bool bind_call_tick(lua_State *L, int arguments)
 
 struct buffer *bind_new_buffer(lua_State *L)
 {
-    struct buffer *buffer = lua_newuserdatauv(L, sizeof *buffer, 0);
-    *buffer = (struct buffer){0};
-    luaL_setmetatable(L, "native.buffer");
-    return buffer;
+    return bind_new_handle(L, "native.buffer", sizeof(struct buffer), 0);
 }
 
 void bind_empty_shared_buffer(struct buffer *buffer)

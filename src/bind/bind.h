@@ -38,6 +38,9 @@ int luaopen_native_workspace(lua_State *L);
 // Makes the metatable of a handle, unless it is there: its methods (NULL: none), and close as its __gc and __close.
 void bind_new_type(lua_State *L, const char *name, const luaL_Reg *methods, lua_CFunction close);
 
+// Pushes a handle of that type, of so many bytes, all zero, with so many user values.
+void *bind_new_handle(lua_State *L, const char *type, size_t size, int values);
+
 // Sets a field of the table on top of the stack; no field if the string is NULL.
 void bind_set_integer(lua_State *L, const char *name, lua_Integer value);
 void bind_set_string(lua_State *L, const char *name, const char *value);

@@ -39,9 +39,7 @@ static int f_client(lua_State *L)
         .ca_file = bind_option_string(L, 1, "ca_file", NULL),
         .ca_directory = bind_option_string(L, 1, "ca_directory", NULL),
     };
-    struct client_box *box = lua_newuserdatauv(L, sizeof *box, KEPT_TICK);
-    *box = (struct client_box){0};
-    luaL_setmetatable(L, client_type);
+    struct client_box *box = bind_new_handle(L, client_type, sizeof *box, KEPT_TICK);
     box->client = http_client_new(&settings, &error);
     return box->client ? 1 : bind_fail(L, &error);
 }
@@ -153,9 +151,7 @@ static int m_open(lua_State *L)
     luaL_argcheck(L, client->client, 1, "the client is closed");
     luaL_checktype(L, 2, LUA_TTABLE);
     bind_check_options(L, 2, request_names);
-    struct exchange_box *box = lua_newuserdatauv(L, sizeof *box, KEPT_COUNT);
-    *box = (struct exchange_box){0};
-    luaL_setmetatable(L, exchange_type);
+    struct exchange_box *box = bind_new_handle(L, exchange_type, sizeof *box, KEPT_COUNT);
     lua_pushvalue(L, 1);
     lua_setiuservalue(L, -2, KEPT_CLIENT);
     struct http_request request = {

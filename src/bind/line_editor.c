@@ -64,9 +64,7 @@ static int f_open(lua_State *L)
 {
     struct error error = {0};
     luaL_checktype(L, 1, LUA_TFUNCTION);
-    struct handle *handle = lua_newuserdatauv(L, sizeof *handle, COMPLETER);
-    *handle = (struct handle){0};
-    luaL_setmetatable(L, EDITOR);
+    struct handle *handle = bind_new_handle(L, EDITOR, sizeof *handle, COMPLETER);
     lua_pushvalue(L, 1);
     lua_setiuservalue(L, -2, COMPLETER);
     handle->editor = line_editor_open(complete, handle, &error);

@@ -26,9 +26,7 @@ static int f_parse(lua_State *L)
     size_t size;
     struct error error = {0};
     const char *diff = luaL_checklstring(L, 1, &size);
-    struct parsed *parsed = lua_newuserdatauv(L, sizeof *parsed, 1);
-    *parsed = (struct parsed){0};
-    luaL_setmetatable(L, parsed_name);
+    struct parsed *parsed = bind_new_handle(L, parsed_name, sizeof *parsed, 1);
     lua_pushvalue(L, 1);
     lua_setiuservalue(L, -2, 1);
     if (patch_parse(diff, size, &parsed->patch, &error) < 0)

@@ -19,10 +19,9 @@ static int free_outcome(lua_State *L)
 // Pushes an empty outcome that Lua owns.
 static struct process_outcome *new_outcome(lua_State *L)
 {
-    struct process_outcome *outcome = lua_newuserdatauv(L, sizeof *outcome, 0);
-    *outcome = (struct process_outcome){0};
-    bind_new_type(L, "native.process.outcome", NULL, free_outcome);
-    luaL_setmetatable(L, "native.process.outcome");
+    static const char type[] = "native.process.outcome";
+    bind_new_type(L, type, NULL, free_outcome);
+    struct process_outcome *outcome = bind_new_handle(L, type, sizeof *outcome, 0);
     lua_toclose(L, -1);
     return outcome;
 }

@@ -25,9 +25,7 @@ static int f_compile(lua_State *L)
     const char *pattern = luaL_checklstring(L, 1, &size);
     bind_check_options(L, 2, options);
     bool ignore_case = bind_option_boolean(L, 2, "ignore_case", false);
-    struct search_regex **regex = lua_newuserdatauv(L, sizeof *regex, 0);
-    *regex = NULL;
-    luaL_setmetatable(L, regex_type);
+    struct search_regex **regex = bind_new_handle(L, regex_type, sizeof *regex, 0);
     *regex = search_compile(pattern, size, ignore_case, &error);
     return *regex ? 1 : bind_fail(L, &error);
 }
@@ -51,9 +49,7 @@ static int search_free(lua_State *L)
 
 static struct search *new_search(lua_State *L)
 {
-    struct search *search = lua_newuserdatauv(L, sizeof *search, 0);
-    *search = (struct search){0};
-    luaL_setmetatable(L, search_type);
+    struct search *search = bind_new_handle(L, search_type, sizeof *search, 0);
     lua_toclose(L, -1);
     return search;
 }

@@ -90,10 +90,8 @@ int bind_root_snapshot(lua_State *L)
         .left_out = bind_option_string(L, 2, "left_out", NULL),
     };
     luaL_argcheck(L, options.directory, 2, "option 'directory' is missing");
-    struct snapshot **handle = lua_newuserdatauv(L, sizeof *handle, 1);
-    *handle = NULL;
     bind_new_type(L, type_name, methods, snapshot_close);
-    luaL_setmetatable(L, type_name);
+    struct snapshot **handle = bind_new_handle(L, type_name, sizeof *handle, 1);
     lua_pushvalue(L, 1); // the directory lives as long as its snapshot
     lua_setiuservalue(L, -2, 1);
     *handle = snapshot_take(workspace, &options, &error);

@@ -183,10 +183,8 @@ static const luaL_Reg methods[] = {
 static struct transaction *push_transaction(lua_State *L)
 {
     const struct workspace *workspace = bind_check_root(L, 1);
-    struct transaction **transaction = lua_newuserdatauv(L, sizeof *transaction, 1);
-    *transaction = NULL;
     bind_new_type(L, transaction_type, methods, transaction_close);
-    luaL_setmetatable(L, transaction_type);
+    struct transaction **transaction = bind_new_handle(L, transaction_type, sizeof *transaction, 1);
     lua_pushvalue(L, 1); // the directory lives as long as its transaction
     lua_setiuservalue(L, -2, 1);
     *transaction = transaction_begin(workspace);

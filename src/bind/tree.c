@@ -15,10 +15,8 @@ static int tree_free(lua_State *L)
 
 struct tree **bind_new_tree(lua_State *L)
 {
-    struct tree **tree = lua_newuserdatauv(L, sizeof *tree, 0);
-    *tree = NULL;
     bind_new_type(L, "native.tree", NULL, tree_free);
-    luaL_setmetatable(L, "native.tree");
+    struct tree **tree = bind_new_handle(L, "native.tree", sizeof *tree, 0);
     lua_toclose(L, -1);
     return tree;
 }
