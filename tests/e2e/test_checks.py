@@ -75,6 +75,13 @@ class Direct(CheckCase):
             self.assert_passed(outcome)
             self.assertEqual(outcome.result["acceptance"], [{"criterion": "from a file", "met": None, "evidence": "", "verified_by": None}])
 
+    def test_what_nobody_checks_says_so_in_the_list(self):
+        for command, wanted in (("true", ("dropped", "not checked")), ("false", ("pending", None))):
+            job = self.direct("nobody looks", steps=[self.step("run_command", command=command)])
+            job["context"]["requirements"] = ["fast"]
+            items = self.run_job(job).result["todo"]["items"]
+            self.assertEqual([(item["status"], item["note"]) for item in items[:2]], [wanted] * 2)
+
     def test_a_failing_step_leaves_them_out(self):
         outcome = self.run_job(self.direct(criterion("c", shell="touch checked"), steps=[self.step("run_command", command="false")]))
         self.assert_failed(outcome, "step_failed")
@@ -355,14 +362,8 @@ class Validation(CheckCase):
 
 
 class Status(CheckCase):
-    @staticmethod
-    def finish_as(status, answer, *entries):
-        reply = finish(answer, *entries)
-        reply["tool_calls"][0]["arguments"]["status"] = status
-        return reply
-
     def finished(self, status, *criteria, entries=()):
-        server = self.server(call("run_command", command="true"), self.finish_as(status, "my reason", *entries), {"content": "never asked"})
+        server = self.server(call("run_command", command="true"), finish("my reason", *entries, status=status), {"content": "never asked"})
         return server, self.run_agent(server, job=self.agent(*criteria))
 
     def test_what_models_write_for_done(self):
@@ -380,7 +381,7 @@ class Status(CheckCase):
             self.assertEqual(len(self.chats(server)), 2)
 
     def test_another_word_is_an_answer_to_the_model(self):
-        server = self.server(call("list_tree"), self.finish_as("in_progress", "half of it"), finish("all of it"))
+        server = self.server(call("list_tree"), finish("half of it", status="in_progress"), finish("all of it"))
         outcome = self.run_agent(server)
         self.assert_passed(outcome)
         self.assertIn("in_progress", self.told(server, 2))
@@ -394,14 +395,14 @@ class Status(CheckCase):
         self.assertFalse((self.workspace / "checked").exists())
 
     def test_it_needs_no_act_and_its_reason_is_one_short_line(self):
-        outcome = self.run_agent(self.server(self.finish_as("failed", "no\nway " + "x" * 10000 + "\x1b[2J")))
+        outcome = self.run_agent(self.server(finish("no\nway " + "x" * 10000 + "\x1b[2J", status="failed")))
         self.assert_failed(outcome, "agent_gave_up")
         message = outcome.result["failure_message"]
         self.assertTrue(message.startswith("the model gave up: no way xxx") and len(message) < 2000, message)
         self.assertNotRegex(message, "[\x00-\x1f]")
 
     def test_for_want_of_the_network(self):
-        reply = self.finish_as("failed", "the host cannot be reached")
+        reply = finish("the host cannot be reached", status="failed")
         fetch = call("run_command", shell="curl -sS https://nowhere.invalid/x")
         self.assert_failed(self.run_agent(self.server(fetch, reply)), "ext_net_required")
         self.assert_failed(self.run_agent(self.server(fetch, call("run_command", command="true"), reply)), "agent_gave_up")

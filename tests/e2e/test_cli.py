@@ -104,15 +104,6 @@ class CommandLineTest(SandboxCase):
             self.assertEqual([json.loads(line)["event"] for line in done.stderr.splitlines()][-1], "job.finished")
         self.assertEqual(os.listdir(self.job_directory), [])
 
-    def test_variables_name_what_options_do_not(self):
-        path = self.job_directory / "j"
-        path.write_text(json.dumps(self.job(self.step("write_file", path="a", content="x"))))
-        env = {"SBA_JOB_PATH": str(path), "SBA_RESULT_PATH": str(self.result_path), "CYNODE_WORKSPACE_DIR": str(self.workspace)}
-        self.assertEqual(self.run_sba(env=env).returncode, 0)
-        self.assertTrue((self.workspace / "a").exists())
-        self.assertEqual(self.run_sba("-job", str(path), "-result=" + str(self.job_directory / "r"), env=env).returncode, 0)
-        self.assertTrue((self.job_directory / "r").exists())
-
     def test_mode_from_the_environment(self):
         outcome = self.run_job(self.job(), env={"SBA_EXECUTION_MODE": "sideways"})
         self.assertEqual((outcome.exit, outcome.result["failure_code"]), (2, "schema_validation"))

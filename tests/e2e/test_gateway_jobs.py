@@ -286,14 +286,6 @@ class Direct(GatewayCase):
         self.assertEqual(outcome.result["steps"][0]["result"], {"content": "no such artifact", "is_error": True})
         self.assertEqual(len(self.called(gateway)), 1)
 
-    def test_a_timeout_of_its_own(self):
-        gateway = self.gateway(tools={"wait": tool(mcp.silence)})
-        outcome = self.direct(gateway, {"type": "call_tool", "arguments": {"tool": "wait", "timeout_seconds": 0.5}})
-        (entry,) = outcome.result["steps"]
-        self.assertEqual((outcome.exit, entry["error_code"]), (124, "timeout"), outcome.result)
-        self.assertIn("did not answer within its timeout of 0.5 s", outcome.result["failure_message"])
-        self.assertEqual(len(gateway.messages("notifications/cancelled")), 1)
-
     def test_a_gateway_that_forbids_everything_is_no_missing_network(self):
         gateway = self.gateway(hook=lambda e: e.whole({"error": "forbidden"}, 403))
         outcome = self.direct(gateway, step("x"))

@@ -467,14 +467,10 @@ class Endpoints(InferenceCase):
         self.assertIn("serves none of the allowed models (x and y); it has a and b", failure["message"])
         self.assertEqual([request["body"] for request in server.requests], [None])
 
-    def test_a_worker_that_is_no_ollama(self):
-        for suffix in ("", "/v1"):
+    def test_a_worker_that_is_no_ollama_and_addresses_without_v1(self):
+        for variable, suffix in (("OLLAMA_BASE_URL", ""), ("OLLAMA_BASE_URL", "/v1"), ("SBA_API_EGRESS_URL", "")):
             server = self.server({"content": "hello"}, formats=["openai"])
-            self.assertEqual(self.run_plan({"OLLAMA_BASE_URL": server.url + suffix}, {}).reply["content"], "hello")
-
-    def test_an_egress_address_without_its_v1(self):
-        server = self.server({"content": "hello"})
-        self.assertEqual(self.run_plan({"SBA_API_EGRESS_URL": server.url}, {}).reply["content"], "hello")
+            self.assertEqual(self.run_plan({variable: server.url + suffix}, {}).reply["content"], "hello")
 
     def test_an_egress_address_that_names_the_chat(self):
         server = self.server(*[{"content": "hello"}] * 2)
