@@ -239,10 +239,9 @@ function root:relative(path) end
 ---@field start_line? integer from 1
 ---@field end_line? integer inclusive
 ---@field digest? boolean fill sha256 and lines (of the whole file)
----@field into? native.buffer to be filled with the content instead
 
 ---@class native.read_result
----@field content? string absent where the content went into a buffer
+---@field content string
 ---@field truncated boolean there is more in the asked range than max_bytes
 ---@field size_bytes integer of the file
 ---@field mode integer permission bits
@@ -396,7 +395,7 @@ local transaction = {}
 
 ---Stages a regular file (nothing is visible yet; the disk may be found full here).
 ---@param path string
----@param content string|native.buffer
+---@param content string
 ---@param mode? integer as directory:write
 ---@return true|nil, native.failure?
 function transaction:write(path, content, mode) end
@@ -498,10 +497,9 @@ function parsed:files() end
 ---patch_ambiguous (a hunk without line numbers, or that fits only loosely, fits in two places; message: both lines),
 ---already_applied, already_exists (bytes where the diff says the file is new), too_large, timeout, cancelled.
 ---@param index integer
----@param bytes string|native.buffer
----@param into? native.buffer another one, to be filled with what comes out and returned for it
----@return string|native.buffer|nil, native.patch.report|native.failure
-function parsed:apply(index, bytes, into) end
+---@param bytes string
+---@return string|nil, native.patch.report|native.failure
+function parsed:apply(index, bytes) end
 
 ------------------------------------------------------------------------------------------------------------------------
 ---@class native.search regular expressions over files
@@ -572,10 +570,7 @@ function secret.redact(text, cut) end
 ---@class native.text UTF-8, base64, SHA-256, and estimates of tokens
 local text = {}
 
----@class native.buffer bytes in memory that is reused; what fills it empties it first
-
----@return native.buffer empty
-function text.buffer() end
+---@class native.buffer bytes that C has written
 
 ---Makes bytes UTF-8: ill-formed parts become U+FFFD (one for each maximal subpart, as the Unicode Standard recommends).
 ---@param bytes string

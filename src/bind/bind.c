@@ -171,11 +171,6 @@ const char *bind_check_bytes(lua_State *L, int index, size_t *size)
     return buffer->size ? buffer->data : "";
 }
 
-struct buffer *bind_optional_buffer(lua_State *L, int index)
-{
-    return lua_isnoneornil(L, index) ? NULL : luaL_checkudata(L, index, "native.buffer");
-}
-
 static bool listed(const char *name, const char *const names[])
 {
     for (; *names; names++)

@@ -6,17 +6,9 @@
 
 static const char parsed_name[] = "native.patch.parsed";
 
-// The buffer is kept from file to file: fresh memory would cost more than the work.
-struct parsed {
-    struct patch patch;
-    struct buffer out;
-};
-
 static int free_parsed(lua_State *L)
 {
-    struct parsed *parsed = luaL_checkudata(L, 1, parsed_name);
-    patch_free(&parsed->patch);
-    buffer_free(&parsed->out);
+    patch_free(luaL_checkudata(L, 1, parsed_name));
     return 0;
 }
 
@@ -26,10 +18,10 @@ static int f_parse(lua_State *L)
     size_t size;
     struct error error = {0};
     const char *diff = luaL_checklstring(L, 1, &size);
-    struct parsed *parsed = bind_new_handle(L, parsed_name, sizeof *parsed, 1);
+    struct patch *patch = bind_new_handle(L, parsed_name, sizeof *patch, 1);
     lua_pushvalue(L, 1);
     lua_setiuservalue(L, -2, 1);
-    if (patch_parse(diff, size, &parsed->patch, &error) < 0)
+    if (patch_parse(diff, size, patch, &error) < 0)
         return bind_fail(L, &error);
     return 1;
 }
@@ -81,7 +73,7 @@ static void push_file(lua_State *L, const struct patch_file *file)
 // parsed:files() -> list; its tolerated are those of the whole diff
 static int m_files(lua_State *L)
 {
-    const struct patch *patch = &((struct parsed *)luaL_checkudata(L, 1, parsed_name))->patch;
+    const struct patch *patch = luaL_checkudata(L, 1, parsed_name);
     lua_createtable(L, (int)patch->file_count, 0);
     for (uint32_t i = 0; i < patch->file_count; i++) {
         push_file(L, &patch->files[i]);
@@ -111,20 +103,16 @@ static int m_apply(lua_State *L)
     size_t size;
     struct error error = {0};
     struct patch_report report;
-    struct parsed *parsed = luaL_checkudata(L, 1, parsed_name);
+    const struct patch *patch = luaL_checkudata(L, 1, parsed_name);
     lua_Integer index = luaL_checkinteger(L, 2);
-    const char *bytes = bind_check_bytes(L, 3, &size);
-    struct buffer *into = bind_optional_buffer(L, 4), *out = into ? into : &parsed->out;
-    luaL_argcheck(L, !into || !lua_rawequal(L, 3, 4), 4, "the bytes are in this buffer");
-    luaL_argcheck(L, index >= 1 && index <= parsed->patch.file_count, 2, "no such file in the diff");
-    out->size = 0;
-    if (patch_apply(&parsed->patch, (uint32_t)index - 1, bytes, size, out, &report, &error) < 0)
+    const char *bytes = luaL_checklstring(L, 3, &size);
+    luaL_argcheck(L, index >= 1 && index <= patch->file_count, 2, "no such file in the diff");
+    struct buffer *out = bind_push_shared_buffer(L);
+    if (patch_apply(patch, (uint32_t)index - 1, bytes, size, out, &report, &error) < 0)
         return bind_fail(L, &error);
-    if (into)
-        lua_pushvalue(L, 4);
-    else
-        lua_pushlstring(L, out->data, out->size);
-    push_report(L, &parsed->patch.files[index - 1], &report);
+    lua_pushlstring(L, out->data, out->size);
+    bind_empty_shared_buffer(out);
+    push_report(L, &patch->files[index - 1], &report);
     return 2;
 }
 

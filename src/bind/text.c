@@ -162,14 +162,7 @@ static int f_tokens(lua_State *L)
     return 3;
 }
 
-static int f_buffer(lua_State *L)
-{
-    bind_new_buffer(L);
-    return 1;
-}
-
 static const luaL_Reg functions[] = {
-    {"buffer", f_buffer},
     {"repair", f_repair},
     {"is_utf8", f_is_utf8},
     {"count_lines", f_count_lines},

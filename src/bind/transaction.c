@@ -37,7 +37,7 @@ static int transaction_write_method(lua_State *L)
     struct error error = {0};
     struct transaction *transaction = check_transaction(L);
     const char *path = bind_check_path(L, 2, &error);
-    const char *content = bind_check_bytes(L, 3, &size);
+    const char *content = luaL_checklstring(L, 3, &size);
     int mode = lua_isnoneornil(L, 4) ? MODE_AS_BEFORE : (int)check_mode(L, 4);
     return answer(L, path ? transaction_write(transaction, path, content, size, mode, &error) : -1, &error);
 }

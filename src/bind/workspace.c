@@ -100,7 +100,7 @@ static int root_relative(lua_State *L)
 
 static struct read_options check_read_options(lua_State *L, int index)
 {
-    static const char *const names[] = {"offset_bytes", "max_bytes", "start_line", "end_line", "digest", "into", NULL};
+    static const char *const names[] = {"offset_bytes", "max_bytes", "start_line", "end_line", "digest", NULL};
     bind_check_options(L, index, names);
     return (struct read_options){
         .offset = (uint64_t)bind_option_integer(L, index, "offset_bytes", 0, 0),
@@ -111,16 +111,6 @@ static struct read_options check_read_options(lua_State *L, int index)
     };
 }
 
-// Pushes the buffer that is an option; NULL: it is absent.
-static struct buffer *option_buffer(lua_State *L, int index, const char *name)
-{
-    if (lua_isnoneornil(L, index))
-        return NULL;
-    lua_getfield(L, index, name);
-    return bind_optional_buffer(L, lua_gettop(L));
-}
-
-// root:read(path, options) -> {content=, truncated=, size_bytes=, mode=, sha256=, lines=} | nil, failure
 static int root_read(lua_State *L)
 {
     struct error error = {0};
@@ -128,17 +118,14 @@ static int root_read(lua_State *L)
     const struct workspace *workspace = bind_check_root(L, 1);
     const char *path = bind_check_path(L, 2, &error);
     struct read_options options = check_read_options(L, 3);
-    struct buffer *into = option_buffer(L, 3, "into"), *content = into ? into : bind_push_shared_buffer(L);
-    content->size = 0;
+    struct buffer *content = bind_push_shared_buffer(L);
     if (!path || workspace_read(workspace, path, &options, content, &result, &error) < 0)
         return bind_fail(L, &error);
 
     lua_createtable(L, 0, 6);
-    if (!into) {
-        lua_pushlstring(L, content->data, content->size);
-        lua_setfield(L, -2, "content");
-        bind_empty_shared_buffer(content);
-    }
+    lua_pushlstring(L, content->data, content->size);
+    lua_setfield(L, -2, "content");
+    bind_empty_shared_buffer(content);
     bind_set_boolean(L, "truncated", result.truncated);
     bind_set_integer(L, "size_bytes", (lua_Integer)result.size);
     bind_set_integer(L, "mode", result.mode);

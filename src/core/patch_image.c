@@ -2,6 +2,7 @@
 // Splits a file and a hunk into lines, see patch_fit.h.
 #include "core/patch_fit.h"
 #include "core/patch_parse.h"
+#include "core/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@ int patch_image_split(struct patch_image *image, const char *bytes, size_t size)
             image->starts = starts;
         }
         image->starts[image->count++] = (uint32_t)(at - bytes);
-        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        const char *newline = text_find_byte(at, (size_t)(end - at), '\n');
         if (newline && newline > at && newline[-1] == '\r')
             image->crlf++;
         else if (newline)

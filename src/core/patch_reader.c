@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads a diff line by line, see patch_parse.h.
 #include "core/patch_parse.h"
+#include "core/text.h"
 
 #include <string.h>
 
@@ -9,7 +10,7 @@ bool patch_peek(const struct patch_reader *reader, struct patch_line *line)
     size_t left = (size_t)(reader->end - reader->at);
     if (!left)
         return false;
-    const char *newline = memchr(reader->at, '\n', left);
+    const char *newline = text_find_byte(reader->at, left, '\n');
     *line = (struct patch_line){reader->at, newline ? (size_t)(newline - reader->at) : left};
     return true;
 }
@@ -35,7 +36,7 @@ bool patch_take(struct patch_reader *reader, struct patch_line *line)
 
 void patch_advance(struct patch_reader *reader)
 {
-    const char *newline = memchr(reader->at, '\n', (size_t)(reader->end - reader->at));
+    const char *newline = text_find_byte(reader->at, (size_t)(reader->end - reader->at), '\n');
     reader->at = newline ? newline + 1 : reader->end;
     reader->line++;
 }

@@ -19,7 +19,7 @@ enum {
     BINARY_PREFIX = 8192,
 };
 
-// As memchr, but goes over blocks of constant size, so that the compiler vectorizes it.
+// For a byte that is hardly ever there: goes over blocks of constant size, so that the compiler vectorizes the loop.
 static bool holds(const char *bytes, size_t size, char wanted)
 {
     enum { BLOCK = 192 };
@@ -47,7 +47,7 @@ static bool has_long_line(const char *bytes, size_t size)
 
 static const char *line_end(const char *at, const char *end)
 {
-    const char *newline = memchr(at, '\n', (size_t)(end - at));
+    const char *newline = text_find_byte(at, (size_t)(end - at), '\n');
     return newline ? newline : end;
 }
 

@@ -19,6 +19,21 @@ static inline block fill(char byte)
     return (block){0} + (unsigned char)byte;
 }
 
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first byte is the lowest");
+
+const char *text_find_byte(const char *bytes, size_t size, char byte)
+{
+    block wanted = fill(byte);
+    for (; size >= sizeof(block); bytes += sizeof(block), size -= sizeof(block)) {
+        block same = (block)(load(bytes) == wanted);
+        uint64_t halves[2];
+        memcpy(halves, &same, sizeof halves);
+        if (halves[0] | halves[1])
+            return bytes + (halves[0] ? __builtin_ctzll(halves[0]) : 64 + __builtin_ctzll(halves[1])) / 8;
+    }
+    return memchr(bytes, byte, size);
+}
+
 // Checks 16 places at once for the first and the last byte, and compares the rest only where both match. After it has
 // compared as many bytes as the text has, memmem takes over: it is slower, but linear.
 const char *text_find(const char *bytes, size_t size, const char *part, size_t part_size)

@@ -22,21 +22,6 @@ describe("native.patch", function()
     end
   end)
 
-  it("works from buffer to buffer", function()
-    local text = require "native.text"
-    local before, after = text.buffer(), text.buffer()
-    local parsed = assert(patch.parse("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"))
-    local back = assert(patch.parse("--- a/x\n+++ b/x\n@@ -1 +1 @@\n-b\n+c\n"))
-    for _ = 1, 2 do
-      assert.are.equal(after, (parsed:apply(1, "a\n", after)))
-      assert.are.equal(before, (back:apply(1, after, before)))
-      assert.are.equal("already_applied", select(2, back:apply(1, before)).code)
-    end
-    assert.has_error(function() back:apply(1, after, after) end)
-    assert.has_error(function() back:apply(1, after, {}) end)
-    assert.are.equal("b\n", (parsed:apply(1, "a\n")))
-  end)
-
   it("returns failures and raises for misuse", function()
     local parsed, failure = patch.parse("nothing")
     assert.is_nil(parsed)

@@ -110,26 +110,7 @@ local function changed_into(change, files, put, before, failure)
   return good and report, failure
 end
 
----Changes a file that only this part is about, without keeping it in memory.
-local function changed_alone(change, files)
-  local mode = change.file.new_mode
-  local function apply(before, after)
-    local bytes, report = change.parsed:apply(change.index, before, after)
-    return bytes and report, report
-  end
-  return files:stage_change(change.new, apply, function(before) return permissions(mode, before) end)
-end
-
-local function is_alone(change, files)
-  local file = change.file
-  return change.alone and file.hunks > 0 and file.old_mode ~= LINK and file.new_mode ~= LINK and files:is_plain(change.new)
-end
-
 function actions.modified(change, files)
-  if is_alone(change, files) then
-    local report, mismatch = changed_alone(change, files)
-    if report or mismatch.code ~= "patch_mismatch" then return report, mismatch end
-  end
   local before, failure = files:get(change.new)
   if not before and failure.code == "not_found" and change.file.may_create then
     change.action = "created"
@@ -196,16 +177,6 @@ local function entry_of(change, report)
   }
 end
 
----Marks the changes whose path no other change names.
-local function mark_alone(changes)
-  local uses = {}
-  for _, change in ipairs(changes) do
-    uses[change.old] = (uses[change.old] or 0) + 1
-    if change.new ~= change.old then uses[change.new] = (uses[change.new] or 0) + 1 end
-  end
-  for _, change in ipairs(changes) do change.alone = uses[change.new] == 1 end
-end
-
 --- Applies a diff as it is written to an overlay.
 local function apply_diff(diff, files, strip)
   local parsed <close>, failure = patch.parse(diff)
@@ -219,9 +190,10 @@ local function apply_diff(diff, files, strip)
     good, failure = locate(change, files, strip, prefixes)
     if not good then return about(change, failure) end
     if change.action == "deleted" or change.action == "renamed" then files:leave(change.old) end
+    files:use(change.old)
+    if change.new ~= change.old then files:use(change.new) end
     changes[i] = change
   end
-  mark_alone(changes)
   for i, change in ipairs(changes) do
     local report
     report, failure = actions[change.action](change, files)

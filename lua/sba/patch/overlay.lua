@@ -1,10 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Shows the files of a workspace as they will be after the changes made so far, until all changes are committed at once. Contents are kept
--- in memory, except those of a file that only one change is about: it is staged at once, so that a large diff does not hold every file
--- twice.
+-- Shows the files of a workspace as they will be after the changes made so far, until all changes are committed at once.
 
 local fail = require "sba.util.fail"
-local text = require "native.text"
 
 local overlay = {}
 overlay.__index = overlay
@@ -20,7 +17,7 @@ local MAX_BYTES = 1 << 30 -- read and put, of all files
 ---@param writes boolean false: nothing is staged
 ---@return table to be declared <close>
 function overlay.new(directory, writes)
-  local empty = { original = {}, current = {}, touched = {}, kinds = {}, leaving = {}, left = {} }
+  local empty = { original = {}, current = {}, touched = {}, kinds = {}, leaving = {}, left = {}, uses = {} }
   empty.directory, empty.writes, empty.size = directory, writes, 0
   return setmetatable(empty, overlay)
 end
@@ -117,6 +114,12 @@ function overlay:leave(path)
   for slash in above(path) do self.left[path:sub(1, slash - 1)] = true end
 end
 
+---Says that a change is about path.
+---@param path string
+function overlay:use(path)
+  self.uses[path] = (self.uses[path] or 0) + 1
+end
+
 ---@param path string
 ---@return boolean whether a file or link is there now
 function overlay:exists(path)
@@ -165,50 +168,47 @@ local function touch(self, path)
   end
 end
 
----@param path string
----@param entry sba.overlay.entry
-function overlay:put(path, entry)
-  local good, failure = check_way(self, path, false)
-  if good then good, failure = self:count_bytes(#entry.bytes) end
-  if not good then return nil, failure end
-  if self.current[path] and self.current[path].early then
-    return fail("invalid_patch", "%s is replaced, changed and removed by the same diff, which is ambiguous", path)
-  end
-  touch(self, path)
-  self.current[path] = entry
-  return true
-end
-
----Whether path is a regular file that has not changed, and only directories lead to it.
----@param path string
----@return boolean
-function overlay:is_plain(path)
-  local stat = self.current[path] == nil and look(self, path)
-  return stat and stat.type == "file" and check_way(self, path, true) and check_way(self, path, false) or false
-end
-
 local function opened(self)
   self.transaction = self.transaction or self.directory:transaction()
   return self.transaction
 end
 
----Changes a plain file that no other change is about, without keeping it in memory.
+local function stage(transaction, path, old, new)
+  if not new then
+    if not old then return true end
+    return transaction:remove(path)
+  end
+  if new.kind == "link" then
+    if old and old.kind == "link" and old.bytes == new.bytes then return true end
+    return transaction:symlink(path, new.bytes)
+  end
+  if not old or old.kind ~= "file" or old.bytes ~= new.bytes then return transaction:write(path, new.bytes, new.mode) end
+  if not new.mode or old.mode == new.mode then return true end
+  return transaction:chmod(path, new.mode)
+end
+
+---Puts an entry at path. A file that only one change is about is staged at once and not kept, so that a large diff does not hold every
+---file in memory.
 ---@param path string
----@param change fun(before: native.buffer, after: native.buffer): table?, native.failure? fills after; what it returns is returned
----@param permissions fun(mode: integer): integer the mode it had to the one it gets
-function overlay:stage_change(path, change, permissions)
-  self.before, self.after = self.before or text.buffer(), self.after or text.buffer()
-  local read, failure = self.directory:read(path, { max_bytes = MAX_BYTES, into = self.before })
-  if not read then return nil, failure end
-  if read.truncated then return fail("too_large", "%s is larger than %d MiB", path, MAX_BYTES >> 20) end
-  local result
-  result, failure = change(self.before, self.after)
-  if not result then return nil, failure end
-  self.current[path] = { kind = "file" }
-  if not self.writes then return result end
-  local good
-  good, failure = opened(self):write(path, self.after, permissions(read.mode & 511))
-  return good and result, failure
+---@param entry sba.overlay.entry
+---@return true|nil, native.failure?
+function overlay:put(path, entry)
+  local good, failure = check_way(self, path, false)
+  if good then good, failure = self:count_bytes(#entry.bytes) end
+  if not good then return nil, failure end
+  local before, current = self.original[path], self.current[path]
+  if current and current.early then
+    return fail("invalid_patch", "%s is replaced, changed and removed by the same diff, which is ambiguous", path)
+  end
+  if self.uses[path] ~= 1 or not before or before.kind ~= "file" or entry.kind ~= "file" then
+    touch(self, path)
+    self.current[path] = entry
+    return true
+  end
+  self.size = self.size - #before.bytes - #entry.bytes
+  self.original[path], self.current[path] = nil, { kind = "file" }
+  if not self.writes then return true end
+  return stage(opened(self), path, before, entry)
 end
 
 ---Puts an entry where nothing is, or what is there is to leave. Errors: already_exists.
@@ -238,16 +238,6 @@ function overlay:remove(path)
   else
     self.current[path] = false
   end
-end
-
-local function stage(transaction, path, old, new)
-  if not new then return not old or transaction:remove(path) end
-  if new.kind == "link" then
-    if old and old.kind == "link" and old.bytes == new.bytes then return true end
-    return transaction:symlink(path, new.bytes)
-  end
-  if not old or old.kind ~= "file" or old.bytes ~= new.bytes then return transaction:write(path, new.bytes, new.mode) end
-  return not new.mode or old.mode == new.mode or transaction:chmod(path, new.mode)
 end
 
 ---Makes all changes, or none.

@@ -21,7 +21,6 @@ describe("an overlay", function()
   it("takes no file of more than 1 GiB", function()
     local files = overlay.new(directory, false)
     refused(files:get("a"))
-    refused(files:stage_change("a", function() return {} end, function(mode) return mode end))
   end)
 
   it("holds no more than 1 GiB", function()
