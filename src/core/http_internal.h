@@ -65,9 +65,6 @@ int http_check_coding(const struct http_exchange *exchange, struct error *error)
 // Parses the URL, and sets URL, socket, proxy and trust of the easy handle. Fills origin and proxy.
 int http_set_target(struct http_exchange *exchange, const char *url, struct error *error);
 
-// Waits for more of the body. 1: there is more; 0: the body is at its proper end; -1: failed.
-int http_more_body(struct http_exchange *exchange, struct error *error);
-
 // Fills *error with the reason why the exchange failed. Returns -1.
 int http_explain(const struct http_exchange *exchange, struct error *error);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/text: UTF-8 repair against the Unicode Standard's examples, base64, SHA-256.
+// core/text: UTF-8 repair against the Unicode Standard's examples, base64, search.
 #include "core/text.h"
 
 #include "check.h"
@@ -94,20 +94,6 @@ static void base64_is_strict(void **state)
     }
 }
 
-static void sha256_in_pieces(void **state)
-{
-    static const char message[] = "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"; // FIPS 180-2, B.2
-    char hex[TEXT_SHA256_HEX];
-    struct text_sha256 sha256;
-    for (size_t piece = 1; piece < sizeof message; piece++) {
-        text_sha256_init(&sha256);
-        for (size_t i = 0; i < sizeof message - 1; i += piece)
-            text_sha256_update(&sha256, message + i, sizeof message - 1 - i < piece ? sizeof message - 1 - i : piece);
-        text_sha256_final(&sha256, hex);
-        assert_string_equal(hex, "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
-    }
-}
-
 // Texts of two letters, so that parts nearly fit everywhere, each in memory of its own size.
 static void finds_what_memmem_finds(void **state)
 {
@@ -134,7 +120,6 @@ int main(void)
         cmocka_unit_test(cuts_between_characters),
         cmocka_unit_test(base64_goes_both_ways),
         cmocka_unit_test(base64_is_strict),
-        cmocka_unit_test(sha256_in_pieces),
         cmocka_unit_test(finds_what_memmem_finds),
         cmocka_unit_test(a_tail_begins_with_a_whole_character),
     };
