@@ -217,56 +217,13 @@ static int explain(const struct spawn *spawn, const char *path, int number, stru
     }
 }
 
-// Finds the signals that this process ignores: exec keeps them ignored. Exec resets those that are caught.
-static void find_ignored(sigset_t *set)
-{
-    sigemptyset(set);
-    for (int number = 1; number <= SIGRTMAX; number++) {
-        struct sigaction action;
-        if (sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
-            sigaddset(set, number);
-    }
-}
-
-// What a new child needs.
-struct birth {
-    const struct spawn *spawn;
-    const char *path;
-    const sigset_t *ignored;
-    bool confine; // it confines itself
-};
-
-// What the child does until exec. It runs in our memory, so it makes only system calls. Returns only an errno.
-ON_FOREIGN_STACK static int become(const struct birth *birth)
-{
-    sigset_t none;
-    const struct spawn *spawn = birth->spawn;
-    sigemptyset(&none);
-    setsid();
-    launch_reset_signals(birth->ignored);
-    if (fchdir(spawn->directory) < 0)
-        return errno;
-    for (int fd = 0; fd < 3; fd++)
-        if (dup2(spawn->standard[fd], fd) < 0)
-            return errno;
-    int refused = birth->confine ? confine_enter() : 0;
-    if (refused)
-        return refused;
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    execve(birth->path, (char *const *)spawn->argv, (char *const *)spawn->env);
-    return errno;
-}
-
 // The errno of the last start; 0: it succeeded. In shared memory, because vfork may be a fork.
 static volatile int *failure;
 
-ON_FOREIGN_STACK static void be_born(void *data)
-{
-    *failure = become(data);
-    _exit(SPAWN_FAILED);
-}
+// The signals that this process ignores: exec keeps them ignored, while it resets those that are caught.
+static sigset_t ignored;
 
-static int prepare(sigset_t *ignored)
+static int prepare(void)
 {
     if (failure)
         return 0;
@@ -274,35 +231,73 @@ static int prepare(sigset_t *ignored)
     if (page == MAP_FAILED)
         return -1;
     failure = page;
-    find_ignored(ignored);
+    sigemptyset(&ignored);
+    for (int number = 1; number <= SIGRTMAX; number++) {
+        struct sigaction action;
+        if (sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
+            sigaddset(&ignored, number);
+    }
     return 0;
+}
+
+// What a new child needs.
+struct start {
+    const struct spawn *spawn;
+    const char *path;
+    bool confine; // it confines itself
+};
+
+// What the child does until exec. It runs in our memory, so it makes only system calls. Returns only an errno.
+ON_FOREIGN_STACK static int exec_command(const struct start *start)
+{
+    sigset_t none;
+    const struct spawn *spawn = start->spawn;
+    sigemptyset(&none);
+    setsid();
+    launch_reset_signals(&ignored);
+    if (fchdir(spawn->directory) < 0)
+        return errno;
+    for (int fd = 0; fd < 3; fd++)
+        if (dup2(spawn->standard[fd], fd) < 0)
+            return errno;
+    int refused = start->confine ? confine_enter() : 0;
+    if (refused)
+        return refused;
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    execve(start->path, (char *const *)spawn->argv, (char *const *)spawn->env);
+    return errno;
+}
+
+ON_FOREIGN_STACK static void run_child(void *start)
+{
+    *failure = exec_command(start);
+    _exit(SPAWN_FAILED);
 }
 
 // Not posix_spawn: musl's version waits on a pipe for exec, which costs one more sleep for each command. Signals are
 // blocked meanwhile, because a handler in the child would run in our memory.
-static pid_t start_here(struct birth *birth)
+static pid_t start_here(struct start *start)
 {
     sigset_t all, before;
     sigfillset(&all);
     sigprocmask(SIG_BLOCK, &all, &before);
     pid_t pid = vfork();
     if (pid == 0)
-        be_born(birth);
+        run_child(start);
     int number = errno;
     sigprocmask(SIG_SETMASK, &before, NULL);
     errno = number;
     return pid;
 }
 
-static pid_t start(const struct spawn *spawn, const char *path)
+static pid_t start_command(const struct spawn *spawn, const char *path)
 {
-    static sigset_t ignored;
-    if (prepare(&ignored) < 0)
+    if (prepare() < 0)
         return -1;
     bool launches = confine_is_on() && launch_prepare();
-    struct birth birth = {spawn, path, &ignored, confine_is_on() && !launches};
+    struct start start = {spawn, path, confine_is_on() && !launches};
     *failure = 0;
-    pid_t pid = launches ? launch(be_born, &birth) : start_here(&birth);
+    pid_t pid = launches ? launch(run_child, &start) : start_here(&start);
     if (pid < 0)
         *failure = errno;
     if (pid < 0 || *failure == 0)
@@ -317,7 +312,7 @@ pid_t spawn_command(const struct spawn *spawn, struct error *error)
     cleanup_free char *path = locate(spawn, error);
     if (!path)
         return -1;
-    pid_t pid = start(spawn, path);
+    pid_t pid = start_command(spawn, path);
     return pid < 0 ? explain(spawn, path, failure ? *failure : ENOMEM, error) : pid;
 }
 
