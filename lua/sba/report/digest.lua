@@ -28,7 +28,7 @@ local STEP_FINISHED <const> = '{"event":"step.finished",' -- the result holds th
 ---@field turns report.turn[]
 ---@field calls table<integer, { type: string, arguments: table }> by index of the step, from 1
 ---@field checks table<integer, boolean> which steps are checks of the runner, by index from 1
----@field begun? { index: integer, id: string, type: string, at?: string } the step that began last and has not ended; index from 0
+---@field begun? { id: string, type: string, started_at?: string } the step that began last and has not ended
 ---@field last? string when the last event was that says so
 ---@field problem? string why the rest of the journal is missing
 
@@ -87,7 +87,7 @@ readers["model.session"] = function(self, line) self.model = words(line.model) e
 
 readers["step.started"] = function(self, line)
   if math.type(line.index) ~= "integer" or type(line.id) ~= "string" then return end
-  self.begun = { index = line.index, id = line.id, type = words(line.type), at = type(line.at) == "string" and line.at or nil }
+  self.begun = { id = line.id, type = words(line.type), started_at = type(line.at) == "string" and line.at or nil }
   self.types[line.index + 1], self.index_of[line.id] = line.type, line.index + 1
   self.checks[line.index + 1] = line.check ~= nil
   if type(line.arguments) == "table" then self.arguments[line.index + 1] = secret.clean(line.arguments, {}) end

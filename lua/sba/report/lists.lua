@@ -65,7 +65,7 @@ function lists.changes(source)
   return section("Changes", h.details { open = true,
     h.summary { h.span { class = "what", count_changes(changes.counts), changes.since_resume and " since the job was resumed" } },
     h.div { class = "inside",
-      source.patch and block(nil, source.patch, LONGEST_DIFF, true),
+      source.patch and block.view(nil, source.patch, LONGEST_DIFF, true),
       #changes.files > 0 and wide_table("Changed files",
         h.tr { h.th { "Path" }, h.th { "Change" }, h.th { "Size before" }, h.th { "Size after" }, h.th { "" } },
         rows_of(changes.files, changed_file)),

@@ -125,14 +125,13 @@ local function add_running(result, journal, directory, is_running)
     result.duration_ms = math.max(result.duration_ms, latest - started)
     if last == latest then result.finished_at = now end
   end
-  local begun, named = journal and journal.begun, result.running_step
-  if not begun and not (named and not journal) then return end
-  local at = begun and begun.at or named and named.started_at or result.finished_at
-  local output, is_cut = read_output(directory, named)
+  local step = not journal and result.running_step or journal and journal.begun
+  if not step then return end
+  local at = step.started_at or result.finished_at
+  local output, is_cut = read_output(directory, result.running_step)
   result.steps[#result.steps + 1] = {
-    index = #result.steps, id = begun and begun.id or named.id, type = begun and begun.type or named.type,
-    status = is_running and "running" or "interrupted", started_at = at, output = output, output_truncated = is_cut,
-    duration_ms = math.max(0, latest - (format.instant(at) or latest)),
+    index = #result.steps, id = step.id, type = step.type, status = is_running and "running" or "interrupted", started_at = at,
+    output = output, output_truncated = is_cut, duration_ms = math.max(0, latest - (format.instant(at) or latest)),
   }
 end
 

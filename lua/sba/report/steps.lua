@@ -3,7 +3,6 @@
 
 local block = require "sba.report.block"
 local describe = require "sba.run.describe"
-local diff = require "sba.report.diff"
 local excerpt = require "sba.util.excerpt"
 local format = require "sba.report.format"
 local html = require "sba.report.html"
@@ -65,7 +64,7 @@ local told <const> = {
 local function command(arguments, limit)
   local ok, line = pcall(describe, { arguments = arguments }, true) -- they may be of any shape
   local directory = text_of(arguments, "working_dir") or text_of(arguments, "cwd")
-  return ok and block(directory and "Command, in " .. directory or "Command", "$ " .. line, limit) or nil
+  return ok and block.view(directory and "Command, in " .. directory or "Command", "$ " .. line, limit) or nil
 end
 
 local function what_was_told(call, limit)
@@ -73,15 +72,15 @@ local function what_was_told(call, limit)
   local views = { call.type == "run_command" and command(call.arguments, limit) or nil }
   for _, argument in ipairs(told[call.type] or {}) do
     local text = text_of(call.arguments, argument[1])
-    if text then views[#views + 1] = block(argument[2], text, limit, argument[1] == "diff") end
+    if text then views[#views + 1] = block.view(argument[2], text, limit, argument[1] == "diff") end
   end
-  return #views > 0 and views or block("Arguments", json.encode(call.arguments), limit)
+  return #views > 0 and views or block.view("Arguments", json.encode(call.arguments), limit)
 end
 
 local function what_came(entry, limit)
-  if entry.output and entry.output ~= "" and diff.is_one(entry.output) then return block("Output", entry.output, limit) end
+  if entry.output and entry.output ~= "" and block.is_diff(entry.output) then return block.view("Output", entry.output, limit) end
   if entry.output and entry.output ~= "" then return output.view("Output", entry.output, limit, "s" .. entry.index + 1) end
-  if entry.result and not entry.output then return block("Result", json.encode(entry.result), limit) end
+  if entry.result and not entry.output then return block.view("Result", json.encode(entry.result), limit) end
   return entry.status ~= "skipped" and h.p { class = "quiet", "No output." }
 end
 

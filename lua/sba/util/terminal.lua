@@ -3,6 +3,7 @@
 -- runs. Where the log follows the output, all of it stands between the lines.
 
 local counted = require "sba.util.words".counted
+local first_set = require "sba.util.first_set"
 local interrupt = require "native.interrupt"
 local output_lines = require "sba.util.output_lines"
 local printable = require "sba.util.printable"
@@ -27,10 +28,8 @@ local colours = { success = "32", failure = "31", timeout = "31", skipped = "2",
 local function is_set(value) return value ~= nil and value ~= "" end
 
 local function speaks_utf8(environment)
-  for _, name in ipairs { "LC_ALL", "LC_CTYPE", "LANG" } do
-    if is_set(environment[name]) then return environment[name]:upper():find("UTF%-?8") ~= nil end
-  end
-  return false
+  local locale = first_set(environment, { "LC_ALL", "LC_CTYPE", "LANG" })
+  return locale ~= nil and locale:upper():find("UTF%-?8") ~= nil
 end
 
 --- A view that writes through write.
