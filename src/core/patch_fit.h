@@ -47,7 +47,7 @@ struct patch_side {
 
 struct patch_body {
     struct patch_hunk_line *lines;
-    uint32_t count, capacity;
+    uint32_t count;
     struct patch_hunk_line **pointers; // room for both sides
     struct patch_side old, new;
     bool hashed;

@@ -9,20 +9,16 @@
 
 int patch_image_split(struct patch_image *image, const char *bytes, size_t size)
 {
-    uint32_t capacity = (uint32_t)(size / 24) + 16;
     const char *at = bytes, *end = bytes + size;
-    *image = (struct patch_image){.bytes = bytes, .starts = malloc((capacity + 1) * sizeof *image->starts)};
-    if (!image->starts)
-        return -1;
-    while (at < end) {
-        if (image->count == capacity) {
-            capacity *= 2;
-            uint32_t *starts = realloc(image->starts, ((size_t)capacity + 1) * sizeof *starts);
-            if (!starts)
-                return -1;
-            image->starts = starts;
-        }
-        image->starts[image->count++] = (uint32_t)(at - bytes);
+    *image = (struct patch_image){.bytes = bytes};
+    for (;; image->count++) {
+        uint32_t *starts = array_grow(image->starts, image->count, sizeof *starts);
+        if (!starts)
+            return -1;
+        image->starts = starts;
+        starts[image->count] = (uint32_t)(at - bytes);
+        if (at == end)
+            return 0;
         const char *newline = text_find_byte(at, (size_t)(end - at), '\n');
         if (newline && newline > at && newline[-1] == '\r')
             image->crlf++;
@@ -30,8 +26,6 @@ int patch_image_split(struct patch_image *image, const char *bytes, size_t size)
             image->lf++;
         at = newline ? newline + 1 : end;
     }
-    image->starts[image->count] = (uint32_t)size;
-    return 0;
 }
 
 void patch_image_free(struct patch_image *image)
@@ -139,19 +133,11 @@ int patch_image_index(struct patch_image *image)
 
 static struct patch_hunk_line *add_line(struct patch_body *body)
 {
-    if (body->count == body->capacity) {
-        uint32_t capacity = body->capacity ? body->capacity * 2 : 64;
-        struct patch_hunk_line *lines = realloc(body->lines, capacity * sizeof *lines);
-        if (!lines)
-            return NULL;
-        body->lines = lines;
-        struct patch_hunk_line **pointers = realloc(body->pointers, 2 * (size_t)capacity * sizeof(*pointers));
-        if (!pointers)
-            return NULL;
-        body->pointers = pointers;
-        body->capacity = capacity;
-    }
-    return &body->lines[body->count++];
+    struct patch_hunk_line *lines = array_grow(body->lines, body->count, sizeof *lines);
+    if (!lines)
+        return NULL;
+    body->lines = lines;
+    return &lines[body->count++];
 }
 
 // If the diff itself has CR LF, the CR before "\\ No newline" belongs to the diff, not to the file.
@@ -202,6 +188,10 @@ int patch_body_read(struct patch_body *body, const struct patch *patch, const st
     struct patch_reader reader = {patch->diff + hunk->body, patch->diff + hunk->body_end, 1};
     if (read_lines(body, reader, ends) < 0)
         return -1;
+    struct patch_hunk_line **pointers = realloc(body->pointers, (2 * (size_t)body->count + 1) * sizeof *pointers);
+    if (!pointers)
+        return -1;
+    body->pointers = pointers;
     make_side(body, &body->old, '+', body->pointers);
     make_side(body, &body->new, '-', body->pointers + body->count);
     body->hashed = false;
