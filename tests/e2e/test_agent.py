@@ -31,18 +31,13 @@ class AgentCase(sba.SandboxCase):
         environment = {variable: server.url + suffix, **(env or {})}
         return self.run_job(job or self.agent_job(), *more, env=environment, **options)
 
-    @staticmethod
-    def chats(server):
-        """The chat requests that the server got."""
-        return [request["body"] for request in server.requests if request["path"].endswith(("/api/chat", "/chat/completions"))]
-
     def told(self, server, number):
         """The end of a chat request, without the time and the todo list behind it. number: of the request, from 0."""
-        return self.chats(server)[number]["messages"][-1]["content"].split("\n\nTime left:")[0]
+        return server.chats()[number]["messages"][-1]["content"].split("\n\nTime left:")[0]
 
     def tool_answers(self, server, number):
         """What a chat request tells of the model's calls, oldest first."""
-        return [message["content"] for message in self.chats(server)[number]["messages"] if message["role"] == "tool"]
+        return [message["content"] for message in server.chats()[number]["messages"] if message["role"] == "tool"]
 
 
 class TheLoop(AgentCase):
@@ -60,7 +55,7 @@ class TheLoop(AgentCase):
                 inference = outcome.result["inference"]
                 self.assertEqual((inference["model"], inference["requests"]), ("m", 3))
                 self.assertTrue(outcome.result["inference_used"])
-                self.assertIn("hello", json.dumps(self.chats(server)[2]))
+                self.assertIn("hello", json.dumps(server.chats()[2]))
 
     def test_a_model_outside_the_list_is_never_named(self):
         server = self.server({"content": "x"}, models={"other": {}})
@@ -117,7 +112,7 @@ class TheLoop(AgentCase):
         server = self.server(call("todo_add", title="look around"), call("todo_update", id="2", status="done"), model.ending())
         job = self.agent_job(context={"requirements": ["be good"], "task_context": "TASK"}, persona={"title": "A tester"})
         outcome = self.run_agent(server, job=job)
-        first, last = self.chats(server)[0]["messages"], self.chats(server)[2]["messages"]
+        first, last = server.chats()[0]["messages"], server.chats()[2]["messages"]
         self.assertTrue(first[0]["content"].startswith("## Persona\n\nA tester"))
         self.assertEqual(first[0], last[0])
         self.assertTrue(first[1]["content"].startswith(last[1]["content"] + "\n\nTime left:"))
@@ -130,7 +125,7 @@ class TheLoop(AgentCase):
         for form in FORMATS:
             server = self.server(call("list_tree"), finish("ok"))
             self.run_agent(server, form=form)
-            schemas = [tool["function"]["parameters"] for tool in self.chats(server)[0]["tools"]]
+            schemas = [tool["function"]["parameters"] for tool in server.chats()[0]["tools"]]
             self.assertGreater(len(schemas), 0)
             for schema in schemas:
                 self.assertLessEqual(set(schema), {"type", "description", "enum", "properties", "required", "items"}, schema)
@@ -148,7 +143,7 @@ class TheLoop(AgentCase):
                         {"tool": "finish", "arguments": {"answer": "ok"}})}, models=models)
                     outcome = self.run_agent(server, form=form)
                     self.assertEqual((outcome.exit, outcome.result["final_answer"]), (0, "ok"), outcome.result)
-                    for request in self.chats(server):
+                    for request in server.chats():
                         self.assertIn("Time left:", request["messages"][-1]["content"])
 
     def test_a_call_that_its_server_cannot_parse_is_an_answer_to_the_model(self):
@@ -160,7 +155,7 @@ class TheLoop(AgentCase):
                 with self.subTest(form, fault=fault["name"]):
                     server = self.server({"content": "so so so so", "fault": fault}, call("list_tree"), finish("ok"))
                     outcome = self.run_agent(server, form=form)
-                    self.assertEqual((outcome.exit, len(self.chats(server))), (0, 3), outcome.result)
+                    self.assertEqual((outcome.exit, len(server.chats())), (0, 3), outcome.result)
                     self.assertIn("could not parse the tool call", self.told(server, 1))
                     self.assertEqual(outcome.events("model.retry"), [])
 
@@ -171,7 +166,7 @@ class TheLoop(AgentCase):
                        env={"PATH": "/usr/local/bin:/usr/bin:/bin"})
         self.assertEqual(done.returncode, 0, done.stderr)
         printed = done.stdout.decode()
-        for message in self.chats(server)[0]["messages"]:
+        for message in server.chats()[0]["messages"]:
             self.assertIn(message["content"].split("\n\nTime left:")[0], printed)
         self.assertIn("[ ] 1 be good", printed)
 
@@ -194,7 +189,7 @@ class History(AgentCase):
                 outcome = self.run_agent(server, form=form)
                 self.assertEqual(outcome.exit, 0, outcome.result)
                 self.assertEqual((self.workspace / "a").read_text(), 'line\n"\u00e9"')
-                said = next(message for message in self.chats(server)[1]["messages"] if message["role"] == "assistant")
+                said = next(message for message in server.chats()[1]["messages"] if message["role"] == "assistant")
                 function = said["tool_calls"][0]["function"]
                 self.assertEqual(function["name"], "WriteFile")
                 if form == "openai":
@@ -207,7 +202,7 @@ class History(AgentCase):
         server = self.server({"content": self.TEXT}, finish_text, models={"m": {"capabilities": ["completion"]}})
         outcome = self.run_agent(server)
         self.assertEqual(outcome.exit, 0, outcome.result)
-        self.assertIn({"role": "assistant", "content": self.TEXT}, self.chats(server)[1]["messages"])
+        self.assertIn({"role": "assistant", "content": self.TEXT}, server.chats()[1]["messages"])
 
     def test_it_is_the_same_after_a_kill(self):
         for form in FORMATS:
@@ -219,7 +214,7 @@ class History(AgentCase):
                 second = self.server(finish("went on"))
                 outcome = self.run_agent(second, "--resume", form=form)
                 self.assertEqual(outcome.exit, 0, outcome.result)
-                before, after = self.chats(first)[1]["messages"], self.chats(second)[0]["messages"]
+                before, after = first.chats()[1]["messages"], second.chats()[0]["messages"]
                 self.assertEqual(json.dumps(after[2]), json.dumps(before[2]))
 
 
@@ -242,7 +237,7 @@ class Ending(AgentCase):
                              finish("done", ("c", True, "step-9")), {"content": "never asked"})
         outcome = self.run_agent(server, job=job)
         self.assertEqual((outcome.exit, outcome.result["failure_code"]), (1, "acceptance_unmet"))
-        self.assertEqual(len(self.chats(server)), 5)
+        self.assertEqual(len(server.chats()), 5)
 
     PROSE = {"content": "It is all done."}
 
@@ -256,7 +251,7 @@ class Ending(AgentCase):
                 outcome = self.run_agent(server, form=form, job=self.agent_job(context={"requirements": ["r"], "acceptance_criteria": []}))
                 result = outcome.result
                 self.assertEqual((outcome.exit, result["status"], result["failure_code"]), (1, "failure", "agent_gave_up"), result)
-                self.assertEqual((result["steps"], len(self.chats(server))), ([], len(replies)))
+                self.assertEqual((result["steps"], len(server.chats())), ([], len(replies)))
                 self.assertIn(result["final_answer"], ("It is all done.", "did it"))
                 self.assertIn("done nothing", result["failure_message"])
 
@@ -277,7 +272,7 @@ class Ending(AgentCase):
                              self.PROSE, {"content": "Really."}, {"content": "never asked"})
         outcome = self.run_agent(server)
         self.assertEqual((outcome.exit, outcome.result["final_answer"]), (0, "Really."), outcome.result)
-        self.assertEqual((len(outcome.result["steps"]), len(self.chats(server))), (2, 5))
+        self.assertEqual((len(outcome.result["steps"]), len(server.chats())), (2, 5))
         for number in (2, 4):
             self.assertIn("call finish with your answer", self.told(server, number))
 
@@ -302,11 +297,11 @@ class Ending(AgentCase):
             server = self.server(*replies)
             outcome = self.run_agent(server)
             self.assertEqual(outcome.result["failure_code"], "agent_stuck", outcome.result["failure_message"])
-            self.assertEqual(len(self.chats(server)), 3)
+            self.assertEqual(len(server.chats()), 3)
 
     def test_sigterm_while_a_model_thinks(self):
         server = self.server({"content": "late", "fault": {"name": "silence", "seconds": 30}})
-        outcome = self.run_and_signal(self.agent_job(), signal.SIGTERM, lambda: self.chats(server), "a request", env={"OLLAMA_BASE_URL": server.url})
+        outcome = self.run_and_signal(self.agent_job(), signal.SIGTERM, server.chats, "a request", env={"OLLAMA_BASE_URL": server.url})
         self.assertEqual((outcome.exit, outcome.result["failure_code"]), (143, "cancelled"))
 
 
@@ -323,7 +318,7 @@ class TheWindow(AgentCase):
         outcome = self.run_agent(server, form="openai")
         self.assertEqual((outcome.exit, outcome.result["final_answer"]), (0, "ok"), outcome.result)
         self.assertEqual(len(outcome.events("model.context_cut")), 1)
-        requests = self.chats(server)
+        requests = server.chats()
         self.assertLess(self.size(requests[4]), self.size(requests[3]))
         for request in requests[4:]:
             self.assertLess(self.size(request), 4000 * 3)
@@ -360,7 +355,7 @@ class AskModel(AgentCase):
         self.assertEqual(outcome.exit, 0, outcome.result)
         self.assertEqual(outcome.result["steps"][0]["result"]["content"], "42")
         self.assertEqual((self.workspace / "out" / "answer.txt").read_text(), "42")
-        self.assertEqual([message["role"] for message in self.chats(server)[0]["messages"]], ["system", "user"])
+        self.assertEqual([message["role"] for message in server.chats()[0]["messages"]], ["system", "user"])
         self.assertEqual((outcome.result["inference_used"], outcome.result["inference"]["requests"]), (True, 1))
 
     def test_the_model_is_told_the_jobs_context(self):
@@ -370,7 +365,7 @@ class AskModel(AgentCase):
         persona = {"title": "TITLE", "description": "DESCRIPTION"}
         server, outcome = self.ask({"content": "42"}, {"context": context, "persona": persona}, prompt="what?", system="BRIEF")
         self.assertEqual(outcome.exit, 0, outcome.result)
-        system, question = self.chats(server)[0]["messages"]
+        system, question = server.chats()[0]["messages"]
         self.assertEqual((system["role"], question), ("system", {"role": "user", "content": "what?"}))
         places = [system["content"].index(word) for word in ("TITLE", "DESCRIPTION", "BASE", "PROJECT", "TASK", "REQUIRED", "CRITERION",
                                                              "PREFERRED", "ADDED", "SKILL", "BRIEF", "Time left:", "Todo list:")]
@@ -379,7 +374,7 @@ class AskModel(AgentCase):
     def test_without_a_context_it_is_told_what_a_question_is(self):
         server, outcome = self.ask({"content": "42"}, prompt="what?")
         self.assertEqual(outcome.exit, 0, outcome.result)
-        system = self.chats(server)[0]["messages"][0]["content"]
+        system = server.chats()[0]["messages"][0]["content"]
         self.assertIn("You answer one question", system)
         self.assertNotIn("finish", system)
 
@@ -387,7 +382,7 @@ class AskModel(AgentCase):
         schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
         server, outcome = self.ask({"content": '{"a": 1}'}, prompt="x", json_schema=schema)
         self.assertEqual(outcome.result["steps"][0]["result"]["json"], {"a": 1})
-        self.assertEqual(self.chats(server)[0]["format"], schema)
+        self.assertEqual(server.chats()[0]["format"], schema)
 
     def test_an_answer_that_is_no_json_fails_the_step(self):
         _, outcome = self.ask({"content": "hello"}, prompt="x", json_schema={"type": "object"})
@@ -443,9 +438,9 @@ class ResumeAndReplay(AgentCase):
         self.assertEqual([(step["type"], step["status"]) for step in outcome.result["steps"]],
                          [("write_file", "success"), ("run_command", "failure")])
         self.assertEqual(outcome.result["steps"][1]["error_code"], "interrupted")
-        self.assertEqual(len(self.chats(second)), 1)
-        self.assertIn("it may have done part or all of its work", json.dumps(self.chats(second)[0]))
-        self.assertIn("said so far", json.dumps(self.chats(second)[0]["messages"][-1]), "the model is told what the step had said")
+        self.assertEqual(len(second.chats()), 1)
+        self.assertIn("it may have done part or all of its work", json.dumps(second.chats()[0]))
+        self.assertIn("said so far", json.dumps(second.chats()[0]["messages"][-1]), "the model is told what the step had said")
         self.assertEqual(outcome.result["steps"][1]["output"], "said so far\n")
 
     @unittest.skipUnless(shutil.which("strace"), "wants strace")
@@ -459,7 +454,7 @@ class ResumeAndReplay(AgentCase):
         outcome = self.run_agent(second, "--resume")
         self.assertEqual(outcome.exit, 0, outcome.result)
         self.assertEqual({path.name: path.read_text() for path in self.workspace.iterdir()}, {"a": "1\n", "b": "1\n"})
-        self.assertIn("the files that it was changing are as they were before", json.dumps(self.chats(second)[0]))
+        self.assertIn("the files that it was changing are as they were before", json.dumps(second.chats()[0]))
 
 
 if __name__ == "__main__":

@@ -235,7 +235,7 @@ class Agents(CheckCase):
                     "criterion": "a is there", "met": True, "verified_by": "check",
                     "evidence": "check-2: `echo looking for a; test -e a` ended with exit code 0"}])
                 self.assertEqual(outcome.result["todo"]["items"][0]["status"], "done")
-                self.assertEqual(len(self.chats(server)), 2)
+                self.assertEqual(len(server.chats()), 2)
                 (self.workspace / "a").unlink()
 
     def test_a_failing_one_goes_back_to_the_model_with_the_end_of_its_output(self):
@@ -244,7 +244,7 @@ class Agents(CheckCase):
         self.assert_passed(outcome)
         self.assertEqual(self.steps(outcome.result), [("step-1", None, "success"), ("check-2", 1, "failure"), ("check-3", 2, "success"),
                                                       ("step-4", None, "success"), ("check-5", 1, "success"), ("check-6", 2, "success")])
-        told = self.chats(server)[2]["messages"][-1]["content"]
+        told = server.chats()[2]["messages"][-1]["content"]
         for words in ("not finished: 1 of 2 checks failed", "[check-2]", "ended with exit code 1", "looking for a\n", "[x] 2 d",
                       "[ ] 1 a is there (check-2: "):
             self.assertIn(words, told)
@@ -254,7 +254,7 @@ class Agents(CheckCase):
         server = self.server(call("list_tree"), *[finish("done", ("a is there", True, "step-1"))] * 4, {"content": "never asked"})
         outcome = self.run_agent(server, job=self.agent(self.A))
         self.assert_failed(outcome)
-        self.assertEqual((len(self.chats(server)), len(outcome.result["steps"])), (5, 5))
+        self.assertEqual((len(server.chats()), len(outcome.result["steps"])), (5, 5))
         self.assertEqual((self.verdicts(outcome.result), outcome.result["final_answer"]), ([(False, "check")], "done"))
         self.assertIn("check-5", outcome.result["failure_message"])
 
@@ -262,7 +262,7 @@ class Agents(CheckCase):
         server = self.server(model.ending())
         self.run_agent(server, job=self.agent("plain", self.A))
         self.assertIn("1. plain\n2. a is there (checked by the runner with `echo looking for a; test -e a`)",
-                      self.chats(server)[0]["messages"][1]["content"])
+                      server.chats()[0]["messages"][1]["content"])
 
     def test_prose_is_asked_to_call_finish(self):
         server = self.server(call("write_file", path="a", content="x"), {"content": "It is done."}, finish("done"))
@@ -370,7 +370,7 @@ class Status(CheckCase):
         for status in ("done", "success", "Success", " completed ", "ok", True, None):
             server, outcome = self.finished(status)
             self.assert_passed(outcome)
-            self.assertEqual((outcome.result["final_answer"], len(self.chats(server))), ("my reason", 2), status)
+            self.assertEqual((outcome.result["final_answer"], len(server.chats())), ("my reason", 2), status)
 
     def test_what_they_write_for_failed(self):
         for status in ("failed", "FAILURE", "error", "blocked", False):
@@ -378,7 +378,7 @@ class Status(CheckCase):
             self.assert_failed(outcome, "agent_gave_up")
             self.assertEqual(outcome.result["final_answer"], "my reason")
             self.assertIn("the model gave up: my reason", outcome.result["failure_message"])
-            self.assertEqual(len(self.chats(server)), 2)
+            self.assertEqual(len(server.chats()), 2)
 
     def test_another_word_is_an_answer_to_the_model(self):
         server = self.server(call("list_tree"), finish("half of it", status="in_progress"), finish("all of it"))

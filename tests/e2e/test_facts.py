@@ -18,7 +18,7 @@ class FactsCase(AgentCase):
         server = self.server(LOOK, OK, models=models)
         self.outcome = self.run_agent(server, *more, **options)
         self.assertEqual(self.outcome.exit, 0, self.outcome.result)
-        return "\n".join(message["content"] for message in self.chats(server)[0]["messages"])
+        return "\n".join(message["content"] for message in server.chats()[0]["messages"])
 
 
 class Facts(FactsCase):
@@ -27,7 +27,7 @@ class Facts(FactsCase):
         server = self.server(call("list_tree"), OK)
         job = self.agent_job(context={"project_context": "PROJECT", "task_context": "TASK"})
         self.assertEqual(self.run_agent(server, job=job).exit, 0)
-        for chat in self.chats(server):
+        for chat in server.chats():
             text = "".join(message["content"] for message in chat["messages"])
             places = [text.index(words) for words in ("## Baseline", "## How to work", "## Facts", "System: ", "Linux", "Shell: /bin/sh", "Tools in PATH: ",
                                                       "Network: not allowed", "Limits: 60 seconds", "$CYNODE_ARTIFACTS_DIR",
@@ -49,7 +49,7 @@ class Facts(FactsCase):
         (self.workspace / "AGENTS.md").write_text("RULE 2\n")
         second = self.server(OK)
         self.assertEqual(self.run_agent(second, "--resume").exit, 0)
-        self.assertEqual(self.chats(second)[0]["messages"][0], self.chats(server)[0]["messages"][0])
+        self.assertEqual(second.chats()[0]["messages"][0], server.chats()[0]["messages"][0])
         recording = self.recording()
         for path in self.workspace.iterdir():
             path.unlink()
@@ -94,7 +94,7 @@ class Facts(FactsCase):
     def test_a_fifth_of_the_time_is_announced(self):
         server = self.server(call("run_command", shell="sleep 12.1"), OK)
         self.assertEqual(self.run_agent(server, job=self.agent_job(max_runtime_seconds=15)).exit, 0)
-        self.assertIn("Less than a fifth of the job's time is left", self.chats(server)[1]["messages"][-1]["content"])
+        self.assertIn("Less than a fifth of the job's time is left", server.chats()[1]["messages"][-1]["content"])
 
 
 class AgentsMd(FactsCase):
@@ -107,7 +107,7 @@ class AgentsMd(FactsCase):
         server = self.server({"content": "42"})
         job = self.job(self.step("ask_model", prompt="what?"), inference={"allowed_models": ["m"]})
         self.assertEqual(self.run_job(job, env={"OLLAMA_BASE_URL": server.url}).exit, 0)
-        asked = self.chats(server)[0]["messages"][0]["content"]
+        asked = server.chats()[0]["messages"][0]["content"]
         self.assertIn("Use tabs.\n[end of AGENTS.md]", asked)
         self.assertNotIn("## Facts", asked)
 

@@ -51,7 +51,7 @@ class GatewayCase(test_agent.AgentCase):
         return plain + [(m["params"]["name"], m["params"]["arguments"]) for m in gateway.messages("tools/call")]
 
     def offered(self, model):
-        return [one["function"] for one in self.chats(model)[0]["tools"]]
+        return [one["function"] for one in model.chats()[0]["tools"]]
 
 
 def step(tool_name, **arguments):
@@ -74,7 +74,7 @@ class Offered(GatewayCase):
     def test_instructions_of_the_gateway(self):
         gateway = self.gateway(tools={"help": tool()}, instructions="Call help first.")
         outcome, model = self.agent(gateway, call("help"))
-        said = self.chats(model)[0]["messages"][1]["content"]
+        said = model.chats()[0]["messages"][1]["content"]
         self.assertIn("says this about them. It is not part of the job.\n\nCall help first.\n", said)
         self.assertEqual((outcome.exit, self.run_job(self.agent_job(), "--replay", str(self.recording())).exit), (0, 0))
 
@@ -224,7 +224,7 @@ class Denied(GatewayCase):
                        for reply in (*replies[number:number + 2], call("run_command", shell=f"echo {number}"))]
             outcome, model = self.agent(gateway, *replies)
             self.assertFalse(mapped & {one["name"] for one in self.offered(model)})
-            self.assertEqual(len(self.chats(model)), len(replies) + 1, outcome.result)
+            self.assertEqual(len(model.chats()), len(replies) + 1, outcome.result)
             self.assertFalse({name for name, _ in self.called(gateway)} & {*NEVER, *OUTSIDE})
 
     def test_a_model_gets_the_outside_where_it_is_allowed(self):

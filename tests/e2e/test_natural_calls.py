@@ -18,7 +18,7 @@ class NaturalCallsCase(test_agent.AgentCase):
         server = self.server(*[calls(*part) for part in parts], finish("done"))
         outcome = self.run_agent(server, form=form)
         self.assertEqual(outcome.result["failure_code"], code, outcome.result)
-        told = [message["content"] for message in self.chats(server)[-1]["messages"] if message["role"] == "tool"]
+        told = self.tool_answers(server, -1)
         told[-1] = told[-1].split("\n\nTime left:")[0]
         self.assertEqual(len(told), len(list_of_calls))
         return told, outcome
@@ -81,7 +81,7 @@ class Commands(NaturalCallsCase):
     def test_the_schema_is_a_line_for_the_shell(self):
         server = self.server(call("run_command", command="true"), finish("done"))
         self.run_agent(server)
-        tool = next(tool["function"] for tool in self.chats(server)[0]["tools"] if tool["function"]["name"] == "run_command")
+        tool = next(tool["function"] for tool in server.chats()[0]["tools"] if tool["function"]["name"] == "run_command")
         self.assertEqual({name: property["type"] for name, property in tool["parameters"]["properties"].items()},
                          {"command": "string", "timeout_seconds": "number", "working_dir": "string"})
         self.assertEqual(tool["parameters"]["required"], ["command"])
@@ -175,13 +175,13 @@ class Mistakes(NaturalCallsCase):
         server = self.server(*self.WRONG, finish("done"))
         outcome = self.run_agent(server)
         self.assertEqual(outcome.result["failure_code"], "agent_stuck", outcome.result)
-        self.assertEqual(len(self.chats(server)), 8)
+        self.assertEqual(len(server.chats()), 8)
 
 
     def test_the_conversation_has_the_call_and_the_journal_what_was_run(self):
         server = self.server(call("bash", cmd="echo hi", timeout="5", why="test"), finish("done"))
         self.run_agent(server, form="openai")
-        said = self.chats(server)[1]["messages"][-2]["tool_calls"][0]["function"]
+        said = server.chats()[1]["messages"][-2]["tool_calls"][0]["function"]
         self.assertEqual(said, {"name": "bash", "arguments": json.dumps({"cmd": "echo hi", "timeout": "5", "why": "test"})})
         self.assertEqual(self.run_arguments(), [{"shell": "echo hi", "timeout_seconds": 5, "working_dir": "."}])
 

@@ -198,7 +198,7 @@ class Jobs(NodeCase):
         server = self.server(model.ending(), model.ending())
         job = self.agent_job(context={"persona_title": "The Gardener", "persona_description": "Tends beds."})
         self.run_agent(server, job=job)
-        self.assertTrue(self.chats(server)[0]["messages"][0]["content"].startswith("## Persona\n\nThe Gardener\n\nTends beds.\n\n## Baseline"))
+        self.assertTrue(server.chats()[0]["messages"][0]["content"].startswith("## Persona\n\nThe Gardener\n\nTends beds.\n\n## Baseline"))
 
 
 if __name__ == "__main__":

@@ -32,7 +32,7 @@ class Skills(AgentCase):
         """The outcome, and what the model was told first."""
         server = self.server(*replies, models=WIDE)
         outcome = self.run_agent(server, *more, job=job, env={"SBA_MCP_GATEWAY_URL": url})
-        return outcome, "\n".join(message["content"] for chat in self.chats(server)[:1] for message in chat["messages"])
+        return outcome, "\n".join(message["content"] for chat in server.chats()[:1] for message in chat["messages"])
 
     def test_in_every_form_that_an_answer_may_have(self):
         forms = {
@@ -112,7 +112,7 @@ class Skills(AgentCase):
                        inference={"allowed_models": ["m"]}, context={"skill_ids": ["gap", "lost"]})
         outcome = self.run_agent(server, job=job, env={"SBA_MCP_GATEWAY_URL": gateway.url})
         self.assertEqual(outcome.exit, 0, outcome.result)
-        prompts = [body["messages"][0]["content"] for body in self.chats(server)]
+        prompts = [body["messages"][0]["content"] for body in server.chats()]
         for prompt in prompts:
             self.assertIn("## Skills\n\n### gap\n\nMind the gap.\n\nThe skill lost could not be fetched", prompt)
         self.assertEqual((len(prompts), len(gateway.messages("tools/call"))), (2, 2))

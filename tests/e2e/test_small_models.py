@@ -13,21 +13,21 @@ class Circles(AgentCase):
         server = self.server(*replies)
         outcome = self.run_agent(server, form=form)
         self.assertEqual(outcome.result["failure_code"], "agent_stuck", outcome.result)
-        self.assertEqual(len(self.chats(server)), requests, outcome.result)
+        self.assertEqual(len(server.chats()), requests, outcome.result)
         return server
 
     def test_a_todo_item_that_is_added_again_and_again(self):
         server = self.server(*[call("todo_add", title="Look around"), call("todo_add", title=" look around")] * 5)
         outcome = self.run_agent(server)
         self.assertEqual([item["title"] for item in outcome.result["todo"]["items"]], ["Look around"])
-        self.assertIn("item 1: pending; it was in the list before", json.dumps(self.chats(server)[2]))
+        self.assertIn("item 1: pending; it was in the list before", json.dumps(server.chats()[2]))
         self.assertEqual(outcome.result["failure_code"], "agent_stuck", outcome.result)
 
     def test_a_title_that_another_item_has(self):
         server = self.server(call("todo_add", title="a"), call("todo_add", title="b"), call("todo_update", id="2", title="A"), {"content": "ok"})
         outcome = self.run_agent(server)
         self.assertEqual([item["title"] for item in outcome.result["todo"]["items"]], ["a", "b"])
-        self.assertIn("item 1 has that title", json.dumps(self.chats(server)[3]))
+        self.assertIn("item 1 has that title", json.dumps(server.chats()[3]))
 
     def test_the_same_command_after_each_of_many_changes(self):
         replies = []
@@ -39,7 +39,7 @@ class Circles(AgentCase):
     def test_the_temperature_rises_before_the_job_ends(self):
         for form in FORMATS:
             server = self.assert_stuck([call("run_command", shell="exit 1")] * 9, 4, form)
-            bodies = [body["options"] if form == "ollama" else body for body in self.chats(server)]
+            bodies = [body["options"] if form == "ollama" else body for body in server.chats()]
             self.assertEqual([body.get("temperature") for body in bodies], [None, None, 1.0, 1.2])
 
     def test_a_model_that_takes_no_temperature(self):
@@ -48,7 +48,7 @@ class Circles(AgentCase):
         server = self.server(turn, turn, refused, turn, turn)
         outcome = self.run_agent(server, form="openai")
         self.assertEqual(outcome.result["failure_code"], "agent_stuck", outcome.result)
-        self.assertEqual(["temperature" in body for body in self.chats(server)], [False, False, True, False, False])
+        self.assertEqual(["temperature" in body for body in server.chats()], [False, False, True, False, False])
 
 
 class Degenerate(AgentCase):
@@ -59,7 +59,7 @@ class Degenerate(AgentCase):
 
     def assert_stopped(self, server, outcome, form, usual=None):
         self.assertEqual((outcome.exit, outcome.result.get("final_answer")), (0, "ok"), outcome.result)
-        first, second, third = self.chats(server)
+        first, second, third = server.chats()
         self.assertIn("Your reply was stopped: it repeated", second["messages"][-1]["content"])
         self.assertLess(len(json.dumps(second)), len(json.dumps(first)) + 6000)  # it is not led on by its own words
         self.assertEqual([(body["options"] if form == "ollama" else body).get("temperature") for body in (second, third)], [1.0, usual])
@@ -89,9 +89,9 @@ class Degenerate(AgentCase):
     def test_three_in_a_row_end_the_job_with_the_reason(self):
         server = self.server(*[{"content": "ha " * 10000}] * 4)
         outcome = self.run_agent(server)
-        self.assertEqual((outcome.result["failure_code"], len(self.chats(server))), ("agent_stuck", 3), outcome.result)
+        self.assertEqual((outcome.result["failure_code"], len(server.chats())), ("agent_stuck", 3), outcome.result)
         self.assertIn("over and over", outcome.result["failure_message"])
-        temperatures = [body["options"].get("temperature") for body in self.chats(server)]
+        temperatures = [body["options"].get("temperature") for body in server.chats()]
         self.assertEqual(temperatures, [None, 1.0, 1.2])
 
     def test_text_that_repeats_itself_a_little_is_taken(self):
@@ -131,7 +131,7 @@ class SmallWindows(AgentCase):
         return {"m": {"capabilities": list(capabilities), "context_length": window, "max_model_len": window, "counts": True}}
 
     def assert_within(self, server, form, window):
-        for body in self.chats(server):
+        for body in server.chats():
             longest = body["options"]["num_predict"] if form == "ollama" else body["max_tokens"]
             self.assertLessEqual(tokens.of_request(body) + longest, window)
             self.assertGreaterEqual(longest, 256)
@@ -164,7 +164,7 @@ class SmallWindows(AgentCase):
                                                                      "counts": True, "template": 3000}})
         outcome = self.run_agent(server)
         self.assertEqual((outcome.exit, server.refused), (0, 0), outcome.result)
-        for body in self.chats(server)[1:]:
+        for body in server.chats()[1:]:
             self.assertLessEqual(tokens.of_request(body) + 3000 + body["options"]["num_predict"], 16384)
 
     def test_a_refusal_says_how_much_there_was(self):
@@ -182,7 +182,7 @@ class SmallWindows(AgentCase):
         server = self.server(*outputs, refused, refused, refused, finish("seen"))
         outcome = self.run_agent(server)
         self.assertEqual((outcome.exit, outcome.result.get("final_answer")), (0, "seen"), outcome.result)
-        sizes = [len(json.dumps(body["messages"])) for body in self.chats(server)[-4:]]
+        sizes = [len(json.dumps(body["messages"])) for body in server.chats()[-4:]]
         for before, after in zip(sizes, sizes[1:]):
             self.assertLess(after, 0.95 * before, sizes)
 
@@ -190,14 +190,14 @@ class SmallWindows(AgentCase):
         for window, most in ((32768, 16384), (16384, 8192), (131072, 32768)):
             server = self.server(call("list_tree"), finish("ok"), models={"m": {"num_ctx": window, "context_length": window}})
             self.assertEqual(self.run_agent(server).exit, 0)
-            self.assertEqual([body["options"]["num_predict"] for body in self.chats(server)], [most] * 2)
+            self.assertEqual([body["options"]["num_predict"] for body in server.chats()], [most] * 2)
 
     def test_a_model_whose_replies_are_shorter_than_that(self):
         for text, bound in (("max_tokens is too large: 16384. This model supports at most 4096 completion tokens, whereas you provided 16384.",
                              4096), ("max_tokens: 16384 > 5000, which is the maximum allowed number of output tokens for m", 5000)):
             server = self.server({"fault": {"name": "bad_request", "text": text}}, call("list_tree"), finish("ok"))
             self.assertEqual(self.run_agent(server, form="openai").exit, 0)
-            self.assertEqual([body["max_tokens"] for body in self.chats(server)], [16384, bound, bound])
+            self.assertEqual([body["max_tokens"] for body in server.chats()], [16384, bound, bound])
 
     def test_what_was_shortened_to_fit_is_replayed_all_the_same(self):
         server = self.server(*[call("run_command", shell=f"seq {number} 9000") for number in range(5)], finish("seen"), models=self.models())
@@ -215,21 +215,21 @@ class ToolsThatAreLost(AgentCase):
     def assert_told_as_text(self, outcome, server, first):
         """The requests from that number on have no tools, and the job went well."""
         self.assertEqual((outcome.exit, outcome.result.get("final_answer")), (0, "ok"), outcome.result)
-        self.assertEqual(["tools" in body for body in self.chats(server)], [number < first for number in range(first + 2)])
+        self.assertEqual(["tools" in body for body in server.chats()], [number < first for number in range(first + 2)])
 
     def test_a_template_that_has_no_place_for_tools_is_known_before(self):
         props = {"chat_template_caps": {"supports_tools": False, "supports_tool_calls": False}, "default_generation_settings": {"n_ctx": 9000}}
         server = self.server(self.LIST, self.FINISH, models={"m": {"props": props, "drops_tools": True}}, formats=["openai"])
         outcome = self.run_agent(server, form="openai")
         self.assert_told_as_text(outcome, server, 0)
-        self.assertLess(self.chats(server)[0]["max_tokens"], 9000)
+        self.assertLess(server.chats()[0]["max_tokens"], 9000)
 
     def test_a_template_that_has_one(self):
         for props in ({"chat_template_caps": {"supports_tools": True}}, {}, {"chat_template_caps": None, "default_generation_settings": []}):
             server = self.server(call("list_tree"), finish("ok"), models={"m": {"props": props}}, formats=["openai"])
             outcome = self.run_agent(server, form="openai")
             self.assertEqual(outcome.exit, 0, outcome.result)
-            self.assertTrue(all("tools" in body for body in self.chats(server)))
+            self.assertTrue(all("tools" in body for body in server.chats()))
 
     def test_a_count_far_below_the_tools_size_shows_it(self):
         models = {"m": {"drops_tools": True, "counts": True, "capabilities": None, "context_length": 32768, "max_model_len": 32768}}
@@ -243,7 +243,7 @@ class ToolsThatAreLost(AgentCase):
         for form in FORMATS:
             server = self.server(self.PROSE, call("list_tree"), finish("ok"), models=models)
             self.assertEqual(self.run_agent(server, form=form).exit, 0)
-            self.assertTrue(all("tools" in body for body in self.chats(server)))
+            self.assertTrue(all("tools" in body for body in server.chats()))
 
     def test_a_refusal_in_unknown_words_tries_the_tools_as_text_once(self):
         for form in FORMATS:
@@ -258,7 +258,7 @@ class ToolsThatAreLost(AgentCase):
             refused = {"fault": {"name": "bad_request", "text": "no such thing"}}
             server = self.server(refused, {"fault": {"name": "bad_request", "text": "and not this"}})
             outcome = self.run_agent(server, form=form)
-            self.assertEqual((outcome.result["failure_code"], len(self.chats(server))), ("inference_unavailable", 2), outcome.result)
+            self.assertEqual((outcome.result["failure_code"], len(server.chats())), ("inference_unavailable", 2), outcome.result)
             self.assertIn("no such thing", outcome.result["failure_message"])
 
 
@@ -270,8 +270,8 @@ class BoundReplies(AgentCase):
         server = self.server(ToolsThatAreLost.LIST, ToolsThatAreLost.FINISH,
                              models={"m": {"capabilities": ["completion"], "refuses_grammar": True}})
         outcome = self.run_agent(server)
-        self.assertEqual((outcome.exit, len(self.chats(server))), (0, 3), outcome.result)
-        self.assertIn("write_file", self.chats(server)[1]["format"]["properties"]["tool"]["enum"])
+        self.assertEqual((outcome.exit, len(server.chats())), (0, 3), outcome.result)
+        self.assertIn("write_file", server.chats()[1]["format"]["properties"]["tool"]["enum"])
 
     def test_a_text_that_the_bound_cut_off_is_not_done(self):
         whole = "".join(f"{number:5}" for number in range(300))
@@ -281,7 +281,7 @@ class BoundReplies(AgentCase):
         outcome = self.run_agent(server)
         self.assertEqual((outcome.exit, len(outcome.result["steps"])), (0, 2), outcome.result)
         self.assertEqual((self.workspace / "a").read_text(), 2 * whole)
-        self.assertIn("do it in parts", self.chats(server)[1]["messages"][-1]["content"])
+        self.assertIn("do it in parts", server.chats()[1]["messages"][-1]["content"])
 
 
 class ToolChoice(AgentCase):
@@ -289,19 +289,19 @@ class ToolChoice(AgentCase):
         server = self.server({"content": "I would look."}, call("list_tree"), {"content": ""}, finish("ok"))
         outcome = self.run_agent(server, form="openai")
         self.assertEqual(outcome.exit, 0, outcome.result)
-        self.assertEqual([body.get("tool_choice") for body in self.chats(server)], [None, "required", None, "required"])
+        self.assertEqual([body.get("tool_choice") for body in server.chats()], [None, "required", None, "required"])
 
     def test_a_server_that_has_no_such_thing(self):
         refused = {"fault": {"name": "bad_request", "text": "tool_choice 'required' is not supported"}}
         server = self.server({"content": "I would look."}, refused, call("list_tree"), {"content": ""}, finish("ok"))
         outcome = self.run_agent(server, form="openai")
         self.assertEqual(outcome.exit, 0, outcome.result)
-        self.assertEqual([body.get("tool_choice") for body in self.chats(server)], [None, "required", None, None, None])
+        self.assertEqual([body.get("tool_choice") for body in server.chats()], [None, "required", None, None, None])
 
     def test_ollama_has_none(self):
         server = self.server({"content": "I would look."}, call("list_tree"), finish("ok"))
         self.assertEqual(self.run_agent(server).exit, 0)
-        self.assertTrue(all("tool_choice" not in body for body in self.chats(server)))
+        self.assertTrue(all("tool_choice" not in body for body in server.chats()))
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ class Tokens(test_agent.AgentCase):
         for form in FORMATS:
             server = self.server(finish("ok"), finish("ok"))
             self.run_agent(server, form=form)
-            tools = self.chats(server)[0]["tools"]
+            tools = server.chats()[0]["tools"]
             self.assertEqual(len(tools), 11)
             # Once as we send them, and once each on a line, with blanks, as chat templates write them.
             texts += [json.dumps(tools, separators=(",", ":")), "\n".join(json.dumps(tool) for tool in tools)]
