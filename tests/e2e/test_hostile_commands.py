@@ -26,16 +26,18 @@ class HostileCase(sba.SandboxCase):
         self.addCleanup(self.kill_marked)
         self.put("hostile.py", (HERE / "hostile.py").read_bytes())
 
-    def marked(self):
-        """The processes, zombies aside, that have inherited this test's mark."""
-        found = []
+    @staticmethod
+    def all_processes(name):
+        """The id of each process, with what that file of /proc says of it."""
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
-                if self.mark.encode() in pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
-                    found.append(int(pid))
+                yield int(pid), pathlib.Path(f"/proc/{pid}/{name}").read_bytes()
             except OSError:
                 pass  # gone, or somebody else's
-        return found
+
+    def marked(self):
+        """The processes, zombies aside, that have inherited this test's mark."""
+        return [pid for pid, environ in self.all_processes("environ") if self.mark.encode() in environ.split(b"\0")]
 
     def kill_marked(self):
         """For a test that failed: stops all first, so that nothing forks away."""
@@ -47,15 +49,8 @@ class HostileCase(sba.SandboxCase):
                     pass
 
     def zombies(self, parent):
-        """Zombies below a process, or with 0 those of the ordinary user, anywhere."""
-        count = 0
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                state, above = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[:2]
-                count += state == "Z" and int(above) == parent
-            except OSError:
-                pass
-        return count
+        """How many zombies a process has."""
+        return sum(stat.rsplit(b")", 1)[1].split()[:2] == [b"Z", b"%d" % parent] for _, stat in self.all_processes("stat"))
 
     def hostile(self, name, *arguments, **more):
         return self.step("run_command", argv=[PYTHON, "hostile.py", name, *map(str, arguments)], **more)
