@@ -16,7 +16,8 @@ local LARGEST_BUNDLE <const> = 16 * 1024 * 1024
 local LONGEST_WAIT <const> = 60 -- seconds, for one command
 
 local environment = identity.environment {}
-local own_id = assert(file.read("/proc/self/status", 65536)):match "Uid:%s+(%d+)"
+local own_status = assert(file.read("/proc/self/status", 65536))
+local own_id, own_pid = own_status:match "Uid:%s+(%d+)", own_status:match "\nPid:%s+(%d+)"
 local scratch -- a directory for the tools to work in
 
 --- Runs a command in the scratch directory.
@@ -134,7 +135,7 @@ local function writable(path)
   return function()
     local directory, failure = workspace.open(path)
     if not directory then return nil, failure.message end
-    local name, written = ".sba-check-" .. identity.pid()
+    local name, written = ".sba-check-" .. own_pid
     written, failure = directory:write(name, "")
     if not written then return nil, failure.message end
     local change <close> = directory:transaction()
@@ -262,8 +263,8 @@ end
 --- A directory of our own to try things in: below /tmp, or else where there is one.
 local function new_scratch()
   for _, place in ipairs { "/tmp", workspace_path, "/dev/shm", "/" } do
-    local path = ("%s/.sba-requirements-%d"):format(place, identity.pid())
-    local directory = workspace.open(place) and file.make_directory(path) and workspace.open(path)
+    local path = workspace.open(place) and file.make_temporary_directory(place)
+    local directory = path and workspace.open(path)
     if directory and directory:write("one", "one\n") then return directory, path end
   end
   io.stderr:write("requirements: neither /tmp nor ", workspace_path, " can be written to: nothing can be tried\n")
