@@ -29,7 +29,10 @@ static struct form_list {
     struct form *forms;
     size_t count;
     bool begins[1 << CHAR_BIT], follows[1 << CHAR_BIT]; // first and second bytes of the forms
-} lists[2];                                             // secrets as they are, and in base64
+    struct kind {
+        bool begins, follows, wraps;
+    } kinds[ESCAPES][1 << CHAR_BIT]; // of a text's bytes: whether a form, or an escape, may begin, or go on
+} lists[2];                          // secrets as they are, and in base64
 
 static size_t advance(const struct form *form, size_t matched, unsigned char byte)
 {
@@ -73,19 +76,6 @@ static int add_base64(const char *bytes, size_t size, size_t before)
         return -1;
     size_t first = (before * 8 + 5) / 6, end = (before + size) * 8 / 6;
     return add_form(&lists[1], encoded.data + first, end - first);
-}
-
-int secret_add(const char *bytes, size_t size)
-{
-    if (size < SECRET_SHORTEST)
-        return 0;
-    for (size_t i = 0; i < lists[0].count; i++)
-        if (lists[0].forms[i].size == size && memcmp(lists[0].forms[i].bytes, bytes, size) == 0)
-            return 1;
-    for (size_t before = 0; before < 3; before++)
-        if (add_base64(bytes, size, before) < 0)
-            return -1;
-    return add_form(&lists[0], bytes, size) < 0 ? -1 : 1;
 }
 
 bool secret_is_known(void)
@@ -181,6 +171,40 @@ static void normalize_base64(struct character *character)
         *byte = '/';
 }
 
+static void find_kinds(struct form_list *list, enum escape escape)
+{
+    for (int byte = 0; byte <= UCHAR_MAX; byte++) {
+        struct character character = {.bytes = {(unsigned char)byte}, .size = 1};
+        if (list == &lists[1])
+            normalize_base64(&character);
+        bool wraps = character.size == 0, escapes = escape != AS_IS && byte == escape_mark[escape];
+        list->kinds[escape][byte] = (struct kind){
+            .begins = escapes || (!wraps && list->begins[character.bytes[0]]),
+            .follows = escapes || wraps || list->follows[character.bytes[0]],
+            .wraps = wraps,
+        };
+    }
+}
+
+int secret_add(const char *bytes, size_t size)
+{
+    if (size < SECRET_SHORTEST)
+        return 0;
+    for (size_t i = 0; i < lists[0].count; i++)
+        if (lists[0].forms[i].size == size && memcmp(lists[0].forms[i].bytes, bytes, size) == 0)
+            return 1;
+    for (size_t before = 0; before < 3; before++)
+        if (add_base64(bytes, size, before) < 0)
+            return -1;
+    if (add_form(&lists[0], bytes, size) < 0)
+        return -1;
+    for (enum escape escape = AS_IS; escape < ESCAPES; escape++) {
+        find_kinds(&lists[0], escape);
+        find_kinds(&lists[1], escape);
+    }
+    return 1;
+}
+
 // Marks of a byte.
 enum {
     HIDDEN = 1, // it belongs to a secret,
@@ -204,9 +228,6 @@ struct search {
     size_t count;           // of them
     bool active;            // the last of them begin a form
     bool found;
-    struct {
-        bool begins, follows, wraps;
-    } kinds[1 << CHAR_BIT]; // of the text's bytes: whether a form, or an escape, may begin, or go on
 };
 
 static void hide(unsigned char *marks, size_t at, size_t size)
@@ -235,30 +256,18 @@ static bool read_character(const struct search *search, size_t at, struct charac
     return !(character->torn && search->cuts & SECRET_CUT_END);
 }
 
-static void find_kinds(struct search *search)
-{
-    for (int byte = 0; byte <= UCHAR_MAX; byte++) {
-        struct character character = {.bytes = {(unsigned char)byte}, .size = 1};
-        if (search->list == &lists[1])
-            normalize_base64(&character);
-        bool wraps = character.size == 0, escapes = search->escape != AS_IS && byte == escape_mark[search->escape];
-        search->kinds[byte].wraps = wraps;
-        search->kinds[byte].begins = escapes || (!wraps && search->list->begins[character.bytes[0]]);
-        search->kinds[byte].follows = escapes || wraps || search->list->follows[character.bytes[0]];
-    }
-}
-
 // Passes over bytes that begin nothing; nearly all of a text are. Returns where it stopped.
 static size_t pass_plain(struct search *search, size_t at)
 {
+    const struct kind *kinds = search->list->kinds[search->escape];
     const unsigned char *text = (const unsigned char *)search->text,
                         escape = (unsigned char)escape_mark[search->escape];
     size_t size = search->size, wraps = 0, begun = at;
     for (; at < size; at++) {
-        bool begins = search->kinds[text[at]].begins;
-        if (begins && (text[at] == escape || at + 1 == size || search->kinds[text[at + 1]].follows))
+        bool begins = kinds[text[at]].begins;
+        if (begins && (text[at] == escape || at + 1 == size || kinds[text[at + 1]].follows))
             break;
-        wraps += search->kinds[text[at]].wraps;
+        wraps += kinds[text[at]].wraps;
     }
     search->count += at - begun - wraps;
     return at;
@@ -372,7 +381,6 @@ static void read_text(struct search *search)
     search->active = search->found = false;
     for (size_t i = 0; i < list->count; i++)
         list->forms[i].matched = 0;
-    find_kinds(search);
     for (;; at += character.length) {
         if (!search->active)
             at = pass_plain(search, at);

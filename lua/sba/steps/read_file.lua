@@ -49,7 +49,7 @@ local function run(arguments, job_context)
   if not read then return nil, failure end
   local content, encoding, truncated = encoded(arguments, read, bound)
   local result = {
-    path = prefix .. root:relative(path), content = content, encoding = encoding,
+    path = secret.redact(prefix .. root:relative(path)), content = content, encoding = encoding,
     size_bytes = read.size_bytes, truncated = truncated, sha256 = read.sha256, total_lines = encoding == "utf-8" and read.lines or nil,
   }
   local shown = encoding == "utf-8" and content or ("%d bytes that are not UTF-8\n"):format(read.size_bytes)
@@ -162,5 +162,6 @@ return {
   check = check,
   show = show,
   brief = true,
+  redacts = true,
   run = run,
 }
