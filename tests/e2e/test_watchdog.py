@@ -47,8 +47,8 @@ class HangingRunner(WatchdogCase):
         daemon = self.step("run_command", shell="echo $$ >pid; setsid sleep 600 & echo $! >pid")
         for way in ("find", "c"):
             with self.subTest(way=way):
-                done = self.run_job(self.hanging(way, daemon, max_runtime_seconds=2))
-                self.assert_ended(done, "timeout", "timeout", 124, 5, steps=1)
+                done = self.run_job(self.hanging(way, daemon, max_runtime_seconds=5))
+                self.assert_ended(done, "timeout", "timeout", 124, 8, steps=1)
                 self.assertRaises(ProcessLookupError, os.kill, int((self.workspace / "pid").read_text()), 0)
 
     def test_past_a_signal(self):
@@ -59,8 +59,8 @@ class HangingRunner(WatchdogCase):
             self.assertEqual((done.exit, done.result["status"], done.result["failure_code"]), (exit_status, "failure", "cancelled"))
 
     def test_with_the_result_on_stdout(self):
-        done = self.run_job(self.hanging("find", self.step("run_command", shell="echo said"), max_runtime_seconds=2), "--result", "-")
-        result = self.assert_ended(done, "timeout", "timeout", 124, 5, steps=1)
+        done = self.run_job(self.hanging("find", self.step("run_command", shell="echo said"), max_runtime_seconds=5), "--result", "-")
+        result = self.assert_ended(done, "timeout", "timeout", 124, 8, steps=1)
         self.assertEqual(result["steps"][0]["output"], "said\n")
 
     def test_a_result_that_is_written_in_place(self):
