@@ -15,7 +15,7 @@ static void check(lua_State *L, int status)
         luaL_error(L, "not enough memory");
 }
 
-static void add_bytes(lua_State *L, struct buffer *out, const char *bytes, size_t size)
+static inline void add_bytes(lua_State *L, struct buffer *out, const char *bytes, size_t size)
 {
     check(L, buffer_append(out, bytes, size));
 }

@@ -26,12 +26,12 @@ static int f_redact(lua_State *L)
     lua_settop(L, 1);
     if (!secret_is_known())
         return 1;
-    struct buffer *text = lua_touserdata(L, lua_upvalueindex(1));
-    text->size = 0;
-    int found = buffer_append(text, bytes, size) < 0 ? -1 : secret_redact(text, cuts[cut]);
+    struct buffer *clean = lua_touserdata(L, lua_upvalueindex(1));
+    buffer_free(clean);
+    int found = secret_redacted(bytes, size, cuts[cut], clean);
     if (found > 0)
-        lua_pushlstring(L, text->data, text->size);
-    buffer_free(text);
+        lua_pushlstring(L, clean->data, clean->size);
+    buffer_free(clean);
     return found < 0 ? luaL_error(L, "not enough memory") : 1;
 }
 

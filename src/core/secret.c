@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds secrets in text, see secret.h. The text is decoded character by character, once for each way of escaping. The
-// algorithm of Knuth, Morris and Pratt finds every secret in the decoded bytes. The places of all are marked, then
-// replaced at once.
+// Finds secrets in text, see secret.h. One pass stops at each byte where a secret may begin; nearly all of a text is
+// passed over. From there the text is read in each way it may be written, decoded character by character, until no
+// secret is begun any more. The algorithm of Knuth, Morris and Pratt finds every secret in the decoded bytes.
 #include "core/secret.h"
 
+#include "core/secret_character.h"
 #include "core/text.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_PART = 4, LONGEST_UTF8 = 4 };
-
-enum escape { AS_IS, PERCENT, JSON, ESCAPES };
+enum { LEAST_PART = 4 };
 
 static const char redacted[] = "[redacted]";
-static const char escape_mark[ESCAPES] = {[PERCENT] = '%', [JSON] = '\\'};
 
 // A secret, or the base64 characters that it alone decides.
 struct form {
@@ -28,11 +26,13 @@ struct form {
 static struct form_list {
     struct form *forms;
     size_t count;
-    bool begins[1 << CHAR_BIT], follows[1 << CHAR_BIT]; // first and second bytes of the forms
-    struct kind {
-        bool begins, follows, wraps;
-    } kinds[ESCAPES][1 << CHAR_BIT]; // of a text's bytes: whether a form, or an escape, may begin, or go on
-} lists[2];                          // secrets as they are, and in base64
+    size_t *starts;             // owned; while a text is read: where in it each of the last decoded bytes stands
+    size_t longest;             // form, and the room in starts
+    bool begins[1 << CHAR_BIT]; // first bytes of the forms
+} lists[2];                     // secrets as they are, and in base64
+
+// Whether a byte of a text, with the byte after it, may be the beginning of a secret or of an escape.
+static bool begins_something[1 << CHAR_BIT][1 << CHAR_BIT];
 
 static size_t advance(const struct form *form, size_t matched, unsigned char byte)
 {
@@ -49,13 +49,52 @@ static void find_borders(struct form *form)
         form->borders[i] = advance(form, form->borders[i - 1], form->bytes[i]);
 }
 
+bool secret_is_known(void)
+{
+    return lists[1].count > 0;
+}
+
+static struct character normalized(const struct form_list *list, int byte)
+{
+    struct character character = {.bytes = {(unsigned char)byte}, .size = 1};
+    if (list == &lists[1])
+        character_normalize_base64(&character);
+    return character;
+}
+
+// Learns how the form may begin in a text.
+static void add_beginnings(const struct form_list *list, const struct form *form)
+{
+    bool follows[1 << CHAR_BIT];
+    for (int byte = 0; byte <= UCHAR_MAX; byte++) {
+        struct character character = normalized(list, byte);
+        follows[byte] = character.size == 0 || character.bytes[0] == form->bytes[1];
+    }
+    for (enum escape escape = PERCENT; escape < ESCAPES; escape++) {
+        unsigned char mark = (unsigned char)escape_mark[escape];
+        follows[mark] = true;
+        memset(begins_something[mark], true, sizeof begins_something[mark]);
+    }
+    for (int byte = 0; byte <= UCHAR_MAX; byte++) {
+        struct character character = normalized(list, byte);
+        for (int next = 0; character.size > 0 && character.bytes[0] == form->bytes[0] && next <= UCHAR_MAX; next++)
+            begins_something[byte][next] |= follows[next];
+    }
+}
+
 static int add_form(struct form_list *list, const char *bytes, size_t size)
 {
     struct form form = {.bytes = malloc(size), .borders = malloc(size * sizeof(size_t)), .size = size};
     struct form *more = array_grow(list->forms, list->count, sizeof *more);
     if (more)
         list->forms = more;
-    if (!form.bytes || !form.borders || !more) {
+    size_t longest = size > list->longest ? size : list->longest;
+    size_t *starts = realloc(list->starts, longest * sizeof *starts);
+    if (starts) {
+        list->starts = starts;
+        list->longest = longest;
+    }
+    if (!form.bytes || !form.borders || !more || !starts) {
         free(form.bytes);
         free(form.borders);
         return -1;
@@ -63,7 +102,8 @@ static int add_form(struct form_list *list, const char *bytes, size_t size)
     memcpy(form.bytes, bytes, size);
     find_borders(&form);
     list->forms[list->count++] = form;
-    list->begins[form.bytes[0]] = list->follows[form.bytes[1]] = true;
+    list->begins[form.bytes[0]] = true;
+    add_beginnings(list, &form);
     return 0;
 }
 
@@ -78,114 +118,6 @@ static int add_base64(const char *bytes, size_t size, size_t before)
     return add_form(&lists[1], encoded.data + first, end - first);
 }
 
-bool secret_is_known(void)
-{
-    return lists[1].count > 0;
-}
-
-// A character of the text, decoded.
-struct character {
-    unsigned char bytes[LONGEST_UTF8];
-    size_t size;   // 0: it only wraps a line of base64
-    size_t length; // in the text
-    bool torn;     // it is the beginning of an escape, and the text ends
-};
-
-// The value of so many hex digits, or -1.
-static long hex(const char *digits, size_t count)
-{
-    long value = 0;
-    for (size_t i = 0; i < count; i++) {
-        const char *all = "0123456789abcdef0123456789ABCDEF", *digit = digits[i] ? strchr(all, digits[i]) : NULL;
-        if (!digit)
-            return -1;
-        value = value << 4 | ((digit - all) & 15);
-    }
-    return value;
-}
-
-static void set_code_point(struct character *character, long code)
-{
-    static const unsigned char leads[] = {0, 0, 0xC0, 0xE0, 0xF0};
-    size_t size = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
-    character->size = size;
-    for (size_t i = size - 1; i > 0; i--, code >>= 6)
-        character->bytes[i] = (unsigned char)(0x80 | (code & 0x3F));
-    character->bytes[0] = (unsigned char)(size == 1 ? code : leads[size] | code);
-}
-
-// Decodes \uXXXX, or a pair of surrogates.
-static void decode_unicode(const char *text, size_t left, struct character *character)
-{
-    character->torn = left < 6;
-    long code = character->torn ? -1 : hex(text + 2, 4);
-    if (code < 0)
-        return;
-    character->length = 6;
-    long low = code >> 10 == 0xD8 >> 2 && left >= 12 && text[6] == '\\' && text[7] == 'u' ? hex(text + 8, 4) : -1;
-    if (low >> 10 == 0xDC >> 2) {
-        character->length = 12;
-        code = 0x10000 + ((code & 0x3FF) << 10) + (low & 0x3FF);
-    }
-    set_code_point(character, code);
-}
-
-static void decode_json(const char *text, size_t left, struct character *character)
-{
-    static const char names[] = "bfnrt", controls[] = "\b\f\n\r\t";
-    character->torn = left < 2;
-    if (character->torn)
-        return;
-    if (text[1] == 'u') {
-        decode_unicode(text, left, character);
-        return;
-    }
-    const char *name = text[1] ? strchr(names, text[1]) : NULL;
-    character->bytes[0] = (unsigned char)(name ? controls[name - names] : text[1]);
-    character->length = 2;
-}
-
-static void decode_percent(const char *text, size_t left, struct character *character)
-{
-    character->torn = left < 3;
-    if (character->torn || hex(text + 1, 2) < 0)
-        return;
-    character->bytes[0] = (unsigned char)hex(text + 1, 2);
-    character->length = 3;
-}
-
-static bool wraps_base64(unsigned char byte)
-{
-    return byte == '\n' || byte == '\r' || byte == '\t' || byte == ' ';
-}
-
-// Makes a byte of base64 one of the standard alphabet, and leaves out what only wraps lines.
-static void normalize_base64(struct character *character)
-{
-    unsigned char *byte = character->bytes;
-    if (wraps_base64(*byte))
-        character->size = 0;
-    else if (*byte == '-')
-        *byte = '+';
-    else if (*byte == '_')
-        *byte = '/';
-}
-
-static void find_kinds(struct form_list *list, enum escape escape)
-{
-    for (int byte = 0; byte <= UCHAR_MAX; byte++) {
-        struct character character = {.bytes = {(unsigned char)byte}, .size = 1};
-        if (list == &lists[1])
-            normalize_base64(&character);
-        bool wraps = character.size == 0, escapes = escape != AS_IS && byte == escape_mark[escape];
-        list->kinds[escape][byte] = (struct kind){
-            .begins = escapes || (!wraps && list->begins[character.bytes[0]]),
-            .follows = escapes || wraps || list->follows[character.bytes[0]],
-            .wraps = wraps,
-        };
-    }
-}
-
 int secret_add(const char *bytes, size_t size)
 {
     if (size < SECRET_SHORTEST)
@@ -198,21 +130,22 @@ int secret_add(const char *bytes, size_t size)
             return -1;
     if (add_form(&lists[0], bytes, size) < 0)
         return -1;
-    for (enum escape escape = AS_IS; escape < ESCAPES; escape++) {
-        find_kinds(&lists[0], escape);
-        find_kinds(&lists[1], escape);
-    }
     return 1;
 }
 
-// Marks of a byte.
-enum {
-    HIDDEN = 1, // it belongs to a secret,
-    JOINED = 2, // and so does the byte before it
-    OPEN = 4,   // a secret may begin here that goes on after the text
+// Bytes of the text that belong to a secret.
+struct range {
+    size_t start, end;
 };
 
-// The search through one text. The fields from escape on are those of one way to read it.
+// A way to read the text.
+struct way {
+    enum escape escape;
+    struct form_list *list;
+    size_t next; // what stands before this place is read
+};
+
+// The search through one text. The fields from way on are those of the way in which it is read.
 struct search {
     const char *text;
     size_t size;
@@ -220,90 +153,109 @@ struct search {
     bool for_settled;
     size_t open;          // the first place of the text that is not settled
     bool weak_end;        // see `cut` of secret_settled
-    unsigned char *marks; // of the text's bytes
-    bool hidden;          // some are
-    enum escape escape;
-    struct form_list *list;
-    unsigned char *decoded; // marks of the bytes that it stands for; 0 before and after
-    size_t count;           // of them
-    bool active;            // the last of them begin a form
-    bool found;
+    struct range *hidden; // owned
+    size_t hidden_count;
+    bool is_out_of_memory;
+    struct way *way;
+    size_t count; // decoded bytes since the way was begun
+    bool active;  // the last of them begin a form
 };
 
-static void hide(unsigned char *marks, size_t at, size_t size)
+static void hide(struct search *search, size_t start, size_t end)
 {
-    marks[at] |= HIDDEN;
-    memset(marks + at + 1, HIDDEN | JOINED, size - 1);
+    struct range *last = search->hidden_count ? &search->hidden[search->hidden_count - 1] : NULL;
+    if (last && start < last->end && end > last->start) {
+        last->start = start < last->start ? start : last->start;
+        last->end = end > last->end ? end : last->end;
+        return;
+    }
+    struct range *more = array_grow(search->hidden, search->hidden_count, sizeof *more);
+    search->is_out_of_memory |= !more;
+    if (!more)
+        return;
+    search->hidden = more;
+    more[search->hidden_count++] = (struct range){start, end};
 }
 
-// Reads the character at `at`; an escape that is malformed stands for itself. False: there is none, or the end of a cut
-// text may have torn it.
+// Reads the character at `at`. False: there is none, or the end of a cut text may have torn it.
 static bool read_character(const struct search *search, size_t at, struct character *character)
 {
-    const char *text = search->text + at;
-    size_t left = search->size - at;
-    if (left == 0)
+    if (at == search->size)
         return false;
-    character->bytes[0] = (unsigned char)*text;
-    character->size = character->length = 1;
-    character->torn = false;
-    if (search->escape == PERCENT && *text == '%')
-        decode_percent(text, left, character);
-    else if (search->escape == JSON && *text == '\\')
-        decode_json(text, left, character);
-    if (search->list == &lists[1])
-        normalize_base64(character);
+    *character = character_read(search->text + at, search->size - at, search->way->escape);
+    if (search->way->list == &lists[1])
+        character_normalize_base64(character);
     return !(character->torn && search->cuts & SECRET_CUT_END);
 }
 
-// Passes over bytes that begin nothing; nearly all of a text are. Returns where it stopped.
-static size_t pass_plain(struct search *search, size_t at)
+// Where the last `size` decoded bytes begin in the text.
+static size_t start_of(const struct search *search, size_t size)
 {
-    const struct kind *kinds = search->list->kinds[search->escape];
-    const unsigned char *text = (const unsigned char *)search->text,
-                        escape = (unsigned char)escape_mark[search->escape];
-    size_t size = search->size, wraps = 0, begun = at;
-    for (; at < size; at++) {
-        bool begins = kinds[text[at]].begins;
-        if (begins && (text[at] == escape || at + 1 == size || kinds[text[at + 1]].follows))
-            break;
-        wraps += kinds[text[at]].wraps;
-    }
-    search->count += at - begun - wraps;
-    return at;
+    const struct form_list *list = search->way->list;
+    return list->starts[(search->count - size) % list->longest];
 }
 
-static void read_byte(struct search *search, unsigned char byte)
+// Reads a decoded byte of the character at `at`, which ends at `end`.
+static void read_byte(struct search *search, unsigned char byte, size_t at, size_t end)
 {
-    struct form_list *list = search->list;
-    search->count++;
+    struct form_list *list = search->way->list;
     if (!search->active && !list->begins[byte])
         return;
+    list->starts[search->count++ % list->longest] = at;
     search->active = false;
     for (struct form *form = list->forms; form < list->forms + list->count; form++) {
         form->matched = advance(form, form->matched, byte);
         search->active |= form->matched > 0;
-        if (form->matched == form->size) {
-            hide(search->decoded, search->count - form->size, form->size);
-            search->found = true;
-        }
+        if (form->matched == form->size)
+            hide(search, start_of(search, form->size), end);
     }
 }
 
-// Marks the beginning of a secret that the text ends with.
-static void read_end(struct search *search, const struct form *form)
+// The text ends, or an escape that its end tore stands at `at`. The last decoded byte ends at `end`: finds the
+// beginning of a secret that stands before it.
+static void read_end(struct search *search, const struct form *form, size_t at, size_t end)
 {
-    bool at_line_end = search->list == &lists[1] && search->text[search->size - 1] == '\n';
+    bool at_line_end = search->way->list == &lists[1] && search->text[search->size - 1] == '\n';
     size_t begun = form->matched == form->size ? form->borders[form->size - 1] : form->matched;
+    if (form->matched == form->size && at < search->size && !search->for_settled)
+        hide(search, end - 1, search->size); // what was torn, with the secret before it
     if (begun >= LEAST_PART || (begun > 0 && search->for_settled && !at_line_end)) {
-        if (search->for_settled)
-            search->decoded[search->count - begun] |= OPEN;
-        else
-            hide(search->decoded, search->count - begun, begun);
-        search->found = true;
+        size_t start = start_of(search, begun);
+        if (!search->for_settled)
+            hide(search, start, at < search->size ? search->size : end);
+        else if (start < search->open)
+            search->open = start;
     } else if (begun > 0) {
         search->weak_end = true;
     }
+}
+
+// Reads the text in one way from `at` on, until no form is begun.
+static void read_from(struct search *search, size_t at)
+{
+    struct form_list *list = search->way->list;
+    struct character character;
+    size_t end = at;
+    search->count = 0;
+    search->active = false;
+    do {
+        if (!read_character(search, at, &character)) {
+            for (size_t i = 0; search->active && i < list->count && search->cuts & SECRET_CUT_END; i++)
+                read_end(search, &list->forms[i], at, end);
+            if (at < search->open)
+                search->open = at;
+            for (size_t i = 0; i < list->count; i++)
+                list->forms[i].matched = 0;
+            search->way->next = search->size;
+            return;
+        }
+        if (character.size > 0)
+            end = at + character.length;
+        for (size_t i = 0; i < character.size; i++)
+            read_byte(search, character.bytes[i], at, end);
+        at += character.length;
+    } while (search->active);
+    search->way->next = at;
 }
 
 // Where the form's bytes from `from` on end in the text, if they stand at `at`, or 0. A text that is cut may end before
@@ -324,7 +276,7 @@ static size_t end_of_rest(const struct search *search, const struct form *form, 
 static size_t end_of_longest_rest(const struct search *search, size_t at)
 {
     size_t longest = 0;
-    const struct form_list *list = search->list;
+    const struct form_list *list = search->way->list;
     for (const struct form *form = list->forms; form < list->forms + list->count; form++)
         for (size_t from = 1; from + LEAST_PART <= form->size; from++) {
             size_t end = end_of_rest(search, form, from, at);
@@ -337,84 +289,70 @@ static size_t end_of_longest_rest(const struct search *search, size_t at)
 static void read_start(struct search *search)
 {
     static const size_t longest_torn[ESCAPES] = {[PERCENT] = 2, [JSON] = 5};
-    for (size_t at = 0; at <= longest_torn[search->escape] && at < search->size; at++) {
+    for (size_t at = 0; at <= longest_torn[search->way->escape] && at < search->size; at++) {
         size_t end = end_of_longest_rest(search, at);
         if (end > 0) {
-            hide(search->marks, 0, end);
-            search->hidden = true;
+            hide(search, 0, end);
             return;
         }
-        if (search->text[at] != 'u' && hex(search->text + at, 1) < 0)
+        if (search->text[at] != 'u' && character_hex(search->text + at, 1) < 0)
             return;
     }
 }
 
-// Copies the marks of the decoded bytes to the text. A cut may have torn what stands from `end` on.
-static void copy_marks(struct search *search, size_t end)
+// The first place from `at` on where a secret, or an escape, may begin.
+static size_t next_beginning(const char *text, size_t size, size_t at)
 {
-    struct character character;
-    const unsigned char *next = search->decoded, *last = next + search->count - 1;
-    for (size_t at = 0; at < end; at += character.length) {
-        read_character(search, at, &character);
-        unsigned char mark = character.size == 0 && next <= last && *next & JOINED ? HIDDEN | JOINED : 0;
-        for (size_t i = 0; i < character.size; i++, next++)
-            mark = mark ? mark : *next;
-        if (mark & OPEN && at < search->open)
-            search->open = at;
-        if (mark & HIDDEN) {
-            search->hidden = true;
-            search->marks[at] |= mark;
-            memset(search->marks + at + 1, HIDDEN | JOINED, character.length - 1);
-        }
-    }
-    if (end < search->size && *last & HIDDEN && !search->for_settled)
-        memset(search->marks + end, HIDDEN | JOINED, search->size - end);
-    memset(search->decoded, 0, search->count);
+    const unsigned char *byte = (const unsigned char *)text + at, *last = (const unsigned char *)text + size - 1;
+    while (byte < last && !begins_something[byte[0]][byte[1]])
+        byte++;
+    return (size_t)(byte - (const unsigned char *)text);
 }
 
-static void read_text(struct search *search)
+static int by_start(const void *one, const void *other)
 {
-    struct form_list *list = search->list;
-    struct character character;
-    size_t at = 0;
-    search->count = 0;
-    search->active = search->found = false;
-    for (size_t i = 0; i < list->count; i++)
-        list->forms[i].matched = 0;
-    for (;; at += character.length) {
-        if (!search->active)
-            at = pass_plain(search, at);
-        if (!read_character(search, at, &character))
-            break;
-        for (size_t i = 0; i < character.size; i++)
-            read_byte(search, character.bytes[i]);
+    const struct range *a = one, *b = other;
+    return (a->start > b->start) - (a->start < b->start);
+}
+
+// Sorts the ranges and makes one of those that overlap.
+static void merge(struct search *search)
+{
+    size_t count = 0;
+    if (search->hidden_count > 0)
+        qsort(search->hidden, search->hidden_count, sizeof *search->hidden, by_start);
+    for (size_t i = 0; i < search->hidden_count; i++) {
+        struct range next = search->hidden[i];
+        if (count == 0 || next.start >= search->hidden[count - 1].end)
+            search->hidden[count++] = next;
+        else if (next.end > search->hidden[count - 1].end)
+            search->hidden[count - 1].end = next.end;
     }
-    for (size_t i = 0; i < list->count && search->cuts & SECRET_CUT_END; i++)
-        read_end(search, &list->forms[i]);
-    if (search->found)
-        copy_marks(search, at);
-    if (at < search->open)
-        search->open = at;
+    search->hidden_count = count;
 }
 
 // Reads the text in every way. -1 if memory is out.
 static int search_text(struct search *search)
 {
+    struct way ways[2 * ESCAPES];
+    size_t count = 0;
+    for (enum escape escape = AS_IS; escape < ESCAPES; escape++)
+        if (escape == AS_IS || memchr(search->text, escape_mark[escape], search->size))
+            for (int i = 0; i < 2; i++)
+                ways[count++] = (struct way){escape, &lists[i], 0};
     search->open = search->size;
-    search->marks = calloc(2, search->size);
-    if (!search->marks)
-        return -1;
-    search->decoded = search->marks + search->size;
-    for (search->escape = AS_IS; search->escape < ESCAPES; search->escape++) {
-        if (search->escape != AS_IS && !memchr(search->text, escape_mark[search->escape], search->size))
-            continue;
-        for (search->list = lists; search->list < lists + 2; search->list++) {
-            if (search->cuts & SECRET_CUT_START)
-                read_start(search);
-            read_text(search);
-        }
+    for (size_t i = 0; i < count && search->cuts & SECRET_CUT_START; i++) {
+        search->way = &ways[i];
+        read_start(search);
     }
-    return 0;
+    for (size_t at = 0; at < search->size; at++) {
+        at = next_beginning(search->text, search->size, at);
+        for (search->way = ways; search->way < ways + count; search->way++)
+            if (search->way->next <= at)
+                read_from(search, at);
+    }
+    merge(search);
+    return search->is_out_of_memory ? -1 : 0;
 }
 
 size_t secret_settled(const char *text, size_t size, bool *cut)
@@ -423,41 +361,49 @@ size_t secret_settled(const char *text, size_t size, bool *cut)
     *cut = false;
     if (!secret_is_known() || size == 0)
         return size;
-    if (search_text(&search) < 0)
-        return 0;
-    size_t settled = search.open;
-    while (settled < size && search.marks[settled] & JOINED)
-        settled--;
+    size_t settled = search_text(&search) < 0 ? 0 : search.open;
     *cut = search.weak_end;
-    free(search.marks);
+    for (size_t i = 0; i < search.hidden_count; i++)
+        if (search.hidden[i].start < settled && settled < search.hidden[i].end)
+            settled = search.hidden[i].start;
+    free(search.hidden);
     return settled;
 }
 
-// Replaces what is marked.
-static int replace(struct buffer *text, const unsigned char *marks)
+// Copies the text to `clean`, without what is hidden.
+static int replace(const struct search *search, struct buffer *clean)
 {
-    cleanup_buffer struct buffer out = {0};
-    for (size_t i = 0, end; i < text->size; i = end) {
-        bool hidden = marks[i] & HIDDEN;
-        for (end = i + 1; end < text->size && (hidden ? marks[end] & JOINED : !marks[end]);)
-            end++;
-        if (buffer_append(&out, hidden ? redacted : &text->data[i], hidden ? sizeof redacted - 1 : end - i) < 0)
+    size_t at = 0;
+    for (size_t i = 0; i < search->hidden_count; i++) {
+        const struct range *range = &search->hidden[i];
+        if (buffer_append(clean, search->text + at, range->start - at) < 0 ||
+            buffer_append(clean, redacted, sizeof redacted - 1) < 0)
             return -1;
+        at = range->end;
     }
-    struct buffer old = *text;
-    *text = out;
-    out = old;
-    return 1;
+    return buffer_append(clean, search->text + at, search->size - at) < 0 ? -1 : 1;
+}
+
+int secret_redacted(const char *text, size_t size, unsigned cuts, struct buffer *clean)
+{
+    struct search search = {.text = text, .size = size, .cuts = cuts};
+    if (!secret_is_known() || size < LEAST_PART)
+        return 0;
+    int outcome = search_text(&search);
+    if (outcome == 0 && search.hidden_count > 0)
+        outcome = replace(&search, clean);
+    free(search.hidden);
+    return outcome;
 }
 
 int secret_redact(struct buffer *text, unsigned cuts)
 {
-    struct search search = {.text = text->data, .size = text->size, .cuts = cuts};
-    if (!secret_is_known() || text->size < LEAST_PART)
-        return 0;
-    int outcome = search_text(&search);
-    if (outcome == 0 && search.hidden)
-        outcome = replace(text, search.marks);
-    free(search.marks);
+    cleanup_buffer struct buffer clean = {0};
+    int outcome = secret_redacted(text->data, text->size, cuts, &clean);
+    if (outcome <= 0)
+        return outcome;
+    struct buffer old = *text;
+    *text = clean;
+    clean = old;
     return outcome;
 }

@@ -28,8 +28,11 @@ int secret_add(const char *bytes, size_t size);
 // Whether any secret is known. If none is, there is nothing to redact.
 bool secret_is_known(void);
 
-// Replaces each secret in text by "[redacted]". cuts: a set of SECRET_CUT_*. Returns 1; 0 if the text holds no secret;
-// -1 if memory is out (the text is then unchanged).
+// Appends the text to `clean`, with "[redacted]" in place of each secret. cuts: a set of SECRET_CUT_*. Returns 1; 0 if the
+// text holds no secret: then nothing is appended; -1 if memory is out.
+int secret_redacted(const char *text, size_t size, unsigned cuts, struct buffer *clean);
+
+// The same in the buffer's own text. If memory is out, it is unchanged.
 int secret_redact(struct buffer *text, unsigned cuts);
 
 // For text that comes in pieces: how many of the first bytes can be redacted now, because no secret that may continue
