@@ -6,7 +6,8 @@ local bundle = require "native.bundle"
 
 local catalogue = {}
 
-local names, known
+local names
+local known -- name -> true, or the step once it is loaded
 
 ---@return string[] the names of all step types, in byte order
 function catalogue.names()
@@ -21,7 +22,8 @@ end
 ---@return sba.step? step nil where there is no such type
 function catalogue.get(name)
   catalogue.names()
-  return known[name] and require("sba.steps." .. name) or nil
+  if known[name] == true then known[name] = require("sba.steps." .. name) end
+  return known[name]
 end
 
 ---@return sba.step[] all of them, in byte order of name

@@ -335,7 +335,7 @@ int process_run(const struct process_options *options, struct process_outcome *o
         launch_prepare(); // now, so that it is among the spared
     if (children_any()) {
         children_reap(NULL);
-        children_of(getpid(), 0, &run.spared);
+        children_own(&run.spared);
     }
     run.oom_kills = oom_kills();
     if (start(&run, error) < 0)
@@ -363,7 +363,7 @@ void process_outcome_free(struct process_outcome *outcome)
 static struct process_left what_is_left(void)
 {
     cleanup_pids struct pids pids = {0};
-    if (children_any() && children_of(getpid(), 0, &pids) < 0)
+    if (children_any() && children_own(&pids) < 0)
         children_probe(&pids);
     return (struct process_left){pids.count, pids.count ? pids.items[0] : 0};
 }

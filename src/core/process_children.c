@@ -226,12 +226,15 @@ static int read_thread(pid_t process, int thread, struct pids *pids)
     return children_in_list(path, add, pids);
 }
 
+int children_own(struct pids *pids)
+{
+    return proc_is_ours() ? read_thread(getpid(), getpid(), pids) : -1;
+}
+
 // Every thread has its own list.
 int children_of(pid_t parent, int threads, struct pids *pids)
 {
     char path[PATH_SIZE];
-    if (parent == getpid() && !proc_is_ours())
-        return -1;
     if (threads == 1)
         return read_thread(parent, parent, pids);
     snprintf(path, sizeof path, "/proc/%d/task", (int)parent);

@@ -56,8 +56,12 @@ long children_max_rss(void);
 // Whether there is any child, alive or not yet reaped.
 bool children_any(void);
 
-// Appends the children of a process of so many threads (0: not known), as /proc lists them. 0, or -1 if /proc does not
-// list them (not mounted, of another PID namespace, a kernel without the lists) or the process is gone.
+// Appends our own children, as /proc lists them. They are those of the main thread, which alone starts processes; it
+// also adopts orphans. 0, or -1 if /proc does not list them (not mounted, of another PID namespace, a kernel without
+// the lists).
+int children_own(struct pids *pids);
+
+// The same for another process of so many threads (0: not known). -1 also if it is gone.
 int children_of(pid_t parent, int threads, struct pids *pids);
 
 // Calls found for each PID in a list of children of /proc. Allocates no memory. 0, or -1 if there is no such list.

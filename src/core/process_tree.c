@@ -152,7 +152,7 @@ static size_t signal_all(struct walk *walk)
         kill(-1, walk->number);
         return 0;
     }
-    if (children_of(getpid(), 0, &pids) < 0)
+    if (children_own(&pids) < 0)
         signal_unlisted(walk->tree, walk->number, &pids);
     else
         for (size_t i = 0; i < pids.count && may_go_on(walk); i++)
@@ -206,7 +206,7 @@ bool tree_gone(const struct tree *tree)
         return true;
     if (is_running(tree->command))
         return false;
-    if (children_of(getpid(), 0, &pids) < 0)
+    if (children_own(&pids) < 0)
         return tree->spared;
     for (size_t i = 0; i < pids.count; i++)
         if (!is_left_alone(tree, pids.items[i]))
@@ -236,7 +236,7 @@ static void sweep_free(struct sweep *sweep)
 static void list_children(const struct sweep *sweep, struct pids *pids)
 {
     const struct child *command = sweep->tree->command;
-    if (children_of(getpid(), 0, pids) == 0 || sweep->dead < sweep->killed.count)
+    if (children_own(pids) == 0 || sweep->dead < sweep->killed.count)
         return;
     signal_unlisted(sweep->tree, SIGKILL, pids);
     if (sweep->tree->spared && is_running(command))

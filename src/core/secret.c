@@ -8,6 +8,7 @@
 #include "core/text.h"
 
 #include <limits.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +33,20 @@ static struct form_list {
 } lists[2];                     // secrets as they are, and in base64
 
 // Whether a byte of a text, with the byte after it, may be the beginning of a secret or of an escape.
-static bool begins_something[1 << CHAR_BIT][1 << CHAR_BIT];
+static unsigned char begins_something[(1 << 2 * CHAR_BIT) / CHAR_BIT]; // a bit for each pair
+
+static uint16_t pair(const char *bytes)
+{
+    uint16_t both;
+    memcpy(&both, bytes, sizeof both);
+    return both;
+}
+
+static bool may_begin(const char *bytes)
+{
+    uint16_t both = pair(bytes);
+    return begins_something[both / CHAR_BIT] >> both % CHAR_BIT & 1;
+}
 
 static size_t advance(const struct form *form, size_t matched, unsigned char byte)
 {
@@ -70,15 +84,17 @@ static void add_beginnings(const struct form_list *list, const struct form *form
         struct character character = normalized(list, byte);
         follows[byte] = character.size == 0 || character.bytes[0] == form->bytes[1];
     }
-    for (enum escape escape = PERCENT; escape < ESCAPES; escape++) {
-        unsigned char mark = (unsigned char)escape_mark[escape];
-        follows[mark] = true;
-        memset(begins_something[mark], true, sizeof begins_something[mark]);
-    }
+    for (enum escape escape = PERCENT; escape < ESCAPES; escape++)
+        follows[(unsigned char)escape_mark[escape]] = true;
     for (int byte = 0; byte <= UCHAR_MAX; byte++) {
         struct character character = normalized(list, byte);
-        for (int next = 0; character.size > 0 && character.bytes[0] == form->bytes[0] && next <= UCHAR_MAX; next++)
-            begins_something[byte][next] |= follows[next];
+        bool begins = character.size > 0 && character.bytes[0] == form->bytes[0],
+             escapes = byte == escape_mark[PERCENT] || byte == escape_mark[JSON];
+        for (int next = 0; (begins || escapes) && next <= UCHAR_MAX; next++) {
+            uint16_t both = pair((char[]){(char)byte, (char)next});
+            if (escapes || follows[next])
+                begins_something[both / CHAR_BIT] |= (unsigned char)(1 << both % CHAR_BIT);
+        }
     }
 }
 
@@ -303,10 +319,9 @@ static void read_start(struct search *search)
 // The first place from `at` on where a secret, or an escape, may begin.
 static size_t next_beginning(const char *text, size_t size, size_t at)
 {
-    const unsigned char *byte = (const unsigned char *)text + at, *last = (const unsigned char *)text + size - 1;
-    while (byte < last && !begins_something[byte[0]][byte[1]])
-        byte++;
-    return (size_t)(byte - (const unsigned char *)text);
+    while (at + 1 < size && !may_begin(text + at))
+        at++;
+    return at;
 }
 
 static int by_start(const void *one, const void *other)

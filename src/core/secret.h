@@ -28,8 +28,8 @@ int secret_add(const char *bytes, size_t size);
 // Whether any secret is known. If none is, there is nothing to redact.
 bool secret_is_known(void);
 
-// Appends the text to `clean`, with "[redacted]" in place of each secret. cuts: a set of SECRET_CUT_*. Returns 1; 0 if the
-// text holds no secret: then nothing is appended; -1 if memory is out.
+// Appends the text to `clean`, with "[redacted]" in place of each secret. cuts: a set of SECRET_CUT_*. Returns 1; 0 if
+// the text holds no secret: then nothing is appended; -1 if memory is out.
 int secret_redacted(const char *text, size_t size, unsigned cuts, struct buffer *clean);
 
 // The same in the buffer's own text. If memory is out, it is unchanged.

@@ -170,7 +170,8 @@ function steps.revert(run)
 end
 
 local function settle(run)
-  if run.kept then run.kept:close() end
+  if not run.kept then return end
+  run.kept:close()
   run.kept = nil
 end
 

@@ -77,6 +77,7 @@ end
 ---@field names string[] all properties, in a fixed order
 ---@field known table<string, true> names an object may have, aliases included
 ---@field required table<string, true>
+---@field absent table<string, true> properties whose absence matters: they are required, or have a default
 ---@field no_null table<string, true> optional properties that are absent where they are null
 
 local plans = setmetatable({}, { __mode = "k" })
@@ -87,8 +88,8 @@ local function takes_null(property)
 end
 
 local function make_plan(wanted)
-  local plan, rest, properties = { names = {}, known = {}, required = {}, no_null = {} }, {}, wanted.properties or none
-  for _, name in ipairs(wanted.required or none) do plan.required[name] = true end
+  local plan, rest, properties = { names = {}, known = {}, required = {}, absent = {}, no_null = {} }, {}, wanted.properties or none
+  for _, name in ipairs(wanted.required or none) do plan.required[name], plan.absent[name] = true, true end
   for _, list in ipairs { wanted.order or none, wanted.required or none } do
     for _, name in ipairs(list) do
       if not plan.known[name] then plan.names[#plan.names + 1], plan.known[name] = name, true end
@@ -96,6 +97,7 @@ local function make_plan(wanted)
   end
   for name, property in pairs(properties) do
     if not plan.known[name] then rest[#rest + 1], plan.known[name] = name, true end
+    if property.default ~= nil then plan.absent[name] = true end
     if not plan.required[name] and not takes_null(property) then plan.no_null[name] = true end
   end
   table.sort(rest)
@@ -193,6 +195,16 @@ local function example_of(property)
   return property and property.examples and ", such as " .. json.encode(property.examples[1]) or ""
 end
 
+-- A property that the object does not have.
+local function visit_absent(walk, depth, value, name, property, plan)
+  if plan.required[name] then
+    walk.path[depth + 1] = name
+    fail(walk, depth + 1, "is missing; expected " .. words.schema(property or none) .. example_of(property))
+  else
+    value[name] = json.copy(property.default)
+  end
+end
+
 local function visit_object(walk, depth, value, wanted)
   local plan, properties = plan_of(wanted), wanted.properties or none
   for name, member in next, value do
@@ -201,17 +213,15 @@ local function visit_object(walk, depth, value, wanted)
   local used, names = wanted.aliases and rename(walk, depth, value, wanted.aliases) or none, plan.names
   for i = 1, #names do
     local name = names[i]
-    local property, member = properties[name], value[name]
+    local member = value[name]
     if member ~= nil then
+      local property = properties[name]
       if property then
         walk.path[depth + 1] = used[name] or name
         value[name] = visit(walk, depth + 1, member, property)
       end
-    elseif plan.required[name] then
-      walk.path[depth + 1] = name
-      fail(walk, depth + 1, "is missing; expected " .. words.schema(property or none) .. example_of(property))
-    elseif property and property.default ~= nil then
-      value[name] = json.copy(property.default)
+    elseif plan.absent[name] then
+      visit_absent(walk, depth, value, name, properties[name], plan)
     end
   end
   visit_others(walk, depth, value, wanted, plan)
@@ -287,7 +297,8 @@ local by_kind = { object = visit_object, array = visit_array, string = visit_str
 -- Returns the value's final form.
 function visit(walk, depth, value, wanted)
   if walk.errors.total > 0 and schema_check.is_enough(walk.errors) then return value end
-  local kind, kinds = json.kind(value), wanted.type
+  local kind, kinds = type(value), wanted.type
+  if kind == "table" or kind == "userdata" then kind = json.kind(value) end
   if kinds and kind ~= kinds and not is_of_type(value, kind, kinds) or wanted.const ~= nil and value ~= wanted.const
     or wanted.enum and not words.has(wanted.enum, value) then
     local near = wanted.enum and kind == "string" and words.near(value, wanted.enum)
