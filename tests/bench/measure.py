@@ -11,6 +11,7 @@ import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))  # where the rows find the package servers
 
+MIB = 1 << 20
 UID = 54321 if os.geteuid() == 0 else None
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "HOME": "/tmp", "LC_ALL": "C",
                "SBA_MCP_TOKEN": "5f3a-bench-token-9c41e7"}  # as on a node: it is looked for in all text that comes in
@@ -114,11 +115,11 @@ class Bench:
         result = self.job_directory / "result.json"
         return self.result()["failure_message"] if result.exists() else "no result"
 
-    def write_job(self, *steps, max_output_bytes=1 << 20, **constraints):
-        """Steps are (type, arguments)."""
+    def write_job(self, *steps, max_output_bytes=1 << 20, arguments="arguments", **constraints):
+        """Steps are (type, arguments); `arguments` is the name of these in the job."""
         job = {"protocol_version": "1.0", "job_id": "bench", "task_id": "bench",
                "constraints": {"max_runtime_seconds": 3600, "max_output_bytes": max_output_bytes, **constraints},
-               "steps": [{"type": kind, "arguments": arguments} for kind, arguments in steps]}
+               "steps": [{"type": kind, arguments: values} for kind, values in steps]}
         path = self.job_directory / "job.json"
         path.write_text(json.dumps(job), encoding="utf-8")
         self.give(path)

@@ -6,9 +6,8 @@ import random
 import shutil
 import subprocess
 
-from measure import ENVIRONMENT, mib, row, row_alone
+from measure import ENVIRONMENT, MIB, mib, row, row_alone
 
-MIB = 1 << 20
 PATTERNS = ["EINVAL", "malloc|realloc|calloc", "^[A-Z_]+\\(", "unsigned +long +[a-z_]+;", "[A-Z][a-z]+Error", "\\bint\\b.*\\bchar\\b",
             "[0-9]{4}-[0-9]{2}-[0-9]{2}", "\\w+\\s*=\\s*NULL"]
 
