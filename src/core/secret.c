@@ -8,7 +8,6 @@
 #include "core/text.h"
 
 #include <limits.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,20 +31,13 @@ static struct form_list {
     bool begins[1 << CHAR_BIT]; // first bytes of the forms
 } lists[2];                     // secrets as they are, and in base64
 
-// Whether a byte of a text, with the byte after it, may be the beginning of a secret or of an escape.
-static unsigned char begins_something[(1 << 2 * CHAR_BIT) / CHAR_BIT]; // a bit for each pair
+// Whether a secret, or an escape, may begin with a byte, and with it and the byte after it: a bit for each pair.
+static bool beginnings[1 << CHAR_BIT];
+static unsigned char pairs[(1 << 2 * CHAR_BIT) / CHAR_BIT];
 
-static uint16_t pair(const char *bytes)
+static unsigned pair(unsigned char byte, unsigned char next)
 {
-    uint16_t both;
-    memcpy(&both, bytes, sizeof both);
-    return both;
-}
-
-static bool may_begin(const char *bytes)
-{
-    uint16_t both = pair(bytes);
-    return begins_something[both / CHAR_BIT] >> both % CHAR_BIT & 1;
+    return (unsigned)byte << CHAR_BIT | next;
 }
 
 static size_t advance(const struct form *form, size_t matched, unsigned char byte)
@@ -90,10 +82,11 @@ static void add_beginnings(const struct form_list *list, const struct form *form
         struct character character = normalized(list, byte);
         bool begins = character.size > 0 && character.bytes[0] == form->bytes[0],
              escapes = byte == escape_mark[PERCENT] || byte == escape_mark[JSON];
+        beginnings[byte] |= begins || escapes;
         for (int next = 0; (begins || escapes) && next <= UCHAR_MAX; next++) {
-            uint16_t both = pair((char[]){(char)byte, (char)next});
+            unsigned both = pair((unsigned char)byte, (unsigned char)next);
             if (escapes || follows[next])
-                begins_something[both / CHAR_BIT] |= (unsigned char)(1 << both % CHAR_BIT);
+                pairs[both / CHAR_BIT] |= (unsigned char)(1 << both % CHAR_BIT);
         }
     }
 }
@@ -319,8 +312,14 @@ static void read_start(struct search *search)
 // The first place from `at` on where a secret, or an escape, may begin.
 static size_t next_beginning(const char *text, size_t size, size_t at)
 {
-    while (at + 1 < size && !may_begin(text + at))
-        at++;
+    for (; at + 1 < size; at++) {
+        unsigned char byte = (unsigned char)text[at];
+        if (!beginnings[byte])
+            continue;
+        unsigned both = pair(byte, (unsigned char)text[at + 1]);
+        if (pairs[both / CHAR_BIT] >> both % CHAR_BIT & 1)
+            break;
+    }
     return at;
 }
 
