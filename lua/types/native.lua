@@ -646,6 +646,11 @@ local json = {}
 ---@return string
 function json.encode(value, schema, rules, head) end
 
+---Text that encode writes as it is.
+---@param bytes string
+---@return native.buffer
+function json.raw(bytes) end
+
 ---@class native.line_editor reads lines from a terminal
 local line_editor = {}
 

@@ -242,7 +242,16 @@ static int f_encode(lua_State *L)
     return 1;
 }
 
-static const luaL_Reg functions[] = {{"encode", f_encode}, {NULL, NULL}};
+// raw(bytes) -> native.buffer
+static int f_raw(lua_State *L)
+{
+    size_t size;
+    const char *bytes = luaL_checklstring(L, 1, &size);
+    check(L, buffer_append(bind_new_buffer(L), bytes, size));
+    return 1;
+}
+
+static const luaL_Reg functions[] = {{"encode", f_encode}, {"raw", f_raw}, {NULL, NULL}};
 
 int luaopen_native_json(lua_State *L)
 {

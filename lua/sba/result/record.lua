@@ -20,7 +20,7 @@ local PROTOCOL_VERSION <const> = "1.0"
 ---@field message string
 
 ---@class record
----@field steps string[] JSON of the entries
+---@field steps (string|string[])[] JSON of the entries, whole or in parts
 ---@field succeeded integer steps that did, checks left out
 ---@field artifacts table[]
 ---@field running? fun(): table? the step that runs, for the result of a job that is not over
@@ -51,7 +51,7 @@ function record:continue(started_wall)
 end
 
 --- Adds a step's entry.
----@param text string its JSON
+---@param text string|string[] its JSON, whole or in parts
 ---@param status string
 ---@param check? integer the criterion that it checks: then it is none of the job's own
 function record:add_step(text, status, check)

@@ -18,6 +18,7 @@
 --   {"event":"journal.failed"}                    last line: later events could not be written, so the job cannot be resumed
 
 local bundle = require "native.bundle"
+local chunks = require "sba.util.chunks"
 local file = require "native.file"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
@@ -122,8 +123,13 @@ function journal:step_interrupted(index, step, since)
 end
 
 --- A step is over.
----@param entry string JSON of its entry
-function journal:step_finished(entry) self:append { ENTRY_PREFIX, entry, "}" } end
+---@param entry string|string[] JSON of its entry, whole or in parts
+function journal:step_finished(entry)
+  local line = { ENTRY_PREFIX }
+  chunks.add(line, entry)
+  line[#line + 1] = "}"
+  self:append(line)
+end
 
 --- Many are over at once. A kill within the one write leaves some of them, which is as good.
 ---@param texts string[] the JSON of their entries

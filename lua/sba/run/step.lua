@@ -147,15 +147,15 @@ local function execute(run, index, step, module)
   return entry, failure
 end
 
---- The entry as JSON. If the step's result cannot be encoded, the entry has an error instead.
+--- The entry as JSON, whole or in parts. If the step's result cannot be encoded, the entry has an error instead.
 local function encode(entry, module, failure)
-  local ok, text = xpcall(entries.encode, failures.traced, entry, module)
-  if ok then return text, failure end
-  local problem = failures.caught(text, true)
+  local ok, parts = xpcall(entries.parts, failures.traced, entry, module)
+  if ok then return parts, failure end
+  local problem = failures.caught(parts, true)
   entry.result, entry.status, entry.error, entry.error_code = nil, "failure", problem.message, problem.code
   failure = failures.of_step(problem.code, problem.message)
   failure.traceback = problem.traceback
-  return entries.encode(entry), failure
+  return entries.parts(entry), failure
 end
 
 ---Restores the files of a step that changed them and then failed, for example for lack of memory.
@@ -181,15 +181,13 @@ end
 ---@param step { id: string, type: string }
 ---@param entry { status: string, error?: string, error_code?: string }
 ---@param module? sba.step where the entry has a result
----@return string text its JSON
 function steps.keep(run, index, step, entry, module)
   place(entry, index, step)
   entry.started_at, entry.duration_ms = entry.started_at or interrupt.timestamp(), entry.duration_ms or 0
-  local text = entries.encode(entry, module)
-  run.journal:step_finished(text)
+  local parts = entries.parts(entry, module)
+  run.journal:step_finished(parts)
   run.live:finish()
-  run.record:add_step(text, entry.status)
-  return text
+  run.record:add_step(parts, entry.status)
 end
 
 ---Adds the steps that were not reached, from `first` on, to journal and record.
@@ -214,13 +212,13 @@ end
 ---@return table entry, table? failure of the step
 function steps.perform(run, index, step, module)
   local entry, failure = execute(run, index, step, module)
-  local text
-  text, failure = encode(entry, module, failure)
+  local parts
+  parts, failure = encode(entry, module, failure)
   if failure then steps.revert(run) end
-  run.journal:step_finished(text)
+  run.journal:step_finished(parts)
   settle(run)
   local left_out = run.live:finish()
-  run.record:add_step(text, entry.status, step.check)
+  run.record:add_step(parts, entry.status, step.check)
   run.checkpoint:changed()
   log_finished(run, index, step, entry, failure, left_out)
   return entry, failure
