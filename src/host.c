@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { COLLECTOR_PAUSE = 150 }; // per cent of the memory in use, at which a collection begins
+enum { COLLECTOR_PAUSE = 130 }; // per cent of the memory in use, at which a collection begins
 
 // Makes the bundle the second searcher, after preload. The other two find nothing, because path and cpath are empty;
 // they stay for `--lua`, where a script may set these.
