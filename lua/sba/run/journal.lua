@@ -126,7 +126,7 @@ end
 ---@param entry string|string[] JSON of its entry, whole or in parts
 function journal:step_finished(entry)
   local line = { ENTRY_PREFIX }
-  chunks.add(line, entry)
+  chunks.add_list(line, { entry })
   line[#line + 1] = "}"
   self:append(line)
 end

@@ -3,24 +3,13 @@
 
 local chunks = {}
 
----Adds a text.
----@param list string[]
----@param text string|string[] whole or in parts
-function chunks.add(list, text)
-  if type(text) == "string" then
-    list[#list + 1] = text
-  else
-    table.move(text, 1, #text, #list + 1, list)
-  end
-end
-
 ---Adds texts with a comma between each two.
 ---@param list string[]
 ---@param texts (string|string[])[] each whole or in parts
 function chunks.add_list(list, texts)
   for i, text in ipairs(texts) do
     if i > 1 then list[#list + 1] = "," end
-    chunks.add(list, text)
+    if type(text) == "string" then list[#list + 1] = text else table.move(text, 1, #text, #list + 1, list) end
   end
 end
 
