@@ -359,7 +359,9 @@ static int search_text(struct search *search)
         search->way = &ways[i];
         read_start(search);
     }
-    for (size_t at = 0; at < search->size; at++) {
+    // Too few bytes are left for a whole secret where the text's own end is this one.
+    size_t last = search->cuts & SECRET_CUT_END ? 1 : SECRET_SHORTEST;
+    for (size_t at = 0; at + last <= search->size; at++) {
         at = next_beginning(search->text, search->size, at);
         for (search->way = ways; search->way < ways + count; search->way++)
             if (search->way->next <= at)

@@ -46,14 +46,23 @@ static int put_shown(struct buffer *text, const char *bytes, size_t size)
     return 0;
 }
 
+// Makes a name UTF-8 without secrets. 1: it is in `clean`; 0: it is so already; -1: memory is out.
+static int clean_name(const char *bytes, size_t size, struct buffer *clean)
+{
+    clean->size = 0;
+    if (text_is_utf8(bytes, size))
+        return secret_redacted(bytes, size, 0, clean);
+    return text_repair(bytes, size, clean) < 0 || secret_redact(clean, 0) < 0 ? -1 : 1;
+}
+
 // Appends a name or a link's target to JSON and text, repaired and redacted.
 static int put_name(struct writer *writer, const char *bytes)
 {
     size_t size = strlen(bytes);
-    if (secret_is_known() || !text_is_utf8(bytes, size)) {
-        writer->name.size = 0;
-        if (text_repair(bytes, size, &writer->name) < 0 || secret_redact(&writer->name, 0) < 0)
-            return -1;
+    int changed = clean_name(bytes, size, &writer->name);
+    if (changed < 0)
+        return -1;
+    if (changed) {
         bytes = writer->name.data;
         size = writer->name.size;
     }
