@@ -28,7 +28,7 @@ static int f_redact(lua_State *L)
         return 1;
     struct buffer *clean = lua_touserdata(L, lua_upvalueindex(1));
     buffer_free(clean);
-    int found = secret_redacted(bytes, size, cuts[cut], clean);
+    int found = secret_redact_copy(bytes, size, cuts[cut], clean);
     if (found > 0)
         lua_pushlstring(L, clean->data, clean->size);
     buffer_free(clean);

@@ -400,7 +400,7 @@ static int replace(const struct search *search, struct buffer *clean)
     return buffer_append(clean, search->text + at, search->size - at) < 0 ? -1 : 1;
 }
 
-int secret_redacted(const char *text, size_t size, unsigned cuts, struct buffer *clean)
+int secret_redact_copy(const char *text, size_t size, unsigned cuts, struct buffer *clean)
 {
     struct search search = {.text = text, .size = size, .cuts = cuts};
     if (!secret_is_known() || size < LEAST_PART)
@@ -415,7 +415,7 @@ int secret_redacted(const char *text, size_t size, unsigned cuts, struct buffer 
 int secret_redact(struct buffer *text, unsigned cuts)
 {
     cleanup_buffer struct buffer clean = {0};
-    int outcome = secret_redacted(text->data, text->size, cuts, &clean);
+    int outcome = secret_redact_copy(text->data, text->size, cuts, &clean);
     if (outcome <= 0)
         return outcome;
     struct buffer old = *text;

@@ -30,7 +30,7 @@ bool secret_is_known(void);
 
 // Appends the text to `clean`, with "[redacted]" in place of each secret. cuts: a set of SECRET_CUT_*. Returns 1; 0 if
 // the text holds no secret: then nothing is appended; -1 if memory is out.
-int secret_redacted(const char *text, size_t size, unsigned cuts, struct buffer *clean);
+int secret_redact_copy(const char *text, size_t size, unsigned cuts, struct buffer *clean);
 
 // The same in the buffer's own text. If memory is out, it is unchanged.
 int secret_redact(struct buffer *text, unsigned cuts);

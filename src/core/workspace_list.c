@@ -51,7 +51,7 @@ static int clean_name(const char *bytes, size_t size, struct buffer *clean)
 {
     clean->size = 0;
     if (text_is_utf8(bytes, size))
-        return secret_redacted(bytes, size, 0, clean);
+        return secret_redact_copy(bytes, size, 0, clean);
     return text_repair(bytes, size, clean) < 0 || secret_redact(clean, 0) < 0 ? -1 : 1;
 }
 
