@@ -129,6 +129,31 @@ static void pieces_of_every_encoding(void **state)
     buffer_free(&base64);
 }
 
+static void check_redacted(const char *text, const char *wanted)
+{
+    struct buffer out = redacted(text, strlen(text), 0);
+    assert_int_equal(out.size, strlen(wanted));
+    assert_memory_equal(out.data, wanted, out.size);
+    buffer_free(&out);
+}
+
+// Secrets side by side are told apart; those that share bytes are one.
+static void neighbours_and_overlaps(void **state)
+{
+    char text[200];
+    const char *end = secret + 20, *after = "and the next";
+    snprintf(text, sizeof text, "%s%s", end, after);
+    assert_int_equal(secret_add(text, strlen(text)), 1);
+    snprintf(text, sizeof text, "1%s%s2", secret, secret);
+    check_redacted(text, "1[redacted][redacted]2");
+    snprintf(text, sizeof text, "1%s %s2", secret, secret);
+    check_redacted(text, "1[redacted] [redacted]2");
+    snprintf(text, sizeof text, "1%s%s2", secret, after);
+    check_redacted(text, "1[redacted]2");
+    snprintf(text, sizeof text, "1%s%s%s%s2", secret, after, end, after);
+    check_redacted(text, "1[redacted][redacted]2");
+}
+
 // What could make the search slow: were it quadratic, this test would not end.
 static void long_runs(void **state)
 {
@@ -165,6 +190,7 @@ int main(void)
         cmocka_unit_test(every_cut_of_every_encoding),
         cmocka_unit_test(texts_made_of_escapes),
         cmocka_unit_test(pieces_of_every_encoding),
+        cmocka_unit_test(neighbours_and_overlaps),
         cmocka_unit_test(long_runs),
     };
     return cmocka_run_group_tests(tests, add_secret, NULL);
