@@ -2,6 +2,7 @@
 """Jobs with llama.cpp's own server: its templates, its tokenizer, its window, its constrained replies, and its ends."""
 import concurrent.futures
 import json
+import shutil
 import threading
 import time
 
@@ -86,7 +87,10 @@ class Replies(RealCase):
         return recorder
 
     def replay(self, first):
-        """The journal gives the same again, without a server."""
+        """The journal gives the same again, without a server, in a workspace as empty as the first was: the model may have written to that."""
+        shutil.rmtree(self.workspace)
+        self.workspace.mkdir()
+        self.give(self.workspace)
         again = self.run_job(self.a_job(), "--replay", self.recording()).result
         for name in ("status", "failure_code", "failure_message", "final_answer"):
             self.assertEqual(again.get(name), first.get(name))
