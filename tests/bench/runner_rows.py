@@ -17,13 +17,17 @@ def jobs(bench):
     yield "`read_file` of 32 MiB", [("read_file", {"path": "big"})], 5
     yield "`write_file` of 32 MiB", [("write_file", {"path": "big", "content": text})], 5
     yield "`run_command` that prints 32 MiB", [("run_command", {"argv": ["cat", "big"]})], 5
-    for number in range(bench.size(200, 2)):
+    directories = bench.size(200, 2)
+    for number in range(directories):
         directory = bench.workspace / f"group{number // 20}" / f"directory{number}"
         directory.mkdir(parents=True)
         for file in range(100):
             (directory / f"file{file}.c").write_text(text[file * 1000:file * 1000 + 1500], encoding="utf-8")
-    yield "`list_tree` of 20,000 files", [("list_tree", {})], 7
-    yield "`search_files` in 20,000 files", [("search_files", {"pattern": "unused .name.\\s+\\[-W7\\]"})], 3
+    yield f"`list_tree` of {directories * 100:,} files", [("list_tree", {})], 7
+    for found, pattern in (("many matches", "unused .name.\\s+\\[-W7\\]"), ("no match", "used .name.\\s+\\[-X\\d\\]")):
+        # The other runner knows no limit of matches, and passes over the argument.
+        search = {"pattern": pattern, "max_matches": 1 << 30}
+        yield f"`search_files` in {directories * 100:,} files, {found}", [("search_files", search)], 5
 
 
 def against(bench, runner):
@@ -33,7 +37,8 @@ def against(bench, runner):
     for what, steps, count in jobs(bench):
         bench.give_tree(bench.workspace)
         bench.write_job(*steps, max_output_bytes=1 << 30, arguments="args")
-        bench.run_job()
+        _, result = bench.run_job()
+        bench.check(not any(step["result"].get("truncated") for step in result["steps"]), f"{what}: something is left out")
         ours, theirs = bench.compare(command, count)
         yield (f"| {what} | {bench.file_system} | {duration(ours.seconds)} | {duration(theirs.seconds)} | {ours.seconds / theirs.seconds:.2f} "
                f"| {mib(ours.kib)} | {mib(theirs.kib)} |")
