@@ -76,15 +76,15 @@ function format.about(call)
   return ok and type(what) == "string" and what or ""
 end
 
--- What stands for a status, and how it is said; the sign is never all there is.
+-- What stands for a status, and how it and its time are said; the sign is never all there is.
 format.status = {
-  success = { sign = "✓", name = "succeeded" },
-  failure = { sign = "✗", name = "failed" },
-  timeout = { sign = "◷", name = "timed out" },
+  success = { sign = "✓", name = "succeeded", lasted = "took" },
+  failure = { sign = "✗", name = "failed", lasted = "took" },
+  timeout = { sign = "◷", name = "timed out", lasted = "took" },
   skipped = { sign = "–", name = "skipped" },
   -- Of a job that is not over.
-  running = { sign = "▸", name = "running", verb = "is " },
-  interrupted = { sign = "✗", name = "interrupted", verb = "was " },
+  running = { sign = "▸", name = "running", verb = "is ", lasted = "has run for" },
+  interrupted = { sign = "✗", name = "interrupted", verb = "was ", lasted = "ran for at least" },
 }
 
 return format

@@ -114,8 +114,7 @@ local function step_view(result)
   local status = format.status[entry.status]
   local words = ("Step %d (%s, %s) %s%s"):format(index, entry.id, entry.type, status.verb or "", status.name)
   local since = status.verb and {
-    "; it began at ", format.time(entry.started_at), entry.status == "running" and " and has run for " or " and ran for at least ",
-    format.duration(entry.duration_ms),
+    "; it began at ", format.time(entry.started_at), " and ", status.lasted, " ", format.duration(entry.duration_ms),
   }
   local link = h.p { h.a { href = "#s" .. entry.index + 1, words }, since, "." }
   if not entry.output or entry.output == "" then return link end
@@ -207,8 +206,7 @@ function outcome.view(source)
     h.h1 { "Job ", h.span { class = "id", result.job_id } },
     about and h.p { class = "about", about },
     h.p { class = "quiet",
-      "task ", result.task_id, " · ", format.time(result.started_at), is == "running" and " · has run for " or " · took ",
-      format.duration(result.duration_ms),
+      "task ", result.task_id, " · ", format.time(result.started_at), " · ", status.lasted, " ", format.duration(result.duration_ms),
       " · ", count_steps(result.steps),
     },
     explanation(source, is),

@@ -134,14 +134,14 @@ local function line(entry, what, scale)
 end
 
 local function view(entry, call, what, scale, limit, is_open)
+  local status = format.status[entry.status]
   return h.details { class = "step " .. entry.status, open = is_open,
     line(entry, what, scale),
     -- The target of links is inside: a browser opens what is folded around it.
     h.div { class = "inside", id = "s" .. entry.index + 1,
       h.p { class = "quiet", "Step ", h.code { entry.id },
-        entry.check and (", the check of criterion %d,"):format(entry.check), " ", format.status[entry.status].verb or "",
-        format.status[entry.status].name,
-        entry.status ~= "skipped" and { ", began at ", format.time(entry.started_at), ", took ", format.duration(entry.duration_ms) },
+        entry.check and (", the check of criterion %d,"):format(entry.check), " ", status.verb or "", status.name,
+        status.lasted and { ", began at ", format.time(entry.started_at), ", ", status.lasted, " ", format.duration(entry.duration_ms) },
         "." },
       problem(entry, limit),
       what_was_told(call, limit),
