@@ -4,6 +4,7 @@
 
 #include "core/buffer.h"
 #include "core/cleanup.h"
+#include "core/directory_names.h"
 #include "core/interrupt.h"
 #include "core/workspace_internal.h"
 
@@ -11,31 +12,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
-    DIRECTORIES_OPEN = 32,    // descriptors kept open; the directories above are opened again on the way back
-    LISTING_SIZE = 64 * 1024, // of one getdents64
-    NAME_ROOM = 64,           // of a name in it, if only max_names are wanted
-    SMALLEST_LISTING = 4096,
+    DIRECTORIES_OPEN = 32, // descriptors kept open; the directories above are opened again on the way back
     ENTRIES_BETWEEN_CHECKS = 512,
     DIRECTORY_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
-};
-
-// As getdents64 lays it out.
-struct listed {
-    uint64_t inode;
-    int64_t offset;
-    unsigned short size;
-    unsigned char type;
-    char name[];
-};
-
-struct item {
-    uint64_t order; // the first eight bytes of the name, so that most comparisons need no more
-    const char *name;
-    unsigned char type;
 };
 
 // A directory that was entered: its names in order, and how far the walk has come.
@@ -43,9 +25,8 @@ struct level {
     int fd; // -1: closed to save descriptors
     dev_t device;
     ino_t inode;
-    struct buffer names; // NUL-terminated, each after its type
-    struct item *items;  // with room to sort them
-    size_t count, capacity, next;
+    struct directory_names names;
+    size_t next;      // of the names
     size_t path_size; // of the part before each name in the path
 };
 
@@ -59,7 +40,6 @@ struct tree {
     size_t depth, capacity;
     size_t met; // entries since the start
     struct buffer path;
-    char listing[LISTING_SIZE] __attribute__((aligned(8)));
 };
 
 static struct level *deepest(const struct tree *tree)
@@ -69,118 +49,21 @@ static struct level *deepest(const struct tree *tree)
 
 static const char *current_name(const struct level *level)
 {
-    return level->items[level->next - 1].name;
-}
-
-static uint64_t order_of(const char *name)
-{
-    uint64_t order = 0;
-    for (int i = 0; i < 8; i++) {
-        order = order << 8 | (unsigned char)*name;
-        name += *name != '\0';
-    }
-    return order;
-}
-
-static bool is_before(const struct item *a, const struct item *b)
-{
-    return a->order != b->order ? a->order < b->order : strcmp(a->name, b->name) < 0;
-}
-
-// A merge sort; spare has room for half of the items. qsort of the C library calls memcpy for each item that it moves,
-// which takes longer than everything else here together.
-static void sort_items(struct item *items, size_t count, struct item *spare)
-{
-    size_t half = count / 2;
-    if (half == 0)
-        return;
-    sort_items(items, half, spare);
-    sort_items(items + half, count - half, spare);
-    memcpy(spare, items, half * sizeof *items);
-    for (size_t left = 0, right = half, to = 0; left < half; to++)
-        items[to] = right < count && is_before(&items[right], &spare[left]) ? items[right++] : spare[left++];
-}
-
-static bool is_wanted(const struct tree *tree, const char *name)
-{
-    if (*name != '.')
-        return true;
-    return tree->options.hidden && name[1] && (name[1] != '.' || name[2]);
-}
-
-// Appends the wanted names of one getdents64 to level->names.
-static int take_listing(struct tree *tree, struct level *level, long size)
-{
-    for (long at = 0; at < size;) {
-        const struct listed *listed = (const void *)(tree->listing + at);
-        at += listed->size;
-        if (!is_wanted(tree, listed->name))
-            continue;
-        if (buffer_append(&level->names, &listed->type, strlen(listed->name) + 2) < 0) // the name is next to the type
-            return -1;
-        level->count++;
-    }
-    return 0;
-}
-
-static int sort_names(struct level *level)
-{
-    if (level->count > level->capacity) {
-        struct item *items = realloc(level->items, (level->count + level->count / 2) * sizeof *items);
-        if (!items)
-            return -1;
-        level->items = items;
-        level->capacity = level->count;
-    }
-    const char *at = level->names.data;
-    for (size_t i = 0; i < level->count; i++) {
-        level->items[i] = (struct item){order_of(at + 1), at + 1, (unsigned char)*at};
-        at += strlen(at + 1) + 2;
-    }
-    sort_items(level->items, level->count, level->items + level->count);
-    return 0;
-}
-
-// How much of a directory to read at once.
-static size_t listing_size(const struct tree *tree)
-{
-    size_t names = tree->options.max_names;
-    if (names == 0 || names > LISTING_SIZE / NAME_ROOM)
-        return LISTING_SIZE;
-    return names * NAME_ROOM < SMALLEST_LISTING ? SMALLEST_LISTING : names * NAME_ROOM;
+    return level->names.items[level->next - 1].name;
 }
 
 // Reads the names of an open directory into the level: 0, or -1 and errno (EINTR: the interrupt).
 static int list(struct tree *tree, struct level *level)
 {
     struct stat status;
-    long size;
-    level->names.size = level->count = level->next = 0;
+    level->next = 0;
     if (fstat(level->fd, &status) < 0)
         return -1;
     level->device = status.st_dev;
     level->inode = status.st_ino;
-    while ((size = syscall(SYS_getdents64, level->fd, tree->listing, listing_size(tree))) > 0) {
-        if (tree->options.max_names && level->count >= tree->options.max_names) {
-            tree->cut = true;
-            break;
-        }
-        if (interrupt_reason() != INTERRUPT_NONE) {
-            errno = EINTR;
-            return -1;
-        }
-        if (take_listing(tree, level, size) < 0) {
-            errno = ENOMEM;
-            return -1;
-        }
-    }
-    if (size < 0)
-        return -1;
-    if (sort_names(level) < 0) {
-        errno = ENOMEM;
-        return -1;
-    }
-    return 0;
+    int more = directory_names_read(&level->names, level->fd, tree->options.hidden, tree->options.max_names);
+    tree->cut = tree->cut || more > 0;
+    return more < 0 ? -1 : 0;
 }
 
 static void close_level(struct level *level)
@@ -303,7 +186,8 @@ static int begin(struct tree *tree, struct tree_entry *entry, struct error *erro
 }
 
 // The status of an item, as far as the options ask for it: 0, or -1 and errno ENOENT: it is gone.
-static int look(const struct tree *tree, const struct level *level, const struct item *item, struct stat *status)
+static int look(const struct tree *tree, const struct level *level, const struct directory_name *item,
+                struct stat *status)
 {
     *status = (struct stat){.st_mode = DTTOIF(item->type)};
     if (tree->options.types_only && item->type != DT_UNKNOWN)
@@ -319,7 +203,7 @@ static int meet(struct tree *tree, struct tree_entry *entry)
 {
     struct stat status;
     struct level *level = deepest(tree);
-    const struct item *item = &level->items[level->next++];
+    const struct directory_name *item = &level->names.items[level->next++];
     if (look(tree, level, item, &status) < 0)
         return 0;
     *entry = (struct tree_entry){.name = item->name,
@@ -349,7 +233,7 @@ int tree_next(struct tree *tree, struct tree_entry *entry, struct error *error)
         return begin(tree, entry, error);
     while (tree->depth > 0) {
         struct level *level = deepest(tree);
-        if (level->next == level->count || reopen(tree) < 0) {
+        if (level->next == level->names.count || reopen(tree) < 0) {
             close_level(level);
             tree->depth--;
             continue;
@@ -412,8 +296,7 @@ void tree_close(struct tree *tree)
     for (size_t i = 0; i < tree->capacity; i++) {
         if (i < tree->depth)
             close_level(&tree->levels[i]);
-        buffer_free(&tree->levels[i].names);
-        free(tree->levels[i].items);
+        directory_names_free(&tree->levels[i].names);
     }
     close(tree->start_fd);
     free(tree->levels);
