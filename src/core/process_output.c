@@ -20,6 +20,7 @@ enum {
     PIPE_USUAL = 64 << 10,
     PIPE_WIDE = 1 << 20,
     LONGEST_CHARACTER = 4,
+    LONGEST_WORD = 256,
 };
 
 static size_t least(size_t a, size_t b)
@@ -247,14 +248,15 @@ void transcript_limit(struct transcript *transcript, size_t limit)
     transcript->spare = has_tail ? (TRANSCRIPT_NOTE + 1) / 2 : 0;
 }
 
-// The place after the first blank, from a place on; the size if there is none.
+// The place after a blank that soon follows `from`, or else `from`.
 static size_t tail_start(const char *bytes, size_t size, size_t from)
 {
     static const char blanks[] = " \t\r\n";
-    for (size_t i = from; i < size; i++)
+    size_t last = from + least(LONGEST_WORD, (size - from) / 2);
+    for (size_t i = from; i < last; i++)
         if (bytes[i] && strchr(blanks, bytes[i]))
             return i + 1;
-    return size;
+    return from;
 }
 
 int transcript_text(const struct transcript *transcript, struct buffer *head, struct buffer *tail, uint64_t *missing)

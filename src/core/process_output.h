@@ -72,8 +72,8 @@ void output_seen(struct process_output *output);
 // Sets how much the transcript keeps.
 void transcript_limit(struct transcript *transcript, size_t limit);
 
-// Appends the transcript as UTF-8. If *missing bytes in the middle are left out, the rest goes to tail. The tail starts
-// after a blank, so that no secret is cut at its beginning. -1: memory is out.
+// Appends the transcript as UTF-8. If *missing bytes in the middle are left out, the rest goes to tail, which starts
+// after a blank where one is near. A secret that is cut there is redacted. -1: memory is out.
 int transcript_text(const struct transcript *transcript, struct buffer *head, struct buffer *tail, uint64_t *missing);
 
 // Closes the pipes and frees all memory.

@@ -206,6 +206,7 @@ class Trouble(GatewayCase):
         self.assertEqual((outcome.exit, outcome.result["steps"][0]["status"]), (0, "success"), outcome.result)
         result = outcome.result["steps"][0]["result"]
         self.assertLessEqual(len(result["content"].encode()), 2001)
+        self.assertTrue(outcome.result["steps"][0]["output_truncated"])
         self.assertRegex(result["content"], r"^ä+\n\[\.\.\. \d+ of 200000 bytes left out \.\.\.\]\nä+$")
         self.assertNotIn("structured", result)
 
@@ -297,9 +298,10 @@ class Direct(GatewayCase):
         for name in ("big", "wide"):
             outcome = self.direct(gateway, step(name), max_output_bytes=4000)
             self.assertEqual((outcome.exit, outcome.result["failure_code"]), (1, "constraint_violation"), outcome.result)
-            result = outcome.result["steps"][0]["result"]
-            self.assertLessEqual(len(result["content"]), 4000)
-            self.assertNotIn("structured", result)
+            entry = outcome.result["steps"][0]
+            self.assertLessEqual(len(entry["result"]["content"]), 4000)
+            self.assertNotIn("structured", entry["result"])
+            self.assertTrue(entry["output_truncated"])
         self.assertEqual(self.direct(gateway, step("big"), step("wide"), max_output_bytes=5000).exit, 0)
 
     def test_no_gateway(self):

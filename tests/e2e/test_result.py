@@ -59,14 +59,28 @@ class FormTest(SandboxCase):
     def test_plain_output_past_a_mebibyte_is_head_and_tail(self):
         steps = self.run_job(self.job(
             self.step("run_command", shell="echo first; yes | head -c 3000000; echo last >&2"),
-            self.step("run_command", shell="yes | head -c 1048576"), max_output_bytes=1 << 23)).result["steps"]
+            self.step("run_command", shell="yes | head -c 1048576"), self.step("run_command", shell="yes | head -c 1048577"),
+            max_output_bytes=1 << 23)).result["steps"]
         output = steps[0]["output"]
         self.assertTrue(output.startswith("first\ny\n") and output.endswith("y\nlast\n"))
         self.assertEqual(len(steps[0]["result"]["stdout"]), 3000006)
         self.assertTrue(1000000 < len(output) <= 1 << 20, len(output))
         self.assertRegex(output, r"\n\[\.\.\. \d+ of 3000011 bytes left out \.\.\.\]\n")
-        self.assertEqual([step.get("output_truncated") for step in steps], [True, None])
+        self.assertEqual([step.get("output_truncated") for step in steps], [True, None, True])
         self.assertEqual(len(steps[1]["output"]), 1 << 20)
+        self.assertTrue(1000000 < len(steps[2]["output"]) <= 1 << 20, len(steps[2]["output"]))
+
+    def test_plain_output_that_was_cut_says_so(self):
+        """Also where only the repair of its bytes made it too long; and the tail needs no blank."""
+        ones, bad = "head -c 200000 /dev/zero | tr '\\0' 1", "printf '\\377\\377'"
+        cases = ((ones, 1000, "1" * 460, "1" * 400), (f"{ones}; echo", 1000, "1" * 460, "1" * 400 + "\n"), (bad, 5, "\ufffd", "\ufffd"),
+                 ("yes \u20ac | tr -d '\\n' | head -c 30000", 1000, "\u20ac" * 150, " ...]\n" + "\u20ac" * 153),
+                 (f"{bad}; {bad} >&2", 9, "\ufffd", "\ufffd"), ("printf \u20ac", 2, "", ""), ("printf \u20ac", 1, "", ""))
+        steps = self.run_job(self.job(*(self.step("run_command", shell=script, max_output_bytes=most) for script, most, _, _ in cases)))
+        for (script, most, start, end), step in zip(cases, steps.result["steps"], strict=True):
+            output = step["output"]
+            self.assertTrue(output.startswith(start) and output.endswith(end) and step.get("output_truncated"), (script, step))
+            self.assertLessEqual(len(output.encode()), most)
 
     def test_the_jobs_limit_holds_for_plain_output(self):
         for script in ("yes", "echo one; yes >&2"):

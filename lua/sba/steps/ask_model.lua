@@ -20,7 +20,7 @@ end
 local function too_long(reply, limit)
   local cut = text.cut(reply.content, limit)
   return nil, {
-    code = "constraint_violation", result = result_of({ content = cut, model = reply.model }), text = cut,
+    code = "constraint_violation", result = result_of({ content = cut, model = reply.model }), text = cut, is_cut = true,
     message = ("the model's answer is longer than the job's max_output_bytes (%d)"):format(limit),
   }
 end

@@ -12,24 +12,24 @@ local printable = require "sba.util.printable"
 local LONGEST_MESSAGE <const> = 500 -- bytes of the tool's words in a failure's message
 local AGENT_IDLE <const> = 120 -- seconds without progress that a model's call may take; a model cannot choose
 
---- The answer as a result; what is longer than the limit is left out of it, and told by the second value.
+--- The answer as a result, without what is longer than the limit.
+---@return table result, boolean is_whole, boolean is_cut whether something of the text is left out
 local function result_of(answer, limit)
-  local result = { content = excerpt.of(answer.content, limit), is_error = answer.is_error }
+  local content, is_cut = excerpt.of(answer.content, limit)
+  local result = { content = content, is_error = answer.is_error }
   local size = #answer.content + (answer.structured ~= nil and #json.encode(answer.structured) or 0)
-  if size > limit then return result, false end
+  if size > limit then return result, false, is_cut end
   result.structured = answer.structured
-  return result, true
+  return result, true, is_cut
 end
 
-local function too_long(tool, result, limit)
-  local message = ("the answer of the tool %s is longer than the job's max_output_bytes (%d)"):format(tool, limit)
-  return nil, { code = "constraint_violation", message = message, result = result, text = result.content }
+local function failed(code, message, result, is_cut)
+  return nil, { code = code, message = message, result = result, text = result.content, is_cut = is_cut }
 end
 
-local function said_error(tool, result)
+local function error_of(tool, result)
   local words = printable.line(result.content, LONGEST_MESSAGE)
-  local message = ("the tool %s failed: %s"):format(tool, words ~= "" and words or "it gives no reason")
-  return nil, { code = "step_failed", message = message, result = result, text = result.content }
+  return ("the tool %s failed: %s"):format(tool, words ~= "" and words or "it gives no reason")
 end
 
 --- What is wrong with the arguments beyond their schema.
@@ -50,15 +50,19 @@ end
 ---@param job_context sba.job_context
 ---@return table? result
 ---@return string|native.failure text or failure
+---@return boolean? is_cut
 local function run(arguments, job_context)
   local limit = job_context.max_output_bytes
   local answer, failure = job_context.call_tool(arguments.tool, arguments.arguments or {},
     { whole = arguments.timeout_seconds, idle = job_context.agent and AGENT_IDLE or nil })
   if not answer then return nil, call_failed(arguments, failure) end
-  local result, whole = result_of(answer, limit)
-  if not whole and not job_context.agent then return too_long(arguments.tool, result, limit) end
-  if result.is_error then return said_error(arguments.tool, result) end
-  return result, result.content
+  local result, is_whole, is_cut = result_of(answer, limit)
+  if not is_whole and not job_context.agent then
+    local message = ("the answer of the tool %s is longer than the job's max_output_bytes (%d)"):format(arguments.tool, limit)
+    return failed("constraint_violation", message, result, is_cut)
+  end
+  if result.is_error then return failed("step_failed", error_of(arguments.tool, result), result, is_cut) end
+  return result, result.content, is_cut
 end
 
 --- What a model sees: where the tool failed in few words, they are in the failure's message already.

@@ -171,13 +171,10 @@ end
 ---@param limit integer bytes
 ---@return string text, boolean is_cut
 local function text_of(outcome, limit)
-  local head, missing = outcome.output, outcome.output_missing
-  if not head then return outcome.stdout ~= "" and outcome.stdout or outcome.stderr, false end
-  if missing == 0 then return head, outcome.stdout_truncated or outcome.stderr_truncated end
-  local tail, most = outcome.output_tail, math.min(limit, MOST_TEXT)
-  local total = #head + missing + #tail
-  if #head + #tail > most then tail = "" end -- it grew when it was made UTF-8, and a cut could go through a secret
-  return excerpt.join(head, tail, total, most), true
+  local head, tail = outcome.output, outcome.output_tail
+  if not head then head = outcome.stdout ~= "" and outcome.stdout or outcome.stderr end
+  if not tail then return head, outcome.stdout_truncated or outcome.stderr_truncated end
+  return excerpt.join(head, tail, #head + outcome.output_missing + #tail, math.min(limit, MOST_TEXT)), true
 end
 
 ---@param arguments table
