@@ -12,7 +12,6 @@ local workspace = require "native.workspace"
 local DEFAULT_PATH <const> = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 local MOST_TEXT <const> = 1024 * 1024 -- bytes of both streams as they came
 local LONGEST_NAME <const> = 100 -- bytes of a command in a message
-local TEXTS <const> = { "command", "args", "argv", "shell", "working_dir" } -- arguments that the kernel takes as C strings
 
 local function argv_of(arguments)
   if arguments.shell then return { "/bin/sh", "-c", arguments.shell } end
@@ -70,31 +69,18 @@ local function environment(inherited, own)
   return with_path[inherited]
 end
 
-local function holds_nul(value)
-  if type(value) == "string" then return value:find("\0", 1, true) ~= nil end
-  for _, element in ipairs(value) do
-    if element:find("\0", 1, true) then return true end
-  end
-end
-
-local function check_variable(name, value)
+local function check_variable(name)
   if name == "" then return "a variable must have a name" end
   if name:find("[=%z]") then return "the name of a variable must hold neither = nor a NUL character" end
-  if value:find("\0", 1, true) then return ("the variable %s must not hold a NUL character"):format(name) end
 end
 
 ---@param arguments table
 ---@return string? message, string? argument
 local function check(arguments)
-  for _, name in ipairs(TEXTS) do
-    if arguments[name] and holds_nul(arguments[name]) then
-      return "a NUL character cannot be handed to a command; write it to a file, or give it on stdin", name
-    end
-  end
   if arguments.args and not arguments.command then return "args go with command", "args" end
   if (arguments.timeout_seconds or 1) <= 0 then return "must be more than 0", "timeout_seconds" end
-  for name, value in pairs(arguments.env or {}) do
-    local mistake = check_variable(name, value)
+  for name in pairs(arguments.env or {}) do
+    local mistake = check_variable(name)
     if mistake then return mistake, "env" end
   end
 end
@@ -296,11 +282,12 @@ local function read_command(arguments)
   return arguments
 end
 
-local strings <const> = { type = "array", items = { type = "string" } }
+-- The kernel takes these as C strings.
+local c_string <const> = { type = "string", nul = false }
 local count <const> = { type = "integer", minimum = 0 }
 
 local function list(description, least)
-  return { type = strings.type, items = strings.items, minItems = least, description = description }
+  return { type = "array", items = c_string, minItems = least, description = description }
 end
 
 return {
@@ -316,18 +303,20 @@ return {
     oneOf = { { required = { "command" } }, { required = { "argv" } }, { required = { "shell" } } },
     properties = {
       command = {
-        type = "string", minLength = 1,
+        type = "string", nul = false, minLength = 1,
         description = "Program to run: a name to look up in PATH, or a path. No shell is involved.",
       },
       args = list "Its arguments; with command only.",
       argv = list("Program and arguments in one list.", 1),
       shell = {
-        type = "string", minLength = 1,
+        type = "string", nul = false, minLength = 1,
         description = "A script for /bin/sh -c, where pipes, redirections or variables are wanted.",
       },
-      working_dir = { type = "string", default = ".", description = "Directory to run in; one outside the workspace must be enterable." },
+      working_dir = {
+        type = "string", nul = false, default = ".", description = "Directory to run in; one outside the workspace must be enterable.",
+      },
       env = {
-        type = "object", additionalProperties = { type = "string" },
+        type = "object", additionalProperties = c_string,
         description = "Variables to add to the environment or to replace in it. The proxies that the node set cannot be replaced.",
       },
       stdin = { type = "string", description = "What the command reads; default: nothing." },

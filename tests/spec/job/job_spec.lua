@@ -141,13 +141,25 @@ describe("job.parse", function()
     assert.matches("the number " .. long .. ", which has more digits than a double holds", failure.message, 1, true)
   end)
 
-  it("refuses a NUL in a path before anything runs", function()
-    for _, kind in ipairs { "read_file", "list_tree", "write_file", "search_files" } do
-      local arguments = { path = "a\0b", content = kind == "write_file" and "" or nil, pattern = kind == "search_files" and "x" or nil }
+  it("refuses a NUL in a path and in what a command is given before anything runs", function()
+    local nul, list = "a\0b", json.array { "a", "a\0b" }
+    for _, one in ipairs {
+      { "read_file", "path", { path = nul } }, { "list_tree", "path", { path = nul } },
+      { "write_file", "path", { path = nul, content = "" } }, { "search_files", "path", { path = nul, pattern = "x" } },
+      { "search_files", "include", { include = nul, pattern = "x" } },
+      { "replace_in_file", "path", { path = nul, old_text = "a", new_text = "b" } },
+      { "ask_model", "save_to", { prompt = "x", save_to = nul } }, { "run_command", "command", { command = nul } },
+      { "run_command", "args/1", { command = "x", args = list } }, { "run_command", "argv/1", { argv = list } },
+      { "run_command", "shell", { shell = nul } }, { "run_command", "working_dir", { shell = "x", working_dir = nul } },
+      { "run_command", "cwd", { shell = "x", cwd = nul } }, { "run_command", "env/A", { shell = "x", env = { A = nul } } },
+    } do
+      local kind, pointer, arguments = table.unpack(one)
       local _, failure = job.parse(text_of { steps = { { type = kind, arguments = arguments } } }, catalogue, {})
-      assert.are.equal("/steps/0/arguments/path", failure.errors[1].pointer)
+      assert.are.equal("/steps/0/arguments/" .. pointer, failure.errors[1].pointer)
       assert.matches("a string without NUL", failure.message)
     end
+    check({ steps = { { type = "run_command", arguments = { shell = "x", env = { [nul] = "" } } } } },
+      "/steps/0/arguments/env: the name of a variable must hold neither = nor a NUL character")
   end)
 
   it("decides the mode: environment, job, content", function()
