@@ -222,11 +222,23 @@ static int remove_one(const char *path, const struct stat *status, int kind, str
     return 0;
 }
 
+// Lets the user list a directory and remove what is in it.
+static int open_one(const char *path, const struct stat *status, int kind, struct FTW *where)
+{
+    (void)status, (void)where;
+    if (kind == FTW_D || kind == FTW_DNR)
+        chmod(path, S_IRWXU);
+    return 0;
+}
+
 int file_remove_directory(const char *path, struct error *error)
 {
-    enum { DESCRIPTORS = 16 };
-    nftw(path, remove_one, DESCRIPTORS, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
-    if (access(path, F_OK) < 0 && errno == ENOENT)
-        return 0;
+    enum { DESCRIPTORS = 16, TRIES = 8 };
+    for (int i = 0; i < TRIES; i++) {
+        nftw(path, remove_one, DESCRIPTORS, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+        if (access(path, F_OK) < 0 && errno == ENOENT)
+            return 0;
+        nftw(path, open_one, DESCRIPTORS, FTW_PHYS | FTW_MOUNT); // sees what is in a closed one the next time
+    }
     return error_set(error, "io_error", 0, "cannot remove the directory %s and all that is in it", path);
 }

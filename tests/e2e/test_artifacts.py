@@ -93,6 +93,10 @@ class Listed(ArtifactCase):
         self.assertEqual((done.returncode, [one["path"] for one in result["artifacts"]], left), (0, ["d/a"], []))
         self.assertTrue(result["steps"][0]["output"].startswith(str(self.root / "tmp/")))
 
+    def test_the_temporary_directory_goes_whatever_is_closed_in_it(self):
+        done, _, left = self.with_stdin("cd $CYNODE_ARTIFACTS_DIR; mkdir -p a/b/c d; touch a/b/c/e d/f; chmod 0 a/b/c a/b a; chmod 555 d .")
+        self.assertEqual((done.returncode, left), (0, []), done.stderr)
+
     def test_the_temporary_directory_stays_where_an_upload_failed(self):
         store = Store()
         server = self.gateway(store)
