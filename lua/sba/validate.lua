@@ -7,13 +7,14 @@ local file = require "native.file"
 local job = require "sba.job"
 local job_context = require "sba.job.context"
 local json_place = require "sba.util.json_place"
+local printable = require "sba.util.printable"
 local redact = require "native.secret".redact
 local schema_check = require "sba.util.schema_check"
 
 local LARGEST_JOB <const> = 64 * 1024 * 1024 -- bytes
 
 local function say(name, line, column, message)
-  print(("%s:%d:%d: %s"):format(name, line, column, redact(message)))
+  print(("%s:%d:%d: %s"):format(name, line, column, printable.line(message)))
 end
 
 local function say_errors(name, bytes, failure)

@@ -63,10 +63,11 @@ class Validate(sba.SandboxCase):
         self.assertIn(b"none", done.stderr)
 
     def test_control_characters_are_not_printed_raw(self):
-        status, lines = self.validate({"a\x1b[31m\nb": "\x07"})
-        self.assertEqual(status, 2)
-        for line in lines:
-            self.assertTrue(line.isprintable(), line)
+        for job in ({"a\x1b[31m\nb": "\x07"}, self.job(context={"task_context": "/job/\x1b[31m\0"})):
+            status, lines = self.validate(job)
+            self.assertEqual(status, 2)
+            for line in lines:
+                self.assertTrue(line.isprintable(), line)
 
     def test_nesting_is_refused_on_a_small_stack_with_little_memory(self):
         deep = [b"[" * 100_000, b"[" * 100_000 + b"]" * 100_000, b'{"a":' * 100_000, b'{"steps":' + b"[" * 100_000]
