@@ -371,6 +371,16 @@ class AskModel(AgentCase):
                                                              "PREFERRED", "ADDED", "SKILL", "BRIEF", "Time left:", "Todo list:")]
         self.assertEqual(places, sorted(places))
 
+    def test_structures_are_told_as_json(self):
+        for given, wanted in (("one", "1. one"), ([{"a": 1}, ["b", None]], '1. {"a":1}\n2. ["b",null]'), ({"c": []}, '1. {"c":[]}'), ("", ""), ([], "")):
+            context = {"project_context": {"id": 1}, "task_context": ["t"], "requirements": given, "preferences": None,
+                       "skills": {"gone": None, "kept": {"content": None, "text": "SKILL"}}}
+            server, outcome = self.ask({"content": "42"}, {"context": context}, prompt="what?")
+            self.assertEqual(outcome.exit, 0, outcome.result)
+            blocks = server.chats()[0]["messages"][0]["content"].split("## Project\n\n")[1].split("\n\n## Status")[0]
+            requirements = wanted and "## Requirements\n\n" + wanted + "\n\n"
+            self.assertEqual(blocks, f'{{"id":1}}\n\n## Task\n\n["t"]\n\n{requirements}## Skills\n\n### kept\n\nSKILL')
+
     def test_without_a_context_it_is_told_what_a_question_is(self):
         server, outcome = self.ask({"content": "42"}, prompt="what?")
         self.assertEqual(outcome.exit, 0, outcome.result)

@@ -102,7 +102,7 @@ end
 
 local function texts(directory, given, name)
   local list = json.array {}
-  if given and not json.is_array(given) then given = { given } end
+  if given and not json.is_array(given) then given = given ~= "" and { given } or {} end
   for i, value in ipairs(given or {}) do list[i] = resolve(directory, value) end
   local markdown = not given and optional(directory, name)
   return markdown and entries(markdown) or list
@@ -130,12 +130,21 @@ local function preferences(directory, given)
   return value
 end
 
+local function without_null(object)
+  local members = {}
+  for name, value in pairs(object) do
+    if value ~= json.null then members[name] = value end
+  end
+  return members
+end
+
 --- One skill as a job may give it: a text, or an object that holds one.
 local function skill(directory, value, name)
   if type(value) == "string" then
     local file_name = value:match("^/job/.*%.md$") and value:match("^.*/(.*)$")
     return { name = name or file_name and file_name:sub(1, -#".md" - 1), text = resolve(directory, value) }
   end
+  if json.is_object(value) then value = without_null(value) end
   local body = type(value) == "table" and (value.content or value.text)
   if type(body) ~= "string" then return { name = name, text = json.encode(value) } end
   local title = value.name or value.title or value.id
@@ -144,11 +153,12 @@ end
 
 local function given_skills(directory, given)
   local list, names = {}, {}
-  if type(given) == "string" then given = json.array { given } end
+  if type(given) == "string" then given = json.array { given ~= "" and given or nil } end
   if json.is_array(given) then
     for i, value in ipairs(given) do list[i] = skill(directory, value) end
     return list
   end
+  given = without_null(given)
   for name in pairs(given) do names[#names + 1] = name end
   table.sort(names)
   for i, name in ipairs(names) do list[i] = skill(directory, given[name], name) end
