@@ -159,6 +159,17 @@ class TheLoop(AgentCase):
                     self.assertIn("could not parse the tool call", self.told(server, 1))
                     self.assertEqual(outcome.events("model.retry"), [])
 
+    def test_context_files_are_told(self):
+        skills = self.job_directory / "context" / "skills"
+        skills.mkdir(parents=True)
+        (skills / "s.md").write_text("SKILL TEXT")
+        (self.job_directory / "context" / "requirements.md").write_text("- from a file\n")
+        server = self.server(model.ending())
+        self.assertEqual(self.run_agent(server).exit, 0)
+        task = server.chats()[0]["messages"][1]["content"]
+        self.assertIn("1. from a file\n", task)
+        self.assertIn("## Skills\n\n### s\n\nSKILL TEXT\n", task)
+
     def test_the_prompt_of_a_job_can_be_printed(self):
         server = self.server(model.ending())
         self.run_agent(server, job=self.agent_job(context={"requirements": ["be good"]}))
@@ -393,6 +404,23 @@ class AskModel(AgentCase):
         server, outcome = self.ask({"content": '{"a": 1}'}, prompt="x", json_schema=schema)
         self.assertEqual(outcome.result["steps"][0]["result"]["json"], {"a": 1})
         self.assertEqual(server.chats()[0]["format"], schema)
+
+    def test_an_answer_that_is_too_long(self):
+        server = self.server({"content": "12\u20ac45"})
+        job = self.job(self.step("ask_model", prompt="x"), inference={"allowed_models": ["m"]}, max_output_bytes=6)
+        outcome = self.run_job(job, env={"OLLAMA_BASE_URL": server.url})
+        self.assertEqual((outcome.exit, outcome.result["failure_code"]), (1, "constraint_violation"))
+        entry = outcome.result["steps"][0]
+        self.assertEqual((entry["output"], entry.get("output_truncated")), ("12\u20ac4", True))
+
+    def test_the_endpoint_is_that_of_the_jobs_source(self):
+        for source, wanted in (("worker", "worker"), ("api_egress", "egress"), ("orchestrator", "worker"), (None, "worker")):
+            for model_of_worker, asked in (("m", wanted), ("other", "egress" if source != "worker" else None)):
+                worker, egress = self.server({"content": "worker"}, models={model_of_worker: {}}), self.server({"content": "egress"})
+                job = self.job(self.step("ask_model", prompt="x"), inference={"allowed_models": ["m"], "source": source})
+                outcome = self.run_job(job, env={"OLLAMA_BASE_URL": worker.url, "SBA_API_EGRESS_URL": egress.url + "/v1"})
+                self.assertEqual(outcome.result["steps"][0].get("output"), asked, (source, model_of_worker, outcome.result))
+                self.assertEqual(outcome.result["failure_code"], None if asked else "inference_unavailable")
 
     def test_an_answer_that_is_no_json_fails_the_step(self):
         _, outcome = self.ask({"content": "hello"}, prompt="x", json_schema={"type": "object"})

@@ -94,6 +94,15 @@ class Offered(GatewayCase):
                 self.assertEqual(self.tool_answers(model, 1)[0], "[step-1]\n" + json.dumps(arguments))
                 self.assertEqual(outcome.events("step.started")[0]["what"], "artifact.list")
 
+    def test_a_model_without_tool_calling(self):
+        gateway = self.gateway(tools={"artifact.list": tool()})
+        replies = [{"tool": "artifact_list", "arguments": {"a": 1}}, {"tool": "finish", "arguments": {"answer": "done"}}]
+        server = self.server(*({"content": json.dumps(reply)} for reply in replies), models={"m": {"capabilities": ["completion"]}})
+        outcome = self.run_agent(server, env=self.names(gateway))
+        self.assertEqual((outcome.exit, self.called(gateway)), (0, [("artifact.list", {"a": 1})]), outcome.result)
+        self.assertIn("### artifact_list", server.chats()[0]["messages"][0]["content"])
+        self.assertIn('Result of artifact_list:\n[step-1]\n{"a": 1}', self.told(server, 1))
+
     def test_numbers_that_no_double_holds_pass_as_the_model_wrote_them(self):
         long = 123456789012345678901234567890123
         for kind in (mcp.Server, mcp.PlainForm):

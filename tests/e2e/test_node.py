@@ -182,7 +182,7 @@ class Jobs(NodeCase):
     def test_steps_may_be_left_out_where_the_mode_says_agent(self):
         for steps in ({}, {"steps": None}, {"steps": []}):
             server = self.server(model.ending("It is noon."), model.ending("It is noon."))
-            job = {**self.agent_job(), "steps": None, **steps}
+            job = {**self.job(inference={"allowed_models": ["m"]}), "steps": None, **steps}
             if not steps:
                 del job["steps"]
             outcome = self.run_agent(server, job=job, env={"SBA_EXECUTION_MODE": "agent_inference"})

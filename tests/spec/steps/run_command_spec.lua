@@ -64,13 +64,18 @@ describe("the step run_command", function()
   end)
 
   it("keeps the proxies that the node set, and takes others", function()
-    local inherited = { "PATH=/usr/bin", "HTTP_PROXY=http://node:1", "no_proxy=node" }
-    local own = { HTTP_PROXY = "http://own:2", http_proxy = "http://own:2", NO_PROXY = "*", HTTPS_PROXY = "http://own:3", X = "x" }
+    local inherited = { "PATH=/usr/bin", "HTTP_PROXY=http://node:1", "all_proxy=http://node:1", "no_proxy=node" }
+    local own = { HTTP_PROXY = "own", http_proxy = "own", ALL_PROXY = "own", NO_PROXY = "*", HTTPS_PROXY = "http://own:3", X = "x" }
     local proxied = { workspace = context.workspace, max_output_bytes = 1000, environment = inherited }
     local result = assert(step.run({ command = "env", env = own }, proxied))
     local variables = {}
     for variable in result.stdout:gmatch "[^\n]+" do variables[#variables + 1] = variable end
     table.sort(variables)
-    assert.same({ "HTTPS_PROXY=http://own:3", "HTTP_PROXY=http://node:1", "PATH=/usr/bin", "X=x", "no_proxy=node" }, variables)
+    assert.same({
+      "HTTPS_PROXY=http://own:3", "HTTP_PROXY=http://node:1", "PATH=/usr/bin", "X=x", "all_proxy=http://node:1", "no_proxy=node",
+    }, variables)
+    proxied.environment = { "PATH=/usr/bin", "https_proxy=http://node:1" }
+    result = assert(step.run({ command = "env", env = { HTTPS_PROXY = "own" } }, proxied))
+    assert.equal("PATH=/usr/bin\nhttps_proxy=http://node:1\n", result.stdout)
   end)
 end)
