@@ -33,6 +33,12 @@ static int connect_errno(const struct http_exchange *exchange)
     return (int)number;
 }
 
+// A unix socket whose queue is full refuses at once, and curl, which waits for it, finds no errno then.
+static bool is_queue_full(const struct http_exchange *exchange, int number)
+{
+    return exchange->is_socket && (number == 0 || number == EAGAIN);
+}
+
 // The code for a connection that failed.
 static const char *connect_code(const struct http_exchange *exchange)
 {
@@ -40,6 +46,7 @@ static const char *connect_code(const struct http_exchange *exchange)
     return exchange->is_socket && number == EACCES           ? "permission_denied"
            : number == ENETUNREACH || number == EHOSTUNREACH ? "network_unreachable"
            : number == ECONNREFUSED || number == ENOENT      ? "connection_refused"
+           : is_queue_full(exchange, number)                 ? "connection_refused"
                                                              : "connection_failed";
 }
 
@@ -102,10 +109,11 @@ static const char *tls_advice(const struct http_exchange *exchange)
 static const char *socket_problem(const struct http_exchange *exchange)
 {
     int number = connect_errno(exchange);
-    return number == EACCES         ? "Permission denied; the runner's user must be able to write to it"
-           : number == ENOENT       ? "there is no such socket"
-           : number == ECONNREFUSED ? "Connection refused; no process listens on it"
-                                    : strerror(number);
+    return number == EACCES                  ? "Permission denied; the runner's user must be able to write to it"
+           : number == ENOENT                ? "there is no such socket"
+           : number == ECONNREFUSED          ? "Connection refused; no process listens on it"
+           : is_queue_full(exchange, number) ? "it takes no more connections at the moment"
+                                             : strerror(number);
 }
 
 int http_explain(const struct http_exchange *exchange, struct error *error)

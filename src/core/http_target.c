@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 // Where images keep the certificates that they trust: Debian and Alpine, Fedora, openSUSE, others.
@@ -78,6 +79,8 @@ static int set_socket(struct http_exchange *exchange, const char *rest, struct e
     int outcome = -1;
     if (!path || length == 0 || path[0] != '/' || strlen(path) != (size_t)length)
         bad_url(error, "names no unix socket by its absolute path");
+    else if ((size_t)length >= sizeof((struct sockaddr_un *)NULL)->sun_path)
+        bad_url(error, "names a unix socket whose path is longer than the 107 bytes that Linux allows");
     else if (asprintf(&url, "http://localhost%s%s", rest[encoded] == '/' ? "" : "/", rest + encoded) < 0 ||
              asprintf(&exchange->origin, "the socket %s", path) < 0)
         error_set(error, "out_of_memory", 0, "cannot start a request: out of memory");

@@ -8,6 +8,18 @@
 
 enum { TICK_INTERVAL = 100 };
 
+// What curl does not tell apart: headers that the connection's end cut short count as all of them, and a header line
+// over 100 KiB as a lack of memory.
+static void settle_headers(struct http_exchange *finished)
+{
+    if (finished->headers_done)
+        return;
+    if (finished->outcome == CURLE_OK)
+        finished->outcome = CURLE_RECV_ERROR;
+    else if (finished->outcome == CURLE_OUT_OF_MEMORY && finished->sent)
+        finished->stop = HTTP_STOP_HEADERS;
+}
+
 // Marks the exchanges of the client that curl has finished.
 static void collect(struct http_client *client)
 {
@@ -19,7 +31,7 @@ static void collect(struct http_client *client)
         curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &finished);
         finished->outcome = message->data.result;
         finished->done = true;
-        finished->headers_done = finished->headers_done || finished->outcome == CURLE_OK;
+        settle_headers(finished);
     }
 }
 

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import os
+import socket
 import subprocess
 import threading
 import time
@@ -196,6 +197,8 @@ class Http(sba.SandboxCase):
                 ("garbage", says(b"SSH-2.0-x\r\n\r\n"), {}, "bad_answer"),
                 ("a body over its limit", says(OK, *[b"x" * 65536] * 64), {"body_limit": "100000"}, "too_large", "100000 bytes"),
                 ("endless headers", says(b"HTTP/1.1 200 OK\r\n", *[b"X-A: " + b"b" * 1000 + b"\r\n"] * 200), {}, "too_large", "headers"),
+                ("an endless header", says(b"HTTP/1.1 200 OK\r\nX-A: ", *[b"b" * 1000] * 200), {}, "too_large", "headers"),
+                ("headers cut short", says(b"HTTP/1.1 200 OK\r\nX-A: b\r\nX-"), {}, "cut_off", "127.0.0.1"),
                 ("slow first byte", silence, {"first_timeout": "0.3"}, "slow_first_byte", "0.3 s"),
                 ("slow middle", lambda connection, _: (connection.sendall(OK + b"some"), silence(connection, _)), {"idle_timeout": "0.3"},
                  "slow_answer")):
@@ -210,11 +213,20 @@ class Http(sba.SandboxCase):
     def test_no_such_socket(self):
         self.assert_failure(self.fetch("http+unix://%2Fnowhere.sock/x"), "connection_refused", "the socket /nowhere.sock failed: there is no such")
 
+    def test_a_socket_that_takes_no_more_connections(self):
+        path = f"{self.root}/busy.sock"
+        with socket.socket(socket.AF_UNIX) as busy, socket.socket(socket.AF_UNIX) as first:
+            busy.bind(path)
+            os.chmod(path, 0o777)
+            busy.listen(0)
+            first.connect(path)
+            self.assert_failure(self.fetch(f"http+unix://{path.replace('/', '%2F')}/x"), "connection_refused", path, "no more connections")
+
     def test_a_name_that_does_not_resolve(self):
         self.assert_failure(self.fetch("http://no-such-host.invalid/"), "name_not_resolved", "no-such-host.invalid")
 
     def test_urls_that_are_none(self):
-        for url in ("", "ftp://a/", "http+unix://relative/x", "file:///etc/passwd", "http://u:p@host/"):
+        for url in ("", "ftp://a/", "http+unix://relative/x", "file:///etc/passwd", "http://u:p@host/", f"http+unix://{'%2Fabc' * 27}/x"):
             with self.subTest(url):
                 output = self.fetch(url)
                 self.assert_failure(output, "invalid_url")
