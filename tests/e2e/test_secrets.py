@@ -353,7 +353,8 @@ class Passwords(SecretCase):
         password = urllib.parse.quote(self.SECRET, safe="")
         for proxy in (f"alice:{password}@127.0.0.1:9", f"nonsense://alice:{password}@127.0.0.1:9", f"http://alice:{password}@",
                       f"http://alice:{password}@[::1", f"socks5h://alice:{password}@127.0.0.1:9", f"http://alice:{password}@127.0.0.1:port",
-                      f"http://{password}@127.0.0.1:9", f"http://alice:{password}@127.0.0.1:9/path?a=b@c", f"http://al@ice:{password}@127.0.0.1:9"):
+                      f"http://{password}@127.0.0.1:9", f"http://alice:{password}@127.0.0.1:9/path?a=b@c", f"http://al@ice:{password}@127.0.0.1:9",
+                      f" http://alice:{password}@127.0.0.1:9", f"\n http://alice:{password}@127.0.0.1:9"):
             job = self.agent_job(max_runtime_seconds=1)  # it would try for longer
             outcome = self.run_job(job, env={"HTTP_PROXY": proxy, "OLLAMA_BASE_URL": "http://192.0.2.1:11434"})
             self.assertNotEqual(outcome.exit, 0, proxy)
@@ -371,7 +372,8 @@ class Passwords(SecretCase):
         names = ["SBA_JOB_STATUS_URL", "SBA_CALLBACK_URL", "INFERENCE_PROXY_URL", "OLLAMA_BASE_URL", "SBA_API_EGRESS_URL",
                  "OPENAI_BASE_URL", "SBA_MCP_GATEWAY_URL", "MCP_GATEWAY_PROXY_URL", "MCP_GATEWAY_URL", "ORCHESTRATOR_URL"]
         reports = self.status_server().url
-        for url, passed in ((self.proxy().replace("127.0.0.1:9", reports[7:]), 0), (reports, len(names))):
+        secret = self.proxy().replace("127.0.0.1:9", reports[7:])
+        for url, passed in ((secret, 0), (" " + secret, 0), (reports, len(names))):
             # A file of the workspace is no sink: it shows what the command really had.
             script = "env > environment; cat /proc/$PPID/environ >> environment 2>&1; true"
             outcome = self.run_job(self.job(self.step("run_command", shell=script)), env={name: url for name in names})

@@ -67,7 +67,7 @@ end
 
 --- User name and password of a URL; nil if it has none.
 local function user_info(url)
-  local found = url:gsub("^%a[%w+.-]*://", ""):match("^[^/?#]*"):match("^(.*)@")
+  local found = url:gsub("^[^/?#:]*://", ""):match("^[^/?#]*"):match("^(.*)@")
   return found ~= "" and found or nil
 end
 
@@ -108,7 +108,7 @@ local function take_otlp_headers(environment, names)
 end
 
 ---Takes the secrets of the environment, once, before anything is logged. The token leaves the table; it and the runner's own
----URLs leave the process's environment too, where children could read it in /proc.
+---URLs leave the process's environment too, where children could read it in /proc. Blanks around those URLs are taken off.
 ---@param environment table<string, string>
 ---@return string[] warnings for the log, one sentence each
 function secret.take(environment)
@@ -116,7 +116,7 @@ function secret.take(environment)
   take_token(environment)
   take_otlp_headers(environment, names)
   for name, value in pairs(environment) do
-    if is_own_url(name) then names[#names + 1] = name end
+    if is_own_url(name) then names[#names + 1], environment[name] = name, native_text.trim(value) end
     if is_own_url(name) or proxies[name] then take_password(value, name) end
   end
   identity.environment(names)
