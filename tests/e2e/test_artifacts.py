@@ -71,11 +71,12 @@ class Listed(ArtifactCase):
         for mode, bits in ((0o777, 0o077), (0o775, 0o070), (0o755, 0), (0o1777, 0)):
             with self.subTest(oct(mode)):
                 self.job_directory.chmod(mode)
-                self.assertEqual(self.run_job(self.job(command(script))).exit, 0)
                 directory = self.job_directory / "artifacts"
-                for path in (directory, directory / "d", directory / "d/e"):
-                    self.assertEqual(path.stat().st_mode & 0o777, 0o755 | bits, path)
-                shutil.rmtree(directory)
+                for environment in ({}, {"CYNODE_ARTIFACTS_DIR": f"{directory}/"}):
+                    self.assertEqual(self.run_job(self.job(command(script)), env=environment).exit, 0)
+                    for path in (directory, directory / "d", directory / "d/e"):
+                        self.assertEqual(path.stat().st_mode & 0o777, 0o755 | bits, path)
+                    shutil.rmtree(directory)
 
     def with_stdin(self, script, **env):
         """A job on stdin, with TMPDIR in a directory of its own. Returns the process, the result and what is left in that directory."""

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a deployed node does with the runner: its gateway behind an envelope, its variables, its paths, its way to start a job."""
 import base64
+import gzip
 import hashlib
+import json
 import os
+import re
 import urllib.parse
 
 import sba
@@ -21,8 +24,8 @@ class NodeCase(test_gateway_jobs.GatewayCase):
     def names(gateway):
         return {"MCP_GATEWAY_PROXY_URL": gateway.url}
 
-    def failed(self, gateway, name="help.get"):
-        outcome = self.direct(gateway, step(name))
+    def failed(self, gateway, name="help.get", **arguments):
+        outcome = self.direct(gateway, step(name, **arguments))
         self.assertEqual(outcome.exit, 1, outcome.result)
         return outcome.result["steps"][0]["error_code"], outcome.result["failure_message"]
 
@@ -37,6 +40,11 @@ class Envelope(NodeCase):
         self.assertEqual(headers["Content-Type"], "application/json")
         self.assertEqual((envelope["version"], envelope["method"], envelope["headers"]), (1, "POST", {"Content-Type": ["application/json"]}))
         self.assertEqual(message, {"tool_name": "help.get", "arguments": {"topic": "x", "task_id": "task-1"}})
+
+    def test_its_address_may_have_a_query(self):
+        gateway = self.proxy(tools={"help.get": tool(lambda _: "words")})
+        outcome = self.run_job(self.job(step("help.get")), env={"MCP_GATEWAY_PROXY_URL": gateway.url + "?agent=1"})
+        self.assertEqual((outcome.exit, gateway.requests[0][1]), (0, mcp.NodeProxy.PATH + "?agent=1"), outcome.result)
 
     def test_over_a_unix_socket(self):
         path = str(self.root / "proxy.sock")
@@ -59,7 +67,8 @@ class Envelope(NodeCase):
     def test_statuses_of_the_gateway(self):
         def refusing(status):
             return tool(lambda e: e.whole({"error": "the reason"}, status))
-        cases = {400: "tool_refused", 401: "unauthorized", 403: "tool_denied", 404: "tool_refused", 500: "gateway_failed", 501: "tool_unavailable"}
+        cases = {400: "tool_refused", 401: "unauthorized", 403: "tool_denied", 404: "tool_refused", 422: "tool_refused",
+                 500: "gateway_failed", 501: "tool_unavailable"}
         gateway = self.proxy(tools={f"help.{status}": refusing(status) for status in cases})
         for status, code in cases.items():
             with self.subTest(status):
@@ -76,12 +85,26 @@ class Envelope(NodeCase):
                     status, "application/problem+json")
                 found, message = self.failed(gateway)
                 self.assertEqual(found, code)
-                self.assertRegex(message, f"status {status}.*: managed agent token expired")
+                self.assertRegex(message, f"status {status}.*: managed agent token expired$")
+
+    def test_another_path_of_the_node(self):
+        gateway = self.proxy()
+        outcome = self.run_job(self.job(step("help.get")), env={"MCP_GATEWAY_PROXY_URL": gateway.origin + "/mcp:call"})
+        self.assertTrue(outcome.result["failure_message"].endswith("answered with status 404: 404 page not found"), outcome.result)
+
+    def test_an_error_that_cannot_be_read(self):
+        gateway = self.proxy()
+        gateway.refusal = lambda e: e.whole(gzip.compress(b'{"error":"x"}'), 500, Content_Encoding="gzip")
+        code, message = self.failed(gateway)
+        self.assertEqual(code, "gateway_failed")
+        self.assertRegex(message, r"status 500: .* compressed \(gzip\)")
 
     def test_answers_that_cannot_be_read(self):
         gateway = self.proxy()
-        for answer, words in ((b"<html>", "not JSON"), ([], "not an object"), ({"version": 1}, "without the gateway's status"),
-                              ({"status": "200"}, "without the gateway's status"), ({"status": 200, "body_b64": "!"}, "cannot be decoded"),
+        for answer, words in ((b"<html>", "sent an answer that is not JSON: "), ([], "sent an answer that is not an object"),
+                              ({"version": 1}, "sent an answer without the gateway's status"),
+                              ({"status": "200"}, "without the gateway's status"), ({"status": 100, "body_b64": "e30="}, "the gateway's status"),
+                              ({"status": 200, "body_b64": "!"}, "sent an answer with a body_b64 that cannot be decoded"),
                               ({"status": 200, "body_b64": 7}, "cannot be decoded"),
                               ({"status": 200, "body_b64": base64.b64encode(b"<html>").decode()}, "not JSON")):
             with self.subTest(answer):
@@ -91,16 +114,31 @@ class Envelope(NodeCase):
                 self.assertIn(words, message)
 
     def test_an_empty_body(self):
-        gateway = self.proxy(tools={"help.get": tool(lambda e: e.whole(None))})
-        self.assertEqual(self.direct(gateway, step("help.get")).exit, 0)
+        gateway = self.proxy()
+        for body in ({}, {"body_b64": None}, {"body_b64": ""}):
+            gateway.refusal = lambda e, body=body: e.whole({"version": 1, "status": 204, **body})
+            self.assertEqual(self.direct(gateway, step("help.get")).exit, 0, body)
+
+    def test_an_answer_that_is_nothing_but_an_error(self):
+        """Whatever its status says. One that has an error among other things tells about it."""
+        for body in ({"error": "user_id required"}, {"error": {"code": 7, "message": "user_id required"}},
+                     {"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "user_id required"}}):
+            gateway = self.proxy(tools={"help.get": tool(lambda _, body=body: body)})
+            self.assertEqual(self.failed(gateway), ("step_failed", "step 1 (step-1, call_tool): the tool help.get failed: user_id required"))
+        for body in ({"error": None}, {"error": "of the task's job", "task_id": "task-2"}, {"error": []}):
+            gateway = self.proxy(tools={"help.get": tool(lambda _, body=body: body)})
+            self.assertEqual(json.loads(self.direct(gateway, step("help.get")).result["steps"][0]["output"]), body)
 
     def test_a_call_that_is_too_large_is_not_sent(self):
+        """One that is just not too large is sent, and no longer than a node takes."""
         gateway = self.proxy(tools={"help.get": tool(lambda e: len(e.message["arguments"]["topic"]))})
-        self.assertEqual(self.direct(gateway, step("help.get", topic="x" * 7 * MIB)).result["steps"][0]["output"], str(7 * MIB))
-        sent = len(gateway.requests)
-        outcome = self.direct(gateway, step("help.get", topic="x" * 8 * MIB))
-        self.assertEqual((outcome.result["steps"][0]["error_code"], len(gateway.requests)), ("too_large", sent))
-        self.assertIn("the node's proxy accepts at most", outcome.result["failure_message"])
+        code, message = self.failed(gateway, topic="x" * 8 * MIB)
+        self.assertEqual((code, gateway.requests), ("too_large", []))
+        size, most = map(int, re.search(r"the call has (\d+) bytes; the node's proxy accepts at most (\d+)$", message).groups())
+        largest = 8 * MIB - (size - most)
+        self.assertEqual(self.direct(gateway, step("help.get", topic="x" * largest)).result["steps"][0]["output"], str(largest))
+        self.assertIn(int(gateway.requests[0][2]["Content-Length"]), range(10 * MIB - 2048, 10 * MIB + 1))
+        self.assertEqual(self.failed(gateway, topic="x" * (largest + 1))[0], "too_large")
 
     def test_artifacts(self):
         stored = {}
@@ -140,8 +178,24 @@ class Variables(NodeCase):
             outcome = self.run_job(self.job(step("help.get")), env=environment)
             self.assertEqual(outcome.result["steps"][0]["output"], str(number), outcome.result)
 
+    def test_blanks_around_a_value_do_not_count(self):
+        gateway = self.gateway(mcp.PlainForm, tools={"help.get": tool(lambda _: 1)})
+        for blank in (" ", "\t", "\r\n"):
+            outcome = self.run_job(self.job(step("help.get")), env={"SBA_MCP_GATEWAY_URL": blank, "ORCHESTRATOR_URL": blank + gateway.origin + blank})
+            self.assertEqual(outcome.exit, 0, outcome.result)
+            server = self.server(model.ending())
+            self.assertEqual(self.run_agent(server, env={"INFERENCE_PROXY_URL": blank, "OLLAMA_BASE_URL": server.url + blank}).exit, 0)
+
+    def test_one_that_is_no_address_is_named(self):
+        for url in ("nonsense", "unix:///a.sock", "ftp://host/", "http://user:pa55word@host/", "http://host:port/", "http+unix://relative/"):
+            for variable in ("MCP_GATEWAY_PROXY_URL", "ORCHESTRATOR_URL"):
+                outcome = self.run_job(self.job(step("help.get")), env={variable: url})
+                self.assertEqual(outcome.result["steps"][0]["error_code"], "invalid_url", url)
+                self.assertIn(variable, outcome.result["failure_message"])
+                self.assertNotIn("pa55word", outcome.result["failure_message"])
+
     def test_a_base_address_is_not_probed(self):
-        for end in ("", "/", "/v1/mcp/tools/call"):
+        for end in ("", "/", "/v1/mcp/tools/call", "/v1/mcp/tools/call/"):
             gateway = self.gateway(mcp.PlainForm, tools={"help.get": tool(lambda _: 1)})
             outcome = self.run_job(self.job(step("help.get")), env={"ORCHESTRATOR_URL": gateway.origin + end})
             self.assertEqual((outcome.exit, [path for _, path, _, _ in gateway.requests]), (0, ["/v1/mcp/tools/call"]))
@@ -188,6 +242,12 @@ class Jobs(NodeCase):
             outcome = self.run_agent(server, job=job, env={"SBA_EXECUTION_MODE": "agent_inference"})
             self.assertEqual((outcome.exit, outcome.result["final_answer"], outcome.stdout), (0, "It is noon.", b""), outcome.result)
 
+    def test_a_job_without_steps_and_models_is_no_mistake_of_the_job(self):
+        """Nodes' own tests send such jobs. No model may be named then."""
+        job = {key: value for key, value in self.job().items() if key != "steps"}
+        outcome = self.as_node(job, SBA_EXECUTION_MODE="agent_inference", INFERENCE_PROXY_URL=self.server().url)
+        self.assertEqual((outcome.exit, outcome.result["failure_code"]), (1, "inference_unavailable"), outcome.result)
+
     def test_its_own_name_as_the_command(self):
         outcome = self.run_job(self.sent(("run_command", {"argv": ["true"]})), env={
             "SBA_JOB_PATH": str(self.job_directory / "job.json"), "SBA_RESULT_PATH": str(self.result_path), "CYNODE_WORKSPACE_DIR": str(self.workspace)},
@@ -199,6 +259,8 @@ class Jobs(NodeCase):
         job = self.agent_job(context={"persona_title": "The Gardener", "persona_description": "Tends beds."})
         self.run_agent(server, job=job)
         self.assertTrue(server.chats()[0]["messages"][0]["content"].startswith("## Persona\n\nThe Gardener\n\nTends beds.\n\n## Baseline"))
+        self.run_agent(server, job={**job, "persona": {"title": "The Smith"}})
+        self.assertTrue(server.chats()[1]["messages"][0]["content"].startswith("## Persona\n\nThe Smith\n\nTends beds.\n\n## Baseline"))
 
 
 if __name__ == "__main__":

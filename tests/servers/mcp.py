@@ -29,6 +29,7 @@ class Exchange(http.server.BaseHTTPRequestHandler):
         return (self.message or {}).get("method")
 
     def read(self):
+        self.path = self.requestline.split()[1]  # http.server makes one slash of several
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self.message = json.loads(body) if body else None
         self.server.owner.note(self)
@@ -231,7 +232,7 @@ class NodeProxy(PlainForm):
     refusal = None
 
     def post(self, exchange):
-        if exchange.path != self.PATH:
+        if exchange.path.partition("?")[0] != self.PATH:
             return exchange.whole(b"404 page not found\n", 404, "text/plain")
         if self.refusal:
             return self.refusal(exchange)

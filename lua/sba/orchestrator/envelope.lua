@@ -45,9 +45,9 @@ end
 ---@return string body, or what is wrong with the answer
 function envelope.unwrap(bytes)
   local value, problem = json.decode(bytes)
-  if not json.is_object(value) then return nil, problem and "not JSON: " .. problem.message or "not an object" end
+  if not json.is_object(value) then return nil, problem and "that is not JSON: " .. problem.message or "that is not an object" end
   local status = math.type(value.status) == "integer" and value.status or 0
-  if status < 100 or status > 599 then return nil, "without the gateway's status" end
+  if status < 200 or status > 599 then return nil, "without the gateway's status" end
   local encoded = value.body_b64
   if encoded == nil or encoded == json.null then return status, "" end
   local body, undecodable = nil, nil

@@ -46,6 +46,7 @@ local slow = { slow_connect = true, slow_first_byte = true, slow_answer = true }
 
 ---@class gateway
 ---@field remote gateway.remote
+---@field variable string that holds its address
 ---@field instructions? string the server's own words on how to use its tools
 local methods = {}
 methods.__index = methods
@@ -88,6 +89,12 @@ local function reach(options)
   return find_form(options, failure)
 end
 
+--- A failure that is about the address names the variable that holds it.
+local function naming(variable, failure)
+  if failure.code == "invalid_url" then failure.message = variable .. ": " .. failure.message end
+  return failure
+end
+
 ---Connects to the gateway. no_gateway: the environment names none, and no socket was opened.
 ---@param options gateway.options
 ---@return gateway?, mcp.failure?
@@ -105,9 +112,9 @@ function gateway.connect(options)
   local remote, failure = retried(function()
     return reach { url = address, http = options.http, token = options.token, answer_timeout = options.answer_timeout }
   end, is_quick)
-  if not remote then return nil, failure end
+  if not remote then return nil, naming(variable, failure) end
   return setmetatable({
-    remote = remote, instructions = secret.clean(remote.instructions), filled = {},
+    remote = remote, variable = variable, instructions = secret.clean(remote.instructions), filled = {},
     place = "the MCP gateway at " .. url.shown(address), ext_net_allowed = options.ext_net_allowed == true,
     ids = { task_id = options.task_id, job_id = options.job_id },
   }, methods)
@@ -213,7 +220,7 @@ function methods:call(name, arguments, limits)
   for id in pairs(filled) do arguments[id] = self.ids[id] end
   local answer, problem = retried(function() return self.remote:call(name, arguments, limits) end,
     limits and limits.repeatable and is_quick or is_unsent)
-  if answer == nil then return nil, told_of_risk(problem) end
+  if answer == nil then return nil, told_of_risk(naming(self.variable, problem)) end
   local shown = self.remote.form == "plain" and tool_result.of_plain or tool_result.of_mcp
   return secret.clean(shown(answer), answer_schema)
 end

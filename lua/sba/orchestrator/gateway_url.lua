@@ -15,6 +15,7 @@ return function(environment)
   local url, variable = first_set(environment, VARIABLES)
   if url then return url, variable end
   url, variable = first_set(environment, BASES)
-  if not url or url:sub(-#PATH) == PATH then return url, variable end
-  return text.trim_end(url, "/") .. PATH, variable
+  if not url then return nil end
+  url = text.trim_end(url, "/")
+  return url:sub(-#PATH) == PATH and url or url .. PATH, variable
 end

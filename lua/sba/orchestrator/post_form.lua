@@ -50,7 +50,7 @@ local function unwrap(peer, status, answer)
     return nil, answer
   end
   local inner, body = envelope.unwrap(answer)
-  if not inner then return nil, bad_answer(peer, "an answer that is " .. body) end
+  if not inner then return nil, bad_answer(peer, "an answer " .. body) end
   if inner >= 300 then return inner, transport.refused(peer, http.refused(transport.place(peer), inner, body)) end
   return inner, body
 end

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- A tool's result as text for the model: texts as they are, everything else as a line that says what there is.
 
+local http = require "sba.util.http"
 local json = require "sba.util.json"
 local native_text = require "native.text"
 local printable = require "sba.util.printable"
@@ -113,14 +114,28 @@ function tool_result.of_mcp(result)
   }
 end
 
+local of_error <const> = { error = true, jsonrpc = true, id = true }
+
+--- What an answer says that is nothing but an error; nil if it is more.
+local function error_words(value)
+  local given = json.is_object(value) and value.error
+  if type(given) ~= "string" and not json.is_object(given) then return nil end
+  for name in pairs(value) do
+    if not of_error[name] then return nil end
+  end
+  local words = http.words(value)
+  return words
+end
+
 ---The answer of the plain form, which may be any JSON. An answer in the form of MCP's results is read as one.
 ---@param value any decoded
 ---@return gateway.answer
 function tool_result.of_plain(value)
   if type(value) == "table" and json.is_array(value.content) then return tool_result.of_mcp(value) end
-  local answer = tool_result.of_mcp(type(value) == "string" and { content = json.array { { type = "text", text = value } } }
-    or { structuredContent = value })
-  answer.is_error = type(value) == "table" and value.status == "error"
+  local problem = error_words(value)
+  local words = problem or type(value) == "string" and value
+  local answer = tool_result.of_mcp(words and { content = json.array { { type = "text", text = words } } } or { structuredContent = value })
+  answer.is_error = problem ~= nil or type(value) == "table" and value.status == "error"
   return answer
 end
 

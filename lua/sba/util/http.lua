@@ -84,7 +84,7 @@ end
 ---@param words string
 ---@return string
 function http.shown(words)
-  return printable.line(words, LONGEST_WORDS)
+  return printable.line(text.trim(words), LONGEST_WORDS)
 end
 
 local propagated
@@ -202,8 +202,8 @@ end
 ---@param who string the server, as messages name it
 ---@return http.failure
 function http.refusal(exchange, status, who)
-  local body = http.read(exchange, LARGEST_ERROR) or ""
-  local failure = http.refused(who, status, body, exchange:header "Retry-After")
+  local body, unread = http.read(exchange, LARGEST_ERROR)
+  local failure = http.refused(who, status, body or unread.message, exchange:header "Retry-After")
   failure.message = failure.message .. remarks(exchange, status)
   exchange:close()
   return failure
