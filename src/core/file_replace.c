@@ -97,7 +97,8 @@ static int write_over(int fd, const struct iovec *parts, size_t count, size_t wh
     return outcome;
 }
 
-// The directory takes no new file, because of the errno refused, or the file is a mount point.
+// The directory takes no new file, because of the errno refused; or nothing may take the file's place, because it is a
+// mount point, or another user's in a sticky directory.
 static int write_in_place(int directory, const char *name, const char *path, const struct iovec *parts, size_t count,
                           bool durable, int refused, struct error *error)
 {
@@ -108,7 +109,7 @@ static int write_in_place(int directory, const char *name, const char *path, con
     cleanup_fd int fd = openat(directory, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return error_system(error, errno == ENOENT ? refused : errno,
-                            "user %u cannot write %s, nor create a file beside it", geteuid(), path);
+                            "user %u cannot write %s, nor put a file in its place", geteuid(), path);
     if (fstat(fd, &old) < 0)
         return error_system(error, errno, "cannot look at %s", path);
     // Reserves space first: a full disk must be found before the old content changes.
@@ -172,7 +173,7 @@ int file_replace(const char *path, const struct iovec *parts, size_t count, mode
     if (renameat(directory, temporary, directory, name) < 0) {
         int number = errno;
         unlinkat(directory, temporary, 0);
-        if (number != EBUSY)
+        if (number != EBUSY && number != EPERM)
             return error_system(error, number, "cannot replace %s", path);
         *way = FILE_IN_PLACE;
         return write_in_place(directory, name, path, parts, count, durable, number, error);

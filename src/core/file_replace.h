@@ -19,12 +19,12 @@ enum file_way { FILE_RENAMED, FILE_IN_PLACE };
 // synced (durable). A link at path is itself replaced, not followed. A directory, FIFO, socket or device is
 // "not_a_file".
 //
-// If path is a mount point or the directory takes no new file, an existing regular file is written in place: space is
-// reserved, one call writes all parts and blanks up to the old end (at most 64 MiB of them), then the file is cut to
-// its new size. A kill between these calls leaves the whole old content or the whole new content, maybe with blanks at
-// its end. A kill during that one call, if the content is larger than a page, leaves a file that begins with some of
-// the new content and ends with the rest of the old, or nothing. If there is no memory for all parts together, several
-// calls write them.
+// If path is a mount point, or another user's in a sticky directory, or the directory takes no new file, an existing
+// regular file is written in place: space is reserved, one call writes all parts and blanks up to the old end (at most
+// 64 MiB of them), then the file is cut to its new size. A kill between these calls leaves the whole old content or the
+// whole new content, maybe with blanks at its end. A kill during that one call, if the content is larger than a page,
+// leaves a file that begins with some of the new content and ends with the rest of the old, or nothing. If there is no
+// memory for all parts together, several calls write them.
 int file_replace(const char *path, const struct iovec *parts, size_t count, mode_t mode, bool durable,
                  enum file_way *way, struct error *error);
 

@@ -61,10 +61,11 @@ static int protect_relocated(struct dl_phdr_info *program, size_t size, void *un
 void identity_harden(void)
 {
     dl_iterate_phdr(protect_relocated, NULL);
-    // None of our descriptors may become 0, 1 or 2, and be taken for a standard stream.
+    // None of our descriptors may become 0, 1 or 2, and be taken for a standard stream. A stream that was closed fails
+    // at every write: a result that should go there must not seem to have arrived.
     for (int fd = 0; fd <= 2; fd++)
         if (fcntl(fd, F_GETFD) < 0)
-            must(open("/dev/null", O_RDWR), "opening /dev/null");
+            must(open("/dev/null", O_RDONLY), "opening /dev/null");
     close_others_on_exec();
     must(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "closing the process to others (PR_SET_DUMPABLE)");
     must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "giving up new privileges (PR_SET_NO_NEW_PRIVS)");

@@ -265,6 +265,17 @@ class PlaceTest(SandboxCase):
         self.assertFalse((self.workspace / "ran").exists())
         self.assertRegex(outcome.stderr.decode(), rf"user {sba.UID} cannot write \S+result.json, .*: Permission denied")
 
+    @unittest.skipUnless(sba.UID, "wants root")
+    def test_a_sticky_directory_of_another_user(self):
+        """There nobody may put a file in the place of the node's, but everybody may write that one."""
+        os.chown(self.job_directory, 0, 0)
+        self.job_directory.chmod(0o1777)
+        self.result_path.touch()
+        self.result_path.chmod(0o666)
+        outcome = self.run_job(self.ran())
+        self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"))
+        self.assertTrue(outcome.events("result.in_place"))
+
     def killed_in_place(self, job, mounts, call, count):
         """What a kill at the call number count of that kind leaves of a result that is written in place. None: there were fewer."""
         older = json.dumps({"job_id": "older", "padding": "x" * 5000})
@@ -353,6 +364,12 @@ class PlaceTest(SandboxCase):
         os.close(ends[1])
         outcome = self.outcome_of(process)
         self.assertEqual((outcome.exit, outcome.result_on_stderr["status"]), (3, "success"))
+
+    def test_stdout_that_is_closed(self):
+        """It is no place that takes everything: the result would be lost, and the status would say that all is well."""
+        outcome = self.run_job(self.ran(), "--result", "-", wrapper=["sh", "-c", 'exec "$0" "$@" >&-'])
+        self.assertEqual((outcome.exit, outcome.result_on_stderr["status"]), (3, "success"))
+        self.assertIn("stdout took only 0 of ", outcome.stderr.decode())
 
 
 if __name__ == "__main__":

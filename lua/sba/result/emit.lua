@@ -10,12 +10,13 @@ local emit = {}
 local TIMEOUT <const> = 30 -- seconds without progress until a reader of stdout counts as gone
 
 local function to_stream(fd, parts)
+  local size, taken = chunks.size(parts), 0
   for _, part in ipairs(parts) do
-    if not file.write(fd, part, TIMEOUT) then
-      return nil, { code = "io_error", message = "the reader of the result stopped reading" }
-    end
+    local all, written = file.write(fd, part, TIMEOUT)
+    taken = taken + written
+    if not all then return nil, { code = "io_error", message = ("stdout took only %d of the result's %d bytes"):format(taken, size) } end
   end
-  return chunks.size(parts)
+  return size
 end
 
 --- Replaces the result file.
