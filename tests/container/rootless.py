@@ -34,10 +34,12 @@ class Account:
             os.kill(int(path.read_text()), signal.SIGKILL)
         subprocess.run(["rm", "-rf", str(self.root)], check=True)
 
-    def podman(self, *arguments):
+    def podman(self, *arguments, **variables):
+        """Runs podman as the account, with these variables too."""
         script = "".join(f'mount --bind "$0/{name}" /etc/{name}\n' for name in ("passwd", "group", "subuid", "subgid"))
         user = ["setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups", "env", "-i", "-C", str(self.root),
-                f"HOME={self.root}/home", f"XDG_RUNTIME_DIR={self.root}/run", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"]
+                f"HOME={self.root}/home", f"XDG_RUNTIME_DIR={self.root}/run", "PATH=/usr/sbin:/usr/bin:/sbin:/bin",
+                *(f"{name}={value}" for name, value in variables.items())]
         command = ["unshare", "--mount", "sh", "-ec", script + 'exec "$@"', str(self.root), *user, "podman", "--storage-driver=overlay",
                    *arguments]
         return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=600)

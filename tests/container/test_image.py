@@ -182,12 +182,22 @@ class RootlessTest(DeployedNode):
                     path.unlink()
 
     def test_a_deployed_node_can_delete_everything_afterwards(self):
+        """Also where the container's user is another than its own, and may write the workspace all the same."""
+        for userns, mode in (("keep-id:uid=1000,gid=1000", 0o700), ("keep-id", 0o777)):
+            variables = self.lay_out(rootless.UID)
+            self.workspace.chmod(mode)
+            self.check(self.account.podman("run", "--rm", "--network=none", f"--userns={userns}", *variables, *self.volumes(), self.image))
+            subprocess.run(["setpriv", f"--reuid={rootless.UID}", f"--regid={rootless.UID}", "--clear-groups", "sh", "-c",
+                            'rm -r "$0"/* "$1"/*', str(self.job_directory), str(self.workspace)], check=True)
+            self.assertEqual(list(self.job_directory.iterdir()), [])
+
+    def test_in_a_pod_whose_options_the_node_does_not_set(self):
+        """As a node runs an agent's job beside its proxy: the user namespace is the pod's."""
         variables = self.lay_out(rootless.UID)
-        self.check(self.account.podman("run", "--rm", "--network=none", "--userns=keep-id:uid=1000,gid=1000", *variables, *self.volumes(),
-                                       self.image))
-        subprocess.run(["setpriv", f"--reuid={rootless.UID}", f"--regid={rootless.UID}", "--clear-groups", "sh", "-c",
-                        'rm -r "$0"/*', str(self.job_directory)], check=True)
-        self.assertEqual(list(self.job_directory.iterdir()), [])
+        self.addCleanup(self.account.podman, "pod", "rm", "--force", "sba")
+        made = self.account.podman("pod", "create", "--network=none", "--name=sba", PODMAN_USERNS="keep-id:uid=1000,gid=1000")
+        self.assertEqual(made.returncode, 0, made.stderr)
+        self.check(self.account.podman("run", "--rm", "--pod=sba", *variables, *self.volumes(), self.image))
 
 
 if __name__ == "__main__":

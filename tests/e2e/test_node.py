@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import unittest
 import urllib.parse
 
 import sba
@@ -232,6 +233,18 @@ class Jobs(NodeCase):
             self.assertEqual(outcome.exit, 0, outcome.result)
         outcome = self.as_node(self.sent(("write_file", {"path": "/a.txt", "content": "x"})))
         self.assertEqual(outcome.result["steps"][0]["error_code"], "path_escape")
+
+    @unittest.skipUnless(sba.UID, "wants root")
+    def test_a_workspace_that_is_closed_is_named(self):
+        """As that of a node with another uid than the image's user. An agent's job that only answers needs none."""
+        os.chown(self.workspace, 0, 0)
+        self.workspace.chmod(0o700)
+        for step in (("write_file", {"path": "a", "content": "x"}), ("list_tree", {}), ("run_command", {"argv": ["true"]})):
+            outcome = self.as_node(self.sent(step))
+            self.assertEqual(outcome.result["steps"][0]["error_code"], "permission_denied")
+            self.assertRegex(outcome.result["failure_message"], f"{self.workspace} cannot be entered.*: Permission denied")
+        server = self.server(model.ending("It is noon."))
+        self.assertEqual(self.run_agent(server).result["final_answer"], "It is noon.")
 
     def test_steps_may_be_left_out_where_the_mode_says_agent(self):
         for steps in ({}, {"steps": None}, {"steps": []}):

@@ -9,6 +9,7 @@ local failures = require "sba.result.failure"
 local interrupt = require "native.interrupt"
 local native_text = require "native.text"
 local network = require "sba.result.network"
+local redact = require "native.secret".redact
 local rules = require "sba.orchestrator.rules"
 
 local steps = {}
@@ -119,10 +120,22 @@ function steps.judge(run, step, entry, failure)
   if entry.error_code == "step_failed" and step.type == "run_command" then judge_command(run, step, entry, failure) end
 end
 
---- Adds to a failed command's error what confinement kept it from writing.
+--- Says so if the runner's user cannot enter the workspace: the paths of a step's error are those in it.
+local function closed_workspace(run)
+  local _, problem = run.workspace:stat "."
+  return problem and problem.code == "permission_denied"
+    and ("the workspace %s cannot be entered: Permission denied"):format(redact(run.workspace:path()))
+end
+
+--- Adds to the error of a step that was denied something what it was: a file step the workspace, a command what confinement keeps it
+--- from writing.
 local function explain_denial(run, step, entry, failure)
-  if step.type ~= "run_command" or entry.error_code ~= "step_failed" then return end
-  local words = confinement.explain(run.record.confinement, entry.output or "", run.job_directory)
+  local words
+  if step.type ~= "run_command" then
+    words = entry.error_code == "permission_denied" and closed_workspace(run)
+  elseif entry.error_code == "step_failed" then
+    words = confinement.explain(run.record.confinement, entry.output or "", run.job_directory)
+  end
   if not words then return end
   entry.error = entry.error .. "; " .. words
   failure.message = entry.error
