@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- A tool's result as text for the model: texts as they are, everything else as a line that says what there is.
 
+local base64 = require "sba.util.base64"
 local http = require "sba.util.http"
 local json = require "sba.util.json"
 local native_text = require "native.text"
@@ -9,21 +10,15 @@ local printable = require "sba.util.printable"
 local tool_result = {}
 
 local MOST_NAMED <const> = 200 -- bytes of a name or type in a placeholder
-local LEAST_BASE64 <const> = 256 -- bytes from which a string without blanks counts as base64
 
 local function named(value, otherwise)
   if type(value) ~= "string" or value == "" then return otherwise end
   return native_text.cut(printable.line(value), MOST_NAMED)
 end
 
---- How many bytes a base64 text encodes.
-local function decoded_size(data)
-  if type(data) ~= "string" then return 0 end
-  return #data // 4 * 3 - (#data - #native_text.trim_end(data, "="))
-end
-
 local function binary(kind, block, data)
-  return ("[%s, %s, %d bytes]"):format(kind, named(block.mimeType, "type unknown"), decoded_size(data))
+  return ("[%s, %s, %d bytes]"):format(kind, named(block.mimeType, "type unknown"),
+    type(data) == "string" and base64.size(data) or 0)
 end
 
 local show = {}
@@ -77,19 +72,6 @@ local function repeats(structured, texts)
   return #texts == 1 or items ~= false
 end
 
---- A copy of a decoded value for the model, with base64 named instead of shown.
-local function without_base64(value)
-  if type(value) == "string" then
-    local is_base64 = #value >= LEAST_BASE64 and #value % 4 == 0 and not value:find "[^%w+/=]"
-      and value:find "%d" and value:find "%u" and value:find "%l"
-    return is_base64 and ("[base64, %d bytes]"):format(decoded_size(value)) or value
-  end
-  if type(value) ~= "table" then return value end
-  local copy = {}
-  for key, item in pairs(value) do copy[key] = without_base64(item) end
-  return setmetatable(copy, getmetatable(value))
-end
-
 ---@param result table of tools/call
 ---@return gateway.answer
 function tool_result.of_mcp(result)
@@ -102,9 +84,9 @@ function tool_result.of_mcp(result)
   local structured = result.structuredContent
   if structured == json.null then structured = nil end
   if structured ~= nil and #texts == 0 then
-    local words = without_base64(structured)
-    shown[#shown + 1] = json.encode(words)
-    if same(words, structured) then structured = nil end
+    local whole = json.encode(structured)
+    shown[#shown + 1] = base64.named(whole)
+    if shown[#shown] == whole then structured = nil end
   elseif structured ~= nil and repeats(structured, texts) then
     structured = nil
   end

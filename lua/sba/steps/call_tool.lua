@@ -5,12 +5,20 @@
 -- "ext_net_required", one that reaches the outside where the job may not; "tool_denied", which the gateway refused with
 -- status 403. A tool that ran and failed is a "step_failed" with its own words.
 
+local base64 = require "sba.util.base64"
 local excerpt = require "sba.util.excerpt"
 local json = require "sba.util.json"
 local printable = require "sba.util.printable"
 
 local LONGEST_MESSAGE <const> = 500 -- bytes of the tool's words in a failure's message
 local AGENT_IDLE <const> = 120 -- seconds without progress that a model's call may take; a model cannot choose
+
+--- The answer without base64 in its text, which is kept as the value where there is none.
+local function for_model(answer)
+  local content, structured = base64.named(answer.content), answer.structured
+  if structured == nil and content ~= answer.content then structured = answer.content end
+  return { content = content, structured = structured, is_error = answer.is_error }
+end
 
 --- The answer as a result, without what is longer than the limit.
 ---@return table result, boolean is_whole, boolean is_cut whether something of the text is left out
@@ -56,6 +64,7 @@ local function run(arguments, job_context)
   local answer, failure = job_context.call_tool(arguments.tool, arguments.arguments or {},
     { whole = arguments.timeout_seconds, idle = job_context.agent and AGENT_IDLE or nil })
   if not answer then return nil, call_failed(arguments, failure) end
+  if job_context.agent then answer = for_model(answer) end
   local result, is_whole, is_cut = result_of(answer, limit)
   if not is_whole and not job_context.agent then
     local message = ("the answer of the tool %s is longer than the job's max_output_bytes (%d)"):format(arguments.tool, limit)
