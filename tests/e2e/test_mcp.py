@@ -268,15 +268,17 @@ class Sessions(Gateway):
                          ["initialize", "tools/call", "initialize", "tools/call"])
         self.assertNotIn("Mcp-Session-Id", server.headers("initialize")[1])
 
-    def test_expiry_that_is_said_with_status_400(self):
-        def lose(exchange):
-            if exchange.headers["Mcp-Session-Id"] != "s-1":
-                return False
-            server.session = "s-2"
-            return exchange.refuse(-32000, "Bad Request: Invalid or missing session ID")
-        server = self.server(tools={"echo": ECHO}, hook=mcp.only("tools/call", lose))
-        self.assertEqual(self.call(server)["answer"]["content"], "{}")
-        self.assertEqual([headers["Mcp-Session-Id"] for headers in server.headers("tools/call")], ["s-1", "s-2"])
+    def test_expiry_that_is_said_with_another_status(self):
+        for say in (lambda e: e.refuse(-32000, "Bad Request: Invalid or missing session ID"),
+                    lambda e: e.whole(b"Unauthorized: Session not found", 401, "text/plain")):  # rmcp 0.8
+            def lose(exchange, say=say):
+                if exchange.headers["Mcp-Session-Id"] != "s-1":
+                    return False
+                server.session = "s-2"
+                return say(exchange)
+            server = self.server(tools={"echo": ECHO}, hook=mcp.only("tools/call", lose))
+            self.assertEqual(self.call(server)["answer"]["content"], "{}")
+            self.assertEqual([headers["Mcp-Session-Id"] for headers in server.headers("tools/call")], ["s-1", "s-2"])
 
     def test_expiry_between_two_pages(self):
         def one_page(exchange):

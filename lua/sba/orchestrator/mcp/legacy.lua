@@ -106,13 +106,17 @@ local function resume(peer, request, stream, failure)
   return nil, failure
 end
 
+--- Whether the server has lost the session: mostly 404; some say it with another status.
+local function is_session_lost(peer, request, failure)
+  if not peer.session or request.method == "initialize" then return false end
+  local status = failure.status
+  return status == 404 or (status == 400 or status == 401) and failure.words:lower():find("session", 1, true) ~= nil
+end
+
 local function without_answer(peer, request, exchange, status)
   if status < 300 then return nil end
   local failure = transport.refusal(peer, exchange, status)
-  local words = failure.message:lower()
-  if peer.session and (status == 404 or (status == 400 and words:find("session", 1, true))) and request.method ~= "initialize" then
-    failure.code = "session_lost"
-  end
+  if is_session_lost(peer, request, failure) then failure.code = "session_lost" end
   return failure
 end
 
