@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The gateway's tools in whole jobs: offered to a model and called by it, and called by direct jobs."""
+import itertools
 import json
 import signal
 import socket
@@ -272,9 +273,9 @@ class Denied(GatewayCase):
                                    ("web.fetch", "not for you", ("ext_net_required", "ext_net_required")),
                                    ("api.call", "not for you", ("ext_net_required", "ext_net_required")),
                                    ("help.get", "denied: ext_net_required", ("ext_net_required", "ext_net_required"))):
-            for allowed in (False, True):
-                with self.subTest(name, allowed=allowed):
-                    gateway = self.gateway(mcp.PlainForm, tools={name: forbidding(words)})
+            for kind, allowed in itertools.product((mcp.PlainForm, mcp.Server), (False, True)):
+                with self.subTest(name, kind=kind, allowed=allowed):
+                    gateway = self.gateway(kind, tools={name: forbidding(words)})
                     job = self.job(step(name))
                     job["constraints"]["ext_net_allowed"] = allowed
                     outcome = self.run_job(job, env=self.names(gateway))
@@ -308,9 +309,11 @@ class Direct(GatewayCase):
 
     def test_a_gateway_that_forbids_everything_is_no_missing_network(self):
         gateway = self.gateway(hook=lambda e: e.whole({"error": "forbidden"}, 403))
-        outcome = self.direct(gateway, step("x"))
-        self.assertEqual((outcome.exit, outcome.result["failure_code"]), (1, "step_failed"))
-        self.assertIn("answered with status 403: forbidden", outcome.result["failure_message"])
+        job = self.job(step("web.fetch"))
+        job["constraints"]["ext_net_allowed"] = True
+        for outcome in (self.direct(gateway, step("x")), self.run_job(job, env=self.names(gateway))):
+            self.assertEqual((outcome.exit, outcome.result["failure_code"]), (1, "step_failed"))
+            self.assertIn("answered with status 403: forbidden", outcome.result["failure_message"])
 
     def test_an_answer_that_is_too_long(self):
         gateway = self.gateway(tools={"big": says("x" * 5000), "wide": tool(lambda _: {"structuredContent": ["y" * 4980]})})

@@ -466,6 +466,10 @@ class Lists(Gateway):
         self.assertEqual(len(found), 1000)
         self.assertEqual(said[0]["answer"]["content"], '{"a": 1}')
         self.assertEqual([one["failure"]["code"] for one in said[1:]], ["tool_refused", "tool_forbidden"])
+        for many in (lambda cursor: ([f"t{cursor}"], {"nextCursor": str(int(cursor or 0) + 1)}),  # pages without end
+                     lambda _: ([f"t{number}" for number in range(1001)], {})):  # on one page
+            server, _ = self.pages(many, tools={"beyond": ECHO})
+            self.assertEqual(self.call(server, "beyond")["answer"]["content"], "{}")
 
     def test_schemas_and_identifiers(self):
         schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object", "x-own": [1.5, None, {}, []],
@@ -605,6 +609,12 @@ class Plain(Gateway):
             self.assertEqual(got[0]["got"], {"skill_id": "s", "task_id": "task-1"})
             self.assertEqual(got[1], {"key": "k", "task_id": "task-1", "job_id": "job-1"})
             self.assertEqual(server.requests[-1][2]["Authorization"], "Bearer secret-1")
+
+    def test_at_an_address_of_its_own(self):
+        server = self.server(hook=lambda e: e.whole({"error": "tool_name is required"}, 400) if e.path == "/tools"
+                             and not e.message.get("tool_name") else e.path == "/tools" and e.whole(mcp.text("called")))
+        first, (said,) = self.talk(server.origin + "/tools", ("help.get", {}))
+        self.assertEqual((first["form"], said["answer"]["content"]), ("plain", "called"))
 
     def test_its_errors(self):
         for status, code, transient in ((400, "tool_refused", False), (403, "tool_denied", False), (501, "tool_unavailable", False),

@@ -57,20 +57,20 @@ local function is_foreign(failure)
   return status ~= nil and not failure.rpc and (status == 400 or status == 404 or status == 405 or status == 415 or status == 501)
 end
 
---- Opens a session. The refusal of the probe, if there was one, tells what else may be there.
-local function open_legacy(peer, refusal)
+--- Opens a session.
+local function open_legacy(peer)
   local result, failure = legacy.open(peer)
   if result then return result end
   if not is_foreign(failure) then return nil, failure end
   return nil, http.failure("not_mcp", ("%s does not speak MCP over Streamable HTTP: %s")
-    :format(transport.place(peer), failure.message), { status = failure.status, plain = failure.plain or refusal and refusal.plain })
+    :format(transport.place(peer), failure.message), { status = failure.status, plain = failure.plain })
 end
 
 --- The era, and what the server says about itself.
 local function describe(peer)
   local era, found = probe.era(peer)
   if era ~= "legacy" then return era, found end
-  local result, failure = open_legacy(peer, found)
+  local result, failure = open_legacy(peer)
   return result and "legacy", result or failure
 end
 

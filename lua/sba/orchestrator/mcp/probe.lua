@@ -51,8 +51,8 @@ local function ask(peer)
   end
   if failure.status == 401 or failure.status == 403 or failure.code == "redirected" then return nil, failure end
   if failure.rpc then return by_error(peer, failure) end
-  if failure.status and (failure.status < 500 or failure.status == 501) then return "legacy", failure end
-  if no_answer[failure.code] then return "legacy", failure end
+  if failure.status and (failure.status < 500 or failure.status == 501) then return "legacy" end
+  if no_answer[failure.code] then return "legacy" end
   return nil, failure
 end
 

@@ -183,7 +183,7 @@ function transport.refused(peer, failure)
     failure.code = code_of(status)
   end
   failure.message = failure.message .. advice(peer, status)
-  failure.plain = json.is_object(value) and type(value.error) == "string" and value.jsonrpc == nil
+  failure.plain = json.is_object(value) and type(value.error) == "string"
   return failure
 end
 
