@@ -59,9 +59,15 @@ local function same(a, b)
   return json.encode(a) == json.encode(b)
 end
 
---- Whether the texts hold nothing but the structured value, as JSON or, as Python's servers wrap it, as {"result": text}.
+--- The value in an object of one member, as servers wrap it: {"result": ...}, {"content": ...}.
+local function unwrapped(structured)
+  local name, inner = next(json.is_object(structured) and structured or {})
+  return name ~= nil and next(structured, name) == nil and inner
+end
+
+--- Whether the texts hold nothing but the structured value, as JSON or wrapped.
 local function repeats(structured, texts)
-  local inner = json.is_object(structured) and next(structured, next(structured)) == nil and structured.result
+  local inner = unwrapped(structured)
   local items = json.is_array(inner) and #inner == #texts and #texts > 1 and inner
   for i, words in ipairs(texts) do
     local value = json.decode(words)
@@ -70,6 +76,12 @@ local function repeats(structured, texts)
     if not is_same and not (#texts == 1 and value ~= nil and same(value, structured)) then return false end
   end
   return #texts == 1 or items ~= false
+end
+
+--- Whether the structured value is nothing but the content, wrapped.
+local function is_content(structured, parts)
+  local inner = unwrapped(structured)
+  return json.is_array(inner) and #parts > 0 and #inner == #parts and same(inner, parts)
 end
 
 ---@param result table of tools/call
@@ -82,7 +94,7 @@ function tool_result.of_mcp(result)
     if type(block) == "table" and block.type == "text" and shown[i] ~= "" then texts[#texts + 1] = shown[i] end
   end
   local structured = result.structuredContent
-  if structured == json.null then structured = nil end
+  if structured == json.null or is_content(structured, parts) then structured = nil end
   if structured ~= nil and #texts == 0 then
     local whole = json.encode(structured)
     shown[#shown + 1] = base64.named(whole)
