@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests use from PyPI, npm and Go's proxy: pinned, fetched once, and kept in the user's cache directory. A test is skipped
-where its packages cannot be had.
+"""What the tests use from PyPI, npm, Go's proxy and Cargo's registry: pinned, fetched once, and kept in the user's cache directory. A
+test is skipped where its packages cannot be had.
 
 As a program, packages.py NAME PACKAGE... prints the directory of npm's packages; it ends with status 77 where they cannot be had.
 """
@@ -87,6 +87,11 @@ def node_modules(name, *packages):
     return fetched(name, fetch) / "node_modules"
 
 
+def version_of(source):
+    """A part of a program's name: a source that changes is another program."""
+    return f"-{zlib.crc32(source.read_bytes()):08x}"
+
+
 @functools.cache
 def go_program(name, target, *modules):
     """A program that Go builds: target is a file, or the path of a package, of modules (each PATH@VERSION) from Go's proxy."""
@@ -102,8 +107,22 @@ def go_program(name, target, *modules):
         if is_file:
             shutil.copy(target, place)
         subprocess.run(["go", "build", "-mod=mod", "-o", "program", "." if is_file else target], cwd=place, check=True, **options)
-    version = f"-{zlib.crc32(target.read_bytes()):08x}" if is_file else ""  # a source that changes is another program
-    return fetched(name + version, fetch) / "program"
+    return fetched(name + (version_of(target) if is_file else ""), fetch) / "program"
+
+
+@functools.cache
+def rust_program(name, source, *crates):
+    """A program that Cargo builds: a source file, and crates, each as cargo add takes it: "NAME@VERSION --features A,B"."""
+    def fetch(place):
+        begin("Cargo's registry", works("cargo", "info", "--quiet", crates[0].partition("@")[0]), crates, place)
+        subprocess.run(["cargo", "init", "--quiet", "--vcs", "none", "--name", "program", place], check=True)
+        for crate in crates:
+            subprocess.run(["cargo", "add", "--quiet", *crate.split()], cwd=place, check=True)
+        shutil.copy(source, place / "src" / "main.rs")
+        with tempfile.TemporaryDirectory() as target:
+            subprocess.run(["cargo", "build", "--quiet", "--target-dir", target], cwd=place, check=True)
+            shutil.copy(f"{target}/debug/program", place)
+    return fetched(name + version_of(source), fetch) / "program"
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""real_servers.py BINARY NODE_MODULES: the MCP client against servers as people run them, pinned, from PyPI, npm and Go's proxy. A
-server that cannot be had is skipped, with the reason.
+"""real_servers.py BINARY NODE_MODULES: the MCP client against servers as people run them, pinned, from PyPI, npm, Go's proxy and
+Cargo's registry. A server that cannot be had is skipped, with the reason.
 """
 import contextlib
 import json
@@ -12,22 +12,28 @@ import sys
 import tempfile
 import time
 import unittest
+import urllib.request
 
 HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent))
 import packages  # noqa: E402
+from servers import nginx  # noqa: E402
 from servers.real import free_port, listens  # noqa: E402
 
 DRIVER = HERE.parent / "e2e" / "gateway.lua"
 BINARY, NODE_MODULES = sys.argv[1:]
 PACKAGES = {  # by the environment's name
     "sdk-1.6": ["mcp==1.6.0", "pydantic==2.11.10"],  # speaks 2024-11-05
+    "sdk-1.8": ["mcp==1.8.1", "pydantic==2.11.10", "anyio==4.9.0", "starlette==0.46.2"],  # over HTTP
     "sdk-1.30": ["mcp==1.30.0"],
     "sdk-2.3": ["mcp==2.3.0"],
     "fastmcp-4.1": ["fastmcp==4.1.2"],
     "mcp-proxy-0.13": ["mcp-proxy==0.13.0"],
+    "contextforge-1.0": ["mcp-contextforge-gateway==1.0.0", "mcp==1.30.0"],
 }
 GO_MODULES = ["github.com/modelcontextprotocol/go-sdk@v1.8.0", "github.com/mark3labs/mcp-go@v1.2.1"]
+CRATES = ["rmcp@=0.8.5 --features server,transport-streamable-http-server", "axum@0.8", "serde@1 --features derive", "serde_json@1",
+          "tokio@1 --features macros,net,rt-multi-thread"]
 EVERYTHING = f"{NODE_MODULES}/@modelcontextprotocol/server-everything/dist/index.js"  # the reference server
 LISTENING = 60  # seconds
 
@@ -91,6 +97,44 @@ class Servers(unittest.TestCase):
             self.used(url, "legacy")
             # It asks on a stream that is not open, and waits.
             self.assertEqual(self.talk(url, ("ask", {}), whole=2)[1][0]["failure"]["code"], "slow_answer")
+
+    def test_python_sdk_1_8(self):
+        with self.python("sdk-1.8") as url:
+            first, said = self.talk(url, ("echo", {"message": "grüße"}), ("rows", {}))
+            self.assertEqual((first["version"], said[0]["answer"]["content"]), ("2024-11-05", "grüße"))
+            self.assertEqual(json.loads(said[1]["answer"]["content"]), {"a": 1, "b": [1, 2]})
+
+    @unittest.skipUnless(nginx.is_there(), "nginx is not installed")
+    def test_an_idle_limit_on_the_way(self):
+        """The server reports progress because the call asks for it; else nginx ends the answer that says nothing for so long."""
+        with self.python("sdk-1.30") as url:
+            between = nginx.Nginx({"listen": "http", "locations": {"/mcp": f"proxy_pass {url}; proxy_read_timeout 1s;"}})
+            with contextlib.closing(between):
+                self.assertEqual(self.talk(between.urls[0] + "/mcp", ("slow", {}))[1][0]["answer"]["content"], "slept")
+
+    def test_contextforge(self):
+        """It answers the probe with 400 and {"error"}, as the plain form would."""
+        port = free_port()
+        with tempfile.TemporaryDirectory() as place, self.python("sdk-1.30") as behind:
+            settings = {"DATABASE_URL": f"sqlite:///{place}/db", "AUTH_REQUIRED": "false", "ALLOW_UNAUTHENTICATED_ADMIN": "true",
+                        "SSRF_ALLOW_LOCALHOST": "true"}
+            with listening(port, python_of("contextforge-1.0") / "mcpgateway", "--host", "127.0.0.1", "--port", port,
+                           env={**os.environ, **settings}) as url:
+                known = json.dumps({"name": "behind", "url": behind, "transport": "STREAMABLEHTTP"}).encode()
+                added = urllib.request.Request(url[:-len("mcp")] + "gateways", known, {"Content-Type": "application/json"})
+                urllib.request.urlopen(added, timeout=60).close()
+                first, said = self.talk(url, ("behind-echo", {"message": "grüße"}))
+        self.assertEqual((first["form"], first["era"], len(first["tools"])), ("mcp", "legacy", 4))
+        self.assertEqual(said[0]["answer"]["content"], "grüße")
+
+    def test_rmcp_that_starts_again(self):
+        """It says with 401 that it does not know the session."""
+        port, program = free_port(), packages.rust_program("mcp-rmcp", HERE / "server.rs", *CRATES)
+        with listening(port, "sh", "-c", f"while :; do {program} {port}; done") as url:
+            first, said = self.talk(url, ("echo", {"message": "grüße"}), ("end", {}), ("echo", {"message": "again"}))
+            self.assertEqual((first["era"], first["instructions"], said[0]["answer"]["content"]), ("legacy", "Call echo.", "grüße"))
+            self.assertEqual(said[1]["failure"]["code"], "request_lost")
+            self.assertEqual(said[2]["answer"]["content"], "again")
 
     def test_fastmcp(self):
         with self.python("fastmcp-4.1") as url:

@@ -16,7 +16,8 @@ describe("structured content", function()
       { text '{"a": [1, null], "b": {}}', '{"b":{},"a":[1,null]}' }, -- TypeScript SDK
       { text "words", '{"result":"words"}' }, { text "7", '{"result":7}' }, { text "[1,2]", '{"result":[1,2]}' }, -- FastMCP
       { text "x" .. "," .. text "y", '{"result":["x","y"]}' }, { text "1" .. "," .. text "2", '{"result":[1,2]}' }, -- Python SDK
-      { text "hello\n", '{"content":"hello\\n"}' }, { text '[{"name":"a"}]', '{"entities":[{"name":"a"}]}' }, -- server-filesystem, server-memory
+      { text "hello\n", '{"content":"hello\\n"}' }, -- server-filesystem
+      { text '[{"name":"a"}]', '{"entities":[{"name":"a"}]}' }, -- server-memory
     } do
       local answer = of(case[1], case[2])
       assert.is_nil(answer.structured, case[2])
