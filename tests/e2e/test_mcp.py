@@ -525,6 +525,11 @@ class Results(Gateway):
             self.assertEqual(len(server.messages("tools/call")), tries, (status, headers))
             self.assertEqual("answer" in said, tries == 3, said)
 
+    def test_a_wait_that_is_longer_than_the_call_may_take(self):
+        server = self.server(hook=mcp.only("tools/call", lambda e: e.whole({"error": "later"}, 429, Retry_After="300")), tools={"echo": ECHO})
+        failure = self.call(server, limits={"whole": 20})["failure"]
+        self.assertRegex(failure["message"], r"429: later; the next try would be in 300 s, and the time is up in \d+ s$")
+
     def test_errors_of_the_protocol(self):
         for status in (200, 400, 404):
             def tool(exchange, status=status):

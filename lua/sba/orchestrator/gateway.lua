@@ -7,6 +7,7 @@
 
 local gateway_url = require "sba.orchestrator.gateway_url"
 local http = require "sba.util.http"
+local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local mcp = require "sba.orchestrator.mcp"
 local post_form = require "sba.orchestrator.post_form"
@@ -54,9 +55,10 @@ methods.__index = methods
 --- Tries again what failed for a transient cause.
 ---@param attempt fun(): any, mcp.failure?
 ---@param may_repeat fun(failure: mcp.failure): boolean
-local function retried(attempt, may_repeat)
+---@param until_when? number on the monotonic clock; default: the job's deadline
+local function retried(attempt, may_repeat, until_when)
   local policy = retry.policy()
-  policy.tries, policy.first, policy.may_repeat = TRIES, FIRST_WAIT, may_repeat
+  policy.tries, policy.first, policy.may_repeat, policy.until_when = TRIES, FIRST_WAIT, may_repeat, until_when
   return retry.run(policy, attempt)
 end
 
@@ -201,7 +203,9 @@ local function told_of_risk(failure)
   return failure
 end
 
----@class gateway.limits: mcp.limits
+---@class gateway.limits
+---@field whole? number seconds for the call with all its tries; nil: no limit but the job's deadline
+---@field idle? number as mcp.limits has it
 ---@field repeatable? boolean the call may be made again even if it may have been carried out
 
 ---Calls a tool. The job's identifiers are filled in where the tool takes them. A call that was surely not
@@ -211,6 +215,8 @@ end
 ---@param limits? gateway.limits
 ---@return gateway.answer?, mcp.failure?
 function methods:call(name, arguments, limits)
+  limits = limits or {}
+  local until_when = limits.whole and interrupt.now() + limits.whole
   local filled, failure = filled_for(self, name)
   if not filled then return nil, failure end
   if not json.is_object(arguments) then
@@ -218,8 +224,9 @@ function methods:call(name, arguments, limits)
   end
   arguments = json.copy(arguments)
   for id in pairs(filled) do arguments[id] = self.ids[id] end
-  local answer, problem = retried(function() return self.remote:call(name, arguments, limits) end,
-    limits and limits.repeatable and is_quick or is_unsent)
+  local answer, problem = retried(function()
+    return self.remote:call(name, arguments, { idle = limits.idle, until_when = until_when })
+  end, limits.repeatable and is_quick or is_unsent, until_when)
   if answer == nil then return nil, told_of_risk(naming(self.variable, problem)) end
   local shown = self.remote.form == "plain" and tool_result.of_plain or tool_result.of_mcp
   return secret.clean(shown(answer), answer_schema)

@@ -4,20 +4,20 @@ local http = require "sba.util.http"
 local mcp = require "sba.orchestrator.mcp"
 
 describe("a call of a gateway's tool", function()
-  local connect, calls, failure = mcp.connect, 0, nil
+  local connect, calls, failure, ends = mcp.connect, 0, nil, {}
 
   local function call(limits)
     mcp.connect = function()
       return {
         list = function() return { { name = "t", inputSchema = {} } } end,
-        call = function()
-          calls = calls + 1
+        call = function(_, _, _, own)
+          calls, ends[#ends + 1] = calls + 1, own.until_when
           if calls < 3 then return nil, failure end
           return { content = {} }
         end,
       }
     end
-    calls = 0
+    calls, ends = 0, {}
     local remote = assert(gateway.connect {
       environment = { SBA_MCP_GATEWAY_URL = "http://gw/" }, http = {}, job_id = "j", task_id = "t", ext_net_allowed = false,
     })
@@ -35,6 +35,12 @@ describe("a call of a gateway's tool", function()
       assert.are.equal(tries, made, code)
       assert.are.equal(tries == 3, answer ~= nil, code)
     end
+  end)
+
+  it("has its time for all tries together", function()
+    failure = http.failure("connection_refused", "it failed")
+    call { whole = 100 }
+    assert.are.same({ ends[1], ends[1], ends[1] }, ends)
   end)
 
   it("is made again after any transient failure where the caller allows it", function()

@@ -35,13 +35,14 @@ local LAST_CONNECT <const>, LAST_ANSWER <const> = 0.5, 0.25 -- seconds, for requ
 
 ---@class mcp.limits
 ---@field whole? number seconds for the whole answer; nil: no limit but the job's deadline
+---@field until_when? number the same on the monotonic clock, for all requests of a call
 ---@field idle? number seconds without progress; nil: no limit
 
 ---@class mcp.request one that is answered
 ---@field id integer
 ---@field method string
 ---@field limits mcp.limits
----@field until_when? number on the monotonic clock, from limits.whole
+---@field until_when? number on the monotonic clock, from limits
 ---@field progressed number on the monotonic clock: when the server last reported progress
 
 ---@class mcp.post
@@ -100,7 +101,8 @@ function transport.request(peer, method, limits)
   local now = interrupt.now()
   peer.ids = peer.ids + 1
   return {
-    id = peer.ids, method = method, limits = limits, until_when = limits.whole and now + limits.whole, progressed = now,
+    id = peer.ids, method = method, limits = limits, progressed = now,
+    until_when = limits.until_when or limits.whole and now + limits.whole,
   }
 end
 
