@@ -355,6 +355,12 @@ class Direct(GatewayCase):
         outcome = self.direct(gateway, step("x"), wait, step("x"), wait, step("x"))
         self.assertEqual((outcome.exit, len(self.called(gateway)), gateway.connections >= 3), (0, 3, True), outcome.result)
 
+    def test_a_gateway_that_is_mute_takes_no_more_than_the_steps_time(self):
+        gateway = self.gateway(hook=lambda e: e.rfile.read(1))
+        late = sba.SandboxCase.step("call_tool", tool="x", timeout_seconds=2)
+        outcome = self.direct(gateway, late, max_runtime_seconds=20)
+        self.assertIn("within its timeout of 2 s", outcome.result["failure_message"])
+
     def test_the_deadline_and_sigterm_in_a_call(self):
         gateway = self.gateway(tools={"wait": tool(mcp.silence)})
         outcome = self.direct(gateway, step("wait"), max_runtime_seconds=2)

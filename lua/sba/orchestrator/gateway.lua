@@ -30,6 +30,7 @@ local slow = { slow_connect = true, slow_first_byte = true, slow_answer = true }
 ---@field ext_net_allowed boolean
 ---@field token? string
 ---@field answer_timeout? number as mcp.options has it
+---@field until_when? number on the monotonic clock: when it must be connected
 
 ---@class gateway.tool
 ---@field tool string its name
@@ -38,6 +39,7 @@ local slow = { slow_connect = true, slow_first_byte = true, slow_answer = true }
 
 ---@class gateway.remote an MCP server, or a gateway of the plain form
 ---@field form "mcp"|"plain"
+---@field peer mcp.peer
 ---@field largest_file? integer bytes of a file that a call can hold; nil: files are streamed
 ---@field dropped { name: string, reason: string }[] tools that cannot be used, of the last list
 ---@field cut? boolean that list was not read to its end
@@ -112,9 +114,12 @@ function gateway.connect(options)
     return nil, http.failure("invalid_token", "the agent's token has characters that a header cannot carry")
   end
   local remote, failure = retried(function()
-    return reach { url = address, http = options.http, token = options.token, answer_timeout = options.answer_timeout }
-  end, is_quick)
+    return reach {
+      url = address, http = options.http, token = options.token, answer_timeout = options.answer_timeout, until_when = options.until_when,
+    }
+  end, is_quick, options.until_when)
   if not remote then return nil, naming(variable, failure) end
+  remote.peer.until_when = nil
   return setmetatable({
     remote = remote, variable = variable, instructions = secret.clean(remote.instructions), filled = {},
     place = "the MCP gateway at " .. url.shown(address), ext_net_allowed = options.ext_net_allowed == true,
@@ -208,15 +213,7 @@ end
 ---@field idle? number as mcp.limits has it
 ---@field repeatable? boolean the call may be made again even if it may have been carried out
 
----Calls a tool. The job's identifiers are filled in where the tool takes them. A call that was surely not
----carried out is tried again. The answer is without secrets.
----@param name string
----@param arguments table an object; one of its values may be an opened file, which is sent as base64 (see largest_file)
----@param limits? gateway.limits
----@return gateway.answer?, mcp.failure?
-function methods:call(name, arguments, limits)
-  limits = limits or {}
-  local until_when = limits.whole and interrupt.now() + limits.whole
+local function call(self, name, arguments, limits)
   local filled, failure = filled_for(self, name)
   if not filled then return nil, failure end
   if not json.is_object(arguments) then
@@ -224,12 +221,27 @@ function methods:call(name, arguments, limits)
   end
   arguments = json.copy(arguments)
   for id in pairs(filled) do arguments[id] = self.ids[id] end
-  local answer, problem = retried(function()
-    return self.remote:call(name, arguments, { idle = limits.idle, until_when = until_when })
-  end, limits.repeatable and is_quick or is_unsent, until_when)
+  local answer, problem = retried(function() return self.remote:call(name, arguments, { idle = limits.idle }) end,
+    limits.repeatable and is_quick or is_unsent, self.remote.peer.until_when)
   if answer == nil then return nil, told_of_risk(naming(self.variable, problem)) end
   local shown = self.remote.form == "plain" and tool_result.of_plain or tool_result.of_mcp
   return secret.clean(shown(answer), answer_schema)
+end
+
+---Calls a tool. The job's identifiers are filled in where the tool takes them. A call that was surely not
+---carried out is tried again. The answer is without secrets.
+---@param name string
+---@param arguments table an object; one of its values may be an opened file, which is sent as base64 (see largest_file)
+---@param limits? gateway.limits
+---@param until_when? number on the monotonic clock; default: from limits.whole
+---@return gateway.answer?, mcp.failure?
+function methods:call(name, arguments, limits, until_when)
+  limits = limits or {}
+  local peer = self.remote.peer
+  peer.until_when = until_when or limits.whole and interrupt.now() + limits.whole
+  local answer, failure = call(self, name, arguments, limits)
+  peer.until_when = nil
+  return answer, failure
 end
 
 ---How many bytes a file in a call may have. With such a limit, the file must be given as a string in base64.

@@ -23,6 +23,7 @@ local LONGEST_INSTRUCTIONS <const> = 4096 -- bytes
 ---@field http native.http.client
 ---@field token? string goes to the URL's origin only
 ---@field answer_timeout? number seconds for an answer to anything but a call
+---@field until_when? number as the peer has it
 
 ---@class mcp.tool as the server lists it
 ---@field name string

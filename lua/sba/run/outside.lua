@@ -3,6 +3,7 @@
 -- it is first needed; a job that needs neither opens no socket.
 
 local gateway_url = require "sba.orchestrator.gateway_url"
+local interrupt = require "native.interrupt"
 local on_demand = require "sba.run.on_demand"
 local secret = require "sba.util.secret"
 
@@ -45,7 +46,7 @@ function outside:has_gateway()
   return gateway_url(self.run.environment) ~= nil
 end
 
-local function connect(self)
+local function connect(self, until_when)
   local run = self.run
   local http, failure = self:client()
   if not http then return nil, failure end
@@ -53,16 +54,17 @@ local function connect(self)
   if unreadable then return nil, unreadable end
   return on_demand.gateway().connect {
     environment = run.environment, http = http, job_id = run.job.job_id, task_id = run.job.task_id, token = token,
-    ext_net_allowed = run.job.constraints.ext_net_allowed,
+    ext_net_allowed = run.job.constraints.ext_net_allowed, until_when = until_when,
   }
 end
 
 ---The gateway of a valid job. It is connected to once; a failure is remembered.
 ---@param again? boolean try again after a failure
+---@param until_when? number on the monotonic clock: when it must be connected
 ---@return gateway?, mcp.failure? failure codes as in orchestrator/gateway.lua
-function outside:gateway(again)
+function outside:gateway(again, until_when)
   if again then self.failure = nil end
-  if not self.remote and not self.failure then self.remote, self.failure = connect(self) end
+  if not self.remote and not self.failure then self.remote, self.failure = connect(self, until_when) end
   return self.remote, self.failure
 end
 
@@ -73,9 +75,10 @@ end
 ---@return gateway.answer?, mcp.failure?
 function outside:call(tool, arguments, limits)
   if self.run.recording then return nil, { code = "internal_error", message = "a replay does not call the gateway" } end
-  local gateway, failure = self:gateway()
+  local until_when = limits and limits.whole and interrupt.now() + limits.whole
+  local gateway, failure = self:gateway(false, until_when)
   if not gateway then return nil, failure end
-  return gateway:call(tool, arguments, limits)
+  return gateway:call(tool, arguments, limits, until_when)
 end
 
 ---Ends the session with the gateway, if there is one; at the end of the job.

@@ -32,17 +32,17 @@ local LAST_CONNECT <const>, LAST_ANSWER <const> = 0.5, 0.25 -- seconds, for requ
 ---@field session? string
 ---@field version? string negotiated (legacy)
 ---@field offered? string the session that the last answer named
+---@field until_when? number on the monotonic clock: when all requests of what is done now must be over
 
 ---@class mcp.limits
 ---@field whole? number seconds for the whole answer; nil: no limit but the job's deadline
----@field until_when? number the same on the monotonic clock, for all requests of a call
 ---@field idle? number seconds without progress; nil: no limit
 
 ---@class mcp.request one that is answered
 ---@field id integer
 ---@field method string
 ---@field limits mcp.limits
----@field until_when? number on the monotonic clock, from limits
+---@field until_when? number on the monotonic clock: the earlier of limits.whole and the peer's end
 ---@field progressed number on the monotonic clock: when the server last reported progress
 
 ---@class mcp.post
@@ -57,7 +57,7 @@ local LAST_CONNECT <const>, LAST_ANSWER <const> = 0.5, 0.25 -- seconds, for requ
 ---@return mcp.peer
 function transport.peer(options, address)
   return {
-    url = address or options.url, http = options.http, token = options.token, ids = 0,
+    url = address or options.url, http = options.http, token = options.token, ids = 0, until_when = options.until_when,
     limits = { whole = options.answer_timeout or ANSWER },
   }
 end
@@ -91,6 +91,12 @@ function transport.place(peer)
   return "the MCP gateway at " .. url.shown(peer.url)
 end
 
+--- When a request must be over that may take so many seconds.
+local function end_of(peer, seconds)
+  local own = seconds and interrupt.now() + seconds
+  return own and peer.until_when and math.min(own, peer.until_when) or own or peer.until_when
+end
+
 ---A request that is about to be sent.
 ---@param peer mcp.peer
 ---@param method string
@@ -98,11 +104,9 @@ end
 ---@return mcp.request
 function transport.request(peer, method, limits)
   limits = limits or peer.limits
-  local now = interrupt.now()
   peer.ids = peer.ids + 1
   return {
-    id = peer.ids, method = method, limits = limits, progressed = now,
-    until_when = limits.until_when or limits.whole and now + limits.whole,
+    id = peer.ids, method = method, limits = limits, until_when = end_of(peer, limits.whole), progressed = interrupt.now(),
   }
 end
 
@@ -129,7 +133,7 @@ end
 ---@return native.http.exchange?, integer|mcp.failure
 function transport.send(peer, message, options)
   options = options or {}
-  local limits, until_when = peer.limits, peer.limits.whole and interrupt.now() + peer.limits.whole
+  local limits, until_when = peer.limits, end_of(peer, peer.limits.whole)
   if options.request then limits, until_when = options.request.limits, options.request.until_when end
   local idle = options.ignore_interrupt and LAST_ANSWER or limits.idle or NO_LIMIT
   local request = {
