@@ -2,7 +2,7 @@
 
 //! server PORT: an MCP server with rmcp 0.8.
 
-use std::{process, sync::Arc};
+use std::{mem, sync::Arc};
 
 use rmcp::{
     handler::server::{router::tool::ToolRouter, wrapper::Parameters},
@@ -20,6 +20,7 @@ struct Words {
 #[derive(Clone)]
 struct Server {
     tool_router: ToolRouter<Self>,
+    sessions: Arc<LocalSessionManager>,
 }
 
 #[tool_router]
@@ -29,9 +30,11 @@ impl Server {
         words.message
     }
 
-    #[tool(description = "Ends the server.")]
-    async fn end(&self) -> String {
-        process::exit(0)
+    /// As one that starts again has lost them; what belongs to them stays, so that this call is answered.
+    #[tool(description = "Forgets all sessions.")]
+    async fn forget(&self) -> String {
+        mem::forget(mem::take(&mut *self.sessions.sessions.write().await));
+        "forgotten".into()
     }
 }
 
@@ -49,8 +52,10 @@ impl ServerHandler for Server {
 #[tokio::main]
 async fn main() {
     let port = std::env::args().nth(1).unwrap();
-    let make = || Ok(Server { tool_router: Server::tool_router() });
-    let service = StreamableHttpService::new(make, Arc::new(LocalSessionManager::default()), Default::default());
+    let sessions = Arc::new(LocalSessionManager::default());
+    let known = sessions.clone();
+    let make = move || Ok(Server { tool_router: Server::tool_router(), sessions: known.clone() });
+    let service = StreamableHttpService::new(make, sessions, Default::default());
     let listener = tokio::net::TcpListener::bind(format!("127.0.0.1:{port}")).await.unwrap();
     axum::serve(listener, axum::Router::new().nest_service("/mcp", service)).await.unwrap();
 }
