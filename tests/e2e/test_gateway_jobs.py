@@ -273,7 +273,7 @@ class Denied(GatewayCase):
                                    ("web.fetch", "not for you", ("ext_net_required", "ext_net_required")),
                                    ("api.call", "not for you", ("ext_net_required", "ext_net_required")),
                                    ("help.get", "denied: ext_net_required", ("ext_net_required", "ext_net_required"))):
-            for kind, allowed in itertools.product((mcp.PlainForm, mcp.Server), (False, True)):
+            for kind, allowed in itertools.product((mcp.Server, mcp.PlainForm, mcp.NodeProxy), (False, True)):
                 with self.subTest(name, kind=kind, allowed=allowed):
                     gateway = self.gateway(kind, tools={name: forbidding(words)})
                     job = self.job(step(name))

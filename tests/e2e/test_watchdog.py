@@ -55,8 +55,7 @@ class HangingRunner(WatchdogCase):
         for number, exit_status in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
             process = self.start(self.hanging("c"))
             self.stop_when_hanging(process, number)
-            done = self.outcome_of(process)
-            self.assertEqual((done.exit, done.result["status"], done.result["failure_code"]), (exit_status, "failure", "cancelled"))
+            self.assert_ended(self.outcome_of(process), "failure", "cancelled", exit_status, 5.5)
 
     def test_with_the_result_on_stdout(self):
         done = self.run_job(self.hanging("find", self.step("run_command", shell="echo said"), max_runtime_seconds=5), "--result", "-")
