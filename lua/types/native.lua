@@ -585,6 +585,14 @@ function text.is_utf8(bytes) end
 ---@return integer lines the last one may lack its newline
 function text.count_lines(bytes) end
 
+---How far two places of a text are apart.
+---@param bytes string UTF-8
+---@param from integer offset from 0
+---@param to integer offset, not before from
+---@return integer newlines between them
+---@return integer characters after the last of these newlines, or after from
+function text.distance(bytes, from, to) end
+
 ---The longest prefix of at most size bytes that does not split a character.
 ---@param utf8 string
 ---@param size integer
@@ -645,6 +653,12 @@ local json = {}
 ---@param head? string the text of an object up to the members that the table `value` adds; schema is a table then
 ---@return string
 function json.encode(value, schema, rules, head) end
+
+---Where a JSON text holds more values than most.
+---@param bytes string
+---@param most integer at least 1
+---@return integer? offset from 0; nil: it does not
+function json.past(bytes, most) end
 
 ---Text that encode writes as it is.
 ---@param bytes string

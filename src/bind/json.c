@@ -251,7 +251,20 @@ static int f_raw(lua_State *L)
     return 1;
 }
 
-static const luaL_Reg functions[] = {{"encode", f_encode}, {"raw", f_raw}, {NULL, NULL}};
+static int f_past(lua_State *L)
+{
+    size_t size;
+    const char *bytes = luaL_checklstring(L, 1, &size);
+    lua_Integer most = luaL_checkinteger(L, 2);
+    luaL_argcheck(L, most >= 1, 2, "must be positive");
+    size_t at = text_json_past(bytes, size, (size_t)most);
+    if (at == size)
+        return 0;
+    lua_pushinteger(L, (lua_Integer)at);
+    return 1;
+}
+
+static const luaL_Reg functions[] = {{"encode", f_encode}, {"past", f_past}, {"raw", f_raw}, {NULL, NULL}};
 
 int luaopen_native_json(lua_State *L)
 {

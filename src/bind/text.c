@@ -41,6 +41,21 @@ static int f_count_lines(lua_State *L)
     return 1;
 }
 
+static int f_distance(lua_State *L)
+{
+    size_t size;
+    const char *bytes = luaL_checklstring(L, 1, &size);
+    lua_Integer from = luaL_checkinteger(L, 2), to = luaL_checkinteger(L, 3);
+    luaL_argcheck(L, from >= 0 && from <= to && (size_t)to <= size, 3, "must be within the text");
+    const char *part = bytes + from, *newline = memrchr(part, '\n', (size_t)(to - from));
+    lua_Integer characters = 0;
+    for (const char *at = newline ? newline + 1 : part; at < bytes + to; at++)
+        characters += (*at & 0xC0) != 0x80;
+    lua_pushinteger(L, (lua_Integer)text_count_newlines(part, (size_t)(to - from)));
+    lua_pushinteger(L, characters);
+    return 2;
+}
+
 static size_t check_limit(lua_State *L, int index)
 {
     lua_Integer limit = luaL_checkinteger(L, index);
@@ -166,6 +181,7 @@ static const luaL_Reg functions[] = {
     {"repair", f_repair},
     {"is_utf8", f_is_utf8},
     {"count_lines", f_count_lines},
+    {"distance", f_distance},
     {"cut", f_cut},
     {"tail", f_tail},
     {"trim", f_trim},

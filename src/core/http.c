@@ -152,16 +152,16 @@ ssize_t http_read(struct http_exchange *exchange, const char **bytes, struct err
     return (ssize_t)size;
 }
 
-// The index of the LF or CR that ends the line at body_read, or body.size if there is none yet.
+// The index of the LF or CR that ends the line at body_read, or body.size if there is none yet. It looks no further
+// than that end: there may be a million lines in the buffer.
 static size_t find_end(struct http_exchange *exchange)
 {
     const struct buffer *body = &exchange->body;
-    size_t from = exchange->body_read + exchange->scanned, left = body->size - from;
-    const char *start = body->data + from, *lf = left ? memchr(start, '\n', left) : NULL;
-    const char *cr = left ? memchr(start, '\r', lf ? (size_t)(lf - start) : left) : NULL;
-    const char *found = cr ? cr : lf;
-    exchange->scanned = found ? 0 : body->size - exchange->body_read;
-    return found ? (size_t)(found - body->data) : body->size;
+    size_t at = exchange->body_read + exchange->scanned;
+    while (at < body->size && body->data[at] != '\n' && body->data[at] != '\r')
+        at++;
+    exchange->scanned = at < body->size ? 0 : body->size - exchange->body_read;
+    return at;
 }
 
 // After a line that ended with CR, skips the LF of a CRLF, which may arrive later.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Escapes text for JSON strings, see text.h.
+// Escapes text for JSON strings, and counts the values of a JSON text, see text.h.
 #include "core/text.h"
 
 #include <stdint.h>
@@ -99,4 +99,36 @@ size_t text_json_size(const char *utf8, size_t size)
             total += 5; // \u0001
     }
     return total;
+}
+
+// The offset of the quote that ends the string at `at`. Passes over eight plain bytes at once.
+static size_t skip_string(const char *bytes, size_t size, size_t at)
+{
+    for (at++; at < size && bytes[at] != '"'; at++) {
+        at += bytes[at] == '\\';
+        for (uint64_t word; at + sizeof word < size; at += sizeof word) {
+            memcpy(&word, bytes + at + 1, sizeof word);
+            if (not_plain(word))
+                break;
+        }
+    }
+    return at;
+}
+
+size_t text_json_past(const char *bytes, size_t size, size_t most)
+{
+    size_t count = 1;
+    bool is_first = false; // an array or object has begun, and nothing of it
+    for (size_t at = 0; at < size; at++) {
+        char byte = bytes[at];
+        if (byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r')
+            continue;
+        count += byte == ',' || (is_first && byte != ']' && byte != '}');
+        if (count > most)
+            return at;
+        is_first = byte == '[' || byte == '{';
+        if (byte == '"')
+            at = skip_string(bytes, size, at);
+    }
+    return size;
 }

@@ -179,6 +179,10 @@ class Http(sba.SandboxCase):
         self.assertEqual(self.fetch(server.url, "line").decode().splitlines()[1:],
                          ['"a" true', '"b" true', '"c" true', '"" true', '"dä" true'])
 
+    def test_millions_of_lines_that_come_at_once(self):
+        server = self.server(says(OK + b"\r" * 4000000))
+        self.assertEqual(self.fetch(server.url, "line").count(b'"" true\n'), 4000000)
+
     def test_a_line_of_eight_megabytes(self):
         server = self.server(says(OK, *[b"z" * 100000] * 80, b"\nend"))
         self.assertEqual(len(self.fetch(server.url, "line")), len("status\t200\tyes\n") + 8000000 + len('"" true\n"end" false\n'))

@@ -68,11 +68,12 @@ end
 ---@param preferred? string INFERENCE_MODEL
 ---@return string[]
 function endpoint.wanted(allowed, preferred)
-  local list = {}
+  local list, others, first = {}, {}, preferred and tagged(preferred)
   for _, name in ipairs(allowed) do
-    if preferred and tagged(name) == tagged(preferred) then table.insert(list, 1, name) else list[#list + 1] = name end
+    local into = tagged(name) == first and list or others
+    into[#into + 1] = name
   end
-  return list
+  return table.move(others, 1, #others, #list + 1, list)
 end
 
 ---The first wanted model that is served.
@@ -80,10 +81,11 @@ end
 ---@param wanted string[]
 ---@return inference.served? as the job names it
 function endpoint.choose(served, wanted)
+  local by_name = {}
+  for i = #served, 1, -1 do by_name[tagged(served[i].name)] = served[i] end
   for _, name in ipairs(wanted) do
-    for _, one in ipairs(served) do
-      if one.name == name or tagged(one.name) == tagged(name) then return { name = name, entry = one.entry } end
-    end
+    local one = by_name[tagged(name)]
+    if one then return { name = name, entry = one.entry } end
   end
 end
 

@@ -9,7 +9,8 @@ local schemas = {}
 -- What every server takes of a tool's parameters: type, description, enum, properties, required, items, and anyOf below the top. Others
 -- refuse more (OpenAI: oneOf at the top), fail at it (chat templates: an enum without a type) or leave it out in silence (Ollama).
 local DEEPEST <const> = 12 -- levels, for references may be circular
-local MOST_PARTS <const> = 2000 -- of one tool's schema, for circles may have many branches
+local MOST_PARTS <const> = 4000 -- of one tool's schema, for circles may have many branches, and a large part many that refer to it
+local PART <const> = 100 -- bytes of text that count as one part
 local TOLD <const> = { "default", "minimum", "maximum", "pattern", "format" } -- in the description, for want of a keyword
 
 --- The schema that a reference within the document names.
@@ -29,6 +30,26 @@ local function merge(into, part, own)
   into.enum, into.anyOf = into.enum or part.enum, into.anyOf or part.anyOf or part.oneOf
 end
 
+local LISTS <const> = { "properties", "required", "enum", "type", "allOf", "anyOf", "oneOf" }
+local TEXTS <const> = { "$ref", "description", "const", table.unpack(TOLD) }
+
+local function size_of(value)
+  return type(value) == "string" and #value or type(value) == "table" and #json.encode(value) or 0
+end
+
+--- How many parts a part counts for; it is not gone over further once there are more than most.
+local function cost_of(part, most)
+  local cost = 1
+  for _, name in ipairs(TEXTS) do cost = cost + size_of(part[name]) // PART end
+  for _, name in ipairs(LISTS) do
+    for _, item in pairs(table_of(part[name])) do
+      if cost > most then return cost end
+      cost = cost + 1 + (name == "enum" and size_of(item) // PART or 0)
+    end
+  end
+  return cost
+end
+
 ---@class schemas.state
 ---@field root table the whole schema, for references
 ---@field own boolean whether it is one of ours, with the order of its properties
@@ -39,8 +60,10 @@ local function flat(wanted, state, depth)
   local result, required = { properties = {} }, {}
   local function add(part)
     part = table_of(part)
-    depth, state.left = depth + 1, state.left - 1
+    depth = depth + 1
     if depth > DEEPEST or state.left < 0 then return end
+    state.left = state.left - cost_of(part, state.left)
+    if state.left < 0 then return end
     if part["$ref"] then add(resolve(part["$ref"], state.root)) end
     merge(result, part, state.own)
     for _, name in ipairs(table_of(part.required)) do required[name] = true end

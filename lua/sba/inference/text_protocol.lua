@@ -131,15 +131,18 @@ local function marked(content, names)
 end
 
 local MOST_PLACES <const> = 32 -- where an object might begin in prose
+local MOST_READ <const> = 1024 * 1024 -- bytes of these objects, the last one aside: one may hold the next
 
 --- The first object in the middle of a text that is a call.
 local function embedded(content, names)
-  local from = 0
+  local from, size = 0, 0
   for _ = 1, MOST_PLACES do
     from = content:find("{", from + 1, true)
-    if not from then return nil end
-    local found = first_calls({ content:match("^%b{}", from) }, names)
+    if not from or size > MOST_READ then return nil end
+    local object = content:match("^%b{}", from)
+    local found = first_calls({ object }, names)
     if found then return found end
+    size = size + #(object or "")
   end
 end
 

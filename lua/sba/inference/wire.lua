@@ -142,9 +142,9 @@ function wire.object(endpoint, exchange)
   local bytes, failure = http.read(exchange)
   exchange:close()
   if not bytes then return nil, wire.failure(endpoint, failure) end
-  local value = json.decode_repaired(bytes)
+  local value, problem = json.decode_repaired(bytes)
   if json.is_object(value) then return value end
-  return nil, wire.failure(endpoint, http.not_json(url.shown(endpoint.base), bytes))
+  return nil, wire.failure(endpoint, http.not_json(url.shown(endpoint.base), bytes, problem))
 end
 
 ---The body of a request, in parts, so that a long conversation is not copied.

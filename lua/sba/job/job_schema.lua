@@ -3,6 +3,8 @@
 
 local json = require "sba.util.json"
 
+local MOST <const> = 100000 -- steps, requirements, criteria: each takes about a kilobyte of memory, and is an item of the todo list
+
 local function text(description)
   return { type = "string", description = description }
 end
@@ -86,11 +88,11 @@ local context = object {
     project_context = text_or_structure "The project: its identity and scope.",
     task_context = text_or_structure "The task: its identity, state and what belongs to it.",
     requirements = {
-      type = { "array", "string", "object" }, items = { type = { "string", "object", "array" } },
+      type = { "array", "string", "object" }, items = { type = { "string", "object", "array" } }, maxItems = MOST,
       description = "What the work must satisfy: each a text, or a structure that is shown as JSON. One may stand alone.",
     },
     acceptance_criteria = {
-      type = "array", items = criterion,
+      type = "array", items = criterion, maxItems = MOST,
       description = "What the outcome is checked by: each a text, or a text with a check.",
     },
     preferences = { type = "object", description = "How the user wants work to be done." },
@@ -146,6 +148,7 @@ return function(type_names)
   with_steps.steps = {
     type = "array",
     default = json.array {},
+    maxItems = MOST,
     description = "What is done, in this order; a failing step ends the job.",
     items = object {
       order = { "id", "type", "arguments" },

@@ -74,19 +74,17 @@ local function column_in(line, wanted, column)
   return column
 end
 
---- Counts on from a known pair of columns over the characters that are shorter in the form.
+--- Counts on from a known pair of columns over the characters that are shorter in the form. The next of these is kept: to search for it
+--- at each column would go over a long line again and again.
 local function typographic_column(line, from, column)
-  local at, shown = from.at, from.shown
   while true do
-    local found = line:find("\xE2", at, true)
-    if not found or shown + found - at >= column then break end
-    local character = line:sub(found, found + 2)
-    local plain = ascii[character]
-    shown = shown + found - at + 1
-    at = found + (plain and 3 or 1)
+    from.next = from.next or line:find("\xE2", from.at, true) or #line + 1
+    if from.shown + from.next - from.at >= column then break end
+    local plain = ascii[line:sub(from.next, from.next + 2)]
+    from.shown = from.shown + from.next - from.at + 1
+    from.at, from.next = from.next + (plain and 3 or 1), nil
   end
-  from.at, from.shown = at, shown
-  return at + column - shown
+  return from.at + column - from.shown
 end
 
 ---Turns positions in a form into positions in the file.

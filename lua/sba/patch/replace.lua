@@ -10,6 +10,7 @@ local text = require "native.text"
 local replace = {}
 
 local MOST_NUMBERS <const> = 20 -- line numbers in a message
+local MOST_NEW <const> = 64 * 1024 * 1024 -- bytes that all places get together
 
 ---@param count integer
 ---@return string
@@ -115,6 +116,7 @@ local function replaced_in_lines(bytes, path, arguments)
   if found.overlap or #found > expected then return too_many(bytes, path, found, tolerated, expected) end
   if #found < expected then return too_few(bytes, path, found, arguments) end
   local new = with_line_ends(bytes, old, arguments.new_text)
+  if #found * #new > MOST_NEW then return fail("too_large", "the change would write more than %d MiB into %s", MOST_NEW >> 20, path) end
   tolerated.line_ends = tolerated.line_ends or new ~= arguments.new_text
   local parts, from = {}, 1
   for _, place in ipairs(found) do

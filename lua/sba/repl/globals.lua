@@ -121,7 +121,7 @@ function globals.step(type, arguments)
   }
   local entry = entries.make(module, entries.limit(step, run.context), xpcall(module.run, failures.traced, step.arguments, run.context))
   run.outside:close()
-  entry = json.decode(entries.encode(entry, module), { depth = DEPTH })
+  entry = json.decode(entries.encode(entry, module), { depth = DEPTH, values = math.maxinteger })
   if entry.status == "success" then return entry.result end
   return nil, entry
 end

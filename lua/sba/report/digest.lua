@@ -3,12 +3,11 @@
 -- A damaged journal is used up to the damage.
 
 local lines = require "sba.util.lines"
-local read_json = require "sba.util.json".decode
+local json = require "sba.util.json"
 local secret = require "sba.util.secret"
 
 local digest = {}
 
-local DEPTH <const> = 90 -- of JSON; a job's own depth and what a result adds
 local STEP_FINISHED <const> = '{"event":"step.finished",' -- the result holds these entries; they are not read again
 
 ---@class report.turn
@@ -109,7 +108,7 @@ local function read_line(self, text)
     self.begun = nil
     return
   end
-  local line, failure = read_json(text, { size = #text, depth = DEPTH })
+  local line, failure = json.decode_own(text)
   if type(line) ~= "table" then return failure and failure.message or "it is not an event" end
   if type(line.at) == "string" then self.last = line.at end
   local reader = readers[line.event]

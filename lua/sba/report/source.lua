@@ -5,7 +5,7 @@ local digest = require "sba.report.digest"
 local file = require "native.file"
 local format = require "sba.report.format"
 local interrupt = require "native.interrupt"
-local read_json = require "sba.util.json".decode
+local json = require "sba.util.json"
 local result_schema = require "sba.result.result_schema"
 local schema_check = require "sba.util.schema_check"
 local secret = require "sba.util.secret"
@@ -17,7 +17,6 @@ local LARGEST <const> = 512 * 1024 * 1024 -- bytes of a result or a journal: rea
 local LARGEST_JOB <const> = 64 * 1024 * 1024 -- bytes
 local OUTPUT <const> = "running_output" -- see sba.run.live
 local LARGEST_OUTPUT <const> = 1024 * 1024 -- bytes of it
-local DEPTH <const> = 90 -- of JSON; a job's own depth and what a result adds
 
 local function with(original, changes)
   for name, value in pairs(original) do changes[name] = changes[name] or value end
@@ -48,7 +47,7 @@ local function read_result(path)
   local bytes, failure = file.read(path, LARGEST)
   if not bytes then return nil, "cannot read the result: " .. failure.message end
   local result
-  result, failure = read_json(bytes, { size = LARGEST, depth = DEPTH })
+  result, failure = json.decode_own(bytes)
   if failure then return nil, ("%s is not a result: %s"):format(path, failure.message) end
   local _, errors = schema_check.check(result, readable, { total = 0, limit = 1 })
   if errors[1] then return nil, ("%s is not a result of cynode-sba: %s"):format(path, schema_check.line(errors[1])) end
@@ -79,7 +78,7 @@ end
 local function read_job(paths, result, journal)
   for _, path in ipairs(paths) do
     local bytes = file.read(path, LARGEST_JOB, { regular = true })
-    local job = bytes and read_json(bytes)
+    local job = bytes and json.decode(bytes)
     if is_of(job, bytes, result, journal) then return secret.clean(job, job_schema) end
   end
 end

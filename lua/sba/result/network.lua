@@ -6,6 +6,7 @@
 -- the proxies, which most tools pass on. A phrase counts in the last lines of stderr (of stdout where the command sends stderr
 -- there), unless the line names a loopback host, or a test report follows.
 
+local command_words = require "sba.util.command_words"
 local lines_of = require "sba.util.lines"
 local printable = require "sba.util.printable"
 local text = require "native.text"
@@ -89,8 +90,7 @@ end
 
 local function words_of(arguments)
   if arguments.shell then return arguments.shell:sub(1, LOOKED_AT) end
-  local argv = arguments.argv or { arguments.command, table.unpack(arguments.args or {}) }
-  return table.concat(argv, " "):sub(1, LOOKED_AT)
+  return table.concat(command_words(arguments), " "):sub(1, LOOKED_AT)
 end
 
 --- Whether a command was given a proxy.

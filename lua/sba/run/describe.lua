@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What a step is about, in a few words for people: its command line, pattern or path.
 
+local command_words = require "sba.util.command_words"
 local redact = require "native.secret".redact
 
 local LONGEST <const> = 200 -- characters
@@ -11,16 +12,15 @@ local function quoted(word, is_first)
   return "'" .. word:gsub("'", [['\'']]) .. "'"
 end
 
-local function command_line(argv)
+local function command_line(arguments)
   local words = {}
-  for i, word in ipairs(argv) do words[i] = quoted(tostring(word), i == 1) end
+  for i, word in ipairs(command_words(arguments)) do words[i] = quoted(tostring(word), i == 1) end
   return table.concat(words, " ")
 end
 
 local function describe(step, is_whole)
   local arguments = step.arguments
-  local what = arguments.shell or arguments.argv and command_line(arguments.argv)
-  if not what and arguments.command then what = command_line { arguments.command, table.unpack(arguments.args or {}) } end
+  local what = arguments.shell or (arguments.argv or arguments.command) and command_line(arguments)
   what = what or arguments.pattern or arguments.path or arguments.tool or arguments.prompt or ""
   what = redact(what)
   if is_whole or not utf8.offset(what, LONGEST + 2) then return what end

@@ -12,7 +12,6 @@ local secret = require "sba.util.secret"
 local past = {}
 
 local LIMIT <const> = 1 << 40 -- bytes; what one run could write, another must be able to read
-local DEPTH <const> = 90 -- of JSON; a job's own depth and what a result adds
 local ENTRY_PREFIX <const> = '{"event":"step.finished","entry":'
 
 ---@class journal.history what an earlier run did
@@ -201,7 +200,7 @@ end
 
 --- Reads one line into the history; returns why it cannot.
 local function read_line(history, text, expected)
-  local line, failure = json.decode(text, { size = #text, depth = DEPTH })
+  local line, failure = json.decode_own(text)
   if failure then return failure.message end
   local reader = type(line) == "table" and (readers[line.event] or line.event == "journal.failed")
   if not reader then return "it is not an event of a journal" end
@@ -244,7 +243,7 @@ local recorded_readers = {
 }
 
 local function read_recorded(recording, text, job_sha256)
-  local line, failure = json.decode(text, { size = #text, depth = DEPTH })
+  local line, failure = json.decode_own(text)
   if type(line) ~= "table" then return failure and failure.message or "it is not an event of a journal" end
   if line.event == "job" and line.job_sha256 ~= job_sha256 then return "it belongs to another job" end
   local reader = recorded_readers[line.event]

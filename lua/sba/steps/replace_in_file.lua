@@ -8,7 +8,7 @@ local replace = require "sba.patch.replace"
 local text = require "native.text"
 
 local MOST_BYTES <const> = 1 << 30 -- of the file
-local LARGE <const> = 1024 * 1024 -- bytes; a larger file is changed while it is read
+local LARGE <const> = 1024 * 1024 -- bytes; a file that is larger, or gets larger, is changed while it is read
 local MOST_LINKS <const> = 40 -- as the kernel
 
 --- The file that a path means: links are followed, for a transaction replaces them.
@@ -64,7 +64,8 @@ end
 ---@return native.failure?
 local function stream(job_context, root, path, arguments)
   local stat, old = root:stat(path), arguments.old_text
-  if not stat or stat.type ~= "file" or stat.size_bytes < LARGE or stat.size_bytes > MOST_BYTES then return false end
+  if not stat or stat.type ~= "file" or stat.size_bytes > MOST_BYTES then return false end
+  if math.max(stat.size_bytes, arguments.expected_count * 1.0 * #arguments.new_text) < LARGE then return false end
   if old == "" or #old > LARGE or not is_fixed(old, arguments.new_text) then return false end
   return committed(job_context, root, function(transaction)
     return transaction:replace(path, old, arguments.new_text, arguments.expected_count)

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The step run_command: one command, run to its end in the workspace.
 
+local command_words = require "sba.util.command_words"
 local excerpt = require "sba.util.excerpt"
 local json = require "sba.util.json"
 local process = require "native.process"
@@ -15,7 +16,7 @@ local LONGEST_NAME <const> = 100 -- bytes of a command in a message
 
 local function argv_of(arguments)
   if arguments.shell then return { "/bin/sh", "-c", arguments.shell } end
-  return arguments.argv or { arguments.command, table.unpack(arguments.args or {}) }
+  return command_words(arguments)
 end
 
 --- The command as messages name it.

@@ -145,8 +145,8 @@ end
 --- Describes an HTML page that came instead of an answer: a proxy or gateway in between mostly sends one. Nil where it is none.
 local function html_page(body)
   if not body:find "^%s*<" then return nil end
-  local title = body:sub(1, 4096):match "<[Tt][Ii][Tt][Ll][Ee]>%s*([^<]-)%s*</" -- bounded: 4096 bytes
-  if not title or title == "" then return "an HTML page" end
+  local title = text.trim(body:sub(1, 4096):match "<[Tt][Ii][Tt][Ll][Ee]>([^<]*)</" or "")
+  if title == "" then return "an HTML page" end
   return ("an HTML page (%s)"):format(text.cut(printable.line(title), LONGEST_TITLE))
 end
 
@@ -212,8 +212,12 @@ end
 ---The failure of an answer that is not the JSON it should be.
 ---@param who string
 ---@param bytes string
+---@param problem? sba.json.failure
 ---@return http.failure
-function http.not_json(who, bytes)
+function http.not_json(who, bytes, problem)
+  if problem and problem.code ~= "invalid_json" then
+    return http.failure("bad_answer", ("%s sent JSON that is not read: %s"):format(who, problem.message))
+  end
   local html = html_page(bytes)
   local what = not bytes:find "%S" and "an empty answer" or html and html .. ", not JSON"
     or "what is not JSON: " .. http.shown(redact(bytes:sub(1, 100), "end"))

@@ -13,7 +13,8 @@ local text = require "native.text"
 
 local json = { null = cjson.null }
 
-local LIMITS <const> = { size = 64 * 1024 * 1024, depth = 64 }
+local LIMITS <const> = { size = 64 * 1024 * 1024, depth = 64, values = 1000000 }
+local OWN_DEPTH <const> = 90 -- of what the runner has written: a job's own and what a result adds
 local WRITTEN_DEPTH <const> = 200
 local SHOWN_DIGITS <const> = 40 -- of a number, in a message
 local SHOWN_NAME <const> = 60 -- bytes, likewise
@@ -98,15 +99,12 @@ end
 ---Line and column (in characters) of a place, from 1.
 ---@param bytes string
 ---@param offset integer from 0
+---@param known? { offset: integer, line: integer, column: integer } of an earlier place, to count on from
 ---@return integer line, integer column
-function json.place(bytes, offset)
-  local line, line_start, from = 1, 1, 1
-  while true do
-    local newline = bytes:find("\n", from, true)
-    if not newline or newline > offset then break end
-    line, line_start, from = line + 1, newline + 1, newline + 1
-  end
-  return line, 1 + (utf8.len(bytes, line_start, offset) or offset - line_start + 1)
+function json.place(bytes, offset, known)
+  if not known or known.offset > offset then known = { offset = 0, line = 1, column = 1 } end
+  local lines, characters = text.distance(bytes, known.offset, offset)
+  return known.line + lines, (lines > 0 and 1 or known.column) + characters
 end
 
 -- The name that begins at a place, as JSON.
@@ -158,14 +156,16 @@ local function failure_at(bytes, offset, message, code)
   }
 end
 
--- What is wrong with a text before it is read, or nil.
-local function mistake_in_bytes(bytes, max_size)
+-- What is wrong with a text before it is read, or nil. A value takes some 80 times the memory of its text.
+local function mistake_in_bytes(bytes, max_size, most)
   if #bytes > max_size then return failure_at(bytes, max_size, ("larger than %d bytes"):format(max_size), "too_large") end
   if bytes:find("^\xEF\xBB\xBF") then return failure_at(bytes, 0, "begins with a byte order mark; remove it") end
   if not text.is_utf8(bytes) then
     local _, bad = utf8.len(bytes)
     return failure_at(bytes, bad - 1, ("the byte 0x%02X is not UTF-8"):format(bytes:byte(bad)))
   end
+  local past = #bytes > most and native.past(bytes, most)
+  if past then return failure_at(bytes, past, ("holds more than %d values"):format(most), "too_large") end
 end
 
 ---@class sba.json.failure
@@ -176,19 +176,27 @@ end
 ---@field column integer in characters, from 1
 ---@field offset integer in bytes, from 0
 
----Reads a JSON text of at most 8 million values. A failure's code is invalid_json, too_deep or too_large; its message names
----line and column (in characters, from 1), what was expected and what is there; offset is in bytes, from 0.
+---Reads a JSON text within limits. A failure's code is invalid_json, too_deep or too_large; its
+---message names line and column (in characters, from 1), what was expected and what is there; offset is in bytes, from 0.
 ---@param bytes string
----@param limits? { size?: integer, depth?: integer } bytes, levels (at least 1); default 64 MiB, 64
+---@param limits? { size?: integer, depth?: integer, values?: integer } bytes, levels (at least 1); default 64 MiB, 64, a million
 ---@return any value, sba.json.failure? failure value is nil then
 function json.decode(bytes, limits)
   limits = limits or LIMITS
-  local mistake, depth = mistake_in_bytes(bytes, limits.size or LIMITS.size), limits.depth or LIMITS.depth
+  local mistake = mistake_in_bytes(bytes, limits.size or LIMITS.size, limits.values or LIMITS.values)
+  local depth = limits.depth or LIMITS.depth
   if mistake then return nil, mistake end
   codec.decode_max_depth(depth)
   local ok, value = pcall(codec.decode, bytes)
   if ok then return value end
   return nil, failure_at(bytes, read_message(bytes, value, depth))
+end
+
+---Decodes JSON that the runner has written: a result, or a line of a journal.
+---@param bytes string
+---@return any value, sba.json.failure? failure as of decode
+function json.decode_own(bytes)
+  return json.decode(bytes, { size = #bytes, depth = OWN_DEPTH, values = math.maxinteger })
 end
 
 ---Decodes JSON of a server or a model, of any size. Bytes that are not UTF-8 become U+FFFD.

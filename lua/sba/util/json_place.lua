@@ -26,15 +26,25 @@ local function unescaped(token)
   return (token:gsub("~1", "/"):gsub("~0", "~"))
 end
 
---- Where a member's name and its value begin; nil if there is none.
-local function member(bytes, object, wanted)
+--- Where each member of an object begins, by its name. Found once, for an object may have many members and be asked for many.
+local function members(self, object)
+  local bytes, known = self.bytes, self.objects[object]
+  if known then return known end
+  known = {}
   local at = lpeg.match(space, bytes, object + 1)
   while bytes:byte(at) == 0x22 do
     local after = lpeg.match(text, bytes, at)
-    local from = lpeg.match(colon, bytes, after)
-    if json.decode(bytes:sub(at, after - 1)) == wanted then return at, from end
-    at = lpeg.match(comma, bytes, lpeg.match(value, bytes, from))
+    known[json.decode(bytes:sub(at, after - 1))] = at
+    at = lpeg.match(comma, bytes, lpeg.match(value, bytes, lpeg.match(colon, bytes, after)))
   end
+  self.objects[object] = known
+  return known
+end
+
+--- Where a member's name and its value begin; nil if there is none.
+local function member(self, object, wanted)
+  local at = members(self, object)[wanted]
+  if at then return at, lpeg.match(colon, self.bytes, lpeg.match(text, self.bytes, at)) end
 end
 
 --- Where an element begins, twice; nil if there is none. Continues from the last one that was found in this array.
@@ -60,7 +70,7 @@ local function follow(self, pointer)
     local first, index = self.bytes:byte(at), math.tointeger(token)
     local name, inside
     if first == 0x7B then
-      name, inside = member(self.bytes, at, unescaped(token))
+      name, inside = member(self, at, unescaped(token))
     elseif first == 0x5B and index then
       name, inside = element(self, at, index)
     end
@@ -75,7 +85,10 @@ end
 ---@return integer line from 1
 ---@return integer column in characters, from 1
 function finder:place(pointer)
-  return json.place(self.bytes, (follow(self, pointer)) - 1)
+  local offset = follow(self, pointer) - 1
+  local line, column = json.place(self.bytes, offset, self.last)
+  self.last = { offset = offset, line = line, column = column }
+  return line, column
 end
 
 ---Whether there is a value at a pointer.
@@ -96,7 +109,7 @@ end
 ---@param bytes string
 ---@return json_place.finder
 function json_place.of(bytes)
-  return setmetatable({ bytes = bytes, arrays = {} }, finder)
+  return setmetatable({ bytes = bytes, objects = {}, arrays = {} }, finder)
 end
 
 return json_place

@@ -31,6 +31,9 @@ describe("endpoint.choose", function()
     local served = { { name = "qwen3:8b" }, { name = "llama3:latest", entry = { a = 1 } } }
     assert.are.same({ name = "llama3", entry = { a = 1 } }, endpoint.choose(served, { "none", "llama3", "qwen3:8b" }))
     assert.is_nil(endpoint.choose(served, { "qwen3", "llama", "LLAMA3" }))
+    local many = {}
+    for i = 1, 50000 do served[i], many[i] = { name = "served-" .. i }, "wanted-" .. i end
+    assert.is_nil(endpoint.choose(served, many))
   end)
 
   it("wants INFERENCE_MODEL first, where the job allows it", function()

@@ -58,6 +58,19 @@ describe("schemas.tools", function()
     assert.is_true(#schemas.tools { { name = "a", parameters = json.encode { type = "object", properties = many } } } < 200000)
   end)
 
+  it("does not repeat a large part for each reference to it", function()
+    local names, words, properties = {}, json.array {}, {}
+    for i = 1, 50000 do names["q" .. i], words[i] = {}, "word " .. i end
+    for i = 1, 1000 do properties["p" .. i] = { ["$ref"] = "#/$defs/large" } end
+    for _, large in ipairs {
+      { properties = names }, { enum = words }, { anyOf = words }, { allOf = words }, { type = words }, { required = words },
+      { description = ("x"):rep(1000000) }, { default = ("x"):rep(1000000) }, { const = names }, { ["$ref"] = ("#/"):rep(1000000) },
+    } do
+      local given = json.encode { type = "object", properties = properties, ["$defs"] = { large = large } }
+      assert.is_true(#schemas.tools { { name = "a", parameters = given } } < 1000000)
+    end
+  end)
+
   it("takes any JSON for a schema", function()
     for _, bad in ipairs { '{"order":5,"properties":{"x":true,"y":{"type":7,"enum":3,"items":[1],"anyOf":1}},"required":"x"}', "[]", "7",
       '{"properties":7,"$ref":"#/a/b","allOf":[1,null]}', '{"order":[1,2],"properties":{"a":{"order":"b"}},"oneOf":{"a":1}}' } do

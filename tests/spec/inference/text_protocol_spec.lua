@@ -49,6 +49,20 @@ describe("text_protocol.read", function()
     assert.is_truthy(text_protocol.read(call(1999), tools, false))
   end)
 
+  it("does not read a large object again and again for those in it", function()
+    local decode, size = json.decode_repaired, 0
+    json.decode_repaired = function(text) ---@diagnostic disable-line: duplicate-set-field
+      size = size + #text
+      return decode(text)
+    end
+    local content = "so: " .. ('{"a":'):rep(32) .. '"' .. ("x"):rep(1 << 20) .. '"' .. ("}"):rep(32)
+    local found = read(content)
+    json.decode_repaired = decode
+    assert.is_nil(found)
+    assert.is_true(size < 4 * #content)
+    assert.are.equal("read_file", read('so: {"a": {"b": ' .. CALL .. "}}").name)
+  end)
+
   it("says why there is none", function()
     for content, words in pairs {
       ["I think that"] = "not the JSON object that was asked for: line 1, column 1", [""] = "the end of the text", ["{}"] = "names no tool",

@@ -172,10 +172,28 @@ describe("the step replace_in_file", function()
     assert.equal(before:gsub("b", "b\r\nc"), here:content("large"))
   end)
 
+  it("never holds much more than the file in memory", function()
+    local long = ("y"):rep(1 << 20)
+    assert_edit(long:rep(100), "", ("x"):rep(100), "x", long, 100)
+    assert_refused("too_large", "more than 64 MiB", ("x \n"):rep(100), "x\n", long, 100)
+  end)
+
   it("takes linear time", function()
     local long = ("a"):rep(1 << 20)
     assert_refused("text_not_found", "no line", long, long:sub(1, 1 << 19) .. "b", "x")
     assert_refused("text_not_found", "no line", (" "):rep(1 << 20), "  x", "x")
     assert_edit(("z"):rep(1000), "typography", ("“abc”"):rep(1000), '"abc"', "z", 1000)
+  end)
+
+  it("goes over a line once, however many places it has", function()
+    local searches, find = 0, string.find
+    rawset(string, "find", function(...)
+      searches = searches + 1
+      return find(...)
+    end)
+    local _, failure = edit(("ab"):rep(1000), "b", "x", 1001)
+    rawset(string, "find", find)
+    assert.equal("text_not_found", failure.code)
+    assert.is_true(searches < 100, searches)
   end)
 end)

@@ -23,6 +23,7 @@ describe("a web page where an answer was wanted", function()
     for _, body in ipairs { "<html></html>", "<title></title>", "<title>never ends", "<title>" .. ("<title>"):rep(9000) } do
       assert.are.equal("an HTML page", (http.words(body)))
     end
+    for _, blank in ipairs { " ", "\t", "\n" } do assert.are.equal("an HTML page", (http.words("<title>" .. blank:rep(4096)))) end
   end)
 
   it("neither fills nor steers a terminal", function()

@@ -55,6 +55,15 @@ describe("a place in a JSON text", function()
     assert.are.equal('"p"', json_place.of(long):text "/path")
   end)
 
+  it("is found as fast if there are many of them", function()
+    local names, after = {}, {}
+    for i = 1, 20000 do names[i], after[i] = ('"a%d":%d,\n'):format(i, i), "/a" .. i end
+    local places = json_place.of("{" .. table.concat(names) .. '"é":{' .. ("\n"):rep(1000000) .. "}}")
+    for i, pointer in ipairs(after) do assert.are.same({ i, i == 1 and 2 or 1 }, { places:place(pointer) }) end
+    assert.are.same({ 20001, 1 }, { places:place "/é/x" })
+    assert.are.same({ 7, 1 }, { places:place "/a7" })
+  end)
+
   it("is found in an array from wherever the last one was", function()
     local text = "[" .. ("0,"):rep(100000) .. "0]"
     local places = json_place.of(text)

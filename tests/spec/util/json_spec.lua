@@ -120,11 +120,20 @@ describe("json.decode", function()
   end)
 
   it("bounds the number of values, not of commas in a string", function()
-    local many = 8 * 1024 * 1024
-    local _, failure = json.decode("[" .. ("1,"):rep(many) .. "1]")
-    assert.are.equal("too_large", failure.code)
-    assert.matches("holds more than 8388608 values$", failure.message)
+    local many = 1000000
+    for _, parts in ipairs {
+      { "[", "1,", "1]" }, { "[", "[ ],", "{\n}]" }, { "[", '"\\",[\\\\",', '""]' }, { '{"a":[', '{"b":{}},', "{}]}" },
+    } do
+      local first, element, last = table.unpack(parts)
+      local count = element:find("b", 1, true) and many // 2 or many
+      assert.is_truthy(json.decode(first .. element:rep(count - 3) .. last))
+      local _, failure = json.decode(first .. element:rep(count) .. last)
+      assert.are.equal("too_large", failure.code)
+      assert.matches("holds more than 1000000 values$", failure.message)
+    end
     assert.are.equal(many + 1, #json.decode('"' .. (","):rep(many + 1) .. '"'))
+    local _, failure = json.decode_own("[" .. ("1,"):rep(8 * 1024 * 1024) .. "1]")
+    assert.matches("holds more than 8388608 values$", failure.message)
   end)
 
   it("reads a string of 8 MiB, with and without escapes", function()

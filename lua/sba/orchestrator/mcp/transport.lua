@@ -208,10 +208,10 @@ end
 
 --- The messages of a text: one, or in revision 2025-03-26 a list.
 local function decoded(peer, bytes)
-  local value = json.decode(bytes)
+  local value, problem = json.decode(bytes)
   if json.is_object(value) then return { value } end
   if json.is_array(value) then return value end
-  return nil, http.not_json(transport.place(peer), bytes)
+  return nil, http.not_json(transport.place(peer), bytes, problem)
 end
 
 ---@class mcp.stream the messages of an answer

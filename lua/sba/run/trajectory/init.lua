@@ -7,7 +7,7 @@ local file = require "native.file"
 local history = require "sba.run.history"
 local interrupt = require "native.interrupt"
 local journal_lines = require "sba.run.trajectory.journal_lines"
-local read_json = require "sba.util.json".decode
+local json = require "sba.util.json"
 local redact = require "native.secret".redact
 local result_schema = require "sba.result.result_schema"
 local secret = require "sba.util.secret"
@@ -16,7 +16,6 @@ local turns = require "sba.run.trajectory.turns"
 
 local trajectory = {}
 
-local DEPTH <const> = 90 -- of JSON; a job's own depth and what a result adds
 local LARGEST_JOB <const> = 64 * 1024 * 1024 -- bytes
 local TIMEOUT <const> = 3600 -- seconds that a reader of stdout may take
 local GARBAGE <const> = 120 -- per cent of what is in use, beyond which memory is collected again
@@ -34,7 +33,7 @@ local extra_schema <const> = {
 
 --- What is wrong with a line, or nil; and the event that it is.
 local function read_line(line)
-  local event, failure = read_json(line, { size = #line, depth = DEPTH })
+  local event, failure = json.decode_own(line)
   if failure then return failure.message end
   if type(event) ~= "table" or type(event.event) ~= "string" then return "it is not an event of a journal" end
   return history.mistake(event), event
@@ -94,7 +93,7 @@ local function arguments_from(paths)
   return function(line)
     for _, path in ipairs(paths) do
       local bytes = file.read(path, LARGEST_JOB, { regular = true })
-      local job = bytes and text.sha256(bytes) == line.job_sha256 and read_json(bytes)
+      local job = bytes and text.sha256(bytes) == line.job_sha256 and json.decode(bytes)
       if type(job) == "table" then
         local arguments = {}
         for i, step in ipairs(type(job.steps) == "table" and job.steps or {}) do
