@@ -1,4 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
+-- What a run_command runs, as one list.
 
 ---The program of a run_command and its arguments, of which there may be millions: too many for table.unpack.
 ---@param arguments { argv?: string[], command?: string, args?: string[] }
