@@ -28,13 +28,20 @@ local function name(run)
   return is_base64 and ("[base64, %d bytes]"):format(base64.size(run)) or run
 end
 
-local run <const> = (letter ^ LEAST + line(64) ^ LEAST_LINES * letter ^ 0 + line(76) ^ LEAST_LINES * letter ^ 0) * lpeg.P "=" ^ -2
-local whole <const> = lpeg.Cs((run / name + letter ^ 1 + (1 - letter)) ^ 0)
+local whole -- made when it is first needed: that takes milliseconds
+
+local function grammar()
+  local lines = line(64) ^ LEAST_LINES + line(76) ^ LEAST_LINES
+  local run = (letter ^ LEAST + lines * letter ^ 0) * lpeg.P "=" ^ -2
+  return lpeg.Cs((run / name + letter ^ 1 + (1 - letter)) ^ 0)
+end
 
 ---A text with its base64 named instead of shown.
 ---@param words string
 ---@return string
 function base64.named(words)
+  if #words < LEAST then return words end
+  whole = whole or grammar()
   return lpeg.match(whole, words)
 end
 
