@@ -21,6 +21,12 @@ describe("the writer of HTML", function()
     assert.equal("<p title=\"\\x00\\u{2067}\"></p>", written(h.p { title = "\0\u{2067}" }))
   end)
 
+  it("shows head and tail of what is very long", function()
+    local page = written(h.p { title = ("\1"):rep(9999), ("\1"):rep(2 << 20) })
+    assert.truthy(page:find("of 2097152 bytes left out", 1, true))
+    assert.is_true(#page < 40 << 20)
+  end)
+
   it("has no way to hand in markup or what leads out", function()
     for _, wrong in ipairs {
       function() return h.p { { open = "<b>" }, setmetatable({ "<b>" }, nil), print } end,

@@ -14,15 +14,18 @@ local stream = {}
 
 local LARGEST <const> = 8 * 1024 * 1024 -- bytes of one JSON text; tiny values take some 40 times their size in memory
 
-local function not_json(bytes, ended)
+local function not_json(bytes, ended, failure)
   if not ended then return { code = "cut_off", message = "the answer ended in the middle of a line" } end
+  if failure and failure.code == "too_large" then
+    return { code = "bad_answer", message = "sent JSON that is not read: " .. failure.message }
+  end
   return { code = "bad_answer", message = "sent what is not JSON: " .. words.quoted((text.repair(bytes:sub(1, 200)))) }
 end
 
 local function object_of(bytes, ended)
   if #bytes > LARGEST then return nil, { code = "too_large", message = ("sent a line of more than %d bytes"):format(LARGEST) } end
   local value, failure = json.decode_repaired(bytes)
-  if failure or json.kind(value) ~= "object" then return nil, not_json(bytes, ended) end
+  if failure or json.kind(value) ~= "object" then return nil, not_json(bytes, ended, failure) end
   return value, nil, bytes
 end
 

@@ -7,12 +7,15 @@
 --
 -- A child is a string, a number, an element or a list of children; false and nil are nothing. An attribute is a string or a
 -- number; true stands alone, false and nil are nothing. Errors: raises for what is no child, and for an attribute that
--- would lead out of the page.
+-- would lead out of the page. A text of megabytes is shown by its head and tail.
 
+local excerpt = require "sba.util.excerpt"
 local printable = require "sba.util.printable"
 local text = require "native.text"
 
 local html = {}
+
+local LONGEST <const>, LONGEST_ATTRIBUTE <const> = 1024 * 1024, 4096 -- bytes of one text and of one attribute that are shown
 
 ---@class html.element
 ---@field markup string
@@ -28,7 +31,7 @@ local harmless <const> = { href = "^#[%w-]*$", style = "^[%w:;%.%%%s-]*$" }
 
 --- Foreign bytes as HTML that shows them: what would act (control characters, changes of direction) is named in a box.
 local function as_text(bytes)
-  local safe = text.repair(bytes):gsub("[&<>\"']", entities)
+  local safe = excerpt.of(text.repair(bytes), LONGEST):gsub("[&<>\"']", entities)
   return (printable.replace(safe, '<b class="byte">%s</b>'))
 end
 
@@ -36,7 +39,7 @@ local function as_attribute(name, value)
   value = tostring(value)
   local wanted = harmless[name]
   if wanted and not value:find(wanted) then error("an unsafe " .. name .. ": " .. value) end -- bounded: both are anchored
-  return (printable.replace(text.repair(value):gsub("[&<>\"']", entities), "%s"))
+  return (printable.replace(text.cut(text.repair(value), LONGEST_ATTRIBUTE):gsub("[&<>\"']", entities), "%s"))
 end
 
 local function add_attributes(parts, content)
