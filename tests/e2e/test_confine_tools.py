@@ -54,8 +54,8 @@ CASES = {
         f=$(mktemp) && d=$(mktemp -d /var/tmp/XXXXXX) && mkdir -p x/y && echo one > x/y/f && mv x/y/f "$d/f" && mv "$d/f" "$f" && mv "$f" back
         mv x z && ln back z/link && ln -s back z/soft && mv -T z "$d/z" && cat "$d/z/link" && rm -r "$d" """),
     "server over loopback": ("python3", """
-        python3 -u -m http.server --bind 127.0.0.1 0 >log 2>&1 & server=$!
-        for i in $(seq 100); do port=$(sed -n 's/.* port \\([0-9]*\\) .*/\\1/p' log); [ -n "$port" ] && break; sleep 0.1; done
+        >log; python3 -u -m http.server --bind 127.0.0.1 0 >>log 2>&1 & server=$!
+        for i in $(seq 300); do port=$(sed -n 's/.* port \\([0-9]*\\) .*/\\1/p' log); [ -n "$port" ] && break; sleep 0.1; done
         python3 -c "import urllib.request; print(urllib.request.urlopen('http://127.0.0.1:$port/').status)"; kill $server"""),
     "unix socket": ("python3", """
         python3 - <<'END'
