@@ -286,6 +286,10 @@ static size_t end_of_longest_rest(const struct search *search, size_t at)
 {
     size_t longest = 0;
     const struct form_list *list = search->way->list;
+    struct character character;
+    // What wraps lines is passed over once, not for each rest: there may be megabytes of it.
+    while (read_character(search, at, &character) && character.size == 0)
+        at += character.length;
     for (const struct form *form = list->forms; form < list->forms + list->count; form++)
         for (size_t from = 1; from + LEAST_PART <= form->size; from++) {
             size_t end = end_of_rest(search, form, from, at);

@@ -157,7 +157,7 @@ static void neighbours_and_overlaps(void **state)
 // What could make the search slow: were it quadratic, this test would not end.
 static void long_runs(void **state)
 {
-    static const char *const units[] = {"\\", "%", "%2525", "\\u0073", "s", "sb", "c2Jh\n", "a"};
+    static const char *const units[] = {"\\", "%", "%2525", "\\u0073", "s", "sb", "c2Jh\n", "a", " ", "\n", "\\n"};
     enum { SIZE = 1 << 20 };
     char *text = malloc(SIZE), periodic[2000];
     assert_non_null(text);
