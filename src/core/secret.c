@@ -27,7 +27,8 @@ static struct form_list {
     struct form *forms;
     size_t count;
     size_t *starts;             // owned; while a text is read: where in it each of the last decoded bytes stands
-    size_t longest;             // form, and the room in starts
+    unsigned char *decoded;     // owned; the first bytes of a text, decoded
+    size_t longest;             // form, and the room in starts and decoded
     bool begins[1 << CHAR_BIT]; // first bytes of the forms
 } lists[2];                     // secrets as they are, and in base64
 
@@ -99,11 +100,14 @@ static int add_form(struct form_list *list, const char *bytes, size_t size)
         list->forms = more;
     size_t longest = size > list->longest ? size : list->longest;
     size_t *starts = realloc(list->starts, longest * sizeof *starts);
-    if (starts) {
+    unsigned char *decoded = realloc(list->decoded, longest);
+    if (starts)
         list->starts = starts;
+    if (decoded)
+        list->decoded = decoded;
+    if (starts && decoded)
         list->longest = longest;
-    }
-    if (!form.bytes || !form.borders || !more || !starts) {
+    if (!form.bytes || !form.borders || !more || !starts || !decoded) {
         free(form.bytes);
         free(form.borders);
         return -1;
@@ -267,32 +271,44 @@ static void read_from(struct search *search, size_t at)
     search->way->next = at;
 }
 
-// Where the form's bytes from `from` on end in the text, if they stand at `at`, or 0. A text that is cut may end before
-// them.
-static size_t end_of_rest(const struct search *search, const struct form *form, size_t from, size_t at)
+// Decodes the text from `at` on, as far as a form may reach, once for all forms: there may be megabytes of blanks in
+// it. starts says where each byte ends; 0 inside a character. Returns how many bytes there are; fewer than `longest`
+// if the text ends.
+static size_t decode_start(const struct search *search, size_t at)
 {
+    const struct form_list *list = search->way->list;
     struct character character;
-    size_t i = from;
-    for (; i < form->size && read_character(search, at, &character); at += character.length)
-        for (size_t j = 0; j < character.size; j++)
-            if (i == form->size || form->bytes[i++] != character.bytes[j])
-                return 0;
-    if (i == form->size)
-        return at;
-    return search->cuts & SECRET_CUT_END && i - from >= LEAST_PART ? search->size : 0;
+    size_t count = 0;
+    while (count < list->longest && read_character(search, at, &character)) {
+        at += character.length;
+        for (size_t i = 0; i < character.size && count < list->longest; i++, count++) {
+            list->decoded[count] = character.bytes[i];
+            list->starts[count] = i + 1 == character.size ? at : 0;
+        }
+    }
+    return count;
+}
+
+// Where the form's bytes from `from` on end in the text, if it begins with them, or 0. A text that is cut may end
+// before them. count: of its decoded bytes.
+static size_t end_of_rest(const struct search *search, const struct form *form, size_t from, size_t count)
+{
+    const struct form_list *list = search->way->list;
+    size_t rest = form->size - from, same = rest < count ? rest : count;
+    if (memcmp(form->bytes + from, list->decoded, same) != 0)
+        return 0;
+    if (same == rest)
+        return list->starts[rest - 1];
+    return search->cuts & SECRET_CUT_END && same >= LEAST_PART ? search->size : 0;
 }
 
 static size_t end_of_longest_rest(const struct search *search, size_t at)
 {
-    size_t longest = 0;
     const struct form_list *list = search->way->list;
-    struct character character;
-    // What wraps lines is passed over once, not for each rest: there may be megabytes of it.
-    while (read_character(search, at, &character) && character.size == 0)
-        at += character.length;
+    size_t longest = 0, count = decode_start(search, at);
     for (const struct form *form = list->forms; form < list->forms + list->count; form++)
         for (size_t from = 1; from + LEAST_PART <= form->size; from++) {
-            size_t end = end_of_rest(search, form, from, at);
+            size_t end = end_of_rest(search, form, from, count);
             longest = end > longest ? end : longest;
         }
     return longest;
