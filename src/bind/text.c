@@ -48,11 +48,9 @@ static int f_distance(lua_State *L)
     lua_Integer from = luaL_checkinteger(L, 2), to = luaL_checkinteger(L, 3);
     luaL_argcheck(L, from >= 0 && from <= to && (size_t)to <= size, 3, "must be within the text");
     const char *part = bytes + from, *newline = memrchr(part, '\n', (size_t)(to - from));
-    lua_Integer characters = 0;
-    for (const char *at = newline ? newline + 1 : part; at < bytes + to; at++)
-        characters += (*at & 0xC0) != 0x80;
+    const char *start = newline ? newline + 1 : part;
     lua_pushinteger(L, (lua_Integer)text_count_newlines(part, (size_t)(to - from)));
-    lua_pushinteger(L, characters);
+    lua_pushinteger(L, (lua_Integer)text_count_characters(start, (size_t)(bytes + to - start)));
     return 2;
 }
 

@@ -96,6 +96,14 @@ static bool goes_on(char byte)
     return ((unsigned char)byte & 0xC0) == 0x80;
 }
 
+size_t text_count_characters(const char *utf8, size_t size)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < size; i++)
+        count += !goes_on(utf8[i]);
+    return count;
+}
+
 size_t text_cut(const char *utf8, size_t size, size_t limit)
 {
     if (size <= limit)

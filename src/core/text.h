@@ -31,6 +31,9 @@ size_t text_tail(const char *utf8, size_t size, size_t limit);
 
 size_t text_count_newlines(const char *bytes, size_t size);
 
+// Characters of a UTF-8 text.
+size_t text_count_characters(const char *utf8, size_t size);
+
 // memchr, but faster than musl's.
 const char *text_find_byte(const char *bytes, size_t size, char byte);
 

@@ -2,8 +2,8 @@
 -- Reads from a journal what a report shows: the job's ids, and the model's turns with the steps that each one started.
 -- A damaged journal is used up to the damage.
 
-local lines = require "sba.util.lines"
 local json = require "sba.util.json"
+local lines = require "sba.util.lines"
 local secret = require "sba.util.secret"
 
 local digest = {}
