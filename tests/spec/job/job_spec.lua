@@ -33,6 +33,20 @@ local function check(fields, ...)
 end
 
 describe("job.parse", function()
+  it("takes 100,000 steps, requirements and criteria, and no more", function()
+    local many = json.array {}
+    for i = 1, 100000 do many[i] = "r" end
+    check { context = { requirements = many, acceptance_criteria = many } }
+    many[#many + 1] = "r"
+    for pointer, fields in pairs {
+      ["/context/requirements"] = { context = { requirements = many } }, ["/steps"] = { steps = many },
+      ["/context/acceptance_criteria"] = { context = { acceptance_criteria = many } },
+    } do
+      local lines = lines_of(text_of(fields))
+      assert.matches(pointer .. ": .*100000", table.concat(lines, "\n"))
+    end
+  end)
+
   it("takes the specification's example", function()
     local parsed = assert(job.parse([[{
       "protocol_version": "1.0", "job_id": "uuid", "task_id": "uuid",
