@@ -316,6 +316,29 @@ class Ending(AgentCase):
         self.assertEqual((outcome.exit, outcome.result["failure_code"]), (143, "cancelled"))
 
 
+class InTheLog(AgentCase):
+    def test_the_answer_stands_before_the_last_line_and_the_counts_are_those_of_the_report(self):
+        """Checks are steps too, in both."""
+        answer = "roman.c is fixed.\n\033[2Jresult: elsewhere"
+        job = self.agent_job(context={"acceptance_criteria": [{"criterion": "there", "check": {"shell": "test -e a"}}]})
+        server = self.server(call("run_command", argv=["false"]), call("write_file", path="a", content=""), finish(answer))
+        outcome = self.run_agent(server, "--log-format", "text", job=job)
+        lines = outcome.stderr.decode().splitlines()
+        self.assertRegex(lines[-4], r"^success in \d.*, 3 steps: 2 succeeded, 1 failed$")
+        self.assertEqual(lines[-3:], ["    roman.c is fixed.", "    \\x1b[2Jresult: elsewhere", f"result: {self.result_path}"])
+        self.assertIn("3 steps: 2 succeeded, 1 failed", sba.run("--report", str(self.result_path)).stdout.decode())
+        self.assertIn("job job-1: steps chosen by a model, at most 1 min 00 s", lines)
+
+    def test_one_step_and_no_answer(self):
+        outcome = self.run_job(self.job(self.step("list_tree")), "--log-format", "text")
+        self.assertRegex(outcome.stderr.decode(), r"\nsuccess in .*, 1 step: 1 succeeded\nresult: ")
+
+    def test_the_end_has_what_the_job_used(self):
+        (finished,) = self.run_job(self.job(self.step("run_command", argv=["true"]), self.step("run_command", argv=["false"]))).events("job.finished")
+        self.assertEqual(finished["outcomes"], {"success": 1, "failure": 1})
+        self.assertEqual(set(finished["resource_usage"]), {"cpu_time_ms", "max_rss_bytes"})
+
+
 class TheWindow(AgentCase):
     OUTPUT = call("run_command", shell="echo $$; head -c 1200 /dev/zero | tr '\\0' x")
 

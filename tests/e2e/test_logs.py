@@ -192,7 +192,7 @@ class TerminalTest(SandboxCase):
         shown = self.on_terminal(self.three())
         self.assertTrue(any(line.startswith("✓") and "step 1 of 3  run_command" in line for line in self.lines(shown)))
         self.assertTrue(any(line.startswith("✗") and "step 2 of 3" in line for line in self.lines(shown)))
-        self.assertIn("failure: step_failed, 1 of 3 steps done", shown)
+        self.assertIn("3 steps: 1 succeeded, 1 failed, 1 skipped", shown)
         self.assertIn(f"result: {self.result_path}", shown)
         drawn = re.findall("[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] step 1 ", self.plain(shown))
         self.assertGreater(len(drawn), 2)  # again and again while it ran
@@ -293,7 +293,8 @@ class ScreenTest(SandboxCase):
         terminal.wait_for("status 0")
         lines = self.without_times(terminal.screen())
         self.assertEqual([line[:13] for line in lines[1:4]], ["✓ step 1 of 3", "✓ step 2 of 3", "✓ step 3 of 3"])
-        self.assertTrue(lines[4].startswith("success, 3 of 3 steps done"), lines)
+        self.assertTrue(lines[4].startswith("success in "), lines)
+        self.assertTrue(lines[4].endswith("3 steps: 3 succeeded"), lines)
 
     def test_nothing_above_is_lost_on_a_terminal_of_few_rows_and_long_lines(self):
         script = "for i in $(seq 40); do printf \"$i %0200d\\\\n\" 0; sleep 0.02; done; read x < turn; exit 3"

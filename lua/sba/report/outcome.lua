@@ -5,6 +5,7 @@ local excerpt = require "sba.util.excerpt"
 local h = require "sba.report.html".elements
 local format = require "sba.report.format"
 local output = require "sba.report.output"
+local words = require "sba.util.words"
 
 local outcome = {}
 
@@ -86,13 +87,9 @@ local killed <const> = {
 }
 
 local function count_steps(steps)
-  local counts, said = { success = 0, failure = 0, timeout = 0, interrupted = 0, running = 0, skipped = 0 }, {}
-  for _, entry in ipairs(steps) do counts[entry.status] = counts[entry.status] + 1 end
-  for _, status in ipairs { "success", "failure", "timeout", "interrupted", "running", "skipped" } do
-    if counts[status] > 0 then said[#said + 1] = ("%d %s"):format(counts[status], format.status[status].name) end
-  end
-  local total = format.count(#steps, "step")
-  return #said > 0 and ("%s: %s"):format(total, table.concat(said, ", ")) or total
+  local counts = {}
+  for _, entry in ipairs(steps) do counts[entry.status] = (counts[entry.status] or 0) + 1 end
+  return words.outcomes(counts)
 end
 
 --- The step that decided how the job ended, or that runs: the last that did not succeed.
@@ -112,11 +109,11 @@ local function step_view(result)
   local entry, index = decisive(result)
   if not entry or not step_codes[result.failure_code] then return nil end
   local status = format.status[entry.status]
-  local words = ("Step %d (%s, %s) %s%s"):format(index, entry.id, entry.type, status.verb or "", status.name)
+  local name = ("Step %d (%s, %s) %s%s"):format(index, entry.id, entry.type, status.verb or "", status.name)
   local since = status.verb and {
     "; it began at ", format.time(entry.started_at), " and ", status.lasted, " ", format.duration(entry.duration_ms),
   }
-  local link = h.p { h.a { href = "#s" .. entry.index + 1, words }, since, "." }
+  local link = h.p { h.a { href = "#s" .. entry.index + 1, name }, since, "." }
   if not entry.output or entry.output == "" then return link end
   return { link, h.p { class = "label", "The end of its output" }, output.tail(entry.output) }
 end

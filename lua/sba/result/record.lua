@@ -22,6 +22,7 @@ local PROTOCOL_VERSION <const> = "1.0"
 ---@class record
 ---@field steps (string|string[])[] JSON of the entries, whole or in parts
 ---@field succeeded integer steps that did, checks left out
+---@field outcomes table<string, integer> how many steps have each status, checks among them
 ---@field artifacts table[]
 ---@field running? fun(): table? the step that runs, for the result of a job that is not over
 ---@field todo? { items: table[], summary: (fun(self): table), encoded: (fun(self): string[]) }
@@ -34,7 +35,7 @@ function record.new(job_id, task_id)
   return setmetatable({
     protocol_version = PROTOCOL_VERSION, job_id = job_id, task_id = task_id,
     began = interrupt.now(), started_wall = interrupt.wall(),
-    steps = {}, succeeded = 0, artifacts = json.array {}, confinement = { writes = "none" },
+    steps = {}, succeeded = 0, outcomes = {}, artifacts = json.array {}, confinement = { writes = "none" },
   }, record)
 end
 
@@ -56,6 +57,7 @@ end
 ---@param check? integer the criterion that it checks: then it is none of the job's own
 function record:add_step(text, status, check)
   self.steps[#self.steps + 1] = text
+  self.outcomes[status] = (self.outcomes[status] or 0) + 1
   if status == "success" and not check then self.succeeded = self.succeeded + 1 end
 end
 

@@ -74,9 +74,11 @@ local function log_outcome(run, fields)
       failure_code = code, failure_message = message, errors = run.errors,
     })
   end
+  run.log:answer(fields.final_answer)
   run.log:event(code and "error" or "info", "job.finished", {
     status = fields.status, failure_code = code, failure_message = message, duration_ms = fields.duration_ms,
-    done = run.record.succeeded, steps = run.steps and #run.steps, result = redact(run.settings.result),
+    done = run.record.succeeded, steps = run.steps and #run.steps, outcomes = run.record.outcomes,
+    resource_usage = fields.resource_usage, result = redact(run.settings.result),
     error = run.failure and run.failure.traceback,
   })
 end

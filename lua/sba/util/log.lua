@@ -89,6 +89,12 @@ function log:event(level, event, fields)
   write(self, line_of(self, level, event, fields or {}))
 end
 
+--- The final answer of a model, which people are shown with the job's end.
+---@param words? string
+function log:answer(words)
+  if self.view then self.view.answer = words end
+end
+
 --- An event as a line, for who writes it in the log's place.
 ---@param level "debug"|"info"|"warning"|"error"
 ---@param event string

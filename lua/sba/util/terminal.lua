@@ -2,19 +2,22 @@
 -- The log for people: one line a step. On a terminal there is a spinner, the time gone by and the last lines of output while it
 -- runs. Where the log follows the output, all of it stands between the lines.
 
-local counted = require "sba.util.words".counted
+local excerpt = require "sba.util.excerpt"
 local first_set = require "sba.util.first_set"
 local interrupt = require "native.interrupt"
+local lines_of = require "sba.util.lines"
 local output_lines = require "sba.util.output_lines"
 local printable = require "sba.util.printable"
 local scroll = require "sba.util.scroll"
 local sgr = require "sba.util.sgr"
+local words = require "sba.util.words"
 
 local terminal = {}
 terminal.__index = terminal
 
 local FRAME <const> = 0.1 -- seconds
 local LONGEST_MESSAGE <const> = 600 -- characters
+local LONGEST_ANSWER <const> = 64 * 1024 -- bytes of a final answer
 local TAIL_LINES <const> = 20 -- of a failed step's output
 local LIVE_LINES <const> = 6 -- of output while a step runs
 local OTHER_ROWS <const> = 4 -- of a terminal that the output leaves free at least
@@ -58,9 +61,12 @@ local function seconds(value)
   return ("%d min %02d s"):format(value // 60, value // 1 % 60)
 end
 
-function terminal:painted(kind, words)
-  if not self.colour or not colours[kind] then return words end
-  return ("\27[%sm%s\27[0m"):format(colours[kind], words)
+--- A whole number of seconds, as a job names its limit.
+local function limit(value) return value < 60 and value .. " s" or seconds(value) end
+
+function terminal:painted(kind, text)
+  if not self.colour or not colours[kind] then return text end
+  return ("\27[%sm%s\27[0m"):format(colours[kind], text)
 end
 
 --- Cuts a printable line to so many columns.
@@ -154,6 +160,11 @@ function terminal:message(kind, message)
   self:print(kind, "  " .. self:shortened(printable.line(message), LONGEST_MESSAGE))
 end
 
+--- A text of several lines, whole.
+function terminal:text(text)
+  for _, line in lines_of(text) do self:print(nil, INDENT .. printable.line(line)) end
+end
+
 --- The last lines of what a failed step had printed.
 function terminal:tail(text)
   local list, more = output_lines.last(text, TAIL_LINES)
@@ -169,8 +180,8 @@ end
 local events = {}
 
 events["job.accepted"] = function(self, job, job_id)
-  local count = job.steps and counted(job.steps, "step") or "a model's work"
-  self:print(nil, ("job %s: %s, at most %s"):format(printable.line(job_id), count, seconds(job.max_runtime_seconds)))
+  local count = job.steps and words.counted(job.steps, "step") or "steps chosen by a model"
+  self:print(nil, ("job %s: %s, at most %s"):format(printable.line(job_id), count, limit(job.max_runtime_seconds)))
 end
 
 events["step.started"] = function(self, step)
@@ -212,11 +223,13 @@ events["job.refused"] = function(self, job)
 end
 
 events["job.finished"] = function(self, job)
-  local outcome = job.failure_code and ("%s: %s"):format(job.status, job.failure_code) or job.status
-  local of = job.steps and " of " .. job.steps or ""
-  local done = ("%s, %d%s steps done in %s"):format(outcome, job.done, of, seconds(job.duration_ms / 1000))
-  if not self.refused then self:print(job.status, done) end
-  if not self.refused and job.failure_message then self:message(job.status, job.failure_message) end
+  local code = job.failure_code ~= job.status and job.failure_code
+  local outcome = code and ("%s: %s"):format(job.status, code) or job.status
+  if not self.refused then
+    self:print(job.status, ("%s in %s, %s"):format(outcome, seconds(job.duration_ms / 1000), words.outcomes(job.outcomes)))
+    if job.failure_message then self:message(job.status, job.failure_message) end
+  end
+  if self.answer then self:text(excerpt.of(self.answer, LONGEST_ANSWER)) end
   if job.result then self:print(nil, "result: " .. printable.line(job.result)) end
 end
 

@@ -86,6 +86,24 @@ function words.counted(count, noun)
   return ("%d %s%s"):format(count, noun, count == 1 and "" or "s")
 end
 
+local outcomes <const> = {
+  { "success", "succeeded" }, { "failure", "failed" }, { "timeout", "timed out" }, { "interrupted", "interrupted" },
+  { "running", "running" }, { "skipped", "skipped" },
+}
+
+---How the steps of a job ended, in the log and in the report.
+---@param counts table<string, integer> by status
+---@return string "7 steps: 6 succeeded, 1 failed"
+function words.outcomes(counts)
+  local total, list = 0, {}
+  for _, outcome in ipairs(outcomes) do
+    local count = counts[outcome[1]] or 0
+    if count > 0 then list[#list + 1] = ("%d %s"):format(count, outcome[2]) end
+    total = total + count
+  end
+  return words.counted(total, "step") .. (total > 0 and ": " .. table.concat(list, ", ") or "")
+end
+
 ---@param list any[]
 ---@param wanted any
 ---@return boolean

@@ -35,11 +35,11 @@ describe("the live view", function()
     local text = shown(nil, { LANG = "C" }, { "info", "job.accepted", { steps = 1, max_runtime_seconds = 75 } },
       { "info", "step.started", step() }, { "info", "step.finished", step() },
       { "error", "step.finished", step { status = "failure", error = "it\27 broke" } },
-      { "info", "job.finished", { status = "success", done = 1, steps = 1, duration_ms = 5, result = "/r" } })
+      { "info", "job.finished", { status = "success", outcomes = { success = 1 }, duration_ms = 5, result = "/r" } })
     assert.are.equal("job job-1: 1 step, at most 1 min 15 s\n" ..
       "ok step 3 of 12  run_command  make test  1.2 s\n" ..
       "FAILED step 3 of 12  run_command  make test  1.2 s\n  it\\x1b broke\n" ..
-      "success, 1 of 1 steps done in 0.0 s\nresult: /r\n", text)
+      "success in 0.0 s, 1 step: 1 succeeded\nresult: /r\n", text)
   end)
 
   it("is redrawn in place on a terminal, in colour", function()
@@ -69,8 +69,8 @@ describe("the live view", function()
   it("says once why a job was refused", function()
     assert.are.equal("refused: schema_validation\n  /a: b\nresult: /r\n", shown(nil, {},
       { "error", "job.refused", { failure_code = "schema_validation", failure_message = "bad", errors = { "/a: b" } } },
-      { "error", "job.finished", { status = "failure", failure_code = "schema_validation", failure_message = "bad", done = 0,
-        steps = 0, duration_ms = 5, result = "/r" } }))
+      { "error", "job.finished", { status = "failure", failure_code = "schema_validation", failure_message = "bad", outcomes = {},
+        duration_ms = 5, result = "/r" } }))
   end)
 
   it("shows other events only where they are warnings", function()
