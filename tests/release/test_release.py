@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -77,12 +78,19 @@ class Release(unittest.TestCase):
         subprocess.run(["tar", "-C", archive, "-xf", self.dist / f"cynode-sba-{VERSION}-{HOST}.tar.gz"], check=True)
         files = {str(path.relative_to(archive)) for path in archive.rglob("*") if path.is_file()}
         packed = {str(path.relative_to(root / "usr")).replace("cynode-sba.1.gz", "cynode-sba.1") for path in root.rglob("*") if path.is_file()}
-        self.assertEqual(packed, files)
+        self.assertEqual(packed - files, {"share/doc/cynode-sba/changelog.gz", "share/lintian/overrides/cynode-sba"})  # Debian's own
+        self.assertEqual(files - packed, set())
         self.assertLessEqual({"bin/cynode-sba", "share/man/man1/cynode-sba.1", "share/cynode-sba/job.schema.json",
                               "share/bash-completion/completions/cynode-sba", "share/doc/cynode-sba/copyright",
                               "share/doc/cynode-sba/licenses/openssl"}, {name.rstrip("/") for name in files} | {
                                   str(path.relative_to(archive)) for path in archive.rglob("*")})
         self.assertIn(VERSION, output_of(root / "usr/bin/cynode-sba", "--version"))
+
+    def test_lintian_has_no_error_for_the_package(self):
+        for arch in ARCHITECTURES:
+            done = subprocess.run(["lintian", "--fail-on=error", self.dist / f"cynode-sba_{VERSION}_{arch}.deb"], capture_output=True,
+                                  text=True, timeout=300, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
 
     def test_the_bill_of_materials_names_every_library(self):
         path = self.dist / f"cynode-sba-{VERSION}-{HOST}.spdx.json"
@@ -110,6 +118,7 @@ class Release(unittest.TestCase):
                 config = json.loads(blob(manifest["config"]))
                 blob(manifest["layers"][0])
                 self.assertEqual((config["architecture"], config["config"]["User"]), (arch, "1000:1000"))
+                self.assertNotIn("io.cynodeai.sandbox.agent-compatible", config["config"]["Labels"])  # it has no shell
 
     def test_the_image_runs_a_job(self):
         archive, job_directory, workspace = self.dist / f"cynode-sba-{VERSION}-{HOST}.oci.tar", self.place / "job", self.place / "workspace"
@@ -125,6 +134,7 @@ class Release(unittest.TestCase):
         if loaded.returncode:
             self.skipTest("podman cannot load an image here: " + loaded.stderr[-200:])
         image = loaded.stdout.split()[-1]
+        self.assertRegex(image, rf"^(localhost|docker\.io/library)/cynode-sba:{re.escape(VERSION)}$")
         for options in podman.OPTIONS:
             done = podman.podman("run", "--rm", "--network=none", *options, f"--volume={job_directory}:/job",
                                  f"--volume={workspace}:/workspace", image, check=False)
