@@ -8,6 +8,8 @@ import socket
 import subprocess
 import sys
 import time
+import unittest
+import urllib.parse
 
 import sba
 from servers import model
@@ -433,6 +435,30 @@ class Endpoints(InferenceCase):
         for form in FORMATS:
             server = self.server({"content": "hello", "tool_calls": [CALL]}, listen=f"unix:{self.root}/{form} %.sock")
             self.assert_call(self.chat(server, form).reply)
+
+    def test_a_worker_address_that_is_dead_or_serves_nothing_allowed(self):
+        """The public node names a socket that it never shares."""
+        socket, other = f"http+unix://{urllib.parse.quote(f'{self.root}/none.sock', safe='')}", self.server(models={"other": {}})
+        server = self.server({"content": "hello"}, {"content": "hello"})
+        for first in (socket, other.url):
+            run = self.run_plan({"INFERENCE_PROXY_URL": first, "OLLAMA_BASE_URL": server.url}, {}, source="worker")
+            self.assertEqual((run.reply["content"], run.waits), ("hello", []))
+        message = self.failed({"INFERENCE_PROXY_URL": socket, "OLLAMA_BASE_URL": other.url}, source="worker")["message"]
+        self.assertRegex(message, "INFERENCE_PROXY_URL: .*none.sock.*; OLLAMA_BASE_URL: .* serves none of the allowed models .*; "
+                                  "the sidecar: .*http://localhost:11434 ")
+
+    @unittest.skipUnless(sba.MAY_MOUNT and sba.may("unshare", "-n", "true"), "wants a network of its own")
+    def test_the_sidecar_in_the_pod(self):
+        """It listens where the node's own runner looks; nothing names it."""
+        script = f"""ip link set lo up && PYTHONPATH={HERE.parent} python3 -c '
+import subprocess, sys
+from servers import model
+with model.Server({{"models": {{"m": {{}}}}, "replies": [{{"content": "hello"}}]}}, "127.0.0.1:11434"):
+    sys.exit(subprocess.run(sys.argv[1:]).returncode)' "$@" """
+        for environment in ({}, {"INFERENCE_PROXY_URL": f"http+unix://{urllib.parse.quote(f'{self.root}/none.sock', safe='')}"}):
+            done = subprocess.run(["unshare", "-n", "sh", "-ec", script, "sh", *sba.AS_USER, sba.BINARY, *self.plan(environment, {})],
+                                  stdout=subprocess.PIPE, check=True, timeout=60)
+            self.assertEqual(Run(done.stdout).reply["content"], "hello")
 
     def test_api_egress_where_the_worker_serves_nothing_allowed(self):
         worker, egress = self.server(models={"other": {}}), self.server({"content": "hello"})

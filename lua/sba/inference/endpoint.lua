@@ -1,17 +1,20 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Which endpoints there are, by the environment alone, and which of the allowed models one serves.
 
-local first_set = require "sba.util.first_set"
 local text = require "native.text"
 local url = require "sba.util.url"
 
 local endpoint = {}
 
--- Where a source's endpoint is named, and what it may speak, the first that answers.
-local sources = {
-  worker = { variables = { "INFERENCE_PROXY_URL", "OLLAMA_BASE_URL" }, dialects = { "ollama", "chat_completions" } },
-  api_egress = { variables = { "SBA_API_EGRESS_URL", "OPENAI_BASE_URL" }, dialects = { "chat_completions" } },
+-- What an endpoint of each source may speak, the first that answers.
+local dialects = { worker = { "ollama", "chat_completions" }, api_egress = { "chat_completions" } }
+-- The variables that name endpoints, in the order in which these are tried.
+local variables = {
+  { name = "INFERENCE_PROXY_URL", source = "worker" }, { name = "OLLAMA_BASE_URL", source = "worker" },
+  { name = "SBA_API_EGRESS_URL", source = "api_egress" }, { name = "OPENAI_BASE_URL", source = "api_egress" },
 }
+-- Where a node's sidecar listens in the job's pod. It is the only address that is built in, and is tried last.
+local SIDECAR <const> = "http://localhost:11434"
 
 local TIMEOUT <const> = { connect = 10, first = 600, idle = 120, probe = 30 } -- seconds; a model may load for minutes
 
@@ -19,6 +22,7 @@ local TIMEOUT <const> = { connect = 10, first = 600, idle = 120, probe = 30 } --
 ---@field endpoint inference.endpoint
 ---@field dialects string[] names of modules
 ---@field source "worker"|"api_egress"
+---@field is_guess? boolean an address that nobody named, beside those that somebody did
 
 local CHAT <const> = "/chat/completions"
 
@@ -33,26 +37,36 @@ end
 
 ---The endpoints of a job, in the order in which they are tried.
 ---@param environment table<string, string>
----@param source? "worker"|"api_egress"|"orchestrator" orchestrator or nil: first the worker's, then API Egress
+---@param source? "worker"|"api_egress"|"orchestrator" orchestrator or nil: both
 ---@param http native.http.client
 ---@param timeout? table<string, number> other timeouts, in seconds
----@return inference.candidate[] candidates, string[] missing names of variables of which one would help
+---@return inference.candidate[] candidates
+---@return string[]? missing the source's variables if none of them is set
 function endpoint.candidates(environment, source, http, timeout)
-  local list, missing = {}, {}
-  for _, name in ipairs(sources[source] and { source } or { "worker", "api_egress" }) do
-    local base, variable = first_set(environment, sources[name].variables)
-    if base then
-      local address, exact, query = base_of(base)
-      list[#list + 1] = {
-        endpoint = {
-          variable = variable, base = address, exact = exact, query = query, http = http,
-          timeout = setmetatable(timeout or {}, { __index = TIMEOUT }),
-        },
-        dialects = sources[name].dialects, source = name,
-      }
-    else
-      table.move(sources[name].variables, 1, 2, #missing + 1, missing)
+  local list, names, has = {}, {}, {}
+  local function add(name, address, from)
+    local base, exact, query = base_of(address)
+    list[#list + 1] = {
+      endpoint = {
+        name = name, base = base, exact = exact, query = query, http = http,
+        timeout = setmetatable(timeout or {}, { __index = TIMEOUT }),
+      },
+      dialects = dialects[from], source = from,
+    }
+    has[from], has[base] = true, true
+  end
+  for _, variable in ipairs(variables) do
+    local address = environment[variable.name] or ""
+    if not dialects[source] or source == variable.source then
+      names[#names + 1] = variable.name
+      if address ~= "" then add(variable.name, address, variable.source) end
     end
+  end
+  local missing = #list == 0 and names or nil
+  local only_egress = source == "api_egress" or has.api_egress and not has.worker
+  if not only_egress and not has[SIDECAR] then
+    add("the sidecar", SIDECAR, "worker")
+    list[#list].is_guess = not missing
   end
   return list, missing
 end
@@ -89,11 +103,11 @@ function endpoint.choose(served, wanted)
   end
 end
 
----An endpoint for people: the variable and where it points to.
+---An endpoint for people: what names it and where it is.
 ---@param given inference.endpoint
 ---@return string
 function endpoint.place(given)
-  return ("%s (%s)"):format(given.variable, url.shown(given.base))
+  return ("%s (%s)"):format(given.name, url.shown(given.base))
 end
 
 return endpoint

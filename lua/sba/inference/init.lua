@@ -96,16 +96,16 @@ local function unavailable(message, transient)
   return { code = "inference_unavailable", cause = "no_endpoint", message = message, transient = transient }
 end
 
-local function try_all(options, candidates, wanted)
+local function try_all(options, candidates, wanted, hint)
   local tried, transient = {}, false
   for i, candidate in ipairs(candidates) do
     local found, failure = try(options, candidate, wanted)
     if found then return found end
     if failure.code ~= "inference_unavailable" then return nil, failure end
-    tried[i] = ("%s: %s"):format(candidate.endpoint.variable, failure.message)
-    transient = transient or failure.transient
+    tried[i] = ("%s: %s"):format(candidate.endpoint.name, failure.message)
+    transient = transient or failure.transient and not candidate.is_guess
   end
-  return nil, unavailable("no model can be reached: " .. table.concat(tried, "; "), transient)
+  return nil, unavailable("no model can be reached: " .. table.concat(tried, "; ") .. (hint and "; " .. hint or ""), transient)
 end
 
 ---Finds the endpoint and the model of a job, and what is to be known of the model before the first request.
@@ -113,12 +113,11 @@ end
 ---@return inference.session?, inference.failure? failure inference_unavailable, whose message says what was tried; timeout; cancelled
 function inference.connect(options)
   local candidates, missing = endpoint.candidates(options.environment, options.source, options.http, options.timeout)
-  if #candidates == 0 then
-    return nil, unavailable("the environment names no endpoint for models; set " .. words.list(missing, "or"), false)
-  end
+  local hint = missing and "the environment names no endpoint for models; set " .. words.list(missing, "or")
+  if #candidates == 0 then return nil, unavailable(hint, false) end
   local wanted, policy = endpoint.wanted(options.allowed_models, options.environment.INFERENCE_MODEL), new_policy(options)
   policy.tries = math.min(policy.tries, CONNECT_TRIES)
-  return retry.run(policy, function() return try_all(options, candidates, wanted) end, options.on_wait)
+  return retry.run(policy, function() return try_all(options, candidates, wanted, hint) end, options.on_wait)
 end
 
 return inference

@@ -10,7 +10,7 @@ local url = require "sba.util.url"
 local wire = {}
 
 ---@class inference.endpoint
----@field variable string of the environment that names it
+---@field name string the variable that names it, or "the sidecar"
 ---@field base string URL without a slash at its end
 ---@field exact? boolean the base is not to be completed
 ---@field query? string what follows the path of every request, with its question mark

@@ -6,7 +6,7 @@ local ollama = require "sba.inference.ollama"
 local reply = require "sba.inference.reply"
 local wire = require "sba.inference.wire"
 
-local endpoint = { variable = "OLLAMA_BASE_URL", base = "http://host" }
+local endpoint = { name = "OLLAMA_BASE_URL", base = "http://host" }
 local tools = { { name = "read_file", parameters = { type = "object" } } }
 
 --- An answer of these lines.

@@ -5,24 +5,35 @@ local wire = require "sba.inference.wire"
 local function variables(environment, source)
   local list = {}
   for i, candidate in ipairs((endpoint.candidates(environment, source))) do
-    list[i] = candidate.endpoint.variable .. " " .. candidate.endpoint.base
+    list[i] = candidate.endpoint.name .. " " .. candidate.endpoint.base
   end
   return list
 end
 
 describe("endpoint.candidates", function()
-  it("are those that the environment names, the worker's first", function()
+  it("are those that the environment names, the worker's first, then the sidecar", function()
     local all = {
       INFERENCE_PROXY_URL = "http://a//", OLLAMA_BASE_URL = "http://b", SBA_API_EGRESS_URL = "http://c/v1/", OPENAI_BASE_URL = "http://d",
     }
-    assert.are.same({ "INFERENCE_PROXY_URL http://a", "SBA_API_EGRESS_URL http://c/v1" }, variables(all))
+    local worker = { "INFERENCE_PROXY_URL http://a", "OLLAMA_BASE_URL http://b" }
+    local egress = { "SBA_API_EGRESS_URL http://c/v1", "OPENAI_BASE_URL http://d" }
+    local sidecar <const> = "the sidecar http://localhost:11434"
+    assert.are.same({ worker[1], worker[2], egress[1], egress[2], sidecar }, variables(all))
     assert.are.same(variables(all), variables(all, "orchestrator"))
-    assert.are.same({ "INFERENCE_PROXY_URL http://a" }, variables(all, "worker"))
-    assert.are.same({ "SBA_API_EGRESS_URL http://c/v1" }, variables(all, "api_egress"))
-    all.INFERENCE_PROXY_URL, all.SBA_API_EGRESS_URL = "", nil
-    assert.are.same({ "OLLAMA_BASE_URL http://b", "OPENAI_BASE_URL http://d" }, variables(all))
-    local none, missing = endpoint.candidates({}, "worker")
-    assert.are.same({ {}, { "INFERENCE_PROXY_URL", "OLLAMA_BASE_URL" } }, { none, missing })
+    assert.are.same({ worker[1], worker[2], sidecar }, variables(all, "worker"))
+    assert.are.same(egress, variables(all, "api_egress"))
+    all.INFERENCE_PROXY_URL, all.OLLAMA_BASE_URL = "", nil
+    assert.are.same(egress, variables(all))
+    assert.are.same({ sidecar }, variables(all, "worker"))
+    assert.are.same({ sidecar }, variables({}))
+    assert.are.same({ "OLLAMA_BASE_URL http://localhost:11434" }, variables { OLLAMA_BASE_URL = "http://localhost:11434/" })
+  end)
+
+  it("name the variables if none is set", function()
+    local none, missing = endpoint.candidates({}, "api_egress")
+    assert.are.same({ {}, { "SBA_API_EGRESS_URL", "OPENAI_BASE_URL" } }, { none, missing })
+    assert.are.same({ "INFERENCE_PROXY_URL", "OLLAMA_BASE_URL" }, select(2, endpoint.candidates({}, "worker")))
+    assert.is_nil(select(2, endpoint.candidates { OLLAMA_BASE_URL = "http://b" }))
   end)
 end)
 
