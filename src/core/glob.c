@@ -1,36 +1,86 @@
 // SPDX-License-Identifier: Apache-2.0
-// File name patterns, see glob.h. Braces are expanded when the pattern is read. What is left has at most one place to
-// go back to, in a name (the last *) and in a path (the last **), so no pattern is slow.
+// File name patterns, see glob.h. Braces are expanded here; PCRE2 converts each alternative to a regular expression
+// that goes back to the last star only, so no pattern is slow.
 #include "core/glob.h"
 
+#define PCRE2_CODE_UNIT_WIDTH 8
 #include "core/buffer.h"
 #include "core/cleanup.h"
+#include "core/text.h"
 
-#include <stdint.h>
+#include <pcre2.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { ALTERNATIVES_MAX = 1000, PATTERN_MAX = 4096 };
 
-struct glob {
-    struct buffer alternatives; // patterns without braces, NUL-terminated
-    size_t count;
+struct alternative {
+    pcre2_code *code;
+    bool whole_path; // it has a slash
 };
 
-// One character of UTF-8 and its size. A byte that does not begin one counts as a character beyond all others.
-static uint32_t character(const char *text, size_t *size)
+struct glob {
+    struct alternative *alternatives; // owned
+    size_t count;
+    pcre2_match_data *data;
+};
+
+static int out_of_memory(struct error *error)
 {
-    const unsigned char *bytes = (const unsigned char *)text;
-    size_t length = bytes[0] < 0x80 ? 1 : bytes[0] < 0xc2 ? 0 : bytes[0] < 0xe0 ? 2 : bytes[0] < 0xf0 ? 3 : 4;
-    uint32_t value = length == 1 ? bytes[0] : bytes[0] & (0x7fu >> length);
-    for (size_t i = 1; i < length; i++) {
-        if ((bytes[i] & 0xc0) != 0x80)
-            length = 0;
-        else
-            value = value << 6 | (bytes[i] & 0x3f);
+    return error_set(error, "out_of_memory", 0, "out of memory");
+}
+
+static int malformed(struct error *error, const char *pattern, const char *reason)
+{
+    return error_set(error, "invalid_glob", 0, "the glob \"%s\" is malformed: %s", pattern, reason);
+}
+
+// PCRE2 takes ** between other characters for any directories too; here it is a star.
+static int append_stars(struct buffer *out, const char *pattern, size_t at, size_t count)
+{
+    char after = pattern[at + count];
+    bool is_component = count == 2 && (at == 0 || pattern[at - 1] == '/') && (after == '/' || after == '\0');
+    return buffer_append(out, "**", is_component ? 2 : 1);
+}
+
+static int simplify(const char *pattern, struct buffer *out)
+{
+    for (size_t at = 0, size; pattern[at]; at += size) {
+        size = pattern[at] == '*' ? strspn(pattern + at, "*") : pattern[at] == '\\' ? 2 : 1;
+        int failed = pattern[at] == '*' ? append_stars(out, pattern, at, size) : buffer_append(out, pattern + at, size);
+        if (failed)
+            return -1;
     }
-    *size = length ? length : 1;
-    return length ? value : 0x110000u + bytes[0];
+    return 0;
+}
+
+static pcre2_code *compile(const char *pattern, const char *whole, struct error *error)
+{
+    cleanup_buffer struct buffer simple = {0};
+    PCRE2_UCHAR *expression = NULL, reason[128];
+    PCRE2_SIZE size = 0;
+    int number;
+    if (buffer_reserve(&simple, 1) < 0 || simplify(pattern, &simple) < 0) // never NULL: an alternative may be empty
+        return out_of_memory(error), NULL;
+    number = pcre2_pattern_convert((PCRE2_SPTR)simple.data, simple.size, PCRE2_CONVERT_GLOB | PCRE2_CONVERT_UTF,
+                                   &expression, &size, NULL);
+    pcre2_code *code = number == 0 ? pcre2_compile(expression, size, PCRE2_UTF, &number, &size, NULL) : NULL;
+    pcre2_converted_pattern_free(expression);
+    if (!code && pcre2_get_error_message(number, reason, sizeof reason) > 0)
+        malformed(error, whole, (const char *)reason);
+    return code;
+}
+
+static int add_alternative(struct glob *glob, const char *pattern, const char *whole, struct error *error)
+{
+    if (glob->count == ALTERNATIVES_MAX)
+        return malformed(error, whole, "its braces make more than 1000 alternatives");
+    struct alternative *alternatives = array_grow(glob->alternatives, glob->count, sizeof *alternatives);
+    if (!alternatives)
+        return out_of_memory(error);
+    glob->alternatives = alternatives;
+    alternatives[glob->count] = (struct alternative){compile(pattern, whole, error), strchr(pattern, '/')};
+    return alternatives[glob->count].code ? (int)(glob->count++, 0) : -1;
 }
 
 // The end of the set that begins at pattern ("[..."), after its ']'. NULL: it has none.
@@ -46,168 +96,14 @@ static const char *set_end(const char *pattern)
     return NULL;
 }
 
-static uint32_t set_member(const char **set)
-{
-    size_t size;
-    if (**set == '\\')
-        ++*set;
-    uint32_t value = character(*set, &size);
-    *set += size;
-    return value;
-}
-
-// Whether value is in the set that begins at set. *backwards becomes true if a range in it runs backwards.
-static bool set_holds(const char *set, uint32_t value, bool *backwards)
-{
-    const char *end = set_end(set) - 1;
-    bool negated = set[1] == '!' || set[1] == '^', found = false;
-    for (set += negated ? 2 : 1; set < end;) {
-        uint32_t low = set_member(&set), high = low;
-        if (*set == '-' && set + 1 < end) {
-            set++;
-            high = set_member(&set);
-        }
-        *backwards |= high < low;
-        found |= low <= value && value <= high;
-    }
-    return found != negated;
-}
-
-static bool match_one(const char **pattern, const char **name)
-{
-    size_t size, wanted;
-    uint32_t value = character(*name, &size);
-    const char *next = *pattern;
-    bool backwards = false, same;
-    switch (*next) {
-    case '?':
-        same = true;
-        next++;
-        break;
-    case '[':
-        same = set_holds(next, value, &backwards);
-        next = set_end(next);
-        break;
-    case '\\':
-        next++;
-        // fall through
-    default:
-        same = character(next, &wanted) == value;
-        next += wanted;
-    }
-    if (same) {
-        *pattern = next;
-        *name += size;
-    }
-    return same;
-}
-
-static bool at_end(const char *text)
-{
-    return *text == '\0' || *text == '/';
-}
-
-// Matches one component: pattern and name end at a slash or at their end.
-static bool match_name(const char *pattern, const char *name)
-{
-    const char *star = NULL, *retry = NULL;
-    for (;;) {
-        if (*pattern == '*') {
-            star = ++pattern;
-            retry = name;
-        } else if (at_end(name)) {
-            return at_end(pattern);
-        } else if (at_end(pattern) || !match_one(&pattern, &name)) {
-            if (!star)
-                return false;
-            size_t size;
-            character(retry, &size);
-            name = retry += size;
-            pattern = star;
-        }
-    }
-}
-
-// Moves past the slash that ends this component, or to the end of text.
-static const char *next_component(const char *text)
-{
-    text += strcspn(text, "/");
-    return *text ? text + 1 : text;
-}
-
-static const char *next_pattern(const char *pattern)
-{
-    while (!at_end(pattern))
-        pattern = *pattern == '[' ? set_end(pattern) : pattern + (*pattern == '\\' ? 2 : 1);
-    return *pattern ? pattern + 1 : pattern;
-}
-
-static bool is_any_directories(const char *pattern)
-{
-    return pattern[0] == '*' && pattern[1] == '*' && at_end(pattern + 2);
-}
-
-static bool match_path(const char *pattern, const char *path)
-{
-    const char *stars = NULL, *retry = NULL;
-    for (;;) {
-        if (is_any_directories(pattern) && *path) {
-            stars = pattern = next_pattern(pattern);
-            retry = path;
-            if (!*pattern)
-                return true;
-        } else if (!*pattern && !*path) {
-            return true;
-        } else if (*pattern && *path && match_name(pattern, path)) {
-            pattern = next_pattern(pattern);
-            path = next_component(path);
-        } else {
-            if (!stars || !*path)
-                return false;
-            path = retry = next_component(retry);
-            pattern = stars;
-        }
-    }
-}
-
-bool glob_match(const struct glob *glob, const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
-    const char *end = glob->alternatives.data + glob->alternatives.size;
-    for (const char *pattern = glob->alternatives.data; pattern < end; pattern += strlen(pattern) + 1) {
-        bool same = strchr(pattern, '/') ? match_path(pattern, path) : match_name(pattern, name);
-        if (same)
-            return true;
-    }
-    return false;
-}
-
-static int out_of_memory(struct error *error)
-{
-    return error_set(error, "out_of_memory", 0, "out of memory");
-}
-
-static int malformed(struct error *error, const char *pattern, const char *reason)
-{
-    return error_set(error, "invalid_glob", 0, "the glob \"%s\" is malformed: %s", pattern, reason);
-}
-
 // Moves past the next piece of the pattern: an escape, a set, or a byte. NULL: it is malformed.
 static const char *piece_end(const char *pattern, const char *whole, struct error *error)
 {
-    const char *end = pattern + 1;
-    bool backwards = false;
-    if (*pattern == '\\' && !*end++)
+    if (*pattern == '\\' && !pattern[1])
         return malformed(error, whole, "it ends in a backslash"), NULL;
-    if (*pattern != '[')
-        return end;
-    end = set_end(pattern);
+    const char *end = *pattern == '[' ? set_end(pattern) : pattern + (*pattern == '\\' ? 2 : 1);
     if (!end)
-        return malformed(error, whole, "a [ has no ] in the same name"), NULL;
-    set_holds(pattern, 0, &backwards);
-    if (backwards)
-        return malformed(error, whole, "a range in [ ] runs backwards"), NULL;
+        malformed(error, whole, "a [ has no ] in the same name");
     return end;
 }
 
@@ -270,9 +166,7 @@ static int expand(struct glob *glob, const char *pattern, const char *whole, str
         return -1;
     if (open)
         return expand_group(glob, pattern, open, close, whole, error);
-    if (glob->count++ == ALTERNATIVES_MAX)
-        return malformed(error, whole, "its braces make more than 1000 alternatives");
-    return buffer_append(&glob->alternatives, pattern, strlen(pattern) + 1) < 0 ? out_of_memory(error) : 0;
+    return add_alternative(glob, pattern, whole, error);
 }
 
 static int check_whole(const char *pattern, struct error *error)
@@ -290,23 +184,52 @@ static int check_whole(const char *pattern, struct error *error)
     return 0;
 }
 
+// What is not UTF-8 becomes U+FFFD in pattern and path, so that such a byte counts as a character.
 struct glob *glob_compile(const char *pattern, struct error *error)
 {
+    cleanup_buffer struct buffer repaired = {0};
     if (check_whole(pattern, error) < 0)
         return NULL;
     struct glob *glob = calloc(1, sizeof *glob);
-    if (!glob)
+    if (!glob || !(glob->data = pcre2_match_data_create(1, NULL)) ||
+        text_repair(pattern, strlen(pattern) + 1, &repaired) < 0) {
+        glob_free(glob);
         return out_of_memory(error), NULL;
-    if (expand(glob, pattern, pattern, error) < 0) {
+    }
+    if (expand(glob, repaired.data, pattern, error) < 0) {
         glob_free(glob);
         return NULL;
     }
     return glob;
 }
 
+static bool match_any(const struct glob *glob, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    for (size_t i = 0; i < glob->count; i++) {
+        const char *subject = glob->alternatives[i].whole_path || !slash ? path : slash + 1;
+        if (pcre2_match(glob->alternatives[i].code, (PCRE2_SPTR)subject, strlen(subject), 0, PCRE2_NO_UTF_CHECK,
+                        glob->data, NULL) >= 0)
+            return true;
+    }
+    return false;
+}
+
+bool glob_match(const struct glob *glob, const char *path)
+{
+    cleanup_buffer struct buffer repaired = {0};
+    if (text_is_utf8(path, strlen(path)))
+        return match_any(glob, path);
+    return text_repair(path, strlen(path) + 1, &repaired) == 0 && match_any(glob, repaired.data);
+}
+
 void glob_free(struct glob *glob)
 {
-    if (glob)
-        buffer_free(&glob->alternatives);
+    for (size_t i = 0; glob && i < glob->count; i++)
+        pcre2_code_free(glob->alternatives[i].code);
+    if (glob) {
+        pcre2_match_data_free(glob->data);
+        free(glob->alternatives);
+    }
     free(glob);
 }

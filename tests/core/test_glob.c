@@ -38,6 +38,9 @@ static void test_matches(void **state)
         {"{a,b{c,d}}e", "bde"},
         {"{,a}b", "b"},
         {"{a}", "a"},
+        {"a/{,b}", "a/b"},
+        {"{,a}", "a"},
+        {"a**/b", "axx/b"},
         {"src/*.c", "src/a.c"},
         {"src/**/*.c", "src/a.c"},
         {"src/**/*.c", "src/x/y/a.c"},
@@ -80,6 +83,9 @@ static void test_matches_not(void **state)
         {"a/?", "a//"},
         {"\\*", "x"},
         {"a/b", "a/b/c"},
+        {"a**/b", "a/x/b"},
+        {"a**c", "a/c"},
+        {"{,a}", "b"},
         {"a", NULL},
     };
     for (size_t i = 0; pairs[i][1]; i++)
