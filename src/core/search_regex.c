@@ -63,6 +63,25 @@ static pcre2_code *compile_for_pieces(const struct buffer *pattern, uint32_t opt
     return NULL;
 }
 
+// Whether an alternative after the first can match nothing: (a|), (a|^). The JIT of PCRE2 10.42 misses matches of such
+// patterns when it backtracks into them, for example (?:a|)\t*a in "a".
+static bool has_empty_alternative(const char *pattern, size_t size)
+{
+    const char *end = pattern + size, *bar = pattern;
+    while ((bar = memchr(bar, '|', (size_t)(end - bar)))) {
+        const char *at = ++bar;
+        for (size_t skipped = 1; skipped; at += skipped) {
+            size_t left = (size_t)(end - at);
+            bool is_pair =
+                left > 1 && (memcmp(at, "?:", 2) == 0 || memcmp(at, "\\b", 2) == 0 || memcmp(at, "\\B", 2) == 0);
+            skipped = is_pair ? 2 : left && (*at == '^' || *at == '(');
+        }
+        if (at == end || *at == '|' || *at == ')')
+            return true;
+    }
+    return false;
+}
+
 static void prepare_pieces(struct search_regex *regex, const char *pattern, size_t size, uint32_t options)
 {
     cleanup_buffer struct buffer rewritten = {0}, literal = {0};
@@ -94,8 +113,10 @@ static int prepare(struct search_regex *regex, const char *pattern, size_t size,
     regex->line = compile(pattern, size, options | PCRE2_AUTO_CALLOUT, number, offset);
     if (!regex->line)
         return -1;
-    compile_to_machine_code(regex->line);
-    prepare_pieces(regex, pattern, size, options);
+    if (!has_empty_alternative(pattern, size)) {
+        compile_to_machine_code(regex->line);
+        prepare_pieces(regex, pattern, size, options);
+    }
     *number = PCRE2_ERROR_NOMEMORY;
     return prepare_to_match(regex) ? 0 : -1;
 }

@@ -130,6 +130,17 @@ static void test_what_only_seems_to_be_in_every_match(void **state)
     expect("(?i).abc", "xABC\n", "1:xABC|");
 }
 
+// PCRE2 10.42's JIT misses lines where it backtracks into an alternative that matches nothing.
+static void test_empty_alternatives(void **state)
+{
+    expect("(?:a|)\\t*(?:a|)\\S", "a\n\nab\n", "1:a|3:ab|");
+    expect("(s|)\\s*(s|)[^\\s]", "s\n", "1:s|");
+    expect("(?:a||b)\\s*a", "a\n", "1:a|");
+    expect("(?:a|^)\\t*a", "a\n", "1:a|");
+    expect("(?:a|\\b)\\s*a", "a\n", "1:a|");
+    expect("(?:a|(?:|b))\\s*a", "a\n", "1:a|");
+}
+
 static void test_carriage_returns(void **state)
 {
     expect("b$", "b\r\na\r\nb\r\n", "1:b|3:b|");
@@ -470,6 +481,7 @@ int main(void)
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_nothing_reaches_over_a_line_end),
         cmocka_unit_test(test_what_only_seems_to_be_in_every_match),
+        cmocka_unit_test(test_empty_alternatives),
         cmocka_unit_test(test_carriage_returns),
         cmocka_unit_test(test_broken_utf8),
         cmocka_unit_test(test_binary_files),

@@ -43,6 +43,11 @@ class Search(sba.SandboxCase):
             self.assertIn("path escapes workspace", step["error"])
             self.assertNotIn("secret of", str(step))
 
+    def test_empty_alternatives(self):
+        self.put("a", "a\nab\n\n\tb\n")
+        lines = [("a", 1, "a"), ("a", 2, "ab"), ("a", 4, "\tb")]
+        self.assertEqual(self.found(pattern=r"(?:a|)\t*(?:a|)\S"), lines)
+
     def test_unreadable_files_are_passed_over(self):
         self.put("a", "x\n")
         self.put("b", "x\n", mode=0)
