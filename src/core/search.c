@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Regular expressions over files, see search.h.
 //
-// A file is read in pieces cut at line ends. A piece is matched as a whole if the pattern could be rewritten so that it
-// never matches a newline. It is matched line by line otherwise, and also if it has carriage returns or long lines,
-// without JIT, or if there is a literal to look for first.
+// A file is read in pieces cut at line ends. A piece is matched as a whole if that finds all that is in its lines, and
+// line by line otherwise, or if it has carriage returns or long lines, or without JIT.
 #include "core/interrupt.h"
 #include "core/search_internal.h"
 #include "core/text.h"
@@ -17,6 +16,7 @@ enum {
     LINE_MAX_BYTES = 1 << 26, // a longer line is searched in parts of this size
     SHORT_LINE = 1024,        // bytes; longer lines are not matched together with others
     BINARY_PREFIX = 8192,
+    RECHECKS_MAX = 1000, // of a file; each may follow a match that goes over a whole piece
 };
 
 // For a byte that is hardly ever there: goes over blocks of constant size, so that the compiler vectorizes the loop.
@@ -57,37 +57,17 @@ static const char *line_start(const char *bytes, const char *at)
     return newline ? newline + 1 : bytes;
 }
 
-// Finds the start of the next line that can match: *at itself, or the line of the literal that every match has. 1 and
-// *at, 0, or -1.
-static int next_candidate(struct scan *scan, const char *bytes, size_t size, size_t *at)
+// Matches the line that begins at `at` alone, without its carriage return. *next becomes the start of the next one.
+static int match_line(struct scan *scan, const char *bytes, size_t size, size_t at, struct span *found, size_t *next)
 {
-    struct span found;
-    if (!scan->regex->literal)
-        return *at <= size;
-    int count = *at < size ? search_match(scan, scan->regex->literal, bytes, size, *at, &found) : 0;
-    if (count > 0)
-        *at = (size_t)(line_start(bytes, bytes + found.start) - bytes);
+    size_t end = (size_t)(line_end(bytes + at, bytes + size) - bytes), length = end - at;
+    *next = end + 1;
+    if (length && bytes[end - 1] == '\r')
+        length--;
+    int count = search_match(scan, scan->regex->line, bytes + at, length, 0, found);
+    found->start += at;
+    found->end += at;
     return count;
-}
-
-// Matches the lines of a piece one by one, without their carriage returns.
-static int match_line_by_line(struct scan *scan, const char *bytes, size_t size, size_t at, struct span *found)
-{
-    for (;;) {
-        int count = next_candidate(scan, bytes, size, &at);
-        if (count <= 0)
-            return count;
-        size_t end = (size_t)(line_end(bytes + at, bytes + size) - bytes), length = end - at;
-        if (length && bytes[end - 1] == '\r')
-            length--;
-        count = search_match(scan, scan->regex->line, bytes + at, length, 0, found);
-        if (count != 0) {
-            found->start += at;
-            found->end += at;
-            return count;
-        }
-        at = end + 1;
-    }
 }
 
 // Adds the line in which a match starts. *next becomes the start of the next line.
@@ -105,25 +85,46 @@ static int add_line(struct scan *scan, const char *bytes, size_t size, size_t st
     return search_add_match(scan, line, length, start - (size_t)(line - bytes));
 }
 
-// Finds the next match in a piece. If matching it as a whole is too costly, goes line by line, which tells where the
-// costly line is.
-static int next_match(struct scan *scan, const char *bytes, size_t size, size_t at, bool *together, struct span *found)
+// Matches the lines from `at` on together. 1 and *found, 0, or -1; 2: the line that begins at *line must be matched
+// alone, because a match leaves it or they are too costly together, which *together then says.
+static int match_together(struct scan *scan, const char *bytes, size_t size, size_t at, bool *together,
+                          struct span *found, size_t *line)
 {
-    if (*together) {
-        int count = search_match(scan, scan->regex->lines, bytes, size, at, found);
-        if (count >= 0 || strcmp(scan->error->code, "pattern_too_costly") != 0)
-            return count;
+    int count = search_match(scan, scan->regex->lines, bytes, size, at, found);
+    *line = at;
+    if (count < 0 && strcmp(scan->error->code, "pattern_too_costly") == 0) {
         error_clear(scan->error);
         *together = false;
+        return 2;
     }
-    return match_line_by_line(scan, bytes, size, at, found);
+    if (count <= 0 || bytes + found->end <= line_end(bytes + found->start, bytes + size))
+        return count;
+    *line = (size_t)(line_start(bytes, bytes + found->start) - bytes);
+    *together = ++scan->rechecks <= RECHECKS_MAX;
+    return 2;
+}
+
+// Finds the next match in the lines from `at` on, which are matched together as long as *together.
+static int next_match(struct scan *scan, const char *bytes, size_t size, size_t at, bool *together, struct span *found)
+{
+    while (at <= size) {
+        int count = *together ? match_together(scan, bytes, size, at, together, found, &at) : 2;
+        if (count == 2)
+            count = match_line(scan, bytes, size, at, found, &at);
+        else if (count == 0)
+            return 0;
+        if (count != 0)
+            return count;
+    }
+    return 0;
 }
 
 // Searches whole lines, without the newline of the last; scan->line is the number of the first. 0; 1: a limit is
 // reached; -1.
 static int search_lines(struct scan *scan, const char *bytes, size_t size)
 {
-    bool together = scan->regex->lines && !holds(bytes, size, '\r') && !has_long_line(bytes, size);
+    bool together = scan->regex->lines && scan->rechecks <= RECHECKS_MAX && !holds(bytes, size, '\r') &&
+                    !has_long_line(bytes, size);
     for (size_t at = 0; at <= size;) {
         struct span found;
         scan->counted = bytes + at;

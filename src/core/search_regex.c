@@ -52,11 +52,11 @@ static bool compile_to_machine_code(pcre2_code *code)
 }
 
 // NULL without JIT: interpreted, each match would check the whole piece for invalid UTF-8.
-static pcre2_code *compile_for_pieces(const struct buffer *pattern, uint32_t options)
+static pcre2_code *compile_for_pieces(const char *pattern, size_t size, uint32_t options)
 {
     int number;
     size_t offset;
-    pcre2_code *code = compile(pattern->data ? pattern->data : "", pattern->size, options, &number, &offset);
+    pcre2_code *code = compile(pattern, size, options, &number, &offset);
     if (code && code_size(code) <= CODE_SIZE_MAX && compile_to_machine_code(code))
         return code;
     pcre2_code_free(code);
@@ -82,15 +82,38 @@ static bool has_empty_alternative(const char *pattern, size_t size)
     return false;
 }
 
-static void prepare_pieces(struct search_regex *regex, const char *pattern, size_t size, uint32_t options)
+static bool is_one_of(char c, const char *set)
 {
-    cleanup_buffer struct buffer rewritten = {0}, literal = {0};
-    if (!search_pattern_for_lines(pattern, size, &rewritten))
-        return;
-    if (!(options & PCRE2_CASELESS) && search_pattern_literal(pattern, size, &literal))
-        regex->literal = compile_for_pieces(&literal, PCRE2_LITERAL);
-    if (!regex->literal)
-        regex->lines = compile_for_pieces(&rewritten, options | PCRE2_MULTILINE | PCRE2_ALT_CIRCUMFLEX);
+    return c && strchr(set, c);
+}
+
+// Size of what opens a group that may stand in a pattern for pieces, at a parenthesis; 0: of another kind.
+static size_t plain_group(const char *at, size_t size)
+{
+    static const char *const kinds[] = {"(?:", "(?i)", "(?i:", "(?P<", "(?'"};
+    if (size < 2 || !is_one_of(at[1], "?*"))
+        return 1;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        size_t length = strlen(kinds[i]);
+        if (size >= length && memcmp(at, kinds[i], length) == 0)
+            return length;
+    }
+    return 0;
+}
+
+// Whether each line that matches alone also begins a match in the whole text. Not if the pattern can see past the end
+// of a line, or never gives back what it took there: look-around, atomic groups, possessive quantifiers, \A, \z, verbs.
+static bool works_on_pieces(const char *pattern, size_t size)
+{
+    for (size_t at = 0, step; at < size; at += step) {
+        char next = at + 1 < size ? pattern[at + 1] : '\0';
+        step = pattern[at] == '\\' ? 2 : pattern[at] == '(' ? plain_group(pattern + at, size - at) : 1;
+        bool sees_more = pattern[at] == '\\' && is_one_of(next, "AzZGKQ");
+        bool is_possessive = is_one_of(pattern[at], "*+?}") && next == '+';
+        if (step == 0 || sees_more || is_possessive)
+            return false;
+    }
+    return true;
 }
 
 static bool prepare_to_match(struct search_regex *regex)
@@ -115,7 +138,8 @@ static int prepare(struct search_regex *regex, const char *pattern, size_t size,
         return -1;
     if (!has_empty_alternative(pattern, size)) {
         compile_to_machine_code(regex->line);
-        prepare_pieces(regex, pattern, size, options);
+        if (works_on_pieces(pattern, size))
+            regex->lines = compile_for_pieces(pattern, size, options | PCRE2_MULTILINE | PCRE2_ALT_CIRCUMFLEX);
     }
     *number = PCRE2_ERROR_NOMEMORY;
     return prepare_to_match(regex) ? 0 : -1;
@@ -149,7 +173,6 @@ void search_regex_free(struct search_regex *regex)
         return;
     pcre2_code_free(regex->line);
     pcre2_code_free(regex->lines);
-    pcre2_code_free(regex->literal);
     pcre2_match_data_free(regex->data);
     pcre2_match_context_free(regex->context);
     pcre2_jit_stack_free(regex->stack);
