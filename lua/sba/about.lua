@@ -21,8 +21,7 @@ end
 
 local SHOWN_TOGETHER <const> = { version = "-V, --version, -h, --help" } -- one line for both
 local HEAD <const> = [[
-cynode-sba, the sandbox agent runner: runs a job and writes its result.
-  cynode-sba [OPTION...]       run the job; see the manual cynode-sba(1)
+cynode-sba [OPTION...] [JOB]: run a job and write its result; see cynode-sba(1)
 ]]
 local TAIL <const> = [[
                      CYNODE_ARTIFACTS_DIR     artifacts/ next to the result
@@ -37,7 +36,7 @@ local function usage()
     local shown = "--" .. option.name .. (option.value and " " .. option.value or "")
     if option.variables then
       settings[#settings + 1] = ("%-20s %-24s %s\n"):format(shown, option.variables[1], option.summary)
-    elseif option.name ~= "help" then
+    elseif option.name ~= "help" and not option.of then
       modes[#modes + 1] = ("  %-28s %s\n"):format(SHOWN_TOGETHER[option.name] or shown, option.summary)
     end
   end

@@ -14,6 +14,8 @@ local OWN_NAME <const> = "cynode-sba"
 ---@field value? string what its value is called in the help; in brackets where it may be left out
 ---@field values? string[] what the value must be one of
 ---@field takes_file? boolean the value is a path
+---@field is_list? boolean it may be given several times
+---@field of? string the option whose line of the help names it
 ---@field variables? string[] the option takes precedence over these, and each over those after it
 ---@field default? string
 ---@field summary string
@@ -21,6 +23,13 @@ local OWN_NAME <const> = "cynode-sba"
 ---Every option, in the order of the help.
 ---@type cli.option[]
 cli.options = {
+  { kind = "value", name = "task", value = "TEXT", summary = "a model does it; --check COMMAND, --model, --time" },
+  {
+    kind = "value", name = "check", value = "COMMAND", is_list = true, of = "task",
+    summary = "a command that must succeed when the task is done",
+  },
+  { kind = "value", name = "model", value = "NAME", of = "task", summary = "the model that does the task" },
+  { kind = "value", name = "time", value = "TIME", of = "task", summary = "how long the task may take, such as 45m" },
   { kind = "flag", name = "stdin", summary = "job on stdin, result on stdout" },
   { kind = "flag", name = "follow", summary = "log all output of steps and models as it comes" },
   { kind = "flag", name = "resume", summary = "continue an interrupted job from its journal" },
@@ -95,9 +104,13 @@ local function take_value(given, argv, i, option, value)
     value = argv[i]
   end
   if not value or value == "" then return nil, ("--%s requires a value: --%s %s"):format(name, name, option.value) end
-  local message
-  given[name], message = check_value(option, "--" .. name, value)
+  local checked, message = check_value(option, "--" .. name, value)
   if message then return nil, message end
+  if option.is_list then
+    given[name] = given[name] or {}
+    checked = table.move({ checked }, 1, 1, #given[name] + 1, given[name])
+  end
+  given[name] = checked
   return i
 end
 
@@ -136,9 +149,23 @@ local function take_mode(given, argv, i, option, value)
   return i
 end
 
+--- Our own name, as an argument.
+local function is_own_name(argument)
+  return argument == OWN_NAME or argument:sub(-#OWN_NAME - 1) == "/" .. OWN_NAME
+end
+
+--- `cynode-sba JOB`: what is no option names the job.
+local function take_job(given, argument, i)
+  local is_job = argument:sub(1, 1) ~= "-" and argument ~= "" and not is_own_name(argument)
+  if not is_job or given.mode then return nil, ("'%s' is not an option; see --help"):format(argument) end
+  if given.job then return nil, ("'%s' is a second job: one runs at a time"):format(argument) end
+  given.job = argument
+  return i
+end
+
 local function take(given, argv, i)
   local name, value = split(argv[i])
-  if not name then return nil, ("'%s' is not an option; see --help"):format(argv[i]) end
+  if not name then return take_job(given, argv[i], i) end
   local option = by_name[short_names[name] or name]
   if not option then return unknown(argv[i], name) end
   if value and not option.value then return nil, ("--%s does not take a value"):format(option.name) end
@@ -148,11 +175,6 @@ local function take(given, argv, i)
   return i
 end
 
---- A node may pass our own name as the command of a container whose entrypoint we are.
-local function is_own_name(argv)
-  return #argv == 1 and (argv[1] == OWN_NAME or argv[1]:sub(-#OWN_NAME - 1) == "/" .. OWN_NAME)
-end
-
 local function from_variables(option, environment)
   local value, variable = first_set(environment, option.variables or {})
   if value then return check_value(option, variable, value) end
@@ -160,7 +182,7 @@ end
 
 local NO_JOB <const> = [[
 there is no job: no --job is given, and there is no /job/job.json
-run one:  cynode-sba --job job.json --workspace DIR     the result comes next to the job
+run one:  cynode-sba --job job.json --workspace DIR, or without JSON: cynode-sba --task "Fix the tests"
 learn more:  --help, --schema job, --validate job.json]]
 
 --- Outside a container: a job that is named has its result next to it, and its workspace too if that is there.
@@ -197,6 +219,12 @@ local settings <const> = {
 ---@field job string "-" is stdin
 ---@field result string "-" is stdout
 ---@field workspace string
+---@field task? string what a model is to do; then there is no job file
+---@field check? string[] commands that must succeed at its end
+---@field model? string
+---@field time? integer seconds
+---@field keep? fun(run: run) ends a task; set by task
+---@field is_answered? boolean people have seen the final answer; set by task
 ---@field user? string
 ---@field log_format "json"|"text"|"auto"
 ---@field confine "auto"|"require"|"off"
@@ -206,20 +234,45 @@ local settings <const> = {
 ---@field values? string[] what follows the mode: files, "job", "result" or "steps", a shell
 ---@field script? string[] the arguments after --lua
 
+local UNITS <const> = { s = 1, m = 60, h = 3600 }
+local TASK_HAS_NO <const> = { "job", "result", "stdin", "resume", "replay" }
+
+--- What goes with --task, and what does not.
+local function check_task(given)
+  if not given.task then
+    for _, name in ipairs { "check", "model", "time" } do
+      if given[name] then return nil, ("--%s requires --task"):format(name) end
+    end
+    return true
+  end
+  for _, name in ipairs(TASK_HAS_NO) do
+    if given[name] then return nil, ("--task and --%s cannot be combined"):format(name) end
+  end
+  if given.mode ~= "run" then return nil, ("--task and --%s cannot be combined"):format(given.mode) end
+  given.workspace = given.workspace or "."
+  if not given.time then return true end
+  local number, unit = given.time:match "^(%d%d?%d?%d?%d?%d?)([smh])$"
+  given.time = number and tonumber(number) * UNITS[unit] or 0
+  if given.time == 0 then return nil, "--time requires a number and a unit, such as 90s, 45m or 2h" end
+  return true
+end
+
 --- Reads arguments and environment.
 ---@param argv string[]
 ---@param environment table<string, string>
 ---@param is_directory fun(path: string): boolean whether there is a directory that can be opened
 ---@return cli.settings? settings, string? message without the program's name
 function cli.parse(argv, environment, is_directory)
-  local given, i = {}, is_own_name(argv) and 2 or 1
+  -- A node may pass our own name as the command of a container whose entrypoint we are.
+  local given, i = {}, #argv == 1 and is_own_name(argv[1]) and 2 or 1
   while argv[i] do
     local last, message = take(given, argv, i)
     if not last then return nil, message end
     i = last + 1
   end
   given.mode, given.resume = given.mode or "run", given.resume or false
-  local ok, message = stdin_stdout(given, environment)
+  local ok, message = check_task(given)
+  if ok and not given.task then ok, message = stdin_stdout(given, environment) end
   if not ok then return nil, message end
   for _, option in ipairs(settings) do
     if option.kind == "value" and given[option.name] == nil then
@@ -227,7 +280,7 @@ function cli.parse(argv, environment, is_directory)
       if message and given.mode == "run" then return nil, message end
     end
   end
-  local is_missing = not given.job and given.mode == "run" and not is_directory "/job"
+  local is_missing = not given.job and not given.task and given.mode == "run" and not is_directory "/job"
   settle_outside_container(given, is_directory)
   for _, option in ipairs(settings) do
     if given[option.name] == nil then given[option.name] = option.default end

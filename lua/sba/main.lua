@@ -195,13 +195,21 @@ local function run_job(settings, environment, warnings)
   return status
 end
 
+local function run(settings, environment, warnings)
+  if settings.task then
+    local ok, message = require "sba.task".prepare(settings, environment)
+    if not ok then return exit.because(message, exit.REFUSED) end
+  end
+  return run_job(settings, environment, warnings)
+end
+
 local modes = {
-  run = run_job,
+  run = run,
   lua = function(settings, environment) return require "sba.repl" (settings, environment) end,
   idle = function() return require "sba.about".idle() end,
   version = function() return require "sba.about".version() end,
   help = function() return require "sba.about".help() end,
-  report = function(settings) return require "sba.report" (settings.values[1] or settings.result, settings.job) end,
+  report = function(settings) return require "sba.report".print(settings.values[1] or settings.result, settings.job) end,
   trajectory = function(settings)
     local beside = (settings.result:match("^.*/") or "") .. "journal.jsonl"
     return require "sba.run.trajectory".print(settings.values[1] or beside, settings.job, catalogue)

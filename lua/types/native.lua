@@ -54,6 +54,9 @@ function identity.is_root() end
 ---@return { name: string, release: string, machine: string }
 function identity.system() end
 
+---@return integer uid the effective one
+function identity.uid() end
+
 ---Changes the user for good. Errors: unknown_user, invalid, permission_denied.
 ---@param user string UID, UID:GID, name, name:group
 ---@return true|nil, native.failure?
@@ -739,6 +742,11 @@ function file.write(fd, bytes, timeout, whole) end
 ---@param path string
 ---@return true|nil, native.failure?
 function file.make_directory(path) end
+
+---Creates a directory (0700). One that exists must be no link, belong to this user, and be closed to others: permission_denied.
+---@param path string
+---@return true|nil, native.failure?
+function file.make_private_directory(path) end
 
 ---Creates a directory of a new name (0700) in the one given.
 ---@param above string

@@ -151,6 +151,13 @@ static int f_make_directory(lua_State *L)
     return 1;
 }
 
+// make_private_directory(path) -> true | nil, failure
+static int f_make_private_directory(lua_State *L)
+{
+    struct error error = {0};
+    return bind_outcome(L, file_make_private_directory(check_path(L, 1), &error), &error);
+}
+
 // make_temporary_directory(above) -> path | nil, failure
 static int f_make_temporary_directory(lua_State *L)
 {
@@ -199,6 +206,7 @@ static const luaL_Reg functions[] = {
     {"append", f_append},
     {"write", f_write},
     {"make_directory", f_make_directory},
+    {"make_private_directory", f_make_private_directory},
     {"make_temporary_directory", f_make_temporary_directory},
     {"is_open", f_is_open},
     {"remove_directory", f_remove_directory},

@@ -27,6 +27,12 @@ static int f_system(lua_State *L)
     return 1;
 }
 
+static int f_uid(lua_State *L)
+{
+    lua_pushinteger(L, (lua_Integer)geteuid());
+    return 1;
+}
+
 static int f_become(lua_State *L)
 {
     struct error error = {0};
@@ -55,7 +61,8 @@ static int f_environment(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
-    {"is_root", f_is_root}, {"system", f_system}, {"become", f_become}, {"environment", f_environment}, {NULL, NULL},
+    {"is_root", f_is_root}, {"system", f_system},           {"uid", f_uid},
+    {"become", f_become},   {"environment", f_environment}, {NULL, NULL},
 };
 
 int luaopen_native_identity(lua_State *L)

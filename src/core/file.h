@@ -31,6 +31,10 @@ int file_write_parts(int fd, const struct iovec *parts, size_t count, struct err
 // Creates a directory (0755 less the umask) and those above it. 0 also if it exists.
 int file_make_directory(const char *path, struct error *error);
 
+// Creates a directory (0700). If it exists, it must be no link, belong to this user and be closed to all others
+// (permission_denied).
+int file_make_private_directory(const char *path, struct error *error);
+
 // Creates a directory with a new name (0700) in the one given. Returns its path, which the caller frees.
 char *file_make_temporary_directory(const char *above, struct error *error);
 

@@ -204,6 +204,24 @@ static void makes_directories(void **state)
     error_clear(&error);
 }
 
+static void makes_private_directories(void **state)
+{
+    struct error error = {0};
+    struct stat status;
+    assert_int_equal(file_make_private_directory(in_directory("private"), &error), 0);
+    assert_int_equal(stat(in_directory("private"), &status), 0);
+    assert_int_equal(status.st_mode & 07777, 0700);
+    assert_int_equal(file_make_private_directory(in_directory("private"), &error), 0);
+    assert_int_equal(chmod(in_directory("private"), 0750), 0);
+    assert_int_equal(file_make_private_directory(in_directory("private"), &error), -1);
+    assert_string_equal(error.code, "permission_denied");
+    error_clear(&error);
+    assert_int_equal(chmod(in_directory("private"), 0700), 0);
+    assert_int_equal(symlink("private", in_directory("link to it")), 0);
+    assert_int_equal(file_make_private_directory(in_directory("link to it"), &error), -1);
+    error_clear(&error);
+}
+
 static void stops_reading_when_cancelled(void **state)
 {
     assert_int_equal(mkfifo(in_directory("silent"), 0600), 0);
@@ -240,6 +258,7 @@ int main(void)
         cmocka_unit_test(writes_to_slow_readers),
         cmocka_unit_test(writes_all_to_a_file),
         cmocka_unit_test(makes_directories),
+        cmocka_unit_test(makes_private_directories),
         cmocka_unit_test(stops_reading_when_cancelled), // last: a cancel stays
     };
     return cmocka_run_group_tests(tests, set_up, remove_directory);

@@ -24,7 +24,7 @@ class CommandLineTest(SandboxCase):
             self.assertIn(name, done.stdout)
 
     def test_a_usage_error_is_one_line_and_leaves_no_result(self):
-        for arguments in (["--jop", "x"], ["--job"], ["--version", "--help"], ["stray"], ["--schema", "x"], ["--resume", "--result=-"],
+        for arguments in (["--jop", "x"], ["--job"], ["--version", "--help"], ["stray", "stray"], ["--check", "x"], ["--schema", "x"], ["--resume", "--result=-"],
                           ["--replay"], ["--replay", "x", "--resume"]):
             done = self.run_sba("--result", str(self.result_path), *arguments)
             self.assertEqual((done.returncode, done.stdout), (2, b""), arguments)

@@ -82,7 +82,28 @@ describe("the command line", function()
       assert.are.equal("run", parse(name).mode)
       assert.matches("is not an option", select(2, parse(name, "--stdin")))
     end
-    assert.matches("is not an option", select(2, parse "not-cynode-sba"))
+  end)
+
+  it("takes a job without its option", function()
+    assert.are.equal("job.json", parse("job.json", "--stdin").job)
+    assert.are.equal("d/result.json", cli.parse({ "--workspace", "w", "d/job.json" }, {}, function() return false end).result)
+    assert.are.equal("not-cynode-sba", parse("not-cynode-sba").job)
+  end)
+
+  it("takes a task in place of a job", function()
+    local function nowhere() return false end
+    local environment = { SBA_WORKSPACE = "/elsewhere", SBA_STDIN_STDOUT = "true" }
+    local settings = cli.parse({ "--task", "do it", "--check", "a", "--check=b", "--model", "m", "--time", "45m" }, environment, nowhere)
+    assert.are.same({ "do it", { "a", "b" }, "m", 2700, "." },
+      { settings.task, settings.check, settings.model, settings.time, settings.workspace })
+    assert.are.equal("w", parse("--task", "x", "--workspace", "w").workspace)
+    for _, more in ipairs { { "--job", "j" }, { "j" }, { "--result", "r" }, { "--stdin" }, { "--resume" }, { "--idle" } } do
+      assert.matches("%-%-task and %-%-%l+ cannot be combined", refusal("--task", "x", table.unpack(more)))
+    end
+    for _, option in ipairs { "--check", "--model", "--time" } do assert.matches(option .. " requires %-%-task", refusal(option, "1m")) end
+    for _, time in ipairs { "45", "m", "0m", "-1m", "1.5h", "1d", "1h30m" } do
+      assert.matches("such as 90s, 45m or 2h", refusal("--task", "x", "--time", time))
+    end
   end)
 
   it("knows the modes and their values", function()
@@ -105,7 +126,10 @@ describe("the command line", function()
     assert.matches("did you mean %-%-result%?", refusal("--reslut", "x"))
     assert.matches("did you mean %-%-workspace%?", refusal("--workspce=x"))
     assert.matches("see %-%-help", refusal("--frobnicate"))
-    assert.matches("not an option", refusal("job.json"))
+    assert.matches("a second job", refusal("job.json", "other.json"))
+    assert.matches("a second job", refusal("--job", "job.json", "other.json"))
+    assert.matches("not an option", refusal(""))
+    assert.matches("not an option", refusal("--version", "job.json"))
     assert.matches("not an option", refusal("-"))
     assert.matches("not an option", refusal("--"))
     assert.matches("cannot be combined", refusal("--replay", "x", "--resume"))

@@ -18,11 +18,12 @@ local c_layers = {
   { "^lua%.h$", "lua" }, { "^lauxlib%.h$", "lua" }, { "^lualib%.h$", "lua" },
 }
 local lua_layers = {
-  { "^sba%.main$", "main", "cli", "catalogue", "job", "run", "result", "repl", "report", "about", "validate", "util", "native" },
+  { "^sba%.main$", "main", "cli", "catalogue", "job", "run", "result", "repl", "report", "about", "task", "validate", "util", "native" },
   { "^sba%.cli$", "cli", "util", "native" },
   { "^sba%.repl%f[%.\0]", "repl", "catalogue", "job", "run", "result", "util", "native" },
   { "^sba%.report%f[%.\0]", "report", "run", "result", "util", "native" },
   { "^sba%.about$", "about", "cli", "completion", "catalogue", "job", "result", "util", "native" },
+  { "^sba%.task$", "task", "report", "inference", "util", "native" },
   { "^sba%.completion$", "completion" },
   { "^sba%.validate$", "validate", "catalogue", "job", "util", "native" },
   { "^sba%.catalogue$", "catalogue", "steps", "util", "native" },

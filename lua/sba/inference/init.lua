@@ -54,7 +54,7 @@ local function names_of(served)
   local names = {}
   for i, one in ipairs(served) do names[i] = one.name end
   if #names > 10 then names = table.move(names, 1, 10, 1, { [11] = ("%d more"):format(#names - 10) }) end
-  return words.list(names, "and")
+  return names
 end
 
 local function connected(options, candidate, dialect, model, others)
@@ -69,7 +69,7 @@ end
 
 local function not_served(candidate, served, wanted)
   local message = ("%s serves none of the allowed models (%s); it has %s"):format(
-    url.shown(candidate.endpoint.base), words.list(wanted, "and"), names_of(served))
+    url.shown(candidate.endpoint.base), words.list(wanted, "and"), words.list(names_of(served), "and"))
   return wire.failure(candidate.endpoint, { code = "model_missing", message = message })
 end
 
@@ -106,6 +106,21 @@ local function try_all(options, candidates, wanted, hint)
     transient = transient or failure.transient and not candidate.is_guess
   end
   return nil, unavailable("no model can be reached: " .. table.concat(tried, "; ") .. (hint and "; " .. hint or ""), transient)
+end
+
+---The models of the first endpoint that has any.
+---@param options inference.options without allowed_models
+---@return string[]? names, inference.failure? failure whose message says what was tried
+function inference.served(options)
+  local candidates, missing = endpoint.candidates(options.environment, options.source, options.http, options.timeout)
+  local tried = {}
+  for i, candidate in ipairs(candidates) do
+    local _, served, failure = list(candidate)
+    if served and #served > 0 then return names_of(served) end
+    tried[i] = ("%s: %s"):format(candidate.endpoint.variable, failure and failure.message or "it has no model")
+  end
+  if #tried > 0 then return nil, unavailable("no model can be reached: " .. table.concat(tried, "; "), false) end
+  return nil, unavailable("the environment names no endpoint for models; set " .. words.list(missing, "or"), false)
 end
 
 ---Finds the endpoint and the model of a job, and what is to be known of the model before the first request.

@@ -13,11 +13,12 @@ local timeline = require "sba.report.timeline"
 local turns = require "sba.report.turns"
 
 local h = html.elements
+local report = {}
 
 local TIMEOUT <const> = 3600 -- seconds that a reader of stdout may take
 
 --- The page: how the job ended first, then what it did and why.
-local function page(source)
+local function body(source)
   local scale = timeline.scale(source.result)
   return h.body {
     outcome.view(source),
@@ -34,14 +35,25 @@ local function page(source)
   }
 end
 
----Writes the page, whole or not at all. Returns the exit status.
+---The page of a result.
 ---@param path string of the result; "-" is stdin
 ---@param job_path string where the job may be besides the result's directory
----@return integer
-return function(path, job_path)
+---@return string? html, string? message one line
+function report.page(path, job_path)
   local source, message = read(path, job_path)
-  if not source then return exit.because(message, exit.REFUSED) end
-  local bytes = html.document(outcome.title(source), style, page(source))
+  if not source then return nil, message end
+  return html.document(outcome.title(source), style, body(source))
+end
+
+---Writes the page, whole or not at all. Returns the exit status.
+---@param path string
+---@param job_path string
+---@return integer
+function report.print(path, job_path)
+  local bytes, message = report.page(path, job_path)
+  if not bytes then return exit.because(message, exit.REFUSED) end
   if file.write(1, bytes, TIMEOUT) then return exit.OK end
   return exit.because("cannot write the report to stdout: its reader stopped reading", exit.UNWRITABLE)
 end
+
+return report

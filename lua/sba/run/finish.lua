@@ -74,7 +74,7 @@ local function log_outcome(run, fields)
       failure_code = code, failure_message = message, errors = run.errors,
     })
   end
-  run.log:answer(fields.final_answer)
+  if not run.settings.is_answered then run.log:answer(fields.final_answer) end
   run.log:event(code and "error" or "info", "job.finished", {
     status = fields.status, failure_code = code, failure_message = message, duration_ms = fields.duration_ms,
     done = run.record.succeeded, steps = run.steps and #run.steps, outcomes = run.record.outcomes,
@@ -188,6 +188,7 @@ return function(run)
   local fields, written = run.fields, run.written
   local at = interrupt.now()
   if run.status_url then attempt(run, function() on_demand.status().ended(run, written and run.parts) end) end
+  if run.settings.keep then attempt(run, run.settings.keep) end
   attempt(run, function() log_outcome(run, fields) end)
   if run.trace then attempt(run, function() run.trace:export(interrupt.now() - at) end) end
   attempt(run, leave_outside)

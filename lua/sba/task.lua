@@ -1,0 +1,145 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- --task: an agent's job without JSON. Its directory is private and out of commands' way; at the end, result, journal and report are
+-- kept in the user's state directory, and the model's final answer goes to stdout.
+
+local file = require "native.file"
+local http = require "sba.util.http"
+local identity = require "native.identity"
+local inference = require "sba.inference"
+local json = require "sba.util.json"
+local printable = require "sba.util.printable"
+local redact = require "native.secret".redact
+local report = require "sba.report"
+local text = require "native.text"
+local words = require "sba.util.words"
+
+local task = {}
+
+local SECONDS <const> = 1800
+local OUTPUT_BYTES <const> = 1024 * 1024
+local TIMEOUT <const> = 30 -- seconds without progress until a reader of stdout counts as gone
+local LARGEST_KEPT <const> = 512 * 1024 * 1024 -- bytes; a larger journal stays where it is
+local STDOUT <const> = 1
+local NAMES <const> = { "job.json", "result.json", "journal.jsonl" }
+
+local function uuid()
+  local source <close> = assert(io.open("/dev/urandom", "rb"))
+  local hex = source:read(16):gsub(".", function(byte) return ("%02x"):format(byte:byte()) end)
+  return ("%s-%s-4%s-a%s-%s"):format(hex:sub(1, 8), hex:sub(9, 12), hex:sub(14, 16), hex:sub(18, 20), hex:sub(21))
+end
+
+local function absolute(path) return path and path:sub(1, 1) == "/" and path or nil end
+
+--- The job's directory, which nobody else can enter: in the user's runtime directory, else in /var/tmp.
+local function make_directory(environment, id)
+  local failure
+  for _, above in ipairs { absolute(environment.XDG_RUNTIME_DIR) or false, "/var/tmp" } do
+    local path = above and above .. (above == "/var/tmp" and "/cynode-sba-" .. identity.uid() or "/cynode-sba")
+    local made
+    if path then made, failure = file.make_private_directory(path) end
+    if made then made, failure = file.make_private_directory(path .. "/" .. id) end
+    if made then return path .. "/" .. id .. "/" end
+  end
+  return nil, failure.message
+end
+
+--- Where the job is kept at the end, and its artifacts from the start; nil: there is no such place.
+local function make_kept(environment, id)
+  local home = absolute(environment.HOME)
+  local state = absolute(environment.XDG_STATE_HOME) or home and home .. "/.local/state"
+  if not state then return nil end
+  local above = state .. "/cynode-sba"
+  return file.make_directory(above) and file.make_private_directory(above .. "/" .. id) and ("%s/%s/"):format(above, id)
+end
+
+--- The only model that the job may use: the one that is named, else the only one that there is.
+local function model_of(settings, environment)
+  local named = settings.model or text.trim(environment.INFERENCE_MODEL or "")
+  if named ~= "" then return named end
+  local client, failure = http.client(environment)
+  local names
+  if client then names, failure = inference.served { environment = environment, http = client } end
+  if not names then return nil, failure.message end
+  if #names == 1 then return names[1] end
+  return nil, ("there are several models: %s; name one of them with --model"):format(words.list(names, "and"))
+end
+
+local function job_of(settings, id, model)
+  local criteria = json.array {}
+  for i, command in ipairs(settings.check or {}) do
+    criteria[i] = { criterion = command .. " ends with exit code 0", check = { shell = command } }
+  end
+  return {
+    protocol_version = "1.0", job_id = id, task_id = uuid(), execution_mode = "agent_inference", steps = json.array {},
+    constraints = { max_runtime_seconds = settings.time or SECONDS, max_output_bytes = OUTPUT_BYTES },
+    inference = { allowed_models = json.array { model } },
+    context = { requirements = json.array { settings.task }, acceptance_criteria = criteria },
+  }
+end
+
+--- The final answer on stdout; on a terminal, which then has it once, made fit for it.
+local function say_answer(run)
+  local answer = run.fields.final_answer
+  if type(answer) ~= "string" then return end
+  answer = redact(answer)
+  run.settings.is_answered = file.terminal_columns(STDOUT) ~= nil
+  file.write(STDOUT, (run.settings.is_answered and printable.replace(answer, "%s") or answer) .. "\n", TIMEOUT)
+end
+
+local function copy(from, to)
+  local bytes, failure = file.read(from, LARGEST_KEPT)
+  if not bytes then return nil, failure end
+  return file.replace(to, { bytes }, { mode = tonumber("600", 8) })
+end
+
+--- Copies the files, and writes the report of them.
+local function keep_files(directory, kept)
+  local ok, failure = true, nil
+  for _, name in ipairs(NAMES) do
+    if ok then ok, failure = copy(directory .. name, kept .. name) end
+  end
+  if not ok then return nil, failure end
+  local page = report.page(kept .. NAMES[2], kept .. NAMES[1])
+  return file.replace(kept .. "report.html", { page }, { mode = tonumber("600", 8) })
+end
+
+--- Ends a task: its answer is said, and its files are kept. What cannot be kept stays where it is.
+local function keep(run, directory, kept)
+  say_answer(run)
+  if not kept then return end
+  os.remove(kept .. "artifacts") -- unless there are any
+  local ok, failure = keep_files(directory, kept)
+  if not ok then return run.log:event("warning", "task.not_kept", { error = redact(failure.message) }) end
+  run.settings.result = kept .. NAMES[2]
+  file.remove_directory(directory)
+end
+
+---Makes the job, and sets job, result and keep in the settings. The user of --user is taken on first: the files are theirs.
+---@param settings cli.settings
+---@param environment table<string, string>
+---@return true?, string? message one line
+function task.prepare(settings, environment)
+  if settings.user then
+    local ok, failure = identity.become(settings.user)
+    if not ok then return nil, "cannot run as the user of --user: " .. failure.message end
+    settings.user = nil
+  end
+  if identity.is_root() then return nil, "--task does not run as root; run it as another user, or name one with --user" end
+  for _, given in ipairs { settings.task, table.unpack(settings.check or {}) } do
+    if not text.is_utf8(given) then return nil, "the task and its checks must be UTF-8 text" end
+  end
+  local model, message = model_of(settings, environment)
+  if not model then return nil, message end
+  local id = uuid()
+  local directory, unmade = make_directory(environment, id)
+  if not directory then return nil, unmade end
+  local kept = make_kept(environment, id)
+  local ok, failure = file.replace(directory .. NAMES[1], { json.encode(job_of(settings, id, model)), "\n" })
+  if not ok then return nil, failure.message end
+  settings.job, settings.result = directory .. NAMES[1], directory .. NAMES[2]
+  if kept and not environment.CYNODE_ARTIFACTS_DIR then environment.CYNODE_ARTIFACTS_DIR = kept .. "artifacts" end
+  settings.keep = function(run) keep(run, directory, kept) end
+  return true
+end
+
+return task

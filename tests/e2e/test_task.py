@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""--task: an agent's job without JSON."""
+import json
+import os
+import pathlib
+
+import sba
+from servers.model import call
+from test_agent import AgentCase, finish
+
+
+class Task(AgentCase):
+    def setUp(self):
+        super().setUp()
+        self.home, self.runtime = self.root / "home", self.root / "runtime"
+        for directory in (self.home, self.runtime):
+            directory.mkdir(mode=0o700)
+            self.give(directory)
+        self.variables = {"HOME": str(self.home), "XDG_RUNTIME_DIR": str(self.runtime)}
+
+    def task(self, server, *arguments, env=None, **options):
+        variables = {**self.variables, "OLLAMA_BASE_URL": server.url, **(env or {})}
+        return sba.run(*arguments, env=variables, cwd=self.workspace, **options)
+
+    def kept(self):
+        (place,) = (self.home / ".local/state/cynode-sba").iterdir()
+        return place
+
+    def test_a_task_with_a_check(self):
+        self.put("Makefile", "test:\n\ttest -e fixed\n")
+        server = self.server(call("write_file", path="fixed", content=""), finish("It is fixed."))
+        done = self.task(server, "--task", "Fix it", "--check", "make test", "--check=test -s Makefile", "--log-format", "text")
+        self.assertEqual((done.returncode, done.stdout), (0, b"It is fixed.\n"), done.stderr)
+        lines, kept = done.stderr.decode().splitlines(), self.kept()
+        self.assertEqual(lines[-2:], ["    It is fixed.", f"result: {kept}/result.json"])
+        result = json.loads((kept / "result.json").read_text())
+        self.assertEqual([(each["criterion"], each["met"]) for each in result["acceptance"]],
+                         [("make test ends with exit code 0", True), ("test -s Makefile ends with exit code 0", True)])
+        self.assertEqual([item["title"] for item in result["todo"]["items"]][0], "Fix it")
+        self.assertEqual({path.name for path in kept.iterdir()}, {"job.json", "result.json", "journal.jsonl", "report.html"})
+        self.assertEqual(kept.stat().st_mode & 0o777, 0o700)
+        self.assertIn("It is fixed.", (kept / "report.html").read_text())
+        job = json.loads((kept / "job.json").read_text())
+        self.assertEqual(job["constraints"], {"max_runtime_seconds": 1800, "max_output_bytes": 1 << 20})
+        self.assertNotEqual(job["job_id"], job["task_id"])
+        self.assertTrue((self.workspace / "fixed").exists())
+        self.assertEqual(list((self.runtime / "cynode-sba").iterdir()), [], "the job's own directory is gone")
+
+    def test_its_directory_is_private_and_artifacts_stay(self):
+        server = self.server(call("run_command", shell=f"ls -ld {self.runtime}/cynode-sba/*; echo x >$CYNODE_ARTIFACTS_DIR/kept"), finish("x"))
+        done = self.task(server, "--task", "x")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        result = json.loads((self.kept() / "result.json").read_text())
+        self.assertTrue(result["steps"][0]["output"].startswith("drwx------"), result["steps"][0])
+        self.assertEqual((self.kept() / "artifacts/kept").read_text(), "x\n")
+        self.assertEqual([each["path"] for each in result["artifacts"]], ["kept"])
+
+    def test_what_fails_is_kept_too(self):
+        server = self.server(call("list_tree"), call("finish", answer="It cannot be done.", status="failed"))
+        done = self.task(server, "--task", "x", "--time", "90s", "--workspace", str(self.workspace),
+                         env={"XDG_STATE_HOME": str(self.home / "state")})
+        self.assertEqual((done.returncode, done.stdout), (1, b"It cannot be done.\n"))
+        (kept,) = (self.home / "state/cynode-sba").iterdir()
+        self.assertEqual(json.loads((kept / "result.json").read_text())["failure_code"], "agent_gave_up")
+        self.assertEqual(json.loads(done.stderr.splitlines()[-1])["result"], str(kept / "result.json"))
+        self.assertEqual(json.loads((kept / "job.json").read_text())["constraints"]["max_runtime_seconds"], 90)
+
+    def test_without_a_model_the_endpoint_is_asked(self):
+        two = {"small": {}, "large": {}}
+        server = self.server(call("list_tree"), finish("x"), models=two)
+        done = self.task(server, "--task", "x")
+        self.assertEqual((done.returncode, done.stdout), (2, b""))
+        self.assertRegex(done.stderr.decode(), r"^cynode-sba: there are several models: (small and large|large and small); .*--model")
+        self.assertEqual([list(self.home.iterdir()), list(self.runtime.iterdir()), server.chats()], [[], [], []])
+        for more in ({"arguments": ["--model", "large"]}, {"env": {"INFERENCE_MODEL": "large"}}):
+            server = self.server(call("list_tree"), finish("x"), models=two)
+            done = self.task(server, "--task", "x", *more.get("arguments", []), env=more.get("env"))
+            self.assertEqual((done.returncode, server.chats()[0]["model"]), (0, "large"), done.stderr)
+
+    def test_no_endpoint(self):
+        done = sba.run("--task", "x", env=self.variables, cwd=self.workspace)
+        self.assertEqual((done.returncode, done.stdout), (2, b""))
+        self.assertIn(b"OLLAMA_BASE_URL", done.stderr)
+
+    def test_a_directory_that_others_can_enter_is_not_used(self):
+        """Nor one that is a link to somewhere else: the job goes to /var/tmp then."""
+        (self.runtime / "cynode-sba").symlink_to(self.home)
+        done = self.task(self.server(call("list_tree"), finish("x")), "--task", "x")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([path.name for path in self.home.iterdir()], [".local"])
+        own = pathlib.Path(f"/var/tmp/cynode-sba-{sba.UID or os.getuid()}")
+        self.assertEqual(own.stat().st_mode & 0o777, 0o700)
+
+    def test_root_is_refused_unless_it_names_another(self):
+        if not sba.UID:
+            self.skipTest("requires root")
+        server = self.server(call("list_tree"), finish("x"), call("list_tree"), finish("x"))
+        done = self.task(server, "--task", "x", **sba.AS_ROOT)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(b"does not run as root", done.stderr)
+        done = self.task(server, "--task", "x", "--user", f"{sba.UID}:{sba.GID}", **sba.AS_ROOT)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.kept().stat().st_uid, sba.UID)
+
+    def test_a_job_without_its_option(self):
+        (self.job_directory / "job.json").write_text(json.dumps(self.job(self.step("list_tree"))))
+        done = sba.run("job.json", "--workspace", str(self.workspace), "--result", "result.json", cwd=self.job_directory)
+        self.assertEqual((done.returncode, done.stdout), (0, b""), done.stderr)
+        self.assertEqual(json.loads(self.result_path.read_text())["status"], "success")
+
+
+if __name__ == "__main__":
+    sba.main()
