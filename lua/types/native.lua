@@ -763,6 +763,11 @@ function file.is_open(path) end
 ---@return true|nil, native.failure?
 function file.remove_directory(path) end
 
+---Makes a path, which need not exist yet, a file of the runner: steps neither list nor read nor change it.
+---@param path string
+---@return true|nil, native.failure? failure its directory cannot be opened
+function file.own(path) end
+
 ---@param fd integer
 ---@return integer? columns nil where fd is no terminal
 ---@return integer rows

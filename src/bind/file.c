@@ -4,6 +4,7 @@
 
 #include "bind/bind.h"
 #include "core/file_replace.h"
+#include "core/own_files.h"
 #include "core/stream.h"
 
 #include <fcntl.h>
@@ -187,6 +188,16 @@ static int f_remove_directory(lua_State *L)
     return 1;
 }
 
+// own(path) -> true | nil, failure
+static int f_own(lua_State *L)
+{
+    struct error error = {0};
+    if (own_files_add(check_path(L, 1), &error) < 0)
+        return bind_fail(L, &error);
+    lua_pushboolean(L, 1);
+    return 1;
+}
+
 // terminal_columns(fd) -> columns, rows | nil
 static int f_terminal_columns(lua_State *L)
 {
@@ -210,6 +221,7 @@ static const luaL_Reg functions[] = {
     {"make_temporary_directory", f_make_temporary_directory},
     {"is_open", f_is_open},
     {"remove_directory", f_remove_directory},
+    {"own", f_own},
     {"terminal_columns", f_terminal_columns},
     {NULL, NULL},
 };

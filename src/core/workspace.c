@@ -3,6 +3,7 @@
 #include "core/workspace.h"
 
 #include "core/cleanup.h"
+#include "core/own_files.h"
 #include "core/workspace_internal.h"
 
 #include <errno.h>
@@ -194,6 +195,8 @@ int workspace_open_file(const struct workspace *workspace, const char *path, str
         return workspace_fail(error, errno, "read", path);
     if (!S_ISREG(status->st_mode))
         return workspace_not_a_file(error, status->st_mode, path);
+    if (own_files_refuse_file(status, path, error))
+        return -1;
     return steal_fd(&fd);
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/cleanup.h"
 #include "core/interrupt.h"
+#include "core/own_files.h"
 #include "core/workspace_internal.h"
 
 #include <errno.h>
@@ -98,6 +99,8 @@ static int find_place(struct writing *writing, const char *path, struct error *e
 {
     for (int links = 0; links <= LINKS_MAX; links++) {
         if (enter(writing, path, error) < 0)
+            return -1;
+        if (own_files_refuse(writing->directory, writing->name, path, error))
             return -1;
         if (fstatat(writing->directory, writing->name, &writing->old, AT_SYMLINK_NOFOLLOW) < 0)
             return errno == ENOENT ? 0 : error_system(error, errno, "cannot look at %s", path);

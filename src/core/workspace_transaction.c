@@ -2,6 +2,7 @@
 // Stages a change of several files, see workspace_transaction.h.
 #include "core/buffer.h"
 #include "core/cleanup.h"
+#include "core/own_files.h"
 #include "core/workspace_replace.h"
 #include "core/workspace_transaction_internal.h"
 
@@ -160,10 +161,12 @@ static char *path_of_file(const struct transaction *transaction, const char *pat
     char *relative = workspace_relative(transaction->workspace, path, error);
     if (!relative)
         return NULL;
-    const char *slash = strrchr(relative, '/');
-    if (workspace_is_file_name(slash ? slash + 1 : relative))
+    const char *name;
+    cleanup_fd int directory = transaction_parent(transaction, relative, &name);
+    if (!workspace_is_file_name(name))
+        error_set(error, "not_a_file", 0, "%s names a directory; expected a regular file", path);
+    else if (directory < 0 || !own_files_refuse(directory, name, path, error))
         return relative;
-    error_set(error, "not_a_file", 0, "%s names a directory; expected a regular file", path);
     free(relative);
     return NULL;
 }

@@ -6,6 +6,7 @@
 #include "core/cleanup.h"
 #include "core/directory_names.h"
 #include "core/interrupt.h"
+#include "core/own_files.h"
 #include "core/workspace_internal.h"
 
 #include <dirent.h>
@@ -23,8 +24,8 @@ enum {
 // A directory that was entered: its names in order, and how far the walk has come.
 struct level {
     int fd; // -1: closed to save descriptors
-    dev_t device;
-    ino_t inode;
+    struct stat status;
+    bool has_own_files; // of the runner
     struct directory_names names;
     size_t next;      // of the names
     size_t path_size; // of the part before each name in the path
@@ -55,12 +56,10 @@ static const char *current_name(const struct level *level)
 // Reads the names of an open directory into the level: 0, or -1 and errno (EINTR: the interrupt).
 static int list(struct tree *tree, struct level *level)
 {
-    struct stat status;
     level->next = 0;
-    if (fstat(level->fd, &status) < 0)
+    if (fstat(level->fd, &level->status) < 0)
         return -1;
-    level->device = status.st_dev;
-    level->inode = status.st_ino;
+    level->has_own_files = own_files_in(&level->status);
     int more = directory_names_read(&level->names, level->fd, tree->options.hidden, tree->options.max_names);
     tree->cut = tree->cut || more > 0;
     return more < 0 ? -1 : 0;
@@ -117,7 +116,8 @@ static int open_level(const struct tree *tree, size_t index, int parent)
     struct stat status;
     const struct level *level = &tree->levels[index];
     cleanup_fd int fd = openat(parent, current_name(level - 1), DIRECTORY_FLAGS);
-    if (fd < 0 || fstat(fd, &status) < 0 || status.st_dev != level->device || status.st_ino != level->inode)
+    if (fd < 0 || fstat(fd, &status) < 0 || status.st_dev != level->status.st_dev ||
+        status.st_ino != level->status.st_ino)
         return -1;
     return steal_fd(&fd);
 }
@@ -171,6 +171,8 @@ static int begin(struct tree *tree, struct tree_entry *entry, struct error *erro
     tree->begun = true;
     if (fstat(tree->start_fd, &status) < 0)
         return workspace_fail(error, errno, "look at", tree->start);
+    if (S_ISREG(status.st_mode) && own_files_refuse_file(&status, tree->start, error))
+        return -1;
     *entry = (struct tree_entry){
         .name = slash ? slash + 1 : tree->start, .mode = status.st_mode, .size = (uint64_t)status.st_size};
     if (!S_ISDIR(status.st_mode) || tree->options.max_depth == 0)
@@ -204,6 +206,8 @@ static int meet(struct tree *tree, struct tree_entry *entry)
     struct stat status;
     struct level *level = deepest(tree);
     const struct directory_name *item = &level->names.items[level->next++];
+    if (level->has_own_files && own_files_named(&level->status, item->name))
+        return 0;
     if (look(tree, level, item, &status) < 0)
         return 0;
     *entry = (struct tree_entry){.name = item->name,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walks a directory of a workspace: names in byte order, a directory before its entries. Links are reported, never
 // followed. The number of open descriptors does not depend on the depth. Entries that vanish during the walk are
-// skipped. A directory that cannot be read is reported as not entered.
+// skipped, and so are the runner's own files (own_files.h). A directory that cannot be read is reported as not entered.
 #ifndef SBA_CORE_WORKSPACE_TREE_H
 #define SBA_CORE_WORKSPACE_TREE_H
 

@@ -190,6 +190,60 @@ class Faults(FilesCase):
             self.assertGreaterEqual(self.sweep("write", error, code=code), 5)
 
 
+class OwnFiles(FilesCase):
+    """The job directory is in the workspace, or is the workspace."""
+    NAMES = ("job.json", "result.json", "journal.jsonl", "todo.json", "running_output", ".result.json.tmp", "trajectory.json")
+
+    def own(self, *names):
+        for path in self.workspace.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+        self.job_directory = self.workspace.joinpath(*names)
+        self.job_directory.mkdir(exist_ok=True)
+        self.give(self.job_directory)
+        self.result_path, self.journal_file = self.job_directory / "result.json", self.job_directory / "journal.jsonl"
+
+    def test_they_are_neither_listed_nor_searched_nor_changes(self):
+        for names in ((), ("job",)):
+            self.own(*names)
+            self.put("result.json.old", "job-1\n"), self.put("sub/result.json", "job-1\n")
+            (self.workspace / "link").symlink_to((self.job_directory / "journal.jsonl").relative_to(self.workspace))
+            say = self.step("run_command", shell="echo job-1; echo more >> result.json.old; echo x > $CYNODE_ARTIFACTS_DIR/x; mkdir -p artifacts; : > artifacts/y")
+            job = self.job(say, self.step("list_tree"), self.step("search_files", pattern="job-1|step-1|succe"))
+            job["constraints"]["report_changes"] = True
+            done = self.run_job(job)
+            self.assertEqual(done.exit, 0, done.result)
+            tree, search = (step["result"] for step in done.result["steps"][1:])
+            listed = {entry["name"] for directory in (tree, *tree["children"]) for entry in directory.get("children", [])}
+            self.assertLessEqual({"result.json.old", "sub", "link", "artifacts", "y"}, listed)
+            top = {entry["name"] for entry in tree["children"]} | {entry["name"] for child in tree["children"] if child["name"] == "job" for entry in child["children"]}
+            self.assertEqual(top & set(self.NAMES), set())
+            self.assertEqual({match["path"] for match in search["matches"]}, {"result.json.old", "sub/result.json"})
+            changed = {file["path"] for file in done.result["workspace_changes"]["files"]}
+            self.assertEqual(changed, {"result.json.old", "artifacts/y"} if names else {"result.json.old"})
+
+    def test_file_steps_on_them_are_refused(self):
+        for names in ((), ("job",)):
+            self.own(*names)
+            at = "/".join((*names, "")) if names else ""
+            (self.workspace / "link").symlink_to(f"{at}journal.jsonl")
+            gone = f"--- a/{at}job.json\n+++ /dev/null\n@@ -1 +0,0 @@\n-{{}}\n"
+            new = f"--- /dev/null\n+++ b/{at}todo.json\n@@ -0,0 +1 @@\n+[]\n"
+            moved = f"diff --git a/{at}job.json b/x\nsimilarity index 100%\nrename from {at}job.json\nrename to x\n"
+            for step in (self.step("read_file", path=f"{at}result.json"), self.step("read_file", path="link"),
+                         self.step("write_file", path=f"{at}result.json", content="x"), self.step("write_file", path="link", content="x"),
+                         self.step("write_file", path=f"{at}.result.json.tmp", content="x"), self.step("list_tree", path=f"{at}job.json"),
+                         self.step("replace_in_file", path=f"{at}job.json", old_text="job-1", new_text="job-2"),
+                         self.step("search_files", path=f"{at}journal.jsonl", pattern="x"),
+                         self.step("apply_unified_diff", diff=gone), self.step("apply_unified_diff", diff=new), self.step("apply_unified_diff", diff=moved)):
+                outcome, steps = self.steps_of(step)
+                self.assertEqual((outcome.exit, steps[0]["error_code"]), (1, "permission_denied"), (step, steps))
+                self.assertIn("written by the runner alone", steps[0]["error"])
+
+    def test_names_like_theirs_elsewhere_are_files_as_others(self):
+        outcome, steps = self.steps_of(self.step("write_file", path="result.json", content="x"), self.step("read_file", path="result.json"), self.step("list_tree"))
+        self.assertEqual((outcome.exit, [child["name"] for child in steps[2]["result"]["children"]]), (0, ["result.json"]))
+
+
 class FullDisk(FilesCase):
     def test_write(self):
         self.mount(self.workspace, "64k")

@@ -2,6 +2,7 @@
 -- What goes wrong in the program itself ends in a result too.
 local artifacts = require "sba.run.artifacts"
 local direct = require "sba.run.direct"
+local file = require "native.file"
 local identity = require "native.identity"
 local json = require "sba.util.json"
 local main = require "sba.main"
@@ -36,7 +37,7 @@ describe("the program", function()
     identity.environment = function() return {} end
     local status = main(argv)
     identity.environment = environment
-    return status, assert(json.decode(here:content "result.json"))
+    return status, assert(json.decode((assert(file.read(here.path .. "/result.json", 1 << 20)))))
   end
 
   local function check_internal(status, result)

@@ -53,6 +53,14 @@ def _command(directory: pathlib.Path, workspace: pathlib.Path, binary: str, imag
             f"--volume={workspace}:/workspace", "--workdir=/workspace", *runtime_options, image, "--log-format", "json", *options]
 
 
+def _new_directory() -> str:
+    """A new job directory, where commands may not write: that is, not in /tmp."""
+    runtime, state = (os.environ.get(name) for name in ("XDG_RUNTIME_DIR", "XDG_STATE_HOME"))
+    above = pathlib.Path(runtime or state or pathlib.Path.home() / ".local/state", "cynode-sba")
+    above.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return tempfile.mkdtemp(dir=above)
+
+
 def _events(stderr: bytes) -> list[dict]:
     events = []
     for line in stderr.splitlines():
@@ -83,9 +91,10 @@ def run(job: Job, workspace: str | os.PathLike, *, binary: str = "cynode-sba", i
     image, runtime   runs the image with podman or docker instead; runtime_options go before the image's name
     options          of the program, such as ["--user", "1000"]
     environment      variables for the program, such as OLLAMA_BASE_URL, beside those of this process
-    directory        where job and result are kept; by default a new temporary directory, which the caller removes
+    directory        where job and result are kept; by default a new one below $XDG_RUNTIME_DIR or, without it, $XDG_STATE_HOME
+                     or ~/.local/state; the caller removes it
     """
-    place = pathlib.Path(directory or tempfile.mkdtemp(prefix="cynode-sba-")).resolve()
+    place = pathlib.Path(directory or _new_directory()).resolve()
     variables = dict(environment or {})
     (place / "job.json").write_text(json.dumps(job))
     (place / "result.json").unlink(missing_ok=True)

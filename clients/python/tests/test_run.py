@@ -43,6 +43,14 @@ def test_a_result(place):
         outcome.artifact("../job.json")
 
 
+def test_the_default_directory(place, monkeypatch):
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(place / "state"))
+    with pytest.raises(cynode_sba.RunnerError):
+        cynode_sba.run({"constraints": {"max_runtime_seconds": 1}}, place, binary="/none")
+    assert len(list((place / "state/cynode-sba").glob("*/job.json"))) == 1
+
+
 def test_a_failure_is_a_result(place):
     outcome = run(place, shell("exit 3"))
     assert (outcome.succeeded, outcome.exit_code, outcome.result["failure_code"]) == (False, 1, "step_failed")

@@ -204,10 +204,19 @@ local function write_first(run)
   }
 end
 
+--- The files of the runner are no part of the workspace, wherever they lie.
+local function own_files(run, directory)
+  if run.settings.job ~= "-" then file.own(run.settings.job) end
+  if not directory then return end
+  file.own(run.settings.result)
+  for _, name in ipairs { "journal.jsonl", "todo.json", "trajectory.json", live.FILE } do file.own(directory .. name) end
+end
+
 local function open_files(run)
   local path = run.settings.result
   local directory = path ~= "-" and directory_of(path) or nil
   run.result_directory = directory
+  own_files(run, directory)
   if run.settings.resume then
     local failure = read_history(run, directory .. "journal.jsonl")
     if failure then return nil, failure end

@@ -4,6 +4,7 @@
 
 local array = require "sba.util.json".array
 local interrupt = require "native.interrupt"
+local real_path = require "native.confine".real_path
 local secret = require "sba.util.secret"
 local text = require "native.text"
 local unified_diff = require "sba.util.unified_diff"
@@ -22,11 +23,10 @@ local function warn(run, failure, what)
   run.log:event("warning", "changes.failed", { code = failure.code, error = what .. ": " .. secret.redact(failure.message) })
 end
 
---- The job directory as a path of the workspace, where it lies in it: what the runner writes is none of the job's changes.
-local function job_directory(run)
-  local root = run.workspace:path() .. "/"
-  local path = run.job_directory
-  return path and path:sub(1, #root) == root and path:sub(#root + 1) or nil
+--- The artifacts as a path of the workspace, where they lie in it: they are handed over apart.
+local function artifacts_directory(run)
+  local root, path = real_path(run.workspace:path()), run.artifacts and real_path(run.artifacts:path())
+  return root and path and path:sub(1, #root + 1) == root .. "/" and path:sub(#root + 2) or nil
 end
 
 ---Remembers what the workspace is.
@@ -35,7 +35,7 @@ end
 function workspace_changes.begin(run)
   local failure
   run.snapshot, failure = run.workspace:snapshot {
-    directory = run.result_directory or run.environment.TMPDIR or "/tmp", most_bytes = MOST_KEPT, left_out = job_directory(run),
+    directory = run.result_directory or run.environment.TMPDIR or "/tmp", most_bytes = MOST_KEPT, left_out = artifacts_directory(run),
   }
   if run.snapshot then return true end
   if interrupt.reason() then return nil, failure end
