@@ -230,6 +230,16 @@ class History(AgentCase):
 
 
 class Ending(AgentCase):
+    def test_requirements_are_done_when_the_job_is(self):
+        """But for one that the model dropped; and not if it gave up."""
+        for status, first in (("done", "done"), ("failed", "pending")):
+            server = self.server(call("list_tree"), call("todo_update", id="2", status="dropped"), finish("x", status=status))
+            outcome = self.run_agent(server, job=self.agent_job(context={"requirements": ["one", "two", "three"]}))
+            todo = outcome.result["todo"]
+            self.assertEqual([item["status"] for item in todo["items"]], [first, "dropped", first])
+            self.assertEqual(todo["done"], [item["status"] for item in todo["items"]].count("done"))
+            self.assertEqual(json.loads((self.job_directory / "todo.json").read_text())["items"], todo["items"])
+
     def test_finish_with_evidence(self):
         job = self.agent_job(context={"acceptance_criteria": ["a file is there", "it says hi"]})
         server = self.server(call("write_file", path="a", content="hi"),
@@ -427,6 +437,38 @@ class AskModel(AgentCase):
         server, outcome = self.ask({"content": '{"a": 1}'}, prompt="x", json_schema=schema)
         self.assertEqual(outcome.result["steps"][0]["result"]["json"], {"a": 1})
         self.assertEqual(server.chats()[0]["format"], schema)
+
+    def ask_twice(self, first, second, schema):
+        server = self.server({"content": first, "prompt_tokens": 10, "completion_tokens": 1}, {"content": second, "prompt_tokens": 20, "completion_tokens": 2})
+        job = self.job(self.step("ask_model", prompt="x", json_schema=schema), inference={"allowed_models": ["m"]})
+        return server, self.run_job(job, env={"OLLAMA_BASE_URL": server.url})
+
+    def test_an_answer_that_does_not_fit_is_asked_for_once_more(self):
+        schema = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+        for bad, mistake in (('{"a": 1}', "/a: expected a string"), ("{}", "/a: is missing"), ("[", "is not JSON")):
+            with self.subTest(bad):
+                server, outcome = self.ask_twice(bad, '{"a": "1"}', schema)
+                self.assertEqual(outcome.exit, 0, outcome.result)
+                result = outcome.result["steps"][0]["result"]
+                self.assertEqual((result["json"], result["prompt_tokens"], result["completion_tokens"]), ({"a": "1"}, 30, 3))
+                *_, answer, question = server.chats()[1]["messages"]
+                self.assertEqual((answer["role"], answer["content"]), ("assistant", bad))
+                self.assertIn(mistake, question["content"])
+
+    def test_a_second_answer_that_does_not_fit_fails_the_step(self):
+        schema = {"type": "object", "properties": {"a": {"type": "array", "items": {"enum": ["x", "y"]}, "minItems": 1}}}
+        server, outcome = self.ask_twice('{"a": []}', '{"a": ["z"]}', schema)
+        self.assertEqual((outcome.exit, outcome.result["failure_code"], len(server.chats())), (1, "step_failed", 2))
+        self.assertIn("does not fit json_schema: /a/0: expected one of", outcome.result["failure_message"])
+
+    def test_what_cannot_be_checked_of_a_schema_refuses_no_answer(self):
+        schema = {"$schema": "x", "anyOf": [{"type": "object"}], "type": ["object", "odd"], "properties": {
+            "a": {"pattern": "^(a|b){2,3}$", "format": "uri"}, "b": True, "c": {"enum": [[1]], "type": 5, "required": 1, "minimum": "x"},
+            "d": {"prefixItems": [{"type": "string"}], "items": {"type": "integer"}},
+            "e": {"patternProperties": {"^x": {}}, "additionalProperties": False, "properties": 1, "oneOf": 1}}}
+        server, outcome = self.ask_twice('{"a": "ab", "b": 1, "c": [1], "d": ["x", 1], "e": {"xy": null}, "f": null}', "", schema)
+        self.assertEqual((outcome.exit, len(server.chats())), (0, 1), outcome.result)
+        self.assertEqual(outcome.result["steps"][0]["result"]["json"]["e"], {"xy": None})
 
     def test_an_answer_that_is_too_long(self):
         server = self.server({"content": "12\u20ac45"})

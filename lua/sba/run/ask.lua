@@ -11,6 +11,7 @@ local words = require "sba.util.words"
 
 local ask = {}
 
+local AGAIN <const> = "Your answer %s. Answer again, with nothing but JSON that fits the schema."
 local NO_CONTEXT <const> = { requirements = {}, acceptance_criteria = {}, checks = {}, skill_ids = {}, skills = {} }
 
 ---Finds a model.
@@ -77,7 +78,12 @@ local function messages_of(run, session, request)
   local context = context_of(run)
   local more = { agents_md = ask.agents_md(run, session), missing_skills = run.missing_skills }
   local system = prompt.question(run.job, context, more, request.system, status)
-  return { { role = "system", content = redact(system) }, { role = "user", content = redact(request.prompt) } }
+  local messages = { { role = "system", content = redact(system) }, { role = "user", content = redact(request.prompt) } }
+  if request.earlier then
+    messages[3] = { role = "assistant", content = request.earlier.answer }
+    messages[4] = { role = "user", content = AGAIN:format(redact(request.earlier.mistake)) }
+  end
+  return messages
 end
 
 ---@class run.question
@@ -85,6 +91,7 @@ end
 ---@field system? string instructions of the step
 ---@field model? string one of the allowed
 ---@field json_schema? table
+---@field earlier? { answer: string, mistake: string } an answer that cannot be used, and why
 
 ---The function that steps ask with. The model is told the job's context too.
 ---@param run run

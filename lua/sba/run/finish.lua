@@ -115,6 +115,7 @@ local function finish_todo(run)
   if not run.todo then return end
   local is_over = not run.failure or run.failure.code == "acceptance_unmet"
   if run.accepted and run.steps and is_over then run.todo:close_unchecked() end
+  if run.accepted and not run.steps and not run.failure then run.todo:complete_requirements() end
   run.todo:flush()
 end
 

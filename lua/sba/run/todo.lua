@@ -129,6 +129,16 @@ function todo:close_unchecked()
   end
 end
 
+--- An agent's job that succeeded has met its requirements.
+function todo:complete_requirements()
+  for _, item in ipairs(self.items) do
+    if item.source == "requirement" and item.status ~= "done" and item.status ~= "dropped" then
+      set_status(self, item, "done")
+      changed(self, item)
+    end
+  end
+end
+
 local function find(self, id)
   for position, item in ipairs(self.items) do
     if item.id == id then return item, position end

@@ -1,8 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The step ask_model: one question to a model of the job, its answer kept, and saved where that is wanted.
 
+local foreign_schema = require "sba.util.foreign_schema"
 local json = require "sba.util.json"
+local schema_check = require "sba.util.schema_check"
 local text = require "native.text"
+
+local MOST_MISTAKES <const> = 5 -- of an answer
 
 local function result_of(reply, value)
   return {
@@ -25,23 +29,59 @@ local function too_long(reply, limit)
   }
 end
 
+--- The answer as a value that fits the schema; or what is wrong with it.
+local function value_of(content, schema)
+  local value, broken = json.decode(content)
+  if broken then return nil, "is not JSON: " .. broken.message end
+  local _, errors = schema_check.check(json.copy(value), foreign_schema(schema), { total = 0, limit = MOST_MISTAKES })
+  if errors.total == 0 then return value end
+  local lines = {}
+  for i, mistake in ipairs(errors) do lines[i] = schema_check.line(mistake, "answer") end
+  return nil, "does not fit json_schema: " .. table.concat(lines, "; ")
+end
+
+--- Why an answer cannot be used, whatever it was to be.
+local function broken_off(reply)
+  if reply.done_reason == "length" then return "was cut off because it was too long" end
+  if reply.done_reason == "repetition" then return "was stopped: " .. reply.unreadable end
+end
+
+--- Asks once more, with the mistake named.
+local function ask_again(job_context, question, first, mistake)
+  question.earlier = { answer = first.content, mistake = mistake }
+  local reply, failure = job_context.ask(question)
+  if not reply and failure.code == "inference_unavailable" then
+    return unusable(first, ("%s; asked again: %s"):format(mistake, failure.message))
+  elseif not reply then
+    return nil, failure
+  end
+  for _, name in ipairs { "prompt_tokens", "completion_tokens" } do
+    reply[name] = (reply[name] or first[name]) and (reply[name] or 0) + (first[name] or 0)
+  end
+  return reply
+end
+
 ---@param arguments { prompt: string, system?: string, model?: string, json_schema?: table, save_to?: string }
 ---@param job_context { workspace: native.root, max_output_bytes: integer, ask: fun(request: table): table?, table? }
 ---@return table? result
 ---@return string|native.failure text or failure
 local function run(arguments, job_context)
-  local reply, failure = job_context.ask {
-    prompt = arguments.prompt, system = arguments.system, model = arguments.model, json_schema = arguments.json_schema,
-  }
+  local schema = arguments.json_schema
+  local question = { prompt = arguments.prompt, system = arguments.system, model = arguments.model, json_schema = schema }
+  local reply, failure = job_context.ask(question)
   if not reply then return nil, failure end
-  if reply.done_reason == "length" then return unusable(reply, "was cut off because it was too long") end
-  if reply.done_reason == "repetition" then return unusable(reply, "was stopped: " .. reply.unreadable) end
-  if #reply.content > job_context.max_output_bytes then return too_long(reply, job_context.max_output_bytes) end
-  local value
-  if arguments.json_schema then
-    value, failure = json.decode(reply.content)
-    if failure then return unusable(reply, "is not JSON: " .. failure.message) end
+  local value, mistake = nil, broken_off(reply)
+  if schema and not mistake then
+    value, mistake = value_of(reply.content, schema)
+    if mistake then
+      reply, failure = ask_again(job_context, question, reply, mistake)
+      if not reply then return nil, failure end
+      mistake = broken_off(reply)
+      if not mistake then value, mistake = value_of(reply.content, schema) end
+    end
   end
+  if mistake then return unusable(reply, mistake) end
+  if #reply.content > job_context.max_output_bytes then return too_long(reply, job_context.max_output_bytes) end
   if arguments.save_to then
     local written
     written, failure = job_context.workspace:write(arguments.save_to, reply.content)
@@ -63,7 +103,7 @@ return {
       prompt = { type = "string", minLength = 1, description = "What the model is asked." },
       system = { type = "string", description = "Instructions that follow the job's context." },
       model = { type = "string", minLength = 1, description = "One of inference.allowed_models; default: the first that is served." },
-      json_schema = { type = "object", description = "The answer is to be JSON that fits this JSON Schema." },
+      json_schema = { type = "object", description = "The answer must be JSON that fits this JSON Schema." },
       save_to = { type = "string", minLength = 1, nul = false, description = "File of the workspace that the answer is written to." },
     },
   },
