@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """--report: a result as a page that people read, whatever a hostile job has put into it."""
+import hashlib
 import json
 import os
 import random
@@ -103,7 +104,7 @@ class ReportTest(ReportCase):
         self.assertIn("cause", banner)
         self.assertIn("s2l301", page.ids, "each line is a target")
         self.assertIn("s2l301", page.links)
-        self.assertIn('<pre class="ends" tabindex="0">', source)
+        self.assertIn('<pre class="ends" style="--digits:3" tabindex="0">', source)
 
     def test_lines_after_a_gap_have_their_own_numbers(self):
         self.run_job(self.job(self.step("run_command", shell="seq 100000")))
@@ -163,6 +164,20 @@ class ReportTest(ReportCase):
         self.assertRegex(page.text, r"Step step-2 was interrupted, began at .* UTC, ran for at least \d")
         self.assertIn("so far\n", page.text)
 
+    def test_a_failed_step_among_many_has_room_and_says_where_the_rest_is(self):
+        steps = [LargeTest.entry(i) for i in range(499)]
+        output = "".join(f"{number:06d} of a log\n" for number in range(1, 300001))
+        steps.append(LargeTest.entry(499, status="failure", output=output))
+        self.write(evil_result(steps=steps))
+        page, source = self.page(self.result_path)
+        failed = source[source.index('id="s500"'):]
+        self.assertGreater(failed.count("of a log\n"), (1 << 20) // 16 - 10, "1 MiB of it")
+        self.assertIn("s500l300000", page.ids, "its end is what links lead to first")
+        self.assertIn("The page shows its beginning and its end. The rest is in the result: jq -r '.steps[499].output' result.json", page.text)
+        self.assertIn("jq -r '.steps[0].output' result.json", page.text, "its share of the page is small")
+        self.write(evil_result(steps=[LargeTest.entry(0, output="a\n", output_truncated=True, result={"stdout": "a\nb\n", "stderr": ""})]))
+        self.assertIn("jq -r '.steps[0].result | .stdout, .stderr' result.json", self.page(self.result_path)[0].text)
+
     def test_the_job_must_be_the_very_one(self):
         self.run_job(self.job(self.step("run_command", command="true")))
         other = self.job(self.step("run_command", command="false"))
@@ -211,6 +226,23 @@ class HostileTest(ReportCase):
             shown = shown.replace(character, "\\u{%x}" % ord(character))
         self.assertGreater(page.text.count(shown), 20)
         self.assertIn("default-src 'none'; style-src 'unsafe-inline'", source.replace("&#39;", "'"))
+
+    def test_a_title_has_no_markup(self):
+        self.write(evil_result())
+        _, source = self.page(self.result_path)
+        title = re.search("<title>(.*?)</title>", source)[1]
+        self.assertNotIn("<", title)
+        self.assertIn("\\x07\\x1b[31m", title)
+
+    def test_a_patch_by_another_name_is_left_alone(self):
+        changes = {"counts": {"created": 0, "modified": 0, "deleted": 0, "mode_changed": 0, "type_changed": 0}, "files": [], "truncated": False}
+        secret = self.root / "secret"
+        secret.write_text("not of this job")
+        digest = hashlib.sha256(secret.read_bytes()).hexdigest()
+        for name in ("a\x00b", "../../secret"):
+            artifacts = [{"path": name, "size_bytes": 15, "sha256": digest}]
+            self.write(evil_result(workspace_changes={**changes, "patch": name}, artifacts=artifacts))
+            self.assertNotIn("not of this job", self.page(self.result_path)[0].text)
 
     def test_a_secret_is_redacted_here_too(self):
         self.write(evil_result(final_answer="the token is correct-horse-battery, he said"))
@@ -373,15 +405,17 @@ class BrowserTest(ReportCase):
         say.wide = page.documentElement.scrollWidth;
         say.opened = target && target.closest("details").open"""
     # Whether the last line of a long output can be seen, and how many ticks of the timeline are clipped.
-    ENDS = """const box = page.querySelector("pre.ends").getBoundingClientRect(), last = page.querySelector("#s1l499").getBoundingClientRect();
+    ENDS = """const box = page.querySelector("main pre.ends").getBoundingClientRect(), last = page.querySelector("#s1l499").getBoundingClientRect();
         const strip = page.querySelector(".ticks").getBoundingClientRect();
         say.end = last.bottom <= box.bottom && last.top >= box.top;
+        const end = page.querySelector("pre.tail"), edge = end.getBoundingClientRect(), at = end.lastChild.getBoundingClientRect();
+        say.tail = at.bottom <= edge.bottom && end.scrollHeight > end.clientHeight;
         say.clipped = [...page.querySelectorAll(".ticks span")].filter(tick => getComputedStyle(tick).display != "none")
           .filter(tick => { const at = tick.getBoundingClientRect(); return at.right > strip.right + 1 || at.left < strip.left - 1 }).length"""
 
-    def framed(self, url, script=OPENED):
+    def framed(self, url, script=OPENED, width=360):
         """A page around another in a frame of a phone's width; the script says something of it in attributes of the outer body."""
-        wrapper = f"""<!doctype html><body style="margin:0"><iframe style="border:0" width=360 height=1800 src="{url}"></iframe><script>
+        wrapper = f"""<!doctype html><body style="margin:0"><iframe style="border:0" width={width} height=1800 src="{url}"></iframe><script>
             onload = () => {{ const page = document.querySelector("iframe").contentDocument, say = document.body.dataset; {script} }}</script>"""
         return self.save("frame.html", wrapper)
 
@@ -399,11 +433,27 @@ class BrowserTest(ReportCase):
         lines = "".join(f"line {i}\n" for i in range(1, 500))
         result = evil_result(duration_ms=61000, finished_at="2026-01-31T12:01:01.000Z")
         result["steps"][0].update(output=lines, started_at="2026-01-31T12:00:00.000Z", duration_ms=61000)
+        result.update(steps=result["steps"][:1], failure_code="step_failed")
         self.write(result)
         url = self.save("page.html", self.page(self.result_path)[1])
         dom = self.browse(self.framed(url, self.ENDS), "--dump-dom")
         self.assertIn('data-end="true"', dom)
+        self.assertIn('data-tail="true"', dom)
         self.assertIn('data-clipped="0"', dom)
+
+    def test_long_titles_do_not_scroll_and_long_numbers_do_not_wrap(self):
+        title = "run_command: " + " ".join(f"some/long/path/file_{i}.c" for i in range(99))
+        items = [{"id": "1", "title": title, "source": "step", "parent": None, "status": "done", "note": None}]
+        lines = "".join(f"line {i}\n" for i in range(1, 120001))
+        result = evil_result(todo={"total": 1, "done": 1, "items": items}, steps=[LargeTest.entry(0, status="failure", output=lines)])
+        self.write(result)
+        url = self.save("page.html", self.page(self.result_path)[1])
+        script = """const line = page.querySelector("#s1l120000");
+            const number = page.defaultView.getComputedStyle(line.querySelector("a"), "::before");
+            say.wide = page.documentElement.scrollWidth; say.lines = Math.round(parseFloat(number.height) / line.offsetHeight)"""
+        for width in (360, 1000):
+            dom = self.browse(self.framed(url, script, width), "--dump-dom")
+            self.assertEqual(re.findall(r'data-(?:wide|lines)="(\d+)"', dom), [str(width), "1"])
 
     def test_screenshots(self):
         url, kept = self.save("page.html", self.hostile()), os.environ.get("SBA_SCREENSHOTS")

@@ -29,10 +29,11 @@ local void <const> = { meta = true, br = true }
 -- What an attribute must look like where another value would fetch something, or do something.
 local harmless <const> = { href = "^#[%w-]*$", style = "^[%w:;%.%%%s-]*$" }
 
---- Foreign bytes as HTML that shows them: what would act (control characters, changes of direction) is named in a box.
-local function as_text(bytes)
+--- Foreign bytes as HTML that shows them: what would act (control characters, changes of direction) is named, in a box where
+--- there can be one.
+local function as_text(bytes, form)
   local safe = excerpt.of(text.repair(bytes), LONGEST):gsub("[&<>\"']", entities)
-  return (printable.replace(safe, '<b class="byte">%s</b>'))
+  return (printable.replace(safe, form or '<b class="byte">%s</b>'))
 end
 
 local function as_attribute(name, value)
@@ -105,6 +106,13 @@ html.elements = setmetatable({}, {
   end,
 })
 
+---A title: markup in it would be shown as such.
+---@param words string
+---@return html.element
+function html.title(words)
+  return setmetatable({ markup = "<title>" .. as_text(words, "%s") .. "</title>" }, element)
+end
+
 ---A part of the page with its heading.
 ---@param title string
 ---@param ... any children
@@ -128,7 +136,7 @@ function html.document(title, style, body)
     h.meta { name = "viewport", content = "width=device-width, initial-scale=1" },
     h.meta { name = "color-scheme", content = "light dark" },
     h.meta { name = "referrer", content = "no-referrer" },
-    h.title { title },
+    html.title(title),
   })
   return ("%s<style>%s</style></head>\n%s</html>\n"):format(table.concat(parts), style, body.markup)
 end

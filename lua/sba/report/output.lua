@@ -2,20 +2,16 @@
 -- What a step printed: its lines, each a target for links, in the colours that the command gave them. Where it is long it opens at
 -- its end, which is where what went wrong stands.
 
-local excerpt = require "sba.util.excerpt"
 local h = require "sba.report.html".elements
 local lines = require "sba.util.lines"
-local native_text = require "native.text"
 local output_lines = require "sba.util.output_lines"
 local sgr = require "sba.util.sgr"
+local text = require "native.text"
 
 local output = {}
 
-local MOST_LINKED <const> = 20000 -- lines of a page that are targets
 local LONG <const> = 24 -- lines that are seen at once
 local TAIL_LINES <const>, TAIL_BYTES <const> = 20, 8192 -- of the end alone
-
-local linked = 0
 
 --- The classes of a style, "c1 on4 bold", or nil where it is plain.
 local function class_of(style)
@@ -28,9 +24,9 @@ local function class_of(style)
   return #list > 0 and table.concat(list, " ") or nil
 end
 
-local function coloured(text, style)
+local function coloured(line, style)
   local parts = {}
-  local runs, last = sgr.runs(text, style)
+  local runs, last = sgr.runs(line, style)
   for i, run in ipairs(runs) do
     local class = class_of(run.style)
     parts[i] = class and h.i { class = class, run.text } or run.text
@@ -38,48 +34,54 @@ local function coloured(text, style)
   return parts, last
 end
 
---- The lines of a part of the output, the first with that number. id: of the step's element; nil: no targets.
-local function rows(part, first, id)
+---@class report.targets
+---@field left integer lines of the page that may still be targets for links
+
+--- The lines of a part of the output, the first with that number. id: of the step's element; nil: no targets. Where too few are
+--- left, the last lines have them.
+local function rows(part, first, id, targets)
   local list, style, number = {}, sgr.plain, first - 1
-  for _, text, is_whole in lines(part) do
+  local plain = id and number + math.max(0, text.count_lines(part) - targets.left)
+  for _, line, is_whole in lines(part) do
     number = number + 1
     local shown
-    shown, style = coloured(output_lines.overwritten(text), style)
-    if not id or linked >= MOST_LINKED then
+    shown, style = coloured(output_lines.overwritten(line), style)
+    if not id or number <= plain then
       list[#list + 1] = { shown, is_whole and "\n" or "" }
     else
-      linked = linked + 1
+      targets.left = targets.left - 1
       local name = ("%sl%d"):format(id, number)
       local link = h.a { href = "#" .. name, ["data-line"] = number, ["aria-label"] = "line " .. number }
       list[#list + 1] = h.span { class = "line", id = name, link, shown, is_whole and "\n" or "" }
     end
   end
-  return list, number
+  return list
+end
+
+--- A box that opens at its end: it lays out its one child from there.
+local function ends(class, digits, content)
+  return h.pre { class = "ends" .. class, style = digits, tabindex = 0, h.span { class = "whole", content } }
 end
 
 ---@param label string what it is
 ---@param bytes string UTF-8
 ---@param limit integer bytes that are shown
----@param id? string of the step's element: its lines are targets for links, "s1l20"
+---@param id string of the step's element: its lines are targets for links, "s1l20"
+---@param targets report.targets
 ---@return table children
-function output.view(label, bytes, limit, id)
-  local shown, is_cut = excerpt.of(bytes, limit)
-  local list, count
-  if is_cut then
-    local half = limit // 2
-    local note = shown:find("\n[... ", math.max(1, half - 200), true) or #shown
-    local head, rest = shown:sub(1, note), shown:sub(note + 1)
-    local after = rest:find("\n", 1, true) or #rest
-    local tail = rest:sub(after + 1)
-    local tail_rows = rows(tail, native_text.count_lines(bytes) - native_text.count_lines(tail) + 1, id)
-    list = { rows(head, 1, id), h.b { class = "note", rest:sub(1, after) }, tail_rows }
-    count = LONG + 1
+function output.view(label, bytes, limit, id, targets)
+  local count = text.count_lines(bytes)
+  local list
+  if #bytes <= limit then
+    list = rows(bytes, 1, id, targets)
   else
-    list, count = rows(shown, 1, id)
+    local head, tail = text.cut(bytes, limit // 2), text.tail(bytes, limit // 2)
+    local note = ("\n[... %d of %d bytes left out ...]\n"):format(#bytes - #head - #tail, #bytes)
+    local last = rows(tail, count - text.count_lines(tail) + 1, id, targets) -- before the head, for it needs the targets more
+    list = { rows(head, 1, id, targets), h.b { class = "note", note }, last }
   end
-  -- In a column that is laid out from its end, a box opens at its end.
-  return { h.p { class = "label", label }, h.pre { class = count > LONG and "ends" or false, tabindex = count > LONG and 0 or false,
-    count > LONG and h.span { class = "whole", list } or list } }
+  local digits = "--digits:" .. math.max(3, #tostring(count))
+  return { h.p { class = "label", label }, count > LONG and ends("", digits, list) or h.pre { style = digits, list } }
 end
 
 ---The last lines, for the place where a job says why it failed.
@@ -87,8 +89,8 @@ end
 ---@return table children
 function output.tail(bytes)
   local list, more = output_lines.last(bytes, TAIL_LINES)
-  local text = native_text.tail(table.concat(list, "\n"), TAIL_BYTES)
-  return h.pre { class = "tail", more and h.b { class = "note", "[...]\n" }, (rows(text, 1, nil)) }
+  local last = text.tail(table.concat(list, "\n"), TAIL_BYTES)
+  return ends(" tail", nil, { more and h.b { class = "note", "[...]\n" }, rows(last, 1) })
 end
 
 return output

@@ -15,6 +15,7 @@ local source = {}
 
 local LARGEST <const> = 512 * 1024 * 1024 -- bytes of a result or a journal: read whole
 local LARGEST_JOB <const> = 64 * 1024 * 1024 -- bytes
+local PATCH <const> = "changes.patch" -- see sba.run.workspace_changes
 local OUTPUT <const> = "running_output" -- see sba.run.live
 local LARGEST_OUTPUT <const> = 1024 * 1024 -- bytes of it
 
@@ -99,10 +100,10 @@ end
 
 --- The diff of what the job changed: the artifact whose digest the result has.
 local function read_patch(directory, result)
-  local name = result.workspace_changes and result.workspace_changes.patch
-  for _, artifact in ipairs(name and result.artifacts or {}) do
-    if artifact.path == name then
-      local bytes = file.read(directory .. "artifacts/" .. name, LARGEST_JOB, { regular = true })
+  if not result.workspace_changes then return nil end
+  for _, artifact in ipairs(result.artifacts) do
+    if artifact.path == PATCH then
+      local bytes = file.read(directory .. "artifacts/" .. PATCH, LARGEST_JOB, { regular = true })
       return bytes and text.sha256(bytes) == artifact.sha256 and secret.redact((text.repair(bytes))) or nil
     end
   end

@@ -13,11 +13,13 @@ local timeline = require "sba.report.timeline"
 local h = html.elements
 local steps = {}
 
-local MOST_TEXT <const> = 4 * 1024 * 1024 -- bytes of all blocks together, about
+local MOST_TEXT <const> = 4 * 1024 * 1024 -- bytes of all outputs together, about; once for the open steps, once for the others
+local LARGEST_OPEN <const> = 1024 * 1024 -- bytes of a block of an open step
 local LARGEST_BLOCK <const> = 16 * 1024 -- bytes
 local SMALLEST_BLOCK <const> = 400 -- bytes
 local BLOCKS <const> = 3 -- that a step has at most, about
 local MOST_OPEN <const> = 20 -- failed steps that are open; of more, one looks at the first
+local MOST_TARGETS <const> = 40000 -- lines of the page that links can lead to
 local MOST_NAMED <const> = 5 -- files
 local LONGEST_FACT <const> = 200 -- bytes
 
@@ -77,9 +79,25 @@ local function what_was_told(call, limit)
   return #views > 0 and views or block.view("Arguments", json.encode(call.arguments), limit)
 end
 
-local function what_came(entry, limit)
-  if entry.output and entry.output ~= "" and block.is_diff(entry.output) then return block.view("Output", entry.output, limit) end
-  if entry.output and entry.output ~= "" then return output.view("Output", entry.output, limit, "s" .. entry.index + 1) end
+--- Where all of an output is that the page shows in part.
+local function rest_of(entry, limit)
+  local result, field = type(entry.result) == "table" and entry.result or {}, nil
+  local streams = type(result.stdout) == "string" and type(result.stderr) == "string" and #result.stdout + #result.stderr or 0
+  if streams > #entry.output then
+    field = "result | .stdout, .stderr"
+  elseif #entry.output > limit then
+    field = "output"
+  end
+  return field and h.p { class = "quiet", "The page shows its beginning and its end. The rest is in the result: ",
+    h.code { ("jq -r '.steps[%d].%s' result.json"):format(entry.index, field) } }
+end
+
+local function what_came(entry, limit, targets)
+  local bytes = entry.output or ""
+  if bytes ~= "" then
+    return { block.is_diff(bytes) and block.view("Output", bytes, limit)
+      or output.view("Output", bytes, limit, "s" .. entry.index + 1, targets), rest_of(entry, limit) }
+  end
   if entry.result and not entry.output then return block.view("Result", json.encode(entry.result), limit) end
   return entry.status ~= "skipped" and h.p { class = "quiet", "No output." }
 end
@@ -133,10 +151,16 @@ local function line(entry, what, scale)
   }
 end
 
-local function view(entry, call, what, scale, limit, is_open)
-  local status = format.status[entry.status]
-  return h.details { class = "step " .. entry.status, open = is_open,
-    line(entry, what, scale),
+---@class report.part how a step is shown
+---@field is_open boolean
+---@field limit integer bytes of a block
+---@field scale report.scale
+---@field targets report.targets
+
+local function view(entry, call, what, part)
+  local status, limit = format.status[entry.status], part.limit
+  return h.details { class = "step " .. entry.status, open = part.is_open,
+    line(entry, what, part.scale),
     -- The target of links is inside: a browser opens what is folded around it.
     h.div { class = "inside", id = "s" .. entry.index + 1,
       h.p { class = "quiet", "Step ", h.code { entry.id },
@@ -145,15 +169,21 @@ local function view(entry, call, what, scale, limit, is_open)
         "." },
       problem(entry, limit),
       what_was_told(call, limit),
-      what_came(entry, limit),
+      what_came(entry, limit, part.targets),
       fact_list(entry),
     },
   }
 end
 
---- Whether a step went wrong, or runs now: one looks at it first.
-local function has_failed(entry)
-  return entry.status ~= "success" and entry.status ~= "skipped"
+--- The indexes of the steps that one looks at first, because they went wrong or run now; and of the others.
+local function in_order_of_interest(list)
+  local first, others = {}, {}
+  for i, entry in ipairs(list) do
+    local failed = entry.status ~= "success" and entry.status ~= "skipped"
+    local indexes = failed and #first < MOST_OPEN and first or others
+    indexes[#indexes + 1] = i
+  end
+  return first, others
 end
 
 ---@param source report.source
@@ -162,14 +192,14 @@ end
 function steps.view(source, scale)
   local list, titles = source.result.steps, titles_of(source.result)
   if #list == 0 then return false end
-  local limit = math.max(SMALLEST_BLOCK, math.min(LARGEST_BLOCK, MOST_TEXT // (BLOCKS * #list)))
-  local views, open = {}, 0
-  for i, entry in ipairs(list) do
-    local failed = has_failed(entry)
-    if failed then open = open + 1 end
-    local call = source.calls[i]
-    views[i] = view(entry, call, about(entry, call, titles), scale, limit, failed and open <= MOST_OPEN)
+  local views, targets = {}, { left = MOST_TARGETS }
+  local function add(indexes, part)
+    part.scale, part.targets = scale, targets
+    for _, i in ipairs(indexes) do views[i] = view(list[i], source.calls[i], about(list[i], source.calls[i], titles), part) end
   end
+  local first, others = in_order_of_interest(list)
+  add(first, { is_open = true, limit = math.min(LARGEST_OPEN, MOST_TEXT // math.max(1, #first)) })
+  add(others, { is_open = false, limit = math.max(SMALLEST_BLOCK, math.min(LARGEST_BLOCK, MOST_TEXT // (BLOCKS * #list))) })
   return html.section("Steps", views)
 end
 

@@ -38,7 +38,8 @@ code, pre, .what { font-family: ui-monospace, "SF Mono", Menlo, Consolas, "DejaV
 .nowrap { white-space: nowrap; }
 .label { margin: .8rem 0 .2rem; color: var(--quiet); font-size: .8rem; font-weight: 600; }
 .help .label { font-size: inherit; margin: 0; }
-.unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
+.what, li { position: relative; }
+.unseen { position: absolute; left: 0; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 .sign { font-weight: 700; }
 .sign.success, .verdict.success { color: var(--success); } .sign.failure, .verdict.failure { color: var(--failure); }
 .sign.timeout, .verdict.timeout, .sign.interrupted, .verdict.interrupted { color: var(--timeout); }
@@ -71,7 +72,7 @@ details { border: 1px solid var(--line); border-radius: .4rem; background: var(-
 details.failure { border-color: var(--failure-bar); } details.running { border-color: var(--model-bar); }
 details.timeout, details.interrupted { border-color: var(--timeout-bar); }
 summary {
-  position: relative; display: grid; grid-template-columns: 1.1rem 1.9rem minmax(0, 1fr) 11rem 5rem; gap: .6rem; align-items: center;
+  position: relative; display: grid; grid-template-columns: 1.1rem 2.3rem minmax(0, 1fr) 11rem 5rem; gap: .6rem; align-items: center;
   padding: .35rem .7rem .35rem 1.5rem; cursor: pointer; list-style: none;
 }
 summary::-webkit-details-marker { display: none; }
@@ -83,7 +84,7 @@ summary:hover { background: var(--track); border-radius: .4rem; }
 summary:focus-visible, pre:focus-visible, a:focus-visible { outline: 2px solid var(--link); outline-offset: 1px; }
 summary .what { overflow: hidden; white-space: nowrap; text-overflow: ellipsis; }
 .number, .time { color: var(--quiet); font-size: .85rem; font-variant-numeric: tabular-nums; text-align: right; }
-.time { white-space: nowrap; }
+.number, .time, .line > a { white-space: nowrap; }
 .inside { padding: .1rem .9rem .8rem; scroll-margin-top: 5rem; }
 .inside:target { box-shadow: inset .25rem 0 var(--link); }
 pre {
@@ -94,8 +95,11 @@ pre span { display: block; }
 pre.ends { display: flex; flex-direction: column-reverse; } pre.ends .whole { flex: none; }
 pre.tail { max-height: 20rem; }
 pre i { font-style: normal; } pre .note { color: var(--quiet); font-weight: 400; }
-.line { position: relative; padding-left: 3.2rem; min-height: 1.4em; } .line:target { background: var(--timeout-wash); }
-.line > a::before { content: attr(data-line); position: absolute; left: 0; width: 2.6rem; text-align: right; color: var(--quiet); }
+.line { position: relative; padding-left: calc(var(--digits) * 1ch + 1rem); min-height: 1.4em; }
+.line:target { background: var(--timeout-wash); }
+.line > a::before {
+  content: attr(data-line); position: absolute; left: 0; width: calc(var(--digits) * 1ch); text-align: right; color: var(--quiet);
+}
 .line > a { text-decoration: none; }
 .c1, .c9 { color: var(--c-red); } .c2, .c10 { color: var(--c-green); } .c3, .c11 { color: var(--c-yellow); }
 .c4, .c12 { color: var(--c-blue); } .c5, .c13 { color: var(--c-magenta); } .c6, .c14 { color: var(--c-cyan); } .c8 { color: var(--c-grey); }
@@ -124,7 +128,7 @@ dt { color: var(--quiet); } dd { margin: 0; }
 @media (max-width: 42rem) {
   body { padding: 1rem .7rem 3rem; }
   h1 { font-size: 1.3rem; }
-  summary { grid-template-columns: 1.1rem 1.6rem minmax(0, 1fr) auto; gap: .2rem .5rem; }
+  summary { grid-template-columns: 1.1rem 2.3rem minmax(0, 1fr) auto; gap: .2rem .5rem; }
   .ticks span:nth-child(even) { display: none; }
   summary .bar { grid-row: 2; grid-column: 1 / -1; height: .35rem; }
   summary .what { white-space: normal; display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; }

@@ -61,7 +61,7 @@ local function lane(marks, y)
   local bars, last = {}, nil
   local function draw()
     if last then
-      bars[#bars + 1] = h.a { href = last.href, tabindex = -1, h.title { last.title }, bar(last.x, last.stop - last.x, y, last.class) }
+      bars[#bars + 1] = h.a { href = last.href, tabindex = -1, html.title(last.title), bar(last.x, last.stop - last.x, y, last.class) }
     end
   end
   for _, mark in ipairs(marks) do
