@@ -13,12 +13,12 @@ import json
 import os
 import shlex
 import shutil
-import subprocess
 import tempfile
 import uuid
 from pathlib import Path
 from typing import override
 
+from cynode_sba import atif
 from harbor.agents.capabilities import AgentCapabilities
 from harbor.agents.installed.base import BaseInstalledAgent, with_prompt_template
 from harbor.environments.base import BaseEnvironment
@@ -108,7 +108,7 @@ class CynodeSba(BaseInstalledAgent):
         return workspace, self.user or (NOBODY if owner.startswith("0:") else owner), owner
 
     async def stop(self, environment: BaseEnvironment) -> None:
-        """Ends the runner, which ends its processes and writes its result and its trajectory."""
+        """Ends the runner, which ends its processes and writes its result."""
         pid = f"$(cat {self.environment_logs_dir}/pid)"
         await environment.exec(f"kill -TERM {pid}; for i in $(seq {10 * STOPPING}); do kill -0 {pid} || break; sleep 0.1; done", user="root")
 
@@ -149,16 +149,12 @@ class CynodeSba(BaseInstalledAgent):
 
     @override
     def populate_context_post_run(self, context: AgentContext) -> None:
-        """Tokens and outcome from the trajectory; where the runner was killed, it is made from the journal."""
-        journal, path = self.logs_dir / "journal.jsonl", self.logs_dir / "trajectory.json"
-        if not path.is_file() and journal.is_file():
-            made = subprocess.run([self.binary, "--trajectory", journal], capture_output=True, check=False)
-            if made.returncode == 0:
-                path.write_bytes(made.stdout)
-        if not path.is_file():
+        """The trajectory, made from the journal; from it, tokens and outcome."""
+        try:
+            document = atif.of_file(self.logs_dir / "journal.jsonl")
+        except (OSError, ValueError):  # the runner did not begin
             return
-        trajectory = json.loads(path.read_text(encoding="utf-8"))
-        metrics, extra = trajectory["final_metrics"], trajectory["extra"]
-        context.n_input_tokens = metrics.get("total_prompt_tokens")
-        context.n_output_tokens = metrics.get("total_completion_tokens")
+        (self.logs_dir / "trajectory.json").write_text(document.model_dump_json(exclude_none=True), encoding="utf-8")
+        metrics, extra = document.final_metrics, document.extra
+        context.n_input_tokens, context.n_output_tokens = metrics.total_prompt_tokens, metrics.total_completion_tokens
         context.metadata = {name: extra.get(name) for name in ("status", "failure_code", "failure_message")}

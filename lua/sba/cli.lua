@@ -37,10 +37,6 @@ cli.options = {
   { kind = "mode", name = "validate", value = "[FILE...]", takes_file = true, summary = "check jobs; list all mistakes, by line" },
   { kind = "mode", name = "report", value = "[FILE]", takes_file = true, summary = "print a result as an HTML page" },
   {
-    kind = "mode", name = "trajectory", value = "[JOURNAL]", takes_file = true,
-    summary = "print a run as ATIF, from its journal",
-  },
-  {
     kind = "mode", name = "schema", value = "[job|result|steps]", values = { "job", "result", "steps" },
     summary = "print a JSON Schema (draft 2020-12)",
   },
@@ -80,7 +76,13 @@ for i, option in ipairs(cli.options) do
   by_name[option.name], names[i] = option, option.name
 end
 
+-- What an earlier version had.
+local gone <const> = {
+  trajectory = "python3 -m cynode_sba.atif JOURNAL, of clients/python, makes a journal an ATIF document",
+}
+
 local function unknown(argument, name)
+  if gone[name] then return nil, ("unknown option %s; %s"):format(argument, gone[name]) end
   local near = words.near(name, names)
   return nil, ("unknown option %s; %s"):format(argument, near and "did you mean --" .. near .. "?" or "see --help")
 end
@@ -215,7 +217,7 @@ local settings <const> = {
 }
 
 ---@class cli.settings
----@field mode "run"|"validate"|"report"|"trajectory"|"schema"|"idle"|"completion"|"version"|"help"|"lua"
+---@field mode "run"|"validate"|"report"|"schema"|"idle"|"completion"|"version"|"help"|"lua"
 ---@field job string "-" is stdin
 ---@field result string "-" is stdout
 ---@field workspace string

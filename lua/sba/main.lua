@@ -210,10 +210,6 @@ local modes = {
   version = function() return require "sba.about".version() end,
   help = function() return require "sba.about".help() end,
   report = function(settings) return require "sba.report".print(settings.values[1] or settings.result, settings.job) end,
-  trajectory = function(settings)
-    local beside = (settings.result:match("^.*/") or "") .. "journal.jsonl"
-    return require "sba.run.trajectory".print(settings.values[1] or beside, settings.job, catalogue)
-  end,
   schema = function(settings) return require "sba.about".schema(settings.values[1] or "job") end,
   completion = function(settings) return require "sba.about".completion(settings.values[1]) end,
   validate = function(settings, environment)

@@ -44,7 +44,7 @@ class Clients(unittest.TestCase):
                    env={**os.environ, "PYTHONPATH": str(CLIENTS / "python"), "PYTHONDONTWRITEBYTECODE": "1"})
 
     def test_the_types_of_the_python_client_are_strict(self):
-        mypy = packages.environment("mypy-1", "mypy==1.18.2") / "mypy"
+        mypy = packages.environment("mypy-2", "mypy==1.18.2", "atif==1.8.0") / "mypy"
         self.check(mypy, "--strict", "--allow-any-generics", "--cache-dir", self.place, CLIENTS / "python/cynode_sba")
 
     def test_the_go_client(self):

@@ -40,16 +40,6 @@ class FullDisk(test_agent.AgentCase):
                 self.assertFalse((self.workspace / "ran").exists())
                 self.assertEqual(self.result_path.read_text() if self.result_path.exists() else None, older)
 
-    def test_no_room_for_the_trajectory(self):
-        """What is left is enough for the result, and the job's outcome is what it is."""
-        most = f"head -c $(($(df --output=avail -k {self.disk} | tail -1) * 1024 - 20480)) /dev/zero >{self.disk}/filler"
-        server = self.server(test_agent.call("run_command", shell=most), test_agent.finish())
-        done = self.run_agent(server, job=self.agent_job(context={"task_context": "x" * 30000}), env={"SBA_CONFINE": "off"})
-        self.assertEqual((done.exit, done.result["status"]), (0, "success"), done.result["failure_message"])
-        (said,) = done.events("trajectory.failed")
-        self.assertIn("No space left", said["error"])
-        self.assertEqual([path.name for path in self.disk.iterdir() if "trajectory" in path.name], [])
-
     def test_in_the_middle(self):
         """The job goes on; its result goes to stderr, and the last one that there was room for stands."""
         self.put("x", "1\n")

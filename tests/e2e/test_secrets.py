@@ -72,11 +72,6 @@ class SecretCase(test_agent.AgentCase):
     def gateway(self, **tools):
         return self.closing(mcp.Server(tools={name: ({}, function) for name, function in tools.items()}))
 
-    def trajectory(self, **env):
-        done = sba.run("--trajectory", self.journal_file, env=env)
-        self.assertEqual((done.returncode, done.stderr), (0, b""))
-        return done.stdout
-
     def leak(self, way):
         return self.step("run_command", command=PYTHON, args=["leak.py", way])
 
@@ -221,9 +216,9 @@ class Sinks(SecretCase):
         self.assert_clean(outcome)
         self.assertIn("[redacted]", outcome.result["failure_message"])
         path = str(self.job_directory / "job.json")
-        for arguments in (["--validate", path], ["--validate", "/" + TOKEN], ["--" + TOKEN], [TOKEN], ["--log-format", TOKEN]):
+        for arguments in (["--validate", path], ["--validate", "/" + TOKEN], ["--" + TOKEN], ["a", TOKEN], ["--log-format", TOKEN], [TOKEN]):
             done = sba.run(*arguments, env={"SBA_MCP_TOKEN": TOKEN})
-            self.assertEqual(done.returncode, 2)
+            self.assertEqual(done.returncode, 3 if arguments == [TOKEN] else 2, "a job that is not there has no place for its result")
             self.assertIn(b"[redacted]", done.stdout + done.stderr, arguments)
             self.assertFalse(leaks(done.stdout + done.stderr), arguments)
 
@@ -283,18 +278,6 @@ class TheAgent(SecretCase):
         self.assertTrue((self.job_directory / "outputs").is_dir())
         self.assertEqual({headers.get("Authorization") for headers in gateway.headers("tools/call")}, {f"Bearer {TOKEN}"})
         self.assertEqual([m["params"]["arguments"]["where"] for m in gateway.messages("tools/call")], ["[redacted]"])
-
-    def test_the_trajectory_is_a_sink_too(self):
-        self.run_secret_agent()
-        self.assertIn(b"[redacted]", (self.job_directory / "trajectory.json").read_bytes())
-        self.assertFalse(leaks(self.trajectory()))
-        # Whatever is in a journal, and in the job next to it, is redacted once more.
-        self.journal_file.write_bytes(self.journal_file.read_bytes().replace(b"[redacted]", TOKEN.encode()))
-        self.assertTrue(leaks(self.trajectory()))
-        self.assertFalse(leaks(self.trajectory(SBA_MCP_TOKEN=TOKEN)))
-        outcome = self.run_secret(self.job(self.step("run_command", shell=f"echo {TOKEN}", env={"A": TOKEN}), self.step("read_file", path="loot")))
-        self.assertEqual(outcome.exit, 0, outcome.result)
-        self.assertFalse(leaks(self.trajectory(SBA_MCP_TOKEN=TOKEN)))
 
     def test_a_replay_of_it_is_exact(self):
         replies = [self.replies()[0], call("run_command", shell=f"echo {TOKEN}"), finish(f"{TOKEN}!")]
@@ -424,19 +407,6 @@ class OwnWords(SecretCase):
             expected, shapes = expected or mine, shapes or self.shape(sinks)
             self.assertEqual(mine, expected, word)
             self.assertEqual(self.shape(sinks), shapes, word)
-
-    def test_of_a_trajectory_with_secrets_that_are_words_of_ours(self):
-        server = self.server({**call("run_command", shell="echo one; exit 1"), "thinking": "hm", "done_reason": "stop"}, test_agent.finish("ended"))
-        self.assertEqual(self.run_agent(server).exit, 0)
-        expected = None
-        for word in ("", "agent", "system", "success", "step-1", "message", "steps", "run_command", "status", "function", "ATIF-v1.8", "finish"):
-            env = {"ALL_PROXY": f"http://alice:{word}@127.0.0.1:9"} if word else {}
-            document = json.loads(self.trajectory(**env))
-            steps = document["steps"]
-            mine = [self.shape(steps), document["schema_version"], [step["source"] for step in steps], steps[2]["tool_calls"][0]["function_name"],
-                    steps[2]["observation"]["results"][0]["extra"], document["extra"]["status"], document["agent"]["name"]]
-            expected = expected or mine
-            self.assertEqual(mine, expected, word)
 
     def test_with_a_token_that_begins_with_the_ids(self):
         job = self.job(self.step("run_command", shell="cat loot; echo; echo $CYNODE_TASK_ID"), self.step("run_command", shell="exit 1"))

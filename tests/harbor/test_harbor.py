@@ -20,6 +20,7 @@ from servers.model import call  # noqa: E402
 
 EXAMPLE = HERE.parents[1] / "examples" / "harbor"
 TASKS = sorted(path.name for path in (EXAMPLE / "tasks").iterdir())
+CLIENT = HERE.parents[1] / "clients" / "python"
 HARBOR = "harbor==0.24.0"
 
 
@@ -54,7 +55,7 @@ class Server(model.Server):
 class HarborTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.programs = packages.environment("harbor-1", HARBOR)
+        cls.programs = packages.environment("harbor-2", HARBOR, "atif==1.8.0")
 
     def setUp(self):
         self.jobs = pathlib.Path(tempfile.mkdtemp(prefix="sba-harbor-jobs-"))
@@ -62,7 +63,7 @@ class HarborTest(unittest.TestCase):
 
     def run_harbor(self, *more, endpoint=None):
         """The results of the trials by task, and what harbor printed."""
-        environment = {**os.environ, "PYTHONPATH": f"{EXAMPLE}:{HERE}", "HARBOR_TELEMETRY": "off", "HOME": str(self.jobs),
+        environment = {**os.environ, "PYTHONPATH": f"{EXAMPLE}:{HERE}:{CLIENT}", "HARBOR_TELEMETRY": "off", "HOME": str(self.jobs),
                        "CYNODE_SBA_BINARY": os.environ["SBA_BINARY"]}
         done = subprocess.run(
             [self.programs / "harbor", "run", "--path", EXAMPLE / "tasks", "--agent", "cynode_sba_agent:CynodeSba", "--model", "m",

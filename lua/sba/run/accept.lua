@@ -77,7 +77,6 @@ local function open_journal(run, path)
     run.journal = journal.none()
     return
   end
-  if not run.history then os.remove(directory_of(path) .. "trajectory.json") end -- of an earlier job
   run.journal = journal.open(path, not run.history, once(run, "journal.failed", "this job cannot be resumed"))
   if not run.history then
     run.journal:job(run.job, run.job_sha256, run.record.started_wall)

@@ -134,11 +134,6 @@ local function status_of(run, written)
   return failures.exit_status(null_to_nil(run.fields.failure_code))
 end
 
---- Before the end is reported: who hears of it may end the container.
-local function keep_trajectory(run)
-  if run.journal and not run.steps then on_demand.trajectory().keep(run, reading_seconds(run)) end
-end
-
 --- Tells the watchdog before a stream is written, so that it does not add a second result to it.
 local function write_result(run)
   local earlier, again = earlier_fields(run), run.parts ~= nil
@@ -185,7 +180,6 @@ return function(run)
   for _ = 1, LAST_ATTEMPTS do
     if run.written == nil then attempt(run, write_short_result) end
   end
-  attempt(run, keep_trajectory)
   local fields, written = run.fields, run.written
   local at = interrupt.now()
   if run.status_url then attempt(run, function() on_demand.status().ended(run, written and run.parts) end) end

@@ -85,11 +85,6 @@ local function mistake_in(value, wanted)
   return errors[1] and schema_check.line(errors[1], "line")
 end
 
---- What is wrong with an event of a journal.
----@param line table decoded
----@return string? mistake one line
-function past.mistake(line) return mistake_in(line, schemas[line.event]) end
-
 local readers = {}
 
 function readers.job(history, line, _, expected)

@@ -15,7 +15,6 @@ return {
   step = function() return require "sba.run.step" end,
   terminal = function() return require "sba.util.terminal" end,
   trace = function() return require "sba.run.trace" end,
-  trajectory = function() return require "sba.run.trajectory" end,
   upload = function() return require "sba.orchestrator.artifacts".upload end,
   workspace_changes = function() return require "sba.run.workspace_changes" end,
 }
