@@ -7,7 +7,7 @@ local checkpoint = {}
 checkpoint.__index = checkpoint
 
 local INTERVAL <const> = 0.2 -- seconds from one write to the next
-local COST_FACTOR <const> = 4 -- a write that took t seconds is not repeated within 4 t: a large result takes a fifth of the time
+local COST_FACTOR <const> = 19 -- a write that took t seconds is not repeated within 19 t: a large result takes a twentieth of the time
 
 ---@class checkpoint
 ---@field dirty boolean something changed since the last write

@@ -57,16 +57,16 @@ describe("a checkpoint", function()
     state.change_after(0)
     state.checkpoint:hurry()
     assert.are.equal(1, state.writes)
-    state.now = state.now + 0.05
+    state.now = state.now + 0.2
     state.checkpoint:hurry()
     assert.are.equal(2, state.writes)
   end)
 
-  it("takes at most a fifth of the time where a write is slow", function()
+  it("takes at most a twentieth of the time where a write is slow", function()
     local state = prepare()
     state.cost = 1
     state.change_after(0)
-    assert.are.equal(1, state.change_after(3.9))
+    assert.are.equal(1, state.change_after(18.9))
     assert.are.equal(2, state.tick_after(0.2))
   end)
 
