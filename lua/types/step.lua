@@ -24,6 +24,7 @@
 ---@field order? string[] the arguments that it is shown; default: all
 ---@field required? string[] of these; default: those of arguments
 ---@field descriptions? table<string, string> of these
+---@field hidden? boolean true: taken, and not shown
 ---@field called? string[] other names that models have for the tool
 ---@field read? fun(arguments: table): table?, string? makes what a model may write an argument of the step, or says the mistake in one
 ---line; before arguments are checked
@@ -35,6 +36,7 @@
 ---path is in (workspace, or artifacts directory), the path in it, and what goes before that path in a result; or nil and the failure
 ---@field max_output_bytes integer a direct step whose result is larger fails with constraint_violation
 ---@field environment string[] "NAME=value": what a command gets
+---@field shell? string the shell of a model's commands; nil: /bin/sh
 ---@field agent boolean a model asked for the step: cut and say so, rather than fail
 ---@field ask fun(request: table): table?, sba.step_failure? asks the job's model, see steps/ask_model.lua
 ---@field call_tool fun(tool: string, arguments: table, limits?: gateway.limits): table?, sba.step_failure? asks the gateway, see steps/call_tool.lua

@@ -267,7 +267,7 @@ class Agents(CheckCase):
     def test_prose_is_asked_to_call_finish(self):
         server = self.server(call("write_file", path="a", content="x"), {"content": "It is done."}, finish("done"))
         self.assert_passed(self.run_agent(server, job=self.agent(self.A)))
-        self.assertIn("call finish; then the runner checks", self.told(server, 2))
+        self.assertIn("call finish", self.told(server, 2))
 
     def test_a_criterion_without_one_still_needs_evidence_first(self):
         server = self.server(call("write_file", path="a", content="x"), finish("done"), finish("done", ("2", True, "step-1")))

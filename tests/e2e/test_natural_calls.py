@@ -55,8 +55,8 @@ class Commands(NaturalCallsCase):
                     self.assertRegex(answer, r"^\[step-\d+\]\na b\.txt\n$")
             self.assertEqual({step["type"] for step in outcome.result["steps"]}, {"run_command"})
         ran = self.run_arguments()[::2]
-        self.assertEqual(ran[0], {"shell": "ls x", "working_dir": "."})
-        self.assertEqual(ran[10], {"argv": ["ls", "x"], "working_dir": "."})
+        self.assertEqual(ran[0], {"shell": "ls x", "working_dir": ".", "timeout_seconds": 120})
+        self.assertEqual(ran[10], {"argv": ["ls", "x"], "working_dir": ".", "timeout_seconds": 120})
         self.assertEqual(ran[29], {"shell": "ls x", "working_dir": ".", "timeout_seconds": 5})
         self.assertEqual(ran[32]["timeout_seconds"], 5)
 

@@ -4,7 +4,7 @@ import re
 
 import sba
 import test_agent
-from test_agent import calls, finish
+from test_agent import call, calls, finish
 
 
 class ReadingCase(test_agent.AgentCase):
@@ -126,15 +126,20 @@ class Failures(ReadingCase):
                   ("apply_unified_diff", {"diff": "hello"}, "replace_in_file"),
                   ("apply_unified_diff", {"diff": "--- a/many\n+++ b/many\n@@ -1 +1 @@\n-z\n+y\n"}, "read_file.*replace_in_file"),
                   ("run_command", {"command": "sleep 9", "timeout_seconds": 0.2}, "timeout_seconds"),
-                  ("run_command", {"command": "no_such_program"}, "command -v"), ("run_command", {"command": "[[ a ]]"}, "bash -c"),
+                  ("run_command", {"command": "no_such_program"}, "command -v"), ("run_command", {"command": "cd src"}, "each command starts in the workspace"),
                   ("run_command", {"command": "./many"}, "chmod"), ("run_command", {"command": "ls", "working_dir": "none"}, "list_tree"),
-                  ("read_output", {"step": "step-99"}, "no such step"), ("todo_update", {"id": "9"}, "todo_add"),
+                  ("read_output", {"step": "step-99"}, "no such step"), ("todo_update", {"id": "9"}, "the list is empty"),
                   ("no_such_tool", {}, "the tools are .*run_command"), ("read_file", {}, r"read_file \{path, start_line\?, end_line\?\}"),
                   ("search_files", {"pattern": "("}, "parenthesis")]
         told = self.told(*[one[:2] for one in wanted])
         for (name, arguments, words), answer in zip(wanted, told):
             with self.subTest(name, arguments=arguments):
                 self.assertRegex(answer.split("\n")[0], rf"^failed.*{words}")
+
+    def test_bash_where_there_is_none(self):
+        server = self.server(call("run_command", command="[[ a ]]"), finish("ok"))
+        self.run_agent(server, env={"PATH": "/nowhere"})
+        self.assertIn("there is no bash", server.chats()[1]["messages"][-1]["content"])
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ class Circles(AgentCase):
         replies = []
         for number in range(6):
             replies += [call("run_command", shell=f"echo {number} > a.txt"), call("run_command", shell="exit 3")]
-        outcome = self.run_agent(self.server(*replies, {"content": "ok"}, {"content": "ok"}))
+        outcome = self.run_agent(self.server(*replies, finish("ok")))
         self.assertEqual((outcome.exit, len(outcome.result["steps"])), (0, 12), outcome.result)
 
     def test_the_temperature_rises_before_the_job_ends(self):

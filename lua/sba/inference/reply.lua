@@ -142,6 +142,10 @@ function reply:stopped(repeated)
   }
 end
 
+---What was said and thought so far.
+---@return string[]
+function reply:pieces() return { table.concat(self.said), table.concat(self.thoughts) } end
+
 ---What a stream that broke off repeated before, if it was one token.
 ---@return string? repeated
 function reply:repeated_at_end()

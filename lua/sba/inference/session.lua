@@ -43,6 +43,7 @@ session.__index = session
 ---@class inference.request
 ---@field messages inference.message[]
 ---@field tools? inference.tool[] at least one; the same table at every request: its text is made once
+---@field accepted? inference.tool[] those that a reply may call, where they are more than it is shown
 ---@field json_schema? table the content is to be JSON that fits; not together with tools
 ---@field status? string what changes with every request; it becomes the end of the last message
 ---@field max_tokens? integer of the reply
@@ -118,15 +119,34 @@ local function ask_of(self, request)
   return ask
 end
 
+local function tokens_of(list)
+  local total = 0
+  for _, part in ipairs(list) do
+    local words, dense, other = text.tokens(part)
+    total = total + words + dense + other
+  end
+  return math.ceil(total)
+end
+
+--- A request that was ended by the job's time or a signal was not for nothing: what it used, as far as can be said here.
+local function abandoned(failure, ask, builder, started)
+  if failure.code ~= "timeout" and failure.code ~= "cancelled" then return nil, failure end
+  failure.used = {
+    prompt_tokens = tokens_of(ask.messages) + tokens_of { ask.tools }, completion_tokens = tokens_of(builder:pieces()),
+    duration_ms = math.floor((interrupt.now() - started) * 1000 + 0.5),
+  }
+  return nil, failure
+end
+
 local function exchange_once(self, ask, request)
-  local dialect, started = self.dialect, interrupt.now()
+  local dialect, started, builder = self.dialect, interrupt.now(), reply.new(request.on_text)
   local exchange, failure = wire.post(self.endpoint, dialect.path, dialect.body(self, ask), dialect.accept)
-  if not exchange then return nil, failure end
+  if not exchange then return abandoned(failure, ask, builder, started) end
   local open <close> = exchange
-  local builder, tools = reply.new(request.on_text), request.tools
+  local tools = request.accepted or request.tools
   local outcome, failed = dialect.read(self.endpoint, open, builder)
   local repeated = failed and (failed.repeated or failed.cause == "cut_off" and dialect.aborts_repetition and builder:repeated_at_end())
-  if failed and not repeated then return nil, failed end
+  if failed and not repeated then return abandoned(failed, ask, builder, started) end
   local result = repeated and builder:stopped(repeated) or builder:finish(outcome, tools, tools and not ask.tools, self)
   result.duration_ms = math.floor((interrupt.now() - started) * 1000 + 0.5)
   return result
@@ -314,7 +334,7 @@ function session:chat(request)
   if not self.looked then read_window(self) end
   local known = self.window_known and self.window or nil
   local largest = self.cut:judge(request.messages, known, result.prompt_tokens)
-  result = clean(result, request.tools)
+  result = clean(result, request.accepted or request.tools)
   if not largest then return result end
   if not known then learn_window(self, largest) end
   return nil, context_cut(self, result)

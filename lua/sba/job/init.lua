@@ -18,7 +18,8 @@ local MAJOR = "1"
 ---@field constraints { max_runtime_seconds: integer, max_output_bytes: integer, ext_net_allowed: boolean }
 ---@field steps { id: string, type: string, arguments: table }[] valid, aliases resolved, defaults filled
 ---@field execution_mode "direct_steps"|"agent_inference" decided
----@field inference? { allowed_models: string[], source?: string }
+---@field inference? { allowed_models: string[], source?: string, max_requests?: integer, max_total_tokens?: integer,
+--- answer_schema?: table }
 ---@field context? table
 ---@field persona? { title?: string, description?: string }
 ---@field persona_id? string

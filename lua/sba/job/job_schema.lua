@@ -49,7 +49,7 @@ local constraints = object {
 
 local inference = object {
   description = "Which models the job may use.",
-  order = { "allowed_models", "source" },
+  order = { "allowed_models", "source", "max_requests", "max_total_tokens", "answer_schema" },
   required = { "allowed_models" },
   properties = {
     allowed_models = {
@@ -59,6 +59,16 @@ local inference = object {
     source = {
       enum = { "worker", "api_egress", "orchestrator" }, type = "string",
       description = "Where models are reached; orchestrator or nothing: found out.",
+    },
+    max_requests = {
+      type = "integer", minimum = 1, description = "Most requests to models that are answered, of the whole job, --resume included.",
+    },
+    max_total_tokens = {
+      type = "integer", minimum = 1,
+      description = "Most tokens of prompts and replies, summed over all requests. The last request may pass it.",
+    },
+    answer_schema = {
+      type = "object", description = "JSON Schema of an agent's final answer, which then is a text that holds JSON.",
     },
   },
 }

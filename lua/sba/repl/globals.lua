@@ -73,6 +73,7 @@ function globals.prompt(path)
       workspace = root, artifacts = true, constraints = read.constraints, environment = environment, agents_md = wanted,
       context_length = CONTEXT_LENGTH,
     },
+    has_todo = true, answer_schema = (read.inference or {}).answer_schema,
     agents_md = wanted and agents_md.of(root, CONTEXT_LENGTH) or nil,
   }
   local list = todo.new()

@@ -3,6 +3,7 @@
 -- this fails, the job ends before a step has run.
 
 local artifacts = require "sba.run.artifacts"
+local budget = require "sba.run.budget"
 local changes = require "sba.patch.changes"
 local checkpoint = require "sba.result.checkpoint"
 local confinement = require "sba.run.confinement"
@@ -45,6 +46,7 @@ local function read_history(run, path)
   end
   run.history = history
   run.record:continue(history.started_wall)
+  if not history.result then budget.resume(run) end
 end
 
 --- Tells what the step had said during which an earlier run was ended. There is one at most.
@@ -85,10 +87,18 @@ local function open_journal(run, path)
   end
 end
 
+-- What a model's commands get where it is not set: nothing waits for a person.
+local unattended <const> = {
+  PAGER = "cat", GIT_PAGER = "cat", GIT_EDITOR = "true", CI = "1", DEBIAN_FRONTEND = "noninteractive", PIP_PROGRESS_BAR = "off",
+}
+
 --- The environment of commands: the runner's without its passwords, and the artifacts directory.
 local function children_environment(run)
-  local list = {}
-  for name, value in pairs(secret.for_commands(run.environment)) do
+  local list, environment = {}, secret.for_commands(run.environment)
+  for name, value in pairs(not run.steps and unattended or {}) do
+    if not environment[name] then list[#list + 1] = name .. "=" .. value end
+  end
+  for name, value in pairs(environment) do
     if name ~= "CYNODE_ARTIFACTS_DIR" then list[#list + 1] = name .. "=" .. value end
   end
   if run.artifacts then list[#list + 1] = "CYNODE_ARTIFACTS_DIR=" .. run.artifacts:path() end

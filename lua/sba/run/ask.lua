@@ -2,16 +2,17 @@
 -- Connects a run to models, counts their use for the result, and asks one question for a step of a direct job.
 
 local agents_md = require "sba.run.agents_md"
+local budget = require "sba.run.budget"
 local fetch_skills = require "sba.orchestrator.skills"
 local inference = require "sba.inference"
 local interrupt = require "native.interrupt"
+local phrases = require "sba.run.agent.words"
 local prompt = require "sba.run.agent.prompt"
 local redact = require "native.secret".redact
 local words = require "sba.util.words"
 
 local ask = {}
 
-local AGAIN <const> = "Your answer %s. Answer again, with nothing but JSON that fits the schema."
 local NO_CONTEXT <const> = { requirements = {}, acceptance_criteria = {}, checks = {}, skill_ids = {}, skills = {} }
 
 ---Finds a model.
@@ -45,10 +46,7 @@ end
 ---@param model string
 ---@param reply table
 function ask.count(run, model, reply)
-  local used = run.record.inference or { model = model, requests = 0, prompt_tokens = 0, completion_tokens = 0, duration_ms = 0 }
-  run.record.inference = used
-  used.requests = used.requests + 1
-  for _, name in ipairs { "prompt_tokens", "completion_tokens", "duration_ms" } do used[name] = used[name] + (reply[name] or 0) end
+  budget.count(run, model, reply)
   run.log:event("info", "model.response", {
     model = model, calls = reply.tool_calls and #reply.tool_calls or 0, prompt_tokens = reply.prompt_tokens,
     completion_tokens = reply.completion_tokens, duration_ms = reply.duration_ms,
@@ -74,14 +72,14 @@ function ask.agents_md(run, session)
 end
 
 local function messages_of(run, session, request)
-  local status = prompt.status(interrupt.remaining(), run.todo.items)
+  local status = prompt.status(interrupt.remaining(), run.todo.items, budget.scarce(run))
   local context = context_of(run)
   local more = { agents_md = ask.agents_md(run, session), missing_skills = run.missing_skills }
   local system = prompt.question(run.job, context, more, request.system, status)
   local messages = { { role = "system", content = redact(system) }, { role = "user", content = redact(request.prompt) } }
   if request.earlier then
     messages[3] = { role = "assistant", content = request.earlier.answer }
-    messages[4] = { role = "user", content = AGAIN:format(redact(request.earlier.mistake)) }
+    messages[4] = { role = "user", content = phrases.answer_again:format(redact(request.earlier.mistake)) }
   end
   return messages
 end
@@ -99,7 +97,9 @@ end
 function ask.new(run)
   local sessions = {}
   return function(request)
-    local key, failure = request.model or "", nil
+    local failure = budget.exceeded(run)
+    if failure then return nil, failure end
+    local key = request.model or ""
     if not sessions[key] then sessions[key], failure = connect_for(run, request.model) end
     local session = sessions[key]
     if not session then return nil, failure end
@@ -109,7 +109,10 @@ function ask.new(run)
       model = session.model, provider = session.dialect.provider, messages = #messages,
     })
     reply, failure = session:chat { messages = messages, json_schema = request.json_schema, on_text = run.context.tick }
-    if not reply then return nil, failure end
+    if not reply then
+      if failure.used then budget.count(run, session.model, failure.used) end
+      return nil, failure
+    end
     ask.count(run, session.model, reply)
     reply.model = session.model
     return reply

@@ -132,7 +132,10 @@ function check.perform(run, number)
   local index, step = step_of(run, number)
   follow(run, number, "in_progress")
   steps.begin(run, index, step, run.history and run.history.begun[index])
+  local shell = run.context.shell
+  run.context.shell = nil -- a check is the job's, and runs in /bin/sh
   local entry, failure = steps.perform(run, index, step, run.catalogue.get(TYPE))
+  run.context.shell = shell
   local result = checked(run, step, entry, failure)
   run.context.tick()
   if not steps.ends_job(failure) then return result end

@@ -226,9 +226,10 @@ function past.read(path, expected)
   return number > 0 and history or nil
 end
 
---- Keeps what a call to the gateway came to: a replay calls nothing there.
+--- Keeps what a call to the gateway came to, for a replay calls nothing there; and how long steps took.
 local function keep_call(recording, line)
   local entry = line.entry
+  recording.durations[entry.index + 1] = entry.duration_ms
   if entry.type == "call_tool" then recording.entries[entry.index + 1] = entry end
 end
 
@@ -240,7 +241,10 @@ local recorded_readers = {
 local function read_recorded(recording, text, job_sha256)
   local line, failure = json.decode_own(text)
   if type(line) ~= "table" then return failure and failure.message or "it is not an event of a journal" end
-  if line.event == "job" and line.job_sha256 ~= job_sha256 then return "it belongs to another job" end
+  if line.event == "job" then
+    recording.version = type(line.version) == "string" and line.version or nil
+    return line.job_sha256 ~= job_sha256 and "it belongs to another job" or nil
+  end
   local reader = recorded_readers[line.event]
   return reader and (mistake_in(line, schemas[line.event]) or reader(recording, line)) or nil
 end
@@ -248,13 +252,14 @@ end
 --- Reads the conversation of a journal, or a script of one: lines of model.exchange, each with a reply at least.
 ---@param path string
 ---@param job_sha256 string
----@return { exchanges: table[], entries: table<integer, table>, session?: table, skills?: table }? recording
+---@return { version?: string, durations: table<integer, integer>,
+--- exchanges: table[], entries: table<integer, table>, session?: table, skills?: table }? recording
 ---entries: of calls to the gateway
 ---@return native.failure? failure
 function past.recording(path, job_sha256)
   local bytes, failure = file.read(path, LIMIT)
   if not bytes then return nil, failure end
-  local recording, number = { exchanges = {}, entries = {} }, 0
+  local recording, number = { exchanges = {}, entries = {}, durations = {} }, 0
   for _, text in lines(bytes) do
     number = number + 1
     local reason = text ~= "" and read_recorded(recording, text, job_sha256)

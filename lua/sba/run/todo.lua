@@ -153,15 +153,18 @@ local function find_title(self, title)
   end
 end
 
+---@param id? string
+---@return boolean
+function todo:has(id) return find(self, id) ~= nil end
+
 --- Adds an item of the agent's own. Titles are unique: one that is there is not added again.
 ---@param title string
----@param parent? string id of the item that it is a part of
+---@param parent? string id of the item that it is a part of; one that there is
 ---@return table? item, string? mistake, boolean? is_old whether it was there before
 function todo:add(title, parent)
   local old = find_title(self, title)
   if old then return old, nil, true end
   if #self.items >= MOST_ITEMS then return nil, ("the list is full: it has %d items"):format(MOST_ITEMS) end
-  if parent and not find(self, parent) then return nil, "there is no item " .. parent end
   return changed(self, add(self, title, "agent", parent))
 end
 
@@ -170,7 +173,10 @@ end
 ---@return table? item, string? mistake
 function todo:update(change)
   local item, position = find(self, change.id)
-  if not item then return nil, "there is no item " .. change.id end
+  if not item then
+    local ids = #self.items == 0 and "the list is empty" or ("the ids are 1 to %d"):format(self.count)
+    return nil, ("there is no item %s: %s"):format(change.id, ids)
+  end
   local same = change.title and find_title(self, change.title)
   if same and same ~= item then return nil, ("item %s has that title; change that one, or choose another title"):format(same.id) end
   if change.status then set_status(self, item, change.status) end

@@ -86,6 +86,7 @@ return {
     },
   },
   for_model = {
+    hidden = true, -- replace_in_file and write_file go wrong less often
     summary = "Change files by a unified diff, or by SEARCH/REPLACE blocks below their file's name: all of it, or nothing.",
     order = { "diff" },
     called = { "apply_patch", "apply_diff", "patch", "git_apply" },

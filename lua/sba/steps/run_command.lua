@@ -12,10 +12,11 @@ local workspace = require "native.workspace"
 
 local DEFAULT_PATH <const> = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 local MOST_TEXT <const> = 1024 * 1024 -- bytes of both streams as they came
+local MODELS_SECONDS <const> = 120 -- for a model's command that names no time; words.lua says so too
 local LONGEST_NAME <const> = 100 -- bytes of a command in a message
 
-local function argv_of(arguments)
-  if arguments.shell then return { "/bin/sh", "-c", arguments.shell } end
+local function argv_of(arguments, shell)
+  if arguments.shell then return { shell or "/bin/sh", "-c", arguments.shell } end
   return command_words(arguments)
 end
 
@@ -165,7 +166,7 @@ local function text_of(outcome, limit)
 end
 
 ---@param arguments table
----@param job_context { workspace: native.root, max_output_bytes: integer, environment: string[],
+---@param job_context { workspace: native.root, max_output_bytes: integer, environment: string[], shell?: string,
 --- tick?: fun(news?: string, missing?: integer), follow?: boolean, agent: boolean }
 ---@return table? result
 ---@return string|native.failure text or failure
@@ -177,7 +178,7 @@ local function run(arguments, job_context)
   end
   local limit = math.min(arguments.max_output_bytes or math.huge, job_context.max_output_bytes)
   local outcome, failure = process.run {
-    argv = argv_of(arguments), env = environment(job_context.environment, arguments.env), directory = directory,
+    argv = argv_of(arguments, job_context.shell), env = environment(job_context.environment, arguments.env), directory = directory,
     stdin = arguments.stdin, timeout = arguments.timeout_seconds,
     output_limit = limit,
     end_at_limit = limit == job_context.max_output_bytes and not job_context.agent,
@@ -200,6 +201,7 @@ end
 -- What models write -----------------------------------------------------------------------------------------------------
 
 local RIGHT_FORM <const> = 'write the whole command line as one text: {"command": "ls -la | head"}'
+local ONLY_CD <const> = "^%s*cd%f[%s\0][^;&|\n]*$"
 local OPERATORS <const> = { "|", "||", "&", "&&", ";", "<", ">", ">>", "2>&1" }
 local SPECIAL <const> = "[%s|&;<>()$`\\\"'*?#~={}!%[%]]" -- what the shell does not take as it is
 
@@ -270,8 +272,10 @@ local function read_command(arguments)
   if milliseconds and not arguments.timeout_seconds then
     arguments.timeout_seconds, arguments.timeout_ms = milliseconds / 1000, nil
   end
+  arguments.timeout_seconds = arguments.timeout_seconds or MODELS_SECONDS
   if list then return read_list(arguments, list, list_of(args) or {}) end
   if type(given) ~= "string" then return mistake "command is no text" end
+  if given:find(ONLY_CD) then return nil, "each command starts in the workspace; write cd DIR && COMMAND, or give working_dir" end
   if type(args) == "string" and not list_of(args) then given, args = given .. " " .. args, nil end
   args = list_of(args)
   if args then return read_line(arguments, given, args) end
@@ -334,6 +338,7 @@ return {
   for_model = {
     summary = "Run a shell command line in the workspace and wait for its end.",
     order = { "command", "timeout_seconds", "working_dir" },
+    descriptions = { timeout_seconds = "Default: 120; then the command is ended." },
     required = { "command" },
     called = {
       "bash", "shell", "sh", "cmd", "exec", "execute", "terminal", "command", "run", "run_shell", "shell_command", "run_shell_command",

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Asks the model for its next reply, with as much of the conversation as its context holds beside the reply.
 
+local budget = require "sba.run.budget"
 local interrupt = require "native.interrupt"
 local prompt = require "sba.run.agent.prompt"
 local window = require "sba.run.agent.window"
@@ -46,7 +47,7 @@ end
 
 --- @param most? number tokens that the conversation is to have at most; fewer than it has: the server refused it
 local function request(state, most)
-  local status = prompt.status(interrupt.remaining(), state.run.todo.items, state.run.job.constraints.max_runtime_seconds)
+  local status = prompt.status(interrupt.remaining(), state.has_todo and state.run.todo.items, budget.scarce(state.run))
   state.status_tokens = state.meter:text(status)
   local room = asking.room(state)
   local before, after = window.fit(state.messages, math.min(room, most or room), state.meter)
@@ -54,7 +55,8 @@ local function request(state, most)
   local most_room = math.max(room, room + asking.reserve(state.session) - LEAST_REPLY)
   if after > most_room or most and after == before then return nil, too_large(state) end
   return {
-    messages = state.messages, status = status, tools = state.shown, tool_choice = state.without_call and "required" or nil,
+    messages = state.messages, status = status, tools = state.shown, accepted = state.accepted,
+    tool_choice = state.without_call and "required" or nil,
     temperature = state.stuck:temperature(),
     max_tokens = longest_reply(state, after + state.meter.tools + state.status_tokens), on_text = state.run.context.tick,
   }
@@ -72,6 +74,8 @@ end
 ---@param state table of the agent
 ---@return inference.reply?, table? failure
 function asking.ask(state)
+  local exceeded = budget.exceeded(state.run)
+  if exceeded then return nil, exceeded end
   local most, given
   for _ = 1, MOST_CUTS do
     local wanted, failure = request(state, most)
@@ -89,6 +93,7 @@ function asking.ask(state)
       learn(state, wanted.messages, reply.prompt_tokens)
       return reply
     end
+    if failure.used then budget.count(state.run, state.session.model, failure.used) end
     if failure.code ~= "context_cut" then return nil, failure end
     state.run.log:event("warning", "model.context_cut", { model = state.session.model, error = failure.message })
     learn(state, wanted.messages, failure.prompt_tokens)

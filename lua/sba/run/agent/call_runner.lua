@@ -6,6 +6,7 @@ local advice = require "sba.run.agent.advice"
 local arguments_of = require "sba.run.agent.arguments"
 local finishing = require "sba.run.agent.finishing"
 local json = require "sba.util.json"
+local phrases = require "sba.run.agent.words"
 local steps = require "sba.run.step"
 
 local call_runner = {}
@@ -46,7 +47,7 @@ local function from_history(state, index)
   history.begun[index] = nil
   return {
     status = "failure", error_code = "interrupted", started_at = since ~= true and since or nil, output = interrupted.output,
-    error = "the runner was ended while this step ran; " .. (history.undone or "it may have done part or all of its work"),
+    error = phrases.interrupted:format(history.undone or phrases.maybe_done),
   }
 end
 
@@ -91,22 +92,25 @@ local function run_step(state, name, arguments, note)
   return {
     text = ("[%s]\n%s%s"):format(step.id, note and ("(%s)\n"):format(note) or "", state.outputs:show(step.id, answer)),
     answer = answer, step = step.id,
+    duration_ms = (state.run.recording and state.run.recording.durations[index]) or entry.duration_ms,
     changed = name == COMMAND or changes[name] and entry.status == "success",
   }
 end
 
 local function change_todo(state, call, arguments)
   local todo = state.run.todo
-  local item, mistake, is_old
+  local item, mistake, is_old, note
   if call.name == "todo_add" then
-    item, mistake, is_old = todo:add(arguments.title, arguments.parent)
+    local parent = todo:has(arguments.parent) and arguments.parent or nil
+    note = arguments.parent ~= parent and phrases.no_parent:format(arguments.parent) or ""
+    item, mistake, is_old = todo:add(arguments.title, parent)
   else
     item, mistake = todo:update(arguments)
   end
-  if not item then return { text = ("failed: %s; the todo list below has the ids, and todo_add adds an item"):format(mistake) } end
-  if is_old then return { text = ("item %s: %s; it was in the list before"):format(item.id, item.status) } end
+  if not item then return { text = phrases.todo_mistake:format(mistake) } end
+  if is_old then return { text = phrases.old_item:format(item.id, item.status) } end
   state.run.log:event("info", "todo.changed", { id = item.id, status = item.status, title = item.title })
-  return { text = ("item %s: %s"):format(item.id, item.status) }
+  return { text = ("item %s: %s%s"):format(item.id, item.status, note or "") }
 end
 
 local function read_output(state, _, arguments)
@@ -135,12 +139,12 @@ function call_runner.perform(state, call)
   if not tool then
     return {
       mistaken = true,
-      text = ("failed: unknown tool %s; the tools are %s. run_command runs any program."):format(call.name, state.tool_names),
+      text = phrases.unknown_tool:format(call.name, state.tool_names),
     }
   end
   if call.mistake then
     local form = tool.kind ~= "gateway" and "; it has " .. arguments_of.form(tool) or ""
-    return { mistaken = true, text = ("failed: the arguments cannot be read: %s%s"):format(call.mistake, form) }
+    return { mistaken = true, text = phrases.unread_arguments:format(call.mistake, form) }
   end
   local arguments, note = arguments_of.read(tool, call.arguments, state.run.catalogue.get(call.name))
   if not arguments then return { mistaken = true, text = "failed: " .. note } end

@@ -12,19 +12,24 @@ local hex_letter <const>, hex <const> = R("af", "AF"), R("09", "af", "AF")
 local blank <const> = S " \t\n\v\f\r"
 local two <const> = digit * digit
 
-local clock <const> = two * ":" * two * ":" * two * ((P "." + ",") * digit ^ 1) ^ -1
-local date <const> = two * two * "-" * two * "-" * two
-local time <const> = date * S "T " * clock * P "Z" ^ -1
-local decimal <const> = digit ^ 1 * ("." * digit ^ 0) ^ -1
-local unit <const> = ("second" * P "s" ^ -1 + S "mun" ^ -1 * "s") * -alphanumeric
-local in_units <const> = blank ^ -1 * unit
-local without_times <const> = lpeg.Cs((time / "<time>" + decimal / "<duration>" * in_units + digit ^ 1 + (1 - digit) ^ 1) ^ 0)
-
 local function times(pattern, count)
   local result = P(true)
   for _ = 1, count do result = result * pattern end
   return result
 end
+
+local clock <const> = two * ":" * two * ":" * two * ((P "." + ",") * digit ^ 1) ^ -1
+local date <const> = two * two * "-" * two * "-" * two
+local year <const>, name <const>, offset <const> = two * two, times(letter, 3), S "+-" * two * P ":" ^ -1 * two
+local zone <const> = offset + letter ^ 1
+local time <const> = date * S "T " * clock * (P "Z" + P " " ^ -1 * offset) ^ -1
+  + name * " " * name * blank ^ 1 * digit ^ 1 * " " * clock * (" " * S "AP" * "M") ^ -1 * (" " * zone) ^ -1 * " " * year -- date
+  + name * ", " * digit ^ 1 * " " * name * " " * year * " " * clock * " " * zone -- date -R
+local decimal <const> = digit ^ 1 * ("." * digit ^ 0) ^ -1
+local unit <const> = ("second" * P "s" ^ -1 + S "mun" ^ -1 * "s") * -alphanumeric
+local in_units <const> = blank ^ -1 * unit
+local without_times <const> = lpeg.Cs((time / "<time>" + decimal / "<duration>" * in_units + digit ^ 1 + letter ^ 1
+  + (1 - alphanumeric) ^ 1) ^ 0)
 
 local LEAST_HEX <const> = 7 -- digits of a short commit id
 local LEAST_DECIMAL <const> = 9 -- digits of seconds since 1970, and of what counts faster

@@ -12,10 +12,10 @@ exchange.__index = exchange
 ---@field messages? table[] what was new in the request; absent in a script, which is not compared
 ---@field reply table
 
----@param options { recorded?: agent.recorded[], replay?: boolean, journal: table }
+---@param options { recorded?: agent.recorded[], replay?: boolean, version?: string, journal: table } version: of the runner that recorded
 function exchange.new(options)
   return setmetatable({
-    recorded = options.recorded or {}, replay = options.replay, journal = options.journal, number = 0,
+    recorded = options.recorded or {}, replay = options.replay, version = options.version, journal = options.journal, number = 0,
   }, exchange)
 end
 
@@ -59,7 +59,8 @@ end
 local function from_recording(self, recorded, fresh)
   local found = self.replay and difference(self.number, recorded, fresh)
   if found then
-    return nil, { code = "internal_error", message = "the replay differs from the recording: " .. found }
+    local version = self.version and " of version " .. self.version or ""
+    return nil, { code = "internal_error", message = ("the replay differs from the recording%s: %s"):format(version, found) }
   end
   if self.replay then self.journal:exchange(self.number, fresh, recorded.reply) end
   return recorded.reply

@@ -9,7 +9,9 @@ local process = require "native.process"
 local real_path = require "native.confine".real_path
 local survey = require "sba.run.agent.survey"
 
-local facts = {}
+local facts = {
+  MOST_SHOWN = 16 * 1024, -- bytes of one tool result
+}
 
 local MOST_LINES <const> = 60 -- of the listing
 local LEAST_LINES <const> = 10
@@ -89,7 +91,8 @@ function facts.of(options)
   local lines = {
     system(), tools(options.environment),
     constraints.ext_net_allowed and "Network: allowed." or "Network: not allowed; nothing can be downloaded.",
-    ("Limits: %s for the job, %s of output for a step."):format(time(constraints.max_runtime_seconds), size(constraints.max_output_bytes)),
+    ("Limits: %s for the job; you see at most %s of a result, read_output gives the rest."):format(
+      time(constraints.max_runtime_seconds), size(math.min(facts.MOST_SHOWN, constraints.max_output_bytes))),
     options.artifacts and "Artifacts: files to hand over go below $CYNODE_ARTIFACTS_DIR, in commands and in the paths of the file tools."
       or "Artifacts: this job has no directory for them.",
   }

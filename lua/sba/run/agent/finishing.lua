@@ -1,24 +1,26 @@
 -- SPDX-License-Identifier: Apache-2.0
--- How an agent's job ends: by the model's `finish`, or by an answer in prose. Neither ends it well before something was done, nor
--- while a check of an acceptance criterion fails.
+-- How an agent's job ends: by the model's `finish`, which ends it well where no check of an acceptance criterion fails. An answer in
+-- prose ends nothing, but three in a row are the end.
 
 local acceptance = require "sba.run.agent.acceptance"
 local check = require "sba.run.check"
 local excerpt = require "sba.util.excerpt"
+local foreign_schema = require "sba.util.foreign_schema"
+local json = require "sba.util.json"
+local phrases = require "sba.run.agent.words"
 local printable = require "sba.util.printable"
+local schema_check = require "sba.util.schema_check"
 local text = require "native.text"
 local words = require "sba.util.words"
 
 local finishing = {}
 
 local MOST_REFUSED <const> = 3 -- times that the model is told what is missing, and as many that a check fails
+local MOST_MISTAKES <const> = 5 -- of an answer that are told at once
 local MOST_SHOWN <const> = 8 -- failing checks whose output the model is shown at once
+local MOST_PROSE <const> = 3 -- answers in prose in a row
 local LEAST_SHARES <const> = 4 -- of what is shown of a step; each failing check has one
 local LONGEST_REASON <const> = 1000 -- bytes of the model's answer in a message
-
-local BEGIN <const> = "Nothing has been done yet, so the job cannot end. Begin now: call a tool, for example list_tree to see the "
-  .. "workspace. If the job cannot be done, call finish with the status failed, and say why."
-local CALL_FINISH <const> = "If the job is done, call finish with your answer. If not, call the next tool."
 
 -- What models write for the two words.
 local meant <const> = {
@@ -48,25 +50,13 @@ local function has_acted(state)
   return false
 end
 
---- The model ends the job and has done nothing: it is asked once to begin.
-local function ask_to_begin(state)
-  if state.asked_to_begin then
-    return nil, {
-      code = "agent_gave_up", gave_up = true,
-      message = "the model ended the job and had done nothing, even when it was asked to begin; its last words are the final answer",
-    }
-  end
-  state.asked_to_begin = true
-  return { text = BEGIN }
-end
-
 --- The job cannot end like this; told so once too often, it ends as unmet.
 local function refuse(state, why)
   state.refused = (state.refused or 0) + 1
   if state.refused > MOST_REFUSED then
     return nil, { code = "acceptance_unmet", gave_up = true, message = "the model ended the job without evidence: " .. why }
   end
-  return { text = "not finished: " .. why }
+  return { text = phrases.not_finished:format(why) }
 end
 
 --- The model says that the job cannot be done.
@@ -80,7 +70,7 @@ end
 local function shown(state, checked, count)
   local module, result = state.run.catalogue.get(checked.entry.type), checked.entry.result
   local body = result and module.show(result) or ""
-  local head = ("[%s]\nThe check of %s failed: %s"):format(checked.id, words.quoted(checked.verdict.criterion), checked.entry.error)
+  local head = phrases.check_failed:format(checked.id, words.quoted(checked.verdict.criterion), checked.entry.error)
   return body ~= "" and head .. "\n" .. state.outputs:show(checked.id, body, math.max(LEAST_SHARES, count)) or head
 end
 
@@ -93,7 +83,7 @@ local function judge_checks(state, failing)
     return nil, failure
   end
   local count = math.min(#failing, MOST_SHOWN)
-  local parts = { ("not finished: %d of %d checks failed%s. Mend what they show, then call finish again."):format(
+  local parts = { phrases.checks_failed:format(
     #failing, #check.numbers(state.context), count < #failing and (", of which %d are shown"):format(count) or "") }
   for i = 1, count do parts[i + 1] = shown(state, failing[i], count) end
   return { text = table.concat(parts, "\n\n"), changed = true }
@@ -115,14 +105,29 @@ local function check_all(state, list)
   return { text = "finished" }
 end
 
+--- The answer as the result has it, or what is wrong with it: where the job has a schema, JSON that fits, given as text or as a value.
+local function read_answer(state, arguments)
+  local schema = (state.run.job.inference or {}).answer_schema
+  local value = arguments.answer
+  if not schema or arguments.status == "failed" then return type(value) == "string" and value or json.encode(value) end
+  local decoded, failure = json.decode(type(value) == "string" and value or "")
+  if not failure then value = decoded end
+  local _, errors = schema_check.check(json.copy(value), foreign_schema(schema), { total = 0, limit = MOST_MISTAKES })
+  if errors.total == 0 then return json.encode(value) end
+  local lines = {}
+  for i, one in ipairs(errors) do lines[i] = schema_check.line(one, "answer") end
+  return nil, phrases.answer_misfits:format(table.concat(lines, "; "))
+end
+
 ---The model called finish.
 ---@param state table of the agent
 ---@param _ table the call
----@param arguments { answer: string, status?: "done"|"failed", acceptance?: table[] }
+---@param arguments { answer: any, status?: "done"|"failed", acceptance?: table[] }
 ---@return { text: string }? answer, table? failure the job's
 function finishing.called(state, _, arguments)
   local list, missing, unmet = acceptance.judge(state.context, arguments.acceptance or {}, state.status_of)
-  state.answer = arguments.answer
+  local answer, misfit = read_answer(state, arguments)
+  state.answer = answer or state.answer
   for i, item in ipairs(list) do
     if item.met == true then state.run.todo:settle(i, "done") end
   end
@@ -131,34 +136,29 @@ function finishing.called(state, _, arguments)
     state.acceptance = list
     return nil, { code = "acceptance_unmet", gave_up = true, message = ("the model says that a criterion is not met: %s"):format(unmet) }
   end
-  if not has_acted(state) then return ask_to_begin(state) end
+  if not has_acted(state) and not state.asked_to_begin then
+    state.asked_to_begin = true
+    return { text = phrases.nothing_done }
+  end
+  if misfit then return { text = misfit } end
   if #missing > 0 then return refuse(state, table.concat(missing, "; ")) end
   return check_all(state, list)
 end
 
----The model answered in prose. It is asked to call finish; where the job names no criteria, a second such answer in a row counts.
+---The model answered in prose: it is asked to go on or to call finish.
 ---@param state table of the agent
 ---@param content string
----@return { text: string }? answer nil without failure: the job is over
----@return table? failure the job's
+---@return { text: string }? answer
+---@return table? failure the job's, after too many in a row
 function finishing.answered(state, content)
-  if not has_acted(state) then
-    state.answer = content
-    return ask_to_begin(state)
+  state.prose, state.answer = state.prose + 1, content
+  if state.prose < MOST_PROSE then
+    return { text = phrases.go_on:format(state.session.supports_tools == false and phrases.form_as_text or phrases.form) }
   end
-  local criteria = #state.context.acceptance_criteria
-  if criteria > 0 and #check.numbers(state.context) == criteria then
-    return refuse(state, "call finish; then the runner checks the acceptance criteria")
-  elseif criteria > 0 then
-    return refuse(state,
-      "call finish with an entry for every acceptance criterion without a check, its evidence naming the step that shows it")
-  end
-  if state.asked_to_finish then
-    state.answer, state.finished = content, true
-    return nil
-  end
-  state.asked_to_finish = true
-  return { text = CALL_FINISH }
+  return nil, {
+    code = "agent_gave_up", gave_up = true,
+    message = "the model called no tool in three replies in a row; the last of them is the final answer",
+  }
 end
 
 return finishing

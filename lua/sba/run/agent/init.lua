@@ -13,13 +13,15 @@ local missed = require "sba.run.agent.missed"
 local models = require "sba.run.ask"
 local offered = require "sba.run.agent.offered"
 local outputs = require "sba.run.agent.outputs"
+local phrases = require "sba.run.agent.words"
+local process = require "native.process"
 local prompt = require "sba.run.agent.prompt"
 local stuck = require "sba.run.agent.stuck"
 local tools = require "sba.run.agent.tools"
 
 local agent = {}
 
-local MOST_SHOWN <const> = 16 * 1024 -- bytes of one tool result
+local ROOMY <const> = 32768 -- tokens of context, from which on the model keeps a todo list of its own
 local LEAST_SHOWN <const> = 64 -- tokens
 local MOST_CALLS <const> = 64 -- of one reply
 local RECORDED_CONTEXT <const> = 32768 -- tokens; of a recording that does not say
@@ -41,57 +43,53 @@ local function nudge(state, over, why, words)
   say(state, { role = "user", content = words })
 end
 
+local THREE_UNREAD <const> = "three replies in a row could not be read"
+
+--- Whether a reply that had to be a call as text is none, and not one that is misspelled.
+local function is_prose(content)
+  return content and content:find "%S" and not content:find '{%s*["\']'
+end
+
 --- A reply without a call.
 local function without_calls(state, reply)
   if reply.done_reason == "repetition" then
     local why = "the reply was stopped: " .. reply.unreadable
     state.run.log:event("warning", "model.repetition", { model = state.session.model, error = why })
-    return nudge(state, state.stuck:could_not_read(), "three replies in a row could not be read; the last one was stopped, because "
-      .. reply.unreadable, ("Your reply was stopped: %s. Nothing of it was done. Say it once; let a command write what is to be repeated.")
-      :format(reply.unreadable))
+    return nudge(state, state.stuck:could_not_read(), THREE_UNREAD .. "; the last one was stopped, because " .. reply.unreadable,
+      phrases.repeated:format(reply.unreadable))
   end
-  if reply.unreadable then
-    return nudge(state, state.stuck:could_not_read(), "three replies in a row could not be read",
-      "Your reply could not be read: " .. reply.unreadable)
+  if reply.unreadable and not is_prose(reply.content) then
+    return nudge(state, state.stuck:could_not_read(), THREE_UNREAD, phrases.unreadable:format(reply.unreadable))
   end
-  if reply.done_reason == "length" then
-    return nudge(state, state.stuck:could_not_read(), "three replies in a row could not be read",
-      "Your reply was cut off because it was too long. Say it in fewer words, or in several calls.")
-  end
+  if reply.done_reason == "length" then return nudge(state, state.stuck:could_not_read(), THREE_UNREAD, phrases.cut_off) end
   if (reply.content or ""):match("^%s*$") then
-    return nudge(state, state.stuck:said_nothing(), "three replies in a row said nothing",
-      "Your reply was empty. Call a tool, or call finish when the job is done.")
+    return nudge(state, state.stuck:said_nothing(), "three replies in a row said nothing", phrases.empty)
   end
   local answer, failure = finishing.answered(state, reply.content)
   if answer then say(state, { role = "user", content = answer.text }) end
   return failure
 end
 
-local function warn_of_repetition(answer)
-  answer.text = answer.text .. "\n[This is the third time that this very call gave this very result. Do something else: once more "
-    .. "and the job ends.]"
-end
-
 --- One call and its answer. Returns the job's failure, and whether the call had a mistake.
 local function answer_call(state, call)
   local answer, failure = call_runner.perform(state, call)
   if not answer then return failure end
-  local verdict = state.stuck:answered(call.name, answer.arguments or call.arguments, answer.answer or answer.text, answer.changed)
-  if verdict == "warn" then warn_of_repetition(answer) end
+  local verdict = state.stuck:answered(call.name, answer.arguments or call.arguments, answer.answer or answer.text, answer)
+  if verdict == "warn" then answer.text = answer.text .. phrases.in_circles end
   say(state, { role = "tool", tool_call_id = call.id, tool_name = call.name, content = answer.text, step = answer.step })
   if verdict == "end" then
-    return agent_stuck(("the same call of %s gave the same result four times"):format(call.name), true)
+    return agent_stuck(("the same call of %s gave the same result again and again"):format(call.name), true)
   end
   return nil, answer.mistaken
 end
 
 local function with_calls(state, reply)
   local mistaken = 0
-  state.asked_to_finish = false
+  state.prose = 0
   for i, call in ipairs(reply.tool_calls) do
     if i > MOST_CALLS then
       say(state, { role = "tool", tool_call_id = call.id, tool_name = call.name,
-        content = ("not done: a reply may hold %d calls at most"):format(MOST_CALLS) })
+        content = phrases.too_many_calls:format(MOST_CALLS) })
     else
       local failure, has_mistake = answer_call(state, call)
       if failure then return failure end
@@ -130,19 +128,20 @@ end
 --- Bytes and tokens of an answer that the model sees: two answers must fit beside the system text and the task.
 local function shown_limits(state)
   local room = asking.room(state) - state.meter:total(state.messages)
-  return math.min(MOST_SHOWN, state.run.job.constraints.max_output_bytes), math.max(LEAST_SHOWN, room // 3)
+  return math.min(facts.MOST_SHOWN, state.run.job.constraints.max_output_bytes), math.max(LEAST_SHOWN, room // 3)
 end
 
 --- Everything the turns share.
 local function begin(run, session, gateway_tools, told)
-  local list, by_name = tools.list(run.catalogue, gateway_tools)
+  local list, by_name, accepted = tools.list(run.catalogue, gateway_tools, run.job, told.has_todo)
   local state = {
     run = run, session = session, context = run.job.context, tools = by_name, tool_names = names(list), shown = list,
+    accepted = accepted, has_todo = told.has_todo,
     meter = meter.new(tools.cost(list)), status_tokens = 0, status_of = {}, stuck = stuck.new(), fresh = {},
-    missed = missed.new(),
-    messages = {},
+    missed = missed.new(), messages = {}, prose = 0,
     exchange = exchange.new {
-      recorded = (run.recording or run.history or {}).exchanges, replay = run.recording ~= nil, journal = run.journal,
+      recorded = (run.recording or run.history or {}).exchanges, replay = run.recording ~= nil,
+      version = run.recording and run.recording.version, journal = run.journal,
     },
   }
   say(state, { role = "system", content = prompt.system(run.job, run.job.context, told) })
@@ -152,7 +151,7 @@ local function begin(run, session, gateway_tools, told)
 end
 
 --- What the model is told besides the job: as the journal has it, so that a replay elsewhere and a resumed run say the same.
-local function told_of(run, session, instructions)
+local function told_of(run, session, instructions, has_todo)
   local past = (run.recording or run.history or {}).session or {}
   return {
     facts = past.facts or facts.of {
@@ -160,7 +159,8 @@ local function told_of(run, session, instructions)
       agents_md = agents_md.is_wanted(run.job), context_length = session.context_length,
     },
     agents_md = past.facts and past.agents_md or not past.facts and models.agents_md(run, session) or nil,
-    missing_skills = run.missing_skills, instructions = instructions,
+    missing_skills = run.missing_skills, instructions = instructions, answer_schema = run.job.inference and run.job.inference.answer_schema,
+    has_todo = has_todo,
   }
 end
 
@@ -183,8 +183,10 @@ function agent.run(run)
   collectgarbage "step"
   local session, failure = connect(run)
   if not session then return failure end
-  local gateway_tools, instructions = offered.tools(run, session.context_length - asking.reserve(session))
-  local told = told_of(run, session, instructions)
+  local has_todo = #run.todo.items > 0 or session.context_length >= ROOMY
+  local gateway_tools, instructions = offered.tools(run, session.context_length - asking.reserve(session), has_todo)
+  local told = told_of(run, session, instructions, has_todo)
+  run.context.shell = process.find("bash", run.environment.PATH)
   run.journal:session(session, gateway_tools, told)
   local state = begin(run, session, gateway_tools, told)
   repeat

@@ -40,7 +40,7 @@ local function log_choice(run, chosen, left_out)
 end
 
 --- Those that the gateway has now. A job can do without, and the log says so.
-local function listed_now(run, space)
+local function listed_now(run, space, has_todo)
   local gateway, failure = run.outside:gateway()
   local listed
   if gateway then listed, failure = gateway:tools() end
@@ -48,7 +48,7 @@ local function listed_now(run, space)
     run.log:event("warning", "gateway.failed", { code = failure.code, error = failure.message .. "; the job goes on without its tools" })
     return {}
   end
-  local own, taken = tools.list(run.catalogue)
+  local own, taken = tools.list(run.catalogue, nil, run.job, has_todo)
   local chosen, others = choose(listed, own, taken, (space - tools.cost(own)) * SHARE)
   local dropped = gateway:dropped()
   log_choice(run, chosen, table.move(others, 1, #others, #dropped + 1, table.move(dropped, 1, #dropped, 1, {})))
@@ -58,13 +58,14 @@ end
 ---The tools of the job's gateway: as the journal has them, so that the same replies mean the same calls; else as they are listed.
 ---@param run run
 ---@param space integer tokens for tools and conversation
+---@param has_todo boolean whether the todo list's tools are shown
 ---@return agent.tool[]
 ---@return string? instructions the gateway's own words on how to use them
-function offered.tools(run, space)
+function offered.tools(run, space, has_todo)
   local past = run.recording or run.history
   if past and past.session then return past.session.tools, past.session.instructions end
   if run.recording or not run.outside:has_gateway() then return {} end
-  return listed_now(run, space)
+  return listed_now(run, space, has_todo)
 end
 
 return offered

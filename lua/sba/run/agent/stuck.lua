@@ -9,8 +9,10 @@ local json = require "sba.util.json"
 local stuck = {}
 stuck.__index = stuck
 
-local WARN_AT <const> = 3
-local END_AT <const> = 4
+local WARN_AT <const> = 9
+local END_AT <const> = 12
+local QUICK <const>, SLOW <const> = 3, 1 -- what a call counts: one that took a second may have waited for something
+local LONG_MS <const> = 1000
 local MOST_IN_A_ROW <const> = 3
 local MOST_MISTAKES <const> = 5 -- replies in a row that are answered and do not count
 local RECENT <const> = 24 -- calls; a circle of up to six is found
@@ -27,11 +29,13 @@ local function compared(entry)
   return entry.compared
 end
 
---- How often a call is among the recent ones, and among those since the last change.
+--- How often a call is among the recent ones, and what those since the last change count.
 local function count(self, entry)
   local known, times = 0, 0
   for i, one in ipairs(self.recent) do
-    if one.call == entry.call and compared(one) == compared(entry) then known, times = known + 1, times + (i >= self.since and 1 or 0) end
+    if one.call == entry.call and compared(one) == compared(entry) then
+      known, times = known + 1, times + (i >= self.since and one.weight or 0)
+    end
   end
   return known, times
 end
@@ -40,20 +44,23 @@ end
 ---@param name string
 ---@param arguments table
 ---@param answer string as the model sees it
----@param changed boolean whether it may have changed the workspace: then earlier calls may well give the same again
+---@param about { changed?: boolean, duration_ms?: integer } changed: it may have changed the workspace: then earlier calls may well give
+---the same again
 ---@return "warn"|"end"|nil
-function stuck:answered(name, arguments, answer, changed)
+function stuck:answered(name, arguments, answer, about)
   local entry = { call = name .. "\n" .. json.encode(arguments), answer = excerpt.of(answer, COMPARED) }
+  entry.weight = (about.duration_ms or 0) >= LONG_MS and SLOW or QUICK
   local known, times = count(self, entry)
   table.insert(self.recent, entry)
   -- A change that was made before is none: two that take turns are a circle.
-  if changed and known == 0 then self.since = #self.recent end
+  if about.changed and known == 0 then self.since = #self.recent end
   if #self.recent > RECENT then
     table.remove(self.recent, 1)
     self.since = math.max(1, self.since - 1)
   end
-  self.repeated = times
-  return times + 1 >= END_AT and "end" or times + 1 == WARN_AT and "warn" or nil
+  self.repeated = times // QUICK
+  local now = times + entry.weight
+  return now >= END_AT and "end" or times < WARN_AT and now >= WARN_AT and "warn" or nil
 end
 
 ---A reply could be read.

@@ -1,15 +1,18 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The tools that the model is shown: the step types by their own schemas, the todo list, read_output, and finish. What the
--- gateway offers stands before finish.
+-- The tools of the model: the step types by their own schemas, run_command first, the todo list, read_output, and finish. What the
+-- gateway offers stands before finish. Not all that is taken is shown.
 
+local check = require "sba.run.check"
 local finishing = require "sba.run.agent.finishing"
 local json = require "sba.util.json"
 local meter = require "sba.run.agent.meter"
+local phrases = require "sba.run.agent.words"
 local schemas = require "sba.inference.schemas"
 local words = require "sba.util.words"
 
 local tools = {}
 
+local FIRST <const> = "run_command" -- what models know best
 local CHEAPER <const> = 4 / 5 -- schemas cost less than other code: they are prose, and names that come again and again
 
 ---@class agent.tool
@@ -45,7 +48,7 @@ end
 
 local todo_add = {
   name = "todo_add", kind = "todo", called = { "add_todo", "create_todo", "add_task" },
-  description = "Add an item to the todo list.",
+  description = phrases.todo_add,
   accepted = {
     type = "object", order = { "title", "parent" }, required = json.array { "title" }, additionalProperties = false,
     properties = {
@@ -57,7 +60,7 @@ local todo_add = {
 
 local todo_update = {
   name = "todo_update", kind = "todo", called = { "update_todo" }, read = read_status,
-  description = "Change an item of the todo list.", order = { "id", "status", "title", "note" },
+  description = phrases.todo_update, order = { "id", "status", "title", "note" },
   accepted = {
     type = "object", order = { "id", "status", "title", "position", "note" }, required = json.array { "id" },
     additionalProperties = false,
@@ -73,7 +76,7 @@ local todo_update = {
 
 local read_output = {
   name = "read_output", kind = "read_output", read = read_step,
-  description = "Read what was left out of a step's result.",
+  description = phrases.read_output,
   order = { "step", "start_line", "end_line" }, descriptions = { step = "For example step-3" },
   accepted = {
     type = "object", order = { "step", "start_line", "end_line", "offset_bytes", "max_bytes" }, required = json.array { "step" },
@@ -94,13 +97,12 @@ local names_of_finish <const> = {
 
 local finish = {
   name = "finish", kind = "finish", called = names_of_finish, read = finishing.read,
-  description = "End the job. Each acceptance criterion without a check needs an entry whose evidence names a step of this job that "
-    .. "succeeded and shows it, for example \"step-7: all tests pass\".",
+  description = phrases.finish_with_criteria,
   accepted = {
     type = "object", order = { "answer", "status", "acceptance" }, required = json.array { "answer" }, additionalProperties = false,
     properties = {
-      answer = { type = "string", description = "What was done, in a few sentences; or why it cannot be done." },
-      status = { type = "string", enum = json.array { "done", "failed" }, description = "failed: the job cannot be done. Default: done." },
+      answer = { type = "string", description = phrases.answer },
+      status = { type = "string", enum = json.array { "done", "failed" }, description = phrases.status },
       acceptance = {
         type = "array",
         description = "One entry for each criterion without a check.",
@@ -148,20 +150,44 @@ local function step_tool(step)
   }
 end
 
----The tools in the order in which they are shown.
+--- finish as a job wants it: its answer may have to fit a schema, and without criteria to judge nothing is said of them.
+local function finish_of(job)
+  local schema, criteria = job and (job.inference or {}).answer_schema, job and job.context
+  local own = { name = finish.name, kind = finish.kind, called = finish.called, read = finish.read, description = finish.description }
+  own.accepted = finish.accepted
+  if criteria and #check.numbers(criteria) == #criteria.acceptance_criteria then
+    own.description, own.order = phrases.finish, { "answer", "status" }
+    own.descriptions = { answer = phrases.answer, status = phrases.status }
+  end
+  local tool = tool_of(own)
+  if not schema then return tool end
+  tool.accepted, tool.parameters = json.copy(tool.accepted), json.copy(tool.parameters)
+  tool.accepted.properties.answer, tool.parameters.properties.answer = {}, schema
+  return tool
+end
+
+---The tools that a job's model has.
 ---@param catalogue { all: fun(): sba.step[] }
 ---@param gateway? agent.tool[]
----@return agent.tool[] list, table<string, agent.tool> by_name
-function tools.list(catalogue, gateway)
-  local list, by_name = {}, {}
-  for _, step in ipairs(catalogue.all()) do
-    if step.for_model ~= false then list[#list + 1] = step_tool(step) end
+---@param job? sba.job nil: any
+---@param has_todo? boolean whether the todo list's are shown; default: yes
+---@return agent.tool[] shown in their order
+---@return table<string, agent.tool> by_name of all that are accepted
+---@return agent.tool[] accepted
+function tools.list(catalogue, gateway, job, has_todo)
+  local list, accepted, by_name = {}, {}, {}
+  local function add(tool, is_hidden)
+    accepted[#accepted + 1], by_name[tool.name] = tool, tool
+    if not is_hidden then table.insert(list, tool.name == FIRST and 1 or #list + 1, tool) end
   end
-  for _, own in ipairs { todo_add, todo_update, read_output } do list[#list + 1] = tool_of(own) end
-  for _, tool in ipairs(gateway or {}) do list[#list + 1] = tool end
-  list[#list + 1] = tool_of(finish)
-  for _, tool in ipairs(list) do by_name[tool.name] = tool end
-  return list, by_name
+  for _, step in ipairs(catalogue.all()) do
+    if step.for_model ~= false then add(step_tool(step), (step.for_model or {}).hidden) end
+  end
+  for _, own in ipairs { todo_add, todo_update } do add(tool_of(own), has_todo == false) end
+  add(tool_of(read_output))
+  for _, tool in ipairs(gateway or {}) do add(tool) end
+  add(finish_of(job))
+  return list, by_name, accepted
 end
 
 ---What tools cost in every request, until the server has counted them.

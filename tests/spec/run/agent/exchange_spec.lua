@@ -34,6 +34,21 @@ describe("exchange", function()
     assert.equal("x", replay(recorded, said "done 2026-02-03T11:12:13Z in 1.07s, 9 ms, 14 seconds").content)
   end)
 
+  it("takes dates as `date` writes them as the same", function()
+    for was, is in pairs {
+      ["Thu Jan  1 10:00:00 UTC 2026"] = "Sun Nov 22 22:21:32 UTC 2026",
+      ["Thu Jan  1 10:00:00 AM CET 2026"] = "Sun Nov 22 09:21:32 PM CEST 2026",
+      ["Thu, 01 Jan 2026 10:00:00 +0000"] = "Sun, 22 Nov 2026 22:21:32 +0100", ["2026-01-01T10:00:00+01:00"] = "2026-11-22T22:21:32+00:00",
+    } do
+      assert.equal("x", replay({ { messages = said("on " .. was .. " a"), reply = { content = "x" } } }, said("on " .. is .. " a")).content)
+    end
+  end)
+
+  it("names the version that recorded where a replay differs", function()
+    local talk = exchange.new { journal = journal(), replay = true, recorded = { { messages = said "a", reply = {} } }, version = "0.1" }
+    assert.matches("the recording of version 0.1: ", select(2, talk:next(said "b")).message, 1, true)
+  end)
+
   it("names the first difference in a replay", function()
     local recorded = { { messages = said "one\ntwo\nthree", reply = { content = "x" } } }
     local reply, failure = replay(recorded, said "one\n2\nthree")

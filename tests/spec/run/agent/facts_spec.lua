@@ -135,7 +135,8 @@ describe("what an agent is told of its workspace", function()
     local text = facts.of(options)
     for _, words in ipairs {
       "System: ", "Shell: /bin/sh", "Tools in PATH: cargo. Missing: bash git ", "Network: not allowed",
-      "Limits: 90 seconds for the job, 2 KiB", "$CYNODE_ARTIFACTS_DIR", "The workspace is " .. here.path .. ":\nbin/\n  cargo\n  git",
+      "Limits: 90 seconds for the job; you see at most 2 KiB of a result",
+      "$CYNODE_ARTIFACTS_DIR", "The workspace is " .. here.path .. ":\nbin/\n  cargo\n  git",
     } do
       assert.matches(words, text, 1, true)
     end

@@ -1,9 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
 local stuck = require "sba.run.agent.stuck"
 
-local function repeated(watch, times, changed)
+local QUICK <const>, CHANGED <const>, SLOW <const> = {}, { changed = true }, { duration_ms = 1000 }
+
+local function repeated(watch, times, about)
   local last
-  for _ = 1, times do last = watch:answered("run_command", { shell = "make" }, "failed", changed) end
+  for _ = 1, times do last = watch:answered("run_command", { shell = "make" }, "failed", about or QUICK) end
   return last
 end
 
@@ -15,23 +17,35 @@ describe("stuck", function()
     assert.equal("end", repeated(watch, 1))
   end)
 
+  it("counts a call that took a second or more a third", function()
+    local watch = stuck.new()
+    assert.is_nil(repeated(watch, 8, SLOW))
+    assert.equal("warn", repeated(watch, 1, SLOW))
+    assert.is_nil(repeated(watch, 2, SLOW))
+    assert.equal("end", repeated(watch, 1, SLOW))
+    watch = stuck.new()
+    repeated(watch, 8, SLOW)
+    assert.equal("warn", repeated(watch, 1))
+    assert.equal("end", repeated(watch, 1))
+  end)
+
   it("tells calls by arguments and by result", function()
     local watch = stuck.new()
-    for i = 1, 9 do assert.is_nil(watch:answered("read_file", { path = "a" .. i }, "x")) end
-    for i = 1, 9 do assert.is_nil(watch:answered("read_file", { path = "a" }, "x" .. i)) end
+    for i = 1, 9 do assert.is_nil(watch:answered("read_file", { path = "a" .. i }, "x", QUICK)) end
+    for i = 1, 9 do assert.is_nil(watch:answered("read_file", { path = "a" }, "x" .. i, QUICK)) end
   end)
 
   it("counts anew after the workspace was changed", function()
     local watch = stuck.new()
     repeated(watch, 3)
-    assert.is_nil(watch:answered("write_file", { path = "a" }, "wrote", true))
+    assert.is_nil(watch:answered("write_file", { path = "a" }, "wrote", CHANGED))
     assert.is_nil(repeated(watch, 2))
   end)
 
   it("does not let the same change over and over count as a change", function()
     local watch = stuck.new()
     local last
-    for _ = 1, 4 do last = watch:answered("write_file", { path = "a" }, "wrote", true) end
+    for _ = 1, 4 do last = watch:answered("write_file", { path = "a" }, "wrote", CHANGED) end
     assert.equal("end", last)
   end)
 
@@ -39,7 +53,7 @@ describe("stuck", function()
     for length = 2, 6 do
       local watch, found = stuck.new(), {}
       for i = 0, 4 * length - 1 do
-        found[#found + 1] = watch:answered("run_command", { shell = "echo " .. i % length }, "done", true)
+        found[#found + 1] = watch:answered("run_command", { shell = "echo " .. i % length }, "done", CHANGED)
       end
       assert.equal("end", found[#found], length)
       assert.are.same({ "warn", length + 1 }, { found[1], #found })
@@ -49,8 +63,8 @@ describe("stuck", function()
   it("forgets what is long ago", function()
     local watch = stuck.new()
     for i = 1, 20 do
-      for j = 1, 30 do assert.is_nil(watch:answered("read_file", { path = "f" .. i * j }, ("%d of %d"):format(i, j))) end
-      assert.is_nil(watch:answered("read_file", { path = "a" }, "x"))
+      for j = 1, 30 do assert.is_nil(watch:answered("read_file", { path = "f" .. i * j }, ("%d of %d"):format(i, j), QUICK)) end
+      assert.is_nil(watch:answered("read_file", { path = "a" }, "x", QUICK))
     end
   end)
 
@@ -68,7 +82,7 @@ describe("stuck", function()
         "123e4567-e89b-12d3-a456-426614174001" },
     } do
       local watch, last = stuck.new(), nil
-      for _, answer in ipairs(answers) do last = watch:answered("run_command", { shell = "x" }, answer, true) end
+      for _, answer in ipairs(answers) do last = watch:answered("run_command", { shell = "x" }, answer, CHANGED) end
       assert.equal("end", last, answers[1])
     end
   end)
@@ -76,7 +90,7 @@ describe("stuck", function()
   it("takes other numbers for something new", function()
     local watch = stuck.new()
     for i = 1, 9 do
-      assert.is_nil(watch:answered("run_command", { shell = "make" }, ("%d of 9 passed, a.c:%d:3"):format(i, i * 10), true))
+      assert.is_nil(watch:answered("run_command", { shell = "make" }, ("%d of 9 passed, a.c:%d:3"):format(i, i * 10), CHANGED))
     end
   end)
 
@@ -87,7 +101,7 @@ describe("stuck", function()
       seen[i] = watch:temperature() or false
     end
     assert.are.same({ false, 1.0, 1.2 }, seen)
-    watch:answered("read_file", { path = "a" }, "x")
+    watch:answered("read_file", { path = "a" }, "x", QUICK)
     assert.is_nil(watch:temperature())
     watch:could_not_read()
     assert.equal(1.0, watch:temperature())
