@@ -498,6 +498,7 @@ type ResultWorkspaceChangesCounts struct {
 	Deleted     *int64 `json:"deleted,omitempty"`
 	ModeChanged *int64 `json:"mode_changed,omitempty"`
 	TypeChanged *int64 `json:"type_changed,omitempty"`
+	Unreadable  *int64 `json:"unreadable,omitempty"`
 }
 
 // ResultWorkspaceChangesFile: see the documentation of ResultWorkspaceChangesFile.
@@ -515,7 +516,7 @@ type ResultWorkspaceChanges struct {
 	Counts ResultWorkspaceChangesCounts `json:"counts"`
 	// At most 10,000.
 	Files []ResultWorkspaceChangesFile `json:"files"`
-	// There are more files than are listed.
+	// There are more files than are listed, or some could not be read.
 	Truncated bool `json:"truncated"`
 	// The artifact with the diff; left out where there is none.
 	Patch *string `json:"patch,omitempty"`

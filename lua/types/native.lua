@@ -376,7 +376,8 @@ local snapshot = {}
 
 ---@class native.change
 ---@field path string relative, bytes
----@field action "created"|"modified"|"deleted"|"mode_changed"|"type_changed"
+---@field action "created"|"modified"|"deleted"|"mode_changed"|"type_changed"|"unreadable"
+---@field blocked? true it was created where something was that is no file or was left out: a patch cannot make room
 ---@field original? integer by which content gives what it was; nil: it was not kept
 ---@field before? { type: string, mode: integer, size_bytes: integer } nil: it was not there
 ---@field after? { type: string, mode: integer, size_bytes: integer } nil: it is not there any more

@@ -39,7 +39,7 @@ static int snapshot_changes(lua_State *L)
     static const char *const actions[] = {
         [SNAPSHOT_CREATED] = "created",           [SNAPSHOT_MODIFIED] = "modified",
         [SNAPSHOT_DELETED] = "deleted",           [SNAPSHOT_MODE_CHANGED] = "mode_changed",
-        [SNAPSHOT_TYPE_CHANGED] = "type_changed",
+        [SNAPSHOT_TYPE_CHANGED] = "type_changed", [SNAPSHOT_UNREADABLE] = "unreadable",
     };
     struct error error = {0};
     const struct snapshot_change *changes;
@@ -53,6 +53,8 @@ static int snapshot_changes(lua_State *L)
         bind_set_string(L, "action", actions[changes[i].action]);
         if (changes[i].original)
             bind_set_integer(L, "original", (lua_Integer)changes[i].original);
+        if (changes[i].blocked)
+            bind_set_boolean(L, "blocked", true);
         set_side(L, "before", &changes[i].before);
         set_side(L, "after", &changes[i].after);
         lua_rawseti(L, -2, i + 1);

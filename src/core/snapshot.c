@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps what a workspace was and compares, see snapshot.h.
-#include "core/snapshot.h"
-
+// Keeps what a workspace was, see snapshot.h. snapshot_compare.c compares.
 #include "core/cleanup.h"
 #include "core/file.h"
-#include "core/ignore.h"
+#include "core/snapshot_internal.h"
 #include "core/workspace_read.h"
-#include "core/workspace_tree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,39 +15,9 @@
 
 enum { LARGEST_IGNORE_FILE = 1 << 20, DEEPEST = 1000, BLOCK = 128 << 10 };
 
-#define NOT_KEPT UINT64_MAX
-
-struct item {
-    size_t path; // offset in paths
-    mode_t mode;
-    uint64_t size, inode;
-    int64_t modified, changed; // ns
-    uint64_t content;          // offset in the store, or NOT_KEPT
-};
-
-struct snapshot {
-    const struct workspace *workspace;
-    uint64_t most_bytes;
-    char *left_out; // owned
-    struct ignore ignore;
-    struct buffer paths; // NUL-terminated
-    struct item *items;  // in the order of the walk
-    size_t count;
-    int store;
-    struct buffer pending; // what is not yet written there
-    uint64_t stored;       // bytes, with the pending ones
-    struct snapshot_change *changes;
-    size_t change_count;
-};
-
-static int out_of_memory(struct error *error)
+int snapshot_out_of_memory(struct error *error)
 {
     return error_set(error, "out_of_memory", 0, "out of memory for the state of the workspace");
-}
-
-static const char *path_of(const struct snapshot *snapshot, const struct item *item)
-{
-    return snapshot->paths.data + item->path;
 }
 
 static int64_t nanoseconds(struct timespec time)
@@ -58,7 +25,7 @@ static int64_t nanoseconds(struct timespec time)
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-static struct item item_of(const struct tree_entry *entry)
+struct item snapshot_item(const struct tree_entry *entry)
 {
     return (struct item){.mode = entry->mode,
                          .size = entry->size,
@@ -88,18 +55,30 @@ static bool is_left_out(const struct snapshot *snapshot, const struct tree_entry
            ignore_matches(&snapshot->ignore, path, S_ISDIR(entry->mode));
 }
 
-// The next file or link of the walk that is not left out: 1, 0 at the end, -1. reads: also reads .gitignore files.
-static int next_item(struct snapshot *snapshot, struct tree *tree, bool reads, struct tree_entry *entry,
-                     struct error *error)
+// An entry without an inode could not be looked at, because its directory cannot be searched.
+static enum kind kind_of(const struct snapshot *snapshot, const struct tree_entry *entry, const char *path)
+{
+    if (entry->depth && is_left_out(snapshot, entry, path))
+        return LEFT_OUT;
+    if (S_ISDIR(entry->mode))
+        return entry->entered ? DIRECTORY : UNREADABLE;
+    if (!S_ISREG(entry->mode) && !S_ISLNK(entry->mode))
+        return LEFT_OUT;
+    return entry->inode ? FILE_OR_LINK : UNREADABLE;
+}
+
+int snapshot_next(struct snapshot *snapshot, struct tree *tree, bool reads, struct tree_entry *entry, enum kind *kind,
+                  struct error *error)
 {
     int more;
     while ((more = tree_next(tree, entry, error)) > 0) {
         const char *path = entry->depth ? tree_path(tree) : "";
-        if (entry->depth && is_left_out(snapshot, entry, path))
+        *kind = kind_of(snapshot, entry, path);
+        if (*kind == LEFT_OUT)
             tree_skip(tree, entry);
-        else if (S_ISDIR(entry->mode) && reads && read_ignore_file(snapshot, path) < 0)
-            return out_of_memory(error);
-        else if (S_ISREG(entry->mode) || S_ISLNK(entry->mode))
+        if (*kind == DIRECTORY && reads && read_ignore_file(snapshot, path) < 0)
+            return snapshot_out_of_memory(error);
+        if (entry->depth)
             return 1;
     }
     return more;
@@ -118,7 +97,7 @@ static char *room(struct snapshot *snapshot, size_t size, struct error *error)
     if (snapshot->pending.size >= BLOCK && write_pending(snapshot, error) < 0)
         return NULL;
     if (buffer_reserve(&snapshot->pending, size) < 0) {
-        out_of_memory(error);
+        snapshot_out_of_memory(error);
         return NULL;
     }
     return snapshot->pending.data + snapshot->pending.size;
@@ -169,33 +148,25 @@ static int store_file(struct snapshot *snapshot, const struct tree *tree, struct
     return 0;
 }
 
-static int add_item(struct snapshot *snapshot, const struct tree *tree, const struct tree_entry *entry,
+static int add_item(struct snapshot *snapshot, const struct tree *tree, const struct tree_entry *entry, enum kind kind,
                     struct error *error)
 {
-    struct item item = item_of(entry), *items = array_grow(snapshot->items, snapshot->count, sizeof item);
+    struct item item = snapshot_item(entry), *items = array_grow(snapshot->items, snapshot->count, sizeof item);
     if (!items)
-        return out_of_memory(error);
+        return snapshot_out_of_memory(error);
     snapshot->items = items;
     item.path = snapshot->paths.size;
     if (buffer_append(&snapshot->paths, tree_path(tree), strlen(tree_path(tree)) + 1) < 0)
-        return out_of_memory(error);
-    int stored =
-        S_ISLNK(item.mode) ? store_link(snapshot, tree, &item, error) : store_file(snapshot, tree, &item, error);
+        return snapshot_out_of_memory(error);
+    item.kind = kind;
+    int stored = kind != FILE_OR_LINK ? 0
+                 : S_ISLNK(item.mode) ? store_link(snapshot, tree, &item, error)
+                                      : store_file(snapshot, tree, &item, error);
     snapshot->items[snapshot->count++] = item;
     return stored;
 }
 
-// Compares paths in the order of a walk: names in byte order, a directory before its entries.
-static int compare_paths(const char *a, const char *b)
-{
-    while (*a && *a == *b)
-        a++, b++;
-    int left = *a == '/' ? 1 : (unsigned char)*a + (*a != '\0'),
-        right = *b == '/' ? 1 : (unsigned char)*b + (*b != '\0');
-    return left - right;
-}
-
-static struct tree *open_tree(const struct workspace *workspace, struct error *error)
+struct tree *snapshot_open_tree(const struct workspace *workspace, struct error *error)
 {
     const struct tree_options options = {.max_depth = DEEPEST, .hidden = true};
     return tree_open(workspace, ".", &options, error);
@@ -204,9 +175,10 @@ static struct tree *open_tree(const struct workspace *workspace, struct error *e
 static int fill(struct snapshot *snapshot, struct tree *tree, struct error *error)
 {
     struct tree_entry entry;
+    enum kind kind;
     int more;
-    while ((more = next_item(snapshot, tree, true, &entry, error)) > 0)
-        if (add_item(snapshot, tree, &entry, error) < 0)
+    while ((more = snapshot_next(snapshot, tree, true, &entry, &kind, error)) > 0)
+        if (add_item(snapshot, tree, &entry, kind, error) < 0)
             return -1;
     if (more == 0 && write_pending(snapshot, error) < 0)
         return -1;
@@ -221,7 +193,7 @@ static int open_store(const char *directory, struct error *error)
         return fd;
     cleanup_free char *name = NULL;
     if (asprintf(&name, "%s/.sba-XXXXXX", directory) < 0)
-        return out_of_memory(error);
+        return snapshot_out_of_memory(error);
     fd = mkostemp(name, O_CLOEXEC);
     if (fd < 0)
         return error_system(error, errno, "cannot create a file in %s", directory);
@@ -240,8 +212,8 @@ static int begin(struct snapshot *snapshot, const struct workspace *workspace, c
         return -1;
     snapshot->left_out = options->left_out ? strdup(options->left_out) : NULL;
     if (options->left_out && !snapshot->left_out)
-        return out_of_memory(error);
-    struct tree *tree = open_tree(workspace, error);
+        return snapshot_out_of_memory(error);
+    struct tree *tree = snapshot_open_tree(workspace, error);
     int outcome = tree ? fill(snapshot, tree, error) : -1;
     tree_close(tree);
     return outcome;
@@ -252,7 +224,7 @@ struct snapshot *snapshot_take(const struct workspace *workspace, const struct s
 {
     struct snapshot *snapshot = calloc(1, sizeof *snapshot);
     if (!snapshot) {
-        out_of_memory(error);
+        snapshot_out_of_memory(error);
         return NULL;
     }
     if (begin(snapshot, workspace, options, error) == 0)
@@ -277,17 +249,17 @@ void snapshot_free(struct snapshot *snapshot)
     free(snapshot);
 }
 
-// Appends the kept content of an item.
-static int read_stored(const struct snapshot *snapshot, const struct item *item, struct buffer *content,
-                       struct error *error)
+int snapshot_read_stored(const struct snapshot *snapshot, const struct item *item, struct buffer *content,
+                         struct error *error)
 {
     if (buffer_reserve(content, item->size) < 0)
-        return out_of_memory(error);
+        return snapshot_out_of_memory(error);
     for (size_t have = 0; have < item->size;) {
         ssize_t size =
             pread(snapshot->store, content->data + content->size, item->size - have, (off_t)(item->content + have));
         if (size <= 0)
-            return error_system(error, size < 0 ? errno : EIO, "cannot read what %s was", path_of(snapshot, item));
+            return error_system(error, size < 0 ? errno : EIO, "cannot read what %s was",
+                                snapshot_path(snapshot, item));
         have += (size_t)size;
         content->size += (size_t)size;
     }
@@ -298,126 +270,5 @@ int snapshot_content(const struct snapshot *snapshot, size_t original, struct bu
 {
     if (original < 1 || original > snapshot->count || snapshot->items[original - 1].content == NOT_KEPT)
         return error_set(error, "not_found", 0, "the content was not kept");
-    return read_stored(snapshot, &snapshot->items[original - 1], content, error);
-}
-
-static int same_as_stored(const struct snapshot *snapshot, const struct item *item, int fd)
-{
-    char now[4096], then[sizeof now];
-    for (uint64_t at = 0; at < item->size;) {
-        ssize_t size = read(fd, now, sizeof now);
-        if (size <= 0 || pread(snapshot->store, then, (size_t)size, (off_t)(item->content + at)) != size ||
-            memcmp(now, then, (size_t)size) != 0)
-            return false;
-        at += (uint64_t)size;
-    }
-    return true;
-}
-
-// Whether the content is the same, though times or inode differ.
-static bool same_content(const struct snapshot *snapshot, const struct tree *tree, const struct item *before,
-                         const struct item *after)
-{
-    if (before->content == NOT_KEPT)
-        return false;
-    if (S_ISLNK(after->mode)) {
-        cleanup_free char *target = tree_target(tree);
-        cleanup_buffer struct buffer old = {0};
-        struct error error = {0};
-        bool read = read_stored(snapshot, before, &old, &error) == 0;
-        error_clear(&error);
-        return read && target && strlen(target) == old.size && memcmp(target, old.data ? old.data : "", old.size) == 0;
-    }
-    struct stat status;
-    cleanup_fd int fd = before->size == after->size ? tree_open_file(tree, &status) : -1;
-    return fd >= 0 && same_as_stored(snapshot, before, fd);
-}
-
-static int add_change(struct snapshot *snapshot, const char *path, enum snapshot_action action,
-                      const struct item *before, const struct item *after, struct error *error)
-{
-    struct snapshot_change *changes = array_grow(snapshot->changes, snapshot->change_count, sizeof *changes);
-    if (!changes)
-        return out_of_memory(error);
-    snapshot->changes = changes;
-    char *copy = strdup(path);
-    if (!copy)
-        return out_of_memory(error);
-    struct snapshot_change *change = &changes[snapshot->change_count++];
-    *change = (struct snapshot_change){.path = copy, .action = action};
-    if (before && before->content != NOT_KEPT)
-        change->original = (size_t)(before - snapshot->items) + 1;
-    if (before)
-        change->before = (struct snapshot_side){before->mode, before->size};
-    if (after)
-        change->after = (struct snapshot_side){after->mode, after->size};
-    return 0;
-}
-
-static bool is_untouched(const struct item *before, const struct item *after)
-{
-    return before->mode == after->mode && before->size == after->size && before->inode == after->inode &&
-           before->modified == after->modified && before->changed == after->changed;
-}
-
-static int compare_item(struct snapshot *snapshot, const struct tree *tree, const struct item *before,
-                        const struct item *after, struct error *error)
-{
-    const char *path = tree_path(tree);
-    if (is_untouched(before, after))
-        return 0;
-    if ((before->mode & S_IFMT) != (after->mode & S_IFMT))
-        return add_change(snapshot, path, SNAPSHOT_TYPE_CHANGED, before, after, error);
-    if (!same_content(snapshot, tree, before, after))
-        return add_change(snapshot, path, SNAPSHOT_MODIFIED, before, after, error);
-    if (before->mode != after->mode && !S_ISLNK(after->mode))
-        return add_change(snapshot, path, SNAPSHOT_MODE_CHANGED, before, after, error);
-    return 0;
-}
-
-// Adds as deleted everything from *at on that comes before the path (NULL: everything).
-static int add_deleted(struct snapshot *snapshot, size_t *at, const char *path, struct error *error)
-{
-    for (; *at < snapshot->count; ++*at) {
-        const struct item *item = &snapshot->items[*at];
-        if (path && compare_paths(path_of(snapshot, item), path) >= 0)
-            return 0;
-        if (add_change(snapshot, path_of(snapshot, item), SNAPSHOT_DELETED, item, NULL, error) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-// Goes through both walks side by side, because they have the same order.
-static int find_changes(struct snapshot *snapshot, struct tree *tree, struct error *error)
-{
-    struct tree_entry entry;
-    size_t at = 0;
-    int more;
-    while ((more = next_item(snapshot, tree, false, &entry, error)) > 0) {
-        const char *path = tree_path(tree);
-        const struct item after = item_of(&entry);
-        if (add_deleted(snapshot, &at, path, error) < 0)
-            return -1;
-        const struct item *before = at < snapshot->count ? &snapshot->items[at] : NULL;
-        bool was_there = before && strcmp(path_of(snapshot, before), path) == 0;
-        at += was_there;
-        if ((was_there ? compare_item(snapshot, tree, before, &after, error)
-                       : add_change(snapshot, path, SNAPSHOT_CREATED, NULL, &after, error)) < 0)
-            return -1;
-    }
-    return more < 0 ? -1 : add_deleted(snapshot, &at, NULL, error);
-}
-
-long snapshot_compare(struct snapshot *snapshot, const struct snapshot_change **changes, struct error *error)
-{
-    struct tree *tree = open_tree(snapshot->workspace, error);
-    if (!tree)
-        return -1;
-    int outcome = find_changes(snapshot, tree, error);
-    tree_close(tree);
-    if (outcome < 0)
-        return -1;
-    *changes = snapshot->changes;
-    return (long)snapshot->change_count;
+    return snapshot_read_stored(snapshot, &snapshot->items[original - 1], content, error);
 }

@@ -3,7 +3,8 @@
 //
 // A file with the same size, times and inode counts as unchanged. The content of every file is kept in a store, up to a
 // bound. Left out: everything named .git, what the .gitignore files ignored at the beginning, and one path of the
-// caller's. Errors as in workspace.h, and "timeout", "cancelled", "out_of_memory", "no_space".
+// caller's; devices, sockets and FIFOs. Errors as in workspace.h, and "timeout", "cancelled", "out_of_memory",
+// "no_space".
 #ifndef SBA_CORE_SNAPSHOT_H
 #define SBA_CORE_SNAPSHOT_H
 
@@ -32,6 +33,7 @@ enum snapshot_action {
     SNAPSHOT_DELETED,
     SNAPSHOT_MODE_CHANGED, // and nothing else
     SNAPSHOT_TYPE_CHANGED, // a file became a link, or a link a file
+    SNAPSHOT_UNREADABLE,   // a file or directory that could not be read, then or now: it may have changed
 };
 
 // One side of a change. mode 0: there was nothing.
@@ -45,6 +47,7 @@ struct snapshot_change {
     enum snapshot_action action;
     struct snapshot_side before, after;
     size_t original; // for snapshot_content; 0: what was before was not kept
+    bool blocked;    // CREATED: something that is no file, or was left out, was there: a patch cannot make room
 };
 
 // Compares with the workspace as it is now. *changes, in the order of a walk, is owned by the snapshot. Returns how

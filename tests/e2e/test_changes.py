@@ -2,6 +2,8 @@
 """workspace_changes: what a job did to its workspace, in the result and as changes.patch."""
 import os
 import pathlib
+import random
+import re
 import shutil
 import subprocess
 import unittest
@@ -29,7 +31,8 @@ class ChangesCase(sba.SandboxCase):
     def changed(self, *steps, exit_status=0, **options):
         """Runs steps; checks that the original with changes.patch applied is the final workspace. Gives workspace_changes."""
         original = self.root / "original"
-        shutil.copytree(self.workspace, original, symlinks=True)
+        for copy in (original, self.root / "first"):
+            shutil.copytree(self.workspace, copy, symlinks=True)
         done = self.run_job({**self.job(*steps), **REPORTED}, **options)
         self.assertEqual(done.exit, exit_status, done.result["failure_message"])
         sba.result_validator().validate(done.result)
@@ -119,6 +122,35 @@ class Changes(ChangesCase):
                                self.step("write_file", path="b", content="b"))
         self.assertEqual((self.actions(changes), self.before), ({"a": "modified", "new": "created", "b": "created"}, self.after))
 
+    def test_what_cannot_be_read_is_not_called_deleted(self):
+        for path in ("closed/a", "closed/b/c", "listed/a", "opened/a", "z", "gone/closed/a"):
+            self.put(path, "x\n")
+        for path in ("opened", "gone/closed"):
+            os.chmod(self.workspace / path, 0)
+        self.addCleanup(subprocess.run, ["sh", "-c", 'chmod -R u+rwX "$0"; rm -rf "$0"', str(self.workspace)], check=True)
+        deep = "i=0; while [ $i -lt 1010 ]; do mkdir d && cd d || exit; i=$((i + 1)); done; echo x > f"
+        self.patch = self.job_directory / "artifacts" / "changes.patch"
+        done = self.run_job({**self.job(self.step("run_command", shell=f"chmod 0 closed; chmod 444 listed; chmod 755 opened; rm z; ({deep}); rm -rf gone; : > gone")), **REPORTED})
+        self.assertEqual(done.exit, 1)  # gone/closed stays: it cannot be read to be removed
+        changes = done.result["workspace_changes"]
+        sba.result_validator().validate(done.result)
+        unreadable = "/".join("d" * 1000)
+        self.assertEqual({file["path"]: (file["action"], file.get("left_out")) for file in changes["files"]}, {
+            **{path: ("unreadable", "unreadable") for path in ("closed", "listed/a", "opened", "gone/closed", unreadable)}, "z": ("deleted", None)})
+        self.assertEqual((changes["counts"]["unreadable"], changes["truncated"]), (5, True))
+        self.assertEqual(self.patch.read_text(), "diff --git a/z b/z\ndeleted file mode 100644\n--- a/z\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n")
+
+    def test_the_patch_leaves_alone_what_is_beside_what_it_leaves_out(self):
+        self.put("binary", b"\0"), self.put("dir/binary", b"\0"), self.put("dir/text", "x\n"), self.put("kept", "x\n"), self.put("empty/file", "x\n")
+        self.put(".gitignore", "*.o\n"), self.put("objects/a.o", "x\n"), self.put("objects/b", "x\n")
+        os.mkdir(self.workspace / "empty" / "directory")
+        script = "rm -r binary dir empty objects; mkdir binary; echo y > binary/new; echo y > dir; echo y > empty; echo y > objects; echo y > kept"
+        changes = self.changed(self.step("run_command", shell=script))
+        self.assertEqual({file["path"]: file.get("left_out") for file in changes["files"]}, {
+            "binary": "binary", "binary/new": "blocked", "dir": "blocked", "dir/binary": "binary", "dir/text": "blocked", "empty": "blocked",
+            "empty/file": "blocked", "kept": None, "objects": "blocked", "objects/b": "blocked"})
+        self.assertEqual((self.before["kept"], self.before["dir/text"], self.before["binary"]), (self.after["kept"], (b"x\n", False), (b"\0", False)))
+
     def test_the_runners_own_files_are_none_of_it(self):
         self.give(self.root)
         done = self.run_job({**self.job(self.step("write_file", path="a", content="b")), **REPORTED}, "--workspace", str(self.root))
@@ -143,6 +175,79 @@ class Changes(ChangesCase):
         self.assertGreater(sum(done.result["workspace_changes"]["counts"].values()), 0)
 
 
+class RandomTrees(ChangesCase):
+    """The first tree with changes.patch applied is the final one, but for what the list says is left out: that is as it was."""
+
+    NAMES = [b"a", b"b", b"c", b"a ", b" b", b"a b", b"b ", b"\xc3\xa9", b"\xff\xfe", b'q"', b"back\\", b"tab\t", b"line\n", b"-", b"*", b"'", b"r\r", b"{}"]
+    TEXTS = [b"", b"x", b"x\n", b"1\n2\n3\n", b"1\ntwo\n3", b"1\r\n2\r\n", b"1\r\n2\r\n3", b"\r", b"\n\n", b"-- a\n++ b\n", b"\xff\n", b"x \t\n", b"\0", b"b\0\n",
+             b"".join(b"%d\n" % n for n in range(40)), b"".join(b"%d\n" % n for n in range(40) if n % 9), b"a/x", b"nowhere"]
+
+    def node(self, depth=0):
+        """A directory (dict), a link (str) or a file (content, mode)."""
+        kind = self.random.randrange(8 if depth < 3 else 5)
+        if kind == 0:
+            return self.random.choice(["../b", "nowhere", "/etc", "x y/z", "\t"])  # not to itself: git takes ELOOP for a mistake
+        if kind < 5:
+            return (self.random.choice(self.TEXTS), self.random.choice([0o644, 0o644, 0o755, 0o600]))
+        return {self.random.choice(self.NAMES): self.node(depth + 1) for _ in range(self.random.randrange(4))}
+
+    def changed_node(self, node, depth=0):
+        kind = self.random.randrange(8)
+        if kind == 0:
+            return self.node(depth)
+        if isinstance(node, tuple) and kind < 3:
+            return (self.random.choice([node[0], self.random.choice(self.TEXTS)]), self.random.choice([0o644, 0o755]))
+        if not isinstance(node, dict):
+            return node
+        final = {name: self.changed_node(below, depth + 1) for name, below in node.items() if self.random.randrange(5)}
+        if depth < 3 and self.random.randrange(4) == 0:
+            final[self.random.choice(self.NAMES)] = self.node(depth + 1)
+        return final
+
+    def make(self, path, node):
+        if isinstance(node, str):
+            os.symlink(node, path)
+        elif isinstance(node, dict):
+            os.mkdir(path)
+            for name, below in node.items():
+                self.make(path + b"/" + name, below)
+        else:
+            with open(path, "wb") as file:
+                file.write(node[0])
+            os.chmod(path, node[1])
+
+    def roots(self, count):
+        """Makes the first trees in the workspace, and the final ones."""
+        final = self.root / "final"
+        final.mkdir()
+        for number in range(count):
+            node = {self.random.choice(self.NAMES): self.node() for _ in range(4)}
+            self.make(os.fsencode(self.workspace / f"t{number}"), node)
+            self.make(os.fsencode(final / f"t{number}"), self.changed_node(node) if number % 50 else {})
+        subprocess.run(["chown", "-hR", f"{sba.UID or os.getuid()}", str(self.workspace), str(final)], check=True)
+        return final
+
+    def test_round_trips(self):
+        for seed in range(50 if sba.LONG else 3):
+            with self.subTest(seed=seed):
+                case = self.fresh()
+                case.random = random.Random(seed)
+                case.round_trips(100)
+
+    @staticmethod
+    def shown(path):
+        return re.sub("\ufffd+", "?", os.fsencode(path).decode(errors="replace"))
+
+    def round_trips(self, count):
+        final = self.roots(count)
+        changes = self.changed(self.step("run_command", shell=f"find . -mindepth 1 -delete; cp -dR '{final}'/. ."))
+        first, after = ({self.shown(path): what for path, what in tree(root).items()} for root in (self.root / "first", self.workspace))
+        applied = {self.shown(path): what for path, what in self.before.items()}
+        left_out = {self.shown(file["path"]) for file in changes["files"] if "left_out" in file}
+        expected = {path: what for path, what in after.items() if path not in left_out} | {path: first[path] for path in left_out if path in first}
+        self.assertEqual(applied, expected)
+
+
 @unittest.skipUnless(shutil.which("git") and (CHECKOUT / ".git").exists(), "wants git and this project's own history")
 class History(ChangesCase):
     """Original + changes.patch = final tree, over the history of a real repository, done by commands, patches and writes in turn."""
@@ -161,6 +266,7 @@ class History(ChangesCase):
         for number, (old, new) in enumerate(zip(commits[::stride], commits[stride::stride])):
             with self.subTest(f"{old[:8]} to {new[:8]}"):
                 shutil.rmtree(self.root / "original", ignore_errors=True)
+                shutil.rmtree(self.root / "first", ignore_errors=True)
                 shutil.rmtree(self.workspace)
                 shutil.rmtree(self.job_directory / "artifacts", ignore_errors=True)
                 self.workspace.mkdir()

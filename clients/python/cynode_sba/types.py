@@ -476,14 +476,15 @@ class ResultWorkspaceChangesCounts(TypedDict):
     deleted: NotRequired[int]
     mode_changed: NotRequired[int]
     type_changed: NotRequired[int]
+    unreadable: NotRequired[int]
 
 
 class ResultWorkspaceChangesFile(TypedDict):
     path: str
-    action: Literal['created', 'modified', 'deleted', 'mode_changed', 'type_changed']
+    action: Literal['created', 'modified', 'deleted', 'mode_changed', 'type_changed', 'unreadable']
     size_bytes_before: NotRequired[int]
     size_bytes: NotRequired[int]
-    left_out: NotRequired[Literal['binary', 'too_large', 'original_not_kept', 'patch_too_large', 'unreadable', 'no_time']]
+    left_out: NotRequired[Literal['binary', 'too_large', 'original_not_kept', 'patch_too_large', 'unreadable', 'blocked', 'no_time']]
     """Why the patch does not have this change."""
 
 
@@ -494,7 +495,7 @@ class ResultWorkspaceChanges(TypedDict):
     files: list[ResultWorkspaceChangesFile]
     """At most 10,000."""
     truncated: bool
-    """There are more files than are listed."""
+    """There are more files than are listed, or some could not be read."""
     patch: NotRequired[str]
     """The artifact with the diff; left out where there is none."""
     since_resume: NotRequired[bool]

@@ -31,10 +31,12 @@ end
 
 local actions <const> = {
   created = "created", modified = "modified", deleted = "deleted", mode_changed = "mode changed", type_changed = "type changed",
+  unreadable = "unreadable",
 }
-local action_order <const> = { "created", "modified", "deleted", "mode_changed", "type_changed" }
+local action_order <const> = { "created", "modified", "deleted", "mode_changed", "type_changed", "unreadable" }
 local left_out <const> = {
   binary = "binary", too_large = "too large", original_not_kept = "its original was not kept", patch_too_large = "the diff is too large",
+  blocked = "something that is not in the diff is in its way",
   unreadable = "cannot be read", no_time = "no time was left",
 }
 

@@ -128,19 +128,22 @@ local changed_file = object {
   required = { "path", "action" },
   properties = {
     path = { type = "string" },
-    action = { enum = { "created", "modified", "deleted", "mode_changed", "type_changed" } },
+    action = { enum = { "created", "modified", "deleted", "mode_changed", "type_changed", "unreadable" } },
     size_bytes_before = count,
     size_bytes = count,
     left_out = {
-      enum = { "binary", "too_large", "original_not_kept", "patch_too_large", "unreadable", "no_time" },
+      enum = { "binary", "too_large", "original_not_kept", "patch_too_large", "unreadable", "blocked", "no_time" },
       description = "Why the patch does not have this change.",
     },
   },
 }
 
 local change_counts = object {
-  order = { "created", "modified", "deleted", "mode_changed", "type_changed" },
-  properties = { created = count, modified = count, deleted = count, mode_changed = count, type_changed = count },
+  order = { "created", "modified", "deleted", "mode_changed", "type_changed", "unreadable" },
+  properties = {
+    created = count, modified = count, deleted = count, mode_changed = count, type_changed = count,
+    unreadable = count,
+  },
 }
 
 local workspace_changes = object {
@@ -150,7 +153,7 @@ local workspace_changes = object {
   properties = {
     counts = change_counts,
     files = { type = "array", items = changed_file, description = "At most 10,000." },
-    truncated = { type = "boolean", description = "There are more files than are listed." },
+    truncated = { type = "boolean", description = "There are more files than are listed, or some could not be read." },
     patch = { type = "string", description = "The artifact with the diff; left out where there is none." },
     since_resume = { type = "boolean", description = "The job was resumed: these are the changes since then." },
   },

@@ -43,10 +43,10 @@ function workspace_changes.begin(run)
   return true
 end
 
---- A name as git quotes it.
+--- A name as git quotes it; and where a directory's name ends in a blank, because git cannot tell where such a name ends.
 local function quoted(prefix, path)
   local name = prefix .. path
-  if not name:find '[%c"\\\128-\255]' then return name end
+  if not name:find '[%c"\\\128-\255]' and not name:find(" /", 1, true) then return name end
   return '"' .. name:gsub('[%c"\\\128-\255]', function(byte) return ("\\%03o"):format(byte:byte()) end) .. '"'
 end
 
@@ -98,6 +98,7 @@ end
 --- A change as the patch has it; nil and why it has not.
 local function patch_of(run, change)
   local before, after, path = change.before, change.after, change.path
+  if change.action == "unreadable" or change.blocked then return nil, change.blocked and "blocked" or "unreadable" end
   if change.action == "mode_changed" then return section(path, before, after, "", "") end
   local old, unkept = "", nil
   if before then old, unkept = content_before(run, change) end
@@ -127,19 +128,50 @@ local function write_patch(run, sections)
   warn(run, failure, "changes.patch cannot be written")
 end
 
---- The list, and the sections of the patch.
-local function report_of(run, changes)
-  local report, sections, size = { counts = {}, files = array {}, truncated = #changes > MOST_LISTED }, {}, 0
-  for _, action in ipairs(actions) do report.counts[action] = 0 end
+--- The section of each change; and of the others why there is none.
+local function sections_of(run, changes)
+  local parts, left_out, size = {}, {}, 0
   for i, change in ipairs(changes) do
-    report.counts[change.action] = report.counts[change.action] + 1
-    local part, left_out
-    if interrupt.reason() then left_out = "no_time" elseif size >= LARGEST_PATCH then left_out = "patch_too_large" end
-    if not left_out then part, left_out = patch_of(run, change) end
-    if part and part ~= "" then sections[#sections + 1], size = part, size + #part end
-    if i <= MOST_LISTED then report.files[i] = entry_of(change, left_out) end
+    if interrupt.reason() then left_out[i] = "no_time" elseif size >= LARGEST_PATCH then left_out[i] = "patch_too_large" end
+    if not left_out[i] then parts[i], left_out[i] = patch_of(run, change) end
+    if parts[i] then left_out[i], size = nil, size + #parts[i] end
   end
-  return report, sections
+  return parts, left_out
+end
+
+--- Calls a function with each directory above a path.
+local function each_above(path, call)
+  for slash in path:gmatch "()/" do call(path:sub(1, slash - 1)) end
+end
+
+--- Leaves out of the patch what lies below or above a path that it leaves out: whether there was any.
+local function leave_out_neighbours(changes, left_out)
+  local out, over, found = {}, {}, false
+  for i in pairs(left_out) do
+    out[changes[i].path] = true
+    each_above(changes[i].path, function(directory) over[directory] = true end)
+  end
+  for i, change in ipairs(changes) do
+    local blocked = over[change.path]
+    each_above(change.path, function(directory) blocked = blocked or out[directory] end)
+    if blocked and not left_out[i] then left_out[i], found = "blocked", true end
+  end
+  return found
+end
+
+--- The list, and the sections of the patch: deletions first, which make room.
+local function report_of(run, changes)
+  local report, deletions, others = { counts = {}, files = array {}, truncated = #changes > MOST_LISTED }, {}, {}
+  for _, action in ipairs(actions) do report.counts[action] = 0 end
+  local parts, left_out = sections_of(run, changes)
+  while next(left_out) and leave_out_neighbours(changes, left_out) do end
+  for i, change in ipairs(changes) do
+    report.counts[change.action] = (report.counts[change.action] or 0) + 1
+    report.truncated = report.truncated or change.action == "unreadable"
+    if parts[i] and parts[i] ~= "" and not left_out[i] then table.insert(change.after and others or deletions, parts[i]) end
+    if i <= MOST_LISTED then report.files[i] = entry_of(change, left_out[i]) end
+  end
+  return report, table.move(others, 1, #others, #deletions + 1, deletions)
 end
 
 ---Compares the workspace with what it was.
