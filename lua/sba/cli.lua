@@ -32,7 +32,7 @@ cli.options = {
   { kind = "value", name = "time", value = "TIME", of = "task", summary = "how long the task may take, such as 45m" },
   { kind = "flag", name = "stdin", summary = "job on stdin, result on stdout" },
   { kind = "flag", name = "follow", summary = "log all output of steps and models as it comes" },
-  { kind = "flag", name = "resume", summary = "continue an interrupted job from its journal" },
+  { kind = "flag", name = "resume", summary = "continue a job that did not succeed" },
   { kind = "value", name = "replay", value = "FILE", takes_file = true, summary = "run an agent's job with recorded replies" },
   { kind = "mode", name = "validate", value = "[FILE...]", takes_file = true, summary = "check jobs; list all mistakes, by line" },
   { kind = "mode", name = "report", value = "[FILE]", takes_file = true, summary = "print a result as an HTML page" },

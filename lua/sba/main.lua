@@ -48,6 +48,8 @@ end
 local codes_of_reading <const> = { too_large = "schema_validation", out_of_memory = "internal_error" }
 
 local function read(run)
+  -- What an earlier run did must be known before a signal may end this one.
+  interrupt.hold(run.settings.resume and run.settings.job ~= "-")
   local bytes, more = file.read(run.settings.job, LARGEST_JOB)
   if not bytes and (more.code == "cancelled" or more.code == "timeout") then return nil, more end
   if not bytes then
@@ -121,19 +123,18 @@ end
 
 --- Reports that the job has begun, if the environment names a URL for status reports.
 local function report_start(run)
-  if run.status_url and not (run.history and run.history.result) then on_demand.status().began(run) end
+  if run.status_url then on_demand.status().began(run) end
   return true
 end
 
 --- Fetches the skills that an agent's job names by id. In a direct job, the first question to a model fetches them.
 local function fetch_skills(run)
   local ids = not run.steps and run.job.context.skill_ids
-  if ids and #ids > 0 and not (run.history and run.history.result) then on_demand.fetch_skills()(run) end
+  if ids and #ids > 0 then on_demand.fetch_skills()(run) end
   return true
 end
 
 local function work(run)
-  if run.history and run.history.result then return true end
   if run.steps and #run.steps == 0 and not run.record.acceptance then return true end
   local way = run.steps and on_demand.direct() or on_demand.agent()
   local failure = way.run(run)
@@ -141,7 +142,7 @@ local function work(run)
 end
 
 -- Each stage returns true, or nil and the failure that the job ends with. `finish` is not a stage: it always runs.
-local stages = { become_user, watch, read, validate, load_context, accept, report_start, fetch_skills, work }
+local stages = { become_user, accept.lock, watch, read, validate, load_context, accept.accept, report_start, fetch_skills, work }
 
 local function go_through(run)
   for _, stage in ipairs(stages) do
@@ -151,6 +152,7 @@ local function go_through(run)
       if stage ~= work then failure.message = secret.redact(failure.message) end
       return failure
     end
+    if accept.is_over(run) then return nil end
   end
 end
 
@@ -190,6 +192,11 @@ local function run_job(settings, environment, warnings)
   if not failure then ok, failure = xpcall(go_through, failures.traced, run) end
   interrupt.disarm()
   run.failure = ok and failure or not ok and failures.caught(failure) or nil
+  if run.failure and run.failure.code == "locked" then
+    run.log:event("error", "job.locked", { error = run.failure.message .. "; nothing was done" })
+    watchdog.stop()
+    return exit.REFUSED
+  end
   local status = finish(run)
   watchdog.stop()
   return status

@@ -109,6 +109,10 @@ function interrupt.clear() end
 ---Ends the effect of deadline and cancel, and frees the memory reserve, so that the result can be written.
 function interrupt.disarm() end
 
+---While held, deadline and signals interrupt nothing; they count afterwards.
+---@param held boolean
+function interrupt.hold(held) end
+
 ---After disarm: sets a new deadline and forgets earlier signals; new ones cancel again. disarm ends this.
 ---@param seconds number
 function interrupt.rearm(seconds) end
@@ -717,7 +721,8 @@ function file.replace(path, parts, options) end
 
 ---Opens a file to append lines; a torn last line of an earlier run is cut off. Errors: not_a_file (link, directory, FIFO, device), ...
 ---@param path string
----@param options? { empty?: boolean } empty: without what it held
+---@param options? { empty?: boolean, create?: boolean, whole?: boolean } empty: without what it held; create: default true; whole: it
+---stays as it is until cut is called
 ---@return native.file.log|nil, native.failure?
 function file.append(path, options) end
 
@@ -728,6 +733,15 @@ local log = {}
 ---@param parts string[] the line, without the newline
 ---@return true|nil, native.failure?
 function log:append(parts) end
+
+---Locks the file until the log is closed. Errors: locked (by another runner), ...; a file system may have no locks.
+---@return true|nil, native.failure?
+function log:lock() end
+
+---Empties the file, or else cuts off a torn last line.
+---@param empty boolean
+---@return true|nil, native.failure?
+function log:cut(empty) end
 function log:close() end
 
 ---Writes to an open descriptor (1 or 2), waiting for a slow reader at most so long.

@@ -84,17 +84,36 @@ static int f_replace(lua_State *L)
 // append(path, options?) -> log | nil, failure
 static int f_append(lua_State *L)
 {
-    static const char *const names[] = {"empty", NULL};
+    static const char *const names[] = {"empty", "create", "whole", NULL};
     const char *path = check_path(L, 1);
     bind_check_options(L, 2, names);
-    bool empty = bind_option_boolean(L, 2, "empty", false);
+    bool empty = bind_option_boolean(L, 2, "empty", false), create = bind_option_boolean(L, 2, "create", true);
+    bool whole = bind_option_boolean(L, 2, "whole", false);
 
     int *fd = lua_newuserdatauv(L, sizeof *fd, 0);
     *fd = -1;
     luaL_setmetatable(L, LOG_TYPE);
     struct error error = {0};
-    *fd = file_open_log(path, empty, &error);
-    return *fd < 0 ? bind_fail(L, &error) : 1;
+    *fd = file_open_log(path, create, &error);
+    if (*fd < 0 || (!whole && file_cut_log(*fd, empty, &error) < 0))
+        return bind_fail(L, &error);
+    return 1;
+}
+
+// log:lock() -> true | nil, failure
+static int log_lock(lua_State *L)
+{
+    const int *fd = luaL_checkudata(L, 1, LOG_TYPE);
+    struct error error = {0};
+    return bind_outcome(L, file_lock_log(*fd, &error), &error);
+}
+
+// log:cut(empty) -> true | nil, failure
+static int log_cut(lua_State *L)
+{
+    const int *fd = luaL_checkudata(L, 1, LOG_TYPE);
+    struct error error = {0};
+    return bind_outcome(L, file_cut_log(*fd, lua_toboolean(L, 2), &error), &error);
 }
 
 static int log_close(lua_State *L)
@@ -226,7 +245,8 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-static const luaL_Reg log_methods[] = {{"append", log_append}, {"close", log_close}, {NULL, NULL}};
+static const luaL_Reg log_methods[] = {
+    {"lock", log_lock}, {"cut", log_cut}, {"append", log_append}, {"close", log_close}, {NULL, NULL}};
 
 int luaopen_native_file(lua_State *L)
 {

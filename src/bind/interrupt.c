@@ -98,6 +98,12 @@ static int f_disarm(lua_State *L)
     return 0;
 }
 
+static int f_hold(lua_State *L)
+{
+    interrupt_hold(lua_toboolean(L, 1));
+    return 0;
+}
+
 static int f_rearm(lua_State *L)
 {
     lua_Number seconds = luaL_checknumber(L, 1);
@@ -118,6 +124,7 @@ static const luaL_Reg functions[] = {
     {"begin_session", f_begin_session},
     {"clear", f_clear},
     {"disarm", f_disarm},
+    {"hold", f_hold},
     {"rearm", f_rearm},
     {NULL, NULL},
 };

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -121,9 +122,10 @@ bool file_is_open(const char *path)
     return fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-int file_open_log(const char *path, bool empty, struct error *error)
+int file_open_log(const char *path, bool create, struct error *error)
 {
-    cleanup_fd int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0644);
+    const int flags = O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+    cleanup_fd int fd = open(path, flags | (create ? O_CREAT : 0), 0644);
     struct stat status;
     if (fd < 0 && (errno == ELOOP || errno == EISDIR || errno == ENXIO))
         return error_set(error, "not_a_file", 0, "cannot append to %s: it is not a regular file", path);
@@ -131,12 +133,34 @@ int file_open_log(const char *path, bool empty, struct error *error)
         return error_system(error, errno, "cannot open %s", path);
     if (!S_ISREG(status.st_mode))
         return error_set(error, "not_a_file", 0, "cannot append to %s: it is not a regular file", path);
+    return steal_fd(&fd);
+}
+
+// A runner that was killed a moment ago may have left a process that still holds the lock.
+int file_lock_log(int fd, struct error *error)
+{
+    const int tries = 50, pause = 10; // ms
+    for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; i++) {
+        if (errno != EWOULDBLOCK)
+            return error_system(error, errno, "cannot lock it");
+        if (i == tries)
+            return error_set(error, "locked", 0, "it is locked");
+        poll(NULL, 0, pause);
+    }
+    return 0;
+}
+
+int file_cut_log(int fd, bool empty, struct error *error)
+{
+    struct stat status;
+    if (fstat(fd, &status) < 0)
+        return error_system(error, errno, "cannot cut it");
     off_t keep = empty ? 0 : whole_lines(fd, status.st_size);
     if (keep < 0 || (keep < status.st_size && ftruncate(fd, keep) < 0))
-        return error_system(error, errno, "cannot cut %s", path);
+        return error_system(error, errno, "cannot cut it");
     struct flock lock = whole_file();
     fcntl(fd, F_SETLK, &lock); // fails on file systems without locks
-    return steal_fd(&fd);
+    return 0;
 }
 
 // Copies the next parts to write to *next, the first of them from offset on. Returns how many.

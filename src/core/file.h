@@ -19,10 +19,16 @@
 // "too_large", "timeout", "cancelled", those of open(2) and read(2).
 int64_t file_read(const char *path, size_t limit, bool regular, struct buffer *out, struct error *error);
 
-// Opens a regular file to append to, creating it (0644), and returns its descriptor. A link, FIFO or device is
-// "not_a_file". Empties it first, or else cuts off a torn line after the last newline. Locks it until the process
-// closes the file or ends, so that others see that it is open. A lock of another process stays.
-int file_open_log(const char *path, bool empty, struct error *error);
+// Opens a regular file to append to and returns its descriptor. create: if there is none, creates it (0644). A link,
+// FIFO or device is "not_a_file".
+int file_open_log(const char *path, bool create, struct error *error);
+
+// Locks it (flock) until all copies of the descriptor are closed. Errors: "locked" by another, or what flock says on
+// a file system without locks.
+int file_lock_log(int fd, struct error *error);
+
+// Empties it, or else cuts off a torn line after the last newline. From now on file_is_open is true for others.
+int file_cut_log(int fd, bool empty, struct error *error);
 
 // Writes all parts where the descriptor stands, also past the deadline and after a cancel. After an error some of them
 // may have been written.
@@ -38,7 +44,7 @@ int file_make_private_directory(const char *path, struct error *error);
 // Creates a directory with a new name (0700) in the one given. Returns its path, which the caller frees.
 char *file_make_temporary_directory(const char *above, struct error *error);
 
-// Whether another process has opened the file with file_open_log. False also if that cannot be told.
+// Whether another process has the file open after file_cut_log. False also if that cannot be told.
 bool file_is_open(const char *path);
 
 // Removes a directory and all that is in it. Links are removed, not followed.

@@ -212,6 +212,13 @@ void interrupt_disarm(void)
     disarmed = true;
 }
 
+void interrupt_hold(bool held)
+{
+    disarmed = held;
+    if (on_stop && interrupt_reason() != INTERRUPT_NONE)
+        on_stop();
+}
+
 void interrupt_rearm(int64_t milliseconds)
 {
     uint64_t count;

@@ -62,17 +62,24 @@ static void reads_a_pipe_that_is_written_slowly(void **state)
     assert_int_equal(waitpid(writer, NULL, 0), writer);
 }
 
+static int open_log(const char *path, bool empty, struct error *error)
+{
+    int fd = file_open_log(path, true, error);
+    assert_int_equal(file_cut_log(fd, empty, error), 0);
+    return fd;
+}
+
 static void appends_after_the_last_whole_line(void **state)
 {
     struct error error = {0};
     put(in_directory("log"), "one\ntwo\nthr");
-    int fd = file_open_log(in_directory("log"), false, &error);
+    int fd = open_log(in_directory("log"), false, &error);
     assert_true(fd >= 0);
     const struct iovec parts[] = {{(void *)"th", 2}, {(void *)"ree\n", 4}};
     assert_int_equal(file_write_parts(fd, parts, 2, &error), 0);
     close(fd);
     check_read(in_directory("log"), 100, "one\ntwo\nthree\n");
-    close(file_open_log(in_directory("log"), true, &error));
+    close(open_log(in_directory("log"), true, &error));
     check_read(in_directory("log"), 100, "");
 }
 
@@ -84,19 +91,38 @@ static void cuts_a_torn_line_however_long(void **state)
     memset(torn, 'x', 20000);
     torn[20000] = '\0';
     put(in_directory("long"), torn);
-    close(file_open_log(in_directory("long"), false, &error));
+    close(open_log(in_directory("long"), false, &error));
     check_read(in_directory("long"), 100, "");
     memcpy(torn, "a\n", 2);
     put(in_directory("long"), torn);
-    close(file_open_log(in_directory("long"), false, &error));
+    close(open_log(in_directory("long"), false, &error));
     check_read(in_directory("long"), 100, "a\n");
     free(torn);
+}
+
+static void is_locked_by_one(void **state)
+{
+    struct error error = {0};
+    put(in_directory("log"), "torn");
+    int fd = file_open_log(in_directory("log"), false, &error),
+        other = file_open_log(in_directory("log"), false, &error);
+    assert_int_equal(file_lock_log(fd, &error), 0);
+    assert_int_equal(file_lock_log(other, &error), -1);
+    assert_string_equal(error.code, "locked");
+    error_clear(&error);
+    check_read(in_directory("log"), 100, "torn");
+    close(fd);
+    assert_int_equal(file_lock_log(other, &error), 0);
+    close(other);
+    assert_int_equal(file_open_log(in_directory("none"), false, &error), -1);
+    assert_string_equal(error.code, "not_found");
+    error_clear(&error);
 }
 
 static void check_no_log(const char *path)
 {
     struct error error = {0};
-    assert_int_equal(file_open_log(path, false, &error), -1);
+    assert_int_equal(file_open_log(path, true, &error), -1);
     assert_string_equal(error.code, "not_a_file");
     error_clear(&error);
 }
@@ -252,6 +278,7 @@ int main(void)
         cmocka_unit_test(reads_a_pipe_that_is_written_slowly),
         cmocka_unit_test(appends_after_the_last_whole_line),
         cmocka_unit_test(cuts_a_torn_line_however_long),
+        cmocka_unit_test(is_locked_by_one),
         cmocka_unit_test(appends_to_regular_files_only),
         cmocka_unit_test(gives_up_on_a_reader_that_does_not_read),
         cmocka_unit_test(does_not_wait_for_a_terminal_that_nobody_reads),

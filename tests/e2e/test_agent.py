@@ -669,6 +669,50 @@ class ResumeAndReplay(AgentCase):
         self.assertEqual((again.exit, again.result["failure_code"]), (2, "schema_validation"))
         self.assertIn("another job", again.result["failure_message"])
 
+    def resumed_after(self, *replies, then=(finish("went on", ("c", True, "step-1")),), **fields):
+        """An agent's job that these replies end, and that goes on; what its model is told then."""
+        job = self.agent_job(context={"acceptance_criteria": ["c"]}, **fields)
+        (self.workspace / "a").unlink(missing_ok=True)
+        first = self.run_agent(self.server(*replies), job=job)
+        self.assertEqual(first.result["status"], "failure", first.result)
+        second = self.server(*then)
+        outcome = self.run_agent(second, "--resume", job=job)
+        self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"), outcome.result)
+        self.assertEqual(outcome.result["steps"][:len(first.result["steps"])], first.result["steps"])
+        self.assertEqual(outcome.result["todo"]["done"], 1)
+        messages = second.chats()[0]["messages"]
+        self.assertIn(f"[The job ended here ({first.result['failure_code']}: ", json.dumps(messages[-1]))
+        calls = sum(len(message.get("tool_calls") or ()) for message in messages)
+        self.assertEqual(calls, sum(message["role"] == "tool" for message in messages), "each call has its answer")
+        again = self.run_agent(self.server(), "--resume", job=job)
+        self.assertEqual((again.exit, again.result_bytes), (0, outcome.result_bytes))
+        recording = self.recording()
+        (self.workspace / "a").unlink(missing_ok=True)
+        replayed = self.run_job(job, "--replay", str(recording))
+        self.assertEqual((replayed.exit, replayed.result["final_answer"]), (0, "went on"), replayed.result)
+        return outcome
+
+    def test_a_job_that_an_agent_ended_goes_on(self):
+        write, failed = call("write_file", path="a", content="x"), {"answer": "I cannot", "status": "failed"}
+        self.resumed_after(write, call("finish", **failed))
+        self.resumed_after(write, finish("done", ("c", False, "step-1")))
+        self.resumed_after(write, *[finish("done")] * 4)
+        self.resumed_after(calls(("write_file", {"path": "a", "content": "x"}), ("finish", failed), ("list_tree", {})))
+
+    def test_its_counters_begin_anew(self):
+        same = call("list_tree")
+        outcome = self.resumed_after(*[same] * 4, then=(same, same, same, finish("went on", ("c", True, "step-1"))))
+        self.assertEqual(len(outcome.result["steps"]), 7)
+        self.resumed_after(same, *[finish("done")] * 4, then=(*[finish("done")] * 3, finish("went on", ("c", True, "step-1"))))
+        self.resumed_after(same, *[{"content": ""}] * 3, then=(*[{"content": ""}] * 2, finish("went on", ("c", True, "step-1"))))
+
+    def test_a_model_that_cannot_be_reached_again_loses_no_step(self):
+        job = self.agent_job()
+        first = self.run_agent(self.server(call("write_file", path="a", content="x"), call("finish", answer="no", status="failed")), job=job)
+        second = self.run_agent(self.server(models={"another": {}}), "--resume", job=job)
+        self.assertEqual(second.result["failure_code"], "inference_unavailable")
+        self.assertEqual(second.result["steps"], first.result["steps"])
+
     def test_a_killed_run_goes_on_where_it_was(self):
         first = self.server(call("write_file", path="a", content="one"), call("run_command", shell="echo said so far; echo begun > b; sleep 60"))
         def said():

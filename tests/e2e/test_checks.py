@@ -148,15 +148,13 @@ class Resumed(CheckCase):
                           steps=[self.step("run_command", command="true")])
         whole = self.run_job(job)
         self.assert_failed(whole)
-        for count, lines in self.each_cut(1):
+        for count, _ in self.each_cut(1):
             self.put("ran")
             again = self.run_job(job, "--resume")
             self.assert_failed(again)
             for name in ("steps", "acceptance", "failure_message"):
                 self.assertEqual(timeless(again.result[name]), timeless(whole.result[name]), count)
-            kept = b"".join(line for line in lines if b"step.finished" in line)
-            wanted = [word for word, id in (("c", b'"check-2"'), ("d", b'"check-3"')) if id not in kept]
-            self.assertEqual((self.workspace / "ran").read_text().split(), wanted, count)
+            self.assertEqual((self.workspace / "ran").read_text().split(), ["c", "d"], count)
 
     def test_an_agents_job_whose_journal_is_cut_anywhere(self):
         job = self.agent(criterion("a is there", shell="echo c >> ran; test -e a"), criterion("d", command="true"))

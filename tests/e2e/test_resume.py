@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Going on with an interrupted job: what was done stays done, what had begun is done again, and a journal that does not fit is
 refused."""
+import fcntl
 import json
 import os
+import shutil
+import signal
+import unittest
 
 import sba
 from sba import SandboxCase
@@ -90,7 +94,7 @@ class ResumeTest(SandboxCase):
         self.assertEqual(resumed, without_times(self.run_job(job).result))
 
     def test_a_job_that_was_over_gives_its_result_again(self):
-        for steps in (self.counted("one"), [*self.counted("one"), shell("exit 3"), *self.counted("never")], []):
+        for steps in (self.counted("one"), []):
             job = self.job(*steps)
             first = self.run_job(job)
             journal = self.journal_file.read_bytes()
@@ -100,17 +104,91 @@ class ResumeTest(SandboxCase):
             self.assertEqual((second.exit, second.result_bytes), (first.exit, first.result_bytes))
             self.assertFalse((self.workspace / "count").exists())
             self.assertEqual(self.journal_file.read_bytes(), journal)
+            self.assertEqual([line["event"] for line in second.log], ["job.done_before", "job.finished"])
+            self.assertIn("had succeeded", second.log[0]["message"])
+            shown = self.run_job(job, "--resume", "--log-format", "text").stderr.decode()
+            self.assertIn("the job had succeeded before: its result is written again\n", shown)
 
-    def test_a_step_that_had_failed_is_not_tried_again(self):
-        job = self.job(shell("echo x >> count; false"), shell("true"))
+    def test_a_step_that_had_failed_runs_again(self):
+        """Whether the job was over or the runner was killed right after the step."""
+        job = self.job(*self.counted("one"), shell("echo x >> count; test -e good"), *self.counted("three"))
         first = self.run_job(job)
-        self.assertEqual([line["event"] for line in self.journal()], ["job", "step.started", "step.finished", "step.finished", "job.finished"])
+        self.assertEqual((first.exit, [step["status"] for step in first.result["steps"]]), (1, ["success", "failure", "skipped"]))
+        self.assertEqual([item["status"] for item in first.result["todo"]["items"]], ["done", "dropped", "dropped"])
         lines = self.journal_file.read_bytes().splitlines(keepends=True)
-        for count in (3, 4):
+        for count in (5, 6, len(lines)):
+            self.put("count", "one\nx\n")
+            (self.workspace / "good").unlink(missing_ok=True)
             self.journal_file.write_bytes(b"".join(lines[:count]))
             second = self.run_job(job, "--resume")
-            self.assertEqual((second.exit, without_times(second.result)), (1, without_times(first.result)))
-        self.assertEqual(self.counts(), ["x"])
+            self.assertEqual((second.exit, without_times(second.result)), (1, without_times(first.result)), count)
+            self.put("good")
+            third = self.run_job(job, "--resume")
+            self.assertEqual((third.exit, self.counts()), (0, ["one", "x", "x", "x", "three"]), third.result)
+            self.assertEqual([step["status"] for step in third.result["steps"]], ["success"] * 3)
+            self.assertEqual([item["status"] for item in third.result["todo"]["items"]], ["done"] * 3)
+            self.assertEqual(third.result["todo"]["items"][1]["note"], "failed, run again")
+            self.assertEqual(third.result["started_at"], first.result["started_at"])
+            self.assertEqual(self.run_job(job, "--resume").result_bytes, third.result_bytes)
+
+    def test_what_a_signal_or_the_deadline_ended_goes_on(self):
+        for number, exit_status in ((signal.SIGTERM, 143), (signal.SIGINT, 130), (None, 124)):
+            with self.subTest(number):
+                wait = shell("touch begun; test -e good || sleep 60; echo two | tee -a count")
+                job = self.job(*self.counted("one"), wait, *self.counted("three"), max_runtime_seconds=60 if number else 1)
+                if number:
+                    first = self.run_and_signal(job, number, (self.workspace / "begun").exists, "the second step")
+                else:
+                    first = self.run_job(job)
+                self.assertEqual(first.exit, exit_status)
+                self.put("good")
+                second = self.run_job(job, "--resume")
+                self.assertEqual((second.exit, self.counts()), (0, ["one", "two", "three"]), second.result)
+                self.assertEqual([line["event"] for line in self.journal()].count("job.resumed"), 1)
+                for name in ("good", "begun", "count"):
+                    (self.workspace / name).unlink()
+
+    def test_a_journal_of_version_0_1_0(self):
+        """There a resumed run took over the step that had failed, and went on after it."""
+        job = self.job(*self.counted("one"), shell("echo x >> count; test -e good"), *self.counted("three"))
+        self.run_job(job)
+        lines = self.journal_file.read_bytes().splitlines(keepends=True)
+        lines.insert(5, b'{"event":"job.resumed","at":"2026-01-01T00:00:00.000Z"}\n')
+        self.journal_file.write_bytes(b"".join(lines))
+        self.put("good")
+        outcome = self.run_job(job, "--resume")
+        self.assertEqual((outcome.exit, self.counts()), (0, ["one", "x", "x", "three"]), outcome.result)
+
+    def test_checks_run_again(self):
+        criteria = [{"criterion": name, "check": {"shell": f"echo {name} >> count; test -e good"}} for name in "ab"]
+        job = self.job(*self.counted("one"), context={"acceptance_criteria": criteria})
+        first = self.run_job(job)
+        self.assertEqual((first.exit, first.result["failure_code"]), (1, "acceptance_unmet"))
+        self.put("good")
+        second = self.run_job(job, "--resume")
+        self.assertEqual((second.exit, self.counts()), (0, ["one", "a", "b", "a", "b"]), second.result)
+        self.assertEqual([item["met"] for item in second.result["acceptance"]], [True, True])
+        self.assertEqual([step["id"] for step in second.result["steps"]], ["step-1", "check-2", "check-3"])
+        self.assertEqual([item["status"] for item in second.result["todo"]["items"]], ["done"] * 3)
+
+    @unittest.skipUnless(shutil.which("strace"), "wants strace")
+    def test_a_signal_while_the_journal_is_read_loses_no_step(self):
+        """At any moment: of a job that goes on all its steps stay; a result that is final stays as it is."""
+        moments = [("flock", 1), ("read", 1), ("read", 2), ("read", 3), ("read", 4), ("pread64", 1), ("writev", 1)]
+        many = [shell("true") for _ in range(300)]
+        for last, is_over in ((shell("exit 1"), False), (shell("true"), True)):
+            job = self.job(*many, last)
+            first = self.run_job(job)
+            journal = self.journal_file.read_bytes()
+            for call, number in moments:
+                self.journal_file.write_bytes(journal)
+                outcome = self.run_job(job, "--resume", wrapper=sba.injecting(call, f"signal=SIGTERM:when={number}"))
+                result = outcome.result
+                if is_over:
+                    self.assertEqual((outcome.exit, outcome.result_bytes, self.journal_file.read_bytes()), (0, first.result_bytes, journal), call)
+                else:
+                    self.assertEqual((outcome.exit, result["failure_code"]), (143, "cancelled"), (call, number, result["failure_message"]))
+                    self.assertEqual([step["status"] for step in result["steps"]], ["success"] * len(many) + ["skipped"])
 
     def test_no_journal_is_a_beginning(self):
         outcome = self.run_job(self.job(*self.counted("one")), "--resume")
@@ -163,6 +241,52 @@ class ResumeTest(SandboxCase):
         self.journal_file.symlink_to(target)
         self.assertEqual(self.run_job(self.job(*self.counted("one"))).exit, 0)
         self.assertEqual(target.read_text(), "untouched")
+
+
+class LockTest(SandboxCase):
+    """One runner to a job directory."""
+
+    def check_locked(self, outcome, kept):
+        self.assertEqual((outcome.exit, outcome.stdout), (2, b""), outcome.stderr)
+        self.assertEqual([line["event"] for line in outcome.log], ["job.locked"])
+        self.assertIn("another runner works in this job directory", outcome.log[0]["error"])
+        self.assertEqual(sorted(path.name for path in self.job_directory.iterdir() if path.name != "running_output"),
+                         ["artifacts", "job.json", "journal.jsonl", "result.json", "todo.json"])
+        self.assertEqual(self.journal_file.read_bytes(), kept)
+
+    def test_a_second_runner_does_nothing(self):
+        job = self.job(shell("touch begun; until test -e go; do sleep 0.02; done; echo done >> count"))
+        first = self.start(job)
+        sba.wait_for((self.workspace / "begun").exists, "the first runner's step")
+        kept, result = self.journal_file.read_bytes(), self.result_path.read_bytes()
+        for more in ((), ("--resume",)):
+            self.check_locked(self.run_job(job, *more), kept)
+        self.check_locked(self.run_job("no job"), kept)
+        self.assertEqual(json.loads(result)["failure_code"], json.loads(self.result_path.read_bytes())["failure_code"])
+        self.put("go")
+        self.assertEqual(self.outcome_of(first).exit, 0)
+        self.assertEqual((self.workspace / "count").read_text(), "done\n")
+
+    def test_nothing_is_written_before_the_lock(self):
+        self.journal_file.write_text("of another runner, torn")
+        self.give(self.journal_file)
+        with open(self.journal_file, "rb") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            outcome = self.run_job(self.job(shell("touch never")))
+        self.assertEqual((outcome.exit, outcome.result), (2, None), outcome.stderr)
+        self.assertEqual(self.journal_file.read_text(), "of another runner, torn")
+        self.assertFalse((self.workspace / "never").exists())
+
+    @unittest.skipUnless(shutil.which("strace"), "wants strace")
+    def test_a_file_system_without_locks(self):
+        for error in ("ENOLCK", "EOPNOTSUPP"):
+            outcome = self.run_job(self.job(shell("true")), wrapper=sba.injecting("flock", f"error={error}"))
+            self.assertEqual(outcome.exit, 0, outcome.stderr)
+            self.assertEqual([line["event"] for line in outcome.log].count("journal.not_locked"), 1)
+
+    def test_a_refused_job_leaves_no_journal(self):
+        self.assertEqual(self.run_job("no job").exit, 2)
+        self.assertFalse(self.journal_file.exists())
 
 
 class InterruptedTest(SandboxCase):

@@ -9,6 +9,7 @@ local checkpoint = require "sba.result.checkpoint"
 local confinement = require "sba.run.confinement"
 local describe = require "sba.run.describe"
 local file = require "native.file"
+local interrupt = require "native.interrupt"
 local journal = require "sba.run.journal"
 local live = require "sba.run.live"
 local on_demand = require "sba.run.on_demand"
@@ -17,12 +18,20 @@ local text = require "native.text"
 local todo = require "sba.run.todo"
 local workspace = require "native.workspace"
 
+local accept = {}
+
+local JOURNAL <const> = "journal.jsonl"
 local LONGEST_OUTPUT <const> = 1024 * 1024 -- bytes of what an interrupted step had said; the file has fewer
 
 --- The directory of a file, with a slash at its end.
 local function directory_of(path)
   return path:match("^.*/") or "./"
 end
+
+---Whether an earlier run had done the whole job: only its result is written again.
+---@param run run
+---@return boolean
+function accept.is_over(run) return run.history ~= nil and run.history.result ~= nil end
 
 --- Logs a failure that does not end the job.
 local function warn(run, event, failure, advice)
@@ -74,12 +83,13 @@ local function open_live(run, path)
   if path then os.remove(path) end
 end
 
-local function open_journal(run, path)
-  if not path then
+--- The journal begins, or goes on.
+local function begin_journal(run)
+  if not run.lock then
     run.journal = journal.none()
     return
   end
-  run.journal = journal.open(path, not run.history, once(run, "journal.failed", "this job cannot be resumed"))
+  run.journal = journal.begin(run.lock, not run.history, once(run, "journal.failed", "this job cannot be resumed"))
   if not run.history then
     run.journal:job(run.job, run.job_sha256, run.record.started_wall)
   elseif not run.history.result then
@@ -218,7 +228,34 @@ local function own_files(run, directory)
   if run.settings.job ~= "-" then file.own(run.settings.job) end
   if not directory then return end
   file.own(run.settings.result)
-  for _, name in ipairs { "journal.jsonl", "todo.json", "trajectory.json", live.FILE } do file.own(directory .. name) end
+  for _, name in ipairs { JOURNAL, "todo.json", "trajectory.json", live.FILE } do file.own(directory .. name) end
+end
+
+--- Opens the journal and locks it, before anything is written.
+local function lock(run, create)
+  if run.lock or run.settings.result == "-" then return true end
+  local failure
+  run.lock, failure = journal.lock(directory_of(run.settings.result) .. JOURNAL, create)
+  if not failure then return true end
+  if failure.code == "locked" then return nil, failure end
+  if run.lock then
+    warn(run, "journal.not_locked", failure, "nothing keeps a second runner out of this job directory")
+  elseif create then
+    warn(run, "journal.failed", failure, "this job cannot be resumed")
+  end
+  return true
+end
+
+---Locks the journal that is there: a job that is refused leaves none.
+---@param run run
+---@return true?, failure? failure locked: another runner works here
+function accept.lock(run) return lock(run, false) end
+
+--- Reads what earlier runs did, all of it also where a signal comes meanwhile.
+local function look_back(run)
+  local failure = run.settings.resume and read_history(run, run.result_directory .. JOURNAL)
+  interrupt.hold(false)
+  return not failure, failure
 end
 
 local function open_files(run)
@@ -226,26 +263,30 @@ local function open_files(run)
   local directory = path ~= "-" and directory_of(path) or nil
   run.result_directory = directory
   own_files(run, directory)
-  if run.settings.resume then
-    local failure = read_history(run, directory .. "journal.jsonl")
-    if failure then return nil, failure end
-  end
+  local ok, failure = lock(run, true)
+  if ok then ok, failure = look_back(run) end
+  if not ok then return nil, failure end
   if run.settings.replay then
     -- Before the journal is opened anew: it may be the recording.
-    local recording, failure = on_demand.history().recording(run.settings.replay, run.job_sha256)
+    local recording
+    recording, failure = on_demand.history().recording(run.settings.replay, run.job_sha256)
     if not recording then
       return nil, { code = "schema_validation", message = "cannot replay: " .. failure.message }
     end
     run.recording = recording
   end
   -- The old journal goes before the first result is written: no kill in between can make a resumed run take it for this one's.
-  open_journal(run, directory and directory .. "journal.jsonl")
+  begin_journal(run)
+  if accept.is_over(run) then
+    run.log:event("info", "job.done_before", { message = "the job had succeeded before: its result is written again" })
+    return true
+  end
   open_live(run, directory and directory .. live.FILE)
   open_todo(run)
   open_acceptance(run)
   open_checkpoint(run)
-  local ok, failure = true, nil
-  if not (run.history and run.history.result) then ok, failure = write_first(run) end
+  if run.steps and run.history then on_demand.direct().take_over(run) end
+  ok, failure = write_first(run)
   if ok and directory then run.todo:keep(directory .. "todo.json", once(run, "todo.failed", "the list is in the result only")) end
   return ok, failure
 end
@@ -254,12 +295,12 @@ local function wants_changes(run)
   return run.job.constraints.report_changes or run.environment.SBA_REPORT_CHANGES == "1"
 end
 
---- Accepts a valid job.
+---Accepts a valid job.
 ---@param run run
 ---@return true?, failure? failure
-return function(run)
+function accept.accept(run)
   local ok, failure = open_files(run)
-  if not ok then return nil, failure end
+  if not ok or accept.is_over(run) then return ok, failure end
   artifacts.open(run) -- after the first result: it makes directories, and may not hide that the result's directory is missing
   run.accepted = true
   ok, failure = open_workspace(run)
@@ -269,3 +310,5 @@ return function(run)
   if ok then open_context(run) end
   return ok, failure
 end
+
+return accept

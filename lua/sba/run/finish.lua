@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The end of every job: ends its processes, lists its artifacts and writes its result.
 
+local accept = require "sba.run.accept"
 local array = require "sba.util.json".array
 local artifacts = require "sba.run.artifacts"
 local emit = require "sba.result.emit"
@@ -44,7 +45,7 @@ local function list_artifacts(run) artifacts.list(run, reading_seconds(run)) end
 
 --- Uploads only if the environment names a gateway, and never in a replay or for a job that had already ended.
 local function upload_artifacts(run)
-  if #run.record.artifacts == 0 or run.settings.replay or (run.history and run.history.result) then return end
+  if #run.record.artifacts == 0 or run.settings.replay then return end
   if run.outside:has_gateway() then on_demand.upload()(run) end
 end
 
@@ -96,10 +97,13 @@ local function attempt(run, part)
   pcall(log_problem, run, problem)
 end
 
---- The steps of an agent's job that was over before this run: its result has them all.
+--- The steps of an earlier run that this one did not come to.
 local function take_over_steps(run)
-  if run.steps or not (run.history and run.history.result) then return end
-  for _, old in ipairs(run.history.entries) do run.record:add_step(old.text, old.entry.status, old.entry.check) end
+  local entries = run.history and run.history.entries or {}
+  for index = #run.record.steps + 1, #entries do
+    local old = entries[index]
+    run.record:add_step(old.text, old.entry.status, old.entry.check)
+  end
 end
 
 local function skip_rest(run)
@@ -120,13 +124,14 @@ local function finish_todo(run)
 end
 
 local function leave_outside(run)
+  if run.lock then run.lock:close() end
   artifacts.close(run)
   run.outside:close()
 end
 
 --- The result's fields if the job had already ended in an earlier run.
 local function earlier_fields(run)
-  return run.history and not run.failure and run.history.result or nil
+  return accept.is_over(run) and run.history.result or nil
 end
 
 local function status_of(run, written)
@@ -166,7 +171,9 @@ local function flush_checkpoint(run)
   if run.checkpoint and not is_short(run) then run.checkpoint:flush() end
 end
 
-local parts = {
+-- Of a job that was over before this run there is nothing to end.
+local parts_again <const> = { take_over_steps }
+local parts <const> = {
   flush_checkpoint, end_processes, revert, skip_rest, take_over_steps, compare_workspace, list_artifacts, finish_todo, upload_artifacts,
 }
 
@@ -175,7 +182,7 @@ local parts = {
 ---@return integer
 return function(run)
   watchdog.ending()
-  for _, part in ipairs(parts) do attempt(run, part) end
+  for _, part in ipairs(accept.is_over(run) and parts_again or parts) do attempt(run, part) end
   attempt(run, write_result)
   for _ = 1, LAST_ATTEMPTS do
     if run.written == nil then attempt(run, write_short_result) end

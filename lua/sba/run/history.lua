@@ -24,7 +24,9 @@ local ENTRY_PREFIX <const> = '{"event":"step.finished","entry":'
 ---@field planned? table<string, true> the temporary names in all plans, as the journal writes them
 ---@field undone? string what came of undoing them, for the model
 ---@field left? { index: integer, message: string } what could not be undone, for the step that is run again
----@field result? table the result's fields without steps; the job was over
+---@field result? table the result's fields without steps; the job succeeded
+---@field failed? integer the step that had failed and runs again
+---@field resumes { after: integer, why: string }[] where a run ended and the next one went on: after how many exchanges, and why
 ---@field exchanges { messages?: table[], reply: table }[] with the model, in order
 ---@field session? { model: string, context_length: integer, tools: agent.tool[], instructions?: string, facts?: string,
 --- agents_md?: string } tools: the gateway's
@@ -93,7 +95,18 @@ function readers.job(history, line, _, expected)
   history.started_wall = line.started_wall
 end
 
-readers["job.resumed"] = function() end
+--- A run had ended, or was killed, and the next one goes on.
+readers["job.resumed"] = function(history)
+  local result = history.result
+  local why = result and type(result.failure_message) == "string" and ("%s: %s"):format(result.failure_code, result.failure_message)
+  table.insert(history.resumes, { after = #history.exchanges, why = why or "the runner was killed" })
+  history.result, history.reported, history.goes_back = nil, nil, true
+end
+
+--- Forgets the steps from one on: they run again.
+local function forget_from(history, index)
+  for i = #history.entries, index, -1 do history.entries[i] = nil end
+end
 
 readers["model.compacted"] = function() end
 
@@ -107,6 +120,11 @@ end
 --- The step of a line, where it is the next one. In an agent's job the model says which steps there are.
 local function next_step(history, about, expected)
   local index = about.index + 1
+  if history.goes_back and index <= #history.entries then
+    forget_from(history, index)
+    history.begun = {}
+  end
+  history.goes_back = nil
   if index ~= #history.entries + 1 then return nil, "the step is not the next one" end
   if not expected.steps then return index end
   local id, type, check = expected_step(expected, index)
@@ -159,7 +177,7 @@ readers["step.finished"] = function(history, line, text, expected)
   local module = entry.result ~= nil and expected.catalogue.get(entry.type)
   local mistake = module and mistake_in(entry.result, module.result)
   if mistake then return mistake end
-  history.begun[index] = nil
+  history.begun[index], history.append = nil, nil
   if history.changes and entry.status == "success" then history.changes.committed = true else history.changes = nil end
   history.entries[index] = { text = text_of_entry(line, text), entry = entry }
 end
@@ -201,8 +219,19 @@ local function read_line(history, text, expected)
   if not reader then return "it is not an event of a journal" end
   if line.event == "journal.failed" then return not history.result and "what was done then could not be written" or nil end
   if not history.started_wall and line.event ~= "job" then return "the journal does not begin with its job" end
-  if history.result and line.event ~= "job.reported" then return "the job was over" end
+  local follows = not history.result or line.event == "job.reported" or line.event == "job.resumed" and history.result.status ~= "success"
+  if not follows then return "the job was over" end
   return mistake_in(line, schemas[line.event]) or reader(history, line, text, expected)
+end
+
+--- Of a direct job the steps stay that succeeded. Checks run again, for what they check may have changed.
+local function keep_successes(history, steps)
+  for index, old in ipairs(history.entries) do
+    if index > #steps or old.entry.status ~= "success" then
+      history.failed = index <= #steps and old.entry.status ~= "skipped" and index or nil
+      return forget_from(history, index)
+    end
+  end
 end
 
 --- Reads what an earlier run left. A torn last line does not count.
@@ -213,7 +242,7 @@ end
 function past.read(path, expected)
   local bytes, failure = file.read(path, LIMIT)
   if not bytes then return nil, failure.code ~= "not_found" and failure or nil end
-  local history, number = { entries = {}, begun = {}, exchanges = {} }, 0
+  local history, number = { entries = {}, begun = {}, exchanges = {}, resumes = {} }, 0
   for _, text, is_whole in lines(bytes) do
     if not is_whole then break end
     number = number + 1
@@ -223,7 +252,12 @@ function past.read(path, expected)
       return nil, { code = "invalid_journal", message = message }
     end
   end
-  return number > 0 and history or nil
+  if number == 0 then return nil end
+  if not history.result or history.result.status ~= "success" then
+    readers["job.resumed"](history)
+    if expected.steps then keep_successes(history, expected.steps) end
+  end
+  return history
 end
 
 --- Keeps what a call to the gateway came to, for a replay calls nothing there; and how long steps took.
@@ -235,7 +269,8 @@ end
 
 local recorded_readers = {
   ["model.session"] = readers["model.session"], ["model.exchange"] = readers["model.exchange"], ["step.finished"] = keep_call,
-  skills = readers.skills,
+  skills = readers.skills, ["job.finished"] = function(recording, line) recording.result = line.result end,
+  ["job.resumed"] = readers["job.resumed"],
 }
 
 local function read_recorded(recording, text, job_sha256)
@@ -259,7 +294,7 @@ end
 function past.recording(path, job_sha256)
   local bytes, failure = file.read(path, LIMIT)
   if not bytes then return nil, failure end
-  local recording, number = { exchanges = {}, entries = {}, durations = {} }, 0
+  local recording, number = { exchanges = {}, entries = {}, durations = {}, resumes = {} }, 0
   for _, text in lines(bytes) do
     number = number + 1
     local reason = text ~= "" and read_recorded(recording, text, job_sha256)

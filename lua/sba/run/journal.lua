@@ -33,16 +33,31 @@ local fields_schema = {
   order = { "index", "id", "type", "check", "job_sha256", "protocol_version", "job_id", "task_id", "started_wall" },
 }
 
---- Opens the journal of a job.
+--- Opens the file of a journal and locks it: one runner works in a job directory. It stays as it is until journal.begin.
 ---@param path string
+---@param create boolean
+---@return native.file.log? log, native.failure? failure not_locked: the log is returned, and others may open it too
+function journal.lock(path, create)
+  local log, failure = file.append(path, { create = create, whole = true })
+  if not log then return nil, failure end
+  local locked, why = log:lock()
+  if locked or why.code ~= "locked" then return log, why and { code = "not_locked", message = why.message } end
+  log:close()
+  return nil, { code = "locked", message = ("another runner works in this job directory: %s is locked"):format(path) }
+end
+
+--- Begins to write.
+---@param log native.file.log
 ---@param fresh boolean without what it held
 ---@param failed fun(failure: native.failure) called once, when it cannot be written; the job continues without it
 ---@return table journal
-function journal.open(path, fresh, failed)
-  local self = setmetatable({ failed = failed, path = path }, journal)
-  local log, failure = file.append(path, { empty = fresh })
-  self.log = log
-  if not log then failed(failure) end
+function journal.begin(log, fresh, failed)
+  local self = setmetatable({ failed = failed, log = log }, journal)
+  local done, failure = log:cut(fresh)
+  if not done then
+    self.log = nil
+    failed(failure)
+  end
   return self
 end
 
@@ -54,10 +69,10 @@ end
 --- Says at its end that there would have been more: who went on from here would do again what was done. Cutting off the torn
 --- line makes room for that on a full disk, or else leaving out all lines.
 local function end_early(self)
-  self:close()
+  local log = self.log
+  self.log = nil
   for _, empty in ipairs { false, true } do
-    local log <close> = file.append(self.path, { empty = empty })
-    if log and log:append { FAILED } then return end
+    if log:cut(empty) and log:append { FAILED } then return end
   end
 end
 
@@ -185,11 +200,6 @@ end
 ---@param outcome "delivered"|"refused"
 function journal:reported(outcome)
   self:event("job.reported", { outcome = outcome })
-end
-
-function journal:close()
-  if self.log then self.log:close() end
-  self.log = nil
 end
 
 return journal

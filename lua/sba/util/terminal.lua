@@ -233,6 +233,8 @@ events["job.finished"] = function(self, job)
   if job.result then self:print(nil, "result: " .. printable.line(job.result)) end
 end
 
+events["job.done_before"] = function(self, job) self:print(nil, job.message) end
+
 events["step.interrupted"] = function(self, step)
   self:print("warning", "step.interrupted: " .. printable.line(step.error))
   if step.output_tail then self:tail(step.output_tail) end

@@ -9,10 +9,14 @@ local JOB <const> = { protocol_version = "1.0", job_id = "j", task_id = "t" }
 local STEPS <const> = { { id = "a", type = "x" }, { id = "b", type = "x" } }
 
 describe("the journal", function()
-  local path
+  local path, held
 
   before_each(function() path = os.tmpname() end)
-  after_each(function() os.remove(path) end)
+  after_each(function()
+    if held then held:close() end
+    held = nil
+    os.remove(path)
+  end)
 
   local function entry(index, id, status)
     local failed = status == "failure" and ',"error":"no","error_code":"step_failed"' or ""
@@ -20,11 +24,16 @@ describe("the journal", function()
       index, id, status or "success", failed)
   end
 
+  local function begin(fresh, failed)
+    if held then held:close() end
+    held = assert(journal.lock(path, true))
+    return journal.begin(held, fresh, failed or error)
+  end
+
   local function write(fill)
-    local log = journal.open(path, true, error)
+    local log = begin(true)
     log:job(JOB, "sha", 1000)
     if fill then fill(log) end
-    log:close()
   end
 
   local function read() return past.read(path, { job_sha256 = "sha", steps = STEPS }) end
@@ -65,29 +74,54 @@ describe("the journal", function()
     assert.are.same(json.decode(entry(0, "a")), json.decode(assert(read()).entries[1].text))
   end)
 
-  it("knows a job that was over", function()
-    local ended = record.new("j", "t")
-    local result = ended:fields { code = "step_failed", message = "no" }
+  local function ended(failure, first, second)
+    local job = record.new("j", "t")
+    local result = job:fields(failure)
     write(function(log)
       log:step_started(1, STEPS[1])
-      log:step_finished(entry(0, "a", "failure"))
-      log:step_finished(entry(1, "b", "skipped"))
-      log:job_finished(ended:parts(result))
+      log:step_finished(entry(0, "a", first))
+      if second == "success" then log:step_started(2, STEPS[2]) end
+      log:step_finished(entry(1, "b", second))
+      log:job_finished(job:parts(result))
     end)
+    return result
+  end
+
+  it("knows a job that succeeded", function()
+    local result = ended(nil, "success", "success")
     assert.are.same(result, assert(read()).result)
+  end)
+
+  it("goes on where a job did not succeed, any number of times", function()
+    ended({ code = "step_failed", message = "no" }, "failure", "skipped")
+    local history = assert(read())
+    assert.is_nil(history.result)
+    assert.are.same({ {}, 1, { { after = 0, why = "step_failed: no" } } }, { history.entries, history.failed, history.resumes })
+    local log = begin(false)
+    log:resumed()
+    log:step_started(1, STEPS[1])
+    log:step_finished(entry(0, "a"))
+    history = assert(read())
+    assert.are.same({ 1, nil }, { #history.entries, history.failed })
+    log:resumed()
+    log:step_started(1, STEPS[1])
+    assert.are.equal(0, #assert(read()).entries)
+    log:step_started(1, STEPS[1])
+    log:step_finished(entry(0, "a"))
+    log:step_finished(entry(0, "a"))
+    refusal "not the next one"
   end)
 
   it("goes on after a torn line, and the next run cuts it off", function()
     write(function(log) log:step_started(1, STEPS[1]) end)
     append '{"event":"step.fini'
     assert.is_string(assert(read()).begun[1])
-    local log = journal.open(path, false, error)
+    local log = begin(false)
     log:resumed()
     log:step_interrupted(1, { id = STEPS[1].id, type = STEPS[1].type, output = "said" }, "2026-01-31T09:05:00.123Z")
     assert.is_string(assert(read()).begun[1])
     log:step_started(1, STEPS[1])
     log:step_finished(entry(0, "a"))
-    log:close()
     assert.are.equal(1, #assert(read()).entries)
   end)
 
@@ -107,7 +141,7 @@ describe("the journal", function()
       { "not an event", "[1]\n" },
       { "had not begun", fill = function(log) log:step_finished(entry(0, "a")) end },
       { "not the next one", fill = function(log) log:step_started(1, STEPS[1]) log:step_finished(entry(1, "b")) end },
-      { "steps are missing", fill = function(log) local ended = record.new("j", "t") log:job_finished(ended:parts(ended:fields())) end },
+      { "steps are missing", fill = function(log) local job = record.new("j", "t") log:job_finished(job:parts(job:fields())) end },
     } do
       write(case.fill)
       append(case[2] or "")
@@ -115,29 +149,25 @@ describe("the journal", function()
     end
     file.replace(path, { '{"event":"job.resumed"}\n' })
     refusal "does not begin with its job"
-    local log = journal.open(path, true, error)
-    log:job(JOB, "another", 1000)
-    log:close()
+    begin(true):job(JOB, "another", 1000)
     refusal "another job"
   end)
 
   it("is given up for good when a line cannot be written: one behind it would make the whole unreadable", function()
     local failures, tries = 0, 0
-    local log = journal.open(path, true, function() failures = failures + 1 end)
-    log.log:close()
-    log.log = { append = function() tries = tries + 1 return nil, { code = "no_space", message = "" } end, close = function() end }
+    local log = begin(true, function() failures = failures + 1 end)
+    log.log = { append = function() tries = tries + 1 return nil, { code = "no_space", message = "" } end, cut = function() end }
     log:job(JOB, "sha", 1)
     log:step_finished "{}"
-    log:close()
     assert.are.same({ 1, 1 }, { failures, tries })
   end)
 
-  it("is done without where it cannot be opened", function()
-    local failures = 0
-    local log = journal.open("/no/such/directory/journal", true, function() failures = failures + 1 end)
-    log:job(JOB, "sha", 1)
-    log:step_finished "{}"
-    log:close()
-    assert.are.equal(1, failures)
+  it("is one runner's alone", function()
+    local mine = assert(journal.lock(path, true))
+    local other, failure = journal.lock(path, false)
+    assert.are.same({ nil, "locked" }, { other, failure.code })
+    mine:close()
+    assert(journal.lock(path, false)):close()
+    assert.are.equal("not_found", select(2, journal.lock("/no/such/directory/journal", true)).code)
   end)
 end)

@@ -12,11 +12,24 @@ exchange.__index = exchange
 ---@field messages? table[] what was new in the request; absent in a script, which is not compared
 ---@field reply table
 
----@param options { recorded?: agent.recorded[], replay?: boolean, version?: string, journal: table } version: of the runner that recorded
+---@param options { past?: { exchanges: agent.recorded[], resumes: table[], version?: string }, replay?: boolean, journal: table }
+--- version: of the runner that recorded
 function exchange.new(options)
+  local past = options.past or { exchanges = {}, resumes = {} }
   return setmetatable({
-    recorded = options.recorded or {}, replay = options.replay, version = options.version, journal = options.journal, number = 0,
+    recorded = past.exchanges, resumes = past.resumes, version = past.version, replay = options.replay, journal = options.journal,
+    number = 0,
   }, exchange)
+end
+
+---Whether an earlier run ended after this exchange, and the next one went on.
+---@return string? why it had ended
+function exchange:resumed()
+  local why
+  for _, one in ipairs(self.number > 0 and self.resumes or {}) do
+    if one.after == self.number then why = one.why end
+  end
+  return why
 end
 
 local function first_difference(expected, actual)

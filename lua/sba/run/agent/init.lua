@@ -119,6 +119,39 @@ local function turn(state)
   return (state.without_call and without_calls or with_calls)(state, reply)
 end
 
+--- Each call must have an answer, also those after the one with which the job had ended.
+local function answer_rest(state)
+  local count = #state.messages
+  local at = count
+  while state.messages[at].role ~= "assistant" do at = at - 1 end
+  local calls = state.messages[at].tool_calls or {}
+  for i = count - at + 1, #calls do
+    say(state, { role = "tool", tool_call_id = calls[i].id, tool_name = calls[i].name, content = phrases.not_done })
+  end
+end
+
+--- A run had ended after the last exchange, and the next one goes on: with a clean slate, and the model is told.
+local function resume(state, why)
+  answer_rest(state)
+  state.stuck, state.prose, state.refused, state.failed_checks, state.asked_to_begin = stuck.new(), 0, nil, nil, nil
+  state.answer, state.acceptance = nil, nil
+  local last, words = state.messages[#state.messages], phrases.resumed:format(why)
+  if last.role == "assistant" then
+    say(state, { role = "user", content = words })
+  else
+    last.content = last.content .. "\n\n" .. words
+  end
+end
+
+--- One turn. What had ended an earlier run ends this one no more.
+local function next_turn(state)
+  local why, number = state.exchange:resumed(), state.exchange.number
+  if why then resume(state, why) end
+  local failure = interrupt.reason() or turn(state)
+  local is_past = failure and not interrupt.reason() and state.exchange.number > number and state.exchange:resumed()
+  return not is_past and failure or nil
+end
+
 local function names(list)
   local words = {}
   for i, tool in ipairs(list) do words[i] = tool.name end
@@ -139,10 +172,7 @@ local function begin(run, session, gateway_tools, told)
     accepted = accepted, has_todo = told.has_todo,
     meter = meter.new(tools.cost(list)), status_tokens = 0, status_of = {}, stuck = stuck.new(), fresh = {},
     missed = missed.new(), messages = {}, prose = 0,
-    exchange = exchange.new {
-      recorded = (run.recording or run.history or {}).exchanges, replay = run.recording ~= nil,
-      version = run.recording and run.recording.version, journal = run.journal,
-    },
+    exchange = exchange.new { past = run.recording or run.history, replay = run.recording ~= nil, journal = run.journal },
   }
   say(state, { role = "system", content = prompt.system(run.job, run.job.context, told) })
   say(state, { role = "user", content = prompt.opening(run.job.context, told) })
@@ -190,7 +220,7 @@ function agent.run(run)
   run.journal:session(session, gateway_tools, told)
   local state = begin(run, session, gateway_tools, told)
   repeat
-    failure = interrupt.reason() or turn(state)
+    failure = next_turn(state)
   until failure or state.finished
   run.record.final_answer, run.record.acceptance = state.answer, state.acceptance or run.record.acceptance
   return failure and state.missed:rename(failure, state.acceptance)

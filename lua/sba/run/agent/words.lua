@@ -57,6 +57,12 @@ words.answer = "What was done and what was run, in a few sentences; or why it ca
 words.answer_fits = "The answer: JSON that fits this schema."
 words.status = "failed: the job cannot be done. Default: done."
 
+-- A job that --resume goes on with (init.lua).
+
+words.not_done = "not done: the job ended"
+words.resumed = "[The job ended here (%s). It goes on now, with a new time limit. A step that failed or was interrupted may have done part "
+  .. "of its work: look at the state of things, and do again what is missing.]"
+
 -- A reply without a call (init.lua, finishing.lua).
 
 words.go_on = 'Every reply must call a tool until you call finish. Call the next tool now; or, if the job is done, call finish: %s. If it '

@@ -17,7 +17,8 @@ describe("exchange", function()
 
   it("goes through the recording before it asks, on resume, and writes only what is new", function()
     local book = journal()
-    local talk = exchange.new { journal = book, recorded = { { messages = said "old", reply = { content = "recorded" } } } }
+    local recorded = { { messages = said "old", reply = { content = "recorded" } } }
+    local talk = exchange.new { journal = book, past = { exchanges = recorded, resumes = {} } }
     assert.equal("recorded", talk:next(said "whatever", error).content)
     assert.equal("live", talk:next(said "b", function() return { content = "live" } end).content)
     assert.is_nil(book.lines[1])
@@ -25,7 +26,7 @@ describe("exchange", function()
   end)
 
   local function replay(recorded, fresh)
-    local talk = exchange.new { journal = journal(), replay = true, recorded = recorded }
+    local talk = exchange.new { journal = journal(), replay = true, past = { exchanges = recorded, resumes = {} } }
     return talk:next(fresh, function() error "asked" end)
   end
 
@@ -45,7 +46,8 @@ describe("exchange", function()
   end)
 
   it("names the version that recorded where a replay differs", function()
-    local talk = exchange.new { journal = journal(), replay = true, recorded = { { messages = said "a", reply = {} } }, version = "0.1" }
+    local past = { exchanges = { { messages = said "a", reply = {} } }, resumes = {}, version = "0.1" }
+    local talk = exchange.new { journal = journal(), replay = true, past = past }
     assert.matches("the recording of version 0.1: ", select(2, talk:next(said "b")).message, 1, true)
   end)
 
