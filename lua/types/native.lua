@@ -28,6 +28,9 @@ local confine = {}
 ---@return integer version of the kernel's Landlock; 0: none, or this process may not use it
 function confine.abi() end
 
+---@return boolean whether the kernel lets commands have a seccomp filter, which keeps their signals from the runner
+function confine.filters() end
+
 ---@param path string
 ---@return string|nil path absolute, without links
 ---@return native.failure?
@@ -164,6 +167,7 @@ local process = {}
 ---@field timeout? number seconds for this command alone
 ---@field output_limit integer most bytes of stdout and stderr together, as returned
 ---@field end_at_limit? boolean past the limit end the command; default false: read on, and keep no more
+---@field apart? boolean in a Landlock domain of its own: commands that ran before can neither trace nor signal it
 ---@field tick? fun(news?: string, missing?: integer) called about every 0.1 s while the command runs. If the streams printed something
 --- since the last call, it gets these bytes, and how many before them are left out. The first output after a pause is passed at once; that of
 --- a command which ends before the first tick is not passed. An error in it ends the command and is raised again
@@ -200,7 +204,7 @@ function process.run(options) end
 ---@return string|nil path, native.failure?
 function process.find(name, path) end
 
----Whether there is a child process, alive or not yet reaped: left by commands, or the launcher that starts them.
+---Whether there is a child process, alive or not yet reaped: left by commands.
 ---@return boolean
 function process.any() end
 

@@ -3,6 +3,7 @@
 #include "core/confine.h"
 
 #include "bind/bind.h"
+#include "core/confine_calls.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +13,12 @@
 static int f_abi(lua_State *L)
 {
     lua_pushinteger(L, confine_abi());
+    return 1;
+}
+
+static int f_filters(lua_State *L)
+{
+    lua_pushboolean(L, confine_calls_known());
     return 1;
 }
 
@@ -42,8 +49,12 @@ static int f_set_rules(lua_State *L)
     return bind_outcome(L, confine_set_rules(writable, hidden, &error), &error);
 }
 
-static const luaL_Reg functions[] = {
-    {"abi", f_abi}, {"real_path", f_real_path}, {"may_write", f_may_write}, {"set_rules", f_set_rules}, {NULL, NULL}};
+static const luaL_Reg functions[] = {{"abi", f_abi},
+                                     {"filters", f_filters},
+                                     {"real_path", f_real_path},
+                                     {"may_write", f_may_write},
+                                     {"set_rules", f_set_rules},
+                                     {NULL, NULL}};
 
 int luaopen_native_confine(lua_State *L)
 {

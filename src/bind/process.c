@@ -121,8 +121,8 @@ static int64_t check_timeout(lua_State *L)
 // What this pushes stays on the stack while the command runs, because a tick may change the table.
 static void check_options(lua_State *L, struct process_options *options, struct ticker *ticker)
 {
-    static const char *const names[] = {"argv",         "env",          "directory", "stdin",      "timeout",
-                                        "output_limit", "end_at_limit", "tick",      "whole_news", NULL};
+    static const char *const names[] = {"argv",         "env",  "directory",  "stdin", "timeout", "output_limit",
+                                        "end_at_limit", "tick", "whole_news", "apart", NULL};
     luaL_checktype(L, 1, LUA_TTABLE);
     lua_settop(L, 1);
     bind_check_options(L, 1, names);
@@ -130,6 +130,7 @@ static void check_options(lua_State *L, struct process_options *options, struct 
     luaL_argcheck(L, limit >= 0, 1, "option 'output_limit' is missing");
     options->output_limit = (size_t)limit;
     options->end_at_limit = bind_option_boolean(L, 1, "end_at_limit", false);
+    options->apart = bind_option_boolean(L, 1, "apart", false);
     options->whole_news = bind_option_boolean(L, 1, "whole_news", false);
     options->timeout = check_timeout(L);
     lua_getfield(L, 1, "stdin");

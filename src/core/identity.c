@@ -68,6 +68,7 @@ void identity_harden(void)
             must(open("/dev/null", O_RDONLY), "opening /dev/null");
     close_others_on_exec();
     must(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), "closing the process to others (PR_SET_DUMPABLE)");
+    must(prctl(PR_SET_NAME, "sba"), "naming the process"); // `pkill node` in a command must not mean cynode-sba
     must(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "giving up new privileges (PR_SET_NO_NEW_PRIVS)");
     if (getpid() != 1) // PID 1 adopts them anyway
         must(prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "adopting orphans (PR_SET_CHILD_SUBREAPER)");

@@ -6,8 +6,8 @@
 #include "core/error.h"
 
 // Call it first in main. Makes the process not dumpable (children of the same user can read neither our memory nor our
-// environment), sets no_new_privs, makes it a subreaper, ignores SIGPIPE, makes relocated data read-only, opens
-// descriptors 0 to 2 and makes all others close-on-exec. Ends the program if the kernel refuses.
+// environment), names it `sba`, sets no_new_privs, makes it a subreaper, ignores SIGPIPE, makes relocated data
+// read-only, opens descriptors 0 to 2 and makes all others close-on-exec. Ends the program if the kernel refuses.
 void identity_harden(void);
 
 // Changes the user for good: groups, gid, uid. The user is "UID", "UID:GID", "name" or "name:group" (as in /etc/passwd;

@@ -3,10 +3,8 @@
 #include "core/process.h"
 
 #include "core/cleanup.h"
-#include "core/confine.h"
 #include "core/interrupt.h"
 #include "core/oom.h"
-#include "core/process_launch.h"
 #include "core/process_output.h"
 #include "core/process_spawn.h"
 #include "core/process_tree.h"
@@ -96,6 +94,12 @@ static void close_ends(struct run *run)
         cleanup_close(&run->ends[i]);
 }
 
+static int64_t own_deadline(const struct run *run)
+{
+    const int64_t timeout = run->options->timeout;
+    return timeout > INT64_MAX - run->started ? INT64_MAX : run->started + timeout;
+}
+
 static int start(struct run *run, struct error *error)
 {
     cleanup_fd int in = -1;
@@ -106,6 +110,8 @@ static int start(struct run *run, struct error *error)
         .env = run->options->env,
         .directory = run->options->directory,
         .standard = {in >= 0 ? in : null_device(), run->ends[PROCESS_STDOUT], run->ends[PROCESS_STDERR]},
+        .apart = run->options->apart,
+        .until = own_deadline(run),
     };
     run->child.pid = spawn_command(&run->spawn, error);
     return run->child.pid < 0 ? -1 : 0;
@@ -126,12 +132,6 @@ static void write_input(struct run *run)
 static int64_t sooner(int64_t a, int64_t b)
 {
     return a < b ? a : b;
-}
-
-static int64_t own_deadline(const struct run *run)
-{
-    const int64_t timeout = run->options->timeout;
-    return timeout > INT64_MAX - run->started ? INT64_MAX : run->started + timeout;
 }
 
 // The timeout for poll: milliseconds until a time limit or the next tick.
@@ -331,8 +331,6 @@ int process_run(const struct process_options *options, struct process_outcome *o
     run.next_news = run.started + TICK_INTERVAL;
     if (children_watch(error) < 0)
         return -1;
-    if (confine_is_on())
-        launch_prepare(); // now, so that it is among the spared
     if (children_any()) {
         children_reap(NULL);
         children_own(&run.spared);
@@ -373,7 +371,6 @@ size_t process_finish(int64_t grace, struct process_left *left)
     const struct tree everything = {0};
     struct error error = {0};
     *left = (struct process_left){0};
-    launch_end();
     if (!children_any())
         return 0;
     if (children_watch(&error) < 0)

@@ -4,6 +4,7 @@
 
 #include "core/buffer.h"
 #include "core/cleanup.h"
+#include "core/threads.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -228,7 +229,12 @@ static int read_thread(pid_t process, int thread, struct pids *pids)
 
 int children_own(struct pids *pids)
 {
-    return proc_is_ours() ? read_thread(getpid(), getpid(), pids) : -1;
+    pid_t threads[THREADS_MOST];
+    size_t count = proc_is_ours() ? threads_all(threads) : 0;
+    for (size_t i = 0; i < count; i++)
+        if (read_thread(getpid(), threads[i], pids) < 0)
+            return -1;
+    return count ? 0 : -1;
 }
 
 // Every thread has its own list.

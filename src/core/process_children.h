@@ -56,9 +56,9 @@ long children_max_rss(void);
 // Whether there is any child, alive or not yet reaped.
 bool children_any(void);
 
-// Appends our own children, as /proc lists them. They are those of the main thread, which alone starts processes; it
-// also adopts orphans. 0, or -1 if /proc does not list them (not mounted, of another PID namespace, a kernel without
-// the lists).
+// Appends our own children, as /proc lists them for each of our threads (threads.h): the launchers start processes, and
+// the main thread adopts orphans. 0, or -1 if /proc does not list them (not mounted, of another PID namespace, a kernel
+// without the lists).
 int children_own(struct pids *pids);
 
 // The same for another process of so many threads (0: not known). -1 also if it is gone.

@@ -1,205 +1,149 @@
 // SPDX-License-Identifier: Apache-2.0
-// The launcher, see process_launch.h.
+// The launchers, see process_launch.h.
 #include "core/process_launch.h"
 
-#include "core/cleanup.h"
 #include "core/confine.h"
+#include "core/confine_calls.h"
+#include "core/interrupt.h"
+#include "core/threads.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
+#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
-#include <stdint.h>
-#include <sys/eventfd.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include <time.h>
 
 enum {
-    STACK_SIZE = 64 << 10,
-    TRIES = 5,     // for commands may kill it again and again
-    STOPPED = 100, // ms without an answer until it gets SIGCONT
+    STACK = 256 << 10,
+    CHILD_STACK = 64 << 10,
+    STOPPED = 100, // ms without exec until a child gets SIGCONT: a command may have stopped it
 };
 
-// Both processes use it in turns: one works while the other waits for its eventfd.
-static struct {
-    char *stacks; // the launcher's, then its children's
-    pid_t runner;
-    int process; // pidfd of the launcher; -1: none runs
-    int request, reply;
-    int alive[2]; // pipe; a child holds the writing end until exec or its end
-    int error;    // errno of the request
-    void (*run)(void *data);
-    void *data;
-    pid_t started; // 0: none yet
-} launcher = {.process = -1, .request = -1, .reply = -1, .alive = {-1, -1}};
+enum { SHARED, APART, LAUNCHERS };
 
-ON_FOREIGN_STACK static int run_child(void *unused)
+// The mutex guards the fields below. `request` is the main thread's until it is set, then the launcher's until NULL.
+struct launcher {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    const struct launch *request;
+    bool ready;
+    volatile pid_t started; // 0: none yet; the kernel fills it in before the child runs
+    int error;
+    _Alignas(16) char stack[CHILD_STACK];
+};
+
+static struct launcher launchers[LAUNCHERS];
+
+ON_FOREIGN_STACK static int run_child(void *request)
 {
-    (void)unused;
-    launcher.run(launcher.data);
+    const struct launch *launch = request;
+    launch->run(launch->data);
     return 0;
 }
 
-ON_FOREIGN_STACK static void reply(void)
+static void start_child(struct launcher *self)
 {
-    uint64_t one = 1;
-    syscall(SYS_write, launcher.reply, &one, sizeof one);
+    const int flags = CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | SIGCHLD;
+    pid_t pid = clone(run_child, self->stack + CHILD_STACK, flags, (void *)self->request, &self->started);
+    self->error = pid < 0 ? errno : 0;
+    self->started = pid; // qemu-user sets it in the child only
 }
 
-ON_FOREIGN_STACK static bool next_request(void)
+static int enter(const struct launcher *self)
 {
-    uint64_t count;
-    return syscall(SYS_read, launcher.request, &count, sizeof count) == sizeof count;
+    int refused = confine_calls_known() ? confine_calls_enter() : 0;
+    return refused || self == &launchers[APART] || !confine_is_on() ? refused : confine_enter();
 }
 
-ON_FOREIGN_STACK void launch_reset_signals(const sigset_t *set)
+static void *serve(void *launcher)
 {
-    const struct sigaction standard = {.sa_handler = SIG_DFL};
-    for (int number = 1; number <= SIGRTMAX; number++)
-        if (sigismember(set, number) == 1)
-            sigaction(number, &standard, NULL);
-}
-
-ON_FOREIGN_STACK static int serve(void *unused)
-{
-    (void)unused;
-    setsid();
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != launcher.runner) // the runner was killed before the prctl
-        return 0;
-    sigset_t set;
-    sigfillset(&set);
-    launch_reset_signals(&set); // our handlers must not run in the launcher
-    sigemptyset(&set);
-    sigprocmask(SIG_SETMASK, &set, NULL);
-    launcher.error = confine_enter();
-    reply();
-    while (next_request()) {
-        const int flags = CLONE_PARENT | CLONE_PARENT_SETTID | CLONE_VM | CLONE_VFORK | SIGCHLD;
-        if (clone(run_child, launcher.stacks + (size_t)2 * STACK_SIZE, flags, NULL, &launcher.started) < 0)
-            launcher.error = errno;
-        reply();
+    struct launcher *self = launcher;
+    int refused = -1; // not tried: the filter is made once all threads run
+    threads_join();
+    pthread_mutex_lock(&self->mutex);
+    self->ready = true;
+    for (;;) {
+        pthread_cond_signal(&self->changed);
+        while (!self->request)
+            pthread_cond_wait(&self->changed, &self->mutex);
+        pthread_mutex_unlock(&self->mutex);
+        if (refused)
+            refused = self->error = enter(self);
+        if (!refused)
+            start_child(self);
+        pthread_mutex_lock(&self->mutex);
+        self->request = NULL;
     }
-    return 0;
+    return NULL;
 }
 
-static void signal_launcher(int number)
+static int start_thread(struct launcher *launcher)
 {
-    syscall(SYS_pidfd_send_signal, launcher.process, number, NULL, 0);
-}
-
-// Waits for the launcher's answer. False: it is gone. A command may have stopped it, hence SIGCONT.
-static bool answered(void)
-{
-    struct pollfd events[] = {{.fd = launcher.reply, .events = POLLIN}, {.fd = launcher.process, .events = POLLIN}};
-    uint64_t count;
-    while (poll(events, 2, STOPPED) <= 0)
-        signal_launcher(SIGCONT);
-    return read(launcher.reply, &count, sizeof count) == sizeof count;
-}
-
-static bool is_alive(void)
-{
-    struct pollfd event = {.fd = launcher.process, .events = POLLIN};
-    return launcher.process >= 0 && poll(&event, 1, 0) == 0;
-}
-
-// New stacks each time: the last child of a killed launcher may still use the old ones.
-static bool acquire(void)
-{
-    void *stacks =
-        mmap(NULL, (size_t)2 * STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-    launcher.stacks = stacks == MAP_FAILED ? NULL : stacks;
-    launcher.request = eventfd(0, EFD_CLOEXEC);
-    launcher.reply = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    return launcher.stacks && launcher.request >= 0 && launcher.reply >= 0 && pipe2(launcher.alive, O_CLOEXEC) == 0;
-}
-
-static void release(void)
-{
-    cleanup_close(&launcher.process);
-    cleanup_close(&launcher.request);
-    cleanup_close(&launcher.reply);
-    cleanup_close(&launcher.alive[0]);
-    cleanup_close(&launcher.alive[1]);
-}
-
-static bool start_launcher(void)
-{
+    pthread_t thread;
+    pthread_attr_t attributes;
+    pthread_condattr_t clock;
     sigset_t all, before;
-    launcher.runner = getpid();
+    pthread_condattr_init(&clock);
+    pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+    pthread_mutex_init(&launcher->mutex, NULL);
+    pthread_cond_init(&launcher->changed, &clock);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     sigfillset(&all);
-    sigprocmask(SIG_BLOCK, &all, &before);
-    pid_t pid = clone(serve, launcher.stacks + STACK_SIZE, CLONE_VM | CLONE_FILES | SIGCHLD, NULL);
-    sigprocmask(SIG_SETMASK, &before, NULL);
-    if (pid < 0)
-        return false;
-    launcher.process = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (launcher.process >= 0 && answered() && launcher.error == 0)
-        return true;
-    kill(pid, SIGKILL);
-    waitpid(pid, NULL, __WALL);
-    return false;
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&thread, &attributes, serve, launcher);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    if (error)
+        return error;
+    pthread_mutex_lock(&launcher->mutex);
+    while (!launcher->ready)
+        pthread_cond_wait(&launcher->changed, &launcher->mutex);
+    pthread_mutex_unlock(&launcher->mutex);
+    return 0;
 }
 
-bool launch_prepare(void)
+// Both run before the filter is made, because it protects them.
+static int prepare(void)
 {
-    if (is_alive())
-        return true;
-    launch_end();
-    if (confine_abi() >= CONFINE_SIGNALS && acquire() && start_launcher())
-        return true;
-    release();
-    return false;
+    static bool prepared;
+    for (int i = 0, error; i < LAUNCHERS; i++)
+        if (!launchers[i].ready && (error = start_thread(&launchers[i])))
+            return error;
+    if (!prepared)
+        confine_calls_prepare();
+    prepared = true;
+    return 0;
 }
 
-// The launcher was killed before it answered, perhaps by the child. Waits until the child no longer uses our memory.
-static void wait_for_child(void)
+static void continue_child(const struct launcher *launcher, int64_t until)
 {
-    struct pollfd event = {.fd = launcher.alive[0]};
-    cleanup_close(&launcher.alive[1]);
-    while (poll(&event, 1, -1) < 0 && errno == EINTR)
-        continue;
+    bool late = clock_now() >= until || interrupt_reason() != INTERRUPT_NONE;
+    if (launcher->started > 0)
+        kill(launcher->started, late ? SIGKILL : SIGCONT);
 }
 
-// False: the launcher was killed before it started the child.
-static bool ask(void)
+static bool wait_for_change(struct launcher *launcher)
 {
-    uint64_t one = 1;
-    launcher.started = launcher.error = 0;
-    if (write(launcher.request, &one, sizeof one) != sizeof one)
-        return false;
-    if (answered())
-        return true;
-    wait_for_child();
-    launch_end();
-    return launcher.started > 0;
+    int64_t until = clock_now() + STOPPED;
+    const struct timespec time = {.tv_sec = until / 1000, .tv_nsec = until % 1000 * 1000000};
+    return pthread_cond_timedwait(&launcher->changed, &launcher->mutex, &time) == 0;
 }
 
-pid_t launch(void (*run)(void *data), void *data)
+pid_t launch(const struct launch *launch)
 {
-    launcher.run = run;
-    launcher.data = data;
-    for (int tries = 0; tries < TRIES && launch_prepare(); tries++) {
-        if (!ask())
-            continue;
-        errno = launcher.error;
-        return launcher.error ? -1 : launcher.started;
-    }
-    return errno = EAGAIN, -1;
-}
-
-void launch_end(void)
-{
-    siginfo_t unused;
-    if (launcher.process < 0)
-        return;
-    signal_launcher(SIGKILL);
-    while (waitid(P_PIDFD, (id_t)launcher.process, &unused, WEXITED | __WALL) < 0 && errno == EINTR)
-        continue;
-    release();
+    struct launcher *launcher = &launchers[launch->apart ? APART : SHARED];
+    errno = prepare();
+    if (errno)
+        return -1;
+    pthread_mutex_lock(&launcher->mutex);
+    launcher->started = 0;
+    launcher->request = launch;
+    pthread_cond_signal(&launcher->changed);
+    while (launcher->request)
+        if (!wait_for_change(launcher))
+            continue_child(launcher, launch->until);
+    pthread_mutex_unlock(&launcher->mutex);
+    errno = launcher->error;
+    return launcher->error ? -1 : launcher->started;
 }

@@ -1,31 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// The launcher: our own process that starts the commands if the kernel confines signals (confine.h).
-//
-// Commands may signal each other, but not the runner. Landlock lets a process signal the processes of its own domain.
-// Every call of confine_enter makes a new domain, which only descendants share. So one process, the launcher, enters it
-// and starts every command as a child of the runner. It shares the runner's memory and descriptors, like a thread. If a
-// command kills it, nothing else ends, and a new launcher is started.
+// The launchers: threads of ours that start the commands. A thread enters the confinement of commands (confine.h,
+// confine_calls.h) once, and what it starts inherits that. So the commands of one launcher share a Landlock domain and
+// may signal each other, but not this process, which is outside.
 #ifndef SBA_CORE_PROCESS_LAUNCH_H
 #define SBA_CORE_PROCESS_LAUNCH_H
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
-
-// Starts the launcher if it does not run. False: it cannot be started; then commands confine themselves.
-bool launch_prepare(void);
 
 // For functions that run on a stack which the sanitizers do not know.
 #define ON_FOREIGN_STACK __attribute__((no_sanitize("address", "undefined")))
 
-// Gives the signals of the set their default actions.
-ON_FOREIGN_STACK void launch_reset_signals(const sigset_t *set);
+struct launch {
+    void (*run)(void *data); // makes only system calls, and must not return
+    void *data;
+    bool apart; // in a Landlock domain of its own, which run must enter (confine_enter): out of the others' reach
+    int64_t
+        until; // on the clock of clock_now: then, and at the deadline or a cancel, a child that was stopped is killed
+};
 
-// Calls run(data) in a new child of this process, in the same memory but on its own stack. run must not return. Waits
-// until the child has called exec or has ended. Returns its PID, or -1 and errno.
-pid_t launch(void (*run)(void *data), void *data);
-
-// Ends the launcher, if it runs.
-void launch_end(void);
+// Calls run(data) in a new child of this process, in the same memory but on its own stack, with all signals blocked.
+// Waits until the child has called exec or has ended. Returns its PID, or -1 and errno.
+pid_t launch(const struct launch *launch);
 
 #endif

@@ -220,8 +220,8 @@ static int explain(const struct spawn *spawn, const char *path, int number, stru
 // The errno of the last start; 0: it succeeded. In shared memory, because vfork may be a fork.
 static volatile int *failure;
 
-// The signals that this process ignores: exec keeps them ignored, while it resets those that are caught.
-static sigset_t ignored;
+// The signals that this process ignores or handles. Handlers must not run in the child, in our memory.
+static sigset_t changed;
 
 static int prepare(void)
 {
@@ -231,11 +231,11 @@ static int prepare(void)
     if (page == MAP_FAILED)
         return -1;
     failure = page;
-    sigemptyset(&ignored);
+    sigemptyset(&changed);
     for (int number = 1; number <= SIGRTMAX; number++) {
         struct sigaction action;
-        if (sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
-            sigaddset(&ignored, number);
+        if (sigaction(number, NULL, &action) == 0 && action.sa_handler != SIG_DFL)
+            sigaddset(&changed, number);
     }
     return 0;
 }
@@ -244,17 +244,25 @@ static int prepare(void)
 struct start {
     const struct spawn *spawn;
     const char *path;
-    bool confine; // it confines itself
+    bool confine; // it enters a domain of its own
 };
+
+ON_FOREIGN_STACK static void reset_signals(void)
+{
+    const struct sigaction standard = {.sa_handler = SIG_DFL};
+    for (int number = 1; number <= SIGRTMAX; number++)
+        if (sigismember(&changed, number) == 1)
+            sigaction(number, &standard, NULL);
+}
 
 // What the child does until exec. It runs in our memory, so it makes only system calls. Returns only an errno.
 ON_FOREIGN_STACK static int exec_command(const struct start *start)
 {
     sigset_t none;
     const struct spawn *spawn = start->spawn;
+    reset_signals();
     sigemptyset(&none);
     setsid();
-    launch_reset_signals(&ignored);
     if (fchdir(spawn->directory) < 0)
         return errno;
     for (int fd = 0; fd < 3; fd++)
@@ -274,30 +282,15 @@ ON_FOREIGN_STACK static void run_child(void *start)
     _exit(SPAWN_FAILED);
 }
 
-// Not posix_spawn: musl's version waits on a pipe for exec, which costs one more sleep for each command. Signals are
-// blocked meanwhile, because a handler in the child would run in our memory.
-static pid_t start_here(struct start *start)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    sigprocmask(SIG_BLOCK, &all, &before);
-    pid_t pid = vfork();
-    if (pid == 0)
-        run_child(start);
-    int number = errno;
-    sigprocmask(SIG_SETMASK, &before, NULL);
-    errno = number;
-    return pid;
-}
-
+// Not posix_spawn: musl's version waits on a pipe for exec, which costs one more sleep for each command.
 static pid_t start_command(const struct spawn *spawn, const char *path)
 {
     if (prepare() < 0)
         return -1;
-    bool launches = confine_is_on() && launch_prepare();
-    struct start start = {spawn, path, confine_is_on() && !launches};
+    struct start start = {spawn, path, spawn->apart && confine_is_on()};
+    const struct launch request = {run_child, &start, start.confine, spawn->until};
     *failure = 0;
-    pid_t pid = launches ? launch(run_child, &start) : start_here(&start);
+    pid_t pid = launch(&request);
     if (pid < 0)
         *failure = errno;
     if (pid < 0 || *failure == 0)

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Starts a command by vfork, in a session of its own, with no signal blocked or ignored. All our descriptors must be
-// close-on-exec.
+// Starts a command by a launcher (process_launch.h), in a session of its own, with no signal blocked or ignored. All
+// our descriptors must be close-on-exec.
 #ifndef SBA_CORE_PROCESS_SPAWN_H
 #define SBA_CORE_PROCESS_SPAWN_H
 
 #include "core/error.h"
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct spawn {
@@ -13,6 +15,8 @@ struct spawn {
     const char *const *env;  // "NAME=value", NULL at the end
     int directory;           // the working directory; O_PATH is enough
     int standard[3];         // become descriptors 0, 1 and 2; each must be at least 3
+    bool apart;              // as in struct launch
+    int64_t until;
 };
 
 // Starts it. Returns its PID, which is also its session and process group. The caller reaps it. Errors, with advice:

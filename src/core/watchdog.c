@@ -7,6 +7,7 @@
 #include "core/interrupt.h"
 #include "core/process_children.h"
 #include "core/stream.h"
+#include "core/threads.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -123,11 +124,16 @@ static void kill_child(pid_t pid, void *unused)
 
 static void kill_children(void)
 {
-    char list[64];
-    snprintf(list, sizeof list, "/proc/self/task/%d/children", (int)getpid());
+    pid_t threads[THREADS_MOST];
+    bool listed = true;
+    for (size_t i = threads_all(threads); i-- > 0 && getpid() != 1;) {
+        char list[64];
+        snprintf(list, sizeof list, "/proc/self/task/%d/children", (int)threads[i]);
+        listed = children_in_list(list, kill_child, NULL) == 0 && listed;
+    }
     if (getpid() == 1)
         kill(-1, SIGKILL);
-    else if (children_in_list(list, kill_child, NULL) < 0)
+    else if (!listed)
         for (pid_t pid = getpid() + 1; pid <= getpid() + NUMBERS_TRIED; pid++)
             kill_child(pid, NULL);
 }
@@ -290,6 +296,7 @@ static _Noreturn void end(void)
 static void *watch(void *unused)
 {
     (void)unused;
+    threads_join();
     struct pollfd waits[] = {{.fd = timer_fd, .events = POLLIN}, {.fd = signal_fd, .events = POLLIN}};
     for (;;) {
         poll(waits, 2, -1);

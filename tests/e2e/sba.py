@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -205,12 +206,16 @@ class SandboxCase(unittest.TestCase):
         """Runs a job to its end."""
         return self.outcome_of(self.start(job, *more, **options), timeout)
 
-    def run_and_signal(self, job, number, condition, what, **options):
+    def run_and_signal(self, job, number, condition, what, *more, **options):
         """Runs a job and sends the runner a signal once condition() holds. what: that which is waited for."""
-        process = self.start(job, **options)
+        process = self.start(job, *more, **options)
         wait_for(condition, what)
         process.send_signal(number)
         return self.outcome_of(process)
+
+    def run_and_kill(self, job, *more, **options):
+        """Runs a job and kills the runner once a command has made the file `killed`."""
+        return self.run_and_signal(job, signal.SIGKILL, (self.workspace / "killed").exists, "the file `killed`", *more, **options)
 
     def outcome_of(self, process, timeout=120):
         """The outcome of a started run. One that hangs past timeout (seconds) is killed and fails the test."""

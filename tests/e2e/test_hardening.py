@@ -38,7 +38,7 @@ class Children(sba.SandboxCase):
         self.assertEqual(set(control.values()), {"allowed"}, f"the prober does not get into an open process: {control}")
 
         found, _ = self.probe()
-        self.assertEqual(found["target"], "cynode-sba")
+        self.assertEqual(found["target"], "sba")
         for way, outcome in found["ways"].items():
             self.assertIn(outcome, ("EACCES", "EPERM"), way)
 

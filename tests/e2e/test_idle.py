@@ -33,7 +33,7 @@ class SessionTest(sba.SandboxCase):
     def is_waiting(self):
         children = pathlib.Path(f"/proc/{self.session.pid}/task/{self.session.pid}/children").read_text().split()
         self.first = int(children[0]) if children else None
-        return self.first and self.status("Name") == pathlib.Path(sba.BINARY).name and self.status("SigCgt") != "0" * 16 and self.sleeps()
+        return self.first and self.status("Name") == "sba" and self.status("SigCgt") != "0" * 16 and self.sleeps()
 
     def sleeps(self):
         return self.status("State").startswith("S")
@@ -86,7 +86,7 @@ class SessionTest(sba.SandboxCase):
         process = self.start_round(self.job(self.step("run_command", shell="touch begun; sleep 600")))
         sba.wait_for((self.workspace / "begun").exists, "the round to begin")
         # In here the first process cannot be killed, so this means the round's.
-        self.shell(f"pkill -KILL -x {pathlib.Path(sba.BINARY).name}")
+        self.shell("pkill -KILL -x sba")
         stdout, _ = process.communicate(timeout=60)
         self.assertEqual((process.returncode, stdout), (-signal.SIGKILL, b""))
         self.assertEqual(self.shell(pid1.NO_ZOMBIES), "none\n")

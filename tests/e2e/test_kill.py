@@ -20,7 +20,7 @@ from test_resume import without_times
 # Every call with which the result, the journal, the todo list and the log change; then others, for moments in between.
 CALLS = ["write", "writev", "pwritev2", "fsync", "fchmod", "rename", "renameat", "renameat2", "unlinkat", "ftruncate", "fallocate", "mkdir"]
 OTHER_CALLS = ["clone", "clone3", "vfork", "openat2", "splice", "waitid", "wait4", "pread64", "close", "fstat", "newfstatat", "poll",
-               "read", "mmap"]
+               "read", "mmap", "futex", "fcntl"]
 MOMENTS = 200
 RANDOM_MOMENTS = 25
 MOST_OF_ANOTHER_CALL = 25

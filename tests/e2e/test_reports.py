@@ -296,8 +296,6 @@ class Troubled(ReportCase):
 
 
 class Resumed(ReportCase):
-    environment = {"SBA_CONFINE": "off"}  # its commands kill the runner
-
     def test_an_end_that_did_not_arrive_is_reported_by_the_next_run(self):
         server = self.server((503, {"Retry-After": "100"}))
         first = self.reported(server, command("echo once >> count"))
@@ -320,8 +318,8 @@ class Resumed(ReportCase):
 
     def test_a_job_that_was_killed_reports_when_it_goes_on(self):
         server = self.server(204)
-        job = self.job(command("true"), command("test -e second || { echo > second; kill -9 $PPID; }"))
-        self.run_job(job, env={"SBA_JOB_STATUS_URL": server.url})
+        job = self.job(command("true"), command("test -e killed || { touch killed; sleep 30; }"))
+        self.run_and_kill(job, env={"SBA_JOB_STATUS_URL": server.url})
         self.assertEqual(server.said("completed"), [])
         outcome = self.run_job(job, "--resume", env={"SBA_JOB_STATUS_URL": server.url})
         self.assertEqual(outcome.exit, 0)

@@ -20,8 +20,6 @@ def skill_id_of(exchange):
 
 
 class Skills(AgentCase):
-    environment = {"SBA_CONFINE": "off"}  # its commands kill the runner
-
     def gateway(self, give, kind=mcp.Server):
         return self.closing(kind(tools={"skills.get": (GET, lambda exchange: give(skill_id_of(exchange)))}))
 
@@ -99,7 +97,8 @@ class Skills(AgentCase):
     def test_a_run_that_goes_on_fetches_nothing_again(self):
         gateway = self.gateway(lambda name: mcp.text("Mind the " + name))
         job = self.with_skills("gap")
-        self.prompted(gateway.url, job, replies=[call("run_command", shell="kill -9 $PPID")])
+        server = self.server(call("run_command", shell="touch killed; sleep 30"), models=WIDE)
+        self.run_and_kill(job, env={"OLLAMA_BASE_URL": server.url, "SBA_MCP_GATEWAY_URL": gateway.url})
         calls = len(gateway.messages("tools/call"))
         outcome, prompt = self.prompted(gateway.url, job, "--resume")
         self.assertEqual((outcome.exit, len(gateway.messages("tools/call")), calls), (0, 1, 1))

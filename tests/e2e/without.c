@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// without openat2|landlock ENOSYS|EPERM COMMAND...: runs a command for which the system call fails so, as on an old
-// kernel or under an old container sandbox. Of Landlock it is the call that creates rules, and asks for the version.
+// without openat2|landlock|seccomp ENOSYS|EPERM COMMAND...: runs a command for which the system call fails so, as on an
+// old kernel or under an old container sandbox. Of Landlock it is the call that creates rules, and asks for the
+// version.
 #include <errno.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -21,7 +22,9 @@ int main(int argc, char **argv)
     if (argc < 4)
         return 125;
     unsigned short number = strcmp(argv[2], "EPERM") == 0 ? EPERM : ENOSYS;
-    unsigned call = strcmp(argv[1], "landlock") == 0 ? SYS_landlock_create_ruleset : SYS_openat2;
+    unsigned call = strcmp(argv[1], "landlock") == 0  ? SYS_landlock_create_ruleset
+                    : strcmp(argv[1], "seccomp") == 0 ? SYS_seccomp
+                                                      : SYS_openat2;
     struct sock_filter filter[] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),

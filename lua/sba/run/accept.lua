@@ -130,18 +130,18 @@ end
 
 --- Commands write where they may from here on; what could not be kept apart is said once.
 local function confine(run)
-  local state, failure = confinement.begin {
+  local state, failure, can_be_helped = confinement.begin {
     mode = run.settings.confine, environment = run.environment, workspace = run.workspace:path(),
     artifacts = run.artifacts and run.artifacts:path(), job_directory = run.result_directory,
-    token_file = secret.token_file(),
+    token_file = secret.token_file(), steps = run.steps, checks = run.record.acceptance,
   }
   if not state then return nil, failure end
   run.record.confinement, run.job_directory = state, run.result_directory and confinement.real_path(run.result_directory)
-  return true
+  return true, nil, can_be_helped
 end
 
 --- Says that the job is accepted, and once what could not be kept apart from its commands.
-local function log_accepted(run)
+local function log_accepted(run, can_be_helped)
   local confined = run.record.confinement
   run.log:event("info", "job.accepted", {
     steps = run.steps and #run.steps,
@@ -149,7 +149,8 @@ local function log_accepted(run)
     mode = run.job.execution_mode, confinement = confined,
   })
   if not confined.partial then return end
-  run.log:event("warning", "confinement.partial", { partial = confined.partial, error = table.concat(confined.partial, "; ") })
+  local level = can_be_helped and "warning" or "info"
+  run.log:event(level, "confinement.partial", { partial = confined.partial, error = table.concat(confined.partial, "; ") })
 end
 
 local function open_context(run)
@@ -304,8 +305,9 @@ function accept.accept(run)
   artifacts.open(run) -- after the first result: it makes directories, and may not hide that the result's directory is missing
   run.accepted = true
   ok, failure = open_workspace(run)
-  if ok then ok, failure = confine(run) end
-  log_accepted(run)
+  local can_be_helped
+  if ok then ok, failure, can_be_helped = confine(run) end
+  log_accepted(run, can_be_helped)
   if ok and wants_changes(run) then ok, failure = on_demand.workspace_changes().begin(run) end
   if ok then open_context(run) end
   return ok, failure

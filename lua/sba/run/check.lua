@@ -133,9 +133,9 @@ function check.perform(run, number)
   follow(run, number, "in_progress")
   steps.begin(run, index, step, run.history and run.history.begun[index])
   local shell = run.context.shell
-  run.context.shell = nil -- a check is the job's, and runs in /bin/sh
+  run.context.shell, run.context.apart = nil, true -- a check is the job's: it runs in /bin/sh, out of reach of what steps left
   local entry, failure = steps.perform(run, index, step, run.catalogue.get(TYPE))
-  run.context.shell = shell
+  run.context.shell, run.context.apart = shell, nil
   local result = checked(run, step, entry, failure)
   run.context.tick()
   if not steps.ends_job(failure) then return result end

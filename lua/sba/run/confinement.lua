@@ -3,40 +3,24 @@
 
 local array = require "sba.util.json".array
 local confine = require "native.confine"
+local words = require "sba.util.words"
+local workspace = require "native.workspace"
 
 local confinement = { real_path = confine.real_path }
 
 -- Landlock versions that close a gap.
 local RENAMES <const>, TRUNCATES <const>, SIGNALS <const> = 2, 3, 6
 local SHARED <const> = { "/tmp", "/var/tmp", "/dev", "/proc" }
+local MOST_BESIDE <const> = 4096 -- entries
+local STEPS_WITHOUT_COMMANDS <const> = {
+  "write_file", "read_file", "apply_unified_diff", "list_tree", "replace_in_file", "search_files", "ask_model", "call_tool",
+}
 
 ---@class confinement the result's `confinement`
 ---@field writes "landlock"|"none"
 ---@field abi? integer version of the kernel's Landlock
 ---@field writable? string[] where commands may write, without links
 ---@field partial? string[] what could not be kept apart, and why
-
---- The directories that commands may write, as the environment names them.
-local function named(options)
-  local environment = options.environment
-  local list = { options.workspace }
-  for _, path in ipairs { options.artifacts or "", environment.HOME or "", environment.TMPDIR or "" } do list[#list + 1] = path end
-  table.move(SHARED, 1, #SHARED, #list + 1, list)
-  for path in (environment.SBA_WRITABLE or ""):gmatch "[^:]+" do list[#list + 1] = path end
-  return list
-end
-
---- Those that exist, without links and each once.
-local function real(list)
-  local found, seen = array {}, {}
-  for _, path in ipairs(list) do
-    local place = path:sub(1, 1) == "/" and confine.real_path(path)
-    if place and not seen[place] then
-      found[#found + 1], seen[place] = place, true
-    end
-  end
-  return found
-end
 
 --- The first of the directories that holds the path.
 local function holder(directories, path)
@@ -45,14 +29,63 @@ local function holder(directories, path)
   end
 end
 
+--- What lies beside the way from a directory down to the job directory, without links; nil where that is too much, or not to be read.
+local function beside(top, job_directory)
+  local list, place = {}, top
+  for name in job_directory:sub(#top + 1):gmatch "[^/]+" do
+    local directory <close> = workspace.open(place)
+    if not directory then return nil end
+    local entries, more = directory:names(".", MOST_BESIDE)
+    if not entries or more or #list + #entries > MOST_BESIDE then return nil end
+    for _, entry in ipairs(entries) do
+      if entry.name ~= name and entry.type ~= "symlink" then list[#list + 1] = place .. "/" .. entry.name end
+    end
+    place = place .. "/" .. name
+  end
+  return list
+end
+
+--- The directories that commands may write, without links and each once, and what else they may write. HOME and TMPDIR may be above the
+--- job directory, which no job asks for: there only what lies beside the way to it.
+local function writable_places(options, job_directory, gaps)
+  local found, others, seen, environment = array {}, {}, {}, options.environment
+  local function add(path, variable)
+    local place = path:sub(1, 1) == "/" and confine.real_path(path)
+    if not place or seen[place] or variable and place == "/" then return end
+    seen[place] = true
+    if not variable or not job_directory or words.has(SHARED, place) or not holder({ place }, job_directory) then
+      found[#found + 1] = place
+      return
+    end
+    local entries = beside(place, job_directory)
+    if not entries then
+      gaps[#gaps + 1] = ("commands can write nothing in %s (%s), which holds the job directory %s and too many entries to tell apart; "
+        .. "keep the job directory elsewhere"):format(place, variable, job_directory)
+    end
+    table.move(entries or {}, 1, #(entries or {}), #others + 1, others)
+  end
+  add(options.workspace)
+  if options.artifacts then add(options.artifacts) end
+  for path in (environment.SBA_WRITABLE or ""):gmatch "[^:]+" do add(path) end
+  for _, name in ipairs { "HOME", "TMPDIR" } do add(environment[name] or "", name) end
+  for _, path in ipairs(SHARED) do add(path) end
+  return found, others
+end
+
+--- What this kernel cannot. Version 0: nothing is asked of its Landlock.
 local function gaps_of(abi)
   local gaps = array {}
-  local function gap(least, words)
-    if abi < least then gaps[#gaps + 1] = ("%s (the kernel's Landlock has version %d; from %d on it can)"):format(words, abi, least) end
+  local function gap(least, what)
+    if abi > 0 and abi < least then
+      gaps[#gaps + 1] = ("%s (the kernel's Landlock has version %d; from %d on it can)"):format(what, abi, least)
+    end
   end
   gap(RENAMES, "commands cannot rename or link a file from one directory to another")
   gap(TRUNCATES, "commands cannot be kept from truncating files elsewhere that their user owns")
-  gap(SIGNALS, "commands cannot be kept from signalling the runner")
+  if not confine.filters() then
+    gaps[#gaps + 1] = ("commands can %schange the runner's limits and priority: the kernel has no seccomp filters, or the container "
+      .. "forbids them"):format(abi < SIGNALS and "signal the runner and " or "")
+  end
   return gaps
 end
 
@@ -107,8 +140,8 @@ end
 function confinement.explain(state, output, job_directory)
   if not state.writable then return nil end
   for line in output:sub(-MOST_READ):gmatch "[^\n]+" do
-    local words = line:find(DENIED, 1, true) and explain_line(state, line, job_directory)
-    if words then return words end
+    local explanation = line:find(DENIED, 1, true) and explain_line(state, line, job_directory)
+    if explanation then return explanation end
   end
 end
 
@@ -119,37 +152,69 @@ end
 ---@field artifacts? string
 ---@field job_directory? string where result and journal lie; nil: on stdout
 ---@field token_file? string
+---@field steps? table[] of a direct job; nil: a model's
+---@field checks? table the job has acceptance criteria
 
---- Confines every command from now on.
+local function may_run_commands(options)
+  if not options.steps or options.checks then return true end
+  for _, step in ipairs(options.steps) do
+    if not words.has(STEPS_WITHOUT_COMMANDS, step.type) then return true end
+  end
+  return false
+end
+
+--- Sets the rules. Where they fail for the token's sake, those without it.
+local function set_rules(writable, hidden, gaps)
+  local ok, failure = confine.set_rules(writable, hidden)
+  if ok or not hidden then return ok, failure end
+  gaps[#gaps + 1] = ("the agent's token %s can be read by commands: %s"):format(hidden, failure.message)
+  return confine.set_rules(writable)
+end
+
+local function refused(why)
+  return nil, { code = "environment_invalid", message = "SBA_CONFINE=require, but " .. why }
+end
+
+--- How commands could write the evidence, and what would change that.
+local function evidence_gap(writable, job_directory, abi)
+  local parent = job_directory and holder(writable, job_directory)
+  if parent then
+    return ("commands can write the result and the journal: the job directory %s lies below %s, which they may write; keep it elsewhere")
+      :format(job_directory, parent)
+  end
+  return job_directory and abi < TRUNCATES and ("commands can truncate the result and the journal: the kernel's Landlock has version %d, "
+    .. "and only %d (Linux 6.2) keeps them from it"):format(abi, TRUNCATES) or nil, true
+end
+
+---Confines every command from now on.
 ---@param options confinement.options
 ---@return confinement? confinement
----@return native.failure? failure where the mode is "require" and the kernel cannot
+---@return native.failure? failure where the mode is "require" and the kernel cannot, or commands could write result and journal
+---@return boolean? can_be_helped whether its `partial` can be changed by who starts the runner
 function confinement.begin(options)
   local abi = options.mode ~= "off" and confine.abi() or 0
+  local kernel = gaps_of(abi)
   if abi == 0 and options.mode == "require" then
-    return nil, {
-      code = "environment_invalid",
-      message = "SBA_CONFINE=require, but this kernel has no Landlock or the container forbids it; allow the landlock system calls, "
-        .. "or set SBA_CONFINE=auto",
-    }
+    return refused "this kernel has no Landlock or the container forbids it; allow the landlock system calls, or set SBA_CONFINE=auto"
+  elseif abi == 0 then
+    return { writes = "none", partial = #kernel > 0 and kernel or nil }
   end
-  if abi == 0 then return { writes = "none" } end
 
-  local writable, partial = real(named(options)), gaps_of(abi)
-  local directory = options.job_directory and confine.real_path(options.job_directory)
-  local parent = directory and holder(writable, directory)
-  if parent then
-    partial[#partial + 1] = ("the job directory %s lies below %s, which commands may write"):format(directory, parent)
-  end
-  local hidden = hidden_file(options.token_file, writable, partial)
-  local ok, failure = confine.set_rules(writable, hidden)
-  if not ok and hidden then
-    partial[#partial + 1] = ("the agent's token %s can be read by commands: %s"):format(hidden, failure.message)
-    ok, failure = confine.set_rules(writable)
-  end
-  if ok then return { writes = "landlock", abi = abi, writable = writable, partial = #partial > 0 and partial or nil } end
-  if options.mode == "auto" then return { writes = "none", partial = array { failure.message } } end
-  return nil, { code = "environment_invalid", message = "SBA_CONFINE=require, but commands cannot be confined: " .. failure.message }
+  local job_directory = options.job_directory and confine.real_path(options.job_directory)
+  local partial = array {}
+  local writable, others = writable_places(options, job_directory, partial)
+  local gap, is_the_kernels = evidence_gap(writable, job_directory, abi)
+  if gap and options.mode == "require" then return refused(gap) end
+  if gap and not is_the_kernels then partial[#partial + 1] = gap end
+  table.move(writable, 1, #writable, #others + 1, others)
+  local hidden = hidden_file(options.token_file, others, partial)
+  local ok, failure = true, nil
+  if may_run_commands(options) then ok, failure = set_rules(others, hidden, partial) end
+  if not ok and options.mode == "require" then return refused("commands cannot be confined: " .. failure.message) end
+  if not ok then return { writes = "none", partial = array { failure.message } }, nil, true end
+  local can_be_helped = #partial > 0
+  table.move(kernel, 1, #kernel, #partial + 1, partial)
+  return { writes = "landlock", abi = abi, writable = writable, partial = #partial > 0 and partial or nil }, nil, can_be_helped
 end
 
 return confinement

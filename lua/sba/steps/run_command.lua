@@ -167,7 +167,7 @@ end
 
 ---@param arguments table
 ---@param job_context { workspace: native.root, max_output_bytes: integer, environment: string[], shell?: string,
---- tick?: fun(news?: string, missing?: integer), follow?: boolean, agent: boolean }
+--- tick?: fun(news?: string, missing?: integer), follow?: boolean, agent: boolean, apart?: boolean }
 ---@return table? result
 ---@return string|native.failure text or failure
 ---@return boolean? is_cut whether something is missing from the text
@@ -180,7 +180,7 @@ local function run(arguments, job_context)
   local outcome, failure = process.run {
     argv = argv_of(arguments, job_context.shell), env = environment(job_context.environment, arguments.env), directory = directory,
     stdin = arguments.stdin, timeout = arguments.timeout_seconds,
-    output_limit = limit,
+    output_limit = limit, apart = job_context.apart,
     end_at_limit = limit == job_context.max_output_bytes and not job_context.agent,
     tick = job_context.tick, whole_news = job_context.follow,
   }
