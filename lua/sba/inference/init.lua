@@ -96,7 +96,14 @@ local function unavailable(message, transient)
   return { code = "inference_unavailable", cause = "no_endpoint", message = message, transient = transient }
 end
 
-local function try_all(options, candidates, wanted, hint)
+--- No model can be reached. missing: the variables of the job's source, where none of them is set.
+local function nothing_reached(tried, missing, transient)
+  local hint = missing and "the environment names no endpoint for models; set " .. words.list(missing, "or")
+  if #tried == 0 then return unavailable(hint, false) end
+  return unavailable("no model can be reached: " .. table.concat(tried, "; ") .. (hint and "; " .. hint or ""), transient)
+end
+
+local function try_all(options, candidates, wanted, missing)
   local tried, transient = {}, false
   for i, candidate in ipairs(candidates) do
     local found, failure = try(options, candidate, wanted)
@@ -105,7 +112,7 @@ local function try_all(options, candidates, wanted, hint)
     tried[i] = ("%s: %s"):format(candidate.endpoint.name, failure.message)
     transient = transient or failure.transient and not candidate.is_guess
   end
-  return nil, unavailable("no model can be reached: " .. table.concat(tried, "; ") .. (hint and "; " .. hint or ""), transient)
+  return nil, nothing_reached(tried, missing, transient)
 end
 
 ---The models of the first endpoint that has any.
@@ -117,10 +124,9 @@ function inference.served(options)
   for i, candidate in ipairs(candidates) do
     local _, served, failure = list(candidate)
     if served and #served > 0 then return names_of(served) end
-    tried[i] = ("%s: %s"):format(candidate.endpoint.variable, failure and failure.message or "it has no model")
+    tried[i] = ("%s: %s"):format(candidate.endpoint.name, failure and failure.message or "it has no model")
   end
-  if #tried > 0 then return nil, unavailable("no model can be reached: " .. table.concat(tried, "; "), false) end
-  return nil, unavailable("the environment names no endpoint for models; set " .. words.list(missing, "or"), false)
+  return nil, nothing_reached(tried, missing, false)
 end
 
 ---Finds the endpoint and the model of a job, and what is to be known of the model before the first request.
@@ -128,11 +134,10 @@ end
 ---@return inference.session?, inference.failure? failure inference_unavailable, whose message says what was tried; timeout; cancelled
 function inference.connect(options)
   local candidates, missing = endpoint.candidates(options.environment, options.source, options.http, options.timeout)
-  local hint = missing and "the environment names no endpoint for models; set " .. words.list(missing, "or")
-  if #candidates == 0 then return nil, unavailable(hint, false) end
+  if #candidates == 0 then return nil, nothing_reached({}, missing, false) end
   local wanted, policy = endpoint.wanted(options.allowed_models, options.environment.INFERENCE_MODEL), new_policy(options)
   policy.tries = math.min(policy.tries, CONNECT_TRIES)
-  return retry.run(policy, function() return try_all(options, candidates, wanted, hint) end, options.on_wait)
+  return retry.run(policy, function() return try_all(options, candidates, wanted, missing) end, options.on_wait)
 end
 
 return inference
