@@ -279,7 +279,7 @@ function root:write(path, content, options) end
 
 ---A link at the end of path is not followed; target is what it says, as it is.
 ---@param path string
----@return { type: "file"|"directory"|"symlink"|"fifo"|"socket"|"device", size_bytes: integer, mode: integer, target: string? }|nil, native.failure?
+---@return { type: "file"|"directory"|"symlink"|"fifo"|"socket"|"device", size_bytes: integer, mode: integer, inode: integer, target: string? }|nil, native.failure?
 function root:stat(path) end
 
 ---@class native.tree where it starts
@@ -355,8 +355,8 @@ function root:snapshot(options) end
 ---@return native.transaction
 function root:transaction() end
 
----Undoes what a run that was ended in the middle of a commit did, as far as what stands under the plan's names is what it says;
----or, where its commit was complete, removes what it had set aside. Raises where the plan is no native.plan.
+---Undoes, by the plan's names, what a run that was ended in the middle of a commit did; or, where its commit was complete, removes what it had
+---set aside. Raises where the plan is no native.plan.
 ---@param plan native.plan
 ---@param committed boolean
 ---@return true|nil, native.failure? failure incomplete: its message names what was left where
@@ -369,15 +369,10 @@ function root:recover(plan, committed) end
 ---@class native.plan.change
 ---@field kind "put"|"remove"|"mode"
 ---@field path string
----@field other? string put: where the new waits, then the old; remove: where the old waits
+---@field other? string put: where the new file waits
+---@field aside? string where the old file or link goes; nil: there was none
 ---@field kept? integer bytes of path that name directories that were there before
 ---@field old_mode? integer
----@field old_inode? integer 0: nothing was there
----@field old_size? integer
----@field old_mtime? integer ns
----@field new_inode? integer
----@field new_size? integer
----@field new_mtime? integer ns
 
 ---@class native.snapshot what a directory was
 local snapshot = {}

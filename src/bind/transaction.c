@@ -106,18 +106,13 @@ static int transaction_close(lua_State *L)
 // As in native.plan.change. Readers of the plan ignore fields that are 0 or missing.
 static void push_change(lua_State *L, const struct change *change)
 {
-    lua_createtable(L, 0, 11);
+    lua_createtable(L, 0, 6);
     bind_set_string(L, "kind", kinds[change->kind]);
     bind_set_string(L, "path", change->path);
     bind_set_string(L, "other", change->other);
+    bind_set_string(L, "aside", change->aside);
     bind_set_integer(L, "kept", (lua_Integer)change->kept);
     bind_set_integer(L, "old_mode", change->old_mode);
-    bind_set_integer(L, "old_inode", (lua_Integer)change->before.inode);
-    bind_set_integer(L, "old_size", change->before.size);
-    bind_set_integer(L, "old_mtime", change->before.mtime);
-    bind_set_integer(L, "new_inode", (lua_Integer)change->put.inode);
-    bind_set_integer(L, "new_size", change->put.size);
-    bind_set_integer(L, "new_mtime", change->put.mtime);
 }
 
 // transaction:plan() -> {changes=, directories=} | nil, failure
@@ -179,8 +174,8 @@ static const luaL_Reg methods[] = {
     {NULL, NULL},
 };
 
-// Pushes a transaction of the directory at index 1.
-static struct transaction *push_transaction(lua_State *L)
+// root:transaction() -> transaction, to be declared <close>
+int bind_root_transaction(lua_State *L)
 {
     const struct workspace *workspace = bind_check_root(L, 1);
     bind_new_type(L, transaction_type, methods, transaction_close);
@@ -190,28 +185,12 @@ static struct transaction *push_transaction(lua_State *L)
     *transaction = transaction_begin(workspace);
     if (!*transaction)
         luaL_error(L, "not enough memory");
-    return *transaction;
-}
-
-// root:transaction() -> transaction, to be declared <close>
-int bind_root_transaction(lua_State *L)
-{
-    push_transaction(L);
     return 1;
 }
 
-static const char *field_string(lua_State *L, const char *name)
+static char *field_string(lua_State *L, const char *name)
 {
-    return bind_option_string(L, -1, name, NULL);
-}
-
-static struct identity check_identity(lua_State *L, const char *inode, const char *size, const char *mtime)
-{
-    return (struct identity){
-        .inode = (uint64_t)bind_option_integer(L, -1, inode, 0, LUA_MININTEGER),
-        .size = bind_option_integer(L, -1, size, 0, 0),
-        .mtime = bind_option_integer(L, -1, mtime, 0, LUA_MININTEGER),
-    };
+    return (char *)bind_option_string(L, -1, name, NULL);
 }
 
 // The change at the top of the stack; its strings live as long as the table.
@@ -220,49 +199,56 @@ static struct change check_change(lua_State *L)
     lua_getfield(L, -1, "kind");
     enum change_kind kind = (enum change_kind)luaL_checkoption(L, -1, NULL, kinds);
     lua_pop(L, 1);
-    luaL_argcheck(L, field_string(L, "path"), 2, "a change has no path");
-    return (struct change){
-        .path = (char *)field_string(L, "path"),
-        .other = (char *)field_string(L, "other"),
+    struct change change = {
+        .path = field_string(L, "path"),
+        .other = field_string(L, "other"),
+        .aside = field_string(L, "aside"),
         .kind = kind,
         .kept = (size_t)bind_option_integer(L, -1, "kept", 0, 0),
         .old_mode = (mode_t)bind_option_integer(L, -1, "old_mode", 0, 0) & 07777,
-        .before = check_identity(L, "old_inode", "old_size", "old_mtime"),
-        .put = check_identity(L, "new_inode", "new_size", "new_mtime"),
     };
+    luaL_argcheck(L, change.path, 2, "a change has no path");
+    if ((kind == CHANGE_PUT && !change.other) || (kind == CHANGE_REMOVE && !change.aside))
+        change.kind = CHANGE_NOTHING;
+    return change;
 }
 
-static int recall(lua_State *L, struct transaction *transaction, struct error *error)
+static struct cleared check_directory(lua_State *L)
 {
-    lua_getfield(L, 2, "changes");
-    for (lua_Integer i = 1; lua_rawgeti(L, -1, i) == LUA_TTABLE; i++) {
-        struct change change = check_change(L);
-        if (transaction_recall(transaction, &change, error) < 0)
-            return -1;
-        lua_pop(L, 1);
-    }
-    lua_getfield(L, 2, "directories");
-    for (lua_Integer i = 1; lua_rawgeti(L, -1, i) == LUA_TTABLE; i++) {
-        luaL_argcheck(L, field_string(L, "path"), 2, "a directory has no path");
-        struct cleared directory = {
-            .path = (char *)field_string(L, "path"),
-            .mode = (mode_t)bind_option_integer(L, -1, "mode", 0, 0) & 07777,
-        };
-        if (transaction_recall_directory(transaction, &directory, error) < 0)
-            return -1;
-        lua_pop(L, 1);
-    }
-    return 0;
+    struct cleared directory = {field_string(L, "path"), (mode_t)bind_option_integer(L, -1, "mode", 0, 0) & 07777};
+    luaL_argcheck(L, directory.path, 2, "a directory has no path");
+    return directory;
+}
+
+// Pushes the list of a field of the plan at index 2, and room for as many structures.
+static void *push_list(lua_State *L, const char *field, size_t size, size_t *count)
+{
+    luaL_argcheck(L, lua_getfield(L, 2, field) == LUA_TTABLE, 2, "a plan lacks a list");
+    *count = (size_t)lua_rawlen(L, -1);
+    void *room = lua_newuserdatauv(L, (*count + 1) * size, 0);
+    lua_insert(L, -2);
+    return room;
 }
 
 // root:recover(plan, committed) -> true | nil, failure
 int bind_root_recover(lua_State *L)
 {
     struct error error = {0};
+    struct plan plan;
+    const struct workspace *workspace = bind_check_root(L, 1);
     luaL_checktype(L, 2, LUA_TTABLE);
     bool committed = lua_toboolean(L, 3);
-    lua_settop(L, 3);
-    struct transaction *transaction = push_transaction(L); // its end removes nothing
-    int outcome = recall(L, transaction, &error);
-    return answer(L, outcome < 0 ? -1 : transaction_recover(transaction, committed, &error), &error);
+    struct change *changes = push_list(L, "changes", sizeof *changes, &plan.count);
+    for (size_t i = 0; i < plan.count; i++, lua_pop(L, 1)) {
+        lua_rawgeti(L, -1, (lua_Integer)i + 1);
+        changes[i] = check_change(L);
+    }
+    struct cleared *directories = push_list(L, "directories", sizeof *directories, &plan.directory_count);
+    for (size_t i = 0; i < plan.directory_count; i++, lua_pop(L, 1)) {
+        lua_rawgeti(L, -1, (lua_Integer)i + 1);
+        directories[i] = check_directory(L);
+    }
+    plan.changes = changes;
+    plan.directories = directories;
+    return answer(L, transaction_recover(workspace, &plan, committed, &error), &error);
 }

@@ -139,6 +139,13 @@ int workspace_make_file(int directory, int mode, workspace_fill *fill, void *dat
     return outcome;
 }
 
+bool workspace_is_temporary_name(const char *name)
+{
+    enum { PREFIX = sizeof ".sba-" - 1 };
+    return strlen(name) == TEMPORARY_NAME_SIZE - 1 && strncmp(name, ".sba-", PREFIX) == 0 &&
+           strspn(name + PREFIX, "0123456789abcdef") == TEMPORARY_NAME_SIZE - 1 - PREFIX;
+}
+
 int workspace_move(int from_directory, const char *from, int to_directory, const char *to)
 {
     struct stat status;
@@ -146,11 +153,7 @@ int workspace_move(int from_directory, const char *from, int to_directory, const
         return 0;
     if (errno != EINVAL && errno != ENOSYS)
         return -1;
-    if (linkat(from_directory, from, to_directory, to, 0) == 0)
-        return unlinkat(from_directory, from, 0);
-    if (errno != EPERM && errno != EOPNOTSUPP)
-        return -1;
-    // The file system knows neither the flag nor links, as FAT: all that is left is to look before the rename.
+    // The file system does not know the flag: all that is left is to look before the rename.
     if (fstatat(to_directory, to, &status, AT_SYMLINK_NOFOLLOW) == 0) {
         errno = EEXIST;
         return -1;

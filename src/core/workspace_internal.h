@@ -50,7 +50,7 @@ int workspace_write_bytes(int fd, const char *bytes, size_t size, struct text_sh
                           struct error *error);
 
 // Moves a name, never onto something: 0, or -1 and errno EEXIST, ... Race-free if the file system knows
-// RENAME_NOREPLACE or links.
+// RENAME_NOREPLACE.
 int workspace_move(int from_directory, const char *from, int to_directory, const char *to);
 
 #endif

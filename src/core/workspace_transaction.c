@@ -57,15 +57,6 @@ int transaction_unlink(const struct transaction *transaction, const char *path, 
     return directory < 0 ? -1 : unlinkat(directory, name, flags);
 }
 
-struct identity transaction_identity(const struct stat *status)
-{
-    return (struct identity){
-        .inode = status->st_ino,
-        .size = status->st_size,
-        .mtime = (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec,
-    };
-}
-
 static void drop_staged(const struct transaction *transaction, struct change *change)
 {
     if (change->other)
@@ -93,6 +84,7 @@ void transaction_end(struct transaction *transaction)
     for (size_t i = 0; i < transaction->count; i++) {
         free(transaction->changes[i].path);
         free(transaction->changes[i].other);
+        free(transaction->changes[i].aside);
     }
     for (size_t i = 0; i < transaction->directory_count; i++)
         free(transaction->directories[i].path);
@@ -136,19 +128,6 @@ struct change *transaction_change(struct transaction *transaction, char *path)
     *change = (struct change){.path = path};
     transaction->count++;
     return change;
-}
-
-int transaction_clear(struct transaction *transaction, char *path, mode_t mode)
-{
-    struct cleared *directories =
-        array_grow(transaction->directories, transaction->directory_count, sizeof *directories);
-    if (!directories) {
-        free(path);
-        return -1;
-    }
-    transaction->directories = directories;
-    directories[transaction->directory_count++] = (struct cleared){path, mode};
-    return 0;
 }
 
 // The path relative to the workspace. Its last name must be that of a file.
@@ -211,7 +190,6 @@ static int put(struct transaction *transaction, char **path, int directory, size
     change->other = staged;
     change->kept = directory_size;
     change->mode = S_ISREG(status->st_mode) ? status->st_mode & 0777 : 0644;
-    change->put = transaction_identity(status);
     return 0;
 }
 

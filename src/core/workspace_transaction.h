@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Changes several files of a workspace: all of them or none.
 //
-// Staged content is in temporary files. commit renames them into place and sets aside what was there; if any part
+// Staged content is in temporary files. commit links what is there aside and renames them into place; if any part
 // fails, it puts everything back. A link at the end of a path is not followed: the link itself is replaced or removed.
 // Of two changes to one path the later one counts.
 //
-// After a crash during a commit everything still exists, some of it under names that begin with ".sba-". The plan, made
-// before the first rename, says under which names: whoever kept it elsewhere can have the change undone.
+// The plan, made before the first of this, says what is under which name: whoever kept it elsewhere can have the change
+// undone after a crash. Names decide: what others wrote to the files in between is lost.
 //
 // Errors as in workspace.h and workspace_replace.h. If staging fails, what was staged before stays as it was.
 #ifndef SBA_CORE_WORKSPACE_TRANSACTION_H
@@ -22,25 +22,17 @@
 
 struct transaction;
 
-// Enough to tell a file from another one that took its place. inode 0: there is none.
-struct identity {
-    uint64_t inode;
-    int64_t size;
-    int64_t mtime; // ns
-};
-
 enum change_kind { CHANGE_NOTHING, CHANGE_PUT, CHANGE_REMOVE, CHANGE_MODE };
 
 // What happens to one path, and what is needed to undo it.
 struct change {
     char *path;  // relative, owned
-    char *other; // PUT: where the new file waits, and later the old one; REMOVE: where the old one goes; owned
+    char *other; // PUT: where the new file waits; owned
+    char *aside; // where the old file or link goes; NULL: there was none; owned
     enum change_kind kind;
-    mode_t mode;            // MODE, and PUT of a regular file
-    mode_t old_mode;        // MODE
-    size_t kept;            // PUT: so many bytes of path name directories that were there before
-    struct identity put;    // PUT
-    struct identity before; // where a file or link was there
+    mode_t mode;     // MODE, and PUT of a regular file
+    mode_t old_mode; // MODE
+    size_t kept;     // PUT: so many bytes of path name directories that were there before
 };
 
 // A directory that a file replaces.
@@ -99,13 +91,9 @@ int transaction_commit(struct transaction *transaction, struct error *error);
 // Takes a commit back. "incomplete": the message names each file that could not be put back, and where it is.
 int transaction_revert(struct transaction *transaction, struct error *error);
 
-// The same after a crash, with the plan of another run. recall copies one of its changes, recall_directory one of its
-// directories, in any order; "invalid": it is not part of a plan. recover then puts back what was there and removes
-// what was staged or, if the change was committed, removes what was set aside. It goes by what is under the names now
-// and leaves alone what the plan does not describe, so a forged plan cannot destroy data. "incomplete" as for
-// transaction_revert.
-int transaction_recall(struct transaction *transaction, const struct change *change, struct error *error);
-int transaction_recall_directory(struct transaction *transaction, const struct cleared *directory, struct error *error);
-int transaction_recover(struct transaction *transaction, bool committed, struct error *error);
+// The same after a crash, with the plan of another run, as often as it takes. Or, if the change was committed, removes
+// what was set aside. "incomplete" as for transaction_revert.
+int transaction_recover(const struct workspace *workspace, const struct plan *plan, bool committed,
+                        struct error *error);
 
 #endif

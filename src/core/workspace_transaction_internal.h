@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What staging (workspace_transaction.c), committing (workspace_commit.c) and undoing (workspace_undo.c) share.
+// What staging (workspace_transaction.c) and committing (workspace_commit.c) share.
 //
 // Nothing here holds a descriptor: a patch may have more files than a process can open. Paths are resolved again each
 // time, confined.
@@ -18,7 +18,6 @@ struct transaction {
     struct cleared *directories; // each before those in it
     size_t directory_count;
     enum { STAGING, PLANNED, DONE, UNDONE } state;
-    bool recalled; // its changes are from a record: each name must still have what the change put there
 };
 
 // Opens (O_PATH) the directory that holds what path names. *name, the name in it, points into path. -1 and errno.
@@ -36,9 +35,6 @@ size_t transaction_find(const struct transaction *transaction, const char *path,
 // The change of a path; a new one is CHANGE_NOTHING. Owns path, also if it fails. NULL: out of memory.
 struct change *transaction_change(struct transaction *transaction, char *path);
 
-// Adds a directory that a file replaces. Owns path, also if it fails. -1 and errno.
-int transaction_clear(struct transaction *transaction, char *path, mode_t mode);
-
 // Changes the mode of a file that is readable or writable. 0, or -1 and errno; ELOOP: a link.
 int transaction_set_mode(const struct transaction *transaction, const char *path, mode_t mode);
 
@@ -46,22 +42,7 @@ int transaction_set_mode(const struct transaction *transaction, const char *path
 int transaction_stage(struct transaction *transaction, const char *path, int mode, workspace_fill *fill, void *data,
                       struct error *error);
 
-struct identity transaction_identity(const struct stat *status);
-
-enum how { EXCHANGE, MOVE, RENAME, LINK };
-
-// One system call with two names, both resolved from the root. 0, or -1 and errno.
-int transaction_two_names(const struct transaction *transaction, enum how how, const char *from, const char *to);
-
-// Where the old file is set aside on a file system that cannot exchange two names. Owned by the caller; NULL: out of
-// memory.
-char *transaction_second_aside(const struct change *change);
-
-// Puts everything back, the last change first, and removes what was staged. Goes by what is under the names now, so it
-// can be done twice. What could not be put back is added to the message in *error. 0, or -1.
-int transaction_undo(struct transaction *transaction, struct error *error);
-
 // Removes what was set aside after a commit. What cannot be removed keeps its temporary name and does no harm.
-void transaction_sweep(struct transaction *transaction);
+void transaction_sweep(const struct transaction *transaction);
 
 #endif

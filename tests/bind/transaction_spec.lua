@@ -189,10 +189,10 @@ describe("native.transaction", function()
     here:shell "rm a && mkdir a"
     local done, failure = change:revert()
     refused("incomplete", done, failure)
-    assert.equal("one\n", here.root:read(plan.changes[1].other).content)
-    assert.matches("could not be put back: a is kept as " .. plan.changes[1].other:gsub("%p", "%%%0") .. "$", failure.message)
+    assert.equal("one\n", here.root:read(plan.changes[1].aside).content)
+    assert.matches("could not be put back: a is kept as " .. plan.changes[1].aside:gsub("%p", "%%%0") .. "$", failure.message)
     change:close()
-    assert.equal("one\n", here.root:read(plan.changes[1].other).content)
+    assert.equal("one\n", here.root:read(plan.changes[1].aside).content)
   end)
 
   it("clears up after a commit that another run made, and undoes one, as often as it is asked to", function()
@@ -209,8 +209,7 @@ describe("native.transaction", function()
     for _ = 1, 2 do assert(here.root:recover(plan, true)) end
     assert.equal("", here:shell "find . -name '.sba-*'")
     assert.equal("ONE", here:content("a"))
-    assert.has_error(function() here.root:recover({ changes = { { kind = "put" } } }, false) end)
-    refused("invalid", here.root:recover({ changes = { { kind = "put", path = "a", other = "z" } } }, false))
+    assert.has_error(function() here.root:recover({ changes = { { kind = "put" } }, directories = {} }, false) end)
   end)
 
   it("changes more files than there are descriptors", function()

@@ -162,7 +162,8 @@ class Faults(FilesCase):
         self.fail(f"{call} was called {limit} times")
 
     def test_renames(self):
-        self.assertGreater(self.sweep("renameat2", "EIO"), 8)
+        self.assertGreaterEqual(self.sweep("renameat2", "EIO"), 3)
+        self.assertGreater(self.sweep("renameat", "EIO"), 6)
 
     def test_removals_of_what_was_set_aside(self):
         self.assertGreater(self.sweep("unlinkat", "EIO", stays=["directory"]), 5)
@@ -176,13 +177,12 @@ class Faults(FilesCase):
     def test_modes(self):
         self.assertGreater(self.sweep("fchmod", "EIO"), 2)
 
-    def test_without_exchange(self):
-        self.assertGreater(self.sweep("linkat", "EIO", ["renameat2:error=EINVAL"]), 5)
-        self.assertGreater(self.sweep("renameat", "EIO", ["renameat2:error=ENOSYS"]), 1)
+    def test_originals_that_cannot_be_linked(self):
+        self.assertGreaterEqual(self.sweep("linkat", "EIO"), 3)
 
-    def test_without_exchange_and_links(self):
+    def test_without_links(self):
         """As on FAT."""
-        self.assertGreater(self.sweep("renameat", "EIO", ["renameat2:error=EINVAL", "linkat:error=EPERM"]), 5)
+        self.assertGreater(self.sweep("renameat", "EIO", ["renameat2:error=EINVAL", "linkat:error=EPERM"]), 10)
 
     def test_writes(self):
         """A full or failing disk while the files are staged."""

@@ -14,8 +14,8 @@ local directories_schema = { type = "object", required = { "path", "mode" }, pro
 local change_schema = {
   type = "object", required = { "kind", "path" },
   properties = {
-    kind = { type = "string", enum = { "put", "remove", "mode" } }, path = text, other = text, kept = count, old_mode = count,
-    old_inode = number, old_size = count, old_mtime = number, new_inode = number, new_size = count, new_mtime = number,
+    kind = { type = "string", enum = { "put", "remove", "mode" } }, path = text, other = text, aside = text, kept = count, old_mode = count,
+    old_inode = number, new_inode = number, -- only in plans of 0.1.0
   },
 }
 
@@ -42,7 +42,18 @@ end
 local function with_names(plan, convert)
   for _, list in ipairs { plan.changes, plan.directories } do
     for _, entry in ipairs(list) do
-      entry.path, entry.other = convert(entry.path), entry.other and convert(entry.other)
+      for _, field in ipairs { "path", "other", "aside" } do entry[field] = entry[field] and convert(entry[field]) end
+    end
+  end
+  return plan
+end
+
+--- A plan of 0.1.0, which exchanged the two files or, where it could not, set the old one aside with a tilde after its name.
+local function translate(root, plan)
+  for _, change in ipairs(plan.changes) do
+    if (change.old_inode or 0) ~= 0 and change.other then
+      local there = root:stat(change.other)
+      change.aside = there and there.inode ~= change.new_inode and change.other or change.other .. "~"
     end
   end
   return plan
@@ -85,7 +96,7 @@ function changes.recover(run)
   local root, done = run.workspace, nil
   local failure = { code = "not_found", message = "the artifacts that it was changing cannot be reached" }
   if found.plan.artifacts then root = run.artifacts end
-  if root then done, failure = root:recover(with_names(found.plan, read), found.committed) end
+  if root then done, failure = root:recover(translate(root, with_names(found.plan, read)), found.committed) end
   if found.committed then return end
   history.undone = done and "the files that it was changing are as they were before" or failure.message
   history.left = failure and { index = found.index, message = failure.message }
@@ -100,8 +111,7 @@ function changes.sweep(run)
   if not next(history.begun) or history.left then return end
   local keep = {}
   for name in pairs(history.planned or {}) do
-    name = read(name)
-    keep[name], keep[name .. "~"] = true, true
+    keep[read(name)] = true
   end
   for _, root in ipairs { run.workspace, run.artifacts } do
     local removed, failure = root:sweep(history.started_wall // 1000, keep)

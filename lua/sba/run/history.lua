@@ -146,6 +146,7 @@ readers["step.changes"] = function(history, line)
   history.planned = history.planned or {}
   for _, change in ipairs(line.changes) do
     if change.other then history.planned[change.other] = true end
+    if change.aside then history.planned[change.aside] = true end
   end
 end
 
