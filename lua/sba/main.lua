@@ -84,8 +84,28 @@ local function lines_of(errors)
   return lines
 end
 
+local function has_context(directory)
+  local opened <close> = directory and workspace.open(directory) or nil
+  return opened ~= nil and (opened:stat("context") or opened:stat("requirements.md")) ~= nil
+end
+
+--- The context of a job and the files that belong to it; nil: there is none. Direct jobs need it too: their todo list begins with it.
+local function load_context(run, given)
+  local path = run.settings.job
+  local directory = path ~= "-" and (path:match("^.*/") or ".") or nil
+  if not given and not has_context(directory) then return nil end
+  return require "sba.job.context".load(given, directory)
+end
+
 local function validate(run)
-  local job, failure = jobs.parse(run.bytes, run.catalogue, run.environment)
+  local context
+  local job, failure = jobs.parse(run.bytes, run.catalogue, run.environment, {
+    load = function(given)
+      local errors
+      context, errors = load_context(run, given)
+      return errors
+    end,
+  })
   local ids = job or failure
   run.record.job_id, run.record.task_id = ids.job_id, ids.task_id
   run.log:identify(ids.job_id, ids.task_id)
@@ -100,24 +120,12 @@ local function validate(run)
   -- In an agent's job the given steps are suggestions; the model decides which steps there are.
   run.steps = job.execution_mode == "direct_steps" and job.steps or nil
   run.record.protocol_version = job.protocol_version
+  if not run.steps then context = context or require "sba.job.context".load() end
+  if context then
+    job.context, job.persona = context, secret.clean(job.persona, {})
+  end
   set_deadline(run)
   run.bytes = nil
-  return true
-end
-
-local function has_context(directory)
-  local opened = directory and workspace.open(directory)
-  return opened and opened:stat("context") ~= nil
-end
-
---- Reads the job's context and the files that belong to it. Direct jobs need it too: their todo list begins with it.
-local function load_context(run)
-  local path = run.settings.job
-  local directory = path ~= "-" and (path:match("^.*/") or ".") or nil
-  if run.steps and not run.job.context and not has_context(directory) then return true end
-  local context, failure = require "sba.job.context".load(run.job.context, directory)
-  if not context then return nil, failure end
-  run.job.context, run.job.persona = context, secret.clean(run.job.persona, {})
   return true
 end
 
@@ -142,7 +150,7 @@ local function work(run)
 end
 
 -- Each stage returns true, or nil and the failure that the job ends with. `finish` is not a stage: it always runs.
-local stages = { become_user, accept.lock, watch, read, validate, load_context, accept.accept, report_start, fetch_skills, work }
+local stages = { become_user, accept.lock, watch, read, validate, accept.accept, report_start, fetch_skills, work }
 
 local function go_through(run)
   for _, stage in ipairs(stages) do

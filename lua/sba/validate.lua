@@ -7,6 +7,7 @@ local file = require "native.file"
 local job = require "sba.job"
 local job_context = require "sba.job.context"
 local json_place = require "sba.util.json_place"
+local lint = require "sba.job.lint"
 local printable = require "sba.util.printable"
 local redact = require "native.secret".redact
 local schema_check = require "sba.util.schema_check"
@@ -28,58 +29,19 @@ local function say_errors(name, bytes, failure)
   if errors.total > #errors then print(("%s: and %d more"):format(name, errors.total - #errors)) end
 end
 
-local PATHS <const> = { "path", "save_to" } -- arguments that name a file of the workspace
-
-local function leaves(path)
-  for part in path:gmatch("[^/]+") do
-    if part ~= "." then return part == ".." and path:sub(1, 1) ~= "/" end
-  end
-end
-
---- Why a valid step will fail when it runs; and the argument.
-local function lint(step)
-  for _, name in ipairs(PATHS) do
-    local path = step.arguments[name]
-    if type(path) == "string" and leaves(path) then return "the path leaves the workspace", name end
-  end
-  local own = catalogue.get(step.type).lint
-  if own then return own(step.arguments) end
-end
-
-local function say_lint(name, bytes, steps)
-  local places, found = nil, false
-  for i, step in ipairs(steps) do
-    local message, argument = lint(step)
-    if message then
-      places, found = places or json_place.of(bytes), true
-      local pointer = ("/steps/%d/arguments"):format(i - 1)
-      local given = places:has(pointer) and pointer or ("/steps/%d/args"):format(i - 1)
-      given = argument and given .. "/" .. argument or given
-      local line, column = places:place(given)
-      say(name, line, column, given .. ": " .. message)
-    end
-  end
-  return found
-end
-
 --- Checks one file; returns its exit status.
 local function validate(path, environment)
   local name = path == "-" and "<stdin>" or redact(path)
   local bytes, unread = file.read(path, LARGEST_JOB)
   if not bytes then return exit.because(unread.message, exit.REFUSED) end
-  local read, failure = job.parse(bytes, catalogue, environment)
+  local directory = path ~= "-" and (path:match("^.*/") or ".") or nil
+  local read, failure = job.parse(bytes, catalogue, environment, {
+    lint = lint, load = function(given) return select(2, job_context.load(given, directory)) end,
+  })
   if not read then
     say_errors(name, bytes, failure)
     return exit.REFUSED
   end
-  local directory = path ~= "-" and (path:match("^.*/") or ".") or nil
-  local context, missing = job_context.load(read.context, directory)
-  if not context then
-    local line, column = json_place.of(bytes):place("/context")
-    say(name, line, column, "/context: " .. missing.message)
-    return exit.REFUSED
-  end
-  if say_lint(name, bytes, read.steps) then return exit.REFUSED end
   print(name .. ": valid")
   return exit.OK
 end

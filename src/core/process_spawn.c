@@ -82,11 +82,10 @@ static char *search(const struct spawn *spawn, const char *path, struct error *e
     if (refused)
         not_runnable(name, refused, NO_PROGRAM, error);
     else
-        error_set(
-            error, "not_found", 0,
-            "cannot run %s: no such command in the directories of PATH (%s); is it installed in the image, or does it "
-            "want its path?",
-            name, path);
+        error_set(error, "not_found", 0,
+                  "cannot run %s: no such command in the directories of PATH (%s); is it installed in the image, or "
+                  "is a path missing, such as ./%s?",
+                  name, path, name);
     return NULL;
 }
 

@@ -175,7 +175,7 @@ int workspace_not_a_file(struct error *error, mode_t mode, const char *path)
                        : S_ISFIFO(mode) ? "FIFO"
                        : S_ISSOCK(mode) ? "socket"
                                         : "device";
-    return error_set(error, "not_a_file", 0, "%s is a %s; a regular file is wanted", path, what);
+    return error_set(error, "not_a_file", 0, "%s is a %s, not a regular file", path, what);
 }
 
 // Looks before it opens, so that a FIFO's writer or a device notices nothing. Something else may take the name in

@@ -81,7 +81,12 @@ class EndTest(SandboxCase):
         self.check_end(outcome, "failure", "constraint_violation", 1, ["failure", "skipped"])
         result = outcome.result["steps"][0]["result"]
         self.assertEqual((len(result["stdout"]), result["stdout_truncated"]), (5000, True))
-        self.assertTrue(outcome.events("step.output_truncated"))
+        (cut,) = outcome.events("step.output_truncated")
+        self.assertEqual((cut["kept_bytes"], cut["limit_bytes"]), (5000, 5000))
+        self.assertIn("the output was cut to 5000 bytes (limit: 5000)", cut["error"])
+        self.put("long", "x" * 100)
+        (cut,) = self.run_job(self.job(self.step("read_file", path="long", max_bytes=10))).events("step.output_truncated")
+        self.assertIn("the output was cut to 10 bytes of 100 (limit: 10)", cut["error"])
 
     def test_the_agent_is_not_there_and_that_is_said(self):
         job = self.job(inference={"allowed_models": ["m"]})

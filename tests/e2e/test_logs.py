@@ -17,6 +17,26 @@ from sba import SandboxCase
 from terminal import Terminal
 
 
+class TextLogTest(SandboxCase):
+    def test_a_diff_is_told_with_its_files(self):
+        names = ["a.c", "b c.h", "gone", "d", "e"]
+        diff = "".join(f"--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-x\n+y\n" for name in names if name != "gone")
+        diff += "--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n"
+        for name in names:
+            self.put(name, "x\n")
+        outcome = self.run_job(self.job(self.step("apply_unified_diff", diff=diff)), "--log-format", "text")
+        self.assertIn("ok step 1 of 1  apply_unified_diff  a.c, b c.h, d and 2 more  ", outcome.stderr.decode())
+        self.assertEqual(outcome.result["todo"]["items"][0]["title"], "apply_unified_diff: a.c, b c.h, d and 2 more")
+
+    def test_no_event_has_its_raw_name(self):
+        outcome = self.run_job(self.job(self.step("run_command", shell="yes | head -c 100", max_output_bytes=10)), "--log-format", "text",
+                               env={"SBA_JOB_STATUS_URL": "http://127.0.0.1:1/"})
+        shown = outcome.stderr.decode()
+        self.assertNotRegex(shown, r"\b(job|step|report|confinement|todo)\.[a-z_]+")
+        self.assertRegex(shown, r"(?m)^warning: step output truncated: step 1 .* cut to 10 bytes")
+        self.assertRegex(shown, r"(?m)^warning: report failed: ")
+
+
 class JsonLogTest(SandboxCase):
     environment = {"SBA_CONFINE": "off"}  # else a job below /tmp has a line more: confinement.partial
 

@@ -17,9 +17,49 @@ class Validate(sba.SandboxCase):
         job.write_text(json.dumps(self.job(self.step("read_file", path="x"), context={"task_context": "/job/missing.md"})))
         done = sba.run("--validate", job)
         self.assertEqual(done.returncode, 2)
-        self.assertRegex(done.stdout.decode(), r":1:\d+: /context: the context file /job/missing.md cannot be read")
+        self.assertRegex(done.stdout.decode(), r":1:\d+: /context/task_context: the context file /job/missing.md cannot be read")
         (self.job_directory / "missing.md").write_text("here now")
         self.assertEqual(sba.run("--validate", job).returncode, 0)
+
+    def test_all_mistakes_come_in_one_round_and_in_the_files_order(self):
+        job = """{ "task_id": "t", "constraints": {"max_output_bytes": 0, "max_runtime_seconds": 1},
+          "steps": [ {"type": "read_file", "arguments": {"path": "../x"}}, {"type": "ask_model", "arguments": {"prompt": "x"}},
+            {"type": "run_command", "arguments": {"command": "make test"}}, {"type": "write_file", "arguments": {"path": "x"}} ],
+          "context": {"requirements": ["/job/none.md", "x"], "task_context": "/job/none.md",
+            "acceptance_criteria": [{"criterion": "c", "check": {"command": "a b"}}]}, "odd": 1, "job_id": "j" }"""
+        path = self.job_directory / "job.json"
+        path.write_text(job)
+        lines = sba.run("--validate", str(path)).stdout.decode().splitlines()
+        self.assertEqual([line.split(": ")[1] for line in lines], [
+            "/protocol_version", "/constraints/max_output_bytes", "/steps/0/arguments/path", "/steps/1/arguments", "/steps/2/arguments/command",
+            "/steps/3/arguments/content", "/context/requirements/0", "/context/task_context", "/context/acceptance_criteria/0/check/command",
+            "/odd"])
+        self.assertIn("the job names no models: inference.allowed_models is missing", lines[3])
+
+    def test_a_run_refuses_them_in_one_round_too(self):
+        """Those of which it is sure."""
+        job = self.job(self.step("run_command", command="make test"), self.step("write_file", path="x"),
+                       context={"skills": {"a": "/job/none.md", "b": "text"}})
+        outcome = self.run_job(job)
+        self.assertEqual((outcome.exit, outcome.result["failure_code"], outcome.result["steps"]), (2, "schema_validation", []))
+        (refused,) = outcome.events("job.refused")
+        self.assertEqual([line.split(": ")[0] for line in refused["errors"]],
+                         ["/steps/0/arguments/command", "/steps/1/arguments/content", "/context/skills/a"])
+        self.assertIn("use args for its arguments, or shell for a script", refused["errors"][0])
+
+    def test_a_model_that_the_job_does_not_allow(self):
+        for model, wanted in ((None, "valid"), ("m", "valid"), ("other", '/steps/0/arguments/model: the model "other" is not in')):
+            job = self.job(self.step("ask_model", prompt="x", **({"model": model} if model else {})), inference={"allowed_models": ["m"]})
+            self.assertIn(wanted, self.validate(job)[1][0])
+
+    def test_criteria_and_requirements_stand_alone_and_beside_the_job(self):
+        (self.job_directory / "requirements.md").write_text("- one\n- two\n")
+        outcome = self.run_job(self.job(self.step("list_tree"), context={"acceptance_criteria": "it works"}))
+        self.assertEqual([item["title"] for item in outcome.result["todo"]["items"]], ["one", "two", "it works", "list_tree: ."])
+        (self.job_directory / "context").mkdir()
+        (self.job_directory / "context/requirements.md").write_text("- first\n")
+        outcome = self.run_job(self.job(self.step("list_tree")))
+        self.assertEqual([item["title"] for item in outcome.result["todo"]["items"]], ["first", "list_tree: ."])
 
     def test_errors_name_line_and_column(self):
         status, lines = self.validate(b'{\n  "protocol_version": "1.0",\n  "job_id": nope\n}')

@@ -35,7 +35,7 @@ function chat_completions.list(endpoint)
   return nil, first
 end
 
---- The window of a llama.cpp server, and whether its template has a place for tools, which it leaves out in silence otherwise. It tells
+--- The window of a llama.cpp server, and whether its template has a place for tools, which it leaves out silently otherwise. It tells
 --- both beside its /v1.
 local function llama_properties(endpoint, entry)
   if entry.owned_by ~= "llamacpp" then return nil end

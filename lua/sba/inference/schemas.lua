@@ -7,7 +7,7 @@ local table_of = json.table_of
 local schemas = {}
 
 -- What every server takes of a tool's parameters: type, description, enum, properties, required, items, and anyOf below the top. Others
--- refuse more (OpenAI: oneOf at the top), fail at it (chat templates: an enum without a type) or leave it out in silence (Ollama).
+-- refuse more (OpenAI: oneOf at the top), fail at it (chat templates: an enum without a type) or leave it out silently (Ollama).
 local DEEPEST <const> = 12 -- levels, for references may be circular
 local MOST_PARTS <const> = 4000 -- of one tool's schema, for circles may have many branches, and a large part many that refer to it
 local PART <const> = 100 -- bytes of text that count as one part

@@ -1,9 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What the work is about, brought together: the texts of the job's `context`, the files they name, and the files of the
--- job directory's context/ for what the job leaves out. A file that cannot be read is an error, never left out in silence.
+-- job directory's context/ for what the job leaves out. A file that cannot be read is an error, never left out silently.
 
 local json = require "sba.util.json"
 local lines = require "sba.util.lines"
+local schema_check = require "sba.util.schema_check"
 local secret = require "sba.util.secret"
 local text = require "native.text"
 local workspace = require "native.workspace"
@@ -13,6 +14,7 @@ local context = {}
 local LARGEST_FILE <const> = 1024 * 1024 -- bytes
 local MOST_SKILLS <const> = 100
 local MOST_ENTRIES <const> = 1000 -- of context/skills
+local BESIDE <const> = { requirements = "requirements.md" } -- files beside the job that are read in place of those in context/
 local JOB_DIRECTORY <const> = "/job/" -- how a job calls its directory, wherever that is mounted
 
 ---@class sba.context
@@ -39,7 +41,7 @@ local shape <const> = {
   },
 }
 
--- Raised inside load, and returned by it as a failure.
+-- Raised inside load, and one of its errors.
 local function refuse(format, ...)
   error({ refused = format:format(...) }, 0)
 end
@@ -63,12 +65,17 @@ local function resolve(directory, value)
   return content
 end
 
---- The text of context/NAME; nil where there is none.
-local function optional(directory, name)
+--- The text of context/NAME, or of another file; nil where there is none.
+local function optional(directory, name, otherwise)
   if not directory then return nil end
-  local content, failure = read(directory, "context/" .. name)
+  local path = "context/" .. name
+  local content, failure = read(directory, path)
+  if not content and failure.code == "not_found" and otherwise then
+    path = otherwise
+    content, failure = read(directory, path)
+  end
   if content or failure.code == "not_found" then return content end
-  refuse("the context file context/%s cannot be read: %s", name, failure.message)
+  refuse("the context file %s cannot be read: %s", path, failure.message)
 end
 
 local function one_text(directory, given, name)
@@ -100,22 +107,27 @@ local function entries(markdown)
   return list
 end
 
-local function texts(directory, given, name)
-  local list = json.array {}
-  if given and not json.is_array(given) then given = given ~= "" and { given } or {} end
-  for i, value in ipairs(given or {}) do list[i] = resolve(directory, value) end
-  local markdown = not given and optional(directory, name)
+--- The texts of a list, or of what stands alone; of context/NAME.md where there is none.
+local function texts(part, directory, given, name)
+  local list, pointer = json.array {}, "/context/" .. name
+  local is_list = json.is_array(given)
+  if given and not is_list then given = given ~= "" and { given } or {} end
+  for i, value in ipairs(given or {}) do
+    list[i] = part(is_list and ("%s/%d"):format(pointer, i - 1) or pointer, resolve, directory, value) or ""
+  end
+  local markdown = not given and part("/context", optional, directory, name .. ".md", BESIDE[name])
   return markdown and entries(markdown) or list
 end
 
 --- The criteria as texts, and the checks of those that have one.
-local function criteria(directory, given)
-  local plain, checks = given and json.array {}, {}
-  for i, value in ipairs(given or {}) do
+local function criteria(part, directory, given)
+  if not json.is_array(given) then return texts(part, directory, given, "acceptance_criteria"), {} end
+  local plain, checks = json.array {}, {}
+  for i, value in ipairs(given) do
     local is_object = json.is_object(value)
     plain[i], checks[i] = is_object and value.criterion or value, is_object and value.check or nil
   end
-  return texts(directory, plain, "acceptance_criteria.md"), checks
+  return texts(part, directory, plain, "acceptance_criteria"), checks
 end
 
 local function preferences(directory, given)
@@ -151,17 +163,19 @@ local function skill(directory, value, name)
   return { name = type(title) == "string" and title or name, text = resolve(directory, body) }
 end
 
-local function given_skills(directory, given)
-  local list, names = {}, {}
-  if type(given) == "string" then given = json.array { given ~= "" and given or nil } end
+local function given_skills(part, directory, given)
+  local list, names, pointer = {}, {}, "/context/skills/"
+  if type(given) == "string" then return given ~= "" and { part("/context/skills", skill, directory, given) } or {} end
   if json.is_array(given) then
-    for i, value in ipairs(given) do list[i] = skill(directory, value) end
+    for i, value in ipairs(given) do list[i] = part(pointer .. i - 1, skill, directory, value) or {} end
     return list
   end
   given = without_null(given)
   for name in pairs(given) do names[#names + 1] = name end
   table.sort(names)
-  for i, name in ipairs(names) do list[i] = skill(directory, given[name], name) end
+  for i, name in ipairs(names) do
+    list[i] = part(pointer .. schema_check.token(name), skill, directory, given[name], name) or {}
+  end
   return list
 end
 
@@ -177,27 +191,43 @@ local function skills_of_directory(directory)
   return list
 end
 
-local function skills_of(directory, given, ids)
-  local list = given and given_skills(directory, given) or not given and skills_of_directory(directory)
-  local count = #list + #ids
+local function count_skills(count)
   if count > MOST_SKILLS then refuse("the job has %d skills; at most %d are possible", count, MOST_SKILLS) end
+end
+
+local function skills_of(part, directory, given, ids)
+  local list = given and given_skills(part, directory, given) or part("/context", skills_of_directory, directory) or {}
+  part("/context/skills", count_skills, #list + #ids)
   return list
 end
 
-local function bring_together(directory, given)
+--- Makes one part of the context. What is wrong with it is an error at its pointer.
+local function collector(errors)
+  return function(pointer, make, ...)
+    local ok, made = pcall(make, ...)
+    if ok then return made end
+    if type(made) ~= "table" or not made.refused then error(made, 0) end
+    schema_check.refuse(errors, pointer, secret.redact(made.refused))
+  end
+end
+
+local function bring_together(directory, given, errors)
+  local part = collector(errors)
+  local function one(name, file)
+    return part("/context" .. (given[name] and "/" .. name or ""), one_text, directory, given[name], file)
+  end
   local skill_ids = given.skill_ids or json.array {}
-  local acceptance_criteria, checks = criteria(directory, given.acceptance_criteria)
+  local acceptance_criteria, checks = criteria(part, directory, given.acceptance_criteria)
   return {
-    baseline_context = one_text(directory, given.baseline_context, "baseline.md"),
-    project_context = one_text(directory, given.project_context, "project.md"),
-    task_context = one_text(directory, given.task_context, "task.md"),
-    requirements = texts(directory, given.requirements, "requirements.md"),
+    baseline_context = one("baseline_context", "baseline.md"), project_context = one("project_context", "project.md"),
+    task_context = one("task_context", "task.md"),
+    requirements = texts(part, directory, given.requirements, "requirements"),
     acceptance_criteria = acceptance_criteria, checks = checks,
-    preferences = preferences(directory, given.preferences),
-    additional_context = one_text(directory, given.additional_context, "additional.md"),
+    preferences = part("/context", preferences, directory, given.preferences),
+    additional_context = one("additional_context", "additional.md"),
     skill_ids = skill_ids,
     persona_title = given.persona_title, persona_description = given.persona_description,
-    skills = skills_of(directory, given.skills, skill_ids),
+    skills = skills_of(part, directory, given.skills, skill_ids),
     agents_md = given.agents_md,
   }
 end
@@ -205,15 +235,13 @@ end
 ---Brings together the context of a job.
 ---@param given? table the job's `context`
 ---@param job_directory? string where `/job/` is; nil: there is none (the job came on stdin)
----@return sba.context|nil, native.failure? failure code schema_validation, the message names the file
+---@return sba.context|nil, sba.schema.errors? errors that name the files
 function context.load(given, job_directory)
   local directory <close> = job_directory and workspace.open(job_directory) or nil
-  local ok, loaded = pcall(bring_together, directory, given or {})
-  if ok then return secret.clean(loaded, shape) end
-  if type(loaded) == "table" and loaded.refused then
-    return nil, { code = "schema_validation", message = secret.redact(loaded.refused) }
-  end
-  error(loaded, 0)
+  local errors = { total = 0 }
+  local loaded = bring_together(directory, given or {}, errors)
+  if errors.total > 0 then return nil, errors end
+  return secret.clean(loaded, shape)
 end
 
 return context

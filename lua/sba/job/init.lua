@@ -4,6 +4,7 @@
 local job_mode = require "sba.job.mode"
 local job_schema = require "sba.job.job_schema"
 local json = require "sba.util.json"
+local json_place = require "sba.util.json_place"
 local schema_check = require "sba.util.schema_check"
 local words = require "sba.util.words"
 
@@ -23,6 +24,10 @@ local MAJOR = "1"
 ---@field context? table
 ---@field persona? { title?: string, description?: string }
 ---@field persona_id? string
+
+---@class sba.job.more what else is looked at
+---@field load? fun(context?: table): sba.schema.errors? reads the files of the context; what is wrong with them
+---@field lint? fun(step: table, kind: sba.step, inference: any): string?, string? why a valid step will fail, and the argument
 
 ---@class sba.job.failure
 ---@field code "schema_validation"
@@ -45,13 +50,15 @@ local function is_given(value)
   return value ~= nil and value ~= json.null
 end
 
--- Arguments by their type's schema, then by its check.
-local function check_arguments(step, pointer, catalogue, errors)
+-- Arguments by their type's schema, then by its check, then by what else may say that they will fail.
+local function check_arguments(step, pointer, catalogue, errors, lint)
   local kind, before = catalogue.get(step.type), errors.total
   if not kind or json.kind(step.arguments) ~= "object" then return end
   step.arguments = schema_check.check(step.arguments, kind.arguments, errors, pointer)
-  if errors.total > before or not kind.check then return end
-  local mistake, argument = kind.check(step.arguments)
+  if errors.total > before then return end
+  local mistake, argument
+  if kind.check then mistake, argument = kind.check(step.arguments) end
+  if not mistake and lint then mistake, argument = lint(step, kind) end
   if not mistake then return end
   if argument then pointer = pointer .. "/" .. schema_check.token(argument) end
   schema_check.refuse(errors, pointer, mistake)
@@ -86,32 +93,41 @@ local function names_of_arguments(steps)
   return names
 end
 
-local function check_steps(steps, names, catalogue, errors)
+local function check_steps(steps, names, catalogue, errors, lint)
   if not json.is_array(steps) then return end
   for i, step in ipairs(steps) do
     if schema_check.is_enough(errors) then return end
     if json.kind(step) == "object" and type(step.type) == "string" then
-      check_arguments(step, ("/steps/%d/%s"):format(i - 1, names[i]), catalogue, errors)
+      check_arguments(step, ("/steps/%d/%s"):format(i - 1, names[i]), catalogue, errors, lint)
     end
   end
   settle_ids(steps, errors)
 end
 
 --- A criterion's check has the arguments of a run_command.
-local function check_criteria(context, catalogue, errors)
+local function check_criteria(context, catalogue, errors, lint)
   local criteria = json.is_object(context) and context.acceptance_criteria
   for i, criterion in ipairs(json.is_array(criteria) and criteria or {}) do
     if schema_check.is_enough(errors) then return end
     local arguments = json.is_object(criterion) and criterion.check
     if json.is_object(arguments) then
       local step = { type = "run_command", arguments = arguments }
-      check_arguments(step, ("/context/acceptance_criteria/%d/check"):format(i - 1), catalogue, errors)
+      check_arguments(step, ("/context/acceptance_criteria/%d/check"):format(i - 1), catalogue, errors, lint)
       criterion.check = step.arguments
     end
   end
 end
 
-local function check_job(value, catalogue, environment)
+-- The context's files, if what names them is well-formed.
+local function check_context(context, errors, load)
+  if context ~= nil and not json.is_object(context) then return end
+  for _, one in ipairs(errors) do
+    if one.pointer:find("^/context") and not one.pointer:find("/check", 1, true) then return end
+  end
+  for _, one in ipairs(load(context) or {}) do schema_check.refuse(errors, one.pointer, one.message) end
+end
+
+local function check_job(value, catalogue, environment, more)
   local errors = { total = 0 }
   local is_object = json.is_object(value)
   local has_steps, names = is_object and is_given(value.steps), names_of_arguments(is_object and value.steps)
@@ -123,11 +139,24 @@ local function check_job(value, catalogue, environment)
   if not has_steps and (asked or value.execution_mode) ~= job_mode.AGENT then
     schema_check.refuse(errors, "/steps", "is missing; expected an array (only a job of agent_inference may leave it out)")
   end
-  check_steps(value.steps, names, catalogue, errors)
-  check_criteria(value.context, catalogue, errors)
+  local lint = more.lint and function(step, kind) return more.lint(step, kind, value.inference) end
+  check_steps(value.steps, names, catalogue, errors, lint)
+  check_criteria(value.context, catalogue, errors, lint)
+  if more.load then check_context(value.context, errors, more.load) end
   if errors.total > 0 then return errors end
   value.execution_mode = asked or job_mode.of_job(value)
   return errors
+end
+
+--- Puts errors into the order of the file.
+local function sort(errors, bytes)
+  if #errors < 2 then return end
+  local places, offsets, number = json_place.of(bytes), {}, {}
+  for i, one in ipairs(errors) do offsets[one], number[one] = places:offset(one.pointer), i end
+  table.sort(errors, function(a, b)
+    if offsets[a] ~= offsets[b] then return offsets[a] < offsets[b] end
+    return number[a] < number[b]
+  end)
 end
 
 local function message_of(errors)
@@ -146,15 +175,17 @@ end
 ---@param bytes string
 ---@param catalogue { names: (fun(): string[]), get: (fun(name: string): sba.step?) } the step types
 ---@param environment table<string, string>
+---@param more? sba.job.more
 ---@return sba.job?, sba.job.failure?
-function job.parse(bytes, catalogue, environment)
+function job.parse(bytes, catalogue, environment, more)
   local value, broken = json.decode(bytes)
   local errors
   if broken then
     errors = { total = 0 }
     schema_check.refuse(errors, "", broken.message)
   else
-    errors = check_job(value, catalogue, environment)
+    errors = check_job(value, catalogue, environment, more or {})
+    sort(errors, bytes)
   end
   if errors.total == 0 then return value end
   return nil, {

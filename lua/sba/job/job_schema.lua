@@ -58,7 +58,7 @@ local inference = object {
     },
     source = {
       enum = { "worker", "api_egress", "orchestrator" }, type = "string",
-      description = "Where models are reached; orchestrator or nothing: found out.",
+      description = "Where models are reached; orchestrator or unset: wherever an allowed one is served.",
     },
     max_requests = {
       type = "integer", minimum = 1, description = "Most requests to models that are answered, of the whole job, --resume included.",
@@ -102,8 +102,8 @@ local context = object {
       description = "What the work must satisfy: each a text, or a structure that is shown as JSON. One may stand alone.",
     },
     acceptance_criteria = {
-      type = "array", items = criterion, maxItems = MOST,
-      description = "What the outcome is checked by: each a text, or a text with a check.",
+      type = { "array", "string" }, items = criterion, maxItems = MOST,
+      description = "What the outcome is checked by: each a text, or a text with a check. One text may stand alone.",
     },
     preferences = { type = "object", description = "How the user wants work to be done." },
     additional_context = text "Further text that the user has configured.",

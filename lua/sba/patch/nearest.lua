@@ -27,7 +27,7 @@ end
 local function words_of(old)
   local words, total = {}, 0
   for number, line in ipairs(old) do
-    for word in line:gmatch("[%w_\x80-\xFF]+") do
+    for word in line:lower():gmatch("[%w_\x80-\xFF]+") do
       local numbers = words[word] or {}
       words[word] = numbers
       if numbers[#numbers] ~= number and #numbers < MOST_PLACES then
@@ -45,7 +45,7 @@ local function best_start(bytes, old)
   local votes, voted, number, best = {}, {}, 0, nil
   for _, line in lines(bytes) do
     number = number + 1
-    for word in line:gmatch("[%w_\x80-\xFF]+") do
+    for word in line:lower():gmatch("[%w_\x80-\xFF]+") do
       for _, own in ipairs(voted[word] ~= number and words[word] or {}) do
         local start = number - own + 1
         votes[start] = (votes[start] or 0) + 1

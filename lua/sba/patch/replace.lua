@@ -59,14 +59,22 @@ local function too_many(bytes, path, found, tolerated, expected)
     path, replace.counted(#found), aside, lines_of(bytes, found), expected)
 end
 
+--- Says so where the new text is there: the change may have been made before.
+local function already(bytes, new)
+  local first = text.trim(new) ~= "" and text.find(bytes, new, 1)
+  return first and ("new_text is already there (%s)"):format(lines_of(bytes, { { first = first } })) or nil
+end
+
 local function too_few(bytes, path, found, arguments)
   if #found > 0 then
     return fail("text_not_found", "old_text is in %s %s (%s); expected_count is %d", path, replace.counted(#found), lines_of(bytes, found),
       arguments.expected_count)
   end
   local difference, numbered = nearest(bytes, arguments.old_text)
-  local _, failure = fail("text_not_found", "old_text is not in %s; %s", path, difference and "of what resembles it " .. difference
-    or "no line of it resembles old_text: read the file, and copy the text from it")
+  local there = already(bytes, arguments.new_text)
+  local why = difference and "of what resembles it " .. difference
+    or not there and "no line of it resembles old_text: read the file, and copy the text from it"
+  local _, failure = fail("text_not_found", "old_text is not in %s; %s%s", path, there or "", (there and why and "; " or "") .. (why or ""))
   failure.text = numbered
   return nil, failure
 end

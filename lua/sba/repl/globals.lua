@@ -57,7 +57,8 @@ end
 ---@return sba.job
 function globals.job(path)
   local read = must(job.parse(must(file.read(path, LARGEST_JOB)), catalogue, {}))
-  read.context = must(context.load(read.context, path:match("^.*/") or "."))
+  local loaded, errors = context.load(read.context, path:match("^.*/") or ".")
+  read.context = must(loaded, errors and { code = "schema_validation", errors = errors })
   return read
 end
 

@@ -52,10 +52,21 @@ local function level_of(run, entry, failure)
   return (run.steps or steps.ends_job(failure)) and "error" or "info"
 end
 
+--- How many bytes of an output are there after it was cut.
+local function kept_bytes(result, entry)
+  if result.stdout then return #result.stdout + #result.stderr end
+  return #(result.content or entry.output or "")
+end
+
 local function log_finished(run, index, step, entry, failure, left_out)
   local result = entry.result or {}
   if result.truncated or result.stdout_truncated or result.stderr_truncated then
-    run.log:event("warning", "step.output_truncated", { step = index, id = step.id, error = steps.named(step, index, "output was cut") })
+    local kept, limit = kept_bytes(result, entry), entries.limit(step, run.context)
+    run.log:event("warning", "step.output_truncated", {
+      step = index, id = step.id, kept_bytes = kept, limit_bytes = limit, size_bytes = result.size_bytes,
+      error = steps.named(step, index, ("the output was cut to %d bytes%s (limit: %d)"):format(
+        kept, result.size_bytes and (" of %d"):format(result.size_bytes) or "", limit)),
+    })
   end
   local fields = log_fields(run, index, step, entry)
   if entry.status ~= "success" and entry.output then fields.output_tail = native_text.tail(entry.output, run.log.tail_size) end

@@ -73,9 +73,9 @@ return {
       diff = {
         type = "string",
         description = "A unified diff of one or more files, as diff -u and git diff write it: --- a/FILE, +++ b/FILE, @@ -1,3 +1,4 @@ " ..
-          "and lines that begin with ' ', '+' or '-'. /dev/null stands for a file that is new or goes; git's renames, copies, modes " ..
-          "count. The forms *** Begin Patch ... *** End Patch and <<<<<<< SEARCH ... ======= ... >>>>>>> REPLACE, below the " ..
-          "file's name, are taken too.",
+          "and lines that begin with ' ', '+' or '-'. /dev/null stands for a created or deleted file; git's rename, " ..
+          "copy and mode lines are understood. The forms *** Begin Patch ... *** End Patch and <<<<<<< SEARCH ... ======= ... " ..
+          ">>>>>>> REPLACE, below the file's name, are taken too.",
       },
       strip = {
         type = "integer",

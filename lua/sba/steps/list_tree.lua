@@ -71,7 +71,7 @@ return {
         type = "integer", minimum = 0,
         description = "Levels to list: 1 is what the directory itself holds. At most 64 are listed.",
       },
-      max_entries = { type = "integer", minimum = 0, description = "Entries to list at most; what is more is left out and said." },
+      max_entries = { type = "integer", minimum = 0, description = "Most entries to list; the rest is omitted, and truncated is true." },
       include_hidden = { type = "boolean", default = true, description = "Where false, names that begin with a dot are left out." },
     },
   },

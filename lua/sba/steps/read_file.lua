@@ -132,7 +132,7 @@ return {
         type = "string", nul = false, minLength = 1,
         description = "A regular file, relative to the workspace or absolute below it.",
       },
-      max_bytes = { type = "integer", minimum = 0, description = "Bytes to return at most; what is more is left out and said." },
+      max_bytes = { type = "integer", minimum = 0, description = "Most bytes to return; the rest is omitted, and truncated is true." },
       start_line = { type = "integer", minimum = 1, description = "First line to return, from 1." },
       end_line = { type = "integer", minimum = 1, description = "Last line to return, inclusive." },
       offset_bytes = { type = "integer", minimum = 0, description = "Bytes to leave out at the start; lines are counted from there." },

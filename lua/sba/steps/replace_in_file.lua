@@ -132,7 +132,7 @@ return {
         type = "string",
         description = "What the file holds, with enough lines around it that no other place fits. Empty: create the file with new_text.",
       },
-      new_text = { type = "string", description = "What takes its place; may be empty." },
+      new_text = { type = "string", description = "Replacement text; may be empty." },
       expected_count = { type = "integer", minimum = 1, default = 1, description = "Places to replace: no more, no fewer." },
     },
   },

@@ -80,21 +80,16 @@ end
 ---@return string? message, string? argument
 local function check(arguments)
   if arguments.args and not arguments.command then return "args go with command", "args" end
-  if (arguments.timeout_seconds or 1) <= 0 then return "must be more than 0", "timeout_seconds" end
-  for name in pairs(arguments.env or {}) do
-    local mistake = check_variable(name)
-    if mistake then return mistake, "env" end
-  end
-end
-
---- A whole command line is no program's name. A path may hold blanks, and may be there only when the step runs.
----@param arguments table
----@return string? message, string? argument
-local function lint(arguments)
+  -- A whole command line is no program's name. A path may hold blanks, and may be there only when the step runs.
   local command = arguments.command
   if command and command:find("[%s|&;<>$]") and not command:find("^[^%s|&;<>$]*/") then
     return ("%s is not a program; command is one program: use args for its arguments, or shell for a script")
       :format(words.quoted(command)), "command"
+  end
+  if (arguments.timeout_seconds or 1) <= 0 then return "must be more than 0", "timeout_seconds" end
+  for name in pairs(arguments.env or {}) do
+    local mistake = check_variable(name)
+    if mistake then return mistake, "env" end
   end
 end
 
@@ -315,10 +310,11 @@ return {
       argv = list("Program and arguments in one list.", 1),
       shell = {
         type = "string", nul = false, minLength = 1,
-        description = "A script for /bin/sh -c, where pipes, redirections or variables are wanted.",
+        description = "A script for /bin/sh -c, for pipes, redirections or variables.",
       },
       working_dir = {
-        type = "string", nul = false, default = ".", description = "Directory to run in; one outside the workspace must be enterable.",
+        type = "string", nul = false, default = ".",
+        description = "Directory to run in; outside the workspace, any that its user can enter.",
       },
       env = {
         type = "object", additionalProperties = c_string,
@@ -368,7 +364,6 @@ return {
     },
   },
   check = check,
-  lint = lint,
   show = show,
   run = run,
   ticks = true,

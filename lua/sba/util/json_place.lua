@@ -80,6 +80,13 @@ local function follow(self, pointer)
   return found, true, at
 end
 
+---Where a member's name or an element begins, for comparing; where there is none, what should hold it.
+---@param pointer string
+---@return integer
+function finder:offset(pointer)
+  return (follow(self, pointer))
+end
+
 ---Line and column of a member's name or of an element; where there is none, of what should hold it.
 ---@param pointer string
 ---@return integer line from 1

@@ -101,7 +101,7 @@ end
 ---@param fields table
 ---@return string
 function log:line(level, event, fields)
-  if self.view then return ("%s: %s\n"):format(event, fields.error) end
+  if self.view then return self.view.words(level, event, fields) .. "\n" end
   return line_of(self, level, event, fields)
 end
 

@@ -236,14 +236,24 @@ end
 events["job.done_before"] = function(self, job) self:print(nil, job.message) end
 
 events["step.interrupted"] = function(self, step)
-  self:print("warning", "step.interrupted: " .. printable.line(step.error))
+  self:print("warning", "warning: " .. printable.line(step.error))
   if step.output_tail then self:tail(step.output_tail) end
+end
+
+--- An event that has no words of its own: "warning: report failed: connection refused"
+---@param level string
+---@param event string "report.failed"
+---@param fields table
+---@return string
+function terminal.words(level, event, fields)
+  local what = event:gsub("%.warning$", ""):gsub("[._]", " ")
+  return ("%s: %s: %s"):format(level, what, printable.line(tostring(fields.error or fields.message or "")))
 end
 
 -- Of other events people see only what they should worry about.
 local function other(self, level, event, fields)
   if level ~= "warning" and level ~= "error" then return end
-  self:print(level, ("%s: %s"):format(event, printable.line(tostring(fields.error or fields.message or ""))))
+  self:print(level, terminal.words(level, event, fields))
 end
 
 --- Shows an event, as log:event.

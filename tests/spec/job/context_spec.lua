@@ -6,10 +6,10 @@ local scratch = require "scratch"
 local here = scratch()
 
 local function refusal(given)
-  local loaded, failure = context.load(given, here.path)
+  local loaded, errors = context.load(given, here.path)
   assert.is_nil(loaded)
-  assert.equal("schema_validation", failure.code)
-  return failure.message
+  assert.equal(1, errors.total)
+  return errors[1].message
 end
 
 describe("context", function()
@@ -100,7 +100,8 @@ describe("context", function()
   end)
 
   it("says so where a path is named and there is no job directory", function()
-    local _, failure = context.load({ task_context = "/job/x.md" }, nil)
-    assert.matches("no job directory", failure.message)
+    local _, errors = context.load({ task_context = "/job/x.md" }, nil)
+    assert.matches("no job directory", errors[1].message)
+    assert.equal("/context/task_context", errors[1].pointer)
   end)
 end)

@@ -73,7 +73,7 @@ describe("job.parse", function()
     assert.is_false(parsed.constraints.ext_net_allowed)
   end)
 
-  it("names every error at once", function()
+  it("names every error at once, in the order of the file", function()
     check({
       protocol_version = "2.0", task_id = 5, allowed_paths = {}, constraints = { max_runtime_seconds = 0, network_allowed = true },
       steps = {
@@ -82,21 +82,21 @@ describe("job.parse", function()
         { type = "read_file", args = { path = "a" }, arguments = { path = "a" } }, { arguments = {} }, 7,
       },
     },
-      "/task_id: expected a non-empty string, got the number 5",
-      "/constraints/max_runtime_seconds: expected an integer from 1, got the number 0",
-      "/constraints/max_output_bytes: is missing; expected an integer from 1, such as 1048576",
-      '/constraints/network_allowed: unknown field "network_allowed"',
-      "/steps/0/type: " .. ANY_TYPE .. ', got the string "raed_file"; did you mean "read_file"?',
-      '/steps/2/skill_id: unknown field "skill_id"',
-      '/steps/4/args: "args" and "arguments" are two names of one field; give only one',
-      "/steps/5/type: is missing; " .. ANY_TYPE,
-      "/steps/6: expected an object, got the number 7",
       '/allowed_paths: unknown field "allowed_paths"',
+      "/constraints/max_output_bytes: is missing; expected an integer from 1, such as 1048576",
+      "/constraints/max_runtime_seconds: expected an integer from 1, got the number 0",
+      '/constraints/network_allowed: unknown field "network_allowed"',
       '/protocol_version: protocol version "2.0" is not supported; this runner speaks 1.x',
+      "/steps/0/type: " .. ANY_TYPE .. ', got the string "raed_file"; did you mean "read_file"?',
       "/steps/1/args/path: is missing; expected a non-empty string",
       '/steps/1/args/pth: unknown field "pth"; did you mean "path"?',
       '/steps/2/arguments: expected exactly one of "command", "argv" or "shell", got none',
-      "/steps/3/arguments/args: args go with command")
+      '/steps/2/skill_id: unknown field "skill_id"',
+      "/steps/3/arguments/args: args go with command",
+      '/steps/4/args: "args" and "arguments" are two names of one field; give only one',
+      "/steps/5/type: is missing; " .. ANY_TYPE,
+      "/steps/6: expected an object, got the number 7",
+      "/task_id: expected a non-empty string, got the number 5")
   end)
 
   it("wants a version of major 1", function()

@@ -119,6 +119,10 @@ describe("the step replace_in_file", function()
       "int main() {\n  return 3;\n}\n", "int main() {\n  return 4;\n}\n", "x")
     assert.equal("     1  int main() {\n     2    return 3;\n     3  }\n", failure.text)
     assert_refused("text_not_found", "no line of it resembles", "int main;\n", "other words", "x")
+    assert_refused("text_not_found", 'line 1 is "int main;" where old_text has "INT Main;"', "int main;\n", "INT Main;", "x")
+    assert_refused("text_not_found", "; new_text is already there %(line 2%)", "a\nhello\n", "helo", "hello")
+    assert_refused("text_not_found", "new_text is already there %(line 1%); of what resembles it line 1 is", "int x = 2;\n", "int x = 1;",
+      "int x = 2;")
     assert_refused("text_not_found", "the file ends before line 2", "a b\n", "a b\nc\n", "x")
   end)
 

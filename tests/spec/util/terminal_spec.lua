@@ -75,6 +75,6 @@ describe("the live view", function()
 
   it("shows other events only where they are warnings", function()
     assert.are.equal("", shown(nil, {}, { "info", "todo.changed", {} }))
-    assert.are.equal("journal.failed: why\n", shown(nil, {}, { "warning", "journal.failed", { error = "why" } }))
+    assert.are.equal("warning: journal failed: why\n", shown(nil, {}, { "warning", "journal.failed", { error = "why" } }))
   end)
 end)
