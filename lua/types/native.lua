@@ -407,15 +407,6 @@ local transaction = {}
 ---@return true|nil, native.failure?
 function transaction:write(path, content, mode) end
 
----Stages an existing regular file with a text replaced, without holding it in memory.
----@param path string
----@param old string not empty
----@param new string
----@param count integer places, from 1
----@return string|false|nil sha256 of the new file; false: old is there in more or fewer places, or in some that overlap
----@return native.failure?
-function transaction:replace(path, old, new, count) end
-
 ---Stages a symbolic link. A target that would leave the workspace is path_escape.
 ---@param path string
 ---@param target string

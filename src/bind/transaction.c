@@ -42,30 +42,6 @@ static int transaction_write_method(lua_State *L)
     return answer(L, path ? transaction_write(transaction, path, content, size, mode, &error) : -1, &error);
 }
 
-// transaction:replace(path, old, new, count) -> SHA-256 | false | nil, failure
-static int transaction_replace_method(lua_State *L)
-{
-    struct error error = {0};
-    char sha256[TEXT_SHA256_HEX];
-    struct transaction *transaction = check_transaction(L);
-    const char *path = bind_check_path(L, 2, &error);
-    struct replacement replacement = {0};
-    replacement.old = luaL_checklstring(L, 3, &replacement.old_size);
-    replacement.new = luaL_checklstring(L, 4, &replacement.new_size);
-    lua_Integer count = luaL_checkinteger(L, 5);
-    luaL_argcheck(L, replacement.old_size > 0, 3, "must not be empty");
-    luaL_argcheck(L, count > 0, 5, "must be positive");
-    replacement.count = (uint64_t)count;
-    int outcome = path ? transaction_replace(transaction, path, &replacement, sha256, &error) : -1;
-    if (outcome < 0)
-        return bind_fail(L, &error);
-    if (outcome > 0)
-        lua_pushboolean(L, 0);
-    else
-        lua_pushstring(L, sha256);
-    return 1;
-}
-
 // transaction:symlink(path, target) -> true | nil, failure
 static int transaction_symlink_method(lua_State *L)
 {
@@ -163,7 +139,6 @@ static int transaction_revert_method(lua_State *L)
 
 static const luaL_Reg methods[] = {
     {"write", transaction_write_method},
-    {"replace", transaction_replace_method},
     {"symlink", transaction_symlink_method},
     {"remove", transaction_remove_method},
     {"chmod", transaction_chmod_method},

@@ -36,6 +36,11 @@ static int unlink_file(const struct transaction *transaction, const char *path)
     return removed || errno == ENOENT || errno == ENOTDIR || errno == EISDIR ? 0 : -1;
 }
 
+static int compare_paths(const void *a, const void *b)
+{
+    return strcmp(((const struct change *)a)->path, ((const struct change *)b)->path);
+}
+
 // Where an old file or link waits: in its own directory or, if a file replaces a directory above it, in the directory
 // that this one is in. Owned by the caller; NULL: out of memory.
 static char *aside_of(const struct transaction *transaction, const char *path)
@@ -46,10 +51,10 @@ static char *aside_of(const struct transaction *transaction, const char *path)
     if (!above)
         return NULL;
     for (char *slash; (slash = strrchr(above, '/'));) {
-        bool found;
         *slash = '\0';
-        size_t at = transaction_find(transaction, above, &found);
-        if (found && transaction->changes[at].kind == CHANGE_PUT)
+        const struct change key = {.path = above};
+        const struct change *found = bsearch(&key, transaction->changes, transaction->count, sizeof key, compare_paths);
+        if (found && found->kind == CHANGE_PUT)
             length = strlen(above);
     }
     while (length > 0 && path[length - 1] != '/')
@@ -130,6 +135,8 @@ static int plan_change(struct transaction *transaction, struct change *change, s
 
 int transaction_plan(struct transaction *transaction, struct plan *plan, struct error *error)
 {
+    if (transaction->state == STAGING && transaction->count > 1)
+        qsort(transaction->changes, transaction->count, sizeof *transaction->changes, compare_paths);
     for (size_t i = 0; transaction->state == STAGING && i < transaction->count; i++)
         if (plan_change(transaction, &transaction->changes[i], error) < 0)
             return -1;

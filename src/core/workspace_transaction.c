@@ -57,31 +57,15 @@ int transaction_unlink(const struct transaction *transaction, const char *path, 
     return directory < 0 ? -1 : unlinkat(directory, name, flags);
 }
 
-static void drop_staged(const struct transaction *transaction, struct change *change)
-{
-    if (change->other)
-        transaction_unlink(transaction, change->other, 0);
-    free(change->other);
-    change->other = NULL;
-}
-
-// Removes all that was staged. None of it is in place.
-static void drop_all(const struct transaction *transaction)
-{
-    for (size_t i = 0; i < transaction->count; i++)
-        if (transaction->changes[i].kind == CHANGE_PUT)
-            drop_staged(transaction, &transaction->changes[i]);
-}
-
 void transaction_end(struct transaction *transaction)
 {
     if (!transaction)
         return;
     if (transaction->state == DONE)
         transaction_sweep(transaction);
-    else if (transaction->state != UNDONE)
-        drop_all(transaction);
     for (size_t i = 0; i < transaction->count; i++) {
+        if (transaction->changes[i].kind == CHANGE_PUT && transaction->state < DONE)
+            transaction_unlink(transaction, transaction->changes[i].other, 0);
         free(transaction->changes[i].path);
         free(transaction->changes[i].other);
         free(transaction->changes[i].aside);
@@ -93,41 +77,15 @@ void transaction_end(struct transaction *transaction)
     free(transaction);
 }
 
-size_t transaction_find(const struct transaction *transaction, const char *path, bool *found)
+// Adds a change, and takes its strings. On failure the caller keeps them.
+static int add_change(struct transaction *transaction, const struct change *change, struct error *error)
 {
-    size_t low = 0, high = transaction->count;
-    *found = false;
-    while (low < high && !*found) {
-        size_t middle = low + (high - low) / 2;
-        int order = strcmp(transaction->changes[middle].path, path);
-        *found = order == 0;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return high;
-}
-
-struct change *transaction_change(struct transaction *transaction, char *path)
-{
-    bool found;
-    size_t at = transaction_find(transaction, path, &found);
-    if (found) {
-        free(path);
-        return &transaction->changes[at];
-    }
     struct change *changes = array_grow(transaction->changes, transaction->count, sizeof *changes);
-    if (!changes) {
-        free(path);
-        return NULL;
-    }
+    if (!changes)
+        return out_of_memory(error, change->path);
     transaction->changes = changes;
-    struct change *change = &changes[at];
-    memmove(change + 1, change, (transaction->count - at) * sizeof *change);
-    *change = (struct change){.path = path};
-    transaction->count++;
-    return change;
+    changes[transaction->count++] = *change;
+    return 0;
 }
 
 // The path relative to the workspace. Its last name must be that of a file.
@@ -168,61 +126,31 @@ static int open_waiting_directory(const struct transaction *transaction, const c
     return -1;
 }
 
-static char *staged_path(const char *path, size_t directory_size, const char *name)
-{
-    char *staged = NULL;
-    return asprintf(&staged, "%.*s%s", (int)directory_size, path, name) < 0 ? NULL : staged;
-}
-
-// Makes the change a PUT of the file that waits under the name. On failure the name is removed.
+// Adds the change that puts what waits under the name. On failure the name is removed.
 static int put(struct transaction *transaction, char **path, int directory, size_t directory_size, const char *name,
-               const struct stat *status, struct error *error)
+               struct error *error)
 {
-    char *staged = staged_path(*path, directory_size, name);
-    struct change *change = staged ? transaction_change(transaction, steal_pointer(path)) : NULL;
-    if (!change) {
-        free(staged);
+    cleanup_free char *staged = NULL;
+    if (asprintf(&staged, "%.*s%s", (int)directory_size, *path, name) < 0)
+        staged = NULL;
+    const struct change change = {.kind = CHANGE_PUT, .path = *path, .other = staged, .kept = directory_size};
+    if ((staged ? add_change(transaction, &change, error) : out_of_memory(error, *path)) < 0) {
         unlinkat(directory, name, 0);
-        return out_of_memory(error, "a file");
+        return -1;
     }
-    drop_staged(transaction, change);
-    change->kind = CHANGE_PUT;
-    change->other = staged;
-    change->kept = directory_size;
-    change->mode = S_ISREG(status->st_mode) ? status->st_mode & 0777 : 0644;
+    steal_pointer(path);
+    steal_pointer(&staged);
     return 0;
 }
 
-// The permission bits for a file: as asked, as staged before, as in the workspace; -1: those of a new file.
+// The permission bits for a file: as asked, as in the workspace; -1: those of a new file.
 static int mode_for(const struct transaction *transaction, const char *path, int mode)
 {
-    bool found;
     struct stat status;
-    size_t at = transaction_find(transaction, path, &found);
     if (mode != MODE_AS_BEFORE)
         return mode;
-    if (found && transaction->changes[at].kind != CHANGE_NOTHING)
-        return transaction->changes[at].kind == CHANGE_REMOVE ? -1 : (int)transaction->changes[at].mode;
-    if (transaction_look(transaction, path, &status) == 0 && S_ISREG(status.st_mode))
-        return status.st_mode & 0777;
-    return -1;
-}
-
-int transaction_stage(struct transaction *transaction, const char *path, int mode, workspace_fill *fill, void *data,
-                      struct error *error)
-{
-    size_t directory_size;
-    struct stat status;
-    char name[TEMPORARY_NAME_SIZE];
-    cleanup_free char *relative = path_of_file(transaction, path, error);
-    if (!relative)
-        return -1;
-    cleanup_fd int directory = open_waiting_directory(transaction, relative, &directory_size);
-    if (directory < 0)
-        return workspace_fail(error, errno, "write", path);
-    mode = mode_for(transaction, relative, mode);
-    int outcome = workspace_make_file(directory, mode, fill, data, path, name, &status, error);
-    return outcome != 0 ? outcome : put(transaction, &relative, directory, directory_size, name, &status, error);
+    bool is_file = transaction_look(transaction, path, &status) == 0 && S_ISREG(status.st_mode);
+    return is_file ? (int)(status.st_mode & 0777) : -1;
 }
 
 struct bytes {
@@ -239,8 +167,20 @@ static int fill_bytes(int fd, void *data, const char *path, struct error *error)
 int transaction_write(struct transaction *transaction, const char *path, const char *bytes, size_t size, int mode,
                       struct error *error)
 {
+    size_t directory_size;
+    struct stat status;
     struct bytes whole = {bytes, size};
-    return transaction_stage(transaction, path, mode, fill_bytes, &whole, error);
+    char name[TEMPORARY_NAME_SIZE];
+    cleanup_free char *relative = path_of_file(transaction, path, error);
+    if (!relative)
+        return -1;
+    cleanup_fd int directory = open_waiting_directory(transaction, relative, &directory_size);
+    if (directory < 0)
+        return workspace_fail(error, errno, "write", path);
+    mode = mode_for(transaction, relative, mode);
+    if (workspace_make_file(directory, mode, fill_bytes, &whole, path, name, &status, error) < 0)
+        return -1;
+    return put(transaction, &relative, directory, directory_size, name, error);
 }
 
 // Whether a link's target, as written, stays inside. Links on its way are checked when it is followed.
@@ -262,7 +202,6 @@ static int check_target(const struct transaction *transaction, const char *path,
 int transaction_symlink(struct transaction *transaction, const char *path, const char *target, struct error *error)
 {
     size_t directory_size;
-    struct stat status;
     char name[TEMPORARY_NAME_SIZE];
     cleanup_free char *relative = path_of_file(transaction, path, error);
     if (!relative || check_target(transaction, relative, target, error) < 0)
@@ -275,58 +214,39 @@ int transaction_symlink(struct transaction *transaction, const char *path, const
         workspace_temporary_name(name);
         made = symlinkat(target, directory, name);
     } while (made < 0 && errno == EEXIST);
-    if (made == 0)
-        made = fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW); // fails if somebody else removed it at once
     if (made < 0)
         return error_system(error, errno, "cannot make the link %s", path);
-    return put(transaction, &relative, directory, directory_size, name, &status, error);
+    return put(transaction, &relative, directory, directory_size, name, error);
+}
+
+// Adds a change of a file or link that is there. links: may it be a link?
+static int add_change_of(struct transaction *transaction, const struct change *wanted, const char *path, bool links,
+                         const char *doing, struct error *error)
+{
+    struct stat status;
+    struct change change = *wanted;
+    cleanup_free char *relative = path_of_file(transaction, path, error);
+    if (!relative)
+        return -1;
+    if (transaction_look(transaction, relative, &status) < 0)
+        return workspace_fail(error, errno, doing, path);
+    if (!S_ISREG(status.st_mode) && !(links && S_ISLNK(status.st_mode)))
+        return workspace_not_a_file(error, status.st_mode, path);
+    change.path = relative;
+    if (add_change(transaction, &change, error) < 0)
+        return -1;
+    steal_pointer(&relative);
+    return 0;
 }
 
 int transaction_remove(struct transaction *transaction, const char *path, struct error *error)
 {
-    bool found;
-    struct stat status;
-    cleanup_free char *relative = path_of_file(transaction, path, error);
-    if (!relative)
-        return -1;
-    size_t at = transaction_find(transaction, relative, &found);
-    enum change_kind before = found ? transaction->changes[at].kind : CHANGE_NOTHING;
-    int looked = transaction_look(transaction, relative, &status);
-    if (before == CHANGE_REMOVE || (looked < 0 && before != CHANGE_PUT))
-        return workspace_fail(error, looked < 0 ? errno : ENOENT, "remove", path);
-    if (looked == 0 && !S_ISREG(status.st_mode) && !S_ISLNK(status.st_mode))
-        return workspace_not_a_file(error, status.st_mode, path);
-    struct change *change = transaction_change(transaction, steal_pointer(&relative));
-    if (!change)
-        return out_of_memory(error, path);
-    drop_staged(transaction, change);
-    change->kind = looked == 0 ? CHANGE_REMOVE : CHANGE_NOTHING;
-    return 0;
+    const struct change change = {.kind = CHANGE_REMOVE};
+    return add_change_of(transaction, &change, path, true, "remove", error);
 }
 
 int transaction_chmod(struct transaction *transaction, const char *path, int mode, struct error *error)
 {
-    bool found;
-    struct stat status;
-    cleanup_free char *relative = path_of_file(transaction, path, error);
-    if (!relative)
-        return -1;
-    size_t at = transaction_find(transaction, relative, &found);
-    struct change *change = found ? &transaction->changes[at] : NULL;
-    const char *there = change && change->other ? change->other : relative;
-    if ((change && change->kind == CHANGE_REMOVE) || transaction_look(transaction, there, &status) < 0)
-        return workspace_fail(error, change && change->kind == CHANGE_REMOVE ? ENOENT : errno, "change the mode of",
-                              path);
-    if (!S_ISREG(status.st_mode))
-        return workspace_not_a_file(error, status.st_mode, path);
-    if (there != relative && transaction_set_mode(transaction, there, (mode_t)mode) < 0)
-        return error_system(error, errno, "cannot change the mode of %s", path);
-    if (!change)
-        change = transaction_change(transaction, steal_pointer(&relative));
-    if (!change)
-        return out_of_memory(error, path);
-    change->mode = (mode_t)mode;
-    if (change->kind != CHANGE_PUT)
-        change->kind = CHANGE_MODE;
-    return 0;
+    const struct change change = {.kind = CHANGE_MODE, .mode = (mode_t)mode};
+    return add_change_of(transaction, &change, path, false, "change the mode of", error);
 }

@@ -3,7 +3,7 @@
 //
 // Staged content is in temporary files. commit links what is there aside and renames them into place; if any part
 // fails, it puts everything back. A link at the end of a path is not followed: the link itself is replaced or removed.
-// Of two changes to one path the later one counts.
+// A path is changed once.
 //
 // The plan, made before the first of this, says what is under which name: whoever kept it elsewhere can have the change
 // undone after a crash. Names decide: what others wrote to the files in between is lost.
@@ -30,7 +30,7 @@ struct change {
     char *other; // PUT: where the new file waits; owned
     char *aside; // where the old file or link goes; NULL: there was none; owned
     enum change_kind kind;
-    mode_t mode;     // MODE, and PUT of a regular file
+    mode_t mode;     // MODE
     mode_t old_mode; // MODE
     size_t kept;     // PUT: so many bytes of path name directories that were there before
 };
@@ -58,18 +58,6 @@ void transaction_end(struct transaction *transaction);
 // Stages a regular file. mode as in struct write_options.
 int transaction_write(struct transaction *transaction, const char *path, const char *bytes, size_t size, int mode,
                       struct error *error);
-
-// A text to replace in a file.
-struct replacement {
-    const char *old, *new;
-    size_t old_size, new_size; // old_size: at least 1
-    uint64_t count;            // places: no more, no fewer, and none overlaps with another
-};
-
-// Stages an existing regular file with a text replaced, without holding it in memory. 0, and the SHA-256 of the new
-// file; 1: the text is there in more or fewer places, or in some that overlap, and nothing is staged.
-int transaction_replace(struct transaction *transaction, const char *path, const struct replacement *replacement,
-                        char sha256[TEXT_SHA256_HEX], struct error *error);
 
 // Stages a symbolic link. "path_escape": its target, as written, leaves the workspace.
 int transaction_symlink(struct transaction *transaction, const char *path, const char *target, struct error *error);

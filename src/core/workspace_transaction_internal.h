@@ -13,7 +13,7 @@
 
 struct transaction {
     const struct workspace *workspace;
-    struct change *changes; // in byte order of path
+    struct change *changes; // once planned: in byte order of path
     size_t count;
     struct cleared *directories; // each before those in it
     size_t directory_count;
@@ -29,18 +29,8 @@ int transaction_look(const struct transaction *transaction, const char *path, st
 // Removes a file or link or, with the flag AT_REMOVEDIR, a directory. 0, or -1 and errno.
 int transaction_unlink(const struct transaction *transaction, const char *path, int flags);
 
-// The index of the change of a path, or the index where it would be inserted.
-size_t transaction_find(const struct transaction *transaction, const char *path, bool *found);
-
-// The change of a path; a new one is CHANGE_NOTHING. Owns path, also if it fails. NULL: out of memory.
-struct change *transaction_change(struct transaction *transaction, char *path);
-
 // Changes the mode of a file that is readable or writable. 0, or -1 and errno; ELOOP: a link.
 int transaction_set_mode(const struct transaction *transaction, const char *path, mode_t mode);
-
-// Stages a regular file. Returns what fill returns, or -1 and *error.
-int transaction_stage(struct transaction *transaction, const char *path, int mode, workspace_fill *fill, void *data,
-                      struct error *error);
 
 // Removes what was set aside after a commit. What cannot be removed keeps its temporary name and does no harm.
 void transaction_sweep(const struct transaction *transaction);

@@ -7,8 +7,7 @@ local places = require "sba.patch.places"
 local replace = require "sba.patch.replace"
 local text = require "native.text"
 
-local MOST_BYTES <const> = 1 << 30 -- of the file
-local LARGE <const> = 1024 * 1024 -- bytes; a file that is larger, or gets larger, is changed while it is read
+local MOST_BYTES <const> = 64 * 1024 * 1024 -- of the file
 local MOST_LINKS <const> = 40 -- as the kernel
 
 --- The file that a path means: links are followed, for a transaction replaces them.
@@ -36,55 +35,30 @@ local function changed(read, failure, path, arguments)
   return replace.apply(read.content, path, arguments)
 end
 
---- Commits what change() stages. --resume undoes it if the runner dies before the step has ended, so that no edit is made twice; a
+--- Puts the content in place. --resume undoes it if the runner dies before the step has ended, so that no edit is made twice; a
 --- transaction that was committed so is the run's to close.
----@return any? what change() returns
----@return native.failure?
-local function committed(job_context, root, change)
+local function put(job_context, root, path, content)
   local transaction = root:transaction()
-  local done, failure = change(transaction)
-  local good
+  local done, failure = transaction:write(path, content)
   if done and job_context.commit then
-    good, failure = job_context.commit(transaction, root)
-    if good then return done end
+    done, failure = job_context.commit(transaction, root)
+    if done then return true end
   elseif done then
-    good, failure = transaction:commit()
+    done, failure = transaction:commit()
   end
   transaction:close()
-  return good and done, failure
-end
-
---- Whether the new text is the same whatever the line ends of the file are.
-local function is_fixed(old, new)
-  return not new:find("\n", 1, true) or old:find("[^\r\n]\n") ~= nil
-end
-
---- Changes a large file while it is read, where the old text is there exactly.
----@return string? sha256 of the file; without a failure: it is not, so that the file must be looked into
----@return native.failure?
-local function stream(job_context, root, path, arguments)
-  local stat, old = root:stat(path), arguments.old_text
-  if not stat or stat.type ~= "file" or stat.size_bytes > MOST_BYTES then return false end
-  if math.max(stat.size_bytes, arguments.expected_count * 1.0 * #arguments.new_text) < LARGE then return false end
-  if old == "" or #old > LARGE or not is_fixed(old, arguments.new_text) then return false end
-  return committed(job_context, root, function(transaction)
-    return transaction:replace(path, old, arguments.new_text, arguments.expected_count)
-  end)
+  return done, failure
 end
 
 --- Changes a file, or makes it.
 ---@return { sha256: string, created: boolean, tolerated: table<string, true> }? done
 ---@return native.failure?
 local function edit(job_context, root, path, name, arguments)
-  local sha256, failure = stream(job_context, root, path, arguments)
-  if sha256 then return { sha256 = sha256, created = false, tolerated = {} } end
-  if failure then return nil, failure end
-  local read
-  read, failure = root:read(path, { max_bytes = MOST_BYTES })
+  local read, failure = root:read(path, { max_bytes = MOST_BYTES })
   local content, tolerated = changed(read, failure, name, arguments)
   if not content then return nil, tolerated end
   local good
-  good, failure = committed(job_context, root, function(transaction) return transaction:write(path, content) end)
+  good, failure = put(job_context, root, path, content)
   return good and { sha256 = text.sha256(content), created = not read, tolerated = tolerated }, failure
 end
 
