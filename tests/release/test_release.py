@@ -153,11 +153,14 @@ class Release(unittest.TestCase):
         self.assertIn(f"this tree is version {VERSION}, not 9.9.9", done.stderr)
 
 
-class Workflow(unittest.TestCase):
-    def test_it_is_well_formed(self):
+class Workflows(unittest.TestCase):
+    def test_they_are_well_formed(self):
+        """The one that makes releases, and the one of the tutorial."""
         actionlint = packages.go_program("actionlint-2", "github.com/rhysd/actionlint/cmd/actionlint", "github.com/rhysd/actionlint@v1.7.12")
-        done = subprocess.run([actionlint, TOP / ".github/workflows/release.yml"], capture_output=True, text=True, timeout=60, check=False)
-        self.assertEqual((done.returncode, done.stdout), (0, ""))
+        shown = re.search(r"^```yaml github.yml\n(.*?)^```$", (TOP / "docs/tutorial.md").read_text(), re.MULTILINE | re.DOTALL)[1]
+        for arguments, workflow in (([TOP / ".github/workflows/release.yml"], ""), (["-"], shown)):
+            done = subprocess.run([actionlint, *arguments], input=workflow, capture_output=True, text=True, timeout=60, check=False)
+            self.assertEqual((done.returncode, done.stdout), (0, ""))
 
 
 if __name__ == "__main__":

@@ -215,13 +215,15 @@ local function open_checkpoint(run)
   end)
 end
 
+local CLOSED <const> = [[; give its directory to that user, or run as its owner: podman run --userns=keep-id:uid=1000,gid=1000, ]]
+  .. [[docker run --user "$(id -u):$(id -g)"; with SELinux, mount it with :Z]]
+
 --- Writes the first result. If that fails, the last one would fail too, so nothing runs.
 local function write_first(run)
   if run.checkpoint:write() then return true end
-  return nil, {
-    code = "environment_invalid",
-    message = "cannot write the result, so nothing was run: " .. run.checkpoint_failure.message,
-  }
+  local failure = run.checkpoint_failure
+  local remedy = failure.code == "permission_denied" and CLOSED or ""
+  return nil, { code = "environment_invalid", message = "cannot write the result, so nothing was run: " .. failure.message .. remedy }
 end
 
 --- The files of the runner are no part of the workspace, wherever they lie.
