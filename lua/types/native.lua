@@ -307,16 +307,25 @@ function root:tree(path, options) end
 ---@return boolean|native.failure more whether there are names that were not read
 function root:names(path, most) end
 
----Every regular file below, for artifacts. In byte order of path. At most limit files. They are read for so many seconds, or until
----a signal comes, small ones first; what was not read by then has no sha256. A third of a second later listing ends too. A file that
----cannot be read has no sha256 and says why (problem).
----@param limit integer
+---Every regular file below, and every directory with the start, in the order of a walk.
+---@param limit integer files
 ---@param seconds? number nil: as long as it takes
----@param shared? integer permission bits that every directory below gets, if it is the runner's own
----@return { path: string, size_bytes: integer, sha256: string?, problem: string? }[]|nil
----@return boolean|native.failure truncated
----@return string? closed the first directory that cannot be read
-function root:files(limit, seconds, shared) end
+---@return { path: string, size_bytes: integer }[]|nil files
+---@return { path: string, closed: true? }[]|native.failure directories closed: it cannot be read
+---@return boolean? more there are more files, or the time was up
+function root:files(limit, seconds) end
+
+---Reads a file for its hash. A signal ends it too.
+---@param path string
+---@param seconds number
+---@return string|false|nil sha256 false: the time was up
+---@return integer|native.failure|nil size_bytes
+function root:digest(path, seconds) end
+
+---Adds permission bits to a directory, if it is the runner's own.
+---@param path string
+---@param bits integer
+function root:share(path, bits) end
 
 ---Removes the temporary files (`.sba-` and eight digits) below the directory that a killed run of this user left.
 ---@param since number seconds of the epoch; what was last changed before stays

@@ -93,12 +93,9 @@ int bind_root_tree(lua_State *L);
 int bind_root_names(lua_State *L);
 int bind_root_sweep(lua_State *L);
 int bind_root_files(lua_State *L);
+int bind_root_share(lua_State *L);
 int bind_root_transaction(lua_State *L);
 int bind_root_recover(lua_State *L);
-
-// Pushes a walk through a tree, NULL until it is opened. It is closed when the C function that pushed it returns.
-struct tree;
-struct tree **bind_new_tree(lua_State *L);
 
 // Raises an error unless the value at index is nil, absent or a table whose keys are all among names (NULL-terminated).
 void bind_check_options(lua_State *L, int index, const char *const names[]);

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// native.root: tree, names and sweep. The list of its files is in files.c.
+// native.root: tree, names, files, share and sweep.
 #include "bind/bind.h"
+#include "core/clock.h"
 #include "core/workspace_list.h"
 
+#include <fcntl.h>
+#include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 static int tree_free(lua_State *L)
 {
@@ -13,7 +17,8 @@ static int tree_free(lua_State *L)
     return 0;
 }
 
-struct tree **bind_new_tree(lua_State *L)
+// Pushes a walk through a tree, NULL until it is opened. It is closed when the C function that pushed it returns.
+static struct tree **new_tree(lua_State *L)
 {
     bind_new_type(L, "native.tree", NULL, tree_free);
     struct tree **tree = bind_new_handle(L, "native.tree", sizeof *tree, 0);
@@ -56,7 +61,7 @@ int bind_root_tree(lua_State *L)
         .max_depth = list.max_depth < WORKSPACE_LIST_DEPTH ? list.max_depth : WORKSPACE_LIST_DEPTH,
         .hidden = bind_option_boolean(L, 3, "include_hidden", true),
     };
-    struct tree **tree = bind_new_tree(L);
+    struct tree **tree = new_tree(L);
     list.text = bind_new_buffer(L);
     list.children = bind_new_buffer(L);
     if (!path || !(*tree = tree_open(workspace, path, &options, &error)) || tree_next(*tree, &start, &error) < 0)
@@ -84,7 +89,7 @@ int bind_root_names(lua_State *L)
     lua_Integer most = luaL_checkinteger(L, 3);
     luaL_argcheck(L, most > 0, 3, "must be more than 0");
     const struct tree_options options = {.max_depth = 1, .hidden = true, .types_only = true, .max_names = (size_t)most};
-    struct tree **tree = bind_new_tree(L);
+    struct tree **tree = new_tree(L);
     if (!path || !(*tree = tree_open(workspace, path, &options, &error)) || tree_next(*tree, &entry, &error) < 0)
         return bind_fail(L, &error);
     lua_newtable(L);
@@ -101,6 +106,65 @@ int bind_root_names(lua_State *L)
     return 2;
 }
 
+static void push_path(lua_State *L, const struct tree *tree, const char *field, bool value)
+{
+    lua_createtable(L, 0, 2);
+    bind_set_string(L, "path", tree_path(tree));
+    if (value)
+        bind_set_boolean(L, field, true);
+}
+
+// root:files(limit, seconds?) -> {{path=, size_bytes=}...}, directories, more | nil, failure
+int bind_root_files(lua_State *L)
+{
+    struct error error = {0};
+    struct tree_entry entry;
+    const struct tree_options options = {.max_depth = SIZE_MAX, .hidden = true};
+    const struct workspace *workspace = bind_check_root(L, 1);
+    lua_Integer limit = luaL_checkinteger(L, 2), count = 0, directories = 0;
+    lua_Number seconds = luaL_optnumber(L, 3, HUGE_VAL);
+    int64_t until = seconds < 9e12 ? clock_now() + (int64_t)(seconds * 1000) : INT64_MAX;
+    struct tree **tree = new_tree(L);
+    if (!(*tree = tree_open(workspace, ".", &options, &error)))
+        return bind_fail(L, &error);
+    lua_newtable(L);
+    lua_newtable(L);
+    int more;
+    while ((more = tree_next(*tree, &entry, &error)) > 0) {
+        if (until != INT64_MAX && clock_now() >= until)
+            break;
+        if (S_ISDIR(entry.mode)) {
+            push_path(L, *tree, "closed", !entry.entered);
+            lua_rawseti(L, -2, ++directories);
+        } else if (S_ISREG(entry.mode)) {
+            if (count == limit)
+                break;
+            push_path(L, *tree, NULL, false);
+            bind_set_integer(L, "size_bytes", (lua_Integer)entry.size);
+            lua_rawseti(L, -3, ++count);
+        }
+    }
+    if (more < 0)
+        return bind_fail(L, &error);
+    lua_pushboolean(L, more);
+    return 3;
+}
+
+// root:share(path, bits)
+int bind_root_share(lua_State *L)
+{
+    struct stat status;
+    const struct workspace *workspace = bind_check_root(L, 1);
+    const char *path = luaL_checkstring(L, 2);
+    mode_t bits = (mode_t)luaL_checkinteger(L, 3) & 0777;
+    int fd = workspace_resolve(workspace, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    if (fd >= 0 && fstat(fd, &status) == 0 && (status.st_mode & bits) != bits)
+        fchmod(fd, (status.st_mode & 07777) | bits);
+    if (fd >= 0)
+        close(fd);
+    return 0;
+}
+
 // root:sweep(since, keep) -> count | nil, failure
 int bind_root_sweep(lua_State *L)
 {
@@ -110,7 +174,7 @@ int bind_root_sweep(lua_State *L)
     const struct workspace *workspace = bind_check_root(L, 1);
     int64_t since = (int64_t)luaL_checknumber(L, 2);
     luaL_checktype(L, 3, LUA_TTABLE);
-    struct tree **tree = bind_new_tree(L);
+    struct tree **tree = new_tree(L);
     if (!(*tree = tree_open(workspace, ".", &options, &error)))
         return bind_fail(L, &error);
     lua_Integer count = 0;

@@ -3,6 +3,8 @@
 #include "core/workspace.h"
 
 #include "bind/bind.h"
+#include "core/clock.h"
+#include "core/interrupt.h"
 #include "core/workspace_read.h"
 #include "core/workspace_replace.h"
 
@@ -169,6 +171,34 @@ static int root_write(lua_State *L)
     return 1;
 }
 
+// root:digest(path, seconds) -> sha256, size_bytes | false | nil, failure
+static int root_digest(lua_State *L)
+{
+    uint64_t size;
+    struct error error = {0};
+    struct stat status;
+    char sha256[TEXT_SHA256_HEX];
+    const struct workspace *workspace = bind_check_root(L, 1);
+    const char *path = bind_check_path(L, 2, &error);
+    lua_Number seconds = luaL_checknumber(L, 3);
+    struct read_time time = {.until = INT64_MAX, .signal = interrupt_signal()};
+    if (seconds < 9e12)
+        time.until = clock_now() + (int64_t)(seconds * 1000);
+    int fd = path ? workspace_open_file(workspace, path, &status, &error) : -1;
+    int outcome = fd < 0 ? -1 : workspace_digest(fd, path, &time, sha256, &size, &error);
+    if (fd >= 0)
+        close(fd);
+    if (outcome < 0)
+        return bind_fail(L, &error);
+    if (outcome > 0) {
+        lua_pushboolean(L, false);
+        return 1;
+    }
+    lua_pushstring(L, sha256);
+    lua_pushinteger(L, (lua_Integer)size);
+    return 2;
+}
+
 // root:stat(path) -> {type=, size_bytes=, mode=, inode=, target=} | nil, failure
 static int root_stat(lua_State *L)
 {
@@ -254,10 +284,12 @@ static const luaL_Reg root_methods[] = {
     {"read", root_read},
     {"write", root_write},
     {"stat", root_stat},
+    {"digest", root_digest},
     {"snapshot", bind_root_snapshot},
     {"tree", bind_root_tree},
     {"names", bind_root_names},
     {"files", bind_root_files},
+    {"share", bind_root_share},
     {"sweep", bind_root_sweep},
     {"directory", root_directory},
     {"open", root_open},

@@ -262,28 +262,25 @@ describe("native.workspace", function()
     assert.equal("e", files[#files].path)
   end)
 
-  it("lists files with their hashes in byte order of path", function()
-    here:shell("mkdir -p a b && echo 1 > a/x && echo 2 > a.c && echo 3 > .h && ln -s a.c link && mkfifo pipe")
-    local files, truncated = here.root:files(10)
-    local paths = {}
-    for i, file in ipairs(files) do paths[i] = file.path end
-    assert.same({ ".h", "a.c", "a/x" }, paths)
-    assert.same({ size_bytes = 2, path = "a/x", sha256 = require("native.text").sha256("1\n") }, files[3])
-    assert.is_false(truncated)
-    assert.same({ 2, true }, { #here.root:files(2), select(2, here.root:files(2)) })
-    assert.same({ 3, false }, { #here.root:files(3), select(2, here.root:files(3)) })
+  it("lists files and directories", function()
+    here:shell("mkdir -p a b && echo 1 > a/x && echo 2 > a.c && echo 3 > .h && ln -s a.c link && mkfifo pipe && mkdir closed")
+    local files, directories, more = here.root:files(10)
+    assert.same({ { path = ".h", size_bytes = 2 }, { path = "a/x", size_bytes = 2 }, { path = "a.c", size_bytes = 2 } }, files)
+    assert.same({ { path = "." }, { path = "a" }, { path = "b" }, { path = "closed" } }, directories)
+    assert.is_false(more)
+    assert.same({ 2, true }, { #here.root:files(2), select(3, here.root:files(2)) })
+    assert.same({ 3, false }, { #here.root:files(3), select(3, here.root:files(3)) })
+    here.root:share("a", tonumber("077", 8))
+    assert.equal(tonumber("777", 8), here.root:stat("a").mode)
   end)
 
-  it("lists what there is no time to read without a hash, and reads small files first", function()
-    here:shell("truncate -s 64G a && truncate -s 2M b && echo 1 > c")
-    local function hashed(seconds)
-      local marks = {}
-      for i, file in ipairs(assert(here.root:files(10, seconds))) do marks[i] = file.sha256 ~= nil end
-      return marks
-    end
-    assert.same({ false, false, false }, hashed(0))
-    assert.same({ false, true, true }, hashed(2))
-    assert.equal(64 << 30, here.root:files(10, 0)[1].size_bytes)
+  it("reads a file for its hash while there is time", function()
+    here:shell("truncate -s 64G a && echo 1 > c")
+    assert.same({ require("native.text").sha256("1\n"), 2 }, { here.root:digest("c", 10) })
+    assert.is_false(here.root:digest("c", 0))
+    assert.is_false(here.root:digest("a", 0.01))
+    refused("not_found", here.root:digest("none", 1))
+    refused("path_escape", here.root:digest("../x", 1))
   end)
 
   it("gives handles that can be closed", function()

@@ -3,6 +3,7 @@
 
 local array = require "sba.util.json".array
 local file = require "native.file"
+local interrupt = require "native.interrupt"
 local redact = require "native.secret".redact
 local text = require "native.text"
 local workspace = require "native.workspace"
@@ -10,6 +11,8 @@ local workspace = require "native.workspace"
 local artifacts = {}
 
 local MOST <const> = 100000 -- files that are listed
+local LISTING <const> = 0.3 -- seconds for the list when the time for reading is up
+local gone <const> = { not_found = true, not_a_directory = true, not_a_file = true, too_many_links = true }
 local NAME <const> = "$CYNODE_ARTIFACTS_DIR"
 local IN_BRACES <const> = "${CYNODE_ARTIFACTS_DIR}"
 local STICKY <const> = tonumber("1000", 8)
@@ -96,8 +99,7 @@ local function say_unread(run, files)
   end
   if #broken > 0 then
     warn(run, { count = #broken, path = broken[1].path, code = "not_read",
-      error = ("cannot read %d artifacts, so they have no sha256; the first is %s: %s"):format(#broken, broken[1].path,
-        broken[1].problem) })
+      error = ("cannot read %d artifacts, so they have no sha256; the first: %s"):format(#broken, redact(broken[1].problem)) })
   end
   if #late > 0 then
     warn(run, { count = #late, path = late[1].path,
@@ -115,23 +117,51 @@ local function redact_names(run, files)
   end
 end
 
+--- Reads files for their hashes, the smallest first, until the time is up or a signal comes. What has gone is left out.
+local function digest(root, files, till)
+  local signal, there = interrupt.signal(), array {}
+  table.sort(files, function(a, b) return a.size_bytes < b.size_bytes end)
+  for _, found in ipairs(files) do
+    local left, sha256, more = till - interrupt.now(), false, nil
+    if left > 0 and interrupt.signal() == signal then sha256, more = root:digest(found.path, left) end
+    if sha256 then
+      found.sha256, found.size_bytes = sha256, more
+    elseif sha256 == nil then
+      found.problem = more.message
+    end
+    if not (found.problem and gone[more.code]) then there[#there + 1] = found end
+  end
+  table.sort(there, function(a, b) return a.path < b.path end)
+  return there
+end
+
+--- Whoever may delete the artifacts may delete what is in their directories; and names the first one that cannot be read.
+local function share(run, directories)
+  local closed
+  for _, directory in ipairs(directories) do
+    if run.artifacts_shared ~= 0 then run.artifacts:share(directory.path, run.artifacts_shared) end
+    closed = closed or directory.closed and redact(directory.path)
+  end
+  if not closed then return end
+  warn(run, { path = closed, error = ("cannot read the directory %s in the artifacts; its files are not listed"):format(closed) })
+end
+
 ---Lists the artifacts in the record.
 ---@param run run
 ---@param seconds number how long they may be read
 function artifacts.list(run, seconds)
   if not run.artifacts then return end
-  local files, more, closed = run.artifacts:files(MOST, seconds, run.artifacts_shared)
-  if not files then return warn(run, { code = more.code, error = more.message }) end
-  if more == true then
+  local till = interrupt.now() + seconds
+  local files, directories, more = run.artifacts:files(MOST, seconds + LISTING)
+  if not files then return warn(run, { code = directories.code, error = directories.message }) end
+  if more then
     warn(run, { error = ("only %d artifacts are listed: there are more than %d, or the time was up"):format(#files, MOST) })
   end
-  if closed then
-    closed = redact(closed)
-    warn(run, { path = closed, error = ("cannot read the directory %s in the artifacts; its files are not listed"):format(closed) })
-  end
+  share(run, directories)
+  files = digest(run.artifacts, files, till)
   redact_names(run, files)
   say_unread(run, files)
-  run.record.artifacts = array(files)
+  run.record.artifacts = files
 end
 
 ---Whether the artifacts directory holds anything, or cannot be looked into.
