@@ -11,7 +11,7 @@ static const char regex_type[] = "native.search.regex";
 static const char search_type[] = "native search"; // never seen by Lua code
 
 // What a call holds while Lua can raise.
-struct search {
+struct search_call {
     struct glob *include;
     struct search_results results;
 };
@@ -40,16 +40,16 @@ static int regex_free(lua_State *L)
 
 static int search_free(lua_State *L)
 {
-    struct search *search = luaL_checkudata(L, 1, search_type);
+    struct search_call *search = luaL_checkudata(L, 1, search_type);
     glob_free(search->include);
     search->include = NULL;
     search_results_free(&search->results);
     return 0;
 }
 
-static struct search *new_search(lua_State *L)
+static struct search_call *new_search(lua_State *L)
 {
-    struct search *search = bind_new_handle(L, search_type, sizeof *search, 0);
+    struct search_call *search = bind_new_handle(L, search_type, sizeof *search, 0);
     lua_toclose(L, -1);
     return search;
 }
@@ -83,7 +83,7 @@ static void push_found(lua_State *L, const struct search_results *results)
     }
 }
 
-static int read_include(struct search *search, const char *include, size_t size, struct error *error)
+static int read_include(struct search_call *search, const char *include, size_t size, struct error *error)
 {
     if (strlen(include) != size)
         return error_set(error, "invalid_glob", 0, "the glob \"%s\" is malformed: it holds a NUL", include);
@@ -115,7 +115,7 @@ static int regex_files(lua_State *L)
     lua_settop(L, 4); // so that 4 is nil without options, and not what is pushed next
     size_t size = 0;
     const char *include = bind_option_string(L, 4, "include", &size);
-    struct search *search = new_search(L);
+    struct search_call *search = new_search(L);
     search->results.max_matches = (uint64_t)bind_option_integer(L, 4, "max_matches", LUA_MAXINTEGER, 0);
     search->results.max_bytes = (uint64_t)bind_option_integer(L, 4, "max_bytes", LUA_MAXINTEGER, 0);
 

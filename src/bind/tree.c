@@ -11,17 +11,17 @@
 
 static int tree_free(lua_State *L)
 {
-    struct tree **tree = lua_touserdata(L, 1);
-    tree_close(*tree);
+    struct workspace_tree **tree = lua_touserdata(L, 1);
+    workspace_tree_close(*tree);
     *tree = NULL;
     return 0;
 }
 
 // Pushes a walk through a tree, NULL until it is opened. It is closed when the C function that pushed it returns.
-static struct tree **new_tree(lua_State *L)
+static struct workspace_tree **new_tree(lua_State *L)
 {
     bind_new_type(L, "native.tree", NULL, tree_free);
-    struct tree **tree = bind_new_handle(L, "native.tree", sizeof *tree, 0);
+    struct workspace_tree **tree = bind_new_handle(L, "native.tree", sizeof *tree, 0);
     lua_toclose(L, -1);
     return tree;
 }
@@ -31,7 +31,7 @@ static size_t option_size(lua_State *L, const char *name)
     return (size_t)bind_option_integer(L, 3, name, LUA_MAXINTEGER, 0);
 }
 
-static void push_start(lua_State *L, const struct tree_entry *start)
+static void push_start(lua_State *L, const struct workspace_tree_entry *start)
 {
     char mode[5];
     workspace_mode_text(start->mode, mode);
@@ -47,7 +47,7 @@ int bind_root_tree(lua_State *L)
 {
     static const char *const names[] = {"max_depth", "max_entries", "max_bytes", "include_hidden", NULL};
     struct error error = {0};
-    struct tree_entry start;
+    struct workspace_tree_entry start;
     const struct workspace *workspace = bind_check_root(L, 1);
     const char *path = bind_check_path(L, 2, &error);
     bind_check_options(L, 3, names);
@@ -57,14 +57,15 @@ int bind_root_tree(lua_State *L)
         .max_entries = option_size(L, "max_entries"),
         .max_bytes = option_size(L, "max_bytes"),
     };
-    struct tree_options options = {
+    struct workspace_tree_options options = {
         .max_depth = list.max_depth < WORKSPACE_LIST_DEPTH ? list.max_depth : WORKSPACE_LIST_DEPTH,
         .hidden = bind_option_boolean(L, 3, "include_hidden", true),
     };
-    struct tree **tree = new_tree(L);
+    struct workspace_tree **tree = new_tree(L);
     list.text = bind_new_buffer(L);
     list.children = bind_new_buffer(L);
-    if (!path || !(*tree = tree_open(workspace, path, &options, &error)) || tree_next(*tree, &start, &error) < 0)
+    if (!path || !(*tree = workspace_tree_open(workspace, path, &options, &error)) ||
+        workspace_tree_next(*tree, &start, &error) < 0)
         return bind_fail(L, &error);
     push_start(L, &start);
     if (workspace_list(*tree, &start, &list, &error) < 0)
@@ -83,18 +84,20 @@ int bind_root_tree(lua_State *L)
 int bind_root_names(lua_State *L)
 {
     struct error error = {0};
-    struct tree_entry entry;
+    struct workspace_tree_entry entry;
     const struct workspace *workspace = bind_check_root(L, 1);
     const char *path = bind_check_path(L, 2, &error);
     lua_Integer most = luaL_checkinteger(L, 3);
     luaL_argcheck(L, most > 0, 3, "must be more than 0");
-    const struct tree_options options = {.max_depth = 1, .hidden = true, .types_only = true, .max_names = (size_t)most};
-    struct tree **tree = new_tree(L);
-    if (!path || !(*tree = tree_open(workspace, path, &options, &error)) || tree_next(*tree, &entry, &error) < 0)
+    const struct workspace_tree_options options = {
+        .max_depth = 1, .hidden = true, .types_only = true, .max_names = (size_t)most};
+    struct workspace_tree **tree = new_tree(L);
+    if (!path || !(*tree = workspace_tree_open(workspace, path, &options, &error)) ||
+        workspace_tree_next(*tree, &entry, &error) < 0)
         return bind_fail(L, &error);
     lua_newtable(L);
     int more;
-    for (lua_Integer i = 1; (more = tree_next(*tree, &entry, &error)) > 0; i++) {
+    for (lua_Integer i = 1; (more = workspace_tree_next(*tree, &entry, &error)) > 0; i++) {
         lua_createtable(L, 0, 2);
         bind_set_string(L, "name", entry.name);
         bind_set_string(L, "type", workspace_type_name(entry.mode));
@@ -102,14 +105,14 @@ int bind_root_names(lua_State *L)
     }
     if (more < 0)
         return bind_fail(L, &error);
-    lua_pushboolean(L, tree_is_cut(*tree));
+    lua_pushboolean(L, workspace_tree_is_cut(*tree));
     return 2;
 }
 
-static void push_path(lua_State *L, const struct tree *tree, const char *field, bool value)
+static void push_path(lua_State *L, const struct workspace_tree *tree, const char *field, bool value)
 {
     lua_createtable(L, 0, 2);
-    bind_set_string(L, "path", tree_path(tree));
+    bind_set_string(L, "path", workspace_tree_path(tree));
     if (value)
         bind_set_boolean(L, field, true);
 }
@@ -118,19 +121,19 @@ static void push_path(lua_State *L, const struct tree *tree, const char *field, 
 int bind_root_files(lua_State *L)
 {
     struct error error = {0};
-    struct tree_entry entry;
-    const struct tree_options options = {.max_depth = SIZE_MAX, .hidden = true};
+    struct workspace_tree_entry entry;
+    const struct workspace_tree_options options = {.max_depth = SIZE_MAX, .hidden = true};
     const struct workspace *workspace = bind_check_root(L, 1);
     lua_Integer limit = luaL_checkinteger(L, 2), count = 0, directories = 0;
     lua_Number seconds = luaL_optnumber(L, 3, HUGE_VAL);
     int64_t until = seconds < 9e12 ? clock_now() + (int64_t)(seconds * 1000) : INT64_MAX;
-    struct tree **tree = new_tree(L);
-    if (!(*tree = tree_open(workspace, ".", &options, &error)))
+    struct workspace_tree **tree = new_tree(L);
+    if (!(*tree = workspace_tree_open(workspace, ".", &options, &error)))
         return bind_fail(L, &error);
     lua_newtable(L);
     lua_newtable(L);
     int more;
-    while ((more = tree_next(*tree, &entry, &error)) > 0) {
+    while ((more = workspace_tree_next(*tree, &entry, &error)) > 0) {
         if (until != INT64_MAX && clock_now() >= until)
             break;
         if (S_ISDIR(entry.mode)) {
@@ -169,22 +172,22 @@ int bind_root_share(lua_State *L)
 int bind_root_sweep(lua_State *L)
 {
     struct error error = {0};
-    struct tree_entry entry;
-    const struct tree_options options = {.max_depth = SIZE_MAX, .hidden = true};
+    struct workspace_tree_entry entry;
+    const struct workspace_tree_options options = {.max_depth = SIZE_MAX, .hidden = true};
     const struct workspace *workspace = bind_check_root(L, 1);
     int64_t since = (int64_t)luaL_checknumber(L, 2);
     luaL_checktype(L, 3, LUA_TTABLE);
-    struct tree **tree = new_tree(L);
-    if (!(*tree = tree_open(workspace, ".", &options, &error)))
+    struct workspace_tree **tree = new_tree(L);
+    if (!(*tree = workspace_tree_open(workspace, ".", &options, &error)))
         return bind_fail(L, &error);
     lua_Integer count = 0;
     int more;
-    while ((more = tree_next(*tree, &entry, &error)) > 0) {
+    while ((more = workspace_tree_next(*tree, &entry, &error)) > 0) {
         if (strncmp(entry.name, ".sba-", 5) != 0)
             continue;
-        bool kept = lua_getfield(L, 3, tree_path(*tree)) != LUA_TNIL;
+        bool kept = lua_getfield(L, 3, workspace_tree_path(*tree)) != LUA_TNIL;
         lua_pop(L, 1);
-        count += !kept && tree_remove_temporary(*tree, since);
+        count += !kept && workspace_tree_remove_temporary(*tree, since);
     }
     if (more < 0)
         return bind_fail(L, &error);

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-struct range {
+struct line_range {
     int64_t first, last; // places
 };
 
@@ -43,7 +43,7 @@ static struct patch_text named_by(struct patch_line line)
 }
 
 // The only line in range that is the text or, if there is none, the only one that begins with it; else -1.
-static int64_t find_named(const struct patch_image *image, struct range range, struct patch_text text)
+static int64_t find_named(const struct patch_image *image, struct line_range range, struct patch_text text)
 {
     int64_t same = -1, begins = -1;
     uint32_t all_same = 0, all_begin = 0;
@@ -85,7 +85,7 @@ static int64_t last_below(const struct patch_image *image, int64_t line, int64_t
 
 // Narrows the range to the blocks that the hunk's @@ lines name, each within the one before. 1; 0: they name no line,
 // or more than one; -1 and *error: time is up.
-static int narrow(const struct patch_search *search, struct range *range, struct error *error)
+static int narrow(const struct patch_search *search, struct line_range *range, struct error *error)
 {
     const char *diff = search->patch->diff;
     struct patch_reader reader = {diff + search->hunk->header, diff + search->hunk->body, 1};
@@ -100,17 +100,17 @@ static int narrow(const struct patch_search *search, struct range *range, struct
         int64_t at = find_named(search->image, *range, text);
         if (at < 0)
             return 0;
-        *range = (struct range){at, last_below(search->image, at, range->last)};
+        *range = (struct line_range){at, last_below(search->image, at, range->last)};
         named = 1;
     }
     return named;
 }
 
-static struct range range_of(const struct patch_search *search)
+static struct line_range range_of(const struct patch_search *search)
 {
     const struct patch_hunk *hunk = search->hunk;
     const struct patch_side *side = search->side;
-    struct range range = {0, (int64_t)search->image->count - side->count};
+    struct line_range range = {0, (int64_t)search->image->count - side->count};
     if (hunk->at_end || (!hunk->by_content && side->suffix < side->prefix))
         range.first = range.last;
     if (!hunk->by_content && side->prefix < side->suffix && hunk->old_start <= 1)
@@ -121,7 +121,7 @@ static struct range range_of(const struct patch_search *search)
 // Returns 1, 0 or -1 as patch_find_by_lines does.
 static int find_place(struct patch_search *search, struct error *error)
 {
-    struct range range = range_of(search);
+    struct line_range range = range_of(search);
     int64_t other, none;
     if (range.first < 0 || range.last < range.first)
         return 0;

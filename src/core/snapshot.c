@@ -25,7 +25,7 @@ static int64_t nanoseconds(struct timespec time)
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-struct item snapshot_item(const struct tree_entry *entry)
+struct item snapshot_item(const struct workspace_tree_entry *entry)
 {
     return (struct item){.mode = entry->mode,
                          .size = entry->size,
@@ -49,14 +49,14 @@ static int read_ignore_file(struct snapshot *snapshot, const char *directory)
     return there ? ignore_add(&snapshot->ignore, directory, text.data, text.size) : 0;
 }
 
-static bool is_left_out(const struct snapshot *snapshot, const struct tree_entry *entry, const char *path)
+static bool is_left_out(const struct snapshot *snapshot, const struct workspace_tree_entry *entry, const char *path)
 {
     return strcmp(entry->name, ".git") == 0 || (snapshot->left_out && strcmp(path, snapshot->left_out) == 0) ||
            ignore_matches(&snapshot->ignore, path, S_ISDIR(entry->mode));
 }
 
 // An entry without an inode could not be looked at, because its directory cannot be searched.
-static enum kind kind_of(const struct snapshot *snapshot, const struct tree_entry *entry, const char *path)
+static enum kind kind_of(const struct snapshot *snapshot, const struct workspace_tree_entry *entry, const char *path)
 {
     if (entry->depth && is_left_out(snapshot, entry, path))
         return LEFT_OUT;
@@ -67,15 +67,15 @@ static enum kind kind_of(const struct snapshot *snapshot, const struct tree_entr
     return entry->inode ? FILE_OR_LINK : UNREADABLE;
 }
 
-int snapshot_next(struct snapshot *snapshot, struct tree *tree, bool reads, struct tree_entry *entry, enum kind *kind,
-                  struct error *error)
+int snapshot_next(struct snapshot *snapshot, struct workspace_tree *tree, bool reads,
+                  struct workspace_tree_entry *entry, enum kind *kind, struct error *error)
 {
     int more;
-    while ((more = tree_next(tree, entry, error)) > 0) {
-        const char *path = entry->depth ? tree_path(tree) : "";
+    while ((more = workspace_tree_next(tree, entry, error)) > 0) {
+        const char *path = entry->depth ? workspace_tree_path(tree) : "";
         *kind = kind_of(snapshot, entry, path);
         if (*kind == LEFT_OUT)
-            tree_skip(tree, entry);
+            workspace_tree_skip(tree, entry);
         if (*kind == DIRECTORY && reads && read_ignore_file(snapshot, path) < 0)
             return snapshot_out_of_memory(error);
         if (entry->depth)
@@ -109,9 +109,10 @@ static void stored(struct snapshot *snapshot, size_t size)
     snapshot->stored += size;
 }
 
-static int store_link(struct snapshot *snapshot, const struct tree *tree, struct item *item, struct error *error)
+static int store_link(struct snapshot *snapshot, const struct workspace_tree *tree, struct item *item,
+                      struct error *error)
 {
-    cleanup_free char *target = tree_target(tree);
+    cleanup_free char *target = workspace_tree_target(tree);
     item->size = target ? strlen(target) : 0;
     item->content = snapshot->stored;
     char *to = room(snapshot, item->size, error);
@@ -125,13 +126,14 @@ static int store_link(struct snapshot *snapshot, const struct tree *tree, struct
 
 // A file that is shorter than its status said, or cannot be read, is not kept. Of one that has grown, the first part
 // is.
-static int store_file(struct snapshot *snapshot, const struct tree *tree, struct item *item, struct error *error)
+static int store_file(struct snapshot *snapshot, const struct workspace_tree *tree, struct item *item,
+                      struct error *error)
 {
     struct stat status;
     uint64_t begun = snapshot->stored, left = item->size;
     if (left > snapshot->most_bytes - begun)
         return 0;
-    cleanup_fd int fd = left ? tree_open_file(tree, &status) : -1;
+    cleanup_fd int fd = left ? workspace_tree_open_file(tree, &status) : -1;
     while (fd >= 0 && left > 0) {
         size_t wanted = left < BLOCK ? left : BLOCK;
         char *to = room(snapshot, wanted, error);
@@ -148,15 +150,15 @@ static int store_file(struct snapshot *snapshot, const struct tree *tree, struct
     return 0;
 }
 
-static int add_item(struct snapshot *snapshot, const struct tree *tree, const struct tree_entry *entry, enum kind kind,
-                    struct error *error)
+static int add_item(struct snapshot *snapshot, const struct workspace_tree *tree,
+                    const struct workspace_tree_entry *entry, enum kind kind, struct error *error)
 {
     struct item item = snapshot_item(entry), *items = array_grow(snapshot->items, snapshot->count, sizeof item);
     if (!items)
         return snapshot_out_of_memory(error);
     snapshot->items = items;
     item.path = snapshot->paths.size;
-    if (buffer_append(&snapshot->paths, tree_path(tree), strlen(tree_path(tree)) + 1) < 0)
+    if (buffer_append(&snapshot->paths, workspace_tree_path(tree), strlen(workspace_tree_path(tree)) + 1) < 0)
         return snapshot_out_of_memory(error);
     item.kind = kind;
     int stored = kind != FILE_OR_LINK ? 0
@@ -166,15 +168,15 @@ static int add_item(struct snapshot *snapshot, const struct tree *tree, const st
     return stored;
 }
 
-struct tree *snapshot_open_tree(const struct workspace *workspace, struct error *error)
+struct workspace_tree *snapshot_open_tree(const struct workspace *workspace, struct error *error)
 {
-    const struct tree_options options = {.max_depth = DEEPEST, .hidden = true};
-    return tree_open(workspace, ".", &options, error);
+    const struct workspace_tree_options options = {.max_depth = DEEPEST, .hidden = true};
+    return workspace_tree_open(workspace, ".", &options, error);
 }
 
-static int fill(struct snapshot *snapshot, struct tree *tree, struct error *error)
+static int fill(struct snapshot *snapshot, struct workspace_tree *tree, struct error *error)
 {
-    struct tree_entry entry;
+    struct workspace_tree_entry entry;
     enum kind kind;
     int more;
     while ((more = snapshot_next(snapshot, tree, true, &entry, &kind, error)) > 0)
@@ -213,9 +215,9 @@ static int begin(struct snapshot *snapshot, const struct workspace *workspace, c
     snapshot->left_out = options->left_out ? strdup(options->left_out) : NULL;
     if (options->left_out && !snapshot->left_out)
         return snapshot_out_of_memory(error);
-    struct tree *tree = snapshot_open_tree(workspace, error);
+    struct workspace_tree *tree = snapshot_open_tree(workspace, error);
     int outcome = tree ? fill(snapshot, tree, error) : -1;
-    tree_close(tree);
+    workspace_tree_close(tree);
     return outcome;
 }
 

@@ -31,13 +31,13 @@ static int same_as_stored(const struct snapshot *snapshot, const struct item *it
 }
 
 // Whether the content is the same, though times or inode differ.
-static bool same_content(const struct snapshot *snapshot, const struct tree *tree, const struct item *before,
+static bool same_content(const struct snapshot *snapshot, const struct workspace_tree *tree, const struct item *before,
                          const struct item *after)
 {
     if (before->content == NOT_KEPT)
         return false;
     if (S_ISLNK(after->mode)) {
-        cleanup_free char *target = tree_target(tree);
+        cleanup_free char *target = workspace_tree_target(tree);
         cleanup_buffer struct buffer old = {0};
         struct error error = {0};
         bool read = snapshot_read_stored(snapshot, before, &old, &error) == 0;
@@ -45,7 +45,7 @@ static bool same_content(const struct snapshot *snapshot, const struct tree *tre
         return read && target && strlen(target) == old.size && memcmp(target, old.data ? old.data : "", old.size) == 0;
     }
     struct stat status;
-    cleanup_fd int fd = before->size == after->size ? tree_open_file(tree, &status) : -1;
+    cleanup_fd int fd = before->size == after->size ? workspace_tree_open_file(tree, &status) : -1;
     return fd >= 0 && same_as_stored(snapshot, before, fd);
 }
 
@@ -76,10 +76,10 @@ static bool is_untouched(const struct item *before, const struct item *after)
            before->modified == after->modified && before->changed == after->changed;
 }
 
-static int compare_item(struct snapshot *snapshot, const struct tree *tree, const struct item *before,
+static int compare_item(struct snapshot *snapshot, const struct workspace_tree *tree, const struct item *before,
                         const struct item *after, struct error *error)
 {
-    const char *path = tree_path(tree);
+    const char *path = workspace_tree_path(tree);
     if (is_untouched(before, after))
         return 0;
     if ((before->mode & S_IFMT) != (after->mode & S_IFMT))
@@ -100,7 +100,7 @@ static bool is_within(const char *path, const char *directory)
 // Both walks side by side, because they have the same order.
 struct comparison {
     struct snapshot *snapshot;
-    struct tree *tree;
+    struct workspace_tree *tree;
     size_t at;           // of the items: those before are done
     const char *unknown; // the last directory that could not be read at the beginning; NULL: none
     struct error *error;
@@ -149,10 +149,10 @@ static bool is_blocked(const struct snapshot *snapshot, size_t at, const char *p
     return false;
 }
 
-static int compare_file(struct comparison *comparison, const struct tree_entry *entry)
+static int compare_file(struct comparison *comparison, const struct workspace_tree_entry *entry)
 {
     struct snapshot *snapshot = comparison->snapshot;
-    const char *path = tree_path(comparison->tree);
+    const char *path = workspace_tree_path(comparison->tree);
     const struct item after = snapshot_item(entry), *before = next_before(comparison);
     if (before && before->kind == FILE_OR_LINK && strcmp(snapshot_path(snapshot, before), path) == 0) {
         comparison->at++;
@@ -168,7 +168,7 @@ static int compare_file(struct comparison *comparison, const struct tree_entry *
 static int compare_unreadable(struct comparison *comparison)
 {
     const struct item *item;
-    const char *path = tree_path(comparison->tree);
+    const char *path = workspace_tree_path(comparison->tree);
     while ((item = next_before(comparison)) && is_within(snapshot_path(comparison->snapshot, item), path))
         comparison->at++;
     return add_change(comparison->snapshot, path, SNAPSHOT_UNREADABLE, NULL, NULL, comparison->error);
@@ -176,12 +176,12 @@ static int compare_unreadable(struct comparison *comparison)
 
 static int find_changes(struct comparison *comparison)
 {
-    struct tree_entry entry;
+    struct workspace_tree_entry entry;
     enum kind kind;
     int more = 0, outcome = 0;
     while (outcome == 0 && (more = snapshot_next(comparison->snapshot, comparison->tree, false, &entry, &kind,
                                                  comparison->error)) > 0) {
-        const char *path = tree_path(comparison->tree);
+        const char *path = workspace_tree_path(comparison->tree);
         if (kind != FILE_OR_LINK && kind != UNREADABLE)
             continue;
         outcome = pass_items(comparison, path);
@@ -194,12 +194,12 @@ static int find_changes(struct comparison *comparison)
 
 long snapshot_compare(struct snapshot *snapshot, const struct snapshot_change **changes, struct error *error)
 {
-    struct tree *tree = snapshot_open_tree(snapshot->workspace, error);
+    struct workspace_tree *tree = snapshot_open_tree(snapshot->workspace, error);
     if (!tree)
         return -1;
     struct comparison comparison = {.snapshot = snapshot, .tree = tree, .error = error};
     int outcome = find_changes(&comparison);
-    tree_close(tree);
+    workspace_tree_close(tree);
     if (outcome < 0)
         return -1;
     *changes = snapshot->changes;

@@ -44,13 +44,13 @@ static inline const char *snapshot_path(const struct snapshot *snapshot, const s
 // Returns -1.
 int snapshot_out_of_memory(struct error *error);
 
-struct item snapshot_item(const struct tree_entry *entry);
+struct item snapshot_item(const struct workspace_tree_entry *entry);
 
-struct tree *snapshot_open_tree(const struct workspace *workspace, struct error *error);
+struct workspace_tree *snapshot_open_tree(const struct workspace *workspace, struct error *error);
 
 // The next entry of the walk below the workspace: 1, 0 at the end, -1. reads: also reads .gitignore files.
-int snapshot_next(struct snapshot *snapshot, struct tree *tree, bool reads, struct tree_entry *entry, enum kind *kind,
-                  struct error *error);
+int snapshot_next(struct snapshot *snapshot, struct workspace_tree *tree, bool reads,
+                  struct workspace_tree_entry *entry, enum kind *kind, struct error *error);
 
 // Appends the kept content of an item. 0 or -1.
 int snapshot_read_stored(const struct snapshot *snapshot, const struct item *item, struct buffer *content,

@@ -10,7 +10,7 @@
 
 struct writer {
     struct workspace_list *list;
-    struct tree *tree;
+    struct workspace_tree *tree;
     struct buffer name; // room to repair and redact one
     size_t depth;       // arrays that are open
 };
@@ -71,7 +71,7 @@ static int put_name(struct writer *writer, const char *bytes)
 
 static int put_target(struct writer *writer, struct buffer *json)
 {
-    cleanup_free char *target = tree_target(writer->tree);
+    cleanup_free char *target = workspace_tree_target(writer->tree);
     if (!target)
         return 0;
     return put(json, ",\"target\":\"") < 0 || put(writer->list->text, " -> ") < 0 || put_name(writer, target) < 0 ||
@@ -81,7 +81,7 @@ static int put_target(struct writer *writer, struct buffer *json)
 }
 
 // Ends the entry's line.
-static int end_line(struct buffer *text, const struct tree_entry *entry)
+static int end_line(struct buffer *text, const struct workspace_tree_entry *entry)
 {
     if (S_ISDIR(entry->mode))
         return put(text, "/\n");
@@ -91,7 +91,7 @@ static int end_line(struct buffer *text, const struct tree_entry *entry)
 }
 
 // Appends the entry's object, without its end if the directory was entered, and its line.
-static int put_entry(struct writer *writer, const struct tree_entry *entry)
+static int put_entry(struct writer *writer, const struct workspace_tree_entry *entry)
 {
     char mode[5];
     struct buffer *json = writer->list->children, *text = writer->list->text;
@@ -119,7 +119,7 @@ static int close_to(struct writer *writer, size_t depth)
 }
 
 // Adds an entry below the start: 1; 0: it does not fit; -1: memory is out.
-static int add_entry(struct writer *writer, const struct tree_entry *entry, size_t room)
+static int add_entry(struct writer *writer, const struct workspace_tree_entry *entry, size_t room)
 {
     struct buffer *json = writer->list->children, *text = writer->list->text;
     if (close_to(writer, entry->depth) < 0)
@@ -140,7 +140,7 @@ static int add_entry(struct writer *writer, const struct tree_entry *entry, size
 }
 
 // Measures the start, which is not one of the children, and writes its line. *room is what is left of max_bytes.
-static int begin(struct writer *writer, const struct tree_entry *start, size_t *room)
+static int begin(struct writer *writer, const struct workspace_tree_entry *start, size_t *room)
 {
     struct workspace_list *list = writer->list;
     if (put_entry(writer, start) < 0)
@@ -156,9 +156,9 @@ static int begin(struct writer *writer, const struct tree_entry *start, size_t *
 static int write_rest(struct writer *writer, size_t room, struct error *error)
 {
     struct workspace_list *list = writer->list;
-    struct tree_entry entry;
+    struct workspace_tree_entry entry;
     int outcome;
-    for (size_t count = 0; (outcome = tree_next(writer->tree, &entry, error)) > 0; count++) {
+    for (size_t count = 0; (outcome = workspace_tree_next(writer->tree, &entry, error)) > 0; count++) {
         if (entry.depth == WORKSPACE_LIST_DEPTH && S_ISDIR(entry.mode) && list->max_depth > WORKSPACE_LIST_DEPTH)
             list->cut = "max_depth";
         if (count == list->max_entries) {
@@ -174,7 +174,8 @@ static int write_rest(struct writer *writer, size_t room, struct error *error)
     return outcome;
 }
 
-int workspace_list(struct tree *tree, const struct tree_entry *start, struct workspace_list *list, struct error *error)
+int workspace_list(struct workspace_tree *tree, const struct workspace_tree_entry *start, struct workspace_list *list,
+                   struct error *error)
 {
     struct writer writer = {.list = list, .tree = tree};
     size_t room;

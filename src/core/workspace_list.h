@@ -17,7 +17,8 @@ struct workspace_list {
 };
 
 // Writes the rest of a walk that has just given its start. Names are repaired to UTF-8 and redacted. 0 or -1.
-int workspace_list(struct tree *tree, const struct tree_entry *start, struct workspace_list *list, struct error *error);
+int workspace_list(struct workspace_tree *tree, const struct workspace_tree_entry *start, struct workspace_list *list,
+                   struct error *error);
 
 // Writes permission bits as four octal digits and a NUL.
 void workspace_mode_text(mode_t mode, char text[5]);

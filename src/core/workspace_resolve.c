@@ -48,7 +48,7 @@ static bool have_openat2(int root)
 
 // The walk. It opens one name at a time in a directory that it holds, and reads links instead of following them, so no
 // rename can lead it outside. It never opens "..", but goes back to the directory it came from.
-struct walk {
+struct path_walk {
     int root;
     int *directories; // opened on the way down, the deepest last
     size_t depth;
@@ -57,7 +57,7 @@ struct walk {
     int links;  // followed, and races lost
 };
 
-static void walk_free(struct walk *walk)
+static void walk_free(struct path_walk *walk)
 {
     while (walk->depth)
         close(walk->directories[--walk->depth]);
@@ -65,12 +65,12 @@ static void walk_free(struct walk *walk)
     free(walk->path);
 }
 
-static int walk_directory(const struct walk *walk)
+static int walk_directory(const struct path_walk *walk)
 {
     return walk->depth ? walk->directories[walk->depth - 1] : walk->root;
 }
 
-static int walk_up(struct walk *walk)
+static int walk_up(struct path_walk *walk)
 {
     if (walk->depth == 0) {
         errno = EXDEV;
@@ -81,7 +81,7 @@ static int walk_up(struct walk *walk)
 }
 
 // Owns the descriptor, also if it fails.
-static int walk_down(struct walk *walk, int directory)
+static int walk_down(struct path_walk *walk, int directory)
 {
     int *directories = array_grow(walk->directories, walk->depth, sizeof *directories);
     if (!directories) {
@@ -94,7 +94,7 @@ static int walk_down(struct walk *walk, int directory)
 }
 
 // Puts the target of a link before what is left to walk.
-static int walk_link(struct walk *walk, int link)
+static int walk_link(struct path_walk *walk, int link)
 {
     if (++walk->links > LINKS_MAX) {
         errno = ELOOP;
@@ -120,7 +120,7 @@ static int walk_link(struct walk *walk, int link)
 
 // The next name, "" if it is too long, cut off from the rest, which then begins with its slash or is empty. NULL at the
 // end.
-static char *walk_name(struct walk *walk, char name[NAME_MAX + 1])
+static char *walk_name(struct path_walk *walk, char name[NAME_MAX + 1])
 {
     walk->rest += strspn(walk->rest, "/");
     size_t length = strcspn(walk->rest, "/");
@@ -134,7 +134,7 @@ static char *walk_name(struct walk *walk, char name[NAME_MAX + 1])
 }
 
 // Opens the last name with the flags. seen is an O_PATH descriptor of what was there, which is not a link.
-static int walk_open_last(const struct walk *walk, int *seen, mode_t mode, const char *name, int flags)
+static int walk_open_last(const struct path_walk *walk, int *seen, mode_t mode, const char *name, int flags)
 {
     if (!(flags & O_PATH))
         return openat(walk_directory(walk), name, flags | O_NOFOLLOW | O_CLOEXEC);
@@ -148,7 +148,7 @@ static int walk_open_last(const struct walk *walk, int *seen, mode_t mode, const
 enum { WALK_GOES_ON = -2 };
 
 // Walks one name: a descriptor at the end, WALK_GOES_ON, or -1 and errno.
-static int walk_step(struct walk *walk, int flags)
+static int walk_step(struct path_walk *walk, int flags)
 {
     char buffer[NAME_MAX + 1];
     const char *name = walk_name(walk, buffer);
@@ -181,7 +181,7 @@ static int walk_step(struct walk *walk, int flags)
 
 static int open_by_walk(int root, const char *path, int flags)
 {
-    struct walk walk = {.root = root, .path = strdup(path)};
+    struct path_walk walk = {.root = root, .path = strdup(path)};
     if (!walk.path)
         return -1;
     walk.rest = walk.path;

@@ -31,9 +31,9 @@ struct level {
     size_t path_size; // of the part before each name in the path
 };
 
-struct tree {
+struct workspace_tree {
     const struct workspace *workspace;
-    struct tree_options options;
+    struct workspace_tree_options options;
     char *start; // relative path where it starts
     bool begun, cut;
     int start_fd;         // of what the walk starts with
@@ -43,7 +43,7 @@ struct tree {
     struct buffer path;
 };
 
-static struct level *deepest(const struct tree *tree)
+static struct level *deepest(const struct workspace_tree *tree)
 {
     return &tree->levels[tree->depth - 1];
 }
@@ -54,7 +54,7 @@ static const char *current_name(const struct level *level)
 }
 
 // Reads the names of an open directory into the level: 0, or -1 and errno (EINTR: the interrupt).
-static int list(struct tree *tree, struct level *level)
+static int list(struct workspace_tree *tree, struct level *level)
 {
     level->next = 0;
     if (fstat(level->fd, &level->status) < 0)
@@ -73,7 +73,7 @@ static void close_level(struct level *level)
 }
 
 // Makes room for one more level.
-static int grow(struct tree *tree)
+static int grow(struct workspace_tree *tree)
 {
     if (tree->depth < tree->capacity)
         return 0;
@@ -88,7 +88,7 @@ static int grow(struct tree *tree)
 }
 
 // Enters an open directory, which it owns: 1; 0: it cannot be read; -1 and errno EINTR or ENOMEM.
-static int enter(struct tree *tree, int fd)
+static int enter(struct workspace_tree *tree, int fd)
 {
     if (grow(tree) < 0) {
         close(fd);
@@ -111,7 +111,7 @@ static int enter(struct tree *tree, int fd)
     return 1;
 }
 
-static int open_level(const struct tree *tree, size_t index, int parent)
+static int open_level(const struct workspace_tree *tree, size_t index, int parent)
 {
     struct stat status;
     const struct level *level = &tree->levels[index];
@@ -124,7 +124,7 @@ static int open_level(const struct tree *tree, size_t index, int parent)
 
 // Opens the deepest level again if it was closed, and those above it that are kept open. -1: another directory has
 // taken its place.
-static int reopen(struct tree *tree)
+static int reopen(struct workspace_tree *tree)
 {
     if (deepest(tree)->fd >= 0)
         return 0;
@@ -145,7 +145,7 @@ static int reopen(struct tree *tree)
     return 0;
 }
 
-static int set_path(struct tree *tree, size_t size, const char *name)
+static int set_path(struct workspace_tree *tree, size_t size, const char *name)
 {
     tree->path.size = size;
     if (size && buffer_append(&tree->path, "/", 1) < 0)
@@ -164,7 +164,7 @@ static int tree_fail(struct error *error, int number)
 }
 
 // The start: 1 and the entry, or -1.
-static int begin(struct tree *tree, struct tree_entry *entry, struct error *error)
+static int begin(struct workspace_tree *tree, struct workspace_tree_entry *entry, struct error *error)
 {
     struct stat status;
     const char *slash = strrchr(tree->start, '/');
@@ -173,7 +173,7 @@ static int begin(struct tree *tree, struct tree_entry *entry, struct error *erro
         return workspace_fail(error, errno, "look at", tree->start);
     if (S_ISREG(status.st_mode) && own_files_refuse_file(&status, tree->start, error))
         return -1;
-    *entry = (struct tree_entry){
+    *entry = (struct workspace_tree_entry){
         .name = slash ? slash + 1 : tree->start, .mode = status.st_mode, .size = (uint64_t)status.st_size};
     if (!S_ISDIR(status.st_mode) || tree->options.max_depth == 0)
         return 1;
@@ -188,7 +188,7 @@ static int begin(struct tree *tree, struct tree_entry *entry, struct error *erro
 }
 
 // The status of an item, as far as the options ask for it: 0, or -1 and errno ENOENT: it is gone.
-static int look(const struct tree *tree, const struct level *level, const struct directory_name *item,
+static int look(const struct workspace_tree *tree, const struct level *level, const struct directory_name *item,
                 struct stat *status)
 {
     *status = (struct stat){.st_mode = DTTOIF(item->type)};
@@ -201,7 +201,7 @@ static int look(const struct tree *tree, const struct level *level, const struct
 }
 
 // Fills the entry with the next item of the deepest level: 1; 0: it is skipped; -1 and errno.
-static int meet(struct tree *tree, struct tree_entry *entry)
+static int meet(struct workspace_tree *tree, struct workspace_tree_entry *entry)
 {
     struct stat status;
     struct level *level = deepest(tree);
@@ -210,13 +210,13 @@ static int meet(struct tree *tree, struct tree_entry *entry)
         return 0;
     if (look(tree, level, item, &status) < 0)
         return 0;
-    *entry = (struct tree_entry){.name = item->name,
-                                 .depth = tree->depth,
-                                 .mode = status.st_mode,
-                                 .size = (uint64_t)status.st_size,
-                                 .inode = status.st_ino,
-                                 .modified = status.st_mtim,
-                                 .changed = status.st_ctim};
+    *entry = (struct workspace_tree_entry){.name = item->name,
+                                           .depth = tree->depth,
+                                           .mode = status.st_mode,
+                                           .size = (uint64_t)status.st_size,
+                                           .inode = status.st_ino,
+                                           .modified = status.st_mtim,
+                                           .changed = status.st_ctim};
     if (set_path(tree, level->path_size, item->name) < 0) {
         errno = ENOMEM;
         return -1;
@@ -231,7 +231,7 @@ static int meet(struct tree *tree, struct tree_entry *entry)
     return entered < 0 ? -1 : 1;
 }
 
-int tree_next(struct tree *tree, struct tree_entry *entry, struct error *error)
+int workspace_tree_next(struct workspace_tree *tree, struct workspace_tree_entry *entry, struct error *error)
 {
     if (!tree->begun)
         return begin(tree, entry, error);
@@ -251,12 +251,12 @@ int tree_next(struct tree *tree, struct tree_entry *entry, struct error *error)
     return 0;
 }
 
-bool tree_is_cut(const struct tree *tree)
+bool workspace_tree_is_cut(const struct workspace_tree *tree)
 {
     return tree->cut;
 }
 
-void tree_skip(struct tree *tree, const struct tree_entry *entry)
+void workspace_tree_skip(struct workspace_tree *tree, const struct workspace_tree_entry *entry)
 {
     if (entry->entered) {
         close_level(deepest(tree));
@@ -264,8 +264,8 @@ void tree_skip(struct tree *tree, const struct tree_entry *entry)
     }
 }
 
-struct tree *tree_open(const struct workspace *workspace, const char *path, const struct tree_options *options,
-                       struct error *error)
+struct workspace_tree *workspace_tree_open(const struct workspace *workspace, const char *path,
+                                           const struct workspace_tree_options *options, struct error *error)
 {
     cleanup_free char *relative = workspace_relative(workspace, path, error);
     if (!relative)
@@ -278,7 +278,7 @@ struct tree *tree_open(const struct workspace *workspace, const char *path, cons
     size_t length = strlen(relative);
     if (relative[length - 1] == '/')
         relative[length - 1] = '\0';
-    struct tree *tree = calloc(1, sizeof *tree);
+    struct workspace_tree *tree = calloc(1, sizeof *tree);
     bool whole = strcmp(relative, ".") == 0;
     if (!tree || (!whole && buffer_append(&tree->path, relative, strlen(relative) + 1) < 0)) {
         free(tree);
@@ -293,7 +293,7 @@ struct tree *tree_open(const struct workspace *workspace, const char *path, cons
     return tree;
 }
 
-void tree_close(struct tree *tree)
+void workspace_tree_close(struct workspace_tree *tree)
 {
     if (!tree)
         return;
@@ -309,17 +309,17 @@ void tree_close(struct tree *tree)
     free(tree);
 }
 
-const char *tree_path(const struct tree *tree)
+const char *workspace_tree_path(const struct workspace_tree *tree)
 {
     return tree->path.size ? tree->path.data : ".";
 }
 
-char *tree_target(const struct tree *tree)
+char *workspace_tree_target(const struct workspace_tree *tree)
 {
     return tree->depth ? workspace_read_link(deepest(tree)->fd, current_name(deepest(tree))) : NULL;
 }
 
-int tree_open_file(const struct tree *tree, struct stat *status)
+int workspace_tree_open_file(const struct workspace_tree *tree, struct stat *status)
 {
     enum { FLAGS = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
     cleanup_fd int fd = tree->depth ? openat(deepest(tree)->fd, current_name(deepest(tree)), FLAGS)
@@ -333,7 +333,7 @@ int tree_open_file(const struct tree *tree, struct stat *status)
     return steal_fd(&fd);
 }
 
-bool tree_remove_temporary(const struct tree *tree, int64_t since)
+bool workspace_tree_remove_temporary(const struct workspace_tree *tree, int64_t since)
 {
     struct stat status;
     const struct level *level = tree->depth ? deepest(tree) : NULL;

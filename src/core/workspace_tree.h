@@ -11,17 +11,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct tree;
+struct workspace_tree;
 
-struct tree_options {
+struct workspace_tree_options {
     size_t max_depth; // directories at this depth are not entered; the start has depth 0
     bool hidden;      // include names that begin with a dot
     bool types_only;  // below the start, mode has only the type, and size is 0: saves a stat
     size_t max_names; // stops reading a directory after so many names, in no order; 0: reads all
 };
 
-// Valid until the next call of tree_next.
-struct tree_entry {
+// Valid until the next call of workspace_tree_next.
+struct workspace_tree_entry {
     const char *name; // "." for the workspace itself
     size_t depth;     // 0: where it starts
     mode_t mode;      // with the type; permission bits 0 if its directory cannot be searched
@@ -33,27 +33,27 @@ struct tree_entry {
 
 // path may name a directory, a single file or a link to one. Errors as in workspace.h; if the first directory cannot be
 // read: "permission_denied". The workspace must outlive the tree. The caller closes it.
-struct tree *tree_open(const struct workspace *workspace, const char *path, const struct tree_options *options,
-                       struct error *error);
-void tree_close(struct tree *tree);
+struct workspace_tree *workspace_tree_open(const struct workspace *workspace, const char *path,
+                                           const struct workspace_tree_options *options, struct error *error);
+void workspace_tree_close(struct workspace_tree *tree);
 
 // 1 and *entry, 0 at the end, or -1 ("timeout", "cancelled", "out_of_memory").
-int tree_next(struct tree *tree, struct tree_entry *entry, struct error *error);
+int workspace_tree_next(struct workspace_tree *tree, struct workspace_tree_entry *entry, struct error *error);
 
 // Whether names were left out because of max_names so far.
-bool tree_is_cut(const struct tree *tree);
+bool workspace_tree_is_cut(const struct workspace_tree *tree);
 
 // Skips what is in the directory that *entry, the last one given, has entered.
-void tree_skip(struct tree *tree, const struct tree_entry *entry);
+void workspace_tree_skip(struct workspace_tree *tree, const struct workspace_tree_entry *entry);
 
 // Of the entry last given. Its path relative to the workspace, as long as the entry lives:
-const char *tree_path(const struct tree *tree);
+const char *workspace_tree_path(const struct workspace_tree *tree);
 // the target of a link, owned by the caller; NULL where it is none any more:
-char *tree_target(const struct tree *tree);
+char *workspace_tree_target(const struct workspace_tree *tree);
 // a regular file opened to read, its status in *status; -1 and errno where it cannot be, or is none any more:
-int tree_open_file(const struct tree *tree, struct stat *status);
+int workspace_tree_open_file(const struct workspace_tree *tree, struct stat *status);
 // Removes the entry if it is a temporary file that a killed run of this user left: its name is one, it is a file with
 // one link or a symbolic link, and it was changed at since (seconds of the epoch) or later. Whether it was removed.
-bool tree_remove_temporary(const struct tree *tree, int64_t since);
+bool workspace_tree_remove_temporary(const struct workspace_tree *tree, int64_t since);
 
 #endif
