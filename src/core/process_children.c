@@ -167,6 +167,19 @@ void children_probe(struct pids *pids)
         probe_between(1, HIGHEST_PID, pids);
 }
 
+pid_t children_tracer(pid_t pid)
+{
+    char path[PATH_SIZE], line[256];
+    int tracer = 0;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    FILE *status = fopen(path, "re");
+    while (status && tracer == 0 && fgets(line, sizeof line, status))
+        sscanf(line, "TracerPid: %d", &tracer);
+    if (status)
+        fclose(status);
+    return tracer;
+}
+
 // The PIDs in /proc are valid for us if it belongs to our PID namespace: then it lists one PID for us, our own.
 static bool proc_is_ours(void)
 {

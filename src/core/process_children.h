@@ -74,6 +74,9 @@ void children_probe(struct pids *pids);
 // How many processes /proc shows in this PID namespace; 0 if it cannot tell.
 size_t children_census(void);
 
+// The process that traces a child; 0: none.
+pid_t children_tracer(pid_t pid);
+
 struct look {
     pid_t parent;
     char state; // as in ps(1): 'R', 'T', 'Z', ...

@@ -267,6 +267,16 @@ static bool all_dead(struct sweep *sweep)
     return sweep->dead == sweep->killed.count;
 }
 
+// A dead process is not ours to reap while another one that a command left traces it.
+static void kill_tracers(const struct sweep *sweep)
+{
+    for (size_t i = sweep->dead; i < sweep->killed.count; i++) {
+        pid_t tracer = children_tracer(sweep->killed.items[i]);
+        if (tracer > 0)
+            kill(tracer, SIGKILL);
+    }
+}
+
 // Waits for an end; in a crowd, for some more. After long waits without one, some processes are stopped: they may take
 // the time that the killed ones need to die.
 static void wait_for_end(struct sweep *sweep)
@@ -279,6 +289,7 @@ static void wait_for_end(struct sweep *sweep)
     } else if (++sweep->waits % STUBBORN == 0) {
         struct walk walk = {.tree = sweep->tree, .number = SIGSTOP, .until = clock_now() + STOPPING};
         signal_all(&walk);
+        kill_tracers(sweep);
     }
 }
 

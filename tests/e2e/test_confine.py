@@ -339,6 +339,64 @@ class Signals(ConfinedCase):
         self.assertEqual(left, b"")
 
 
+# Left by a step: from when its parent has ended, stops or traces every other child of the runner, and notes what it could.
+MEDDLER = """
+import ctypes, os, signal, sys
+runner, libc = os.getppid(), ctypes.CDLL(None)
+if os.fork():
+    os._exit(0)
+os.setsid()
+os.closerange(0, 3)
+while os.getppid() != runner:
+    pass
+noted = set()
+def note(pid, word):
+    if (pid, word) not in noted:
+        noted.add((pid, word))
+        with open("noted", "a") as file:
+            file.write(word + " ")
+while True:
+    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+        try:
+            parent = int(open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[1])
+            if parent == runner and pid != os.getpid() and sys.argv[1] == "stop":
+                os.kill(pid, signal.SIGSTOP)
+                note(pid, "stopped")
+            elif parent == runner and pid != os.getpid() and (pid, "traced") not in noted and libc.ptrace(16, pid, None, None) == 0:
+                note(pid, "traced")
+        except OSError:
+            pass
+"""
+
+
+class Meddlers(ConfinedCase):
+    def meddled(self, what, *steps, **fields):
+        """Runs steps beside a process that meddles; gives the outcome, and what it could do."""
+        self.put("meddler.py", MEDDLER)
+        done = self.run_job(self.job(self.step("run_command", argv=["/usr/bin/python3", "meddler.py", what]), *steps, **fields))
+        noted = self.workspace / "noted"
+        return done, noted.read_text() if noted.exists() else ""
+
+    def test_no_later_step_lasts_longer_than_it_may(self):
+        for what in ("stop", "trace"):
+            with self.subTest(what):
+                slow = sba.slowness()
+                done, noted = self.meddled(what, self.step("run_command", shell="sleep 30", timeout_seconds=1))
+                self.assertIn({"stop": "stopped", "trace": "traced"}[what], noted)
+                self.assertEqual((done.exit, done.result["steps"][1]["status"]), (124, "timeout"), done.result)
+                self.assertLess(done.result["steps"][1]["duration_ms"], 4500 * max(slow, sba.slowness()))
+                (self.workspace / "noted").unlink()
+
+    @unittest.skipUnless(ABI, "this kernel has no Landlock")
+    def test_a_check_is_out_of_their_reach(self):
+        for what in ("stop", "trace") if ABI >= 6 else ("trace",):
+            with self.subTest(what):
+                checks = [{"criterion": f"exit {code}", "check": {"shell": f"sleep 0.5; exit {code}"}} for code in (0, 1)]
+                done, noted = self.meddled(what, context={"acceptance_criteria": checks})
+                self.assertEqual([(one["met"], one["verified_by"]) for one in done.result["acceptance"]], [(True, "check"), (False, "check")])
+                self.assertEqual((done.exit, noted), (1, ""))
+
+
 class Kernels(ConfinedCase):
     def test_without_landlock_all_is_as_before(self):
         for number in ("ENOSYS", "EPERM"):
