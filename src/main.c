@@ -3,6 +3,7 @@
 #include "core/identity.h"
 #include "core/interrupt.h"
 #include "core/process_usage.h"
+#include "core/terminal_mode.h"
 #include "host.h"
 
 enum { EXIT_INTERNAL = 3 };
@@ -12,6 +13,8 @@ int main(int argc, char **argv)
     usage_begin();
     identity_harden();
     interrupt_install();
+    terminal_mode_keep();
     int status = host_run(argc, argv);
+    terminal_mode_restore();
     return status < 0 ? EXIT_INTERNAL : status;
 }

@@ -7,6 +7,7 @@
 #include "core/interrupt.h"
 #include "core/process_children.h"
 #include "core/stream.h"
+#include "core/terminal_mode.h"
 #include "core/threads.h"
 
 #include <errno.h>
@@ -290,6 +291,7 @@ static _Noreturn void end(void)
     while (!done && (!path || clock_now() < began + WRITING))
         poll(NULL, 0, 1);
     log_end();
+    terminal_mode_restore();
     _exit(!stands ? UNWRITABLE : number ? 128 + number : 124);
 }
 

@@ -82,6 +82,12 @@ class JobDirectory(ConfinedCase):
                 self.assert_untouched(done)
                 self.assertEqual(done.result["confinement"]["writes"], "landlock")
 
+    def test_one_that_a_command_closes_is_opened_again(self):
+        for mode in (0, 0o600, 0o300):
+            done, _ = self.shell(f"chmod {mode:o} {self.job_directory}; sleep 0.5")
+            self.assertEqual((done.exit, done.result["status"]), (0, "success"), done.stderr)
+            self.assertEqual(self.job_directory.stat().st_mode & 0o777, 0o755)
+
     def test_the_same_attacks_hit_where_it_is_off(self):
         done, said = self.shell(f"echo x > {self.job_directory}/other && echo done it", env={"SBA_CONFINE": "off"})
         self.assertIn("done it", said)

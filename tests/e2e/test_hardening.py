@@ -6,6 +6,7 @@ import pathlib
 import shutil
 import subprocess
 import tempfile
+import termios
 import unittest
 
 import sba
@@ -91,6 +92,20 @@ class Children(sba.SandboxCase):
         self.assertNotIn("SBA_MCP_TOKEN_FILE", found["environment"])
         left = b"".join(path.read_bytes() for path in self.job_directory.iterdir() if path.is_file())
         self.assertNotIn(TOKEN.encode(), left + done.stdout + done.stderr)
+
+
+class TheTerminal(sba.SandboxCase):
+    def test_its_mode_is_restored_at_the_end(self):
+        """A command can write to it, for /dev is writable, and change its mode."""
+        master, slave = os.openpty()
+        self.addCleanup(os.close, master)
+        self.addCleanup(os.close, slave)
+        self.give(os.ttyname(slave))
+        before = termios.tcgetattr(slave)
+        change = self.step("run_command", shell=f"stty raw -echo -F {os.ttyname(slave)}; stty -a -F {os.ttyname(slave)}")
+        done = self.run_job(self.job(change), wrapper=["setsid", "-cw"], stdin=slave)
+        self.assertIn("-echo ", done.result["steps"][0]["output"])
+        self.assertEqual((done.exit, termios.tcgetattr(slave)), (0, before))
 
 
 class Workspace(sba.SandboxCase):
