@@ -27,14 +27,14 @@ _cynode_sba() {
 %s    esac
     COMPREPLY=($(compgen -W "%s" -- "$2"))
 }
-complete -o filenames -F _cynode_sba cynode-sba
+complete -o filenames -o default -F _cynode_sba cynode-sba
 ]]):format(table.concat(cases), table.concat(names, " "))
 end
 
 ---@param options cli.option[]
 ---@return string script
 function completion.fish(options)
-  local lines = { "# fish completion of cynode-sba\n", "complete -c cynode-sba -f\n" }
+  local lines = { "# fish completion of cynode-sba\n", "complete -c cynode-sba -F\n" }
   for _, option in ipairs(options) do
     local values = values_of(option)
     local what = values and (" -x -a '%s'"):format(values) or option.takes_file and " -r -F" or option.kind == "value" and " -x" or ""
@@ -46,15 +46,28 @@ end
 ---@param options cli.option[]
 ---@return string script
 function completion.zsh(options)
-  local lines = { "#compdef cynode-sba\n_arguments \\\n" }
-  for _, option in ipairs(options) do
+  local lines = {}
+  for i, option in ipairs(options) do
     local values = values_of(option)
     local what = values and (":value:(%s)"):format(values) or option.takes_file and ":file:_files"
       or option.kind == "value" and ":value:" or ""
     local summary = option.summary:gsub("'", "'\\''"):gsub("[%[%]:]", "\\%0")
-    lines[#lines + 1] = ("  '--%s[%s]%s' \\\n"):format(option.name, summary, what)
+    lines[i] = ("    '%s--%s[%s]%s' \\\n"):format(option.is_list and "*" or "", option.name, summary, what)
   end
-  return table.concat(lines) .. "  '*:file:_files'\n"
+  return ([=[
+#compdef cynode-sba
+_cynode-sba() {
+  _arguments \
+%s    '*:file:_files'
+}
+# A file in $fpath is the function that completes; what is sourced says which that is.
+if [[ $funcstack[1] == _cynode-sba ]]; then
+  _cynode-sba "$@"
+else
+  (( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
+  compdef _cynode-sba cynode-sba
+fi
+]=]):format(table.concat(lines))
 end
 
 return completion

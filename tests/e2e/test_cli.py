@@ -2,6 +2,7 @@
 """The command line from outside: modes, usage errors, environment, and scripts."""
 import json
 import os
+import pathlib
 import shutil
 import signal
 import subprocess
@@ -11,6 +12,7 @@ import jsonschema
 
 import sba
 from sba import SandboxCase
+from terminal import Terminal
 
 
 class CommandLineTest(SandboxCase):
@@ -76,6 +78,31 @@ class CommandLineTest(SandboxCase):
             self.assertIn(b"log-format", script)
             if shutil.which(shell):
                 subprocess.run([shell, "-n", "/dev/stdin"], input=script, check=True, timeout=60)
+
+    def zsh(self, *lines):
+        """A zsh without anybody's settings, in which these lines were typed."""
+        path = f"{pathlib.Path(sba.BINARY).parent}:/usr/bin:/bin"
+        terminal = Terminal([*sba.AS_USER, "zsh", "-f"], directory=str(self.workspace),
+                            env={"HOME": str(self.workspace), "PATH": path, "TERM": "tmux", "LANG": "C.UTF-8"})
+        self.addCleanup(terminal.close)
+        for line in ("PS1='%% '", "clear", *lines):
+            terminal.enter(line)
+        return terminal
+
+    @unittest.skipUnless(shutil.which("zsh") and shutil.which("tmux"), "wants zsh and tmux")
+    def test_zsh_completes(self):
+        self.put("a job.json")
+        self.put("_cynode-sba", self.run_sba("--completion", "zsh").stdout)
+        for lines in (["source <(cynode-sba --completion zsh)"], ["autoload -Uz compinit && compinit -D", "source <(cynode-sba --completion zsh)"],
+                      ["fpath=($PWD $fpath); autoload -Uz compinit && compinit -D"]):
+            terminal = self.zsh(*lines, "print ready")
+            terminal.wait_for("\nready\n")
+            self.assertNotIn("_arguments:", terminal.screen())
+            for typed, completed in (("--valid", "cynode-sba --validate"), (" a", "cynode-sba --validate a\\ job.json"),
+                                     (" --log-format=x --log-format js", "--log-format json")):
+                terminal.type(("cynode-sba " if typed == "--valid" else "") + typed)
+                terminal.press("Tab")
+                terminal.wait_for(completed)
 
     def test_validate_tells_every_error(self):
         job = self.job(self.step("none"), surprise=1)
