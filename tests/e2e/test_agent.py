@@ -361,6 +361,15 @@ class History(AgentCase):
                 self.assertEqual(json.dumps(after[2]), json.dumps(before[2]))
 
 
+class Plan(AgentCase):
+    def test_a_model_is_shown_how_to_reorder_its_list(self):
+        server = self.server(call("todo_update", id="3", position=1), call("list_tree"), finish("x"))
+        outcome = self.run_agent(server, job=self.agent_job(context={"requirements": ["one", "two", "three"]}))
+        tool = next(tool["function"] for tool in server.chats()[0]["tools"] if tool["function"]["name"] == "todo_update")
+        self.assertEqual(tool["parameters"]["properties"]["position"]["type"], "integer")
+        self.assertEqual([item["title"] for item in outcome.result["todo"]["items"]], ["three", "one", "two"])
+
+
 class Ending(AgentCase):
     def test_requirements_are_done_when_the_job_is(self):
         """But for one that the model dropped; and not if it gave up."""

@@ -341,7 +341,7 @@ class InterruptedTest(SandboxCase):
         self.wait_for_output("the cause\n")
         self.kill(process)
         shown = self.run_job(job, "--resume", "--log-format", "text").stderr.decode()
-        self.assertRegex(shown, r"step\.interrupted: step 2 \(step-2, run_command\), which began at \S+, was interrupted; it runs again\n    the cause\n")
+        self.assertRegex(shown, r"warning: step 2 \(step-2, run_command\), which began at \S+, was interrupted; it runs again\n    the cause\n")
 
     def test_the_output_is_bounded_and_its_end_is_kept(self):
         _, process = self.killed("head -c 30000000 /dev/zero | tr '\\0' x; echo; echo the end", max_output_bytes=1 << 30)

@@ -60,7 +60,7 @@ local todo_add = {
 
 local todo_update = {
   name = "todo_update", kind = "todo", called = { "update_todo" }, read = read_status,
-  description = phrases.todo_update, order = { "id", "status", "title", "note" },
+  description = phrases.todo_update, order = { "id", "status", "title", "position", "note" },
   accepted = {
     type = "object", order = { "id", "status", "title", "position", "note" }, required = json.array { "id" },
     additionalProperties = false,
@@ -68,7 +68,7 @@ local todo_update = {
       id = { type = "string" },
       status = { type = "string", enum = json.array { "pending", "in_progress", "done", "dropped" } },
       title = { type = "string", minLength = 1 },
-      position = { type = "integer", minimum = 1 }, -- the new place in the list, from 1
+      position = { type = "integer", minimum = 1, description = "New place in the list, from 1." },
       note = { type = "string" },
     },
   },
