@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the checks of the tasks share. A check runs in a copy of the workspace that was left. ANSWER is a file with the final answer; WORD is
-# a random word that only the check knows.
+# a random word that only the check knows, BASE the repository that the workspace began as.
 
 # Ends the check: the task is not solved, and why.
 fail() {
@@ -32,4 +32,16 @@ code() {
         *.sh | *.py) sed 's/\(^\|[[:blank:]]\)#.*//' "$@" ;;
         *) cat "$@" | sed 's://.*::' | tr '\n' '\001' | sed 's:/\*[^*]*\**\([^/*][^*]*\*\**\)*/: :g' | tr '\001' '\n' ;;
     esac
+}
+
+# suite: the tests that the repository of the task has pass, as they were.
+suite() {
+    rm -rf tests && cp -r "$BASE/tests" .
+    hidden suite.py <<'END'
+import unittest
+with open("log", "w") as log:
+    result = unittest.TextTestRunner(log).run(unittest.defaultTestLoader.discover("tests", top_level_dir="."))
+print(" ".join(test.id() for test, _ in result.failures + result.errors) or "@WORD@")
+END
+    expect "$WORD" python3 suite.py
 }

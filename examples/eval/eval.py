@@ -1,6 +1,6 @@
 #!/usr/bin/env -S python3 -B
 # SPDX-License-Identifier: Apache-2.0
-"""How many tasks a model solves with cynode-sba: bugs, features, refactorings, questions.
+"""How many of thirty-eight tasks a model solves with cynode-sba: bugs, features, refactorings, questions.
 
     examples/eval/eval.py --endpoint http://127.0.0.1:11434 --model qwen3:8b       Ollama, or any OpenAI-compatible endpoint
     examples/eval/eval.py --endpoint URL --model NAME --repeat 3 --json a.json c-  the tasks whose names begin so, three times each
@@ -30,7 +30,7 @@ sys.path[:0] = [str(HERE), str(ROOT / "tests")]
 import proxy  # noqa: E402
 from servers import model  # noqa: E402
 
-PROGRAMS = {"c": "cc", "py": "python3", "sh": "sh", "js": "node", "go": "go"}  # by the beginning of a task's name
+PROGRAMS = {"c": "cc", "py": "python3", "sh": "sh", "js": "node", "go": "go", "tally": "python3"}  # by the beginning of a task's name
 USER = {"user": 54321, "group": 54321, "extra_groups": []} if os.geteuid() == 0 else {}  # the runner refuses root
 CHECK_SECONDS, OUTPUT_BYTES = 300, 65536  # Go builds its library in it
 LEFT_OUT = {"solved": None, "turns": None, "prompt_tokens": None, "completion_tokens": None, "seconds": None}
@@ -62,20 +62,34 @@ def run_limited(command, seconds, directory, **options):
 
 
 class Task:
-    """A directory of tasks/: task.md (kind, then what is asked), workspace/, check, and solution.patch or solution.txt."""
+    """A directory of tasks/: task.md (kind, then what is asked), workspace/, check, and solution.patch or solution.txt. With change.json
+    the workspace is a repository of repositories/, with what is right there made wrong."""
 
     def __init__(self, directory):
         self.directory, self.name = directory, directory.name
         self.kind, _, prompt = (directory / "task.md").read_text().partition("\n")
         self.prompt = prompt.strip()
-        self.program = PROGRAMS[self.name.partition("-")[0]]
+        language = self.name.partition("-")[0]
+        self.program, self.base = PROGRAMS[language], HERE / "repositories" / language
+        change = directory / "change.json"
+        self.change = json.loads(change.read_text()) if change.exists() else {"changes": []}
+        self.criteria = self.change.get("acceptance_criteria", [])
+
+    def make_workspace(self, place):
+        """What the agent finds."""
+        shutil.copytree(self.base if self.change["changes"] else self.directory / "workspace", place, ignore=shutil.ignore_patterns("__pycache__"))
+        for one in self.change["changes"]:
+            path = place / one["path"]
+            path.write_text(path.read_text().replace(one["right"], one["wrong"]))
 
     def solution(self):
         """What a scripted model replies, and calls."""
         patch, text = self.directory / "solution.patch", self.directory / "solution.txt"
         answer = text.read_text().strip() if text.exists() else "The patch is applied."
         changes = [model.call("apply_unified_diff", diff=patch.read_text())] if patch.exists() else []
-        return [model.call("list_tree"), *changes, model.call("finish", answer=answer)]
+        changes += [model.call("replace_in_file", path=one["path"], old_text=one["wrong"], new_text=one["right"]) for one in self.change["changes"]]
+        acceptance = [{"criterion": str(number), "met": True, "evidence": "step-2"} for number in range(1, len(self.criteria) + 1)]
+        return [model.call("list_tree"), *changes, model.call("finish", answer=answer, acceptance=acceptance)]
 
 
 class Attempt:
@@ -86,7 +100,7 @@ class Attempt:
         self.root = pathlib.Path(tempfile.mkdtemp(prefix=f"sba-eval-{task.name}-", dir=options.directory))
         self.root.chmod(0o755)
         self.workspace, self.job, self.home = (self.root / name for name in ("workspace", "job", "home"))
-        shutil.copytree(task.directory / "workspace", self.workspace)
+        task.make_workspace(self.workspace)
         for directory in (self.job, self.home):
             directory.mkdir()
         give(self.workspace, self.job, self.home)
@@ -103,7 +117,7 @@ class Attempt:
             return f"the workspace cannot be copied: {failure}"
         (self.root / "answer").write_text(answer + "\n")
         give(place)
-        script = "\n".join([f"WORD={secrets.token_hex(6)}", *(path.read_text() for path in (HERE / "check.sh", self.task.directory / "check"))])
+        script = "\n".join([f"WORD={secrets.token_hex(6)}", f"BASE='{self.task.base}'", *(path.read_text() for path in (HERE / "check.sh", self.task.directory / "check"))])
         status, _, stderr = run_limited(["sh", "-euc", script], CHECK_SECONDS, self.root, cwd=place, stdin=subprocess.DEVNULL, **USER,
                                         env={**self.environment, "ANSWER": str(self.root / "answer")})
         if status is None:
@@ -115,7 +129,7 @@ class Attempt:
         (self.job / "job.json").write_text(json.dumps({
             "protocol_version": "1.0", "job_id": self.task.name, "task_id": "eval", "execution_mode": "agent_inference",
             "constraints": {"max_runtime_seconds": self.options.seconds, "max_output_bytes": 1 << 20},
-            "inference": {"allowed_models": [name]}, "context": {"task_context": self.task.prompt}, "steps": []}))
+            "inference": {"allowed_models": [name]}, "context": {"task_context": self.task.prompt, "acceptance_criteria": self.task.criteria}, "steps": []}))
         command = [self.options.binary, "--job", self.job / "job.json", "--result", self.job / "result.json",
                    "--workspace", self.workspace, "--log-format", "json"]
         with open(self.job / "log", "wb") as log:

@@ -283,14 +283,17 @@ class Budget(AgentCase):
         ends = [request["messages"][-1]["content"] for request in server.chats()]
         self.assertEqual(["Less than a fifth of the job's tokens is left" in end for end in ends], [False] * 4 + [True])
 
-    def test_questions_of_a_direct_job_too(self):
+    def test_questions_of_a_direct_job_too_and_not_anew_after_a_kill(self):
         server = self.server(*[{"content": "4"}] * 3)
-        job = self.job(*[self.step("ask_model", prompt="2+2?")] * 3, inference={"allowed_models": ["m"], "max_requests": 2})
-        for more in ((), ("--resume",)):
-            outcome = self.run_job(job, *more, env={"OLLAMA_BASE_URL": server.url})
-            self.assertEqual((outcome.result["failure_code"], len(server.chats())), ("constraint_violation", 2), outcome.result)
-            self.assertEqual([step["status"] for step in outcome.result["steps"]], ["success", "success", "failure"])
-            self.assertEqual(outcome.result["inference"]["requests"], 2)
+        once = self.step("run_command", shell="test -e begun || { touch begun; sleep 60; }")
+        job = self.job(*[self.step("ask_model", prompt="2+2?")] * 2, once, self.step("ask_model", prompt="2+2?"),
+                       inference={"allowed_models": ["m"], "max_requests": 2})
+        env = {"OLLAMA_BASE_URL": server.url}
+        self.run_and_signal(job, signal.SIGKILL, (self.workspace / "begun").exists, "the command", env=env)
+        outcome = self.run_job(job, "--resume", env=env)
+        self.assertEqual((outcome.result["failure_code"], len(server.chats())), ("constraint_violation", 2), outcome.result)
+        self.assertEqual([step["status"] for step in outcome.result["steps"]], ["success", "success", "success", "failure"])
+        self.assertEqual(outcome.result["inference"]["requests"], 2)
 
     def test_a_request_that_was_cancelled_or_timed_out_is_in_the_result(self):
         server = self.server({"content": "late", "fault": {"name": "silence", "seconds": 30}})
