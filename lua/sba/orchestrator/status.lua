@@ -10,20 +10,16 @@ local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local retry = require "sba.util.retry"
 local url = require "sba.util.url"
+local watchdog = require "native.watchdog"
 
 local status = {}
 
-local BEGINNING <const> = 3 -- seconds that the report of the beginning may cost the job in all
-local SHARE <const> = 2 / 3 -- of the remaining time for one try, so that a second try is possible
-local LEAST <const> = 0.05 -- seconds: a shorter try is not worth it
+local BEGINNING <const>, TRY <const> = 3, 2 -- seconds that the report of the beginning may take in all, and one try of it
 local ENDING <const>, AFTER_SIGNAL <const> = 30, 5 -- seconds within which the end must be reported
 local CONNECT <const>, ANSWER <const>, REST <const> = 5, 10, 1 -- seconds to connect, for an answer, for the rest of its body
 local LARGEST_ANSWER <const> = 64 * 1024 -- bytes; the body is not used
 
 local body_schema = { order = { "status", "job_id", "task_id" } }
-
----@class status.failure: http.failure
----@field refused? boolean the server answered, and another try would bring the same answer
 
 ---@class status.reporter
 ---@field run run
@@ -32,27 +28,15 @@ local body_schema = { order = { "status", "job_id", "task_id" } }
 local reporter = {}
 reporter.__index = reporter
 
--- Failures that another try would not change, of requests that never got an answer.
-local lasting = { invalid_url = true, bad_body = true, out_of_memory = true, timeout = true, cancelled = true }
-
 --- One try. Returns the status of a 2xx, or nil and the failure.
----@return integer? status, status.failure? failure
+---@return integer? status, http.failure? failure
 local function post(self, body, until_when)
   local exchange <close>, code = http.send(self.http, {
     method = "POST", url = self.run.status_url, body = body, headers = { "Content-Type: application/json", "Accept: application/json" },
     connect_timeout = CONNECT, first_timeout = ANSWER, idle_timeout = REST,
   }, until_when)
-  if not exchange then
-    local failure = code
-    failure.refused = failure.code == "redirected"
-    failure.transient = not failure.refused and not lasting[failure.code]
-    return nil, failure
-  end
-  if code >= 300 then
-    local failure = http.refusal(exchange, code, "the status server at " .. url.shown(self.run.status_url))
-    failure.refused = not failure.transient
-    return nil, failure
-  end
+  if not exchange then return nil, code end
+  if code >= 300 then return nil, http.refusal(exchange, code, "the status server at " .. url.shown(self.run.status_url)) end
   http.read(exchange, LARGEST_ANSWER) -- to its end, so that the connection can be used again
   return code
 end
@@ -69,7 +53,7 @@ local function log_end(self, report, code, failure, tries, seconds)
     self.run.log:event("info", "report.sent", { report = report, status = code, tries = tries, duration_ms = duration_ms })
     return "delivered"
   end
-  local outcome = failure.refused and "refused" or "undeliverable"
+  local outcome = failure.status and not failure.transient and "refused" or "undeliverable"
   self.run.log:event("warning", "report.failed", {
     report = report, outcome = outcome, status = failure.status, tries = tries,
     error = ("the report %s was not delivered: %s"):format(report, failure.message),
@@ -83,15 +67,24 @@ local function close_beginning(self, code)
   log_end(self, "in_progress", code, self.failure, self.tries, self.spent)
 end
 
+--- Moves the deadline, so that reports do not use the job's time.
+local function move_deadline(run, seconds)
+  run.deadline = run.deadline + seconds
+  interrupt.set_deadline(math.max(0, run.deadline - interrupt.now()))
+  watchdog.deadline(run.deadline)
+end
+
 ---Reports that the job is in progress. Call it when the job begins and before each later step: a report that was not delivered is
 ---tried again until the tries have taken 3 s in all.
 function reporter:began()
-  local at = interrupt.now()
-  if self.over or at < self.not_before then return end
-  local code, failure = post(self, body_of(self, "in_progress"), at + self.left * SHARE)
+  local at, most = interrupt.now(), math.min(self.left, TRY)
+  if self.over or at < self.not_before or interrupt.reason() then return end
+  move_deadline(self.run, most)
+  local code, failure = post(self, body_of(self, "in_progress"), at + most)
   local took = interrupt.now() - at
+  move_deadline(self.run, took - most)
   self.tries, self.spent, self.left, self.failure = self.tries + 1, self.spent + took, self.left - took, failure
-  if code or failure.refused or not failure.transient or self.left * SHARE < LEAST then return close_beginning(self, code) end
+  if code or not failure.transient or self.left <= 0 then return close_beginning(self, code) end
   self.not_before = at + took + (failure.retry_after or 0)
   if self.tries == 1 then
     local message = failure.message .. "; it tries again before later steps"
