@@ -17,7 +17,9 @@ from .types import Job, Result
 
 __all__ = ["Job", "Outcome", "Result", "RunnerError", "run"]
 
-GRACE = 15  # seconds that the runner may take beyond the job's own time: it needs 3, and up to 5 more for a report
+# Seconds that the runner may take beyond the job's own time: 3 to report the beginning, 5 to end the job, 35 to report its end; and a
+# container has to start.
+GRACE = 60
 
 
 class RunnerError(Exception):

@@ -2,6 +2,7 @@
 """With the binary that SBA_BINARY names."""
 import os
 import pathlib
+import subprocess
 
 import cynode_sba
 import pytest
@@ -69,6 +70,19 @@ def test_no_result(place):
         cynode_sba.run({"constraints": {"max_runtime_seconds": 1}}, place, binary="/none/cynode-sba", directory=place / "job")
     with pytest.raises(cynode_sba.RunnerError, match="ended with status 1 and left no result"):
         cynode_sba.run({"constraints": {"max_runtime_seconds": 1}}, place, binary="/bin/false", directory=place / "job")
+
+
+def test_reports_are_waited_for(place, monkeypatch):
+    """A status server that never answers takes 3 s at the start and 30 s at the end. Nothing is waited for here."""
+    seen = []
+
+    def ended(command, timeout, **_):
+        seen.append(timeout)
+        (place / "job" / "result.json").write_text("{}")
+        return subprocess.CompletedProcess(command, 0, b"", b"")
+    monkeypatch.setattr(subprocess, "run", ended)
+    run(place, max_runtime_seconds=7)
+    assert seen[0] > 7 + 3 + 5 + 35
 
 
 def test_the_command_of_a_container(place):
