@@ -42,7 +42,7 @@ function confine.may_write(path) end
 
 ---Sets the rules for all commands from now on. Errors: unsupported, too_many_entries, ...
 ---@param writable string[] paths below which commands may write; those that do not exist are ignored
----@param hidden? string a file that they cannot open: absolute, without links
+---@param hidden string[] files that they cannot open: absolute, without links
 ---@return true|nil, native.failure?
 function confine.set_rules(writable, hidden) end
 

@@ -44,8 +44,8 @@ static int f_may_write(lua_State *L)
 static int f_set_rules(lua_State *L)
 {
     struct error error = {0};
-    const char *hidden = luaL_optstring(L, 2, NULL);
     const char **writable = bind_check_strings(L, 1, "writable");
+    const char **hidden = bind_check_strings(L, 2, "hidden");
     return bind_outcome(L, confine_set_rules(writable, hidden, &error), &error);
 }
 

@@ -99,18 +99,33 @@ static int allow_writing(int ruleset, const char *path, int abi, struct error *e
     return 0;
 }
 
-// Allows reading the entries of a directory, except one name, and links, whose targets have their own rules.
-static int allow_siblings(int ruleset, const char *path, const char *except, struct error *error)
+// Whether an entry of a directory is one of the files, or leads to one. The directory has no slash at its end.
+static bool leads_to(const char *const *files, const char *directory, const char *name)
 {
-    cleanup_directory DIR *directory = opendir(path);
+    size_t length = strlen(directory), more = strlen(name);
+    for (; *files; files++) {
+        const char *rest = *files + length + 1;
+        if (strncmp(*files, directory, length) == 0 && (*files)[length] == '/' && strncmp(rest, name, more) == 0 &&
+            (rest[more] == '/' || rest[more] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+// Allows reading the entries of a directory, except those that lead to a hidden file, and links, whose targets have
+// their own rules.
+static int allow_siblings(int ruleset, const char *path, const char *const *hidden, struct error *error)
+{
+    cleanup_directory DIR *directory = opendir(*path ? path : "/");
     if (!directory)
-        return error_system(error, errno, "cannot list %s", path);
+        return error_system(error, errno, "cannot list %s/", path);
     const struct dirent *entry;
     for (int count = 0; (entry = readdir(directory)); count++) {
-        if (strcmp(entry->d_name, except) == 0 || strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+        if (leads_to(hidden, path, entry->d_name) || strcmp(entry->d_name, ".") == 0 ||
+            strcmp(entry->d_name, "..") == 0)
             continue;
         if (count >= MOST_ENTRIES)
-            return error_set(error, "too_many_entries", 0, "%s has more than %d entries", path, MOST_ENTRIES);
+            return error_set(error, "too_many_entries", 0, "%s/ has more than %d entries", path, MOST_ENTRIES);
         struct stat status;
         cleanup_fd int fd = openat(dirfd(directory), entry->d_name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0 || fstat(fd, &status) < 0 || S_ISLNK(status.st_mode))
@@ -121,41 +136,39 @@ static int allow_siblings(int ruleset, const char *path, const char *except, str
     return 0;
 }
 
-// Landlock has no rule that forbids. To hide one file, allow everything beside it and beside its parent directories.
-static int allow_reading_others(int ruleset, const char *hidden, struct error *error)
+// Landlock has no rule that forbids. To hide files, allow everything beside them and beside their parent directories.
+static int allow_reading_others(int ruleset, const char *const *hidden, struct error *error)
 {
-    struct stat status;
-    if (stat(hidden, &status) < 0)
-        return error_system(error, errno, "cannot look at %s", hidden);
-    if (*hidden != '/' || S_ISDIR(status.st_mode))
-        return error_set(error, "not_a_file", 0, "%s is not the absolute path of a file", hidden);
-    cleanup_free char *directory = strdup(hidden);
-    if (!directory)
-        return error_set(error, "out_of_memory", 0, "no memory is left");
-    for (char *slash; (slash = strrchr(directory, '/'));) {
-        const char *except = hidden + (slash - directory) + 1;
-        cleanup_free char *name = strndup(except, strcspn(except, "/"));
-        *slash = '\0';
-        if (!name)
+    for (const char *const *file = hidden; *file; file++) {
+        struct stat status;
+        if (stat(*file, &status) < 0)
+            return error_system(error, errno, "cannot look at %s", *file);
+        if (**file != '/' || S_ISDIR(status.st_mode))
+            return error_set(error, "not_a_file", 0, "%s is not the absolute path of a file", *file);
+        cleanup_free char *directory = strdup(*file);
+        if (!directory)
             return error_set(error, "out_of_memory", 0, "no memory is left");
-        if (allow_siblings(ruleset, *directory ? directory : "/", name, error) < 0)
-            return -1;
+        for (char *slash; (slash = strrchr(directory, '/'));) {
+            *slash = '\0';
+            if (allow_siblings(ruleset, directory, hidden, error) < 0)
+                return -1;
+        }
     }
     return 0;
 }
 
-int confine_set_rules(const char *const *writable, const char *hidden, struct error *error)
+int confine_set_rules(const char *const *writable, const char *const *hidden, struct error *error)
 {
     int abi = confine_abi();
     if (abi == 0)
         return error_set(error, "unsupported", 0, "the kernel has no Landlock, or does not let this process use it");
-    cleanup_fd int ruleset = create(abi, hidden != NULL);
+    cleanup_fd int ruleset = create(abi, *hidden != NULL);
     if (ruleset < 0)
         return error_system(error, errno, "cannot create Landlock rules");
     for (; *writable; writable++)
         if (allow_writing(ruleset, *writable, abi, error) < 0)
             return -1;
-    if (hidden && allow_reading_others(ruleset, hidden, error) < 0)
+    if (allow_reading_others(ruleset, hidden, error) < 0)
         return -1;
     cleanup_close(&rules);
     rules = ruleset;

@@ -200,6 +200,21 @@ class Token(ConfinedCase):
             self.assertNotEqual(done.exit, 0, script)
         self.assertEqual(self.token.read_text(encoding="utf-8"), TOKEN)
 
+    def test_no_command_opens_the_file_of_the_api_key_either(self):
+        """Wherever it lies: beside the token, above it, below a directory beside it, alone."""
+        deep = self.secret / "deep"
+        deep.mkdir()
+        for key in (self.secret / "key", self.root / "key", deep / "key"):
+            key.write_text("key-" + TOKEN, encoding="utf-8")
+            self.give(deep, key)
+            (key.parent / "readable").write_text("readable", encoding="utf-8")
+            for names in ({"SBA_MCP_TOKEN_FILE": str(self.token)}, {}):
+                hidden = [key, *names.values()]
+                done, said = self.shell(f"for file in {' '.join(map(str, hidden))}; do cat $file; done; cat {key.parent}/readable",
+                                        env={"SBA_API_KEY_FILE": str(key), **names})
+                self.assertEqual((done.exit, said.count("Permission denied"), said.count("readable")), (0, len(hidden), 1), said)
+                self.assertNotIn("redacted", said)
+
     def test_everything_else_can_be_read(self):
         (self.secret / "other").write_text("readable", encoding="utf-8")
         done, said = self.read(f"cat {self.secret}/other /etc/hostname /proc/self/status >/dev/null && head -c1 /dev/zero | wc -c")

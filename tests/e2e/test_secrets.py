@@ -481,5 +481,46 @@ class TheToken(SecretCase):
         self.assertIn("KEPT=kept", outcome.result["steps"][0]["output"])
 
 
+class TheKey(SecretCase):
+    """The API key of OPENAI_BASE_URL: kept as the token is, and sent to that address only."""
+
+    @staticmethod
+    def sent(server):
+        return {request["headers"].get("authorization") for request in server.requests}
+
+    def test_of_a_file_or_a_variable(self):
+        (self.root / "key").write_text(TOKEN + "\n")
+        for given in ({"SBA_API_KEY_FILE": str(self.root / "key"), "OPENAI_API_KEY": "another-key"}, {"OPENAI_API_KEY": TOKEN}):
+            server = self.server(call("run_command", command="env; cat loot"), call("run_command", command=f"{PYTHON} leak.py base64_1"), finish())
+            outcome = self.run_agent(server, form="openai", env=given)
+            self.assertEqual(outcome.exit, 0, outcome.result)
+            self.assertEqual(self.sent(server), {"Bearer " + TOKEN})
+            for name in ("OPENAI_API_KEY", "SBA_API_KEY_FILE", "another-key"):
+                self.assertNotIn(name, outcome.result["steps"][0]["output"])
+            self.assert_clean(outcome, servers=[json.dumps(server.chats()).encode()])
+
+    def test_goes_to_no_other_address(self):
+        key, job = {"OPENAI_API_KEY": TOKEN}, self.job(self.step("ask_model", prompt="p"), inference={"allowed_models": ["m"]})
+        for variable, suffix in (("INFERENCE_PROXY_URL", ""), ("OLLAMA_BASE_URL", "/v1"), ("SBA_API_EGRESS_URL", "/v1")):
+            server = self.server({"content": "hello"}, formats=["openai"])
+            outcome = self.run_job(job, env={variable: server.url + suffix, **key})
+            self.assertEqual((outcome.exit, self.sent(server)), (0, {None}), variable)
+        other = self.status_server()
+        redirecting = self.closing(status.Server((307, {"Location": other.url})))
+        outcome = self.run_job(job, env={"OPENAI_BASE_URL": redirecting.url, **key})
+        self.assertEqual(outcome.result["failure_code"], "inference_unavailable")
+        self.assertIn("Authorization: Bearer " + TOKEN, redirecting.heads[0])
+        self.assertEqual(other.connections, 0)
+
+    def test_of_a_file_that_cannot_be_read(self):
+        server = self.server({"content": "hello"})
+        job = self.job(self.step("ask_model", prompt="p"), inference={"allowed_models": ["m"]})
+        key = {"SBA_API_KEY_FILE": str(self.root / "none"), "OPENAI_BASE_URL": server.url + "/v1"}
+        outcome = self.run_job(job, env=key)
+        self.assertRegex(outcome.result["failure_message"], f"OPENAI_BASE_URL: cannot read the API key: .*{self.root}/none")
+        self.assertEqual((server.requests, len(outcome.events("secret.warning"))), ([], 1))
+        self.assertEqual(self.run_job(job, env={**key, "OLLAMA_BASE_URL": server.url}).exit, 0)
+
+
 if __name__ == "__main__":
     sba.main()

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Which endpoints there are, by the environment alone, and which of the allowed models one serves.
 
+local secret = require "sba.util.secret"
 local text = require "native.text"
 local url = require "sba.util.url"
 
@@ -22,6 +23,7 @@ local TIMEOUT <const> = { connect = 10, first = 600, idle = 120, probe = 30 } --
 ---@field endpoint inference.endpoint
 ---@field dialects string[] names of modules
 ---@field source "worker"|"api_egress"
+---@field failure? native.failure why it cannot be used
 ---@field is_guess? boolean an address that nobody named, beside those that somebody did
 
 local CHAT <const> = "/chat/completions"
@@ -54,6 +56,7 @@ function endpoint.candidates(environment, source, http, timeout)
       dialects = dialects[from], source = from,
     }
     has[from], has[base] = true, true
+    if name == "OPENAI_BASE_URL" then list[#list].endpoint.key, list[#list].failure = secret.api_key() end
   end
   for _, variable in ipairs(variables) do
     local address = environment[variable.name] or ""

@@ -80,6 +80,7 @@ local function unlisted(options, candidate, wanted)
 end
 
 local function try(options, candidate, wanted)
+  if candidate.failure then return nil, wire.failure(candidate.endpoint, candidate.failure) end
   local dialect, served, failure = list(candidate)
   if dialect then
     local model = endpoint.choose(served, wanted)

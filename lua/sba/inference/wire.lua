@@ -14,6 +14,7 @@ local wire = {}
 ---@field base string URL without a slash at its end
 ---@field exact? boolean the base is not to be completed
 ---@field query? string what follows the path of every request, with its question mark
+---@field key? string sent as a bearer token
 ---@field http native.http.client
 ---@field timeout { connect: number, first: number, idle: number, probe: number } seconds
 
@@ -110,15 +111,15 @@ function wire.refusal(endpoint, status, body, retry_after)
 end
 
 --- Sends a request; returns the exchange if its status is 200.
-local function send(endpoint, request)
+local function send(endpoint, request, accept)
   request.connect_timeout, request.idle_timeout = endpoint.timeout.connect, endpoint.timeout.idle
+  request.headers = { "Content-Type: application/json", "Accept: " .. accept }
+  if endpoint.key then request.headers[3] = "Authorization: Bearer " .. endpoint.key end
   local exchange, status = http.send(endpoint.http, request)
   if not exchange then return nil, wire.failure(endpoint, status) end
   if status == 200 then return exchange end
   return nil, judged(http.refusal(exchange, status, url.shown(endpoint.base)))
 end
-
-local JSON_HEADERS <const> = { "Content-Type: application/json", "Accept: application/json" }
 
 ---Asks for one JSON object: GET, or POST of a body.
 ---@param endpoint inference.endpoint
@@ -127,9 +128,9 @@ local JSON_HEADERS <const> = { "Content-Type: application/json", "Accept: applic
 ---@return table?, inference.failure?
 function wire.ask(endpoint, path, body)
   local exchange, failure = send(endpoint, {
-    method = body and "POST" or "GET", url = endpoint.base .. path .. (endpoint.query or ""), body = body, headers = JSON_HEADERS,
+    method = body and "POST" or "GET", url = endpoint.base .. path .. (endpoint.query or ""), body = body,
     first_timeout = endpoint.timeout.probe,
-  })
+  }, "application/json")
   if not exchange then return nil, failure end
   return wire.object(endpoint, exchange)
 end
@@ -168,8 +169,7 @@ end
 function wire.post(endpoint, path, body, accept)
   return send(endpoint, {
     method = "POST", url = endpoint.base .. path .. (endpoint.query or ""), body = body, first_timeout = endpoint.timeout.first,
-    headers = { "Content-Type: application/json", "Accept: " .. accept },
-  })
+  }, accept)
 end
 
 --- The failure of a stream that ends with an error, after the status 200.

@@ -133,7 +133,7 @@ local function confine(run)
   local state, failure, can_be_helped = confinement.begin {
     mode = run.settings.confine, environment = run.environment, workspace = run.workspace:path(),
     artifacts = run.artifacts and run.artifacts:path(), job_directory = run.result_directory,
-    token_file = secret.token_file(), steps = run.steps, checks = run.record.acceptance,
+    secret_files = secret.files(), steps = run.steps, checks = run.record.acceptance,
   }
   if not state then return nil, failure end
   run.record.confinement, run.job_directory = state, run.result_directory and confinement.real_path(run.result_directory)

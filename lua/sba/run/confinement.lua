@@ -89,15 +89,19 @@ local function gaps_of(abi)
   return gaps
 end
 
---- The token's file where it can be hidden; else a gap says why not.
-local function hidden_file(path, writable, gaps)
-  local place = path and confine.real_path(path)
-  local parent = place and holder(writable, place)
-  if parent then
-    gaps[#gaps + 1] = ("the agent's token %s can be read by commands: it lies below %s, which they may write"):format(place, parent)
-    return nil
+--- The files that can be hidden; a gap says why another cannot.
+local function hidden_files(files, writable, gaps)
+  local list = {}
+  for _, file in ipairs(files) do
+    local place = confine.real_path(file.path)
+    local parent = place and holder(writable, place)
+    if parent then
+      gaps[#gaps + 1] = ("%s %s can be read by commands: it lies below %s, which they may write"):format(file.what, place, parent)
+    elseif place then
+      list[#list + 1] = place
+    end
   end
-  return place
+  return list
 end
 
 -- What a command prints where the kernel denied it something: the end of the C library's words for EACCES.
@@ -151,7 +155,7 @@ end
 ---@field workspace string
 ---@field artifacts? string
 ---@field job_directory? string where result and journal lie; nil: on stdout
----@field token_file? string
+---@field secret_files { path: string, what: string }[]
 ---@field steps? table[] of a direct job; nil: a model's
 ---@field checks? table the job has acceptance criteria
 
@@ -163,12 +167,12 @@ local function may_run_commands(options)
   return false
 end
 
---- Sets the rules. Where they fail for the token's sake, those without it.
+--- Sets the rules. Where they fail for the hidden files' sake, those without them.
 local function set_rules(writable, hidden, gaps)
   local ok, failure = confine.set_rules(writable, hidden)
-  if ok or not hidden then return ok, failure end
-  gaps[#gaps + 1] = ("the agent's token %s can be read by commands: %s"):format(hidden, failure.message)
-  return confine.set_rules(writable)
+  if ok or #hidden == 0 then return ok, failure end
+  gaps[#gaps + 1] = ("%s can be read by commands: %s"):format(table.concat(hidden, ", "), failure.message)
+  return confine.set_rules(writable, {})
 end
 
 local function refused(why)
@@ -207,7 +211,7 @@ function confinement.begin(options)
   if gap and options.mode == "require" then return refused(gap) end
   if gap and not is_the_kernels then partial[#partial + 1] = gap end
   table.move(writable, 1, #writable, #others + 1, others)
-  local hidden = hidden_file(options.token_file, others, partial)
+  local hidden = hidden_files(options.secret_files, others, partial)
   local ok, failure = true, nil
   if may_run_commands(options) then ok, failure = set_rules(others, hidden, partial) end
   if not ok and options.mode == "require" then return refused("commands cannot be confined: " .. failure.message) end

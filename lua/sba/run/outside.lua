@@ -50,7 +50,7 @@ local function connect(self, until_when)
   local run = self.run
   local http, failure = self:client()
   if not http then return nil, failure end
-  local token, unreadable = secret.token()
+  local token, unreadable = secret.agent_token()
   if unreadable then return nil, unreadable end
   return on_demand.gateway().connect {
     environment = run.environment, http = http, job_id = run.job.job_id, task_id = run.job.task_id, token = token,

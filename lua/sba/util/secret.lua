@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The runner's secrets: the agent's token for the gateway, and the passwords in URLs of the environment. They are redacted in
--- text from outside, where it comes in; only this module knows the token.
+-- The runner's secrets: the agent's token for the gateway, the API key for models, and the passwords in URLs of the environment.
+-- They are redacted in text from outside, where it comes in; only this module knows token and key.
 
 local file = require "native.file"
 local identity = require "native.identity"
@@ -28,7 +28,21 @@ local function is_own_url(name)
   return own_urls[name] or name:find("^ORCHESTRATOR_") ~= nil
 end
 
-local token, failure, token_file, otlp_headers
+---@class secret.token given in a file that one variable names, or in another variable itself; the file wins
+---@field file_variable string
+---@field variable string
+---@field what string
+---@field unused string what is not done without it
+---@field value? string
+---@field path? string
+---@field failure? native.failure why it cannot be had though a file is named
+---@type secret.token, secret.token
+local agent_token, api_key = {
+  file_variable = "SBA_MCP_TOKEN_FILE", variable = "SBA_MCP_TOKEN", what = "the agent's token", unused = "the gateway is not used",
+}, {
+  file_variable = "SBA_API_KEY_FILE", variable = "OPENAI_API_KEY", what = "the API key", unused = "OPENAI_BASE_URL is not used",
+}
+local otlp_headers
 local warnings = {}
 
 local function add(value, what)
@@ -37,28 +51,29 @@ local function add(value, what)
 end
 
 --- Reads the file once, as the user who started the runner: before --user takes effect.
-local function read_token(path)
+local function read_token(path, what)
   local bytes, problem = file.read(path, LARGEST_TOKEN, { regular = true })
-  if not bytes then return nil, "cannot read the agent's token: " .. native.redact(problem.message) end -- a path may hold the token itself
+  if not bytes then return nil, ("cannot read %s: %s"):format(what, native.redact(problem.message)) end -- a path may hold the token itself
   bytes = native_text.trim_end(bytes, "\r\n")
-  if bytes == "" then return nil, ("the file %s, which should hold the agent's token, is empty"):format(native.redact(path)) end
+  if bytes == "" then return nil, ("the file %s, which should hold %s, is empty"):format(native.redact(path), what) end
   return bytes
 end
 
-local function take_token(environment)
-  local value, path = environment.SBA_MCP_TOKEN, environment.SBA_MCP_TOKEN_FILE
-  environment.SBA_MCP_TOKEN, environment.SBA_MCP_TOKEN_FILE = nil, nil
+---@param token secret.token
+local function take_token(environment, names, token)
+  local value, path = environment[token.variable], environment[token.file_variable]
+  for _, name in ipairs { token.variable, token.file_variable } do environment[name], names[#names + 1] = nil, name end
   if value and value ~= "" then
-    token = value
-    add(value, "SBA_MCP_TOKEN")
+    token.value = value
+    add(value, token.variable)
   end
   if not path or path == "" then return end
-  token_file = path
+  token.path = path
   local problem
-  token, problem = read_token(path)
-  if token then return add(token, "the agent's token") end
-  failure = { code = "invalid_token", message = problem }
-  warnings[#warnings + 1] = problem .. "; the gateway is not used"
+  token.value, problem = read_token(path, token.what)
+  if token.value then return add(token.value, token.what) end
+  token.failure = { code = "invalid_token", message = problem }
+  warnings[#warnings + 1] = ("%s; %s"):format(problem, token.unused)
 end
 
 local function unescaped(text)
@@ -107,13 +122,14 @@ local function take_otlp_headers(environment, names)
   end
 end
 
----Takes the secrets of the environment, once, before anything is logged. The token leaves the table; it and the runner's own
+---Takes the secrets of the environment, once, before anything is logged. Token and key leave the table; they and the runner's own
 ---URLs leave the process's environment too, where children could read it in /proc. Blanks around those URLs are taken off.
 ---@param environment table<string, string>
 ---@return string[] warnings for the log, one sentence each
 function secret.take(environment)
-  local names = { "SBA_MCP_TOKEN", "SBA_MCP_TOKEN_FILE" }
-  take_token(environment)
+  local names = {}
+  take_token(environment, names, agent_token)
+  take_token(environment, names, api_key)
   take_otlp_headers(environment, names)
   for name, value in pairs(environment) do
     if is_own_url(name) then names[#names + 1], environment[name] = name, native_text.trim(value) end
@@ -134,18 +150,28 @@ function secret.for_commands(environment)
   return result
 end
 
----The agent's token.
+---The agent's token, for the gateway only.
 ---@return string? token nil if there is none
 ---@return native.failure? failure if one was named and cannot be had
-function secret.token()
-  return token, failure
-end
+function secret.agent_token() return agent_token.value, agent_token.failure end
+
+---The API key, for OPENAI_BASE_URL only.
+---@return string? key nil if there is none
+---@return native.failure? failure if one was named and cannot be had
+function secret.api_key() return api_key.value, api_key.failure end
 
 ---@return string? headers for the collector of traces, as the environment has them
 function secret.otlp_headers() return otlp_headers end
 
----@return string? path of the file that holds the agent's token
-function secret.token_file() return token_file end
+---The files that hold token and key.
+---@return { path: string, what: string }[]
+function secret.files()
+  local list = {}
+  for _, token in ipairs { agent_token, api_key } do
+    if token.path then list[#list + 1] = { path = token.path, what = token.what } end
+  end
+  return list
+end
 
 -- Fields of ours that hold no text from outside. So do enumerations, which their schema tells.
 local own_fields <const> = {
