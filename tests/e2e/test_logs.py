@@ -9,7 +9,6 @@ import select
 import shutil
 import struct
 import termios
-import time
 import unittest
 
 import sba
@@ -214,16 +213,15 @@ class TerminalTest(SandboxCase):
         self.assertTrue(any(line.startswith("✗") and "step 2 of 3" in line for line in self.lines(shown)))
         self.assertIn("3 steps: 1 succeeded, 1 failed, 1 skipped", shown)
         self.assertIn(f"result: {self.result_path}", shown)
-        drawn = re.findall("[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] step 1 ", self.plain(shown))
-        self.assertGreater(len(drawn), 2)  # again and again while it ran
+        self.assertLess(shown.index("▸ step 2 of 3"), shown.index("✗"))
+        self.assertNotRegex(shown, r"\x1b\[[0-9]*[A-K]|\r[^\n]")  # nothing is drawn over
 
     @staticmethod
     def plain(line):
         return re.sub(r"\x1b\[[0-9;]*[mK]|\r", "", line)
 
     def lines(self, shown):
-        """The lines as they stood in the end: what was drawn over is gone."""
-        return [self.plain(re.split(r"\r(?:\x1b\[\dA)?\x1b\[[JK]", line)[-1]) for line in shown.split("\r\n")]
+        return [self.plain(line) for line in shown.split("\r\n")]
 
     def test_what_a_job_says_is_never_obeyed(self):
         shown = self.on_terminal(self.three())
@@ -274,11 +272,6 @@ class TerminalTest(SandboxCase):
         self.assertEqual(lines[at + 3:at + 23], [*(f"    line {i}" for i in range(12, 31)), "    last"])
         self.assertTrue(lines[at + 23].startswith("failure: step_failed"))
 
-    def test_its_colours_are_kept_on_a_terminal(self):
-        job = self.job(self.step("run_command", shell="printf 'a\033[31mred\033[2Jb\033[0mc'; exit 1"))
-        self.assertIn("    a\x1b[31mred\\x1b[2Jb\x1b[0mc\r\n", self.on_terminal(job))
-        self.assertIn("    ared\\x1b[2Jbc\r\n", self.plain(self.on_terminal(job, env={"NO_COLOR": "1"})).replace("\n", "\r\n"))
-
 
 @unittest.skipUnless(shutil.which("tmux"), "wants tmux")
 class ScreenTest(SandboxCase):
@@ -302,42 +295,8 @@ class ScreenTest(SandboxCase):
     def without_times(screen):
         return [re.sub(r"  +\d+\.\d s$", "", line) for line in screen.split("\n")]
 
-    def test_the_last_lines_scroll_and_are_gone_afterwards(self):
-        terminal = self.terminal(self.steps("seq 30; printf '50%%\\r99%%'; read x < turn"))
-        screen = terminal.wait(lambda screen: "    30\n    99%" in screen, "the last lines")
-        lines = self.without_times(screen)
-        self.assertEqual(lines[1], "✓ step 1 of 3  run_command  true")
-        self.assertRegex(lines[2], r"^[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] step 2 of 3  run_command  seq 30;")
-        self.assertEqual(lines[3:], [*(f"    {i}" for i in range(26, 31)), "    99%"])
-        self.go()
-        terminal.wait_for("status 0")
-        lines = self.without_times(terminal.screen())
-        self.assertEqual([line[:13] for line in lines[1:4]], ["✓ step 1 of 3", "✓ step 2 of 3", "✓ step 3 of 3"])
-        self.assertTrue(lines[4].startswith("success in "), lines)
-        self.assertTrue(lines[4].endswith("3 steps: 3 succeeded"), lines)
-
-    def test_nothing_above_is_lost_on_a_terminal_of_few_rows_and_long_lines(self):
-        script = "for i in $(seq 40); do printf \"$i %0200d\\\\n\" 0; sleep 0.02; done; read x < turn; exit 3"
-        terminal = self.terminal(self.steps(script), rows=40, columns=50)
-        terminal.wait(lambda screen: "    40 000" in screen, "the last line")
-        terminal.resize(30, 40)
-        time.sleep(0.3)
-        self.go()
-        terminal.wait_for("status 1")
-        everything = terminal.tmux("capture-pane", "-p", "-S", "-400")
-        self.assertIn("✓ step 1 of 3", everything)
-        self.assertIn("failure: step_failed", everything)
-
-    def test_a_terminal_of_five_rows(self):
-        terminal = self.terminal(self.steps("seq 300; read x < turn"), rows=5)
-        terminal.wait(lambda screen: "    300" in screen, "the last line")
-        self.go()
-        terminal.wait_for("status 0")
-        everything = terminal.tmux("capture-pane", "-p", "-S", "-100")
-        self.assertEqual([line[:13] for line in everything.splitlines()[1:4]], ["✓ step 1 of 3", "✓ step 2 of 3", "✓ step 3 of 3"])
-
-    def test_follow_leaves_all_and_draws_nothing_over(self):
-        terminal = self.terminal(self.steps("seq 12; read x < turn; echo last"), "--follow")
+    def test_all_output_stands_between_the_lines_of_the_steps(self):
+        terminal = self.terminal(self.steps("seq 12; read x < turn; echo last"))
         terminal.wait(lambda screen: "    12" in screen, "all lines")
         self.go()
         terminal.wait_for("status 0")

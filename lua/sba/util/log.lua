@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The log, on stderr: one event a line, as JSON or, on a terminal, as a live view. A reader that is slow or gone never stops
+-- The log, on stderr: one event a line, as JSON or, on a terminal, as text. A reader that is slow or gone never stops
 -- the job: lines it does not read in time are dropped and counted, and the count is logged when it reads again.
 
 local file = require "native.file"
@@ -46,7 +46,6 @@ local function write(self, bytes)
   local all, written = file.write(STDERR, self.torn and "\n" .. bytes or bytes, self.timeout, SLOWEST)
   self.torn = not all and written > 0
   self.timeout, self.dropped = all and TIMEOUT or 0, all and 0 or dropped + 1
-  if self.view and not all then self.view:lost() end
 end
 
 --- Opens the log.
@@ -58,8 +57,8 @@ function log.new(options)
   self:identify("", "")
   if options.format == "text" or columns or options.follow and options.format ~= "json" then
     self.tail_size = TAIL_IN_TEXT
-    local size = columns and function() return file.terminal_columns(STDERR) end
-    self.view = options.terminal().new(function(bytes) write(self, bytes) end, columns, options.environment, options.follow, size)
+    self.follow = self.follow or columns ~= nil
+    self.view = options.terminal().new(function(bytes) write(self, bytes) end, columns, options.environment, self.follow)
   end
   return self
 end
@@ -126,9 +125,8 @@ function log:output_over()
   return self.outputs and self.outputs:finish()
 end
 
---- To be called now and then while a step runs: keeps the live view alive.
+--- To be called now and then while a step runs.
 function log:tick()
-  if self.view then self.view:tick() end
   if self.outputs then self.outputs:tick() end
 end
 

@@ -88,19 +88,6 @@ function sgr.runs(text, style)
   return list, style
 end
 
-local order <const> = { "bold", "dim", "italic", "underlined", "reversed", "foreground", "background" }
-
----A text in a style, and nothing after it in that style.
----@param style sgr.style
----@param text string printable
----@return string
-function sgr.painted(style, text)
-  local list = {}
-  for _, name in ipairs(order) do list[#list + 1] = style[name] end
-  if #list == 0 then return text end
-  return ("\27[%sm%s\27[0m"):format(table.concat(list, ";"), text)
-end
-
 local LEVELS <const> = { [0] = 0, 95, 135, 175, 215, 255 } -- of each component in the cube of the 256
 
 --- The colour of the 16 that is nearest in hue.

@@ -1,31 +1,26 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The log for people: one line a step. On a terminal there is a spinner, the time gone by and the last lines of output while it
--- runs. Where the log follows the output, all of it stands between the lines.
+-- The log for people: a line for each step. Where the log follows the output, as it does on a terminal, all of it stands between these
+-- lines, indented.
 
 local excerpt = require "sba.util.excerpt"
 local first_set = require "sba.util.first_set"
-local interrupt = require "native.interrupt"
 local lines_of = require "sba.util.lines"
 local output_lines = require "sba.util.output_lines"
 local printable = require "sba.util.printable"
-local scroll = require "sba.util.scroll"
-local sgr = require "sba.util.sgr"
 local words = require "sba.util.words"
 
 local terminal = {}
 terminal.__index = terminal
 
-local FRAME <const> = 0.1 -- seconds
 local LONGEST_MESSAGE <const> = 600 -- characters
 local LONGEST_ANSWER <const> = 64 * 1024 -- bytes of a final answer
 local TAIL_LINES <const> = 20 -- of a failed step's output
-local LIVE_LINES <const> = 6 -- of output while a step runs
-local OTHER_ROWS <const> = 4 -- of a terminal that the output leaves free at least
+local LONGEST_SEQUENCE <const> = 64 -- bytes at the end that may be half of a control sequence
 local INDENT <const> = "    " -- of output
 local PLAIN_COLUMNS <const> = 200 -- of a line where there is no terminal
 
-local unicode_marks = { success = "✓", failure = "✗", timeout = "✗", skipped = "-", frames = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏", more = "…", begun = "▸" }
-local ascii_marks = { success = "ok", failure = "FAILED", timeout = "TIMEOUT", skipped = "-", frames = "|/-\\", more = "...", begun = ">" }
+local unicode_marks = { success = "✓", failure = "✗", timeout = "✗", skipped = "-", more = "…", begun = "▸" }
+local ascii_marks = { success = "ok", failure = "FAILED", timeout = "TIMEOUT", skipped = "-", more = "...", begun = ">" }
 local colours = { success = "32", failure = "31", timeout = "31", skipped = "2", warning = "33", error = "31" }
 
 local function is_set(value) return value ~= nil and value ~= "" end
@@ -37,22 +32,16 @@ end
 
 --- A view that writes through write.
 ---@param write fun(bytes: string)
----@param columns? integer of the terminal; nil: no terminal, plain lines without control characters
+---@param columns? integer of the terminal; nil: no terminal
 ---@param environment table<string, string>
----@param follow? boolean all output is shown, and stays
----@param size? fun(): integer?, integer columns and rows of the terminal now
-function terminal.new(write, columns, environment, follow, size)
+---@param follow? boolean all output is shown
+function terminal.new(write, columns, environment, follow)
   local able = columns ~= nil and is_set(environment.TERM) and environment.TERM ~= "dumb"
   return setmetatable({
-    write = write,
+    write = write, follow = follow, rest = "",
     columns = columns and math.max(columns, 20) or PLAIN_COLUMNS,
-    live = able and not follow,
-    follow = follow,
-    size = size,
-    height = 0, -- lines that are drawn below the live one
     colour = able and not is_set(environment.NO_COLOR),
     marks = speaks_utf8(environment) and unicode_marks or ascii_marks,
-    frame = 0,
   }, terminal)
 end
 
@@ -87,73 +76,51 @@ function terminal:step_line(mark, kind, step, elapsed)
   return ("%s %s%s"):format(self:painted(kind, mark), line, elapsed ~= "" and "  " .. elapsed or "")
 end
 
-function terminal:draw()
-  local frames, step = self.marks.frames, self.step
-  self.frame = self.frame % utf8.len(frames) + 1
-  local mark = frames:sub(utf8.offset(frames, self.frame), utf8.offset(frames, self.frame + 1) - 1)
-  self.drawn = interrupt.now()
-  local rows = self:measure()
-  local erase, lines = self:erase(), { self:step_line(mark, "running", step, seconds(self.drawn - step.began)) }
-  if self.scroll then
-    local look = { columns = self.columns - 1 - #INDENT, colour = self.colour, more = self.marks.more }
-    for _, line in ipairs(self.scroll:lines(math.min(LIVE_LINES, rows - OTHER_ROWS), look)) do lines[#lines + 1] = INDENT .. line end
+--- A line of output as it stands there: without colours, and with its other control sequences named.
+local function plain(line)
+  return printable.line((line:gsub("\27%[[%d;:]*[mK]", "")))
+end
+
+--- The text without half of a control sequence, or of a line end, at its end.
+local function without_half(text)
+  if text:sub(-1) == "\r" then return #text - 1 end
+  for at = #text, math.max(1, #text - LONGEST_SEQUENCE), -1 do
+    if text:byte(at) == 27 then return text:find("^\27%[?[%d;:]*$", at) and at - 1 or #text end
   end
-  self.height = #lines - 1
-  self.write(erase .. table.concat(lines, "\n"))
-end
-
---- The terminal as it is now; returns its rows.
-function terminal:measure()
-  local columns, rows
-  if self.size then columns, rows = self.size() end
-  if columns then self.columns = math.max(columns, 20) end
-  return rows or 24
-end
-
---- What takes away the live line, and the output below it.
-function terminal:erase()
-  if not self.live then return "" end
-  local height = self.height
-  self.height = 0
-  return height > 0 and ("\r\27[%dA\27[J"):format(height) or "\r\27[K"
+  return #text
 end
 
 --- What a step, or a model, has said while it runs.
 ---@param text string UTF-8, without secrets
 function terminal:output(text)
-  if not self.follow and not (self.live and self.step) then return end
-  self.scroll = self.scroll or scroll.new(LIVE_LINES)
-  if not self.follow then return self.scroll:add(text) end
-  local shown = self.scroll:flow(text, INDENT, self)
-  if shown ~= "" then self.write(shown) end
+  if not self.follow then return end
+  text = self.rest .. text
+  local size, parts = without_half(text), {}
+  self.rest = text:sub(size + 1)
+  for _, line, is_whole in lines_of((text:sub(1, size):gsub("\r\n?", "\n"))) do
+    parts[#parts + 1] = (self.in_line and "" or INDENT) .. plain(line) .. (is_whole and "\n" or "")
+    self.in_line = not is_whole
+  end
+  if #parts > 0 then self.write(table.concat(parts)) end
 end
 
 --- Ends the output of what ran.
 function terminal:end_output()
-  local ending = self.follow and self.scroll and self.scroll:ending(INDENT, self) or ""
-  if ending ~= "" then self.write(ending) end
-  self.scroll = nil
+  if self.rest ~= "" or self.in_line then self:output("\n") end
 end
 
-function terminal:tick()
-  if self.live and self.step and interrupt.now() - self.drawn >= FRAME then self:draw() end
-end
-
---- Says that parts of the view were not read in time; one of them may have been torn in the middle of a sequence.
+--- Says that parts of the view were not read in time; one of them may have been torn where it was coloured.
 ---@param count integer
 ---@return string
 function terminal:missed(count)
-  local start = self.live and "\27[0m\r\n" or ""
+  local start = self.colour and "\27[0m\n" or ""
   return ("%s[%s %d parts of the log were left out because they were not read in time]\n"):format(start, self.marks.more, count)
 end
 
---- A part of the view was not written: where the cursor is now is not known.
-function terminal:lost() self.height = 0 end
-
---- Writes whole lines in place of the live one.
+--- Writes a whole line.
 function terminal:print(kind, line)
-  if self.scroll and self.scroll.in_line then self:end_output() end
-  self.write(self:erase() .. self:painted(kind, line) .. "\n")
+  if self.in_line then self:end_output() end
+  self.write(self:painted(kind, line) .. "\n")
 end
 
 function terminal:message(kind, message)
@@ -168,13 +135,8 @@ end
 --- The last lines of what a failed step had printed.
 function terminal:tail(text)
   local list, more = output_lines.last(text, TAIL_LINES)
-  local look, style = { columns = LONGEST_MESSAGE, colour = self.colour, more = self.marks.more }, sgr.plain
   if more then self:print("skipped", INDENT .. self.marks.more) end
-  for _, line in ipairs(list) do
-    local shown, last = output_lines.fit(line, style, look)
-    self:print(nil, INDENT .. shown)
-    style = last
-  end
+  for _, line in ipairs(list) do self:print(nil, INDENT .. self:shortened(plain(line), LONGEST_MESSAGE)) end
 end
 
 local events = {}
@@ -185,14 +147,12 @@ events["job.accepted"] = function(self, job, job_id)
 end
 
 events["step.started"] = function(self, step)
-  self.step = step
-  step.began = interrupt.now()
-  if self.live then self:draw() end
+  self.in_step = true
   if self.follow then self:print(nil, self:step_line(self.marks.begun, "running", step, "")) end
 end
 
 events["step.finished"] = function(self, step)
-  self.step = nil
+  self.in_step = false
   self:end_output()
   local mark = self.marks[step.status] or self.marks.failure
   self:print(nil, self:step_line(mark, step.status, step, seconds(step.duration_ms / 1000)))
@@ -200,20 +160,14 @@ events["step.finished"] = function(self, step)
   if step.output_tail and not self.follow then self:tail(step.output_tail) end
 end
 
--- While a model is asked there is something to watch; afterwards its calls speak.
+-- What a step asks a model is the step's.
 events["model.request"] = function(self, request)
-  if self.step then return end -- a step asks it
-  if self.follow then self:print(nil, self:step_line(self.marks.begun, "running", { type = "model", what = request.model }, "")) end
-  if not self.live then return end
-  self.step = { type = "model", what = request.model, began = interrupt.now() }
-  self:draw()
+  if self.in_step or not self.follow then return end
+  self:print(nil, self:step_line(self.marks.begun, "running", { type = "model", what = request.model }, ""))
 end
 
 events["model.response"] = function(self)
-  if self.step and self.step.type ~= "model" then return end -- a step goes on
-  self:end_output()
-  if self.live and self.step then self.write(self:erase()) end
-  self.step = nil
+  if not self.in_step then self:end_output() end
 end
 
 events["job.refused"] = function(self, job)
