@@ -8,7 +8,7 @@ import "encoding/json"
 
 // ApplyUnifiedDiffArguments: see the documentation of ApplyUnifiedDiffArguments.
 type ApplyUnifiedDiffArguments struct {
-	// A unified diff of one or more files, as diff -u and git diff write it: --- a/FILE, +++ b/FILE, @@ -1,3 +1,4 @@ and lines that begin with ' ', '+' or '-'. /dev/null stands for a file that is new or goes; git's renames, copies, modes count. The forms *** Begin Patch ... *** End Patch and <<<<<<< SEARCH ... ======= ... >>>>>>> REPLACE, below the file's name, are taken too.
+	// A unified diff of one or more files, as diff -u and git diff write it: --- a/FILE, +++ b/FILE, @@ -1,3 +1,4 @@ and lines that begin with ' ', '+' or '-'. /dev/null stands for a created or deleted file; git's rename, copy and mode lines are understood. The forms *** Begin Patch ... *** End Patch and <<<<<<< SEARCH ... ======= ... >>>>>>> REPLACE, below the file's name, are taken too.
 	Diff string `json:"diff"`
 	// Leading directories to strip from names, as patch -p. Default: guessed from the names and existing files.
 	Strip *int64 `json:"strip,omitempty"`
@@ -56,7 +56,7 @@ type AskModelArguments struct {
 	System *string `json:"system,omitempty"`
 	// One of inference.allowed_models; default: the first that is served.
 	Model *string `json:"model,omitempty"`
-	// The answer is to be JSON that fits this JSON Schema.
+	// The answer must be JSON that fits this JSON Schema.
 	JsonSchema map[string]json.RawMessage `json:"json_schema,omitempty"`
 	// File of the workspace that the answer is written to.
 	SaveTo *string `json:"save_to,omitempty"`
@@ -99,7 +99,7 @@ type ListTreeArguments struct {
 	Path *string `json:"path,omitempty"`
 	// Levels to list: 1 is what the directory itself holds. At most 64 are listed.
 	MaxDepth *int64 `json:"max_depth,omitempty"`
-	// Entries to list at most; what is more is left out and said.
+	// Most entries to list; the rest is omitted, and truncated is true.
 	MaxEntries *int64 `json:"max_entries,omitempty"`
 	// Where false, names that begin with a dot are left out.
 	IncludeHidden *bool `json:"include_hidden,omitempty"`
@@ -137,7 +137,7 @@ type ListTreeResult struct {
 type ReadFileArguments struct {
 	// A regular file, relative to the workspace or absolute below it.
 	Path string `json:"path"`
-	// Bytes to return at most; what is more is left out and said.
+	// Most bytes to return; the rest is omitted, and truncated is true.
 	MaxBytes *int64 `json:"max_bytes,omitempty"`
 	// First line to return, from 1.
 	StartLine *int64 `json:"start_line,omitempty"`
@@ -170,7 +170,7 @@ type ReplaceInFileArguments struct {
 	Path string `json:"path"`
 	// What the file holds, with enough lines around it that no other place fits. Empty: create the file with new_text.
 	OldText string `json:"old_text"`
-	// What takes its place; may be empty.
+	// Replacement text; may be empty.
 	NewText string `json:"new_text"`
 	// Places to replace: no more, no fewer.
 	ExpectedCount *int64 `json:"expected_count,omitempty"`
@@ -198,9 +198,9 @@ type RunCommandArguments struct {
 	Args []string `json:"args,omitempty"`
 	// Program and arguments in one list.
 	Argv []string `json:"argv,omitempty"`
-	// A script for /bin/sh -c, where pipes, redirections or variables are wanted.
+	// A script for /bin/sh -c, for pipes, redirections or variables.
 	Shell *string `json:"shell,omitempty"`
-	// Directory to run in; one outside the workspace must be enterable.
+	// Directory to run in; outside the workspace, any that its user can enter.
 	WorkingDir *string `json:"working_dir,omitempty"`
 	// Variables to add to the environment or to replace in it. The proxies that the node set cannot be replaced.
 	Env map[string]json.RawMessage `json:"env,omitempty"`
@@ -303,8 +303,14 @@ type JobConstraints struct {
 type JobInference struct {
 	// Names of models; no other is ever asked.
 	AllowedModels []string `json:"allowed_models"`
-	// Where models are reached; orchestrator or nothing: found out.
+	// Where models are reached; orchestrator or unset: wherever an allowed one is served.
 	Source *string `json:"source,omitempty"`
+	// Most requests to models that are answered, of the whole job, --resume included.
+	MaxRequests *int64 `json:"max_requests,omitempty"`
+	// Most tokens of prompts and replies, summed over all requests. The last request may pass it.
+	MaxTotalTokens *int64 `json:"max_total_tokens,omitempty"`
+	// JSON Schema of an agent's final answer, which then is a text that holds JSON.
+	AnswerSchema map[string]json.RawMessage `json:"answer_schema,omitempty"`
 }
 
 // JobContextAcceptanceCriteriaItem: see the documentation of JobContextAcceptanceCriteriaItem.
@@ -325,8 +331,8 @@ type JobContext struct {
 	TaskContext json.RawMessage `json:"task_context,omitempty"`
 	// What the work must satisfy: each a text, or a structure that is shown as JSON. One may stand alone.
 	Requirements json.RawMessage `json:"requirements,omitempty"`
-	// What the outcome is checked by: each a text, or a text with a check.
-	AcceptanceCriteria []json.RawMessage `json:"acceptance_criteria"`
+	// What the outcome is checked by: each a text, or a text with a check. One text may stand alone.
+	AcceptanceCriteria json.RawMessage `json:"acceptance_criteria,omitempty"`
 	// How the user wants work to be done.
 	Preferences map[string]json.RawMessage `json:"preferences,omitempty"`
 	// Further text that the user has configured.

@@ -8,7 +8,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 class ApplyUnifiedDiffArguments(TypedDict):
     diff: str
-    """A unified diff of one or more files, as diff -u and git diff write it: --- a/FILE, +++ b/FILE, @@ -1,3 +1,4 @@ and lines that begin with ' ', '+' or '-'. /dev/null stands for a file that is new or goes; git's renames, copies, modes count. The forms *** Begin Patch ... *** End Patch and <<<<<<< SEARCH ... ======= ... >>>>>>> REPLACE, below the file's name, are taken too."""
+    """A unified diff of one or more files, as diff -u and git diff write it: --- a/FILE, +++ b/FILE, @@ -1,3 +1,4 @@ and lines that begin with ' ', '+' or '-'. /dev/null stands for a created or deleted file; git's rename, copy and mode lines are understood. The forms *** Begin Patch ... *** End Patch and <<<<<<< SEARCH ... ======= ... >>>>>>> REPLACE, below the file's name, are taken too."""
     strip: NotRequired[int]
     """Leading directories to strip from names, as patch -p. Default: guessed from the names and existing files."""
     dry_run: NotRequired[bool]
@@ -53,7 +53,7 @@ class AskModelArguments(TypedDict):
     model: NotRequired[str]
     """One of inference.allowed_models; default: the first that is served."""
     json_schema: NotRequired[dict[str, Any]]
-    """The answer is to be JSON that fits this JSON Schema."""
+    """The answer must be JSON that fits this JSON Schema."""
     save_to: NotRequired[str]
     """File of the workspace that the answer is written to."""
 
@@ -92,7 +92,7 @@ class ListTreeArguments(TypedDict):
     max_depth: NotRequired[int]
     """Levels to list: 1 is what the directory itself holds. At most 64 are listed."""
     max_entries: NotRequired[int]
-    """Entries to list at most; what is more is left out and said."""
+    """Most entries to list; the rest is omitted, and truncated is true."""
     include_hidden: NotRequired[bool]
     """Where false, names that begin with a dot are left out."""
 
@@ -129,7 +129,7 @@ class ReadFileArguments(TypedDict):
     path: str
     """A regular file, relative to the workspace or absolute below it."""
     max_bytes: NotRequired[int]
-    """Bytes to return at most; what is more is left out and said."""
+    """Most bytes to return; the rest is omitted, and truncated is true."""
     start_line: NotRequired[int]
     """First line to return, from 1."""
     end_line: NotRequired[int]
@@ -160,7 +160,7 @@ class ReplaceInFileArguments(TypedDict):
     old_text: str
     """What the file holds, with enough lines around it that no other place fits. Empty: create the file with new_text."""
     new_text: str
-    """What takes its place; may be empty."""
+    """Replacement text; may be empty."""
     expected_count: NotRequired[int]
     """Places to replace: no more, no fewer."""
 
@@ -186,9 +186,9 @@ class RunCommandArguments(TypedDict):
     argv: NotRequired[list[str]]
     """Program and arguments in one list."""
     shell: NotRequired[str]
-    """A script for /bin/sh -c, where pipes, redirections or variables are wanted."""
+    """A script for /bin/sh -c, for pipes, redirections or variables."""
     working_dir: NotRequired[str]
-    """Directory to run in; one outside the workspace must be enterable."""
+    """Directory to run in; outside the workspace, any that its user can enter."""
     env: NotRequired[dict[str, Any]]
     """Variables to add to the environment or to replace in it. The proxies that the node set cannot be replaced."""
     stdin: NotRequired[str]
@@ -287,7 +287,13 @@ class JobInference(TypedDict):
     allowed_models: list[str]
     """Names of models; no other is ever asked."""
     source: NotRequired[Literal['worker', 'api_egress', 'orchestrator'] | None]
-    """Where models are reached; orchestrator or nothing: found out."""
+    """Where models are reached; orchestrator or unset: wherever an allowed one is served."""
+    max_requests: NotRequired[int | None]
+    """Most requests to models that are answered, of the whole job, --resume included."""
+    max_total_tokens: NotRequired[int | None]
+    """Most tokens of prompts and replies, summed over all requests. The last request may pass it."""
+    answer_schema: NotRequired[dict[str, Any] | None]
+    """JSON Schema of an agent's final answer, which then is a text that holds JSON."""
 
 
 class JobContextAcceptanceCriteriaItem(TypedDict):
@@ -308,8 +314,8 @@ class JobContext(TypedDict):
     """The task: its identity, state and what belongs to it."""
     requirements: NotRequired[list[str | dict[str, Any] | list[Any]] | str | dict[str, Any] | None]
     """What the work must satisfy: each a text, or a structure that is shown as JSON. One may stand alone."""
-    acceptance_criteria: NotRequired[list[str | JobContextAcceptanceCriteriaItem] | None]
-    """What the outcome is checked by: each a text, or a text with a check."""
+    acceptance_criteria: NotRequired[list[str | JobContextAcceptanceCriteriaItem] | str | None]
+    """What the outcome is checked by: each a text, or a text with a check. One text may stand alone."""
     preferences: NotRequired[dict[str, Any] | None]
     """How the user wants work to be done."""
     additional_context: NotRequired[str | None]
