@@ -287,16 +287,15 @@ function root:stat(path) end
 ---@field type "file"|"directory"|"symlink"|"fifo"|"socket"|"device"
 ---@field size_bytes integer
 ---@field mode string octal, four digits: "0644"
----@field children? native.buffer JSON: what is below, objects like this one (with "target" for a symlink) in byte order of name;
---- absent where max_depth stopped or the directory cannot be read
+---@field target? string of a symlink
+---@field children? native.tree[] in byte order of name; absent where max_depth stopped or the directory cannot be read
 
 ---The tree below path. Links are listed, never followed. max_entries counts what is below path, max_bytes is of the tree as JSON
 ---(where it starts is always there). What is below the 64th directory in a row is left out. Names are UTF-8, repaired and redacted.
 ---@param path string
 ---@param options? { max_depth?: integer, max_entries?: integer, max_bytes?: integer, include_hidden?: boolean }
 ---@return native.tree|nil
----@return string|native.failure text a line for each entry, indented
----@return "max_entries"|"max_bytes"|"max_depth"|nil cut the limit that ended the list
+---@return "max_entries"|"max_bytes"|"max_depth"|native.failure|nil cut the limit that ended the list
 function root:tree(path, options) end
 
 ---The names in one directory, in byte order. Links are not followed. Of a directory with more names than most, about so many are read,

@@ -2,10 +2,14 @@
 // native.root: tree, names, files, share and sweep.
 #include "bind/bind.h"
 #include "core/clock.h"
-#include "core/workspace_list.h"
+#include "core/secret.h"
+#include "core/text.h"
+#include "core/workspace_tree.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -26,58 +30,145 @@ static struct workspace_tree **new_tree(lua_State *L)
     return tree;
 }
 
-static size_t option_size(lua_State *L, const char *name)
+enum { LEVELS = 64 }; // that are listed; a level takes two of JSON, and JSON readers have a limit
+
+// A list as its entries are added to it.
+struct listing {
+    struct workspace_tree *tree;
+    struct buffer *clean, *target;  // room for a name without secrets, and for where a link leads
+    int top;                        // of the stack: the list; above it the children of each open directory
+    lua_Integer counts[LEVELS + 1]; // of these children
+    lua_Integer max_depth, left;    // entries that may follow
+    size_t bytes, max_bytes;        // of the list as JSON, so far and at most
+};
+
+// Sets a field to a name, as UTF-8 without secrets, and adds its size as JSON.
+static void set_name(lua_State *L, struct listing *listing, const char *field, const char *bytes)
 {
-    return (size_t)bind_option_integer(L, 3, name, LUA_MAXINTEGER, 0);
+    struct buffer *clean = listing->clean;
+    size_t size = strlen(bytes);
+    clean->size = 0;
+    int changed = 1;
+    if (text_is_utf8(bytes, size))
+        changed = secret_redact_copy(bytes, size, 0, clean);
+    else if (text_repair(bytes, size, clean) < 0 || secret_redact(clean, 0) < 0)
+        changed = -1;
+    if (changed < 0)
+        luaL_error(L, "not enough memory");
+    bytes = changed ? clean->data : bytes;
+    size = changed ? clean->size : size;
+    lua_pushlstring(L, bytes, size);
+    lua_setfield(L, -2, field);
+    listing->bytes += text_json_size(bytes, size);
 }
 
-static void push_start(lua_State *L, const struct workspace_tree_entry *start)
+// Pushes an entry as a table, and adds its size as JSON, with a comma.
+static void push_entry(lua_State *L, struct listing *listing, const struct workspace_tree_entry *entry)
 {
-    char mode[5];
-    workspace_mode_text(start->mode, mode);
-    lua_createtable(L, 0, 6);
-    bind_set_string(L, "name", start->name);
-    bind_set_string(L, "type", workspace_type_name(start->mode));
-    bind_set_integer(L, "size_bytes", (lua_Integer)start->size);
+    char mode[8];
+    const char *type = workspace_type_name(entry->mode);
+    snprintf(mode, sizeof mode, "%04o", (unsigned)(entry->mode & 07777));
+    lua_createtable(L, 0, 5);
+    set_name(L, listing, "name", entry->name);
+    bind_set_string(L, "type", type);
+    bind_set_integer(L, "size_bytes", (lua_Integer)entry->size);
     bind_set_string(L, "mode", mode);
+    listing->bytes += strlen("{'name':'','type':'','size_bytes':,'mode':''},") + strlen(type) + strlen(mode) +
+                      (size_t)snprintf(NULL, 0, "%" PRIu64, entry->size);
+    if (entry->entered)
+        listing->bytes += strlen(",'children':[]");
+    if (!S_ISLNK(entry->mode) || !(listing->target->data = workspace_tree_target(listing->tree)))
+        return;
+    set_name(L, listing, "target", listing->target->data);
+    listing->bytes += strlen(",'target':''");
+    buffer_free(listing->target);
 }
 
-// root:tree(path, options) -> tree, text, cut | nil, failure
-int bind_root_tree(lua_State *L)
+// Adds the entry on top of the stack to its parent's children. Of a directory that was entered the children are pushed.
+static void add_entry(lua_State *L, struct listing *listing, const struct workspace_tree_entry *entry)
+{
+    listing->counts[entry->depth] = 0;
+    if (entry->depth) {
+        lua_pushvalue(L, -1);
+        lua_rawseti(L, listing->top + (int)entry->depth, ++listing->counts[entry->depth - 1]);
+    }
+    if (!entry->entered)
+        return;
+    lua_newtable(L);
+    bind_push_array_metatable(L);
+    lua_setmetatable(L, -2);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, -3, "children");
+    if (entry->depth)
+        lua_remove(L, -2);
+}
+
+// Adds what is below the start: 0 and the limit that ended it, or -1.
+static int add_entries(lua_State *L, struct listing *listing, const char **cut, struct error *error)
+{
+    struct workspace_tree_entry entry;
+    int more;
+    while ((more = workspace_tree_next(listing->tree, &entry, error)) > 0) {
+        lua_settop(L, listing->top + (int)entry.depth);
+        if (entry.depth == LEVELS && S_ISDIR(entry.mode) && listing->max_depth > LEVELS)
+            *cut = "max_depth";
+        if (listing->left-- == 0) {
+            *cut = "max_entries";
+            return 0;
+        }
+        push_entry(L, listing, &entry);
+        listing->bytes -= listing->counts[entry.depth - 1] == 0; // no comma
+        if (listing->bytes > listing->max_bytes) {
+            *cut = "max_bytes";
+            return 0;
+        }
+        add_entry(L, listing, &entry);
+    }
+    return more;
+}
+
+static struct listing check_list_options(lua_State *L)
 {
     static const char *const names[] = {"max_depth", "max_entries", "max_bytes", "include_hidden", NULL};
+    bind_check_options(L, 3, names);
+    lua_settop(L, 3);
+    return (struct listing){
+        .max_depth = bind_option_integer(L, 3, "max_depth", LUA_MAXINTEGER, 0),
+        .left = bind_option_integer(L, 3, "max_entries", LUA_MAXINTEGER, 0),
+        .max_bytes = (size_t)bind_option_integer(L, 3, "max_bytes", LUA_MAXINTEGER, 0),
+    };
+}
+
+// root:tree(path, options) -> tree, cut | nil, failure
+int bind_root_tree(lua_State *L)
+{
+    const char *cut = NULL;
     struct error error = {0};
     struct workspace_tree_entry start;
     const struct workspace *workspace = bind_check_root(L, 1);
     const char *path = bind_check_path(L, 2, &error);
-    bind_check_options(L, 3, names);
-    lua_settop(L, 3);
-    struct workspace_list list = {
-        .max_depth = option_size(L, "max_depth"),
-        .max_entries = option_size(L, "max_entries"),
-        .max_bytes = option_size(L, "max_bytes"),
-    };
-    struct workspace_tree_options options = {
-        .max_depth = list.max_depth < WORKSPACE_LIST_DEPTH ? list.max_depth : WORKSPACE_LIST_DEPTH,
+    struct listing listing = check_list_options(L);
+    const struct workspace_tree_options options = {
+        .max_depth = listing.max_depth < LEVELS ? (size_t)listing.max_depth : LEVELS,
         .hidden = bind_option_boolean(L, 3, "include_hidden", true),
     };
     struct workspace_tree **tree = new_tree(L);
-    list.text = bind_new_buffer(L);
-    list.children = bind_new_buffer(L);
+    listing.clean = bind_new_buffer(L);
+    listing.target = bind_new_buffer(L);
+    luaL_checkstack(L, LEVELS + 10, NULL);
     if (!path || !(*tree = workspace_tree_open(workspace, path, &options, &error)) ||
         workspace_tree_next(*tree, &start, &error) < 0)
         return bind_fail(L, &error);
-    push_start(L, &start);
-    if (workspace_list(*tree, &start, &list, &error) < 0)
+    listing.tree = *tree;
+    push_entry(L, &listing, &start);
+    listing.bytes--; // no comma
+    listing.top = lua_gettop(L);
+    add_entry(L, &listing, &start);
+    if (add_entries(L, &listing, &cut, &error) < 0)
         return bind_fail(L, &error);
-    if (start.entered) {
-        lua_pushvalue(L, -2);
-        lua_setfield(L, -2, "children");
-    }
-    lua_pushlstring(L, list.text->data, list.text->size);
-    buffer_free(list.text);
-    lua_pushstring(L, list.cut);
-    return 3;
+    lua_settop(L, listing.top);
+    lua_pushstring(L, cut);
+    return 2;
 }
 
 // root:names(path, most) -> {{name=, type=}, ...}, more | nil, failure

@@ -3,13 +3,7 @@ local json = require "sba.util.json"
 local scratch = require "scratch"
 local workspace = require "native.workspace"
 
--- As root:tree, with the children as tables, and without the text.
-local function tree_of(directory, ...)
-  local tree, text, cut = directory:tree(...)
-  if not tree then return nil, text end
-  tree.children = tree.children and assert(json.decode(json.encode(tree.children), { depth = 200 }))
-  return tree, cut
-end
+local function tree_of(directory, ...) return directory:tree(...) end
 
 -- What a listing holds, as one line: "a dir(b c)".
 local function outline(entry)

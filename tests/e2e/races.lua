@@ -2,7 +2,6 @@
 -- cynode-sba --lua races.lua WORKSPACE ROUNDS [KIND...]: works on files of a workspace while "dir" is exchanged with something that
 -- leads outside. Prints how often each kind of work succeeded and was refused; whatever it saw of the outside, it says so
 -- and ends with status 9. Only work of these kinds is done, or all.
-local json = require "sba.util.json"
 local search = require "native.search"
 local workspace = require "native.workspace"
 
@@ -20,9 +19,7 @@ end
 -- Whatever the outside holds, names and sizes too, is recognised.
 local function inspect(kind, entry)
   if entry.name:find("outsider", 1, true) or entry.size_bytes == 31337 then leak(kind, entry.name) end
-  local children = entry.children
-  if type(children) == "userdata" then children = assert(json.decode(json.encode(children), { depth = 200 })) end
-  for _, child in ipairs(children or {}) do inspect(kind, child) end
+  for _, child in ipairs(entry.children or {}) do inspect(kind, child) end
 end
 
 local work = {

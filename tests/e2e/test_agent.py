@@ -747,7 +747,7 @@ class ResumeAndReplay(AgentCase):
         self.put("a", "1\n"), self.put("b", "1\n")
         diff = "".join(f"--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-1\n+2\n" for name in "ab")
         first = self.server(call("apply_unified_diff", diff=diff))
-        self.run_agent(first, wrapper=sba.injecting("renameat2", "signal=SIGKILL:when=2"))
+        self.run_agent(first, wrapper=sba.injecting("linkat", "signal=SIGKILL:when=2"))
         self.assertEqual([(self.workspace / name).read_text() for name in "ab"], ["2\n", "1\n"])
         second = self.server(finish("went on"))
         outcome = self.run_agent(second, "--resume")

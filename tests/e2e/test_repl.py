@@ -257,7 +257,7 @@ class SessionTest(PromptCase):
 
     def test_results_are_shown_safely(self):
         terminal = self.start()
-        self.run_line(terminal, "'\\27[2J\\7', nil, native.workspace.open('.'):tree('.').children", '"\\x1b[2J\\x07", nil, <native.buffer>')
+        self.run_line(terminal, "'\\27[2J\\7', nil, native.json.raw('1')", '"\\x1b[2J\\x07", nil, <native.buffer>')
         self.run_line(terminal, "_", '"\\x1b[2J\\x07"')
 
     def test_help(self):

@@ -181,10 +181,10 @@ end
 
 local function skills_of_directory(directory)
   local list = {}
-  local tree, _, cut
-  if directory then tree, _, cut = directory:tree("context/skills", { max_depth = 1, max_entries = MOST_ENTRIES }) end
+  local tree, cut
+  if directory then tree, cut = directory:tree("context/skills", { max_depth = 1, max_entries = MOST_ENTRIES }) end
   if cut == "max_entries" then refuse("the directory context/skills holds more than %d files", MOST_ENTRIES) end
-  for _, entry in ipairs(tree and tree.children and json.decode(json.encode(tree.children)) or {}) do
+  for _, entry in ipairs(tree and tree.children or {}) do
     local name = entry.name:match("^(.+)%.md$")
     if name then list[#list + 1] = { name = name, text = optional(directory, "skills/" .. entry.name) } end
   end

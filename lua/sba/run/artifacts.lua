@@ -169,7 +169,7 @@ end
 ---@return boolean
 function artifacts.any(run)
   if not run.artifacts then return false end
-  local root, _, cut = run.artifacts:tree(".", { max_entries = 0 })
+  local root, cut = run.artifacts:tree(".", { max_entries = 0 })
   return not root or cut ~= nil
 end
 

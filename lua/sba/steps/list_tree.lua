@@ -2,6 +2,16 @@
 -- The step list_tree: what is below a directory of the workspace, nested.
 
 local BYTES_OF_TRUNCATED = 18 -- ,"truncated":false
+local kinds <const> = { directory = "/", file = "", symlink = "" } -- as the text shows them
+
+--- The tree as lines: names without control characters, each below its directory.
+local function add_lines(lines, entry, indent)
+  local target = entry.target and " -> " .. entry.target or ""
+  local kind = kinds[entry.type] or (" (%s)"):format(entry.type)
+  lines[#lines + 1] = indent .. (entry.name .. target):gsub("%c", "?") .. kind .. "\n"
+  for _, child in ipairs(entry.children or {}) do add_lines(lines, child, indent .. "  ") end
+  return lines
+end
 
 ---@param arguments { path?: string, max_depth?: integer, max_entries?: integer, include_hidden?: boolean }
 ---@param job_context { workspace: native.root, max_output_bytes: integer }
@@ -9,13 +19,14 @@ local BYTES_OF_TRUNCATED = 18 -- ,"truncated":false
 ---@return string|native.failure text or failure
 local function run(arguments, job_context)
   local bound = job_context.max_output_bytes
-  local root, text, cut = job_context.workspace:tree(arguments.path ~= "" and arguments.path or ".", {
+  local root, cut = job_context.workspace:tree(arguments.path ~= "" and arguments.path or ".", {
     max_depth = arguments.max_depth,
     max_entries = arguments.max_entries,
     include_hidden = arguments.include_hidden,
     max_bytes = math.max(0, bound - BYTES_OF_TRUNCATED),
   })
-  if not root then return nil, text end
+  if not root then return nil, cut end
+  local text = table.concat(add_lines({}, root, ""))
   root.truncated = cut ~= nil
   if cut then text = text .. "[there is more; list a directory of it, or less deep with max_depth]\n" end
   if cut ~= "max_bytes" or job_context.agent then return root, text end
