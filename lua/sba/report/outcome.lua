@@ -33,9 +33,9 @@ outcome.failures = {
     help = "The timeline shows where the time went. Increase max_runtime_seconds of the job, or timeout_seconds of the step.",
   },
   constraint_violation = {
-    meaning = "A step returned more than the job allows, and its output was cut.",
+    meaning = "A step returned more than the job allows, and its output was cut; or a model needed more requests or tokens than it allows.",
     help = "Print less, write to a file, set a smaller max_output_bytes for the step (its output is cut, but the step succeeds), "
-      .. "or increase that of the job.",
+      .. "or increase the limit that the message names.",
   },
   cancelled = {
     meaning = "SIGTERM or SIGINT ended the job. The work done until then is kept.",
@@ -63,7 +63,7 @@ outcome.failures = {
     help = "See the criteria below, the output of the failed check, and the model's last turns.",
   },
   agent_gave_up = {
-    meaning = "The model gave up, or ended the job without having done anything.",
+    meaning = "The model gave up, or answered in prose three times in a row instead of calling a tool.",
     help = "See its answer and its last turns below. A clearer task, or another model, may help.",
   },
   agent_stuck = {

@@ -6,6 +6,7 @@ local excerpt = require "sba.util.excerpt"
 local file = require "native.file"
 local lines = require "sba.util.lines"
 local meter = require "sba.run.agent.meter"
+local phrases = require "sba.run.agent.words"
 local text = require "native.text"
 local workspace = require "native.workspace"
 
@@ -66,10 +67,10 @@ function outputs:show(id, whole, count)
   local is_kept = keep(self, id, whole)
   if #whole <= limit then return whole end
   return (excerpt.of_lines(whole, limit, function(offset, line)
-    if not is_kept then return "they were not kept, because the limit for kept outputs is reached" end
+    if not is_kept then return phrases.not_kept end
     self.left_out[id] = { offset = offset, line = line }
     local place = line and ('"start_line": %d'):format(line) or ('"offset_bytes": %d'):format(offset)
-    return ('read_output {"step": "%s", %s} gives them'):format(id, place)
+    return phrases.read_them:format(id, place)
   end))
 end
 
@@ -130,7 +131,7 @@ end
 ---@return string? part, string? mistake
 function outputs:read(arguments)
   local id = arguments.step
-  if not self.sizes[id] then return nil, ("nothing was left out of the result of %s, or there is no such step"):format(id) end
+  if not self.sizes[id] then return nil, phrases.nothing_left_out:format(id) end
   local start = self.left_out[id] or { offset = 0, line = 1 }
   if arguments.offset_bytes or arguments.max_bytes or not (arguments.start_line or arguments.end_line or start.line) then
     return read_bytes(self, id, arguments.offset_bytes or start.offset, arguments.max_bytes)

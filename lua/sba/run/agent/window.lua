@@ -5,6 +5,7 @@
 -- always stay.
 
 local json = require "sba.util.json"
+local phrases = require "sba.run.agent.words"
 local text = require "native.text"
 
 local window = {}
@@ -24,16 +25,16 @@ end
 
 local function shortened_result(message, kept)
   local content = message.content
-  local how = message.step and ("; read_output of %s gives the rest"):format(message.step) or ""
+  local how = message.step and phrases.read_the_rest:format(message.step) or ""
   return {
     role = "tool", tool_call_id = message.tool_call_id, tool_name = message.tool_name, step = message.step, shortened = true,
-    content = ("%s\n[... %d bytes shortened%s ...]"):format(text.cut(content, kept), #content - kept, how),
+    content = text.cut(content, kept) .. phrases.shortened:format(#content - kept, how),
   }
 end
 
 local function shortened_text(whole, kept)
   if #whole <= 2 * kept then return whole, false end
-  return ("%s\n[... %d bytes shortened ...]"):format(text.cut(whole, kept), #whole - kept), true
+  return text.cut(whole, kept) .. phrases.shortened:format(#whole - kept, ""), true
 end
 
 --- A copy with long texts shortened, and whether there was one.
@@ -130,7 +131,7 @@ local function drop_exchanges(messages, excess, meter)
   if before == 0 then table.insert(messages, place, false) end
   messages[place] = {
     role = "user", dropped = dropped,
-    content = ("[%d earlier exchanges are left out here to make room. The todo list below is still true.]"):format(dropped),
+    content = phrases.dropped:format(dropped),
   }
 end
 

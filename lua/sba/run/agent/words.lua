@@ -96,6 +96,15 @@ words.todo_mistake = "failed: %s"
 words.old_item = "item %s: %s; it was in the list before"
 words.no_parent = "; there is no item %s, so it is at the top"
 
+-- What is too long (outputs.lua, window.lua).
+
+words.read_them = 'read_output {"step": "%s", %s} gives them'
+words.not_kept = "they were not kept, because the limit for kept outputs is reached"
+words.nothing_left_out = "nothing was left out of the result of %s, or there is no such step"
+words.shortened = "\n[... %d bytes shortened%s ...]"
+words.read_the_rest = "; read_output of %s gives the rest"
+words.dropped = "[%d earlier exchanges are left out here to make room; the workspace is as they left it.]"
+
 -- What may help where a step failed (advice.lua), by the step's type and the failure's code; "" is any type. NAME is the file's name.
 
 local LOOK <const> = 'list_tree shows what is there; run_command {"command": "find . -name NAME"} finds a file'
