@@ -8,7 +8,7 @@ import "encoding/json"
 
 // ApplyUnifiedDiffArguments: see the documentation of ApplyUnifiedDiffArguments.
 type ApplyUnifiedDiffArguments struct {
-	// A unified diff of one or more files, as diff -u and git diff write it: --- a/FILE, +++ b/FILE, @@ -1,3 +1,4 @@ and lines that begin with ' ', '+' or '-'. /dev/null stands for a created or deleted file; git's rename, copy and mode lines are understood. The forms *** Begin Patch ... *** End Patch and <<<<<<< SEARCH ... ======= ... >>>>>>> REPLACE, below the file's name, are taken too.
+	// A unified diff of one or more files, as diff -u and git diff write it: --- a/FILE, +++ b/FILE, @@ -1,3 +1,4 @@ and lines that begin with ' ', '+' or '-'. /dev/null stands for a created or deleted file; git's rename, copy and mode lines are understood. The form *** Begin Patch ... *** End Patch is taken too.
 	Diff string `json:"diff"`
 	// Leading directories to strip from names, as patch -p. Default: guessed from the names and existing files.
 	Strip *int64 `json:"strip,omitempty"`

@@ -8,7 +8,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 class ApplyUnifiedDiffArguments(TypedDict):
     diff: str
-    """A unified diff of one or more files, as diff -u and git diff write it: --- a/FILE, +++ b/FILE, @@ -1,3 +1,4 @@ and lines that begin with ' ', '+' or '-'. /dev/null stands for a created or deleted file; git's rename, copy and mode lines are understood. The forms *** Begin Patch ... *** End Patch and <<<<<<< SEARCH ... ======= ... >>>>>>> REPLACE, below the file's name, are taken too."""
+    """A unified diff of one or more files, as diff -u and git diff write it: --- a/FILE, +++ b/FILE, @@ -1,3 +1,4 @@ and lines that begin with ' ', '+' or '-'. /dev/null stands for a created or deleted file; git's rename, copy and mode lines are understood. The form *** Begin Patch ... *** End Patch is taken too."""
     strip: NotRequired[int]
     """Leading directories to strip from names, as patch -p. Default: guessed from the names and existing files."""
     dry_run: NotRequired[bool]
@@ -39,7 +39,7 @@ class ApplyUnifiedDiffResultFile(TypedDict):
 
 class ApplyUnifiedDiffResult(TypedDict):
     files: list[ApplyUnifiedDiffResultFile]
-    tolerated: NotRequired[list[Literal['code_fence', 'prose', 'begin_patch', 'bare_context', 'search_replace']]]
+    tolerated: NotRequired[list[Literal['code_fence', 'prose', 'begin_patch', 'bare_context']]]
     """What stood around the diff, or that it was of another form."""
     dry_run: NotRequired[bool]
     """True where nothing was written."""

@@ -5,7 +5,6 @@
 -- path that another file leaves later, so files can be swapped. Only a part of mode 120000 changes a link. Nothing is read or written
 -- through a link.
 
-local blocks = require "sba.patch.blocks"
 local fail = require "sba.util.fail"
 local loose = require "sba.patch.loose"
 local names = require "sba.patch.names"
@@ -218,6 +217,8 @@ end
 -- Failures of a diff whose lines of context may have lost their blank.
 local readable <const> = { invalid_patch = true, patch_mismatch = true }
 
+local BLOCK <const> = "\n<<<<<<< SEARCH"
+
 ---Reads a diff and changes the files as it says.
 ---@param directory native.root
 ---@param arguments { diff: string, strip?: integer, dry_run?: boolean }
@@ -225,16 +226,14 @@ local readable <const> = { invalid_patch = true, patch_mismatch = true }
 ---@return table[]? entries one for each part of the diff: path, old_path, action and the fields of native.patch.report
 ---@return native.failure|string[]|nil tolerated of the whole diff; or the failure
 return function(directory, arguments, commit)
-  local list, failure = blocks.parse(arguments.diff)
-  if failure then return nil, failure end
-  if list then
-    return attempt(directory, arguments, commit, function(files) return blocks.apply(list, files) end)
-  end
   local function try(diff)
     return attempt(directory, arguments, commit, function(files) return apply_diff(diff, files, arguments.strip) end)
   end
   local entries, more = try(arguments.diff)
   if entries or not readable[more.code] then return entries, more end
+  if text.find("\n" .. arguments.diff, BLOCK, 1) then
+    return fail("invalid_patch", "SEARCH/REPLACE blocks are not a diff; make each of them a call of replace_in_file")
+  end
   for _, diff in ipairs(loose.with_blanks(arguments.diff)) do
     local tolerated
     entries, tolerated = try(diff)

@@ -74,8 +74,7 @@ return {
         type = "string",
         description = "A unified diff of one or more files, as diff -u and git diff write it: --- a/FILE, +++ b/FILE, @@ -1,3 +1,4 @@ " ..
           "and lines that begin with ' ', '+' or '-'. /dev/null stands for a created or deleted file; git's rename, " ..
-          "copy and mode lines are understood. The forms *** Begin Patch ... *** End Patch and <<<<<<< SEARCH ... ======= ... " ..
-          ">>>>>>> REPLACE, below the file's name, are taken too.",
+          "copy and mode lines are understood. The form *** Begin Patch ... *** End Patch is taken too.",
       },
       strip = {
         type = "integer",
@@ -87,7 +86,7 @@ return {
   },
   for_model = {
     hidden = true, -- replace_in_file and write_file go wrong less often
-    summary = "Change files by a unified diff, or by SEARCH/REPLACE blocks below their file's name: all of it, or nothing.",
+    summary = "Change files by a unified diff: all of it, or nothing.",
     order = { "diff" },
     called = { "apply_patch", "apply_diff", "patch", "git_apply" },
   },
@@ -123,7 +122,7 @@ return {
         },
       },
       tolerated = tolerated_schema("What stood around the diff, or that it was of another form.",
-        "code_fence", "prose", "begin_patch", "bare_context", "search_replace"),
+        "code_fence", "prose", "begin_patch", "bare_context"),
       dry_run = { type = "boolean", description = "True where nothing was written." },
     },
   },

@@ -268,10 +268,6 @@ describe("the step apply_unified_diff", function()
     it("takes whole lines only", function()
       put { ["a.py"] = "xreturn 1\n" }
       refused("patch_mismatch", "does not fit", HEAD .. "@@ -1 +1 @@\n-return 1\n+return 2\n")
-      refused("text_not_found", [[line 1 is "xreturn 1" where SEARCH has "return 1"]], "a.py\n" .. block("return 1\n", "return 2\n"))
-      put { ["a.py"] = "return 1" }
-      assert(run("a.py\n" .. block("return 1\n", "return 2\n")))
-      assert.are.equal("return 2", here:content("a.py"))
     end)
 
     it("keeps all or nothing", function()
@@ -279,45 +275,10 @@ describe("the step apply_unified_diff", function()
       refused("patch_mismatch", "a.py", change("b", "1", "2") .. "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\ndef f(x):\n-nowhere\n+x\n")
     end)
 
-    it("takes blocks of SEARCH and REPLACE", function()
-      local result, words = run("Here:\n\n**a.py**\n```python\n" .. block("    return 3\n", "    return 9\n") .. "```\nand\n\n" ..
-        block("if x:\n    return 1\n", "if not x:\n    return 9\n") .. "\n### `new/c.py`\n" .. block("", "print(1)\n"))
-      assert.is_truthy(result, result or words.message)
-      assert.are.same({ "search_replace" }, result.tolerated)
-      assert.are.same({ { "a.py", "modified", 2, 3, 3 }, { "new/c.py", "created", 1, 1, 0 } }, {
-        { result.files[1].path, result.files[1].action, result.files[1].hunks, result.files[1].added, result.files[1].removed },
-        { result.files[2].path, result.files[2].action, result.files[2].hunks, result.files[2].added, result.files[2].removed },
-      })
-      assert.are.same({ "indentation" }, result.files[1].tolerated)
-      local changed = "def f(x):\n    if not x:\n        return 9\n    return 2\n\ndef g():\n    return 9\n"
-      assert.are.same({ ["a.py"] = changed, ["new/c.py"] = "print(1)\n" }, all())
-    end)
-
-    it("takes CRLF, and keeps the mode of a file", function()
-      here.root:write("run.sh", "a\r\nb\r\n", { mode = 493 })
-      local diff = ("run.sh\n" .. block("b\n", "c\n")):gsub("\n", "\r\n")
-      assert(run(diff))
-      assert.are.equal("a\r\nc\r\n", here:content("run.sh"))
-      assert.are.equal(493, here.root:read("run.sh").mode)
-    end)
-
-    it("only says what blocks would do", function()
-      assert(run("a.py\n" .. block("    return 3\n", "    return 9\n"), { dry_run = true }))
-      assert.are.same({ ["a.py"] = PYTHON }, all())
-    end)
-
-    it("refuses blocks that do not fit, and does none of them", function()
-      put { b = "x\nx\n" }
-      local good = "a.py\n" .. block("    return 3\n", "    return 9\n")
-      refused("text_not_found", "block 2 of 2 (line 7): SEARCH is not in a.py", good .. block("nowhere\n", "x\n"))
-      refused("text_ambiguous", "block 2 of 2", good .. "b\n" .. block("x\n", "y\n"))
-      refused("path_escape", "path escapes workspace", good .. "../a.py\n" .. block("x\n", "y\n"))
-      refused("not_found", "none.py: no such file", good .. "none.py\n" .. block("x\n", "y\n"))
-      refused("already_exists", "SEARCH is empty", good .. block("", "y\n"))
-      refused("invalid_patch", "nothing would change", good .. block("    return 2\n", "    return 2\n"))
-      refused("invalid_patch", "no line above it names the file", block("x\n", "y\n"))
-      refused("invalid_patch", "has no end", good .. "<<<<<<< SEARCH\nx\n=======\ny\n")
-      refused("invalid_patch", "2 lines of =======", good .. block("x\n=======\n", "y\n"))
+    it("refuses blocks of SEARCH and REPLACE, and names what takes them", function()
+      for _, before in ipairs { "a.py\n", "", "Here:\n\n**a.py**\n```python\n" } do
+        refused("invalid_patch", "replace_in_file", before .. block("    return 3\n", "    return 9\n"))
+      end
     end)
 
     it("leaves a diff alone that has such lines", function()
