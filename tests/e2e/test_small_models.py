@@ -273,15 +273,94 @@ class BoundReplies(AgentCase):
         self.assertEqual((outcome.exit, len(server.chats())), (0, 3), outcome.result)
         self.assertIn("write_file", server.chats()[1]["format"]["properties"]["tool"]["enum"])
 
-    def test_a_text_that_the_bound_cut_off_is_not_done(self):
-        whole = "".join(f"{number:5}" for number in range(300))
-        server = self.server(*[{"content": json.dumps({"thought": "", "tool": "write_file", "arguments": arguments})} for arguments in (
-            {"path": "a", "content": (2 * whole)[:1999]}, {"path": "a", "content": whole}, {"path": "a", "content": whole, "append": True})],
-            ToolsThatAreLost.FINISH, models=self.MODELS)
+    def test_a_long_text_is_written_at_once(self):
+        whole = "".join(f"{number:5}" for number in range(3000))
+        written = {"content": json.dumps({"thought": "", "tool": "write_file", "arguments": {"path": "a", "content": whole}})}
+        server = self.server(written, ToolsThatAreLost.FINISH, models=self.MODELS)
         outcome = self.run_agent(server)
-        self.assertEqual((outcome.exit, len(outcome.result["steps"])), (0, 2), outcome.result)
-        self.assertEqual((self.workspace / "a").read_text(), 2 * whole)
-        self.assertIn("do it in parts", server.chats()[1]["messages"][-1]["content"])
+        self.assertEqual((outcome.exit, (self.workspace / "a").read_text()), (0, whole), outcome.result)
+
+
+class CallsAsText(AgentCase):
+    """A model with tool calling whose server does not know how it writes calls. C is the command."""
+    JSON = '{"name": "run_command", "arguments": {"command": "C"}}'
+    LLAMA = JSON.replace("arguments", "parameters")
+    READ = {
+        "Hermes": f"<tool_call>\n{JSON}\n</tool_call>",
+        "Hermes after a sentence": f"I will create the file now.\n<tool_call>\n{JSON}\n</tool_call>",
+        "Hermes without the end mark": f"<tool_call>\n{JSON}",
+        "Hermes after thinking": f"<think>What now?</think>\n\n<tool_call>\n{JSON}\n</tool_call>",
+        "bare JSON": JSON,
+        "Llama 3": LLAMA,
+        "Llama 3, tagged": f"<|python_tag|>{LLAMA}",
+        "a fence": f"```json\n{JSON}\n```",
+        "a fence after a sentence": f"First, I will create it:\n\n```json\n{JSON}\n```",
+        "OpenAI's object": '{"tool_calls": [{"function": %s}]}' % JSON,
+        "Qwen 3 Coder": "<tool_call>\n<function=run_command>\n<parameter=command>\nC\n</parameter>\n</function>\n</tool_call>",
+        "GLM": "<tool_call>run_command\n<arg_key>command</arg_key>\n<arg_value>C</arg_value>\n</tool_call>",
+        "MiniMax": '<function_calls>\n<invoke name="run_command">\n<parameter name="command">C</parameter>\n</invoke>\n</function_calls>',
+        "Mistral": f"[TOOL_CALLS][{JSON}]",
+        "Mistral, newer": '[TOOL_CALLS]run_command[ARGS]{"command": "C"}',
+        "Harmony": '<|channel|>commentary to=functions.run_command <|constrain|>json<|message|>{"command": "C"}<|call|>',
+    }
+    TOLD = {
+        "DeepSeek": "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>run_command\n```json\n{\"command\": \"C\"}\n```"
+                    "<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+        "Kimi": "<|tool_calls_section_begin|><|tool_call_begin|>functions.run_command:0<|tool_call_argument_begin|>"
+                '{"command": "C"}<|tool_call_end|><|tool_calls_section_end|>',
+        "Llama 4": '[run_command(command="C")]',
+        "Gemma": '```tool_code\nrun_command(command="C")\n```',
+        "Cline": "<run_command>\n<command>C</command>\n</run_command>",
+        "ReAct": 'Thought: I create it.\nAction: run_command\nAction Input: {"command": "C"}',
+        "a shell fence": "```bash\nC\n```",
+        "a tool there is not": '<tool_call>{"name": "frobnicate", "arguments": {}}</tool_call>',
+        "a result of its own": f"<tool_call>{JSON}</tool_call>\nThe file was created.",
+    }
+    COMMAND = "echo made >> made.txt"
+
+    def made(self):
+        path = self.workspace / "made.txt"
+        lines = path.read_text() if path.exists() else ""
+        path.unlink(missing_ok=True)
+        return lines
+
+    def test_usual_forms_are_read(self):
+        for number, (name, written) in enumerate(self.READ.items()):
+            with self.subTest(name):
+                server = self.server({"content": written.replace("C", self.COMMAND, 1) if '"C"' not in written
+                                      else written.replace('"C"', json.dumps(self.COMMAND))}, finish("ok"))
+                outcome = self.run_agent(server, form=list(FORMATS)[number % 2])
+                self.assertEqual((outcome.exit, len(server.chats()), self.made()), (0, 2, "made\n"), outcome.result)
+
+    def test_other_forms_are_told_the_right_one_and_then_asked_for_as_json(self):
+        as_json = {"content": json.dumps({"thought": "", "tool": "run_command", "arguments": {"command": self.COMMAND}})}
+        for number, (name, written) in enumerate(self.TOLD.items()):
+            with self.subTest(name):
+                server = self.server({"content": written}, {"content": written}, as_json, ToolsThatAreLost.FINISH)
+                outcome = self.run_agent(server, form=list(FORMATS)[number % 2])
+                self.assertEqual((outcome.exit, self.made()), (0, "made\n"), outcome.result)
+                self.assertIn("it looks like a call, but", self.told(server, 1))
+                self.assertIn('<tool_call>{"name": ', self.told(server, 1))
+                self.assertEqual(["tools" in body for body in server.chats()], [True, True, False, False])
+                self.assertIn("one JSON object", server.chats()[2]["messages"][0]["content"])
+
+    def test_what_the_model_learns_from_the_answer_is_read(self):
+        server = self.server({"content": self.TOLD["a shell fence"]}, {"content": self.READ["Hermes"].replace("C", "true")}, finish("ok"))
+        outcome = self.run_agent(server)
+        self.assertEqual((outcome.exit, len(outcome.result["steps"])), (0, 1), outcome.result)
+        self.assertTrue(all("tools" in body for body in server.chats()))
+
+    def test_json_that_is_nearly_json(self):
+        script = "cat > made.txt <<'EOF'\nmade\nEOF\n"
+        nearly = '{"name": "run_command", "arguments": {"command": "%s",},}' % script
+        for name, reply in {"as text": {"content": f"<tool_call>{nearly}</tool_call>"},
+                            "a call": {"tool_calls": [{"name": "run_command", "arguments": '{"command": "%s",}' % script}]}}.items():
+            with self.subTest(name):
+                server = self.server(reply, finish("ok"))
+                outcome = self.run_agent(server, form="openai")
+                self.assertEqual((outcome.exit, self.made(), len(outcome.result["steps"])), (0, "made\n", 1), outcome.result)
+                said = server.chats()[1]["messages"][-2]["tool_calls"][0]["function"]["arguments"]
+                self.assertEqual(json.loads(said), {"command": script})
 
 
 class ToolChoice(AgentCase):

@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Long texts from outside, each made so that a reader that goes back, or copies what it has, would take hours over it. For Lua's
 -- patterns, tests/style/patterns.lua says so of all.
+local calls = require "sba.inference.calls"
 local context = require "sba.job.context"
 local digest = require "sba.report.digest"
 local exchange = require "sba.run.agent.exchange"
 local history = require "sba.run.history"
 local scratch = require "scratch"
 local text = require "native.text"
-local text_protocol = require "sba.inference.text_protocol"
 
 local LONG <const> = 1000000
 
@@ -49,12 +49,16 @@ describe("a long text", function()
     local tools = { { name = "read_file" } }
     for _, reply in ipairs {
       many "``` ", many "`", "```" .. many "a", many "<tool_call>", many "{", many "{}", many "```\nx", many "x ```", many " ", many "\n",
-      many "[", many '{"a":',
+      many "[", many '{"a":', many "<tool_call>{", many '<tool_call>{"', many '<tool_call>{"\\', many "<tool_call>" .. many "[",
+      many "<function=a><parameter=b>", many "<tool_call>a<arg_key>", many "to=functions.a", many "<|message|>to=functions.a",
+      many "[TOOL_CALLS]a[ARGS]{", many '<invoke name="', many '"\n', many "[1,]", many "```json\n{}```\n", many "```json\n[",
     } do
-      assert.is_nil(text_protocol.read(reply, tools))
-      assert.is_nil(text_protocol.find(reply, tools))
+      assert.is_nil(calls.read(reply, tools))
+      assert.is_nil(calls.find(reply, tools))
     end
-    assert.are.equal("read_file", text_protocol.read("```json\n" .. many " " .. '{"tool":"read_file"}\n```', tools)[1].name)
+    local _, before = calls.find(many "<tool_call>" .. '<tool_call>{"name":"read_file","arguments":{}}' .. many "</tool_call>", tools)
+    assert.are.equal(#many "<tool_call>", #before)
+    assert.are.equal("read_file", calls.read("```json\n" .. many " " .. '{"tool":"read_file"}\n```', tools)[1].name)
   end)
 
   it("may be in a replay", function()

@@ -1,11 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Puts a reply together from what is streamed, and bounds it.
 
-local call_reader = require "sba.inference.call_reader"
+local calls = require "sba.inference.calls"
 local json = require "sba.util.json"
 local repetition = require "sba.inference.repetition"
-local text_protocol = require "sba.inference.text_protocol"
-local thinking = require "sba.inference.thinking"
 local words = require "sba.util.words"
 
 local reply = {}
@@ -16,7 +14,7 @@ local LIMIT <const> = 4 * 1024 * 1024 -- bytes of content, thinking and argument
 -- A reply of thousands of calls is a model gone astray; each would want an answer in the conversation.
 local MOST_CALLS <const> = 128
 
-local LEAST_REPEATED <const> = 1024 -- bytes of content or thinking that one token or line fills; a bound text in it has 1999
+local LEAST_REPEATED <const> = 1024 -- bytes of content or thinking that one token or line fills
 local LEAST_REPEATED_ARGUMENTS <const> = 16384 -- bytes of arguments, which may hold a file of lines that are all the same
 
 ---@class inference.reply a plain table: a journal can keep it, a replay give it back
@@ -24,7 +22,7 @@ local LEAST_REPEATED_ARGUMENTS <const> = 16384 -- bytes of arguments, which may 
 ---@field thinking string
 ---@field tool_calls inference.call[] a JSON array, at most 128; empty where the reply was cut for its length
 ---@field said? string the whole reply, where its calls were asked for as text
----@field unreadable? string why no call could be read from a reply that had to be one: one line for the model
+---@field unreadable? string why no call could be read from a reply that had to be one, or looks like one: one line for the model
 ---@field done_reason string "stop", "length", "tool_calls", "content_filter", "repetition" (stopped here), ...
 ---@field prompt_tokens? integer as the server counted
 ---@field completion_tokens? integer
@@ -95,7 +93,7 @@ end
 
 --- What was said, and what was thought.
 local function texts(self)
-  local content, thought = thinking(table.concat(self.said))
+  local content, thought = calls.thinking(table.concat(self.said))
   return content, table.concat(self.thoughts) .. thought
 end
 
@@ -106,8 +104,8 @@ local function take(self, found)
 end
 
 --- The calls of a reply in which they come as text.
-local function read_text(self, result, tools, session)
-  local found, mistake = text_protocol.read(result.content, tools, session.schema_kind == "bounded")
+local function read_text(self, result, tools)
+  local found, mistake = calls.read(result.content, tools)
   result.unreadable = mistake
   if not found then return end
   result.said, result.content = result.content, found[1].thought or ""
@@ -115,10 +113,14 @@ local function read_text(self, result, tools, session)
 end
 
 local function find_text(self, result, tools)
-  local found = #self.raw_calls == 0 and text_protocol.find(result.content, tools)
-  if not found then return end
+  if #self.raw_calls > 0 then return end
+  local found, more = calls.find(result.content, tools)
+  if not found then
+    result.unreadable = more
+    return
+  end
   take(self, found)
-  result.content = ""
+  result.content = more
   result.notes[#result.notes + 1] = "the calls came as text"
 end
 
@@ -156,7 +158,7 @@ end
 ---@param outcome { done_reason: string, prompt_tokens?: integer, completion_tokens?: integer }
 ---@param tools? inference.tool[] that the request had
 ---@param as_text boolean whether calls were asked for as text
----@param session table see call_reader.normal
+---@param session table see calls.normal
 ---@return inference.reply
 function reply:finish(outcome, tools, as_text, session)
   local content, thought = texts(self)
@@ -168,10 +170,10 @@ function reply:finish(outcome, tools, as_text, session)
     if #self.raw_calls > 0 then result.notes[1] = "the reply was cut for its length, its calls are left out" end
     return result
   end
-  if tools then (as_text and read_text or find_text)(self, result, tools, session) end
+  if tools then (as_text and read_text or find_text)(self, result, tools) end
   bound_calls(self, result)
   for _, call in ipairs(self.raw_calls) do call.arguments = call.fragments and table.concat(call.fragments) or call.arguments end
-  local list, notes = call_reader.normal(self.raw_calls, call_reader.names(tools or {}), session)
+  local list, notes = calls.normal(self.raw_calls, calls.names(tools or {}), session)
   result.tool_calls = list
   table.move(notes, 1, #notes, #result.notes + 1, result.notes)
   return result

@@ -7,7 +7,6 @@ local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local reply = require "sba.inference.reply"
-local reply_schema = require "sba.inference.reply_schema"
 local retry = require "sba.util.retry"
 local schemas = require "sba.inference.schemas"
 local secret = require "sba.util.secret"
@@ -20,7 +19,7 @@ local wire = require "sba.inference.wire"
 ---@field model string as the job names it
 ---@field context_length integer tokens for prompt and reply; the caller keeps within it. It shrinks where the server has fewer
 ---@field supports_tools? boolean nil: not known yet; false: calls come as text, which makes no difference to the caller
----@field schema_kind "bounded"|"simple"|false what binds a reply in which calls come as text, as far as the server can
+---@field schema_kind "full"|"simple"|false what binds a reply in which calls come as text, as far as the server can
 ---@field place string the endpoint, for people
 local session = {}
 session.__index = session
@@ -62,8 +61,8 @@ session.__index = session
 ---@param fields table dialect, endpoint, place, model, others, context_length, window_known, supports_tools, policy, on_wait
 ---@return inference.session
 function session.new(fields)
-  fields.num_ctx, fields.window, fields.schema_kind = fields.context_length, fields.context_length, "bounded"
-  fields.calls, fields.ids, fields.cut = 0, {}, cut.new()
+  fields.num_ctx, fields.window, fields.schema_kind = fields.context_length, fields.context_length, "full"
+  fields.calls, fields.ids, fields.cut, fields.unread = 0, {}, cut.new(), 0
   fields.written = setmetatable({}, { __mode = "k" })
   return setmetatable(fields, session)
 end
@@ -108,7 +107,7 @@ local function ask_of(self, request)
   if self.longest_reply and ask.max_tokens then ask.max_tokens = math.min(ask.max_tokens, self.longest_reply) end
   if tools and self.supports_tools == false then
     messages = text_protocol.messages(messages, tools)
-    ask.schema = self.schema_kind == "bounded" and reply_schema.of(tools) or self.schema_kind and reply_schema.simple(tools) or nil
+    ask.schema = self.schema_kind and text_protocol.schema(tools, self.schema_kind) or nil
   elseif tools then
     ask.tools, ask.tool_choice = schemas.tools(tools), not self.no_tool_choice and request.tool_choice or nil
   elseif request.json_schema and self.schema_kind then
@@ -183,7 +182,7 @@ end
 --- A server that cannot make a grammar of the schema may make one of a simpler schema.
 function remedies.grammar_refused(self, ask)
   if not ask.schema then return false end
-  self.schema_kind = self.schema_kind == "bounded" and "simple" or false
+  self.schema_kind = self.schema_kind == "full" and "simple" or false
   return true
 end
 
@@ -264,6 +263,8 @@ local function clean(result, tools)
   return secret.clean(result, ours)
 end
 
+local MOST_UNREAD <const> = 2 -- replies with a call that nobody can read, after which calls are asked for as text
+
 -- A token has fewer bytes than that of a text of each kind: what native.text.tokens says, times that.
 local LEAST_OF_WORDS <const>, LEAST_OF_DENSE <const>, LEAST_OF_OTHER <const>, LEAST_OF_TOOLS <const> = 0.5, 0.4, 0.04, 0.4
 
@@ -318,6 +319,15 @@ local function answered(self, request)
   return result, failure
 end
 
+--- Counts the replies with a call that nobody could read. From the second one on the tools are told as text.
+local function count_unread(self, request, result)
+  if not request.tools or self.supports_tools == false or not result.unreadable or result.done_reason == "repetition" then return end
+  self.unread = self.unread + 1
+  if self.unread < MOST_UNREAD then return end
+  self.supports_tools = false
+  table.insert(result.notes, "calls as text could not be read again; from now on the tools are told as text")
+end
+
 ---Asks the model. Its reply is without secrets, so that what is done is what is recorded.
 ---Transient failures are tried again, within the job's deadline. A context_cut is for the caller to answer with a shorter
 ---conversation: the prompt did not fit, whether the server said so or not; session.context_length then is what is known of its window.
@@ -332,6 +342,7 @@ function session:chat(request)
     return nil, failure
   end
   if not self.looked then read_window(self) end
+  count_unread(self, request, result)
   local known = self.window_known and self.window or nil
   local largest = self.cut:judge(request.messages, known, result.prompt_tokens)
   result = clean(result, request.accepted or request.tools)
