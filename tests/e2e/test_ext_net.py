@@ -22,16 +22,23 @@ COMMANDS = {
     "curl": f"curl -sS -m 20 {URL}",
     "curl-fail": f"curl -fsSL -m 20 {PLAIN_URL}",
     "wget": f"wget -t 1 -T 5 {URL}",
+    "wget-quiet": f"wget -q -t 1 -T 5 {URL}",
+    "curl-quiet": f"curl -s -m 20 {URL}",
     "git": f"git clone https://{HOST}/a.git",
     "pip": f"/usr/bin/python3 -m pip install --break-system-packages --index-url https://{HOST}/simple --retries 1 --timeout 3 leftpad",
     "npm": "npm install",
+    "npm-http": "npm install",
     "perl": f'perl -e "{LWP}"',
     "python": f"""/usr/bin/python3 -c "import urllib.request; urllib.request.urlopen('{URL}', timeout=5)" """,
     "apt-get": f"{APT} install -y left-pad",
+    "go": f"{shutil.which('go') or 'go'} mod download",
 }
 FILES = {
+    "go": {"go.mod": "module a\ngo 1.18\nrequire example.org/left v1.0.0\n"},
     "npm": {"package.json": '{"name": "a", "version": "1.0.0", "dependencies": {"left-pad": "1.3.0"}}\n',
             ".npmrc": f"registry=https://{HOST}/\nfetch-retries=0\nupdate-notifier=false\n"},
+    "npm-http": {"package.json": '{"name": "a", "version": "1.0.0", "dependencies": {"left-pad": "1.3.0"}}\n',
+                 ".npmrc": f"registry=http://{HOST}/\nfetch-retries=0\nupdate-notifier=false\n"},
     "apt-get": {
         "etc/apt/sources.list": f"deb [trusted=yes] http://{HOST}/debian bookworm main\n", "var/lib/apt/lists/partial/x": "",
         "var/cache/apt/archives/partial/x": "", "var/lib/apt/status": "",
@@ -42,7 +49,8 @@ FILES = {
                               "Date: Sat, 01 Jan 2022 00:00:00 UTC\n"},
 }
 SITUATIONS = ("no_network", "no_such_name", "proxy_refuses")
-BY_POLICY = ("curl", "wget", "git", "pip", "python")  # which name the proxy that refuses to connect
+# What a proxy refused where the outside is allowed: they name the proxy, or were told to say nothing, or the URL is http://.
+BY_POLICY = ("curl", "wget", "wget-quiet", "curl-quiet", "git", "pip", "python", "go", "curl-fail", "npm-http", "apt-get")
 NOWHERE = "no-such-host.invalid"
 FETCH = sba.SandboxCase.step("run_command", shell=f"curl -sS https://{NOWHERE}/x")
 
@@ -59,7 +67,8 @@ class Tools(sba.SandboxCase):
         case = self.fresh()
         for path, text in FILES.get(name, {}).items():
             case.put(path, text)
-        env = {"HOME": str(case.workspace), "LC_ALL": "C.UTF-8", "GIT_TERMINAL_PROMPT": "0"}
+        env = {"HOME": str(case.workspace), "LC_ALL": "C.UTF-8", "GIT_TERMINAL_PROMPT": "0", "GOPROXY": f"https://{HOST}",
+               "GOFLAGS": "-mod=mod", "GONOSUMDB": "*", "GOTOOLCHAIN": "local"}
         job = case.job(case.step("run_command", argv=shlex.split(COMMANDS[name])))
         job["constraints"]["ext_net_allowed"] = allowed
         outcome = case.run_job(job, wrapper=(sys.executable, "-B", str(SITUATION), where),

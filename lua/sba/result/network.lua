@@ -17,7 +17,7 @@ local LOOKED_AT <const> = 4096 -- bytes at the end of a stream, and at the begin
 local LONGEST_LINE <const> = 300 -- bytes of a tool's line in a message
 
 -- Each in lower case; all parts of a phrase must be in one line. policy: a proxy forbids it. proxied: the words of a web server's
--- refusal, which count where the command was given a proxy.
+-- refusal, which count where the command was given a proxy; for an http:// URL they are taken for the proxy's.
 local phrases <const> = {
   { "temporary failure in name resolution" }, { "name or service not known" }, { "name does not resolve" }, -- glibc and musl
   { "no address associated with hostname" }, { "network is unreachable" }, { "no route to host" },
@@ -26,9 +26,15 @@ local phrases <const> = {
   { "getaddrinfo e" }, { "dial tcp: lookup " }, -- Node.js and Go
   { "connect tunnel failed, response 403", policy = true }, { "http code 403 from proxy", policy = true }, -- proxies
   { "tunnel connection failed: 403", policy = true }, { "proxy tunneling failed: f", policy = true }, -- "Forbidden", "Filtered"
+  { 'get "https://', '": forbidden ', policy = true }, { 'get "https://', '": filtered ', policy = true }, -- Go, with the proxy's words
   { "statuscode=403", "tunneling socket", policy = true }, { "invalid response from proxy", " 403 ", policy = true },
   { "connect tunnel failed, response " }, { "proxy tunneling failed: " }, { "tunnel connection failed: " },
   { " 403 ", proxied = true }, { "error 403: ", proxied = true }, { "returned error: 403", proxied = true },
+}
+
+-- How programs end that were told to say nothing. proxied: only where they were given a proxy.
+local silent <const> = {
+  { program = "wget", exit_code = 4 }, { program = "curl", exit_code = 6 }, { program = "curl", exit_code = 56, proxied = true },
 }
 
 -- Words of test reports. A suite that fails may print any phrase.
@@ -75,14 +81,15 @@ local function holds_report(words)
   return false
 end
 
---- The last line with a phrase, and the host that it names.
+--- The last line with a phrase, and the host that it names. One without a host or a proxy says less than one before it.
 local function find(stream, has_proxy)
   local tail, found = stream:sub(-LOOKED_AT), nil
   for after, line in lines_of(tail) do
     local phrase = phrase_in(line, has_proxy)
     local host = phrase and host_in(line)
-    if phrase and not (host and is_loopback(host)) and line:sub(1, 6) ~= "sudo: " and not holds_report(tail:sub(after)) then
-      found = { line = line, policy = phrase.policy, host = host }
+    local says_more = phrase and (host or phrase.policy or not found) and line:sub(1, 6) ~= "sudo: "
+    if says_more and not (host and is_loopback(host)) and not holds_report(tail:sub(after)) then
+      found = { line = line, policy = phrase.policy, proxied = phrase.proxied, host = host }
     end
   end
   return found
@@ -104,6 +111,37 @@ local function is_proxied(arguments, environment)
   return false
 end
 
+--- The program that a command ran last, by its name.
+local function last_program(words)
+  local program
+  for part in words:gmatch "[^;&|\n]+" do
+    for word in part:gmatch "%S+" do
+      if not word:find "^[%w_]+=" then
+        program = word
+        break
+      end
+    end
+  end
+  return program and (program:match "^.*/(.*)$" or program)
+end
+
+--- A command that fails as a silent program does where the network cannot be reached.
+local function find_silent(result, words, has_proxy)
+  if result.stderr ~= "" then return nil end
+  local program = last_program(words)
+  for _, one in ipairs(silent) do
+    if one.program == program and one.exit_code == result.exit_code and (has_proxy or not one.proxied) then
+      return { line = ("%s ends with exit code %d where it cannot reach the network"):format(program, one.exit_code), policy = has_proxy }
+    end
+  end
+end
+
+--- Whether a URL, of the line or else of the command, is read by a proxy: an https:// one is not.
+local function is_plain(line, words)
+  local text_with_url = line:find("://", 1, true) and line or words
+  return text_with_url:find("http://", 1, true) ~= nil and not text_with_url:find("https://", 1, true)
+end
+
 ---What a failed command wanted of the network outside, and did not get.
 ---@param result table of run_command
 ---@param arguments table of its step
@@ -116,10 +154,12 @@ function network.wanted(result, arguments, environment)
   local merges = words:find("2>&1", 1, true) or words:find("&>", 1, true)
   local found = not result.stderr_truncated and find(result.stderr, has_proxy)
     or merges and not result.stdout_truncated and find(result.stdout, has_proxy)
+    or find_silent(result, words, has_proxy)
   if not found then return nil end
   local host = found.host or host_in(words)
   if host and is_loopback(host) then return nil end
-  return { host = host, line = printable.line(text.trim(found.line), LONGEST_LINE), policy = found.policy == true }
+  local policy = found.policy or found.proxied and is_plain(found.line, words) or false
+  return { host = host, line = printable.line(text.trim(found.line), LONGEST_LINE), policy = policy }
 end
 
 return network

@@ -40,12 +40,34 @@ describe("a command that wanted the outside", function()
     assert.are.same({ host = "b.example.org", line = "socket.gaierror: [Errno -2] Name or service not known", policy = false }, wanted(did))
   end)
 
+  it("may have been told to say nothing: the exit code of the last program is enough then", function()
+    local url = "https://files.example.org/x"
+    assert.are.equal("files.example.org", wanted({ shell = "wget -q " .. url, exit_code = 4 }).host)
+    assert.are.equal("files.example.org", wanted({ shell = "mkdir a; A=1 /usr/bin/curl -s " .. url, exit_code = 6 }).host)
+    assert.is_true(wanted({ shell = "curl -s " .. url, exit_code = 56 }, PROXY).policy)
+    for _, did in ipairs {
+      { shell = "curl -s " .. url, exit_code = 56 }, { shell = "wget -q " .. url, exit_code = 8 },
+      { shell = "curl -s " .. url .. "; sh x", exit_code = 6 },
+      { shell = "curl " .. url, exit_code = 6, stderr = "no" }, { shell = "curl -s http://localhost:1/", exit_code = 6 },
+    } do
+      assert.is_nil(wanted(did))
+    end
+  end)
+
+  it("was refused by a proxy where it had one and a 403 for an http:// URL", function()
+    local refused = "curl: (22) The requested URL returned error: 403\n"
+    assert.is_true(wanted({ shell = "curl -f http://files.example.org/x", exit_code = 22, stderr = refused }, PROXY).policy)
+    assert.is_false(wanted({ shell = "curl -f https://files.example.org/x", exit_code = 22, stderr = refused }, PROXY).policy)
+    assert.is_nil(wanted { shell = "curl -f http://files.example.org/x", exit_code = 22, stderr = refused })
+  end)
+
   it("may have been refused by a proxy, which is a policy where the status is 403", function()
     for line, policy in pairs {
       ["curl: (56) CONNECT tunnel failed, response 403"] = true, ["curl: (56) Received HTTP code 403 from proxy after CONNECT"] = true,
       ["OSError: Tunnel connection failed: 403 Filtered"] = true, ["Proxy tunneling failed: Forbidden"] = true,
       ["npm ERR! tunneling socket could not be established, statusCode=403"] = true,
       ["curl: (56) CONNECT tunnel failed, response 502"] = false,
+      ['go: example.org/a@latest: Get "https://proxy.example.org/a/@v/list": Forbidden'] = true,
     } do
       assert.are.equal(policy, assert(wanted { stderr = line }, line).policy)
     end
