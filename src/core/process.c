@@ -40,6 +40,7 @@ struct run {
     int64_t next_tick;
     int64_t next_news; // from then on, news are passed at once
     bool told;         // news were passed
+    struct tree tree;  // what is ended
     int64_t kill_at;
     enum process_ending ending;
     bool terminated; // SIGTERM was sent
@@ -114,7 +115,10 @@ static int start(struct run *run, struct error *error)
         .until = own_deadline(run),
     };
     run->child.pid = spawn_command(&run->spawn, error);
-    return run->child.pid < 0 ? -1 : 0;
+    if (run->child.pid < 0)
+        return -1;
+    tree_began(run->child.pid);
+    return 0;
 }
 
 static void write_input(struct run *run)
@@ -171,20 +175,16 @@ static size_t wait_and_move(struct run *run)
 }
 
 // A deadline or cancel also ends what earlier commands left.
-static struct tree tree_of(struct run *run)
-{
-    bool all = run->ending == PROCESS_DEADLINE || run->ending == PROCESS_CANCELLED;
-    return (struct tree){.command = &run->child, .spared = all ? NULL : &run->spared};
-}
-
 static void terminate(struct run *run, enum process_ending ending)
 {
+    int64_t began = clock_now();
+    bool all = ending == PROCESS_DEADLINE || ending == PROCESS_CANCELLED;
     run->ending = ending;
     run->terminated = true;
-    if (ending == PROCESS_DEADLINE || ending == PROCESS_CANCELLED)
+    if (all)
         watchdog_ending();
-    const struct tree tree = tree_of(run);
-    run->kill_at = tree_terminate(&tree, GRACE);
+    run->tree = (struct tree){.command = &run->child, .spared = all ? NULL : &run->spared};
+    run->kill_at = began + tree_terminate(&run->tree, GRACE);
 }
 
 static bool tell(struct run *run)
@@ -253,13 +253,13 @@ static void go_on(struct run *run)
 
 static void see_to_end(struct run *run, bool changed)
 {
-    const struct tree tree = tree_of(run);
     bool late = clock_now() >= run->kill_at;
-    if (!late && !(changed && tree_gone(&tree)))
-        return;
     if (late)
-        tree_kill(&tree);
-    end(run, 0);
+        tree_kill(&run->tree);
+    else if (changed && !tree_gone(&run->tree))
+        tree_terminate(&run->tree, GRACE);
+    if (late || (changed && tree_gone(&run->tree)))
+        end(run, 0);
 }
 
 static void follow(struct run *run)
@@ -316,6 +316,7 @@ static void release(struct run *run)
     close_ends(run);
     output_free(&run->output);
     pids_free(&run->spared);
+    tree_free(&run->tree);
 }
 
 int process_run(const struct process_options *options, struct process_outcome *outcome, struct error *error)
@@ -361,14 +362,14 @@ void process_outcome_free(struct process_outcome *outcome)
 static struct process_left what_is_left(void)
 {
     cleanup_pids struct pids pids = {0};
-    if (children_any() && children_own(&pids) < 0)
-        children_probe(&pids);
+    if (children_any())
+        children_own(&pids);
     return (struct process_left){pids.count, pids.count ? pids.items[0] : 0};
 }
 
 size_t process_finish(int64_t grace, struct process_left *left)
 {
-    const struct tree everything = {0};
+    __attribute__((cleanup(tree_free))) struct tree everything = {0};
     struct error error = {0};
     *left = (struct process_left){0};
     if (!children_any())

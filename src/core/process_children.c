@@ -19,8 +19,6 @@
 #include <unistd.h>
 
 enum {
-    USUAL_HIGHEST_PID = 32768,
-    HIGHEST_PID = 4194304,
     PATH_SIZE = 64, // of a path in /proc: its two numbers have at most 10 digits
     REAPED_AT_ONCE = 256,
 };
@@ -136,37 +134,6 @@ bool children_any(void)
     return waitid(P_ALL, 0, &unused, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 || errno != ECHILD;
 }
 
-static void probe_between(pid_t first, pid_t last, struct pids *pids)
-{
-    siginfo_t unused;
-    for (pid_t pid = first; pid <= last; pid++)
-        if (waitid(P_PID, (id_t)pid, &unused, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0)
-            pids_add(pids, pid);
-}
-
-// The PID of a process that is started now; -1: none can be started.
-static pid_t newest_number(void)
-{
-    pid_t newest = vfork();
-    if (newest == 0)
-        _exit(0);
-    while (newest > 0 && waitpid(newest, NULL, 0) < 0 && errno == EINTR)
-        continue;
-    return newest;
-}
-
-// PIDs are given out in order, so a process that began after us has one between ours and the newest. Past the highest
-// one, which differs between systems, they start again.
-void children_probe(struct pids *pids)
-{
-    pid_t own = getpid(), newest = newest_number();
-    probe_between(own + 1, newest < own ? USUAL_HIGHEST_PID : newest, pids);
-    if (newest < own)
-        probe_between(1, newest, pids);
-    if (pids->count == 0)
-        probe_between(1, HIGHEST_PID, pids);
-}
-
 pid_t children_tracer(pid_t pid)
 {
     char path[PATH_SIZE], line[256];
@@ -195,16 +162,6 @@ static bool proc_is_ours(void)
     if (count == 1 && ours == getpid())
         known = ours;
     return known == getpid();
-}
-
-size_t children_census(void)
-{
-    cleanup_directory DIR *directory = proc_is_ours() ? opendir("/proc") : NULL;
-    const struct dirent *entry;
-    size_t count = 0;
-    while (directory && (entry = readdir(directory)))
-        count += atoi(entry->d_name) > 0;
-    return count;
 }
 
 int children_in_list(const char *path, void (*found)(pid_t pid, void *data), void *data)
@@ -251,34 +208,26 @@ int children_own(struct pids *pids)
 }
 
 // Every thread has its own list.
-int children_of(pid_t parent, int threads, struct pids *pids)
+void children_of(pid_t parent, struct pids *pids)
 {
     char path[PATH_SIZE];
-    if (threads == 1)
-        return read_thread(parent, parent, pids);
     snprintf(path, sizeof path, "/proc/%d/task", (int)parent);
     cleanup_directory DIR *directory = opendir(path);
-    int outcome = -1;
     const struct dirent *entry;
-    while (directory && (entry = readdir(directory))) {
-        int thread = atoi(entry->d_name);
-        if (thread > 0 && read_thread(parent, thread, pids) == 0)
-            outcome = 0;
-    }
-    return outcome;
+    while (directory && (entry = readdir(directory)))
+        if (atoi(entry->d_name) > 0)
+            read_thread(parent, atoi(entry->d_name), pids);
 }
 
-// The name, in parentheses, may hold any character. The fields that we need follow the last closing parenthesis.
-bool children_look(pid_t pid, struct look *look)
+// The name, in parentheses, may hold any character. The state and the parent follow the last closing parenthesis.
+pid_t children_parent(pid_t pid)
 {
     char path[PATH_SIZE], text[512];
+    int parent;
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
     cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t size = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    if (size <= 0)
-        return false;
-    text[size] = '\0';
+    ssize_t size = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+    text[size > 0 ? size : 0] = '\0';
     const char *rest = strrchr(text, ')');
-    return rest && sscanf(rest + 1, " %c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %d",
-                          &look->state, &look->parent, &look->threads) == 3;
+    return rest && sscanf(rest + 1, " %*c %d", &parent) == 1 ? parent : 0;
 }

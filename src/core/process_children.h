@@ -61,29 +61,16 @@ bool children_any(void);
 // without the lists).
 int children_own(struct pids *pids);
 
-// The same for another process of so many threads (0: not known). -1 also if it is gone.
-int children_of(pid_t parent, int threads, struct pids *pids);
+// The same for another process; none if it is gone.
+void children_of(pid_t parent, struct pids *pids);
 
 // Calls found for each PID in a list of children of /proc. Allocates no memory. 0, or -1 if there is no such list.
 int children_in_list(const char *path, void (*found)(pid_t pid, void *data), void *data);
 
-// Appends our own children, or some of them, without /proc: asks the kernel about every PID from ours to the newest. If
-// that finds none, it asks about every possible PID, which takes most of a second.
-void children_probe(struct pids *pids);
-
-// How many processes /proc shows in this PID namespace; 0 if it cannot tell.
-size_t children_census(void);
-
 // The process that traces a child; 0: none.
 pid_t children_tracer(pid_t pid);
 
-struct look {
-    pid_t parent;
-    char state; // as in ps(1): 'R', 'T', 'Z', ...
-    int threads;
-};
-
-// What /proc says about a process. False: nothing.
-bool children_look(pid_t pid, struct look *look);
+// The parent of a process; 0: it is gone.
+pid_t children_parent(pid_t pid);
 
 #endif

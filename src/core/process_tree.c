@@ -11,13 +11,14 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum {
-    DEEPEST = 64,       // levels in one walk; deeper processes become our children when their parents end
-    STOP_ROUNDS = 10,   // walks to stop a tree that grows, or that others continue
-    FEW = 16,           // so many are reached, however long that takes
-    TELLING = 500,      // ms for SIGSTOP to reach more than FEW
+    DEEPEST = 64,      // levels in one walk; deeper processes become our children when their parents end
+    ASKED_MOST = 4096, // processes that get SIGTERM; the others are killed
+    ASKING = 500,      // ms for SIGTERM to reach more than FEW
+    FEW = 16,
     DYING = 1,          // ms for the death of one process
     CROWD = 64,         // with more than so many, not every single end is handled at once
     QUIET = 10,         // ms of one wait for an end
@@ -28,14 +29,12 @@ enum {
 
 // One signal that is sent to a tree.
 struct walk {
-    const struct tree *tree;
     int number;
-    int64_t until; // when to stop, on the clock of clock_now
-    size_t met;
-    bool cut; // it has stopped before its end
+    struct pids *asked; // those that need no SIGTERM any more; NULL: another signal
+    int64_t until;      // when to stop, on the clock of clock_now
 };
 
-// A process whose PID cannot be reused: held by a pidfd, or (fd -1) because it is this process or its child.
+// A process whose PID cannot be reused: held by a pidfd, or (fd -1) because it is our child.
 struct held {
     pid_t pid;
     int fd;
@@ -48,41 +47,45 @@ static int deliver(const struct held *to, int number)
     return (int)syscall(SYS_pidfd_send_signal, to->fd, number, NULL, 0);
 }
 
-// Whether the signal makes sense in that state.
-static bool wants(int number, char state)
-{
-    return state != 'Z' && state != 'X' && (number != SIGSTOP || (state != 'T' && state != 't'));
-}
-
 // Opens the pidfd of a process that was found below parent. After that it must still be a child of parent, and parent
 // must still be the same process. False: it is gone, or was never ours.
-static bool take_hold(struct held *process, const struct held *parent, struct look *look)
+static bool take_hold(struct held *process, const struct held *parent)
 {
     process->fd = (int)syscall(SYS_pidfd_open, process->pid, 0);
-    return process->fd >= 0 && children_look(process->pid, look) && look->parent == parent->pid &&
+    return process->fd >= 0 && children_parent(process->pid) == parent->pid &&
            (parent->fd < 0 || deliver(parent, 0) == 0);
 }
 
-static bool may_go_on(struct walk *walk)
+static bool may_go_on(const struct walk *walk)
 {
-    walk->cut = walk->cut || (walk->met >= FEW && clock_now() >= walk->until);
-    return !walk->cut;
+    size_t count = walk->asked ? walk->asked->count : FEW;
+    return count < FEW || (count < ASKED_MOST && clock_now() < walk->until);
 }
 
-static size_t signal_below(const struct held *parent, int threads, struct walk *walk, int depth);
-
-// SIGCONT goes from the leaves up: a continued process may end, and its children would be ours before we reach them.
-static size_t signal_process(const struct held *process, const struct look *look, struct walk *walk, int depth)
+// SIGCONT, for who is stopped does not see SIGTERM.
+static void signal_one(const struct held *process, const struct walk *walk)
 {
-    size_t sent = 0;
-    walk->met++;
-    if (walk->number != SIGCONT && wants(walk->number, look->state))
-        sent += deliver(process, walk->number) == 0;
+    if (walk->asked && pids_hold(walk->asked, process->pid))
+        return;
+    deliver(process, walk->number);
+    if (!walk->asked)
+        return;
+    deliver(process, SIGCONT);
+    pids_add(walk->asked, process->pid);
+}
+
+static void signal_with_descendants(const struct held *process, const struct walk *walk, int depth)
+{
+    cleanup_pids struct pids below = {0};
+    signal_one(process, walk);
     if (depth < DEEPEST)
-        sent += signal_below(process, look->threads, walk, depth + 1);
-    if (walk->number == SIGCONT && wants(walk->number, look->state))
-        sent += deliver(process, walk->number) == 0;
-    return sent;
+        children_of(process->pid, &below);
+    for (size_t i = 0; i < below.count && may_go_on(walk); i++) {
+        struct held child = {below.items[i], -1};
+        if (take_hold(&child, process))
+            signal_with_descendants(&child, walk, depth + 1);
+        cleanup_close(&child.fd);
+    }
 }
 
 static bool is_spared(const struct tree *tree, pid_t pid)
@@ -90,51 +93,9 @@ static bool is_spared(const struct tree *tree, pid_t pid)
     return tree->spared && pids_hold(tree->spared, pid);
 }
 
-static size_t signal_child(pid_t pid, struct walk *walk)
-{
-    struct held child = {pid, -1};
-    struct look look = {.state = '?'};
-    if (is_spared(walk->tree, pid))
-        return 0;
-    children_look(pid, &look);
-    return signal_process(&child, &look, walk, 0);
-}
-
-static size_t signal_below(const struct held *parent, int threads, struct walk *walk, int depth)
-{
-    cleanup_pids struct pids pids = {0};
-    size_t sent = 0;
-    children_of(parent->pid, threads, &pids);
-    for (size_t i = 0; i < pids.count && may_go_on(walk); i++) {
-        struct held process = {pids.items[i], -1};
-        struct look look;
-        if (take_hold(&process, parent, &look))
-            sent += signal_process(&process, &look, walk, depth);
-        cleanup_close(&process.fd);
-    }
-    return sent;
-}
-
 static bool is_running(const struct child *command)
 {
     return command && command->pid && !command->ended;
-}
-
-// Without the lists of /proc: signals the command's process group and, if nothing is spared, the children that probing
-// finds.
-static void signal_unlisted(const struct tree *tree, int number, struct pids *children)
-{
-    const struct child *command = tree->command;
-    if (number == SIGSTOP)
-        return;
-    if (is_running(command))
-        kill(-command->pid, number);
-    if (tree->spared)
-        return;
-    children_probe(children);
-    for (size_t i = 0; i < children->count; i++)
-        if (!command || children->items[i] != command->pid)
-            kill(children->items[i], number);
 }
 
 // As PID 1, kill(-1) reaches all other processes of this PID namespace at once, and no fork escapes it.
@@ -143,54 +104,73 @@ static bool is_everybody(const struct tree *tree)
     return !tree->spared && getpid() == 1;
 }
 
-// Sends the signal to the tree as it is now. Returns how many got it; 0 if that is not known.
-static size_t signal_all(struct walk *walk)
+// The process groups of all commands, where /proc does not list our children.
+static struct pids groups;
+
+static bool has_child_of_ours(pid_t group)
+{
+    siginfo_t unused;
+    return waitid(P_PGID, (id_t)group, &unused, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0;
+}
+
+static void signal_group(pid_t group, int number) // 1: everybody
+{
+    kill(-group, number);
+    if (number == SIGTERM)
+        kill(-group, SIGCONT);
+}
+
+// Without the lists of /proc: the group of the command; if nothing is spared, those of all commands.
+static void signal_groups(const struct tree *tree, int number)
+{
+    if (is_running(tree->command))
+        signal_group(tree->command->pid, number);
+    for (size_t i = 0; !tree->spared && i < groups.count; i++)
+        if (has_child_of_ours(groups.items[i]))
+            signal_group(groups.items[i], number);
+}
+
+void tree_began(pid_t command)
+{
+    static int listed = -1;
+    cleanup_pids struct pids unused = {0};
+    if (listed < 0)
+        listed = children_own(&unused) == 0;
+    if (!listed)
+        pids_add(&groups, command);
+}
+
+// Sends a signal to all processes at once, where that can be done or nothing else can. False: they are to be taken one
+// by one, and these are our children.
+static bool signal_together(const struct tree *tree, int number, struct pids *children)
+{
+    bool everybody = is_everybody(tree);
+    if (!everybody && children_own(children) == 0)
+        return false;
+    if (everybody)
+        signal_group(1, number);
+    else
+        signal_groups(tree, number);
+    return true;
+}
+
+static bool signal_each(const struct tree *tree, const struct walk *walk)
 {
     cleanup_pids struct pids pids = {0};
-    size_t sent = 0;
-    if (is_everybody(walk->tree)) {
-        kill(-1, walk->number);
-        return 0;
-    }
-    if (children_own(&pids) < 0)
-        signal_unlisted(walk->tree, walk->number, &pids);
-    else
-        for (size_t i = 0; i < pids.count && may_go_on(walk); i++)
-            sent += signal_child(pids.items[i], walk);
-    return sent;
+    if (signal_together(tree, walk->number, &pids))
+        return false;
+    for (size_t i = 0; i < pids.count && may_go_on(walk); i++)
+        if (!is_spared(tree, pids.items[i]))
+            signal_with_descendants(&(struct held){pids.items[i], -1}, walk, 0);
+    return true;
 }
 
-static void signal_tree(const struct tree *tree, int number)
+int64_t tree_terminate(struct tree *tree, int64_t grace)
 {
-    struct walk walk = {.tree = tree, .number = number, .until = INT64_MAX};
-    signal_all(&walk);
-}
-
-// Stops all processes, so that none forks or is orphaned between two looks, and none competes for the processor.
-// Returns how many there are; -1: more than could be stopped in time.
-static int64_t freeze(const struct tree *tree)
-{
-    const struct child *command = tree->command;
-    struct walk walk = {.tree = tree, .number = SIGSTOP, .until = clock_now() + TELLING};
-    if (is_running(command))
-        kill(-command->pid, SIGSTOP); // most trees are one process group, which this reaches at once
-    size_t sent = 1;
-    for (int round = 0; round < STOP_ROUNDS && sent > 0; round++) {
-        walk.met = 0;
-        sent = signal_all(&walk);
-    }
-    return walk.cut ? -1 : (int64_t)(is_everybody(tree) ? children_census() : walk.met);
-}
-
-int64_t tree_terminate(const struct tree *tree, int64_t grace)
-{
-    int64_t began = clock_now(), count = freeze(tree);
-    if (count < 0)
-        return began;
-    signal_tree(tree, SIGTERM);
-    signal_tree(tree, SIGCONT);
-    int64_t dying = count * DYING;
-    return began + grace - (dying < grace / 2 ? dying : grace / 2);
+    const struct walk walk = {SIGTERM, &tree->asked, clock_now() + ASKING};
+    tree->all_asked = tree->all_asked || !signal_each(tree, &walk);
+    int64_t dying = (int64_t)tree->asked.count * DYING;
+    return !may_go_on(&walk) ? 0 : grace - (dying < grace / 2 ? dying : grace / 2);
 }
 
 // Whether the tree does not end this child: it is spared, or a privileged process left it to us.
@@ -206,147 +186,114 @@ bool tree_gone(const struct tree *tree)
         return true;
     if (is_running(tree->command))
         return false;
-    if (children_own(&pids) < 0)
-        return tree->spared;
+    if (children_own(&pids) < 0) {
+        bool any = is_everybody(tree);
+        for (size_t i = 0; !tree->spared && i < groups.count; i++)
+            any = any || has_child_of_ours(groups.items[i]);
+        return !any;
+    }
     for (size_t i = 0; i < pids.count; i++)
         if (!is_left_alone(tree, pids.items[i]))
             return false;
     return true;
 }
 
-// Kills a tree, one level at a time: the children of dead processes become ours. Nothing is reaped before all are dead.
-// So no PID is reused, and the dead still count for RLIMIT_NPROC and pids.max: a fork bomb at its limit can fork no
-// more, and need not be stopped.
-struct sweep {
-    const struct tree *tree;
-    struct pids seen;   // our children at the last look, in the kernel's order: new ones come last
-    struct pids killed; // those that were sent SIGKILL
-    size_t dead;        // how many of the killed are known to be dead, from the first on
-    unsigned waits;     // waits in a row without an end
-};
-
-static void sweep_free(struct sweep *sweep)
+// Sends SIGKILL to the children that live. Returns how many do.
+static size_t kill_living(const struct tree *tree, const struct pids *children)
 {
-    pids_free(&sweep->seen);
-    pids_free(&sweep->killed);
-}
-
-// Lists our children. Without /proc that takes long, so it is done only after those found before are dead; of a
-// command's tree only the command is listed then.
-static void list_children(const struct sweep *sweep, struct pids *pids)
-{
-    const struct child *command = sweep->tree->command;
-    if (children_own(pids) == 0 || sweep->dead < sweep->killed.count)
-        return;
-    signal_unlisted(sweep->tree, SIGKILL, pids);
-    if (sweep->tree->spared && is_running(command))
-        pids_add(pids, command->pid);
-}
-
-// Kills the children that are new since the last look. Returns how many.
-static size_t kill_new(struct sweep *sweep)
-{
-    struct pids now = {0};
-    size_t before = sweep->killed.count;
-    list_children(sweep, &now);
-    for (size_t i = 0; i < now.count; i++) {
-        pid_t pid = now.items[i];
-        bool known = i < sweep->seen.count && sweep->seen.items[i] == pid;
-        if (!known && !is_spared(sweep->tree, pid) && kill(pid, SIGKILL) == 0)
-            pids_add(&sweep->killed, pid);
+    size_t living = 0;
+    for (size_t i = 0; i < children->count; i++) {
+        pid_t pid = children->items[i];
+        living += !is_spared(tree, pid) && !children_dead(pid) && kill(pid, SIGKILL) == 0;
     }
-    pids_free(&sweep->seen);
-    sweep->seen = now;
-    return sweep->killed.count - before;
+    return living;
 }
 
-static bool all_dead(struct sweep *sweep)
+// After long waits without an end: some processes may take the time that the killed ones need to die, and a dead one is
+// not ours to reap while another one that a command left traces it.
+static void help_to_die(const struct tree *tree, const struct pids *children)
 {
-    while (sweep->dead < sweep->killed.count && children_dead(sweep->killed.items[sweep->dead]))
-        sweep->dead++;
-    return sweep->dead == sweep->killed.count;
-}
-
-// A dead process is not ours to reap while another one that a command left traces it.
-static void kill_tracers(const struct sweep *sweep)
-{
-    for (size_t i = sweep->dead; i < sweep->killed.count; i++) {
-        pid_t tracer = children_tracer(sweep->killed.items[i]);
+    const struct walk walk = {SIGSTOP, NULL, clock_now() + STOPPING};
+    signal_each(tree, &walk);
+    for (size_t i = 0; i < children->count; i++) {
+        pid_t tracer = is_spared(tree, children->items[i]) ? 0 : children_tracer(children->items[i]);
         if (tracer > 0)
             kill(tracer, SIGKILL);
     }
 }
 
-// Waits for an end; in a crowd, for some more. After long waits without one, some processes are stopped: they may take
-// the time that the killed ones need to die.
-static void wait_for_end(struct sweep *sweep)
+// Waits for an end; in a crowd, for some more. False: there was none.
+static bool wait_for_end(size_t living)
 {
-    size_t alive = sweep->killed.count - sweep->dead;
-    if (children_wait(QUIET)) {
-        sweep->waits = 0;
-        if (alive > CROWD)
-            poll(NULL, 0, alive < QUIET * CROWD ? (int)(alive / CROWD) : QUIET);
-    } else if (++sweep->waits % STUBBORN == 0) {
-        struct walk walk = {.tree = sweep->tree, .number = SIGSTOP, .until = clock_now() + STOPPING};
-        signal_all(&walk);
-        kill_tracers(sweep);
+    if (!children_wait(QUIET))
+        return false;
+    if (living > CROWD)
+        poll(NULL, 0, living < QUIET * CROWD ? (int)(living / CROWD) : QUIET);
+    return true;
+}
+
+// Kills the tree, one level at a time: the children of dead processes become ours. Nothing is reaped before all are
+// dead. So no PID is reused, and the dead still count for RLIMIT_NPROC and pids.max: a fork bomb at its limit can fork
+// no more, and need not be stopped. Ends when a second look shows no more of them, or when they do not die.
+static void kill_levels(const struct tree *tree)
+{
+    cleanup_pids struct pids before = {0};
+    unsigned waits = 0;
+    for (int64_t last = clock_now(); clock_now() - last < NO_PROGRESS;) {
+        cleanup_pids struct pids children = {0};
+        if (signal_together(tree, SIGKILL, &children))
+            return;
+        size_t living = kill_living(tree, &children);
+        if (living == 0 && children.count == before.count)
+            return;
+        if (living > 0 && wait_for_end(living))
+            waits = 0, last = clock_now();
+        else if (living > 0 && ++waits % STUBBORN == 0)
+            help_to_die(tree, &children);
+        pids_free(&before);
+        before = children;
+        children = (struct pids){0};
     }
 }
 
-// Kills what it finds until all of it is dead, and reaps it. False: there was nothing, or it does not die.
-static bool sweep_once(const struct tree *tree, size_t *ended)
+static size_t reap_all(const struct tree *tree)
 {
-    __attribute__((cleanup(sweep_free))) struct sweep sweep = {.tree = tree};
-    bool over = false;
-    for (int64_t last = clock_now(); !over && clock_now() - last < NO_PROGRESS;) {
-        size_t before = sweep.dead;
-        bool dead = all_dead(&sweep); // before the look: the children of the dead are ours now
-        bool found = kill_new(&sweep) > 0;
-        over = dead && !found;
-        if (found || sweep.dead > before)
-            last = clock_now();
-        if (!all_dead(&sweep))
-            wait_for_end(&sweep);
-    }
     size_t count, sum = 0;
     while ((count = children_reap(tree->command)) > 0)
         sum += count;
-    *ended += sum;
-    return over && sum > 0;
-}
-
-static size_t kill_everybody(const struct tree *tree)
-{
-    size_t ended = 0;
-    signal_tree(tree, SIGKILL);
-    for (int64_t last = clock_now(); children_any() && clock_now() - last < NO_PROGRESS;) {
-        if (!children_wait(QUIET) && tree_gone(tree))
-            break;
-        size_t count = children_reap(tree->command);
-        if (count > 0)
-            last = clock_now();
-        ended += count;
-    }
-    return ended;
+    return sum;
 }
 
 size_t tree_kill(const struct tree *tree)
 {
     size_t ended = 0;
-    if (is_everybody(tree))
-        return kill_everybody(tree);
-    while (!tree_gone(tree) && sweep_once(tree, &ended))
-        ; // for what became ours meanwhile
+    for (int64_t last = clock_now(); !tree_gone(tree) && clock_now() - last < NO_PROGRESS;) {
+        kill_levels(tree);
+        size_t count = reap_all(tree);
+        if (count > 0)
+            last = clock_now();
+        else
+            children_wait(QUIET);
+        ended += count;
+    }
     return ended;
 }
 
-size_t tree_end(const struct tree *tree, int64_t grace)
+size_t tree_end(struct tree *tree, int64_t grace)
 {
     size_t ended = 0;
-    int64_t until = tree_terminate(tree, grace);
-    for (int64_t left; !tree_gone(tree) && (left = until - clock_now()) > 0;) {
+    int64_t began = clock_now();
+    while (!tree_gone(tree)) {
+        int64_t left = began + tree_terminate(tree, grace) - clock_now();
+        if (left <= 0)
+            break;
         children_wait(left < INT_MAX ? (int)left : INT_MAX);
         ended += children_reap(tree->command);
     }
     return ended + tree_kill(tree);
+}
+
+void tree_free(struct tree *tree)
+{
+    pids_free(&tree->asked);
 }
