@@ -198,6 +198,9 @@ class Commands(AgentCase):
     @unittest.skipUnless(shutil.which("bash"), "wants bash")
     def test_a_models_lines_run_in_bash_and_checks_in_sh(self):
         self.assertEqual(self.told_of("[[ ab == a* ]] && echo ${0##*/}"), "bash\n")
+        server = self.server(finish("ok"), finish("ok"))
+        self.run_agent(server)
+        self.assertRegex(server.chats()[0]["messages"][0]["content"], r"Shell: \S+/bash\n")
         context = {"acceptance_criteria": [{"criterion": "c", "check": {"shell": "test $0 = /bin/sh"}}]}
         self.assertEqual(self.told_of("echo ${0##*/}", job=self.agent_job(context=context)), "bash\n")
         outcome = self.run_job(self.job(self.step("run_command", shell="echo $0")))
@@ -319,6 +322,10 @@ class Budget(AgentCase):
                 self.assertRegex(self.told(server, 2), "^the answer does not fit the job's schema: .*expected an object")
                 self.assertRegex(self.told(server, 3), "/count: expected")
                 self.assertIn('"minimum": 1'.replace(" ", ""), server.chats()[0]["messages"][1]["content"])
+        server = self.server(call("list_tree"), *[call("finish", answer={"count": -number}) for number in range(9)])
+        outcome = self.run_agent(server, job=self.job_with(answer_schema=self.SCHEMA))
+        self.assertEqual((outcome.result["failure_code"], len(server.chats())), ("agent_gave_up", 5))
+        self.assertIn("no answer that fits inference.answer_schema", outcome.result["failure_message"])
         outcome = self.run_agent(self.server(call("finish", answer="no disk", status="failed")), job=self.job_with(answer_schema=self.SCHEMA))
         self.assertEqual((outcome.result["failure_code"], outcome.result["final_answer"]), ("agent_gave_up", "no disk"))
 

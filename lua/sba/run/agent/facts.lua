@@ -35,9 +35,11 @@ local function distribution()
   return name and name ~= "" and survey.shown(name) .. ", " or ""
 end
 
-local function system()
+local function system(environment)
   local kernel, shell = identity.system(), real_path "/bin/sh"
   if shell then shell = shell == "/bin/sh" and shell or ("/bin/sh (%s)"):format(survey.shown(shell)) end
+  local bash = process.find("bash", environment.PATH)
+  shell = bash and survey.shown(bash) or shell
   local release = survey.shown(kernel.release)
   return ("System: %s%s %s, %s. Shell: %s"):format(distribution(), kernel.name, release, kernel.machine, shell or "none")
 end
@@ -89,7 +91,7 @@ function facts.of(options)
   local seen, branch = survey.of(options.workspace, room), git_branch(options.workspace)
   local constraints = options.constraints
   local lines = {
-    system(), tools(options.environment),
+    system(options.environment), tools(options.environment),
     constraints.ext_net_allowed and "Network: allowed." or "Network: not allowed; nothing can be downloaded.",
     ("Limits: %s for the job; you see at most %s of a result, read_output gives the rest."):format(
       time(constraints.max_runtime_seconds), size(math.min(facts.MOST_SHOWN, constraints.max_output_bytes))),

@@ -59,6 +59,13 @@ local function refuse(state, why)
   return { text = phrases.not_finished:format(why) }
 end
 
+--- The answer does not fit the job's schema; once too often, and it is the last.
+local function refuse_answer(state, misfit)
+  state.misfits = (state.misfits or 0) + 1
+  if state.misfits <= MOST_REFUSED then return { text = misfit } end
+  return nil, { code = "agent_gave_up", gave_up = true, message = "the model gave no answer that fits inference.answer_schema: " .. misfit }
+end
+
 --- The model says that the job cannot be done.
 local function give_up(state, list)
   state.acceptance = list
@@ -140,7 +147,7 @@ function finishing.called(state, _, arguments)
     state.asked_to_begin = true
     return { text = phrases.nothing_done }
   end
-  if misfit then return { text = misfit } end
+  if misfit then return refuse_answer(state, misfit) end
   if #missing > 0 then return refuse(state, table.concat(missing, "; ")) end
   return check_all(state, list)
 end

@@ -81,7 +81,7 @@ words.nothing_done = "No tool was called yet. If the job needs none, call finish
 words.not_finished = "not finished: %s"
 words.checks_failed = "not finished: %d of %d checks failed%s. Mend what they show, then call finish again."
 words.check_failed = "[%s]\nThe check of %s failed: %s"
-words.answer_misfits = "the answer does not fit the job's schema: %s; call finish again with an answer that does"
+words.answer_misfits = "the answer does not fit the job's schema: %s; call finish again with an answer that fits"
 
 -- Calls (call_runner.lua, init.lua).
 
