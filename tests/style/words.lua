@@ -37,6 +37,48 @@ local function variables()
   return sorted(found)
 end
 
+-- What logs an event: the log itself, and helpers that are given the event's name.
+local LOGS <const> = { "log:event%(", "log:line%(", "warn%(", "once%(", "line_of%(self", "view:event%(" }
+
+local function logs(line)
+  for _, call in ipairs(LOGS) do
+    if line:find(call) then return true end
+  end
+end
+
+--- The events of the log, "step.started". Those of an output are made of what prints it.
+local function events()
+  local found = {}
+  for _, kind in ipairs { "step", "model" } do found[kind .. ".output"], found[kind .. ".running"] = true, true end
+  for _, path in ipairs(files_below(root .. "/lua/sba")) do
+    for line in read("lua/sba/" .. path):gmatch("[^\n]+") do
+      if logs(line) then
+        for name in line:gmatch("\"(%l[%l_]*%.%l[%l_]*)\"") do found[name] = true end
+      end
+    end
+  end
+  for _, name in ipairs { "todo.json", "journal.jsonl" } do found[name] = nil end
+  return sorted(found)
+end
+
+--- The events in the table of a page, each between backquotes in a row's first column.
+local function tabled_events(text)
+  local found = {}
+  for row in text:match("\n## Logs\n.*$"):gmatch("\n| (`[^|]*) |") do
+    for name in row:gmatch("`([^`]+)`") do found[name] = true end
+  end
+  return found
+end
+
+--- Events of the program that the table lacks, or of the table that the program lacks.
+local function without(names, set)
+  local list = {}
+  for _, name in ipairs(names) do
+    if not set[name] then list[#list + 1] = name end
+  end
+  return list
+end
+
 local function options()
   local found = {}
   for name in usage:gmatch("%-%-([%l-]+)") do found["--" .. name] = true end
@@ -172,6 +214,29 @@ local all_pages = table.concat(texts, "\n")
 complain("README.md and docs/", "have JSON with mistakes", mistakes_in_json(all_pages))
 complain("README.md and docs/", "do not say", missing_in(all_pages, needed()))
 complain("README.md and docs/", "do not say", missing_in(all_pages, fields()))
+--- The packages of scripts/packages/LIST.
+local function packages(list, found)
+  for line in read("scripts/packages/" .. list):gmatch("[^\n]+") do
+    local name = line:match("^([^#%s]+)")
+    if name then found[name] = true end
+  end
+  return found
+end
+
+--- How many packages README.md says that a command installs, and how many that are.
+local function count_packages()
+  local build, all = #sorted(packages("build", {})), #sorted(packages("test", packages("build", {})))
+  local text = read("README.md")
+  return without({ ("# installs %d packages"):format(build), ("`tests/run` installs %d packages"):format(all) },
+    setmetatable({}, { __index = function(_, words) return text:find(words, 1, true) end }))
+end
+
+complain("README.md", "does not say", count_packages())
+local logged, tabled = events(), tabled_events(read("docs/node.md"))
+local set = {}
+for _, name in ipairs(logged) do set[name] = true end
+complain("docs/node.md", "lacks events that the program logs", without(logged, tabled))
+complain("docs/node.md", "has events that the program does not log", without(sorted(tabled), set))
 complain("the manual", "does not say", missing_in(manual_text(), needed()))
 for _, path in ipairs(names) do complain(path, "names what is not there", lost_paths(read(path))) end
 os.exit(not failed)
