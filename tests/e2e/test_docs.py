@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples of README.md and docs/: a block "json NAME" is a file, "console" is typed, "sh" needs more than a test has.
+"""The examples of README.md, CONTRIBUTING.md and docs/: a block "json NAME" is a file, "console" is typed, "sh" needs more than a test has.
 
 In what a command prints, "..." stands for anything. A page's blocks share one directory. A scripted model answers the tutorial.
 """
@@ -15,7 +15,7 @@ import sba
 from servers import model
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-PAGES = [TOP / "README.md", *sorted((TOP / "docs").glob("*.md"))]
+PAGES = [*(TOP / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")), *sorted((TOP / "docs").glob("*.md"))]
 TUTORIAL = TOP / "docs/tutorial.md"
 BLOCK = re.compile(r"^```(\w+) ?(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)

@@ -205,7 +205,9 @@ local function mistakes_in_json(text)
   return list
 end
 
-local texts, names = {}, { "src/README.md", "lua/README.md", "tests/README.md", "vendor/README.md", "examples/README.md" }
+local texts, names = {}, {
+  "CONTRIBUTING.md", "SECURITY.md", "src/README.md", "lua/README.md", "tests/README.md", "vendor/README.md", "examples/README.md",
+}
 for _, path in ipairs(pages()) do
   texts[#texts + 1] = read(path)
   names[#names + 1] = path
