@@ -2,6 +2,8 @@
 """The image of the Containerfile: what it says of itself, what it has, and jobs in it as a node runs them."""
 import json
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -180,6 +182,18 @@ class RootlessTest(DeployedNode):
                 for path in (self.workspace / "made", self.job_directory / "result.json"):
                     self.assertEqual(path.stat().st_uid, rootless.UID)
                     path.unlink()
+
+    def test_the_command_of_the_readme(self):
+        """As it stands there, but for limits that not every machine can set."""
+        for directory in (self.job_directory, self.workspace):
+            os.chown(directory, rootless.UID, rootless.UID)
+        self.put_job(self.job("touch made"))
+        command = re.search(r"^podman (run .*?) cynode-sba$", (podman.TOP / "README.md").read_text(), re.MULTILINE | re.DOTALL)[1]
+        command = command.replace("\\\n", " ").replace("$job:", f"{self.job_directory}:").replace("$workspace:", f"{self.workspace}:")
+        words = [word for word in shlex.split(command) if not word.startswith(("--memory=", "--pids-limit="))]
+        done = self.account.podman(*words, self.image)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual((self.workspace / "made").stat().st_uid, rootless.UID)
 
     def test_a_deployed_node_can_delete_everything_afterwards(self):
         """Also where the container's user is another than its own, and may write the workspace all the same."""
