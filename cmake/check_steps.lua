@@ -2,8 +2,10 @@
 -- Build tool: cynode-sba --lua check_steps.lua ROOT...: looks at every step type that was bundled from the directories, which are
 -- laid out like lua/, and says of each mistake the file and what is wrong.
 
+package.path = arg[0]:gsub("[^/]*$", "?.lua")
+
 local catalogue = require "sba.catalogue"
-local mistake_in = require "sba.step_mistake"
+local mistake_in = require "step_mistake"
 
 local function file_of(name)
   local path = "/sba/steps/" .. name:gsub("%.", "/") .. ".lua"

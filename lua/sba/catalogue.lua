@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The step types that are bundled: every module below sba.steps. Each is loaded when it is first asked for. The build refuses a module
--- that is no step type (sba.step_mistake), so they are not checked again when the program runs.
+-- that is no step type (cmake/step_mistake.lua), so they are not checked again when the program runs.
 
 local bundle = require "native.bundle"
 

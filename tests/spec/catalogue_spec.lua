@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What there is of step types, and what is said of modules that are none.
 local catalogue = require "sba.catalogue"
-local mistake_in = require "sba.step_mistake"
+local mistake_in = require "step_mistake"
 local loaded = package.loaded
 
 local function module(changes)

@@ -27,7 +27,6 @@ local lua_layers = {
   { "^sba%.completion$", "completion" },
   { "^sba%.validate$", "validate", "catalogue", "job", "util", "native" },
   { "^sba%.catalogue$", "catalogue", "steps", "util", "native" },
-  { "^sba%.step_mistake$", "step_mistake", "steps", "util" },
   { "^sba%.job%f[%.\0]", "job", "util", "native" },
   { "^sba%.run%f[%.\0]", "run", "steps", "patch", "inference", "orchestrator", "result", "util", "native", "lpeg" },
   { "^sba%.result%f[%.\0]", "result", "util", "native" },

@@ -3,7 +3,7 @@ local catalogue = require "sba.catalogue"
 local job = require "sba.job"
 local job_schema = require "sba.job.job_schema"
 local json = require "sba.util.json"
-local metaschema = require "sba.util.metaschema"
+local metaschema = require "metaschema"
 local printed = require "sba.job.printed"
 local schema_check = require "sba.util.schema_check"
 

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 local json = require "sba.util.json"
-local metaschema = require "sba.util.metaschema"
+local metaschema = require "metaschema"
 local schema_check = require "sba.util.schema_check"
 local print_schema = require "sba.util.schema_document"
 local words = require "sba.util.words"

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What is wrong with a step type. For builds and tests: the program itself takes its step types as they are.
+-- What is wrong with a step type, for builds and tests: the program itself takes its step types as they are.
 
-local metaschema = require "sba.util.metaschema"
+local metaschema = require "metaschema"
 
 local FIELDS <const> = {
   name = "string", summary = "string", arguments = "table", run = "function",
