@@ -119,7 +119,7 @@ local confinement = object {
     writes = { enum = { "landlock", "none" }, description = "What kept commands from writing elsewhere." },
     abi = { type = "integer", minimum = 1, description = "Version of the kernel's Landlock." },
     writable = { type = strings.type, items = strings.items, description = "Directories below which commands could write." },
-    partial = { type = strings.type, items = strings.items, description = "What could not be kept apart, and why." },
+    partial = { type = strings.type, items = strings.items, description = "What could not be kept apart, why, and what would help." },
   },
 }
 
