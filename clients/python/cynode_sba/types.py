@@ -33,7 +33,7 @@ class ApplyUnifiedDiffResultFile(TypedDict):
     """Hunks whose @@ line had wrong counts."""
     line_ends: NotRequired[Literal['crlf', 'lf']]
     """The file's, which the diff's lines were given."""
-    tolerated: NotRequired[list[Literal['no_git_line', 'no_line_numbers', 'blank_lines', 'trailing_blanks', 'final_newline', 'line_ends', 'indentation', 'typography']]]
+    tolerated: NotRequired[list[Literal['no_git_line', 'no_line_numbers', 'blank_lines', 'trailing_blanks', 'final_newline', 'line_ends', 'indentation']]]
     """What of the diff was not as git writes it, where only one place fits."""
 
 
@@ -172,7 +172,7 @@ class ReplaceInFileResult(TypedDict):
     """Places that were replaced."""
     created: bool
     """There was no such file before."""
-    tolerated: list[Literal['trailing_blanks', 'line_ends', 'final_newline', 'indentation', 'typography']]
+    tolerated: list[Literal['trailing_blanks', 'line_ends', 'final_newline', 'indentation']]
     """How old_text differs from the file. new_text is written as the file is."""
     sha256: str
     """Of the whole file, in hex."""

@@ -58,7 +58,7 @@ local function hunks_of(part)
   return hunks
 end
 
----Applies the hunks of a file by their text alone, as replace_in_file does: indentation may be shifted, quotes may be typographic.
+---Applies the hunks of a file by their text alone, as replace_in_file does: indentation may be shifted.
 ---@param part string the lines of the diff that are about the file
 ---@param bytes string the file
 ---@param path string

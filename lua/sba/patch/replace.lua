@@ -79,16 +79,26 @@ local function too_few(bytes, path, found, arguments)
   return nil, failure
 end
 
----The text with the indentation of a place; nil: its lines cannot lose so much.
+--- A line of the new text with the indentation of a place; nil: it cannot have it.
+local function indented(line, place)
+  if place.shift then return place.shift .. line end
+  if place.unshift then return line:sub(1, #place.unshift) == place.unshift and line:sub(#place.unshift + 1) or nil end
+  local indent = line:match("^[ \t]*")
+  if not indent:find("[^\t]") then return line end
+  if indent:find("\t", 1, true) or #indent % place.tab > 0 then return nil end
+  return ("\t"):rep(#indent // place.tab) .. line:sub(#indent + 1)
+end
+
+---The text with the indentation of a place; nil: its lines cannot have it.
 local function shifted(bytes, place)
-  local kept = true
+  local fits = true
   local result = bytes:gsub("[^\n]+", function(line)
     if text.trim_end(line) == "" then return nil end
-    if place.shift then return place.shift .. line end
-    if line:sub(1, #place.unshift) ~= place.unshift then kept = false end
-    return line:sub(#place.unshift + 1)
+    local better = indented(line, place)
+    fits = fits and better ~= nil
+    return better
   end)
-  return kept and result or nil
+  return fits and result or nil
 end
 
 local function has_crlf_throughout(bytes)
@@ -106,16 +116,6 @@ local function with_line_ends(bytes, old, new)
   return new
 end
 
---- The new text for one place, written as the file is there.
-local function fitted(bytes, arguments, place, tolerated, new)
-  if tolerated.indentation then new = shifted(new, place) end
-  if new and tolerated.typography then
-    local there = bytes:sub(place.first, place.last)
-    if places.plain(there, there) == there then new = places.plain(new, arguments.old_text) end
-  end
-  return new
-end
-
 ---@return string? content of the file
 ---@return native.failure|table<string, true> tolerated or failure
 local function replaced_in_lines(bytes, path, arguments)
@@ -128,10 +128,11 @@ local function replaced_in_lines(bytes, path, arguments)
   tolerated.line_ends = tolerated.line_ends or new ~= arguments.new_text
   local parts, from = {}, 1
   for _, place in ipairs(found) do
-    local fits = fitted(bytes, arguments, place, tolerated, new)
+    local fits = new
+    if tolerated.indentation then fits = shifted(new, place) end
     if not fits then
-      return fail("text_not_found", "old_text is in %s at %s with less indentation, which new_text cannot lose: indent both as the file is",
-        path, lines_of(bytes, { place }))
+      return fail("text_not_found", "old_text is in %s at %s with %s: indent both as the file is", path, lines_of(bytes, { place }),
+        place.tab and "tabs, which new_text cannot be given" or "less indentation, which new_text cannot lose")
     end
     parts[#parts + 1] = bytes:sub(from, place.first - 1)
     parts[#parts + 1] = fits

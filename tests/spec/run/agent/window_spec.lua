@@ -77,28 +77,6 @@ describe("window", function()
     assert.is_false(fits(conversation(2, 100000), 50))
   end)
 
-  it("shortens the long texts of old calls and what was thought, not the last ones", function()
-    local talk = conversation(6, 10)
-    for _, message in ipairs(talk) do
-      if message.tool_calls then
-        message.thinking, message.tool_calls[1].arguments = ("hm "):rep(500), { path = "a", content = ("x "):rep(1500) }
-      end
-    end
-    assert.is_true(fits(talk, 8000))
-    assert.equal(14, #talk)
-    local first, last = talk[3], talk[13]
-    assert.is_nil(first.thinking)
-    assert.matches("^[x ]+\n%[%.%.%. %d+ bytes shortened %.%.%.%]$", first.tool_calls[1].arguments.content)
-    assert.are.same({ "a", "c1" }, { first.tool_calls[1].arguments.path, first.tool_calls[1].id })
-    assert.are.same({ 1500, 3000 }, { #last.thinking, #last.tool_calls[1].arguments.content })
-  end)
-
-  it("shortens the texts of the last call where nothing else is left", function()
-    local talk = conversation(1, 10)
-    talk[3].tool_calls[1].arguments = { content = ("x "):rep(9000) }
-    assert.is_true(fits(talk, 500))
-  end)
-
   it("shortens what a reply says where nothing else is left", function()
     local talk = conversation(1, 10)
     talk[3].content = ("so "):rep(5000)
