@@ -34,7 +34,7 @@ class Commands(NaturalCallsCase):
         self.put("x/a b.txt", "hello\n")
 
     LISTED = [{"command": "ls x"}, {"command": "cd x && ls | tail -1"}, {"cmd": "ls x"}, ("bash", {"command": "ls x"}), ("shell", {"command": "ls x"}),
-              ("sh", {"script": "ls x"}), ("execute_command", {"command": "ls x"}), ("terminal", {"cmd": "ls x"}), ("Bash", {"command": "ls x"}),
+              ("sh", {"cmd": "ls x"}), ("execute_command", {"command": "ls x"}), ("terminal", {"cmd": "ls x"}), ("Bash", {"command": "ls x"}),
               ("container.exec", {"cmd": ["bash", "-lc", "ls x"]}), {"command": ["ls", "x"]}, {"command": ["ls x"]}, {"command": '["ls", "x"]'},
               {"argv": ["ls", "x"]}, {"argv": "ls x"}, {"command": "ls", "args": ["x"]}, {"command": "ls", "args": "x"},
               {"command": "ls", "args": '["x"]'}, {"command": "ls -1", "args": ["x"]}, {"command": "cat x/* | true; ls x", "args": []},
@@ -42,7 +42,7 @@ class Commands(NaturalCallsCase):
               {"shell": "bash", "command": "ls x"}, {"shell": True, "command": "ls x"}, {"command": "ls x", "shell": "ls x"},
               {"command": "ls", "working_dir": "x"}, {"command": "ls", "cwd": "x"}, {"command": "ls", "workdir": "x"},
               {"command": "ls x", "timeout": 5}, {"command": "ls x", "timeout_seconds": "5"}, {"command": "ls x", "timeout": "5.5"},
-              {"command": "ls x", "timeout_ms": 5000}, {"arguments": {"command": "ls x"}}, {"command": "ls $WHERE", "env": {"WHERE": "x"}},
+              {"command": "ls x", "timeout_ms": 5000}, {"command": "ls $WHERE", "env": {"WHERE": "x"}},
               {"command": "test $PORT = 80 && ls x", "env": {"PORT": 80}}, {"command": "ls x", "working_dir": None, "stdin": None},
               {"Command": "ls x", "workingDir": "."}]
 
@@ -97,12 +97,12 @@ class Files(NaturalCallsCase):
         self.put("a.txt", TEXT)
         real = str(self.workspace.resolve())
         told, outcome = self.answers(
-            ("read_file", {"file_path": "a.txt", "start_line": "2", "end_line": "2"}), ("cat", {"filename": "a.txt", "start": 2, "end": 2}),
-            ("ReadFile", {"file": f"{real}/a.txt", "startLine": 2, "endLine": 2}), ("view", {"path": "a.txt", "view_range": [2, 2]}),
-            ("ls", {"directory": "."}), ("grep", {"query": "line 2", "glob": "*.txt", "case_insensitive": "true"}),
-            ("write", {"file_path": "b.txt", "contents": "one\n"}), ("create_file", {"filename": "b.txt", "text": "two\n", "append": "true"}),
+            ("read_file", {"file_path": "a.txt", "start_line": "2", "end_line": "2"}), ("cat", {"filename": "a.txt", "start_line": 2, "end_line": 2}),
+            ("ReadFile", {"file_path": f"{real}/a.txt", "startLine": 2, "endLine": 2}), ("view", {"path": "a.txt", "view_range": [2, 2]}),
+            ("ls", {"path": "."}), ("grep", {"query": "LINE 2", "glob": "*.txt", "ignore_case": "true"}),
+            ("write", {"file_path": "b.txt", "content": "one\n"}), ("create_file", {"filename": "b.txt", "content": "two\n", "append": "true"}),
             ("edit_file", {"file_path": "b.txt", "old_string": "two", "new_string": "three"}),
-            ("str_replace", {"path": "b.txt", "old_str": "one", "new_str": "1", "count": "1"}),
+            ("str_replace", {"path": "b.txt", "old_str": "one", "new_str": "1", "expected_count": "1"}),
             ("apply_patch", {"patch": "--- a/b.txt\n+++ b/b.txt\n@@ -1,2 +1,2 @@\n 1\n-three\n+3\n"}))
         self.assertEqual({step["status"] for step in outcome.result["steps"]}, {"success"}, told)
         for answer in told[:4]:
@@ -127,18 +127,19 @@ class Files(NaturalCallsCase):
     def test_unknown_fields_are_left_out_and_said(self):
         self.put("a.txt", TEXT)
         told, outcome = self.answers(("read_file", {"path": "a.txt", "encoding_hint": "utf-8", "offset": 3}), {"command": "echo hi", "explanation": "x"},
-                                     ("todo_add", {"title": "t", "priority": "high"}), ("read_file", {"pth": "a.txt"}))
+                                     ("todo_add", {"title": "t", "priority": "high"}), ("read_file", {"pth": "a.txt"}), ("write_file", {"file": "b", "text": "x"}))
         self.assertRegex(told[0], r'^\[step-1\]\n\(left out, because read_file does not have it: "encoding_hint" and "offset"; '
                          r"it has read_file \{path, start_line\?, end_line\?\}\)\n")
         self.assertIn("line 5", told[0])
         self.assertRegex(told[1], r'^\[step-2\]\n\(left out, .*"explanation".*\)\nhi\n$')
         self.assertRegex(told[2], r'^\(left out, .*"priority".*\)\nitem 1')
         self.assertRegex(told[3], r'^failed: .*path.* is missing.*"pth"')
+        self.assertRegex(told[4], r'^failed: .*path.* is missing')
         self.assertEqual(len(outcome.result["steps"]), 2)
 
     def test_other_values(self):
         """Texts, single entries and near words for what the agent's own tools take."""
-        server = self.server(calls(("todo_add", {"text": "t"}), ("todo_update", {"item": 2, "status": "completed"}),
+        server = self.server(calls(("todo_add", {"title": "t"}), ("todo_update", {"id": 2, "status": "completed"}),
                                    ("run_command", {"command": "seq 100000"}), ("read_output", {"step": 1, "start_line": "50000", "end_line": 50001})),
                              call("finish", summary="all done", acceptance='[{"criterion": 1, "met": "true", "evidence": "step-1"}]'))
         outcome = self.run_agent(server, job=self.agent_job(context={"acceptance_criteria": ["c"]}))

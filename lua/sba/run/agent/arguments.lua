@@ -12,81 +12,40 @@ local arguments = {}
 local MOST_MISTAKES <const> = 5 -- that one answer names
 local MOST_LEFT_OUT <const> = 8 -- fields that one answer names
 
--- Other names of arguments, for each tool that has the argument. Case, blanks, "_" and "-" do not count.
+-- Other names of arguments, as the tools of other agents have them. Case, blanks, "_" and "-" do not count.
 local others <const> = {
-  path = {
-    "file_path", "filename", "file", "target_file", "absolute_path", "relative_path", "target_path", "directory", "dir", "folder",
-    "dir_path", "directory_path", "folder_path",
-  },
-  content = { "contents", "text", "file_text", "file_content", "file_contents", "new_content", "body", "data", "code" },
-  old_text = { "old_string", "old_str", "old", "old_content", "old_code", "search", "find", "original", "original_text" },
-  new_text = { "new_string", "new_str", "new", "new_content", "new_code", "replace", "replacement", "replace_with", "updated_text" },
-  expected_count = { "count", "expected_replacements", "replacements", "expected_occurrences", "occurrences" },
-  start_line = { "start", "from", "from_line", "line_start", "first_line", "begin_line", "start_line_number", "line_from" },
-  end_line = { "end", "to", "to_line", "line_end", "last_line", "end_line_number", "stop_line", "line_to" },
-  max_depth = { "depth", "level", "levels" },
-  pattern = { "query", "regex", "regexp", "search", "search_term", "search_pattern", "search_query", "text", "expression" },
-  include = { "glob", "include_pattern", "file_pattern", "file_glob", "include_glob", "files" },
-  ignore_case = { "case_insensitive", "insensitive" },
-  max_matches = { "max_results", "limit", "max_count" },
-  diff = { "patch", "unified_diff", "patch_text", "content", "text", "input" },
-  command = { "cmd", "script", "command_line", "cmdline", "bash", "shell_command", "bash_command", "code" },
-  args = { "arguments", "parameters", "params" },
-  working_dir = { "cwd", "workdir", "work_dir", "working_directory", "directory", "dir", "current_dir" },
-  timeout_seconds = { "timeout", "timeout_secs", "timeout_sec", "timeout_s", "seconds", "max_time" },
-  env = { "environment", "env_vars", "environment_variables" },
-  stdin = { "input", "standard_input" },
-  title = { "text", "item", "task", "content", "description", "todo", "name" },
-  parent = { "parent_id" },
-  id = { "todo_id", "item_id", "task_id", "item", "todo", "task" },
-  status = { "state" },
-  note = { "comment", "reason", "notes" },
-  step = { "step_id", "id", "step_number" },
-  answer = { "summary", "result", "message", "response", "final_answer", "text", "content", "output" },
-  acceptance = { "acceptance_criteria", "criteria" },
+  cmd = "command", workdir = "working_dir", timeout = "timeout_seconds", filepath = "path", filename = "path", query = "pattern",
+  glob = "include", oldstring = "old_text", oldstr = "old_text", newstring = "new_text", newstr = "new_text", patch = "diff",
+  summary = "answer", result = "answer",
 }
 
-local wrappers <const> = { "arguments", "parameters", "args", "input", "params", "kwargs" }
-
---- The arguments that a tool has, by each name in its plain form.
-local by_schema = setmetatable({}, { __mode = "k", __index = function(known, schema)
-  local names = {}
-  for name in pairs(schema.properties) do
-    for _, other in ipairs(others[name] or {}) do
-      local plain = words.plain(other)
-      names[plain] = names[plain] and names[plain] < name and names[plain] or name -- of two that have it, the first in byte order
-    end
+--- The tool's name for an argument; the name itself where it has none.
+local function meant_by(name, schema)
+  if schema.properties[name] then return name end
+  local plain = words.plain(name)
+  for own in pairs(schema.properties) do
+    if words.plain(own) == plain then return own end
   end
-  for alias, name in pairs(schema.aliases or {}) do names[words.plain(alias)] = name end
-  for name in pairs(schema.properties) do names[words.plain(name)] = name end
-  known[schema] = names
-  return names
-end })
-
---- {"arguments": {...}}: what the call was meant to hold.
-local function unwrapped(given, schema)
-  local name, inner = next(given)
-  if name == nil or next(given, name) ~= nil or not json.is_object(inner) or schema.properties[name] then return given end
-  return words.has(wrappers, name) and inner or given
+  local other = (schema.aliases or {})[plain] or others[plain]
+  return other and schema.properties[other] and other or name
 end
 
 --- The arguments by the names that the tool has for them. A name that the tool has is that argument; of other names the first in byte
 --- order counts, and another value under a second name is a mistake.
 local function renamed(given, schema)
-  local result, from, names = {}, {}, {}
+  local result, from, names, properties = {}, {}, {}, schema.properties
   for name, value in pairs(given) do
     if value ~= json.null then names[#names + 1] = name end
   end
-  table.sort(names)
+  table.sort(names, function(a, b)
+    if (properties[a] == nil) ~= (properties[b] == nil) then return properties[a] ~= nil end
+    return a < b
+  end)
   for _, name in ipairs(names) do
-    local own = schema.properties[name] and name
-    if own then result[own], from[own] = given[own], own end
-  end
-  for _, name in ipairs(names) do
-    local meant = not schema.properties[name] and (by_schema[schema][words.plain(name)] or name)
-    if meant and result[meant] == nil then
+    local meant = meant_by(name, schema)
+    if result[meant] == nil then
       result[meant], from[meant] = given[name], name
-    elseif meant and result[meant] ~= given[name] then
+    elseif result[meant] ~= given[name] then
       return nil, ("%s and %s are two values for %s; give one"):format(words.quoted(from[meant]), words.quoted(name), meant)
     end
   end
@@ -213,7 +172,7 @@ end
 function arguments.read(tool, written, step)
   if tool.kind == "gateway" then return json.copy(written) end
   local schema = tool.accepted
-  local given, mistake = renamed(json.copy(unwrapped(written, schema)), schema)
+  local given, mistake = renamed(json.copy(written), schema)
   if not given then return nil, mistake end
   given = convert_members(given, schema)
   if tool.read then given, mistake = tool.read(given) end
