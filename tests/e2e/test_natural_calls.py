@@ -112,6 +112,13 @@ class Files(NaturalCallsCase):
         self.assertEqual((self.workspace / "b.txt").read_text(), "1\n3\n")
         self.assertEqual(self.run_arguments()[1]["start_line"], 2)
 
+    def test_blanks_for_tabs(self):
+        self.put("a.go", "func f() {\n\tif x {\n\t\ty()\n\t}\n}\n")
+        edit = {"path": "a.go", "old_text": "    if x {\n        y()\n    }\n", "new_text": "    if z {\n        y()\n        q()\n    }\n"}
+        told, _ = self.answers(("replace_in_file", edit))
+        self.assertIn("tolerated: indentation", told[0])
+        self.assertEqual((self.workspace / "a.go").read_text(), "func f() {\n\tif z {\n\t\ty()\n\t\tq()\n\t}\n}\n")
+
     def test_paths_below_the_real_place_of_the_workspace(self):
         self.put("a.txt", TEXT)
         link = self.root / "link"

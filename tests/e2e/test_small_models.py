@@ -349,6 +349,7 @@ class CallsAsText(AgentCase):
         outcome = self.run_agent(server)
         self.assertEqual((outcome.exit, len(outcome.result["steps"])), (0, 1), outcome.result)
         self.assertTrue(all("tools" in body for body in server.chats()))
+        self.assertEqual(self.run_job(self.agent_job(), "--replay", self.recording()).exit, 0)
 
     def test_json_that_is_nearly_json(self):
         script = "cat > made.txt <<'EOF'\nmade\nEOF\n"

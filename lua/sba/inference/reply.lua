@@ -23,6 +23,7 @@ local LEAST_REPEATED_ARGUMENTS <const> = 16384 -- bytes of arguments, which may 
 ---@field tool_calls inference.call[] a JSON array, at most 128; empty where the reply was cut for its length
 ---@field said? string the whole reply, where its calls were asked for as text
 ---@field unreadable? string why no call could be read from a reply that had to be one, or looks like one: one line for the model
+---@field is_like_a_call? boolean an unreadable reply of a model with tool calling
 ---@field done_reason string "stop", "length", "tool_calls", "content_filter", "repetition" (stopped here), ...
 ---@field prompt_tokens? integer as the server counted
 ---@field completion_tokens? integer
@@ -116,7 +117,7 @@ local function find_text(self, result, tools)
   if #self.raw_calls > 0 then return end
   local found, more = calls.find(result.content, tools)
   if not found then
-    result.unreadable = more
+    result.unreadable, result.is_like_a_call = more, more and true
     return
   end
   take(self, found)

@@ -54,9 +54,10 @@ end
 
 --- The indentations of the lines of two texts that are the same but for them: { of the first, of the second }.
 local function indentations(there, old)
-  local found, at, other = {}, 1, nil
+  local found, at = {}, 1
   local next_line = lines(old)
   for _, line in lines(there) do
+    local other
     at, other = next_line(old, at)
     if not at then break end
     if text.trim(line) ~= "" then found[#found + 1] = { line:match("^[ \t]*"), other:match("^[ \t]*") } end

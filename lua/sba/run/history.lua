@@ -66,7 +66,7 @@ local schemas = {
   ["model.exchange"] = object({
     messages = { type = "array", items = object({ role = words, content = words }, { "role" }) },
     reply = object {
-      content = words, thinking = words, said = words, unreadable = words, done_reason = words,
+      content = words, thinking = words, said = words, unreadable = words, is_like_a_call = { type = "boolean" }, done_reason = words,
       prompt_tokens = count, completion_tokens = count, duration_ms = count, notes = { type = "array", items = words },
       tool_calls = { type = "array", items = object({
         id = words, name = words, arguments = { type = "object" }, mistake = words, size = count,

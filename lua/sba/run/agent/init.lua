@@ -58,7 +58,7 @@ local function without_calls(state, reply)
     return nudge(state, state.stuck:could_not_read(), THREE_UNREAD .. "; the last one was stopped, because " .. reply.unreadable,
       phrases.repeated:format(reply.unreadable))
   end
-  if reply.unreadable and not is_prose(reply.content) then
+  if reply.unreadable and (reply.is_like_a_call or not is_prose(reply.content)) then
     return nudge(state, state.stuck:could_not_read(), THREE_UNREAD, phrases.unreadable:format(reply.unreadable))
   end
   if reply.done_reason == "length" then return nudge(state, state.stuck:could_not_read(), THREE_UNREAD, phrases.cut_off) end

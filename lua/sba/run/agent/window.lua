@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Keeps a conversation within the model's context: old tool results and long replies are shortened, then whole exchanges (a reply and what
--- follows it) are left out, oldest first, then the last exchange is shortened. The system text, the task and the arguments of calls that are
--- kept always stay whole.
+-- follows it) are left out, oldest first, then the last exchange is shortened. The system text and the task always stay; arguments of calls
+-- are never shortened.
 
 local phrases = require "sba.run.agent.words"
 local text = require "native.text"
