@@ -509,24 +509,6 @@ class InTheLog(AgentCase):
 
 
 class TheWindow(AgentCase):
-    OUTPUT = call("run_command", shell="echo $$; head -c 1200 /dev/zero | tr '\\0' x")
-
-    @staticmethod
-    def size(request):
-        return sum(len(message["content"] or "") for message in request["messages"])
-
-    def test_a_window_that_nobody_named_is_learned_from_a_count_that_falls(self):
-        counts = (2100, 3400, 4000, 3500, 3000, 3600, 3700)
-        server = self.server(*[{**self.OUTPUT, "prompt_tokens": count} for count in counts], {**finish("ok"), "prompt_tokens": 3700})
-        outcome = self.run_agent(server, form="openai")
-        self.assertEqual((outcome.exit, outcome.result["final_answer"]), (0, "ok"), outcome.result)
-        self.assertEqual(len(outcome.events("model.context_cut")), 1)
-        requests = server.chats()
-        self.assertLess(self.size(requests[4]), self.size(requests[3]))
-        for request in requests[4:]:
-            self.assertLess(self.size(request), 4000 * 3)
-        self.assertEqual(len(outcome.result["steps"]), len(counts) - 1)
-
     def test_ten_results_of_one_reply_are_shortened_in_equal_shares(self):
         for number in range(10):
             self.put(f"{number}.txt", f"file {number}\n" + ("x" * 79 + "\n") * 110)

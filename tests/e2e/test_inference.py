@@ -303,28 +303,13 @@ class Windows(InferenceCase):
         paths = [request["path"] for request in server.requests]
         self.assertEqual([paths.count(path) for path in ("/api/tags", "/api/show", "/api/ps")], [1, 1, 1])
 
-    def test_a_prompt_cut_in_silence(self):
-        server = self.server({"content": "sure!", "fault": "prompt_cut"}, models={"m": {"num_ctx": 4096}})
-        run = self.chat(server, "ollama", self.LONG)
-        self.assertEqual(run.failure["code"], "context_cut")
-        self.assertIn("cut the prompt without saying so", run.failure["message"])
-
     def test_a_server_that_gives_less_than_was_asked_for(self):
-        server = self.server({"content": "sure!", "fault": {"name": "prompt_cut", "window": 4096}}, {"content": "well"},
-                             models={"m": {"loaded": 4096}})
+        server = self.server({"content": "sure!"}, {"content": "well"}, models={"m": {"loaded": 4096}})
         run = self.chat(server, "ollama", self.LONG, {})
-        self.assertEqual(run.failure["code"], "context_cut")
         self.assertEqual((run.sessions[0]["context_length"], run.sessions[1]["context_length"]), (32768, 4096))
         self.assertEqual([body["options"]["num_ctx"] for body in server.chats()], [32768, 32768])
+        self.assertEqual([body["truncate"] for body in server.chats()], [False, False])
         self.assertEqual(run.answers[1]["reply"]["content"], "well")
-
-    def test_a_prompt_cut_by_an_openai_server(self):
-        more = {"messages": self.LONG["messages"] + [{"role": "assistant", "content": "a"}, {"role": "user", "content": "b"}]}
-        server = self.server({"content": "a", "prompt_tokens": 4000}, {"content": "sure!", "prompt_tokens": 3100})
-        run = self.chat(server, "openai", self.LONG, more)
-        failure = run.answers[1]["failure"]
-        self.assertEqual((failure["code"], failure["context_length"], failure["reply"]["content"]), ("context_cut", 4000, "sure!"))
-        self.assertEqual([session["context_length"] for session in run.sessions], [32768, 4000])
 
     def test_a_refusal_for_the_prompts_length(self):
         for _, server, run in self.each({"fault": {"name": "context_exceeded", "window": 6000}}):

@@ -19,8 +19,7 @@ In the stream:
     keep_alives             comment and blank lines between the events       crlf      lines end CR LF
     error_event             an "error:" line, as older llama-server has it   not_streamed   one JSON object although a stream was asked for
 
-In the reply (model.py): arguments_swapped (a string for an object and the other way round), garbage_arguments, parallel_index_0,
-prompt_cut ("window": of which the half is left)
+In the reply (model.py): arguments_swapped (a string for an object and the other way round), garbage_arguments, parallel_index_0
 """
 REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed",
            429: "Too Many Requests", 500: "Internal Server Error", 502: "Bad Gateway", 503: "Service Unavailable"}

@@ -366,8 +366,6 @@ class Server(listener.Listener):
         reply.setdefault("prompt_tokens", count or request["size"] // 4)
         reply.setdefault("completion_tokens", max(1, len(json.dumps(reply)) // 4))
         fault = faults.Fault(reply.get("fault"))
-        if fault.name == "prompt_cut":
-            reply["prompt_tokens"] = fault.get("window", (body.get("options") or {}).get("num_ctx", 4096)) // 2 + 2
         answer = Answer(connection, fault)
         if faults.instead(fault, answer, self.stopping, form is Ollama):
             return answer.keep

@@ -54,7 +54,7 @@ function chat_completions.describe(endpoint, served)
   local running, supports_tools = llama_properties(endpoint, entry)
   local window = running or math.tointeger(entry.max_model_len) or math.tointeger(entry.context_length)
     or math.tointeger(entry.context_window)
-  return { context_length = window or WINDOW, window_known = window ~= nil, supports_tools = supports_tools }
+  return { context_length = window or WINDOW, supports_tools = supports_tools }
 end
 
 local function wire_calls(calls)

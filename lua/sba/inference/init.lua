@@ -62,7 +62,7 @@ local function connected(options, candidate, dialect, model, others)
   if not description then return nil, failure end
   return session.new {
     dialect = dialect, endpoint = candidate.endpoint, model = model.name, others = others, policy = new_policy(options),
-    context_length = description.context_length, window_known = description.window_known, supports_tools = description.supports_tools,
+    context_length = description.context_length, supports_tools = description.supports_tools,
     on_wait = options.on_wait, place = endpoint.place(candidate.endpoint),
   }
 end

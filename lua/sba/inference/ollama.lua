@@ -55,7 +55,6 @@ end
 
 ---@class inference.description what is known of a model before the first request
 ---@field context_length integer tokens
----@field window_known boolean whether the server says or was told how many; else it is an assumption
 ---@field supports_tools? boolean nil: not known
 
 ---What the server says about a model. One that does not answer is described by what is assumed of any.
@@ -68,7 +67,7 @@ function ollama.describe(endpoint, served)
   shown = shown or {}
   local trained = trained_window(shown)
   local window = modelfile_window(shown) or trained and WINDOW or UNKNOWN_WINDOW
-  local description = { context_length = math.min(window, trained or window), window_known = true }
+  local description = { context_length = math.min(window, trained or window) }
   if json.is_array(shown.capabilities) then
     description.supports_tools = words.has(shown.capabilities, "tools")
   end

@@ -2,7 +2,6 @@
 -- Sends the requests of one conversation to one model, in the dialect of its endpoint. Transient failures are tried again; features
 -- that the endpoint refuses are left out from then on.
 
-local cut = require "sba.inference.cut"
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
@@ -58,11 +57,11 @@ session.__index = session
 ---@field max_tokens? integer
 ---@field temperature? number
 
----@param fields table dialect, endpoint, place, model, others, context_length, window_known, supports_tools, policy, on_wait
+---@param fields table dialect, endpoint, place, model, others, context_length, supports_tools, policy, on_wait
 ---@return inference.session
 function session.new(fields)
   fields.num_ctx, fields.window, fields.schema_kind = fields.context_length, fields.context_length, "full"
-  fields.calls, fields.ids, fields.cut, fields.unread = 0, {}, cut.new(), 0
+  fields.calls, fields.ids, fields.unread = 0, {}, 0
   fields.written = setmetatable({}, { __mode = "k" })
   return setmetatable(fields, session)
 end
@@ -221,7 +220,7 @@ local function attempt(self, request)
 end
 
 local function learn_window(self, tokens)
-  self.window, self.window_known, self.context_length = tokens, true, math.min(self.context_length, tokens)
+  self.window, self.context_length = tokens, math.min(self.context_length, tokens)
 end
 
 --- Reads the context length of the model once it is loaded, which may be smaller than the one that was asked for.
@@ -229,14 +228,6 @@ local function read_window(self)
   self.looked = true
   local real = self.dialect.loaded_window and self.dialect.loaded_window(self.endpoint, self.model)
   if real and real > 0 and real < self.window then learn_window(self, real) end
-end
-
---- The failure that stands for a reply to a prompt that was cut. It has the reply, for the case that nothing can be shortened.
-local function context_cut(self, result)
-  return {
-    code = "context_cut", cause = "context_cut", transient = false, context_length = self.context_length, reply = result,
-    message = ("%s cut the prompt without saying so: it counted %d tokens"):format(self.place, result.prompt_tokens),
-  }
 end
 
 --- Redacts a call's arguments. Returns whether they held a secret: then the text that the model wrote is not kept, for JSON's escapes
@@ -330,8 +321,7 @@ end
 
 ---Asks the model. Its reply is without secrets, so that what is done is what is recorded.
 ---Transient failures are tried again, within the job's deadline. A context_cut is for the caller to answer with a shorter
----conversation: the prompt did not fit, whether the server said so or not; session.context_length then is what is known of its window.
----Where the server did not say so, the failure has its `reply` to what it left of the prompt.
+---conversation: the prompt did not fit; session.context_length then is what is known of its window.
 ---Failures: inference_unavailable (with what it was in `cause`), context_cut, timeout, cancelled.
 ---@param request inference.request
 ---@return inference.reply?, inference.failure?
@@ -343,12 +333,7 @@ function session:chat(request)
   end
   if not self.looked then read_window(self) end
   count_unread(self, request, result)
-  local known = self.window_known and self.window or nil
-  local largest = self.cut:judge(request.messages, known, result.prompt_tokens)
-  result = clean(result, request.accepted or request.tools)
-  if not largest then return result end
-  if not known then learn_window(self, largest) end
-  return nil, context_cut(self, result)
+  return clean(result, request.accepted or request.tools)
 end
 
 return session

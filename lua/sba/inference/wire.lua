@@ -27,7 +27,6 @@ local wire = {}
 ---@field once? boolean tried once more at most
 ---@field context_length? integer of a context_cut: what the server says it has
 ---@field prompt_tokens? integer of a context_cut: what the server counted
----@field reply? inference.reply of a context_cut that only the count shows
 ---@field repeated? string what a stream repeated until it was stopped
 ---@field tries? integer how often the request was sent
 

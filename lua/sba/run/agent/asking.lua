@@ -8,7 +8,7 @@ local window = require "sba.run.agent.window"
 
 local asking = {}
 
-local MOST_CUTS <const> = 5 -- times that a prompt is made smaller because its server cut it
+local MOST_CUTS <const> = 5 -- times that a prompt is made smaller because its server refused it
 local SHORTER <const> = 7 / 8 -- of it, where the server does not say how many tokens it had
 local ROOMY <const> = 8192 -- tokens of a reply: as many are left to it where there is room
 local LONGEST_REPLY <const> = 32768 -- tokens; models and servers have bounds of their own
@@ -69,17 +69,16 @@ local function learn(state, messages, count)
   state.as_text = as_text
 end
 
----Asks the model. Where its server says, or shows, that the prompt did not fit, it is asked again with a shorter conversation. A reply
----that came all the same is taken where there is nothing to shorten.
+---Asks the model. Where its server says that the prompt did not fit, it is asked again with a shorter conversation.
 ---@param state table of the agent
 ---@return inference.reply?, table? failure
 function asking.ask(state)
   local exceeded = budget.exceeded(state.run)
   if exceeded then return nil, exceeded end
-  local most, given
+  local most
   for _ = 1, MOST_CUTS do
     local wanted, failure = request(state, most)
-    if not wanted then return given, not given and failure or nil end
+    if not wanted then return nil, failure end
     state.run.log:event("info", "model.request", {
       model = state.session.model, provider = state.session.dialect.provider, messages = #wanted.messages,
     })
@@ -97,9 +96,8 @@ function asking.ask(state)
     if failure.code ~= "context_cut" then return nil, failure end
     state.run.log:event("warning", "model.context_cut", { model = state.session.model, error = failure.message })
     learn(state, wanted.messages, failure.prompt_tokens)
-    given, most = failure.reply, (failure.prompt_tokens and 1 or SHORTER) * state.meter:total(wanted.messages) - 1
+    most = (failure.prompt_tokens and 1 or SHORTER) * state.meter:total(wanted.messages) - 1
   end
-  if given then return given end
   return nil, too_large(state)
 end
 
