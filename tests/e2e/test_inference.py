@@ -12,7 +12,7 @@ import unittest
 import urllib.parse
 
 import sba
-from servers import model
+from servers import model, status
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOOLS = [{"name": "read_file", "description": "Read a file.",
@@ -474,6 +474,17 @@ with model.Server({{"models": {{"m": {{}}}}, "replies": [{{"content": "hello"}}]
         failure = self.failed({"OLLAMA_BASE_URL": server.url}, allowed=["x", "y"])
         self.assertIn("serves none of the allowed models (x and y); it has a and b", failure["message"])
         self.assertEqual([request["body"] for request in server.requests], [None])
+
+    def test_names_of_served_models_stay_on_the_line(self):
+        server = self.server(models={"a\n\x1b[2Jb": {}})
+        message = self.failed({"OLLAMA_BASE_URL": server.url})["message"]
+        self.assertIn(r"it has a \x1b[2Jb", message)
+        self.assertNotRegex(message, r"[\x00-\x1f]")
+
+    def test_a_redirect_that_is_no_url_is_the_servers_mistake(self):
+        server = self.closing(status.Server((307, {"Location": "/a\x01b"})))
+        message = self.failed({"OLLAMA_BASE_URL": server.url})["message"]
+        self.assertRegex(message, "answered with status 307.*it redirects to .*, which is not followed")
 
     def test_a_worker_that_is_no_ollama_and_addresses_without_v1(self):
         for variable, suffix in (("OLLAMA_BASE_URL", ""), ("OLLAMA_BASE_URL", "/v1"), ("SBA_API_EGRESS_URL", "")):

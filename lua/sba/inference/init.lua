@@ -5,6 +5,7 @@
 local chat_completions = require "sba.inference.chat_completions"
 local endpoint = require "sba.inference.endpoint"
 local ollama = require "sba.inference.ollama"
+local printable = require "sba.util.printable"
 local retry = require "sba.util.retry"
 local session = require "sba.inference.session"
 local url = require "sba.util.url"
@@ -14,6 +15,7 @@ local words = require "sba.util.words"
 local inference = {}
 
 local CONNECT_TRIES <const> = 3
+local LONGEST_NAME <const> = 100 -- bytes of a served model's name in a message
 
 local dialects = { ollama = ollama, chat_completions = chat_completions }
 
@@ -52,7 +54,7 @@ end
 
 local function names_of(served)
   local names = {}
-  for i, one in ipairs(served) do names[i] = one.name end
+  for i, one in ipairs(served) do names[i] = printable.line(one.name, LONGEST_NAME) end
   if #names > 10 then names = table.move(names, 1, 10, 1, { [11] = ("%d more"):format(#names - 10) }) end
   return names
 end

@@ -46,11 +46,12 @@ function url.shown(given)
   return "the socket " .. printable.line(lpeg.match(unescaped, parts.address))
 end
 
----The URL that a Location names, if it has the same origin; otherwise nil.
+---The URL that a Location names, if it is one and has the same origin; otherwise nil.
 ---@param given string
 ---@param location string
 ---@return string?
 function url.redirected(given, location)
+  if location:find "[%c ]" then return nil end
   local from, to = lpeg.match(whole, given), lpeg.match(whole, location)
   local is_path = location == "/" or location:find("^/[^/\\]")
   if not is_path and not (to and url.origin(location) == url.origin(given)) then return nil end

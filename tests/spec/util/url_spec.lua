@@ -32,7 +32,9 @@ describe("a redirect", function()
   end)
 
   it("goes nowhere else", function()
-    local elsewhere = { "", "//evil/", "/\\evil/", "https://gw:1/", "http://gw:2/", "http://gw:1@evil/", "http://gw:1.evil/", "mcp" }
+    local elsewhere = {
+      "", "//evil/", "/\\evil/", "https://gw:1/", "http://gw:2/", "http://gw:1@evil/", "http://gw:1.evil/", "mcp", "/a\1b", "/a b",
+    }
     for _, location in ipairs(elsewhere) do
       assert.is_nil(to("http://gw:1/mcp", location), location)
     end
