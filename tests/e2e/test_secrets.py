@@ -520,6 +520,8 @@ class TheKey(SecretCase):
         self.assertRegex(outcome.result["failure_message"], f"OPENAI_BASE_URL: cannot read the API key: .*{self.root}/none")
         self.assertEqual((server.requests, len(outcome.events("secret.warning"))), ([], 1))
         self.assertEqual(self.run_job(job, env={**key, "OLLAMA_BASE_URL": server.url}).exit, 0)
+        outcome = self.run_job(job, env={"OPENAI_API_KEY": "two-words\nX: y", "OPENAI_BASE_URL": server.url + "/v1"})
+        self.assertIn("OPENAI_BASE_URL: the API key has characters that a header cannot carry", outcome.result["failure_message"])
 
 
 if __name__ == "__main__":

@@ -158,7 +158,10 @@ function secret.agent_token() return agent_token.value, agent_token.failure end
 ---The API key, for OPENAI_BASE_URL only.
 ---@return string? key nil if there is none
 ---@return native.failure? failure if one was named and cannot be had
-function secret.api_key() return api_key.value, api_key.failure end
+function secret.api_key()
+  if not api_key.value or api_key.value:find "^[\x21-\x7E]+$" then return api_key.value, api_key.failure end
+  return nil, { code = "invalid_token", message = "the API key has characters that a header cannot carry" }
+end
 
 ---@return string? headers for the collector of traces, as the environment has them
 function secret.otlp_headers() return otlp_headers end
