@@ -77,7 +77,7 @@ class HangingRunner(WatchdogCase):
     def test_the_text_log(self):
         done = self.run_job(self.hanging("find", max_runtime_seconds=1), "--log-format", "text")
         self.assertEqual(done.exit, 124)
-        self.assertTrue(done.stderr.decode().splitlines()[-1].startswith("watchdog.ended: "), done.stderr)
+        self.assertTrue(done.stderr.decode().splitlines()[-1].startswith("error: watchdog ended: "), done.stderr)
 
 
 @unittest.skipUnless(sba.UID and shutil.which("bindfs") and os.access("/dev/fuse", os.W_OK), "wants root, bindfs and FUSE")
