@@ -15,7 +15,7 @@ local words = require "sba.util.words"
 local inference = {}
 
 local CONNECT_TRIES <const> = 3
-local LONGEST_NAME <const> = 100 -- bytes of a served model's name in a message
+local LONGEST_MESSAGE <const> = 4000 -- bytes of one that names models
 
 local dialects = { ollama = ollama, chat_completions = chat_completions }
 
@@ -54,7 +54,7 @@ end
 
 local function names_of(served)
   local names = {}
-  for i, one in ipairs(served) do names[i] = printable.line(one.name, LONGEST_NAME) end
+  for i, one in ipairs(served) do names[i] = one.name end
   if #names > 10 then names = table.move(names, 1, 10, 1, { [11] = ("%d more"):format(#names - 10) }) end
   return names
 end
@@ -72,7 +72,7 @@ end
 local function not_served(candidate, served, wanted)
   local message = ("%s serves none of the allowed models (%s); it has %s"):format(
     url.shown(candidate.endpoint.base), words.list(wanted, "and"), words.list(names_of(served), "and"))
-  return wire.failure(candidate.endpoint, { code = "model_missing", message = message })
+  return wire.failure(candidate.endpoint, { code = "model_missing", message = printable.line(message, LONGEST_MESSAGE) })
 end
 
 --- API Egress that lists no models: the first wanted one is taken, and the next where it turns out to be missing.
