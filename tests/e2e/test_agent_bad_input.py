@@ -56,6 +56,19 @@ class Servers(BadInputCase):
                     self.assertEqual([step["status"] for step in outcome.result["steps"]], ["success"])
 
 
+    def test_whose_numbers_are_none(self):
+        """Negative and endless counts, and windows of nothing, are unknown: the result keeps its own schema."""
+        for count in (-7, 0, 1 << 62, 1.5, "many"):
+            for form in test_agent.FORMATS:
+                with self.subTest(f"{form} {count}"):
+                    reply = {**test_agent.call("list_tree"), "prompt_tokens": count, "completion_tokens": count}
+                    server = self.server(reply, test_agent.finish(), models={"m": {"context_length": count, "loaded": count}})
+                    outcome = self.run_agent(server, form=form)
+                    self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"), outcome.result["failure_message"])
+                    for name in ("prompt_tokens", "completion_tokens"):
+                        self.assertIn(outcome.result["inference"][name], range(0, 10 ** 6))
+
+
 class Models(BadInputCase):
     def test_that_call_what_is_not_there(self):
         server = self.server(calls(("no_such_tool", {"a": 1}), ("../read_file", {}), ("", {}), ("x" * 10000, {}), ("list_tree", {"path": "."})),

@@ -43,7 +43,7 @@ local function llama_properties(endpoint, entry)
   local answer = wire.ask(root, "/props") or {}
   local supports_tools = table_of(answer.chat_template_caps).supports_tools
   if type(supports_tools) ~= "boolean" then supports_tools = nil end
-  return math.tointeger(table_of(answer.default_generation_settings).n_ctx), supports_tools
+  return wire.tokens(table_of(answer.default_generation_settings).n_ctx), supports_tools
 end
 
 ---@param endpoint inference.endpoint
@@ -52,8 +52,7 @@ end
 function chat_completions.describe(endpoint, served)
   local entry = served.entry
   local running, supports_tools = llama_properties(endpoint, entry)
-  local window = running or math.tointeger(entry.max_model_len) or math.tointeger(entry.context_length)
-    or math.tointeger(entry.context_window)
+  local window = running or wire.tokens(entry.max_model_len) or wire.tokens(entry.context_length) or wire.tokens(entry.context_window)
   return { context_length = window or WINDOW, supports_tools = supports_tools }
 end
 
@@ -122,8 +121,8 @@ end
 --- Adds what one chunk, or a whole answer, says.
 local function add(builder, calls, outcome, value)
   local usage, choice = table_of(value.usage), table_of(table_of(value.choices)[1])
-  outcome.prompt_tokens = math.tointeger(usage.prompt_tokens) or outcome.prompt_tokens
-  outcome.completion_tokens = math.tointeger(usage.completion_tokens) or outcome.completion_tokens
+  outcome.prompt_tokens = wire.tokens(usage.prompt_tokens) or outcome.prompt_tokens
+  outcome.completion_tokens = wire.tokens(usage.completion_tokens) or outcome.completion_tokens
   outcome.done_reason = text_of(choice.finish_reason) or outcome.done_reason
   local message = table_of(choice.delta or choice.message)
   for _, fragment in ipairs(table_of(message.tool_calls)) do add_fragment(builder, calls, table_of(fragment)) end

@@ -42,14 +42,14 @@ end
 local function trained_window(shown)
   local info = table_of(shown.model_info)
   local name = tostring(info["general.architecture"]) .. ".context_length"
-  return math.tointeger(info[name])
+  return wire.tokens(info[name])
 end
 
 local function modelfile_window(shown)
   local parameters = type(shown.parameters) == "string" and shown.parameters or ""
   for _, line in lines(parameters) do
     local tokens = line:match("^num_ctx%s+(%d+)")
-    if tokens then return math.tointeger(tonumber(tokens)) end
+    if tokens then return wire.tokens(tonumber(tokens)) end
   end
 end
 
@@ -83,7 +83,7 @@ function ollama.loaded_window(endpoint, model)
   if not answer or not json.is_array(answer.models) then return nil end
   for _, entry in ipairs(answer.models) do
     if type(entry) == "table" and (entry.model == model or entry.name == model or entry.name == model .. ":latest") then
-      return math.tointeger(entry.context_length)
+      return wire.tokens(entry.context_length)
     end
   end
 end
@@ -137,7 +137,7 @@ end
 local function add(builder, outcome, line, written)
   if line.done == true then
     outcome.is_over, outcome.done_reason = true, type(line.done_reason) == "string" and line.done_reason or "stop"
-    outcome.prompt_tokens, outcome.completion_tokens = math.tointeger(line.prompt_eval_count), math.tointeger(line.eval_count)
+    outcome.prompt_tokens, outcome.completion_tokens = wire.tokens(line.prompt_eval_count), wire.tokens(line.eval_count)
   end
   local message = table_of(line.message)
   builder:add_content(message.content)

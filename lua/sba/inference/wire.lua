@@ -30,6 +30,16 @@ local wire = {}
 ---@field repeated? string what a stream repeated until it was stopped
 ---@field tries? integer how often the request was sent
 
+local MOST_TOKENS <const> = 1000000000
+
+---A number of tokens that a server gives; nil where it is none, or less than one.
+---@param value any
+---@return integer?
+function wire.tokens(value)
+  local count = math.type(value) == "integer" and value or math.type(value) == "float" and math.tointeger(value)
+  return count and count > 0 and count <= MOST_TOKENS and count or nil
+end
+
 local own_codes = { timeout = true, cancelled = true, context_cut = true }
 
 ---Makes an inference failure of one of native.http, of sba.util.http, or of the modules here.
@@ -91,11 +101,11 @@ local function judged(failure)
   failure.once = not cause and status == 500 or nil -- mostly a fault of the server that stays
   failure.cause = cause or statuses[status] or "refused"
   failure.code = own_codes[failure.cause] and failure.cause or "inference_unavailable"
-  failure.context_length = math.tointeger(details.n_ctx)
-    or math.tointeger(tonumber(failure.words:match "maximum context length is (%d+)"))
-  failure.prompt_tokens = math.tointeger(details.n_prompt_tokens)
-    or math.tointeger(tonumber(failure.words:match "has (%d+) input tokens"))
-    or math.tointeger(tonumber(failure.words:match "%((%d+) in the messages"))
+  failure.context_length = wire.tokens(details.n_ctx)
+    or wire.tokens(tonumber(failure.words:match "maximum context length is (%d+)"))
+  failure.prompt_tokens = wire.tokens(details.n_prompt_tokens)
+    or wire.tokens(tonumber(failure.words:match "has (%d+) input tokens"))
+    or wire.tokens(tonumber(failure.words:match "%((%d+) in the messages"))
   return failure
 end
 

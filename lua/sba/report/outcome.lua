@@ -54,7 +54,7 @@ outcome.failures = {
     help = "The message says what: the job file, the workspace, the directory of the result, or the user of --user.",
   },
   inference_unavailable = {
-    meaning = "None of the models that the job allows can be reached.",
+    meaning = "No model that the job allows can be reached, or its server failed or sent what cannot be used.",
     help = "The message lists what was tried. Check the address in the environment, and that the server has one of the allowed "
       .. "models.",
   },
