@@ -56,6 +56,12 @@ class Servers(BadInputCase):
                     self.assertEqual([step["status"] for step in outcome.result["steps"]], ["success"])
 
 
+    def test_whose_names_of_models_move_the_cursor(self):
+        server = self.server(models={"\x1b[2Ja\nb": {}})
+        message = self.run_agent(server).result["failure_message"]
+        self.assertIn(r"\x1b[2Ja b", message)
+        self.assertFalse(set("\x1b\n") & set(message))
+
     def test_whose_numbers_are_none(self):
         """Negative and endless counts, and windows of nothing, are unknown: the result keeps its own schema."""
         for count in (-7, 0, 1 << 62, 1.5, "many"):

@@ -5,6 +5,7 @@
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local chunks = require "sba.util.chunks"
+local printable = require "sba.util.printable"
 local process = require "native.process"
 local result_schema = require "sba.result.result_schema"
 local watchdog = require "native.watchdog"
@@ -75,6 +76,11 @@ function record:todo_summary()
   return self.todo and self.todo:summary() or { total = 0, done = 0, items = json.array {} }
 end
 
+--- A failure's message as one line that a terminal shows as it is: it may quote a server's names.
+local function line_of(failure)
+  return failure and printable.replace((failure.message:gsub("[\r\n\t]+", " ")), "%s") or json.null
+end
+
 --- Every field of the result but `steps`, as of now.
 ---@param failure? failure
 ---@return table
@@ -87,7 +93,7 @@ function record:fields(failure)
     resource_usage = process.usage(),
     final_answer = self.final_answer, inference_used = self.inference ~= nil and self.inference.requests > 0,
     inference = self.inference, acceptance = self.acceptance, confinement = self.confinement, workspace_changes = self.workspace_changes,
-    failure_code = failure and failure.code or json.null, failure_message = failure and failure.message or json.null,
+    failure_code = failure and failure.code or json.null, failure_message = line_of(failure),
   }
 end
 
