@@ -5,7 +5,7 @@
 #include "bind/bind.h"
 #include "bundle.h"
 #include "core/cleanup.h"
-#include "core/reserve.h"
+#include "core/ending.h"
 #include "core/secret.h"
 #include "stop.h"
 
@@ -55,7 +55,7 @@ static int prepare_and_run(lua_State *L)
     stop_watch(L);
 
     lua_getglobal(L, "require");
-    lua_pushliteral(L, "sba.main");
+    lua_pushstring(L, ending_inherited()->reason[0] ? "sba.run.ending" : "sba.main");
     lua_call(L, 1, 1);
     lua_gc(L, LUA_GCRESTART);
     lua_gc(L, LUA_GCSETPAUSE, COLLECTOR_PAUSE);
@@ -80,7 +80,7 @@ static void print_error(const char *message)
 int host_run(int argc, char **argv)
 {
     int status = -1;
-    lua_State *L = reserve_keep() ? luaL_newstate() : NULL;
+    lua_State *L = luaL_newstate();
     if (!L) {
         fputs("cynode-sba: cannot start: out of memory\n", stderr);
         return -1;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cynode-sba, the sandbox agent runner: hardens the process and hosts the Lua state. lua/ has the program.
+#include "core/ending.h"
 #include "core/identity.h"
 #include "core/interrupt.h"
 #include "core/process_usage.h"
@@ -13,6 +14,7 @@ int main(int argc, char **argv)
     usage_begin();
     identity_harden();
     interrupt_install();
+    ending_begin(argv);
     terminal_mode_keep();
     int status = host_run(argc, argv);
     terminal_mode_restore();

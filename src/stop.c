@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stops runaway Lua, see stop.h, by a count hook. The signal of a cancel or of the deadline sets it: a hook that is set
-// from the start would slow down every instruction. A hook belongs to one Lua thread, so we track which one runs.
+// from the start would slow down every instruction. A hook belongs to one Lua thread: coroutines have none.
 #include "stop.h"
 
 #include "bind/bind.h"
 #include "core/interrupt.h"
 
-#include <lauxlib.h>
-#include <lualib.h>
 #include <signal.h>
 
 enum { INSTRUCTIONS_BETWEEN_CHECKS = 20000, CHECKS_BEFORE_ERROR = 50 };
 
-static lua_State *volatile running;
-static volatile sig_atomic_t stopping;
+static lua_State *main_state;
 
 static void stop_when_interrupted(lua_State *L, lua_Debug *unused);
 
@@ -25,14 +22,12 @@ static void set_hook(lua_State *L)
 // Runs in a signal handler, where lua_sethook may be called.
 static void stop(void)
 {
-    stopping = 1;
-    set_hook(running);
+    set_hook(main_state);
 }
 
 // Lets Lua run on. A signal that came meanwhile still counts.
 static void go_on(lua_State *L)
 {
-    stopping = 0;
     lua_sethook(L, NULL, 0, 0);
     if (interrupt_reason() != INTERRUPT_NONE)
         stop();
@@ -61,52 +56,8 @@ static void stop_when_interrupted(lua_State *L, lua_Debug *unused)
     lua_error(L);
 }
 
-static void enter(lua_State *L)
-{
-    running = L;
-    if (stopping)
-        set_hook(L);
-}
-
-// Calls the first upvalue, which runs another Lua thread: the second upvalue, or else the first argument.
-static int call_in_thread(lua_State *L)
-{
-    lua_State *thread = lua_tothread(L, lua_upvalueindex(2));
-    if (!thread)
-        thread = lua_tothread(L, 1);
-    lua_pushvalue(L, lua_upvalueindex(1));
-    lua_insert(L, 1);
-    enter(thread ? thread : L);
-    int status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
-    enter(L);
-    return status == LUA_OK ? lua_gettop(L) : lua_error(L);
-}
-
-// coroutine.wrap: the upvalue is the library's own, and its function's upvalue is the thread.
-static int wrap(lua_State *L)
-{
-    lua_pushvalue(L, lua_upvalueindex(1));
-    lua_insert(L, 1);
-    lua_call(L, lua_gettop(L) - 1, 1);
-    lua_getupvalue(L, -1, 1);
-    lua_pushcclosure(L, call_in_thread, 2);
-    return 1;
-}
-
-static void replace(lua_State *L, const char *name, lua_CFunction function)
-{
-    lua_getfield(L, -1, name);
-    lua_pushcclosure(L, function, 1);
-    lua_setfield(L, -2, name);
-}
-
 void stop_watch(lua_State *L)
 {
-    lua_getglobal(L, LUA_COLIBNAME);
-    replace(L, "resume", call_in_thread);
-    replace(L, "close", call_in_thread);
-    replace(L, "wrap", wrap);
-    lua_pop(L, 1);
-    running = L;
+    main_state = L;
     interrupt_on_stop(stop);
 }

@@ -5,8 +5,8 @@
 
 #include <lua.h>
 
-// From now on, an error {code = "timeout"|"cancelled", message =} stops Lua code in this state, coroutines included.
-// Call it once, after luaL_openlibs.
+// From now on, an error {code = "timeout"|"cancelled", message =} stops Lua code in this state, but not in
+// its coroutines. Call it once.
 void stop_watch(lua_State *L);
 
 #endif

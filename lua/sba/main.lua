@@ -5,6 +5,7 @@
 local accept = require "sba.run.accept"
 local catalogue = require "sba.catalogue"
 local cli = require "sba.cli"
+local ending = require "native.ending"
 local exit = require "sba.util.exit"
 local failures = require "sba.result.failure"
 local file = require "native.file"
@@ -22,7 +23,6 @@ local secret = require "sba.util.secret"
 local state = require "sba.run.state"
 local strict = require "sba.util.strict"
 local text = require "native.text"
-local watchdog = require "native.watchdog"
 local workspace = require "native.workspace"
 
 local STATUS_URLS <const> = { "SBA_JOB_STATUS_URL", "SBA_CALLBACK_URL" }
@@ -60,10 +60,10 @@ local function read(run)
   return true
 end
 
---- From here on the job ends even if the runner hangs.
+--- From here on the job ends even if the runner hangs or crashes.
 local function watch(run)
-  run.record:interim()
-  local ok, failure = watchdog.start(run.settings.result)
+  accept.keep(run)
+  local ok, failure = ending.start()
   if not ok then
     run.log:event("warning", "watchdog.failed", { error = failure.message .. "; if the runner hangs, nothing ends the job" })
   end
@@ -74,7 +74,7 @@ end
 local function set_deadline(run)
   run.deadline = run.record.began + run.job.constraints.max_runtime_seconds
   interrupt.set_deadline(math.max(0, run.deadline - interrupt.now()))
-  watchdog.deadline(run.deadline)
+  ending.deadline(run.deadline)
 end
 
 --- The first errors as lines, for the log.
@@ -109,9 +109,6 @@ local function validate(run)
   local ids = job or failure
   run.record.job_id, run.record.task_id = ids.job_id, ids.task_id
   run.log:identify(ids.job_id, ids.task_id)
-  watchdog.log(run.log:line("error", "watchdog.ended", {
-    error = "the runner did not end the job in time: its watchdog wrote the result and ended it",
-  }))
   if not job then
     run.errors = lines_of(failure.errors)
     return nil, failure
@@ -160,7 +157,7 @@ local function go_through(run)
       if stage ~= work then failure.message = secret.redact(failure.message) end
       return failure
     end
-    if accept.is_over(run) then return nil end
+    if run.history and run.history.result then return nil end
   end
 end
 
@@ -182,31 +179,19 @@ local function new_run(settings, environment)
   return run
 end
 
---- If memory runs out here already, the run that reports it may use the block that is kept for the end.
-local function begin(settings, environment)
-  local ready, run = pcall(new_run, settings, environment)
-  if ready then return run end
-  interrupt.disarm()
-  local problem = run
-  run = new_run(settings, environment)
-  run.failure = failures.caught(problem)
-  return run
-end
-
 local function run_job(settings, environment, warnings)
-  local run = begin(settings, environment)
+  local run = new_run(settings, environment)
   for _, warning in ipairs(warnings) do run.log:event("warning", "secret.warning", { error = warning }) end
-  local ok, failure = true, run.failure
-  if not failure then ok, failure = xpcall(go_through, failures.traced, run) end
+  local ok, failure = xpcall(go_through, failures.traced, run)
   interrupt.disarm()
   run.failure = ok and failure or not ok and failures.caught(failure) or nil
   if run.failure and run.failure.code == "locked" then
     run.log:event("error", "job.locked", { error = run.failure.message .. "; nothing was done" })
-    watchdog.stop()
+    ending.stop()
     return exit.REFUSED
   end
   local status = finish(run)
-  watchdog.stop()
+  ending.stop()
   return status
 end
 

@@ -109,7 +109,7 @@ function interrupt.begin_session() end
 ---@return boolean whether there was one
 function interrupt.clear() end
 
----Ends the effect of deadline and cancel, and frees the memory reserve, so that the result can be written.
+---Ends the effect of deadline and cancel, so that the result can be written.
 function interrupt.disarm() end
 
 ---While held, deadline and signals interrupt nothing; they count afterwards.
@@ -121,39 +121,46 @@ function interrupt.hold(held) end
 function interrupt.rearm(seconds) end
 
 ------------------------------------------------------------------------------------------------------------------------
----@class native.watchdog ends the job if the runner hangs: 2.5 s past its deadline, or 5 s past a signal
-local watchdog = {}
+---@class native.ending ends a job that cannot end by itself, because the runner hangs (2.5 s past the deadline, 5 s past a signal), crashes or is
+---refused memory: the program executes itself
+local ending = {}
 
----Starts to watch. Errors: out_of_processes, out_of_memory, too_many_files.
----@param result string the path of the result; "-" is stdout
+---What the image before left; nothing where there was none.
+---@return "timeout"|"SIGTERM"|"SIGINT"|"crash"|"memory"|nil reason, string information, integer journal, integer result descriptors, or -1
+function ending.inherited() end
+
+---Starts to watch. Errors: the program cannot be executed, out_of_processes, ...
 ---@return true|nil, native.failure?
-function watchdog.start(result) end
+function ending.start() end
+
+---In the new image: after 10 s it ends with this status.
+---@param status integer
+---@return true|nil, native.failure?
+function ending.last(status) end
+
+---Sets what the new image inherits.
+---@param information string
+---@param journal integer descriptor, or -1
+---@param result integer
+---@return true|nil, native.failure?
+function ending.keep(information, journal, result) end
 
 ---Stops watching: the program ends by itself.
-function watchdog.stop() end
-
----Sets the result that is written if the runner hangs from now on. Its fields from `status` to `duration_ms`, and from
----`failure_code` on, are filled in then.
----@param parts string[] the JSON of the result
----@param places { status: integer, steps: integer, failure_code: integer } the indexes of the parts in which these fields begin
----@param started_wall integer as interrupt.wall
----@param began? number as interrupt.now, for the duration; nil: take it from the wall clock
-function watchdog.keep(parts, places, started_wall, began) end
-
----Sets the line that is logged then. A time at its start, {"ts":"...", is filled in then.
----@param line string
-function watchdog.log(line) end
+function ending.stop() end
 
 ---Sets the job's deadline.
 ---@param at number as interrupt.now
-function watchdog.deadline(at) end
+function ending.deadline(at) end
 
 ---Says that the runner is ending the job: it gets 2 s more past the deadline, and 2.5 s more past a signal.
-function watchdog.ending() end
+function ending.begun() end
 
----Says that the result is written, or cannot be. If the runner hangs from now on, it ends with this status and writes nothing.
+---Memory is short: ends the job in a new image. Returns where there is none.
+function ending.memory() end
+
+---Says that the result is written, or cannot be. If the runner hangs or crashes from now on, it ends with this status and writes nothing.
 ---@param status integer
-function watchdog.written(status) end
+function ending.written(status) end
 
 ------------------------------------------------------------------------------------------------------------------------
 ---@class native.process runs commands, and ends the processes that they leave
@@ -724,6 +731,14 @@ function file.replace(path, parts, options) end
 ---@return native.file.log|nil, native.failure?
 function file.append(path, options) end
 
+---A log that is no file and that nobody else sees.
+---@return native.file.log|nil, native.failure?
+function file.memory() end
+
+---@param descriptor integer of a log, from the image before
+---@return native.file.log
+function file.adopt(descriptor) end
+
 ---@class native.file.log to be declared <close> or closed
 local log = {}
 
@@ -731,6 +746,13 @@ local log = {}
 ---@param parts string[] the line, without the newline
 ---@return true|nil, native.failure?
 function log:append(parts) end
+
+---@param limit integer bytes
+---@return string|nil bytes, native.failure?
+function log:read(limit) end
+
+---@return integer
+function log:descriptor() end
 
 ---Locks the file until the log is closed. Errors: locked (by another runner), ...; a file system may have no locks.
 ---@return true|nil, native.failure?

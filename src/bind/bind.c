@@ -16,6 +16,7 @@ static const luaL_Reg modules[] = {
     {"lpeg", luaopen_lpeg},
     {"native.bundle", luaopen_native_bundle},
     {"native.confine", luaopen_native_confine},
+    {"native.ending", luaopen_native_ending},
     {"native.file", luaopen_native_file},
     {"native.http", luaopen_native_http},
     {"native.identity", luaopen_native_identity},
@@ -27,7 +28,6 @@ static const luaL_Reg modules[] = {
     {"native.search", luaopen_native_search},
     {"native.secret", luaopen_native_secret},
     {"native.text", luaopen_native_text},
-    {"native.watchdog", luaopen_native_watchdog},
     {"native.workspace", luaopen_native_workspace},
     {NULL, NULL},
 };

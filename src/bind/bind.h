@@ -21,6 +21,7 @@ void bind_open_all(lua_State *L);
 
 // One for each native.* module, in the file of the same name.
 int luaopen_native_confine(lua_State *L);
+int luaopen_native_ending(lua_State *L);
 int luaopen_native_file(lua_State *L);
 int luaopen_native_http(lua_State *L);
 int luaopen_native_identity(lua_State *L);
@@ -32,7 +33,6 @@ int luaopen_native_process(lua_State *L);
 int luaopen_native_search(lua_State *L);
 int luaopen_native_secret(lua_State *L);
 int luaopen_native_text(lua_State *L);
-int luaopen_native_watchdog(lua_State *L);
 int luaopen_native_workspace(lua_State *L);
 
 // Makes the metatable of a handle, unless it is there: its methods (NULL: none), and close as its __gc and __close.

@@ -7,9 +7,11 @@
 #include "core/own_files.h"
 #include "core/stream.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define LOG_TYPE "native.file.log"
@@ -81,6 +83,14 @@ static int f_replace(lua_State *L)
     return 1;
 }
 
+static int *new_log(lua_State *L, int descriptor)
+{
+    int *fd = lua_newuserdatauv(L, sizeof *fd, 0);
+    *fd = descriptor;
+    luaL_setmetatable(L, LOG_TYPE);
+    return fd;
+}
+
 // append(path, options?) -> log | nil, failure
 static int f_append(lua_State *L)
 {
@@ -90,9 +100,7 @@ static int f_append(lua_State *L)
     bool empty = bind_option_boolean(L, 2, "empty", false), create = bind_option_boolean(L, 2, "create", true);
     bool whole = bind_option_boolean(L, 2, "whole", false);
 
-    int *fd = lua_newuserdatauv(L, sizeof *fd, 0);
-    *fd = -1;
-    luaL_setmetatable(L, LOG_TYPE);
+    int *fd = new_log(L, -1);
     struct error error = {0};
     *fd = file_open_log(path, create, &error);
     if (*fd < 0 || (!whole && file_cut_log(*fd, empty, &error) < 0))
@@ -114,6 +122,44 @@ static int log_cut(lua_State *L)
     const int *fd = luaL_checkudata(L, 1, LOG_TYPE);
     struct error error = {0};
     return bind_outcome(L, file_cut_log(*fd, lua_toboolean(L, 2), &error), &error);
+}
+
+// adopt(descriptor) -> log
+static int f_adopt(lua_State *L)
+{
+    new_log(L, (int)luaL_checkinteger(L, 1));
+    return 1;
+}
+
+// memory() -> log | nil, failure
+static int f_memory(lua_State *L)
+{
+    struct error error = {0};
+    int *fd = new_log(L, -1);
+    *fd = memfd_create("journal", MFD_CLOEXEC);
+    if (*fd >= 0)
+        return 1;
+    error_system(&error, errno, "cannot keep a file in memory");
+    return bind_fail(L, &error);
+}
+
+static int log_descriptor(lua_State *L)
+{
+    lua_pushinteger(L, *(const int *)luaL_checkudata(L, 1, LOG_TYPE));
+    return 1;
+}
+
+// log:read(limit) -> bytes | nil, failure
+static int log_read(lua_State *L)
+{
+    const int *fd = luaL_checkudata(L, 1, LOG_TYPE);
+    struct error error = {0};
+    struct buffer *buffer = bind_new_buffer(L);
+    if (file_read_log(*fd, (size_t)luaL_checkinteger(L, 2), buffer, &error) < 0)
+        return bind_fail(L, &error);
+    lua_pushlstring(L, buffer->data, buffer->size);
+    buffer_free(buffer);
+    return 1;
 }
 
 static int log_close(lua_State *L)
@@ -234,6 +280,8 @@ static const luaL_Reg functions[] = {
     {"read", f_read},
     {"replace", f_replace},
     {"append", f_append},
+    {"adopt", f_adopt},
+    {"memory", f_memory},
     {"write", f_write},
     {"make_directory", f_make_directory},
     {"make_private_directory", f_make_private_directory},
@@ -245,8 +293,9 @@ static const luaL_Reg functions[] = {
     {NULL, NULL},
 };
 
-static const luaL_Reg log_methods[] = {
-    {"lock", log_lock}, {"cut", log_cut}, {"append", log_append}, {"close", log_close}, {NULL, NULL}};
+static const luaL_Reg log_methods[] = {{"read", log_read}, {"descriptor", log_descriptor}, {"lock", log_lock},
+                                       {"cut", log_cut},   {"append", log_append},         {"close", log_close},
+                                       {NULL, NULL}};
 
 int luaopen_native_file(lua_State *L)
 {

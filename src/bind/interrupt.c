@@ -3,7 +3,6 @@
 #include "core/interrupt.h"
 
 #include "bind/bind.h"
-#include "core/reserve.h"
 
 #include <signal.h>
 
@@ -94,7 +93,6 @@ static int f_disarm(lua_State *L)
 {
     (void)L;
     interrupt_disarm();
-    reserve_release();
     return 0;
 }
 

@@ -29,7 +29,7 @@ static char *put_number(char *to, int number, int digits, char after)
 }
 
 // Writes the date that is so many days after 1970-01-01. It counts in years that begin in March, so that a leap day is
-// the last of its year. Not gmtime: it takes a lock, which the watchdog must not wait for.
+// the last of its year. Not gmtime, which takes a lock.
 static char *put_date(char *text, int days)
 {
     enum { DAYS_OF_400_YEARS = 146097, DAYS_FROM_MARCH_OF_YEAR_0 = 719468 };

@@ -150,6 +150,13 @@ int file_lock_log(int fd, struct error *error)
     return 0;
 }
 
+int file_read_log(int fd, size_t limit, struct buffer *out, struct error *error)
+{
+    if (lseek(fd, 0, SEEK_SET) < 0)
+        return error_system(error, errno, "cannot read it");
+    return read_all(fd, "it", limit, out, error) < 0 ? -1 : 0;
+}
+
 int file_cut_log(int fd, bool empty, struct error *error)
 {
     struct stat status;

@@ -27,6 +27,9 @@ int file_open_log(const char *path, bool create, struct error *error);
 // a file system without locks.
 int file_lock_log(int fd, struct error *error);
 
+// Reads all of it into out, at most limit bytes.
+int file_read_log(int fd, size_t limit, struct buffer *out, struct error *error);
+
 // Empties it, or else cuts off a torn line after the last newline. From now on file_is_open is true for others.
 int file_cut_log(int fd, bool empty, struct error *error);
 

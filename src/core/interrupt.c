@@ -15,9 +15,11 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+enum { UNSTOPPABLE = 1000 }; // ms after a signal, from when on the next one ends the program
+
 static volatile sig_atomic_t cancel_signal; // the first one, but SIGTERM wins over SIGINT
 static volatile sig_atomic_t cancelled;     // whether one came since it was cleared
-static volatile int64_t cancelled_at;       // when the first one came
+static volatile int64_t cancelled_at;       // when the first one since then came
 static int64_t deadline = INT64_MAX;
 static bool disarmed;
 static bool in_session;
@@ -42,7 +44,10 @@ static void on_signal(int number)
     uint64_t one = 1;
     if (is_main_thread(number)) {
         if (number != SIGALRM) {
-            if (!cancel_signal)
+            // A prompt or a script that does not stop, as in a coroutine.
+            if (cancelled && !on_cancel && clock_now() - cancelled_at > UNSTOPPABLE)
+                _exit(128 + number);
+            if (!cancelled)
                 cancelled_at = clock_now();
             if (!cancel_signal || number == SIGTERM)
                 cancel_signal = number;

@@ -3,13 +3,13 @@
 #include "core/process.h"
 
 #include "core/cleanup.h"
+#include "core/ending.h"
 #include "core/interrupt.h"
 #include "core/oom.h"
 #include "core/process_output.h"
 #include "core/process_spawn.h"
 #include "core/process_tree.h"
 #include "core/process_usage.h"
-#include "core/watchdog.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -182,7 +182,7 @@ static void terminate(struct run *run, enum process_ending ending)
     run->ending = ending;
     run->terminated = true;
     if (all)
-        watchdog_ending();
+        ending_begun();
     run->tree = (struct tree){.command = &run->child, .spared = all ? NULL : &run->spared};
     run->kill_at = began + tree_terminate(&run->tree, GRACE);
 }

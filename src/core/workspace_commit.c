@@ -3,7 +3,6 @@
 #include "core/buffer.h"
 #include "core/cleanup.h"
 #include "core/interrupt.h"
-#include "core/reserve.h"
 #include "core/workspace_transaction_internal.h"
 
 #include <errno.h>
@@ -276,7 +275,6 @@ static int undo(const struct transaction *transaction, struct error *error)
     cleanup_buffer struct buffer lost = {0};
     const struct change *changes = transaction->changes;
     int outcome = 0;
-    reserve_release(); // memory may be what is missing
     for (int removals = 0; removals <= 1; removals++) {
         for (size_t i = 0; removals && i < transaction->directory_count; i++)
             if (undo_cleared(transaction, &transaction->directories[i]) < 0)

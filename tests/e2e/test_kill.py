@@ -8,6 +8,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ import unittest
 
 import sba
 from sba import SandboxCase
+from servers import status
 from test_resume import without_times
 
 # Every call with which the result, the journal, the todo list and the log change; then others, for moments in between.
@@ -154,6 +156,69 @@ class LongJobTest(SandboxCase):
         # Five times a second, at the beginning and at the end.
         self.assertLess(written, (4 + 5 * seconds) * size)
         self.assertGreater(written, size)
+
+
+class Crash(SandboxCase):
+    """The runner crashes, or is refused memory: it executes itself, and the result is complete."""
+    environment = {"SBA_CONFINE": "off"}
+
+    def check(self, outcome, steps, words="the runner crashed"):
+        result = outcome.result or json.loads(outcome.stdout)
+        sba.result_validator().validate(result)
+        self.assertEqual((outcome.exit, result["status"], result["failure_code"]), (1, "failure", "internal_error"), outcome.stderr)
+        self.assertIn(words, result["failure_message"])
+        self.assertEqual((result["job_id"], [step["status"] for step in result["steps"]]), ("job-1", ["success"] * steps))
+        self.assertEqual(outcome.log[-1]["event"], "watchdog.ended")
+        return result
+
+    def crashing(self):
+        """A job of two steps that leaves a daemon, and crashes the runner in the third."""
+        daemon = "setsid sleep 600 & echo $! > daemon; echo said; echo kept > $CYNODE_ARTIFACTS_DIR/kept"
+        return self.job(self.step("run_command", shell="true"), self.step("run_command", shell=daemon),
+                        self.step("run_command", shell="touch begun; test -e again || sleep 600"), context={"acceptance_criteria": ["c"]})
+
+    def in_third_step(self):
+        return (self.workspace / "begun").exists() and len(json.loads(self.result_path.read_text())["steps"]) == 2
+
+    def test_by_a_signal(self):
+        for number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGILL, signal.SIGFPE, signal.SIGTRAP, signal.SIGSYS):
+            outcome = self.run_and_signal(self.crashing(), number, self.in_third_step, "the third step")
+            result = self.check(outcome, 2)
+            self.assertEqual(result["steps"][1]["output"], "said\n")
+            self.assertEqual([artifact["path"] for artifact in result["artifacts"]], ["kept"])
+            self.assertEqual((result["todo"]["done"], result["acceptance"][0]["met"]), (2, None))
+            self.assertRaises(ProcessLookupError, os.kill, int((self.workspace / "daemon").read_text()), 0)
+            (self.workspace / "begun").unlink()
+
+    def test_with_the_result_on_stdout_and_a_server_to_tell(self):
+        server = self.closing(status.Server(204))
+        process = self.start(self.crashing(), "--result", "-", env={"SBA_JOB_STATUS_URL": server.url})
+        sba.wait_for((self.workspace / "begun").exists, "the third step")
+        process.send_signal(signal.SIGSEGV)
+        result = self.check(self.outcome_of(process), 2)
+        self.assertEqual([body["result"] for body in server.bodies if body["status"] == "completed"], [result])
+
+    def test_resume_goes_on(self):
+        job = self.crashing()
+        self.check(self.run_and_signal(job, signal.SIGSEGV, (self.workspace / "begun").exists, "the third step"), 2)
+        self.put("again")
+        outcome = self.run_job(job, "--resume")
+        self.assertEqual((outcome.exit, len(outcome.result["steps"])), (0, 3), outcome.result)
+
+    def test_the_variable_of_another_process_means_nothing(self):
+        outcome = self.run_job(self.job(self.step("run_command", command="env")), env={"SBA_END": "1 crash -1 -1 {}"})
+        self.assertEqual(outcome.exit, 0)
+        self.assertNotIn("SBA_END", outcome.result["steps"][0]["output"])
+
+    @unittest.skipIf(sba.IS_DEV, "the sanitizers take memory as they like")
+    def test_refused_memory(self):
+        self.put("large", b"x" * (32 << 20))
+        steps = [self.step("run_command", shell="true")] * 2 + [self.step("read_file", path="large")]
+        outcome = self.run_job(self.job(*steps, max_output_bytes=1 << 30), wrapper=["prlimit", f"--as={24 << 20}"])
+        result = outcome.result
+        self.assertEqual((outcome.exit, result["failure_code"] in ("internal_error", "step_failed")), (1, True), outcome.stderr)
+        self.assertRegex(result["failure_message"], "(?i)memory")
+        self.assertEqual({step["status"] for step in result["steps"][:2]}, {"success"})
 
 
 if __name__ == "__main__":

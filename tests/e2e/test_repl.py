@@ -7,6 +7,7 @@ import signal
 import stat
 import subprocess
 import sys
+import time
 import unittest
 
 import sba
@@ -176,7 +177,7 @@ class SessionTest(PromptCase):
     def test_control_c_stops_what_runs_and_no_more(self):
         terminal = self.start()
         for code in ("while true do end", "while true do pcall(function() while true do end end) end",
-                     "coroutine.wrap(function() while true do end end)()", "repeat until select(2, native.interrupt.sleep(3600)) and false",
+                     "repeat until select(2, native.interrupt.sleep(3600)) and false",
                      "native.process.run{argv={'sleep','3600'},env={'PATH=/bin'},directory=native.workspace.open('.'):directory('.'),"
                      "output_limit=9} while true do end"):
             terminal.enter(f"io.write('on\\n') {code}")
@@ -186,6 +187,16 @@ class SessionTest(PromptCase):
             terminal.enter("x = io.write('\\27[H\\27[2J')")  # an empty screen for the next
             terminal.wait(lambda screen: screen == ">", "an empty screen")
         self.run_line(terminal, "1 + 1", "2")
+
+    def test_control_c_twice_ends_what_nothing_stops(self):
+        script = self.put("endless.lua", "coroutine.wrap(function() io.write('on\\n') io.flush() while true do end end)()")
+        process = subprocess.Popen([sba.BINARY, "--lua", str(script)], stdout=subprocess.PIPE, **sba.ordinary_user())
+        self.addCleanup(process.stdout.close)
+        self.assertEqual(process.stdout.readline(), b"on\n")
+        while process.poll() is None:  # the second counts from a second after the first on
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.1)
+        self.assertEqual(process.returncode, 130)
 
     def test_control_c_again_and_again(self):
         terminal = self.start()

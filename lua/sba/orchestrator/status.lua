@@ -5,12 +5,12 @@
 -- The log: report.sent {report, status, tries, duration_ms}, report.failed {report, outcome, status, tries, error}, and
 -- report.retry {report, error} when a report is tried again.
 
+local ending = require "native.ending"
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local retry = require "sba.util.retry"
 local url = require "sba.util.url"
-local watchdog = require "native.watchdog"
 
 local status = {}
 
@@ -71,7 +71,7 @@ end
 local function move_deadline(run, seconds)
   run.deadline = run.deadline + seconds
   interrupt.set_deadline(math.max(0, run.deadline - interrupt.now()))
-  watchdog.deadline(run.deadline)
+  ending.deadline(run.deadline)
 end
 
 ---Reports that the job is in progress. Call it when the job begins and before each later step: a report that was not delivered is

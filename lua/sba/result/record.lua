@@ -8,7 +8,6 @@ local chunks = require "sba.util.chunks"
 local printable = require "sba.util.printable"
 local process = require "native.process"
 local result_schema = require "sba.result.result_schema"
-local watchdog = require "native.watchdog"
 
 local record = {}
 record.__index = record
@@ -134,7 +133,7 @@ function record:parts(fields)
   return parts, places
 end
 
---- The result of a job that is not over: it stays if the runner is killed, and the watchdog completes it.
+--- The result of a job that is not over: it stays if the runner is killed.
 ---@return string[] parts
 function record:interim()
   local message, running = INTERRUPTED, self.running and self.running()
@@ -143,9 +142,7 @@ function record:interim()
   end
   local fields = self:fields { code = "interrupted", message = message }
   fields.running_step = running
-  local parts, places = self:parts(fields)
-  watchdog.keep(parts, places, self.started_wall, not self.continued and self.began or nil)
-  return parts
+  return (self:parts(fields))
 end
 
 return record

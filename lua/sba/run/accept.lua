@@ -8,9 +8,11 @@ local changes = require "sba.patch.changes"
 local checkpoint = require "sba.result.checkpoint"
 local confinement = require "sba.run.confinement"
 local describe = require "sba.run.describe"
+local ending = require "native.ending"
 local file = require "native.file"
 local interrupt = require "native.interrupt"
 local journal = require "sba.run.journal"
+local json = require "sba.util.json"
 local live = require "sba.run.live"
 local on_demand = require "sba.run.on_demand"
 local secret = require "sba.util.secret"
@@ -28,10 +30,19 @@ local function directory_of(path)
   return path:match("^.*/") or "./"
 end
 
----Whether an earlier run had done the whole job: only its result is written again.
+---What the program is told that ends the job in place of this one, see ending.lua.
 ---@param run run
----@return boolean
-function accept.is_over(run) return run.history ~= nil and run.history.result ~= nil end
+function accept.keep(run)
+  local url, settings = run.status_url, run.settings
+  ending.keep(json.encode {
+    result = settings.result, workspace = settings.workspace, log_format = settings.log_format,
+    artifacts = run.artifacts and run.artifacts:path(), temporary = run.temporary_artifacts,
+    status_url = url and not url:find("@", 1, true) and url or nil,
+  }, run.journal and run.lock and run.lock:descriptor() or -1, run.interim and run.interim:descriptor() or -1)
+end
+
+--- Whether an earlier run had done the whole job: only its result is written again.
+local function is_over(run) return run.history ~= nil and run.history.result ~= nil end
 
 --- Logs a failure that does not end the job.
 local function warn(run, event, failure, advice)
@@ -85,6 +96,7 @@ end
 
 --- The journal begins, or goes on.
 local function begin_journal(run)
+  run.lock = run.lock or file.memory()
   if not run.lock then
     run.journal = journal.none()
     return
@@ -199,12 +211,13 @@ local function open_acceptance(run)
   run.record.acceptance, run.taken_ids = on_demand.check().unchecked(criteria), on_demand.check().taken_ids(run.steps or {})
 end
 
---- Writes a result after each step. With the result on stdout, only the watchdog gets these.
+--- Writes a result after each step. With the result on stdout, it stays in memory.
 local function open_checkpoint(run)
+  run.interim = run.settings.result == "-" and file.memory() or nil
   local warned = false
   run.checkpoint = checkpoint.new(function()
     local parts = run.record:interim()
-    if run.settings.result == "-" then return true end
+    if run.interim then return run.interim:cut(true) and run.interim:append(parts) end
     local how, failure = file.replace(run.settings.result, parts, { durable = false })
     if how then return true end
     run.checkpoint_failure = failure
@@ -280,7 +293,7 @@ local function open_files(run)
   end
   -- The old journal goes before the first result is written: no kill in between can make a resumed run take it for this one's.
   begin_journal(run)
-  if accept.is_over(run) then
+  if is_over(run) then
     run.log:event("info", "job.done_before", { message = "the job had succeeded before: its result is written again" })
     return true
   end
@@ -303,9 +316,11 @@ end
 ---@return true?, failure? failure
 function accept.accept(run)
   local ok, failure = open_files(run)
-  if not ok or accept.is_over(run) then return ok, failure end
+  if ok then accept.keep(run) end
+  if not ok or is_over(run) then return ok, failure end
   artifacts.open(run) -- after the first result: it makes directories, and may not hide that the result's directory is missing
   run.accepted = true
+  accept.keep(run)
   ok, failure = open_workspace(run)
   local can_be_helped
   if ok then ok, failure, can_be_helped = confine(run) end

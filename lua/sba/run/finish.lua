@@ -1,22 +1,22 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The end of every job: ends its processes, lists its artifacts and writes its result.
 
-local accept = require "sba.run.accept"
-local array = require "sba.util.json".array
 local artifacts = require "sba.run.artifacts"
 local emit = require "sba.result.emit"
+local ending = require "native.ending"
 local exit = require "sba.util.exit"
 local failures = require "sba.result.failure"
 local interrupt = require "native.interrupt"
 local on_demand = require "sba.run.on_demand"
 local process = require "native.process"
 local redact = require "native.secret".redact
-local watchdog = require "native.watchdog"
 
 local GRACE <const> = 2 -- seconds from SIGTERM to SIGKILL
 local OVERRUN <const> = 2.5 -- seconds past the deadline within which everything must be dead
 local READING <const> = 2.2 -- seconds past the deadline, or after a signal, until which artifacts are read
-local LAST_ATTEMPTS <const> = 4
+
+--- Whether an earlier run had done the whole job: only its result is written again.
+local function done_before(run) return run.history ~= nil and run.history.result ~= nil end
 
 --- Ends the processes that the job left. Past the deadline, the grace is what remains of the overrun.
 local function end_processes(run)
@@ -131,7 +131,7 @@ end
 
 --- The result's fields if the job had already ended in an earlier run.
 local function earlier_fields(run)
-  return accept.is_over(run) and run.history.result or nil
+  return done_before(run) and run.history.result or nil
 end
 
 local function status_of(run, written)
@@ -139,25 +139,16 @@ local function status_of(run, written)
   return failures.exit_status(null_to_nil(run.fields.failure_code))
 end
 
---- Tells the watchdog before a stream is written, so that it does not add a second result to it.
+--- A stream is said to be written before it is, so that nothing adds a second result to it.
 local function write_result(run)
   local earlier, again = earlier_fields(run), run.parts ~= nil
   run.fields = run.fields or earlier or run.record:fields(run.failure)
   local parts, places = run.record:parts(run.fields)
   run.parts = parts
   if run.journal and not earlier and not again then attempt(run, function() run.journal:job_finished(parts, places) end) end
-  if run.settings.result == "-" then watchdog.written(status_of(run, true)) end
+  if run.settings.result == "-" then ending.written(status_of(run, true)) end
   run.written = write_parts(run, run.parts)
-  watchdog.written(status_of(run, run.written))
-end
-
---- For lack of memory, leaves out the todo list; todo.json has it.
-local function write_short_result(run)
-  interrupt.disarm() -- frees more
-  local todo = run.record:todo_summary()
-  run.fields = run.fields or run.record:fields(run.failure)
-  run.fields.todo = { total = todo.total, done = todo.done, items = array {} }
-  write_result(run)
+  ending.written(status_of(run, run.written))
 end
 
 --- Whether the end of a job is nothing but its result: no process to end, nothing to compare, hash, upload or add.
@@ -181,12 +172,11 @@ local parts <const> = {
 ---@param run run
 ---@return integer
 return function(run)
-  watchdog.ending()
-  for _, part in ipairs(accept.is_over(run) and parts_again or parts) do attempt(run, part) end
+  ending.begun()
+  for _, part in ipairs(done_before(run) and parts_again or parts) do attempt(run, part) end
   attempt(run, write_result)
-  for _ = 1, LAST_ATTEMPTS do
-    if run.written == nil then attempt(run, write_short_result) end
-  end
+  if run.written == nil then attempt(run, write_result) end
+  if run.written == nil then ending.memory() end
   local fields, written = run.fields, run.written
   local at = interrupt.now()
   if run.status_url then attempt(run, function() on_demand.status().ended(run, written and run.parts) end) end

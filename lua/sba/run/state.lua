@@ -23,7 +23,8 @@
 ---@field job_directory? string the same, resolved, for messages about confinement; set by accept
 ---@field history? journal.history what an earlier run left, with --resume; set by accept
 ---@field recording? table the journal to answer from, with --replay; set by accept
----@field lock? native.file.log the journal's file, locked; nil: there is no journal; set by accept
+---@field lock? native.file.log the journal's file, locked, or in memory; set by accept
+---@field interim? native.file.log the latest result, if it goes to stdout; set by accept
 ---@field journal? journal set by accept
 ---@field todo? todo set by accept
 ---@field live? live what runs now; set by accept
@@ -49,7 +50,8 @@
 local known = {}
 for name in ([[
   settings environment catalogue record log status_url outside trace failure bytes errors job job_sha256 steps deadline
-  accepted lock result_directory job_directory history recording journal todo live checkpoint checkpoint_failure workspace context ask
+  accepted lock interim
+  result_directory job_directory history recording journal todo live checkpoint checkpoint_failure workspace context ask
   artifacts artifacts_shared artifact_names temporary_artifacts snapshot missing_skills reporter kept taken_ids upload_failed
   fields parts written
 ]]):gmatch "%S+" do known[name] = true end

@@ -94,16 +94,6 @@ function log:answer(words)
   if self.view then self.view.answer = words end
 end
 
---- An event as a line, for who writes it in the log's place.
----@param level "debug"|"info"|"warning"|"error"
----@param event string
----@param fields table
----@return string
-function log:line(level, event, fields)
-  if self.view then return self.view.words(level, event, fields) .. "\n" end
-  return line_of(self, level, event, fields)
-end
-
 --- What a step, or a model, has said while it runs.
 ---@param kind "step"|"model"
 ---@param fields fun(): table of events about it

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// native.ending: the end of a job that cannot end by itself.
+#include "core/ending.h"
+
+#include "bind/bind.h"
+
+// inherited() -> reason, information, journal, result | nil
+static int f_inherited(lua_State *L)
+{
+    const struct ending *before = ending_inherited();
+    if (!before->reason[0])
+        return 0;
+    lua_pushstring(L, before->reason);
+    lua_pushstring(L, before->information ? before->information : "");
+    lua_pushinteger(L, before->journal);
+    lua_pushinteger(L, before->result);
+    return 4;
+}
+
+static int f_start(lua_State *L)
+{
+    struct error error = {0};
+    return bind_outcome(L, ending_start(&error), &error);
+}
+
+static int f_last(lua_State *L)
+{
+    struct error error = {0};
+    return bind_outcome(L, ending_last((int)luaL_checkinteger(L, 1), &error), &error);
+}
+
+static int f_keep(lua_State *L)
+{
+    struct error error = {0};
+    const char *information = luaL_checkstring(L, 1);
+    int journal = (int)luaL_checkinteger(L, 2), result = (int)luaL_checkinteger(L, 3);
+    return bind_outcome(L, ending_keep(information, journal, result, &error), &error);
+}
+
+static int f_deadline(lua_State *L)
+{
+    lua_Number at = luaL_checknumber(L, 1);
+    ending_deadline(at < 9e15 ? (int64_t)(at * 1000) : INT64_MAX);
+    return 0;
+}
+
+static int f_begun(lua_State *L)
+{
+    (void)L;
+    ending_begun();
+    return 0;
+}
+
+static int f_written(lua_State *L)
+{
+    ending_written((int)luaL_checkinteger(L, 1));
+    return 0;
+}
+
+static int f_memory(lua_State *L)
+{
+    (void)L;
+    ending_memory();
+    return 0;
+}
+
+static int f_stop(lua_State *L)
+{
+    (void)L;
+    ending_stop();
+    return 0;
+}
+
+static const luaL_Reg functions[] = {
+    {"inherited", f_inherited}, {"start", f_start}, {"last", f_last},       {"keep", f_keep},
+    {"deadline", f_deadline},   {"begun", f_begun}, {"written", f_written}, {"memory", f_memory},
+    {"stop", f_stop},           {NULL, NULL},
+};
+
+int luaopen_native_ending(lua_State *L)
+{
+    luaL_newlib(L, functions);
+    return 1;
+}
