@@ -27,7 +27,7 @@ class Tokens(test_agent.AgentCase):
             server = self.server(finish("ok"), finish("ok"))
             self.run_agent(server, form=form)
             tools = server.chats()[0]["tools"]
-            self.assertEqual(len(tools), 11)
+            self.assertEqual(len(tools), 10)  # without apply_unified_diff, which is taken and not shown
             # Once as we send them, and once each on a line, with blanks, as chat templates write them.
             texts += [json.dumps(tools, separators=(",", ":")), "\n".join(json.dumps(tool) for tool in tools)]
         counted = subprocess.run([programs / "python", "-c", COUNT], input=json.dumps(texts), capture_output=True, text=True, check=True).stdout
