@@ -840,8 +840,10 @@ local client = {}
 ---@field once? boolean do not send it again if a reused connection ends before the answer; default false
 ---@field ignore_interrupt? boolean ignore the deadline and a cancel, so that only its own timeouts apply; default false
 
----Calls tick about every 0.1 s while an exchange waits. An error in it ends the wait and is raised again.
+---Calls tick about every 0.1 s while an exchange waits. An error in it ends the wait and is raised again. It may itself wait for other
+---exchanges of the client; it is called again meanwhile.
 ---@param tick? fun() nil: stop that
+---@return fun()? before the tick that it replaces
 function client:tick(tick) end
 
 ---Starts a request without waiting. src/core/http.h lists the failure codes.
@@ -849,7 +851,7 @@ function client:tick(tick) end
 ---@return native.http.exchange|nil, native.failure?
 function client:open(request) end
 
----@class native.http.exchange must be closed; that ends an unfinished one
+---@class native.http.exchange must be closed; that ends an unfinished one. After a timeout it may be waited for again.
 local exchange = {}
 
 ---Waits for the headers of the answer. Redirects are not followed.

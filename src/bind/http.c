@@ -52,7 +52,7 @@ static int client_gc(lua_State *L)
     return 0;
 }
 
-// The waiting exchange is at index 1.
+// The waiting exchange is at index 1. The tick may wait for other exchanges of the client itself, in any coroutine.
 static bool call_tick(void *data)
 {
     struct client_box *box = data;
@@ -61,6 +61,7 @@ static bool call_tick(void *data)
     lua_getiuservalue(L, -1, KEPT_TICK);
     lua_remove(L, -2);
     box->failed = !bind_call_tick(L, 0);
+    box->L = L;
     return !box->failed;
 }
 
@@ -72,9 +73,11 @@ static int m_tick(lua_State *L)
     if (wanted)
         luaL_checktype(L, 2, LUA_TFUNCTION);
     lua_settop(L, 2);
+    lua_getiuservalue(L, 1, KEPT_TICK);
+    lua_insert(L, 2);
     lua_setiuservalue(L, 1, KEPT_TICK);
     http_client_tick(box->client, wanted ? call_tick : NULL, box);
-    return 0;
+    return 1;
 }
 
 static int64_t milliseconds(lua_State *L, const char *name, lua_Number otherwise)

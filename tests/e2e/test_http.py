@@ -299,6 +299,11 @@ class Http(sba.SandboxCase):
     def test_the_timeout_of_a_request_past_the_deadline(self):
         self.assertEqual(self.lua(PAST_DEADLINE, self.server(silence).url, "0.1").split(), [b"timeout", b"slow_first_byte"])
 
+    def test_a_tick_gives_the_one_before(self):
+        said = self.lua("""local client, one, two = assert(require "native.http".client {}), function() end, function() error() end
+            print(client:tick(one), client:tick(two) == one, client:tick(nil) == two, client:tick(nil))""")
+        self.assertEqual(said.split(), [b"nil", b"true", b"true", b"nil"])
+
 
 if __name__ == "__main__":
     sba.main()

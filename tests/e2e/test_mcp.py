@@ -209,6 +209,53 @@ class Streams(Gateway):
         self.assertEqual((ponged, said["answer"]["content"]), ([True, True], "answered"))
         self.assertEqual(len(server.messages("tools/call")), 1)
 
+    def test_requests_on_the_standalone_stream(self):
+        """The official SDKs ask there, and the call waits. What else comes there is passed over."""
+        def get(exchange):
+            exchange.begin_events()
+            exchange.event({"jsonrpc": "2.0", "method": "notifications/message", "params": {}})
+            exchange.event({"jsonrpc": "2.0", "id": "p", "method": "ping"})
+            exchange.wfile.write(b'data: {"jsonrpc": "2.0", ')
+            self.assertTrue(server.wait_for(lambda m: m.get("id") == "p" and m.get("result") == {}))
+            exchange.wfile.write(b'"id": "q", "method": "elicitation/create", "params": {}}\n\n')
+            exchange.rfile.read(1)
+            gone.append(True)
+
+        def tool(exchange):
+            if events:
+                exchange.begin_events()
+            declined = server.wait_for(lambda m: m.get("id") == "q" and m.get("error", {}).get("code") == -32601, 10)
+            result = mcp.text("declined" if declined else "hung")
+            return exchange.event(exchange.result(result)) if events else result
+        for events in (False, True):
+            gone = []
+            server = self.server(tools={"echo": ({}, tool)}, get=get)
+            self.assertEqual(self.call(server)["answer"]["content"], "declined")
+            opened = [headers for command, _, headers, _ in server.requests if command == "GET"]
+            self.assertEqual([(h["Accept"], h["Mcp-Session-Id"]) for h in opened], [("text/event-stream", "s-1")])
+            sba.wait_for(lambda: gone, "the end of the standalone stream")
+
+    def test_no_standalone_stream(self):
+        """It is asked for once, before the first call; a server that is mute delays that a little."""
+        for get in (None, lambda e: e.whole({}), lambda e: e.whole(None, 404), lambda e: e.rfile.read(1)):
+            server = self.server(tools={"echo": ECHO}, get=get)
+            _, said = self.talk(server.url, ("echo", {}), ("echo", {}))
+            self.assertEqual([one["answer"]["content"] for one in said], ["{}", "{}"])
+            self.assertEqual([command for command, *_ in server.requests].count("GET"), 1)
+
+    def test_a_standalone_stream_that_ends_is_opened_for_the_next_call(self):
+        def get(exchange):
+            exchange.begin_events()
+            if server.wait_for(lambda m: m.get("method") == "tools/call"):
+                exchange.event({"jsonrpc": "2.0", "id": "p", "method": "ping"})
+
+        def tool(_):
+            time.sleep(0.2)
+            return mcp.text("done")
+        server = self.server(tools={"echo": ({}, tool)}, get=get)
+        self.talk(server.url, *[("echo", {})] * 10)
+        self.assertGreater([command for command, *_ in server.requests].count("GET"), 1)
+
     def test_resumption(self):
         """The stream breaks behind an event, twice, and is gone on with where it broke, after the server's retry."""
         seen, replies = [], []
@@ -218,6 +265,8 @@ class Streams(Gateway):
             exchange.event("", id="e-1", retry=50)
 
         def get(exchange):
+            if "Last-Event-ID" not in exchange.headers:  # the standalone stream
+                return exchange.whole(None, 405)
             seen.append(exchange.headers["Last-Event-ID"])
             self.assertEqual(exchange.headers["Mcp-Session-Id"], "s-1")
             exchange.begin_events()
@@ -323,7 +372,6 @@ class Ends(Gateway):
         self.assertEqual([note["params"]["requestId"] for note in notes], [server.messages("tools/call")[0]["id"]])
 
     def test_at_its_limits_and_the_deadline(self):
-        """Servers of the official SDKs ask on the standalone stream, which is not open, and wait: only the limits end it."""
         for code, bounds in (("slow_answer", {"limits": {"whole": 1}}), ("slow_answer", {"limits": {"idle": 1}}), ("timeout", {"deadline": 4})):
             server = self.server(tools={"echo": ({}, self.silent)})
             self.assert_given_up(server, self.call(server, **bounds), code)

@@ -62,6 +62,55 @@ local function read(peer, request, stream)
   end)
 end
 
+--- An exchange whose lines are read in a coroutine, which yields where there is none yet.
+local function yielding(exchange)
+  return {
+    header = function(_, name) return exchange:header(name) end,
+    line = function()
+      while true do
+        local line, more = exchange:line()
+        if line or type(more) ~= "table" or more.code ~= "slow_answer" then return line, more end
+        coroutine.yield()
+      end
+    end,
+  }
+end
+
+--- Opens the server's standalone stream before the first call: many ask there what a call needs to know, and wait. They ask at once, and
+--- what they ask while it is not open is lost.
+local function open_standalone(peer)
+  local exchange <const>, status = transport.send(peer, nil, { method = "GET", headers = header_lines(peer), is_polled = true })
+  peer.standalone = { exchange = exchange }
+  if not exchange then return end
+  if status >= 300 or not transport.is_stream(exchange) then return exchange:close() end
+  peer.standalone.thread = coroutine.create(function()
+    local request = transport.request(peer, "GET", {})
+    request.asked = 0
+    read(peer, request, transport.stream(peer, yielding(exchange), request))
+    exchange:close()
+    peer.standalone = nil -- the next call opens it again
+  end)
+end
+
+local function close_standalone(peer)
+  if peer.standalone and peer.standalone.exchange then peer.standalone.exchange:close() end
+  peer.standalone = nil
+end
+
+--- Reads the standalone stream while a call is waited for. Returns a value to be closed.
+local function listen(peer)
+  if not peer.standalone then open_standalone(peer) end
+  local thread, before = peer.standalone.thread, nil
+  if not thread then return nil end
+  before = peer.http:tick(function()
+    if before then before() end
+    if coroutine.status(thread) ~= "suspended" then return end
+    local done, problem = coroutine.resume(thread)
+    if not done then error(problem, 0) end
+  end)
+  return setmetatable({}, { __close = function() peer.http:tick(before) end })
+end
+
 --- Whether a stream that ended like this may be resumed.
 local function may_resume(failure)
   local code = failure and failure.code
@@ -126,6 +175,7 @@ local function ask(peer, method, params, limits)
   request.asked = 0
   if method == "tools/call" then params._meta = { progressToken = request.id } end
   local body = { jsonrpc = "2.0", id = request.id, method = method, params = params }
+  local _ <close> = method == "tools/call" and listen(peer) or nil
   local exchange <close>, status = transport.send(peer, body, { headers = header_lines(peer), request = request })
   if not exchange then
     cancel(peer, request, status)
@@ -158,6 +208,7 @@ end
 ---@return mcp.failure?
 function legacy.open(peer)
   peer.session, peer.version = nil, nil
+  close_standalone(peer)
   local result, failure, session = ask(peer, "initialize", {
     protocolVersion = NEWEST, capabilities = {}, clientInfo = transport.CLIENT,
   })
@@ -192,6 +243,7 @@ end
 ---Ends the session. Failures are ignored.
 ---@param peer mcp.peer
 function legacy.close(peer)
+  close_standalone(peer)
   if not peer.session then return end
   local exchange = transport.send(peer, nil, { method = "DELETE", headers = header_lines(peer), ignore_interrupt = true })
   if exchange then exchange:close() end

@@ -18,6 +18,7 @@ local transport = { CLIENT = { name = "cynode-sba", version = version } } -- wha
 local NO_LIMIT <const> = 1e8 -- seconds
 local CONNECT <const> = 10 -- seconds
 local ANSWER <const> = 20 -- seconds for an answer to anything but a call
+local STANDALONE <const> = 1 -- seconds until a standalone stream must have begun: those that begin one do so at once
 local LAST_CONNECT <const>, LAST_ANSWER <const> = 0.5, 0.25 -- seconds, for requests that are sent after the deadline
 
 ---@class mcp.failure: http.failure
@@ -31,6 +32,7 @@ local LAST_CONNECT <const>, LAST_ANSWER <const> = 0.5, 0.25 -- seconds, for requ
 ---@field ids integer the last id that was used
 ---@field session? string
 ---@field version? string negotiated (legacy)
+---@field standalone? { exchange: native.http.exchange?, thread: thread? } the server's own stream; without a thread it has none (legacy)
 ---@field offered? string the session that the last answer named
 ---@field until_when? number on the monotonic clock: when all requests of what is done now must be over
 
@@ -50,6 +52,7 @@ local LAST_CONNECT <const>, LAST_ANSWER <const> = 0.5, 0.25 -- seconds, for requ
 ---@field method? string default POST
 ---@field request? mcp.request whose limits apply; default: those of the peer
 ---@field ignore_interrupt? boolean
+---@field is_polled? boolean lines of the answer are not waited for
 
 ---A server of which nothing is known yet.
 ---@param options mcp.options
@@ -140,7 +143,8 @@ function transport.send(peer, message, options)
     method = options.method or "POST", url = peer.url, headers = header_lines(peer, message, options),
     body = message and body_of(message), ignore_interrupt = options.ignore_interrupt,
     once = message ~= nil, -- a call that may have been carried out is not made again
-    connect_timeout = options.ignore_interrupt and LAST_CONNECT or CONNECT, first_timeout = idle, idle_timeout = idle,
+    connect_timeout = options.ignore_interrupt and LAST_CONNECT or CONNECT,
+    first_timeout = options.is_polled and STANDALONE or idle, idle_timeout = options.is_polled and 0 or idle,
   }
   local exchange, status = http.send(peer.http, request, not options.ignore_interrupt and until_when or nil)
   peer.url, peer.offered = request.url, exchange and exchange:header "Mcp-Session-Id"
