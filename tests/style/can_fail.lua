@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- arrows.lua and patterns.lua against made-up sources: silent on good ones, and finding the one mistake that is put in.
+-- arrows.lua, patterns.lua and budgets.lua against made-up sources: silent on good ones, and finding the one mistake that is put in.
 
 -- arrows.lua
 
@@ -103,4 +103,11 @@ for _, source in ipairs(linear) do assert_silent("patterns.lua", {}, "lua/sba/x.
 for _, source in ipairs(backtracking) do
   assert_found("lua/sba/x.lua:%d: the pattern", "patterns.lua", {}, "lua/sba/x.lua", source .. "\n")
 end
-print(("%d mistakes were put in and found"):format(#upward + #backtracking))
+-- budgets.lua
+
+tree["tests/a.py"] = "pass\n"
+assert_silent("budgets.lua", tree)
+assert_found("src has 20%d%d%d lines", "budgets.lua", tree, "src/core/a.h", ("//\n"):rep(20000))
+assert_found("lua has %d+ lines and 2%d%d%d kB", "budgets.lua", tree, "lua/sba/cli.lua", ("-"):rep(2000000))
+
+print(("%d mistakes were put in and found"):format(#upward + #backtracking + 2))
