@@ -315,9 +315,8 @@ class OutOfReach(ConfinedCase):
                 done = self.run_job(self.job(*steps, self.step("run_command", shell=f"trap '' TERM; pkill -f {self.job_directory}; echo after")),
                                     env={"SBA_CONFINE": mode}, wrapper=wrapper, **options)
                 self.assertEqual(done.exit, 0, done.result["steps"])
-                outputs = [step["output"] for step in done.result["steps"]]
-                self.assertEqual(outputs[:2], ["alive\n", "over\n"])
-                self.assertIn("after", outputs[-1].splitlines())
+                outputs = [step["result"]["stdout"] for step in done.result["steps"]]
+                self.assertEqual([*outputs[:2], outputs[-1]], ["alive\n", "over\n", "after\n"])
 
     def test_no_command_signals_limits_or_schedules_the_runner(self):
         self.harm()
