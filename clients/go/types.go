@@ -493,7 +493,7 @@ type ResultConfinement struct {
 	ABI *int64 `json:"abi,omitempty"`
 	// Directories below which commands could write.
 	Writable []string `json:"writable,omitempty"`
-	// What could not be kept apart, and why.
+	// What could not be kept apart, why, and what would help.
 	Partial []string `json:"partial,omitempty"`
 }
 

@@ -12,7 +12,8 @@ from servers import model
 OUTPUT = 64 << 10
 CONTEXT = 131072  # tokens
 APPENDS = """
-local journal = require "sba.run.journal".open(arg[1], true, function(failure) error(failure.message) end)
+local module = require "sba.run.journal"
+local journal = module.begin(assert(module.lock(arg[1], true)), true, function(failure) error(failure.message) end)
 local entry = '{"output":"' .. ("x"):rep(64 << 10) .. '"}'
 local taken = {}
 for i = 1, 1000 do

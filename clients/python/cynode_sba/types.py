@@ -473,7 +473,7 @@ class ResultConfinement(TypedDict):
     writable: NotRequired[list[str]]
     """Directories below which commands could write."""
     partial: NotRequired[list[str]]
-    """What could not be kept apart, and why."""
+    """What could not be kept apart, why, and what would help."""
 
 
 class ResultWorkspaceChangesCounts(TypedDict):
