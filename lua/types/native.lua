@@ -724,6 +724,12 @@ function file.read(path, limit, options) end
 ---@return "renamed"|"in_place"|nil, native.failure?
 function file.replace(path, parts, options) end
 
+---Keeps room on the disk for the next replace of a file, which frees it: its temporary file, made ahead. Errors: no_space, ...
+---@param path string
+---@param size integer bytes from 1; at most 1 MiB are kept
+---@return true|nil, native.failure?
+function file.keep_room(path, size) end
+
 ---Opens a file to append lines; a torn last line of an earlier run is cut off. Errors: not_a_file (link, directory, FIFO, device), ...
 ---@param path string
 ---@param options? { empty?: boolean, create?: boolean, whole?: boolean } empty: without what it held; create: default true; whole: it

@@ -83,6 +83,16 @@ static int f_replace(lua_State *L)
     return 1;
 }
 
+// keep_room(path, size) -> true | nil, failure
+static int f_keep_room(lua_State *L)
+{
+    struct error error = {0};
+    const char *path = check_path(L, 1);
+    lua_Integer size = luaL_checkinteger(L, 2);
+    luaL_argcheck(L, size > 0, 2, "a size is above 0");
+    return bind_outcome(L, file_keep_room(path, (size_t)size, &error), &error);
+}
+
 static int *new_log(lua_State *L, int descriptor)
 {
     int *fd = lua_newuserdatauv(L, sizeof *fd, 0);
@@ -279,6 +289,7 @@ static int f_terminal_columns(lua_State *L)
 static const luaL_Reg functions[] = {
     {"read", f_read},
     {"replace", f_replace},
+    {"keep_room", f_keep_room},
     {"append", f_append},
     {"adopt", f_adopt},
     {"memory", f_memory},

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { TEMPORARY_NAMES = 8, MOST_BLANKS = 64 << 20 };
+enum { TEMPORARY_NAMES = 8, MOST_BLANKS = 64 << 20, LARGEST_ROOM = 1 << 20 };
 
 static int sync_file(int fd)
 {
@@ -199,4 +199,22 @@ int file_replace(const char *path, const struct iovec *parts, size_t count, mode
     if (durable && sync_file(directory) < 0 && errno != EBADF)
         return error_system(error, errno, "cannot make %s durable", path);
     return 0;
+}
+
+int file_keep_room(const char *path, size_t size, struct error *error)
+{
+    static const char zeros[LARGEST_ROOM];
+    const char *name = NULL;
+    cleanup_fd int directory = open_directory(path, &name, error);
+    if (directory < 0)
+        return -1;
+    cleanup_free char *temporary = NULL;
+    cleanup_fd int fd = open_temporary(directory, name, &temporary);
+    if (fd < 0)
+        return error_system(error, errno, "cannot create a file beside %s", path);
+    const struct iovec part = {.iov_base = (void *)zeros, .iov_len = size < LARGEST_ROOM ? size : LARGEST_ROOM};
+    int outcome = fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)part.iov_len);
+    if (outcome < 0 && (errno == EOPNOTSUPP || errno == ENOSYS))
+        return file_write_parts(fd, &part, 1, error);
+    return outcome < 0 ? error_system(error, errno, "cannot keep room for %s", path) : 0;
 }

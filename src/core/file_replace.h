@@ -28,4 +28,8 @@ enum file_way { FILE_RENAMED, FILE_IN_PLACE };
 int file_replace(const char *path, const struct iovec *parts, size_t count, mode_t mode, bool durable,
                  enum file_way *way, struct error *error);
 
+// Keeps room on the disk for the next file_replace of path: makes its temporary file ahead, with size bytes (at most 1
+// MiB), which that call frees. Errors: "no_space", ...
+int file_keep_room(const char *path, size_t size, struct error *error);
+
 #endif

@@ -41,21 +41,28 @@ class FullDisk(test_agent.AgentCase):
                 self.assertEqual(self.result_path.read_text() if self.result_path.exists() else None, older)
 
     def test_in_the_middle(self):
-        """The job goes on; its result goes to stderr, and the last one that there was room for stands."""
+        """The job goes on, and its result has the room that was kept for it."""
         self.put("x", "1\n")
         done = self.run_job(self.job(self.step("run_command", shell="echo one"), self.step("run_command", shell="sleep 0.6"), self.fill,
                                      self.step("apply_unified_diff", diff="--- a/x\n+++ b/x\n@@ -1 +1 @@\n-1\n+2\n"),
                                      self.step("run_command", shell="head -c 20000 /dev/zero | tr '\\0' x")))
-        self.assertEqual(done.exit, 3, done.stderr)
-        whole = done.result_on_stderr
-        self.assertEqual((whole["status"], [step["status"] for step in whole["steps"]]), ("success", ["success"] * 5))
+        self.assertEqual((done.exit, done.result["status"]), (0, "success"), done.stderr)
+        self.assertEqual(([step["status"] for step in done.result["steps"]], done.result["steps"][4]["output"]), (["success"] * 5, "x" * 20000))
         self.assertEqual((self.workspace / "x").read_text(), "2\n")
-        self.assertEqual((done.result["failure_code"], done.result["steps"][0]["output"]), ("interrupted", "one\n"))
         self.assertEqual(sorted(os.listdir(self.disk)), ["artifacts", "filler", "journal.jsonl", "result.json", "todo.json"])
-        for event in ("journal.failed", "checkpoint.failed", "todo.failed", "result.failed"):
-            self.assertEqual(len(done.events(event)), 1, event)
+        self.assertEqual((len(done.events("journal.failed")), done.events("result.failed")), (1, []))
         lines = [json.loads(line)["event"] for line in (self.disk / "journal.jsonl").read_text().splitlines()]
         self.assertEqual((lines[0], lines[-1]), ("job", "journal.failed"))
+
+    def test_a_result_that_is_larger_than_the_room(self):
+        """The largest outputs are left out, and the result says so."""
+        done = self.run_job(self.job(self.step("run_command", shell="echo one"), self.fill,
+                                     self.step("run_command", shell="head -c 200000 /dev/zero | tr '\\0' x"), max_output_bytes=1 << 20))
+        self.assertEqual((done.exit, done.result["status"]), (0, "success"), done.stderr)
+        first, _, last = done.result["steps"]
+        self.assertEqual((first["output"], last["exit_code"], last["output_truncated"]), ("one\n", 0, True))
+        self.assertRegex(last["output"], r"^\[no space is left on the disk of the result: \d+ bytes of this step are left out\]$")
+        self.assertEqual(len(done.events("result.shortened")), 1)
 
     def test_where_room_comes_back_the_result_is_written_but_nobody_goes_on(self):
         """Steps were done that the journal does not know of: --resume would do them again."""

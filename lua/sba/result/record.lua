@@ -61,6 +61,20 @@ function record:add_step(text, status, check)
   if status == "success" and not check then self.succeeded = self.succeeded + 1 end
 end
 
+--- Leaves what a step gave out of entries over so many bytes, and says so there. For a disk that is full.
+---@param most integer
+function record:shorten(most)
+  for i, text in ipairs(self.steps) do
+    local whole = type(text) == "table" and table.concat(text) or text
+    if #whole > most then
+      local entry = json.decode_own(whole)
+      entry.result, entry.output_truncated = nil, true
+      entry.output = ("[no space is left on the disk of the result: %d bytes of this step are left out]"):format(#whole)
+      self.steps[i] = json.encode(entry, result_schema.properties.steps.items)
+    end
+  end
+end
+
 local function status_of(failure)
   if not failure then return "success" end
   return failure.code == "timeout" and "timeout" or "failure"

@@ -5,6 +5,7 @@
 local artifacts = require "sba.run.artifacts"
 local budget = require "sba.run.budget"
 local changes = require "sba.patch.changes"
+local chunks = require "sba.util.chunks"
 local checkpoint = require "sba.result.checkpoint"
 local confinement = require "sba.run.confinement"
 local describe = require "sba.run.describe"
@@ -23,6 +24,7 @@ local workspace = require "native.workspace"
 local accept = {}
 
 local JOURNAL <const> = "journal.jsonl"
+local ROOM <const> = 64 * 1024 -- bytes
 local LONGEST_OUTPUT <const> = 1024 * 1024 -- bytes of what an interrupted step had said; the file has fewer
 
 --- The directory of a file, with a slash at its end.
@@ -211,6 +213,12 @@ local function open_acceptance(run)
   run.record.acceptance, run.taken_ids = on_demand.check().unchecked(criteria), on_demand.check().taken_ids(run.steps or {})
 end
 
+--- Room for the next result, should a command fill the disk: for one that is a little larger, or else for one without large outputs.
+local function keep_room(path, size)
+  local kept = file.keep_room(path, ROOM + size)
+  if not kept then file.keep_room(path, ROOM) end
+end
+
 --- Writes a result after each step. With the result on stdout, it stays in memory.
 local function open_checkpoint(run)
   run.interim = run.settings.result == "-" and file.memory() or nil
@@ -219,6 +227,7 @@ local function open_checkpoint(run)
     local parts = run.record:interim()
     if run.interim then return run.interim:cut(true) and run.interim:append(parts) end
     local how, failure = file.replace(run.settings.result, parts, { durable = false })
+    keep_room(run.settings.result, chunks.size(parts))
     if how then return true end
     run.checkpoint_failure = failure
     if run.accepted and not warned then

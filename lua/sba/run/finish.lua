@@ -13,6 +13,7 @@ local redact = require "native.secret".redact
 
 local GRACE <const> = 2 -- seconds from SIGTERM to SIGKILL
 local OVERRUN <const> = 2.5 -- seconds past the deadline within which everything must be dead
+local SHORTER <const> = { 65536, 4096, 1024 } -- bytes of a step's entry that a full disk still takes
 local READING <const> = 2.2 -- seconds past the deadline, or after a signal, until which artifacts are read
 
 --- Whether an earlier run had done the whole job: only its result is written again.
@@ -49,9 +50,25 @@ local function upload_artifacts(run)
   if run.outside:has_gateway() then on_demand.upload()(run) end
 end
 
+--- Writes the result without its largest steps, where a full disk takes no more.
+local function write_shorter(run, how)
+  for _, most in ipairs(SHORTER) do
+    run.record:shorten(most)
+    run.parts = run.record:parts(run.fields)
+    local size, again = emit.write(run.settings.result, run.parts)
+    if size then
+      run.log:event("warning", "result.shortened", { error = ("steps of more than %d bytes are left out of the result: %s")
+        :format(most, redact(how.message)) })
+      return size, again
+    end
+  end
+  return nil, how
+end
+
 local function write_parts(run, parts)
   local path = run.settings.result
   local size, how = emit.write(path, parts)
+  if not size and how.code == "no_space" then size, how = write_shorter(run, how) end
   if not size then
     run.log:event("error", "result.failed", { error = redact(how.message) })
     emit.to_stderr(parts, how)
