@@ -250,7 +250,8 @@ class LockTest(SandboxCase):
         self.assertEqual((outcome.exit, outcome.stdout), (2, b""), outcome.stderr)
         self.assertEqual([line["event"] for line in outcome.log], ["job.locked"])
         self.assertIn("another runner works in this job directory", outcome.log[0]["error"])
-        self.assertEqual(sorted(path.name for path in self.job_directory.iterdir() if path.name != "running_output"),
+        running = ("running_output", ".result.json.tmp")
+        self.assertEqual(sorted(path.name for path in self.job_directory.iterdir() if path.name not in running),
                          ["artifacts", "job.json", "journal.jsonl", "result.json", "todo.json"])
         self.assertEqual(self.journal_file.read_bytes(), kept)
 
