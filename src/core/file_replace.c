@@ -203,7 +203,7 @@ int file_replace(const char *path, const struct iovec *parts, size_t count, mode
 
 int file_keep_room(const char *path, size_t size, struct error *error)
 {
-    static const char zeros[LARGEST_ROOM];
+    static char zeros[LARGEST_ROOM]; // not const: that would be a megabyte of the program file
     const char *name = NULL;
     cleanup_fd int directory = open_directory(path, &name, error);
     if (directory < 0)
@@ -212,7 +212,7 @@ int file_keep_room(const char *path, size_t size, struct error *error)
     cleanup_fd int fd = open_temporary(directory, name, &temporary);
     if (fd < 0)
         return error_system(error, errno, "cannot create a file beside %s", path);
-    const struct iovec part = {.iov_base = (void *)zeros, .iov_len = size < LARGEST_ROOM ? size : LARGEST_ROOM};
+    const struct iovec part = {.iov_base = zeros, .iov_len = size < LARGEST_ROOM ? size : LARGEST_ROOM};
     int outcome = fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)part.iov_len);
     if (outcome < 0 && (errno == EOPNOTSUPP || errno == ENOSYS))
         return file_write_parts(fd, &part, 1, error);
