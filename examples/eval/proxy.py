@@ -19,13 +19,16 @@ PROMPT, COMPLETION = (re.compile(rb'"(?:%s)"\s*:\s*(\d+)' % names) for names in 
 
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
+        if not self.path.startswith("/"):  # behind the origin it would name another
+            return self.send_error(400)
         proxy, body = self.server.proxy, self.rfile.read(int(self.headers.get("Content-Length", 0)))
         is_chat = self.command == "POST" and self.path.endswith(("/chat", "/chat/completions", "/responses", "/generate"))
         if is_chat and self.path.endswith("/completions") and (fields := json.loads(body)).get("stream"):
             body = json.dumps({**fields, "stream_options": {"include_usage": True}}).encode()
         headers = {name: self.headers[name] for name in ("Content-Type", "Accept") if name in self.headers}
-        headers.update({"Authorization": f"Bearer {proxy.key}"} if proxy.key else {})
         request = urllib.request.Request(proxy.origin + self.path, body or None, headers, method=self.command)
+        if proxy.key:
+            request.add_unredirected_header("Authorization", f"Bearer {proxy.key}")
         try:
             answer = urllib.request.urlopen(request)
         except urllib.error.HTTPError as failure:

@@ -99,7 +99,8 @@ local function keep_files(directory, kept)
     if ok then ok, failure = copy(directory .. name, kept .. name) end
   end
   if not ok then return nil, failure end
-  local page = report.page(kept .. NAMES[2], kept .. NAMES[1])
+  local page, message = report.page(kept .. NAMES[2], kept .. NAMES[1])
+  if not page then return nil, { code = "io_error", message = message } end
   return file.replace(kept .. "report.html", { page }, { mode = tonumber("600", 8) })
 end
 
@@ -137,7 +138,7 @@ function task.prepare(settings, environment)
   local ok, failure = file.replace(directory .. NAMES[1], { json.encode(job_of(settings, id, model)), "\n" })
   if not ok then return nil, failure.message end
   settings.job, settings.result = directory .. NAMES[1], directory .. NAMES[2]
-  if kept and not environment.CYNODE_ARTIFACTS_DIR then environment.CYNODE_ARTIFACTS_DIR = kept .. "artifacts" end
+  if kept and (environment.CYNODE_ARTIFACTS_DIR or "") == "" then environment.CYNODE_ARTIFACTS_DIR = kept .. "artifacts" end
   settings.keep = function(run) keep(run, directory, kept) end
   return true
 end

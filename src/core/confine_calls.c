@@ -198,5 +198,9 @@ bool confine_calls_known(void)
 __attribute__((no_sanitize("address", "undefined"))) int confine_calls_enter(void)
 {
     const struct sock_fprog program = {size, code};
-    return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &program) < 0 ? errno : 0;
+    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, &program) == 0)
+        return 0;
+    if (errno != EINVAL) // Linux before 4.17 has no such flag
+        return errno;
+    return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0 ? errno : 0;
 }

@@ -198,7 +198,6 @@ static int start_watching(struct error *error)
         if (outcome)
             return error_system(error, outcome, "cannot watch over the end of the job");
     }
-    interrupt_on_signal(signalled);
     if (interrupt_signal()) // one came before
         signalled();
     set_timer();
@@ -220,6 +219,7 @@ static int copy_environment(void)
 int ending_start(struct error *error)
 {
     const char *path = (const char *)getauxval(AT_EXECFN);
+    interrupt_on_signal(signalled); // a job runs, whatever fails here: a second signal must not end the program
     program = access("/proc/self/exe", X_OK) == 0 ? "/proc/self/exe" : path && access(path, X_OK) == 0 ? path : NULL;
     if (!program)
         return error_system(error, errno, "cannot execute this program again");
@@ -232,6 +232,7 @@ int ending_start(struct error *error)
 
 int ending_last(int status, struct error *error)
 {
+    interrupt_on_signal(signalled);
     patience = LAST;
     ending_written(status);
     return start_watching(error);

@@ -104,7 +104,7 @@ static bool is_everybody(const struct tree *tree)
     return !tree->spared && getpid() == 1;
 }
 
-// The process groups of all commands, where /proc does not list our children.
+// The process groups of all commands, for when /proc does not list our children.
 static struct pids groups;
 
 static bool has_child_of_ours(pid_t group)
@@ -132,12 +132,7 @@ static void signal_groups(const struct tree *tree, int number)
 
 void tree_began(pid_t command)
 {
-    static int listed = -1;
-    cleanup_pids struct pids unused = {0};
-    if (listed < 0)
-        listed = children_own(&unused) == 0;
-    if (!listed)
-        pids_add(&groups, command);
+    pids_add(&groups, command);
 }
 
 // Sends a signal to all processes at once, where that can be done or nothing else can. False: they are to be taken one
@@ -209,15 +204,22 @@ static size_t kill_living(const struct tree *tree, const struct pids *children)
     return living;
 }
 
+static bool descends_from_us(pid_t pid)
+{
+    for (int i = 0; i < DEEPEST && pid > 1 && pid != getpid(); i++)
+        pid = children_parent(pid);
+    return pid == getpid();
+}
+
 // After long waits without an end: some processes may take the time that the killed ones need to die, and a dead one is
-// not ours to reap while another one that a command left traces it.
+// not ours to reap while another one that a command left traces it. A tracer from outside is left alone.
 static void help_to_die(const struct tree *tree, const struct pids *children)
 {
     const struct walk walk = {SIGSTOP, NULL, clock_now() + STOPPING};
     signal_each(tree, &walk);
     for (size_t i = 0; i < children->count; i++) {
         pid_t tracer = is_spared(tree, children->items[i]) ? 0 : children_tracer(children->items[i]);
-        if (tracer > 0)
+        if (tracer > 0 && tracer != getpid() && descends_from_us(tracer))
             kill(tracer, SIGKILL);
     }
 }

@@ -312,6 +312,16 @@ class Budget(AgentCase):
     SCHEMA = {"type": "object", "required": ["count"], "additionalProperties": False,
               "properties": {"count": {"type": "integer", "minimum": 1}, "names": {"type": "array", "items": {"type": "string"}}}}
 
+    def test_a_text_that_reads_as_json_may_be_the_answer(self):
+        outcome = self.run_agent(self.server(call("list_tree"), call("finish", answer="1.5")), job=self.job_with(answer_schema={"type": "string"}))
+        self.assertEqual((outcome.exit, outcome.result["final_answer"]), (0, '"1.5"'), outcome.result["failure_message"])
+
+    def test_misfits_are_counted_anew_after_a_resume(self):
+        job = self.job_with(answer_schema=self.SCHEMA)
+        self.run_agent(self.server(call("list_tree"), *[call("finish", answer=f"x{number}") for number in range(4)]), job=job)
+        outcome = self.run_agent(self.server(call("finish", answer="y"), call("finish", answer={"count": 1})), "--resume", job=job)
+        self.assertEqual((outcome.exit, outcome.result["final_answer"]), (0, '{"count":1}'), outcome.result["failure_message"])
+
     def test_an_answer_that_must_fit_a_schema(self):
         for form in FORMATS:
             for given in ({"count": 2, "names": ["a"]}, '{"count": 2, "names": ["a"]}'):

@@ -243,6 +243,19 @@ class ResumeTest(SandboxCase):
         self.assertEqual(target.read_text(), "untouched")
 
 
+class TwiceTest(SandboxCase):
+    def test_a_step_that_a_run_between_did_not_come_to_is_still_undone(self):
+        """The second run ends before it comes to the append that the first one had done."""
+        job = self.job(self.step("write_file", path="log", content="line\n", append=True), shell("cat log"))
+        self.run_job(job)
+        lines = self.journal_file.read_bytes().splitlines(keepends=True)
+        begun = next(number for number, line in enumerate(lines) if b'"step.append"' in line)
+        self.journal_file.write_bytes(b"".join(lines[:begun + 1]))
+        self.assertEqual(self.run_job(job, "--resume", "--workspace", "/nonexistent").exit, 2)
+        outcome = self.run_job(job, "--resume")
+        self.assertEqual((outcome.exit, (self.workspace / "log").read_text()), (0, "line\n"), outcome.result["failure_message"])
+
+
 class LockTest(SandboxCase):
     """One runner to a job directory."""
 

@@ -351,6 +351,15 @@ class CallsAsText(AgentCase):
         self.assertTrue(all("tools" in body for body in server.chats()))
         self.assertEqual(self.run_job(self.agent_job(), "--replay", self.recording()).exit, 0)
 
+    def test_prose_of_a_model_without_tool_calling_is_replayed(self):
+        as_json = {"content": json.dumps({"thought": "", "tool": "run_command", "arguments": {"command": self.COMMAND}})}
+        server = self.server({"content": "I begin now."}, as_json, ToolsThatAreLost.FINISH, models={"m": {"capabilities": ["completion"]}})
+        self.assertEqual(self.run_agent(server).exit, 0)
+        self.assertIn('{"tool": "finish"', self.told(server, 1))
+        (self.workspace / "made.txt").unlink()
+        outcome = self.run_job(self.agent_job(), "--replay", self.recording())
+        self.assertEqual(outcome.exit, 0, outcome.result["failure_message"])
+
     def test_json_that_is_nearly_json(self):
         script = "cat > made.txt <<'EOF'\nmade\nEOF\n"
         nearly = '{"name": "run_command", "arguments": {"command": "%s",},}' % script

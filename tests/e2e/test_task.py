@@ -77,6 +77,12 @@ class Task(AgentCase):
             done = self.task(server, "--task", "x", *more.get("arguments", []), env=more.get("env"))
             self.assertEqual((done.returncode, server.chats()[0]["model"]), (0, "large"), done.stderr)
 
+    def test_artifacts_are_kept_where_the_variable_for_them_is_empty(self):
+        server = self.server(call("run_command", shell='echo kept >"$CYNODE_ARTIFACTS_DIR/report.txt"'), finish("x"))
+        done = self.task(server, "--task", "x", env={"CYNODE_ARTIFACTS_DIR": ""})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([path.read_text() for path in self.home.rglob("report.txt")], ["kept\n"])
+
     def test_no_endpoint(self):
         done = sba.run("--task", "x", env=self.variables, cwd=self.workspace)
         self.assertEqual((done.returncode, done.stdout), (2, b""))

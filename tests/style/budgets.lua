@@ -8,28 +8,28 @@ local root = arg[1] or arg[0]:match("^(.*)/tests/style/") or "."
 
 -- Room, lines, kilobytes (of 1,000 bytes), patterns of the paths that belong to it.
 local budgets = {
-  { "src", 18350, 673, "src/" },
+  { "src", 18360, 674, "src/" },
   { "src/bind", 3430, 115, "src/bind/" },
   {
-    "processes, confinement, ending", 3150, 110,
+    "processes, confinement, ending", 3150, 111,
     "src/core/process", "src/core/confine", "src/core/oom", "src/core/signal_name", "src/core/threads",
     "src/core/terminal_mode", "src/core/ending",
   },
   { "patching in C", 2740, 109, "src/core/patch" },
   {
-    "files, trees, snapshots, changes", 4110, 159,
+    "files, trees, snapshots, changes", 4110, 160,
     "src/core/workspace", "src/core/file", "src/core/snapshot", "src/core/ignore", "src/core/own_files",
     "src/core/directory_names", "src/core/stream",
   },
   { "search, globs, secrets, text", 2280, 86, "src/core/search", "src/core/glob", "src/core/secret", "src/core/text", "src/core/tokens" },
-  { "lua", 22000, 952, "lua/" },
-  { "lua/sba/run/agent", 2440, 110, "lua/sba/run/agent/" },
+  { "lua", 22020, 953, "lua/" },
+  { "lua/sba/run/agent", 2450, 110, "lua/sba/run/agent/" },
   { "lua/sba/run", 3420, 149, "lua/sba/run/[^/]+$" },
-  { "lua/sba/inference", 2190, 98, "lua/sba/inference/" },
+  { "lua/sba/inference", 2200, 99, "lua/sba/inference/" },
   { "lua/sba/orchestrator", 2350, 101, "lua/sba/orchestrator/" },
   { "lua/sba/report, repl", 2690, 113, "lua/sba/report/", "lua/sba/repl/" },
   { "lua/sba/patch, steps", 2590, 116, "lua/sba/patch/", "lua/sba/steps/" },
-  { "tests", 30070, 1521, "tests/" },
+  { "tests", 30130, 1524, "tests/" },
 }
 
 local endings = { c = true, h = true, lua = true, py = true }

@@ -55,7 +55,9 @@ end
 local attribute <const> = (P "=" + " name=") * P '"' ^ -1 * C((1 - S '">\n<') ^ 1) * P '"' ^ -1 * P ">" ^ -1
 local parameter <const> = "<parameter" * attribute
 local function_end <const> = P "</function>" + "</invoke>"
-local parameters <const> = Ct(((1 - (parameter + function_end)) ^ 0 * parameter * value_up_to "</parameter>") ^ 0)
+-- A value may hold the mark: it ends where another mark follows.
+local parameter_end <const> = "</parameter>" * #(blank * (parameter + function_end + "</tool_call>" + "</function_calls>" + -1))
+local parameters <const> = Ct(((1 - (parameter + function_end)) ^ 0 * parameter * value_up_to(parameter_end)) ^ 0)
 local key_of_glm <const> = blank * "<arg_key>" * C((1 - P "</arg_key>") ^ 0) * P "</arg_key>" ^ -1 * blank * P "<arg_value>" ^ -1
 local harmony_header <const> = (1 - (P "<|message|>" + "to=functions." + "\n")) ^ 0 * "<|message|>"
 
@@ -253,10 +255,17 @@ local MARKS <const> = { -- at the start of a line, or anywhere
   "<|tool_call", "<｜tool", "<|python_tag|>", "to=functions.",
 }
 
+--- Whether the last fence, or an object that begins the text, is a call, behind which the text goes on.
+local function is_followed(content, items, names)
+  local last = items[#items]
+  local found = calls_in(last and last.json or content:match "^%s*(%b{})" or "", names) or {} -- bounded: by MOST_READ
+  return #found > 0 and not mistake_in(found, names)
+end
+
 --- Why a text that looks like a call is none; nil for prose.
 local function suspicion(content, items, names)
   local last, lines = items[#items], "\n" .. content
-  if last and last.is_marked then return "text stands after the call" end
+  if last and last.is_marked or is_followed(content, items, names) then return "text stands after the call" end
   local ends_in_shell = last and words.has(SHELLS, last.language) and lpeg.match(nothing, content:sub(last.to))
   if ends_in_shell then return "a command in a code block is not run" end
   local marks = table.move(MARKS, 1, #MARKS, 1, {})

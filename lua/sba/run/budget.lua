@@ -43,13 +43,10 @@ function budget.count(run, model, used)
   for _, name in ipairs { "prompt_tokens", "completion_tokens", "duration_ms" } do all[name] = all[name] + (used[name] or 0) end
 end
 
----Counts the questions of the steps that a resumed run takes over. An agent's replies are counted as they are taken over.
+---Counts the questions of all steps that earlier runs made. An agent's replies are counted as they are taken over.
 ---@param run run
 function budget.resume(run)
-  for _, old in ipairs(run.history.entries) do
-    local entry = old.entry
-    if entry.type == "ask_model" and entry.result then budget.count(run, entry.result.model, entry.result) end
-  end
+  for _, result in ipairs(run.history.asked) do budget.count(run, result.model, result) end
 end
 
 ---What of the job's time, requests or tokens is nearly used up, in a word; nil: nothing is.

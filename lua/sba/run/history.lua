@@ -29,6 +29,7 @@ local ENTRY_PREFIX <const> = '{"event":"step.finished","entry":'
 ---@field failed? integer the step that had failed and runs again
 ---@field resumes { after: integer, why: string }[] where a run ended and the next one went on: after how many exchanges, and why
 ---@field exchanges { messages?: table[], reply: table }[] with the model, in order
+---@field asked table[] the results of all questions of steps, of those too that run again
 ---@field session? { model: string, context_length: integer, tools: agent.tool[], instructions?: string, facts?: string,
 --- agents_md?: string } tools: the gateway's
 ---@field skills? { found: table[], missing: string[] } of the orchestrator
@@ -179,8 +180,11 @@ readers["step.finished"] = function(history, line, text, expected)
   local module = entry.result ~= nil and expected.catalogue and expected.catalogue.get(entry.type)
   local mistake = module and mistake_in(entry.result, module.result)
   if mistake then return mistake end
-  history.begun[index], history.append = nil, nil
-  if history.changes and entry.status == "success" then history.changes.committed = true else history.changes = nil end
+  if entry.status ~= "skipped" then -- which has ended nothing: what an earlier run had begun of it is still to be undone
+    history.begun[index], history.append = nil, nil
+    if history.changes and entry.status == "success" then history.changes.committed = true else history.changes = nil end
+  end
+  if entry.type == "ask_model" and entry.result then table.insert(history.asked, entry.result) end
   history.entries[index] = { text = text_of_entry(line, text), entry = entry }
 end
 
@@ -254,7 +258,7 @@ end
 ---@param ... any what util.lines gives, for its lines
 ---@return journal.history? history, native.failure? failure
 function past.parse(path, expected, ...)
-  local history, number = { entries = {}, begun = {}, exchanges = {}, resumes = {} }, 0
+  local history, number = { entries = {}, begun = {}, exchanges = {}, resumes = {}, asked = {} }, 0
   for _, text, is_whole in ... do
     if not is_whole then break end
     number = number + 1

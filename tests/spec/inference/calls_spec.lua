@@ -170,7 +170,7 @@ describe("calls.find", function()
 
   it("takes no words about a call for one", function()
     for _, content in ipairs {
-      "Use " .. CALL .. " then", "```json\n" .. CALL .. "\n```\nwould do.", '{"name":"read_file"}', '{"a":1}', "", "[]", "{",
+      "Use " .. CALL .. " then", '{"name":"read_file"}', '{"a":1}', "", "[]", "{",
       '["read_file"]', "All is done: read_file() takes `<tool_call>` now.", "```json\n{\"name\": \"x\", \"version\": 1}\n```",
       "```c\nread_file\n```",
       "Run\n```sh\nmake\n```\nto see it.", "done", "Use " .. CALL,
@@ -179,6 +179,22 @@ describe("calls.find", function()
       assert.is_nil(found, content)
       assert.is_nil(mistake, content)
     end
+  end)
+
+  it("says that nothing was done of a call behind which the text goes on", function()
+    for _, content in ipairs {
+      "```json\n" .. CALL .. "\n```\nThis reads it.", CALL .. "\nThis reads it.", CALL .. "\n" .. CALL .. "\nSo.",
+    } do
+      local found, mistake = calls.find(content, tools)
+      assert.is_nil(found, content)
+      assert.is_truthy(mistake and mistake:find("text stands after the call", 1, true), content)
+    end
+  end)
+
+  it("takes the mark of an argument's end inside an argument for a part of it", function()
+    local content = "<tool_call>\n<function=read_file>\n<parameter=path>\n<r><parameter>1</parameter></r>\nmore\n"
+      .. "</parameter>\n</function>\n</tool_call>"
+    assert.are.equal("<r><parameter>1</parameter></r>\nmore", calls.find(content, tools)[1].arguments.path)
   end)
 end)
 

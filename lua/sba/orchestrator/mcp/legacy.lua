@@ -14,6 +14,7 @@ local legacy = {
 
 local MOST_FAILED_RESUMES <const> = 5 -- in a row, without a new event
 local MOST_REQUESTS <const> = 1000 -- of the server's, answered during one of ours
+local LINES_AT_A_TIME <const> = 256 -- of the standalone stream: the call is waited for meanwhile
 
 local function header_lines(peer, more)
   local lines = more or {}
@@ -64,11 +65,14 @@ end
 
 --- An exchange whose lines are read in a coroutine, which yields where there is none yet.
 local function yielding(exchange)
+  local count = 0
   return {
     header = function(_, name) return exchange:header(name) end,
     line = function()
       while true do
         local line, more = exchange:line()
+        count = count + 1
+        if line and count % LINES_AT_A_TIME == 0 then coroutine.yield() end
         if line or type(more) ~= "table" or more.code ~= "slow_answer" then return line, more end
         coroutine.yield()
       end

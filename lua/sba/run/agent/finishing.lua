@@ -117,9 +117,12 @@ local function read_answer(state, arguments)
   local schema = (state.run.job.inference or {}).answer_schema
   local value = arguments.answer
   if not schema or arguments.status == "failed" then return type(value) == "string" and value or json.encode(value) end
+  local function mistakes(one)
+    return select(2, schema_check.check(json.copy(one), foreign_schema(schema), { total = 0, limit = MOST_MISTAKES }))
+  end
   local decoded, failure = json.decode(type(value) == "string" and value or "")
-  if not failure then value = decoded end
-  local _, errors = schema_check.check(json.copy(value), foreign_schema(schema), { total = 0, limit = MOST_MISTAKES })
+  local errors = mistakes(value)
+  if errors.total > 0 and not failure then value, errors = decoded, mistakes(decoded) end
   if errors.total == 0 then return json.encode(value) end
   local lines = {}
   for i, one in ipairs(errors) do lines[i] = schema_check.line(one, "answer") end
@@ -155,12 +158,13 @@ end
 ---The model answered in prose: it is asked to go on or to call finish.
 ---@param state table of the agent
 ---@param content string
+---@param as_text boolean the reply had to be a call as text, which the reply says: a replay has no session
 ---@return { text: string }? answer
 ---@return table? failure the job's, after too many in a row
-function finishing.answered(state, content)
+function finishing.answered(state, content, as_text)
   state.prose, state.answer = state.prose + 1, content
   if state.prose < MOST_PROSE then
-    return { text = phrases.go_on:format(state.session.supports_tools == false and phrases.form_as_text or phrases.form) }
+    return { text = phrases.go_on:format(as_text and phrases.form_as_text or phrases.form) }
   end
   return nil, {
     code = "agent_gave_up", gave_up = true,

@@ -65,7 +65,8 @@ local function without_calls(state, reply)
   if (reply.content or ""):match("^%s*$") then
     return nudge(state, state.stuck:said_nothing(), "three replies in a row said nothing", phrases.empty)
   end
-  local answer, failure = finishing.answered(state, reply.content)
+  state.stuck.unreadable, state.stuck.silent = 0, 0
+  local answer, failure = finishing.answered(state, reply.content, reply.unreadable ~= nil)
   if answer then say(state, { role = "user", content = answer.text }) end
   return failure
 end
@@ -134,7 +135,7 @@ end
 local function resume(state, why)
   answer_rest(state)
   state.stuck, state.prose, state.refused, state.failed_checks, state.asked_to_begin = stuck.new(), 0, nil, nil, nil
-  state.answer, state.acceptance = nil, nil
+  state.answer, state.acceptance, state.misfits = nil, nil, nil
   local last, words = state.messages[#state.messages], phrases.resumed:format(why)
   if last.role == "assistant" then
     say(state, { role = "user", content = words })
