@@ -27,14 +27,6 @@ static inline int buffer_append(struct buffer *buffer, const void *bytes, size_t
     return 0;
 }
 
-static inline int buffer_append_byte(struct buffer *buffer, char byte)
-{
-    if (buffer->size == buffer->capacity && buffer_reserve(buffer, 1) < 0)
-        return -1;
-    buffer->data[buffer->size++] = byte;
-    return 0;
-}
-
 void buffer_free(struct buffer *buffer);
 
 #define cleanup_buffer __attribute__((cleanup(buffer_free)))

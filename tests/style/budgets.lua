@@ -8,7 +8,7 @@ local root = arg[1] or arg[0]:match("^(.*)/tests/style/") or "."
 
 -- Room, lines, kilobytes (of 1,000 bytes), patterns of the paths that belong to it.
 local budgets = {
-  { "src", 18360, 674, "src/" },
+  { "src", 18350, 674, "src/" },
   { "src/bind", 3430, 115, "src/bind/" },
   {
     "processes, confinement, ending", 3150, 111,
@@ -22,7 +22,7 @@ local budgets = {
     "src/core/directory_names", "src/core/stream",
   },
   { "search, globs, secrets, text", 2280, 86, "src/core/search", "src/core/glob", "src/core/secret", "src/core/text", "src/core/tokens" },
-  { "lua", 22020, 953, "lua/" },
+  { "lua", 22010, 953, "lua/" },
   { "lua/sba/run/agent", 2450, 110, "lua/sba/run/agent/" },
   { "lua/sba/run", 3420, 149, "lua/sba/run/[^/]+$" },
   { "lua/sba/inference", 2200, 99, "lua/sba/inference/" },

@@ -54,7 +54,6 @@ words.finish = "End the job."
 words.finish_with_criteria = "End the job. Each acceptance criterion without a check needs an entry whose evidence names a step of this "
   .. "job that succeeded and shows it, for example \"step-7: all tests pass\"."
 words.answer = "What was done and what was run, in a few sentences; or why it cannot be done."
-words.answer_fits = "The answer: JSON that fits this schema."
 words.status = "failed: the job cannot be done. Default: done."
 
 -- A job that --resume goes on with (init.lua).
