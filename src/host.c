@@ -4,9 +4,9 @@
 
 #include "bind/bind.h"
 #include "bundle.h"
-#include "core/cleanup.h"
-#include "core/ending.h"
-#include "core/secret.h"
+#include "core/base/cleanup.h"
+#include "core/base/ending.h"
+#include "core/text/secret.h"
 #include "stop.h"
 
 #include <lauxlib.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // cynode-sba, the sandbox agent runner: hardens the process and hosts the Lua state. lua/ has the program.
-#include "core/ending.h"
-#include "core/identity.h"
-#include "core/interrupt.h"
-#include "core/process_usage.h"
-#include "core/terminal_mode.h"
+#include "core/base/ending.h"
+#include "core/base/identity.h"
+#include "core/base/interrupt.h"
+#include "core/base/terminal_mode.h"
+#include "core/process/process_usage.h"
 #include "host.h"
 
 enum { EXIT_INTERNAL = 3 };

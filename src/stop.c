@@ -4,7 +4,7 @@
 #include "stop.h"
 
 #include "bind/bind.h"
-#include "core/interrupt.h"
+#include "core/base/interrupt.h"
 
 #include <signal.h>
 

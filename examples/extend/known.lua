@@ -3,7 +3,7 @@
 -- shown it, or STEPS, which --schema steps printed, does not list it.
 local catalogue = require "sba.catalogue"
 local json = require "sba.util.json"
-local tools = require "sba.run.agent.tools"
+local tools = require "sba.agent.tools"
 
 local file, name = arg[1], arg[2]
 local handle = assert(io.open(file))

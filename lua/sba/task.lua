@@ -5,7 +5,7 @@
 local file = require "native.file"
 local http = require "sba.util.http"
 local identity = require "native.identity"
-local inference = require "sba.inference"
+local inference = require "sba.model"
 local json = require "sba.util.json"
 local printable = require "sba.util.printable"
 local redact = require "native.secret".redact

@@ -553,7 +553,7 @@ local regex = {}
 function regex:files(where, path, options) end
 
 ------------------------------------------------------------------------------------------------------------------------
----@class native.secret finds secrets in text from outside, in every usual encoding; src/core/secret.h says which
+---@class native.secret finds secrets in text from outside, in every usual encoding; src/core/text/secret.h says which
 ---@field SHORTEST integer characters; a shorter secret cannot be told from ordinary words
 local secret = {}
 
@@ -852,7 +852,7 @@ local client = {}
 ---@return fun()? before the tick that it replaces
 function client:tick(tick) end
 
----Starts a request without waiting. src/core/http.h lists the failure codes.
+---Starts a request without waiting. src/core/http/http.h lists the failure codes.
 ---@param request native.http.request
 ---@return native.http.exchange|nil, native.failure?
 function client:open(request) end

@@ -7,10 +7,10 @@
 #ifndef SBA_BIND_BIND_H
 #define SBA_BIND_BIND_H
 
-#include "core/buffer.h"
-#include "core/error.h"
-#include "core/interrupt.h"
-#include "core/text.h"
+#include "core/base/buffer.h"
+#include "core/base/error.h"
+#include "core/base/interrupt.h"
+#include "core/text/text.h"
 
 #include <lauxlib.h>
 #include <lua.h>

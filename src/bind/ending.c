@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // native.ending: the end of a job that cannot end by itself.
-#include "core/ending.h"
+#include "core/base/ending.h"
 
 #include "bind/bind.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // native.file: files of the runner itself, outside the workspace, and its standard streams.
-#include "core/file.h"
+#include "core/files/file.h"
 
 #include "bind/bind.h"
-#include "core/file_replace.h"
-#include "core/own_files.h"
-#include "core/stream.h"
+#include "core/files/file_replace.h"
+#include "core/files/own_files.h"
+#include "core/files/stream.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // native.http: requests to the outside, answers read as they come.
-#include "core/http.h"
+#include "core/http/http.h"
 
 #include "bind/bind.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // native.identity: the user and the environment of the runner.
-#include "core/identity.h"
+#include "core/base/identity.h"
 
 #include "bind/bind.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // native.interrupt: the deadline, the cancel flag and the monotonic clock, in seconds.
-#include "core/interrupt.h"
+#include "core/base/interrupt.h"
 
 #include "bind/bind.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // native.line_editor: reads lines from a terminal.
-#include "core/line_editor.h"
+#include "core/base/line_editor.h"
 
 #include "bind/bind.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // native.patch: unified diffs, parsed and applied to bytes.
-#include "core/patch.h"
+#include "core/edit/patch.h"
 
 #include "bind/bind.h"
 

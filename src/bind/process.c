@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // native.process: runs commands, and ends the processes that they leave.
-#include "core/process.h"
-#include "core/process_children.h"
+#include "core/process/process.h"
+#include "core/process/process_children.h"
 
 #include "bind/bind.h"
-#include "core/process_spawn.h"
-#include "core/process_usage.h"
-#include "core/signal_name.h"
+#include "core/process/process_spawn.h"
+#include "core/process/process_usage.h"
+#include "core/process/signal_name.h"
 
 #include <string.h>
 

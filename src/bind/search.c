@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // native.search: regular expressions over the files of a directory.
-#include "core/search.h"
+#include "core/search/search.h"
 
 #include "bind/bind.h"
-#include "core/glob.h"
+#include "core/text/glob.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // native.secret: finds secrets in text from outside.
-#include "core/secret.h"
+#include "core/text/secret.h"
 
 #include "bind/bind.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // native.snapshot: what has changed in a directory since root:snapshot(options).
-#include "core/snapshot.h"
+#include "core/files/snapshot.h"
 
 #include "bind/bind.h"
-#include "core/workspace.h"
+#include "core/files/workspace.h"
 
 static const char type_name[] = "native.snapshot";
 

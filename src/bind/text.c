@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // native.text: bytes as UTF-8, base64, SHA-256; tokens that a text costs.
-#include "core/text.h"
+#include "core/text/text.h"
 
 #include "bind/bind.h"
-#include "core/tokens.h"
+#include "core/text/tokens.h"
 
 #include <string.h>
 

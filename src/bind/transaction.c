@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // native.transaction: changes several files of a directory, all of them or none.
-#include "core/workspace_transaction.h"
+#include "core/files/workspace_transaction.h"
 
 #include "bind/bind.h"
-#include "core/workspace_replace.h"
+#include "core/files/workspace_replace.h"
 
 static const char transaction_type[] = "native.transaction";
 static const char *const kinds[] = {"nothing", "put", "remove", "mode", NULL}; // enum change_kind

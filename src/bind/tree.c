@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // native.root: tree, names, files, share and sweep.
 #include "bind/bind.h"
-#include "core/clock.h"
-#include "core/secret.h"
-#include "core/text.h"
-#include "core/workspace_tree.h"
+#include "core/base/clock.h"
+#include "core/files/workspace_tree.h"
+#include "core/text/secret.h"
+#include "core/text/text.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

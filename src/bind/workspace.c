@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // native.workspace: a confined directory. Reads, replaces and looks at its files.
-#include "core/workspace.h"
+#include "core/files/workspace.h"
 
 #include "bind/bind.h"
-#include "core/clock.h"
-#include "core/interrupt.h"
-#include "core/workspace_read.h"
-#include "core/workspace_replace.h"
+#include "core/base/clock.h"
+#include "core/base/interrupt.h"
+#include "core/files/workspace_read.h"
+#include "core/files/workspace_replace.h"
 
 #include <errno.h>
 #include <stdio.h>

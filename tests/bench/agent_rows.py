@@ -26,7 +26,7 @@ print(taken[500])
 """
 
 FACTS = """
-local facts, now = require "sba.run.agent.facts", require "native.interrupt".now
+local facts, now = require "sba.agent.facts", require "native.interrupt".now
 local begun = now()
 facts.of {
   workspace = require "native.workspace".open(arg[1]), artifacts = true, constraints = { max_runtime_seconds = 60, max_output_bytes = 1000 },

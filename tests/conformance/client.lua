@@ -3,7 +3,7 @@
 
 local http = require "sba.util.http"
 local json = require "sba.util.json"
-local mcp = require "sba.orchestrator.mcp"
+local mcp = require "sba.gateway.mcp"
 
 local scenario = os.getenv "MCP_CONFORMANCE_SCENARIO"
 local context = json.decode(os.getenv "MCP_CONFORMANCE_CONTEXT" or "{}") or {}

@@ -4,7 +4,7 @@
 #ifndef SBA_TESTS_CHECK_H
 #define SBA_TESTS_CHECK_H
 
-#include "core/buffer.h"
+#include "core/base/buffer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

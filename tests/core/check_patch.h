@@ -4,7 +4,7 @@
 #define SBA_TESTS_CHECK_PATCH_H
 
 #include "check.h"
-#include "core/patch.h"
+#include "core/edit/patch.h"
 
 #define X "--- a/x\n+++ b/x\n"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // core/file and core/stream: bounded reads, the append log, and writes to slow readers.
-#include "core/file.h"
+#include "core/files/file.h"
 
 #include "check.h"
-#include "core/interrupt.h"
-#include "core/stream.h"
+#include "core/base/interrupt.h"
+#include "core/files/stream.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // core/file_replace: whoever looks sees the whole old or the whole new content, whatever stands at the path.
-#include "core/file_replace.h"
+#include "core/files/file_replace.h"
 
 #include "check.h"
 

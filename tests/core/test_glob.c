@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // File name patterns: what matches, what does not, what is refused, and that none is slow.
-#include "core/glob.h"
+#include "core/text/glob.h"
 
 #include "check.h"
 

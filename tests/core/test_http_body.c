@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bodies made of parts: every piece in every size of room, begun anew, with files that change meanwhile.
-#include "core/http_body.h"
+#include "core/http/http_body.h"
 
 #include "check.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // core/identity: what leaves the environment.
-#include "core/identity.h"
+#include "core/base/identity.h"
 
 #include "check.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which hosts a NO_PROXY list names.
-#include "core/no_proxy.h"
+#include "core/http/no_proxy.h"
 
 #include "check.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // core/patch: what is parsed, what is refused, where hunks go, and what is said when they go nowhere.
 #include "check_patch.h"
-#include "core/interrupt.h"
+#include "core/base/interrupt.h"
 
 #include <signal.h>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // core/process: what a command prints and how it ends, what cannot be started, what is left behind.
-#include "core/process.h"
+#include "core/process/process.h"
 
 #include "check.h"
-#include "core/interrupt.h"
-#include "core/process_output.h"
-#include "core/signal_name.h"
+#include "core/base/interrupt.h"
+#include "core/process/process_output.h"
+#include "core/process/signal_name.h"
 
 #include <fcntl.h>
 #include <poll.h>

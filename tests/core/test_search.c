@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Regular expressions over files: what is found, that matching a whole text finds the same as matching line by line,
 // and that no pattern and no file takes memory or time without bound.
-#include "core/cleanup.h"
+#include "core/base/cleanup.h"
 
 #include "check.h"
-#include "core/interrupt.h"
-#include "core/search_internal.h"
+#include "core/base/interrupt.h"
+#include "core/search/search_internal.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// core/secret.h at its edges: every cut of every encoding, and time that is linear.
-#include "core/secret.h"
+// core/text/secret.h at its edges: every cut of every encoding, and time that is linear.
+#include "core/text/secret.h"
 
 #include "check.h"
-#include "core/text.h"
+#include "core/text/text.h"
 
 static const char secret[] = "sba-Zq83+Lm/0pWx=_7rTgB~hy%2K\\q\xC3\xA4";
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // core/text: UTF-8 repair against the Unicode Standard's examples, base64, search.
-#include "core/text.h"
+#include "core/text/text.h"
 
 #include "check.h"
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Directories renamed while paths are resolved. Naive resolvers run through the same tests first: they must leak, or
 // the tests could not tell.
-#include "core/cleanup.h"
+#include "core/base/cleanup.h"
 
 #include "check.h"
-#include "core/workspace.h"
+#include "core/files/workspace.h"
 
 #include <errno.h>
 #include <fcntl.h>

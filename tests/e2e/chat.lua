@@ -2,7 +2,7 @@
 -- cynode-sba --lua chat.lua PLAN: connects as the plan (JSON) says, asks what it asks, and prints what comes of it as lines of JSON:
 -- {"wait"}, {"session"}, {"reply"} or {"failure"}, {"text"}.
 local http = require "sba.util.http"
-local inference = require "sba.inference"
+local inference = require "sba.model"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- cynode-sba --lua gateway.lua OPTIONS CALLS: goes to the gateway as a job would; prints a JSON line for each thing it learns.
-local gateway = require "sba.orchestrator.gateway"
-local gateway_url = require "sba.orchestrator.gateway_url"
+local gateway = require "sba.gateway"
+local gateway_url = require "sba.gateway.address"
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as a diff, applied to any bytes. An input is "SIZE\n", that many bytes of a file, then the diff.
-#include "core/patch.h"
+#include "core/edit/patch.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -59,7 +59,7 @@ describe("a step type", function()
   end)
 
   it("must not have the name of one of the agent's own tools", function()
-    local list = require "sba.run.agent.tools".list { all = function() return {} end }
+    local list = require "sba.agent.tools".list { all = function() return {} end }
     assert.is_true(#list >= 4)
     for _, tool in ipairs(list) do
       loaded["sba.steps." .. tool.name] = module { name = tool.name }

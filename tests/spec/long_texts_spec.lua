@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Long texts from outside, each made so that a reader that goes back, or copies what it has, would take hours over it. For Lua's
 -- patterns, tests/style/patterns.lua says so of all.
-local calls = require "sba.inference.calls"
+local calls = require "sba.model.calls"
 local context = require "sba.job.context"
 local digest = require "sba.report.digest"
-local exchange = require "sba.run.agent.exchange"
+local exchange = require "sba.agent.exchange"
 local history = require "sba.run.history"
 local scratch = require "scratch"
 local text = require "native.text"

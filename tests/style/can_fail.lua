@@ -4,15 +4,15 @@
 -- arrows.lua
 
 local tree = {
-  ["src/main.c"] = '#include "core/a.h"\n#include "host.h"\n#include <stdio.h>\n',
+  ["src/main.c"] = '#include "core/base/a.h"\n#include "host.h"\n#include <stdio.h>\n',
   ["src/host.h"] = "",
   ["src/host.c"] = '#include "host.h"\n#include "bind/bind.h"\n#include "bundle.h"\n#include <lua.h>\n',
   ["src/bundle.h"] = "#include <lua.h>\n",
-  ["src/bind/bind.h"] = '#include "core/a.h"\n#include <lua.h>\n',
-  ["src/bind/a.c"] = '#include "core/a.h"\n#include "bind/bind.h"\n',
-  ["src/bind/b.c"] = '#include "core/b.h"\n#include "bind/bind.h"\n',
-  ["src/core/a.h"] = "",
-  ["src/core/b.h"] = '#include "core/a.h"\n',
+  ["src/bind/bind.h"] = '#include "core/base/a.h"\n#include <lua.h>\n',
+  ["src/bind/a.c"] = '#include "core/base/a.h"\n#include "bind/bind.h"\n',
+  ["src/bind/b.c"] = '#include "core/base/b.h"\n#include "bind/bind.h"\n',
+  ["src/core/base/a.h"] = "",
+  ["src/core/base/b.h"] = '#include "core/base/a.h"\n',
   ["lua/sba/main.lua"] = 'local cli = require "sba.cli"\nlocal job = require("sba.job")\nreturn { cli, job }\n',
   ["lua/sba/cli.lua"] = 'local text = require "sba.util.text"\nreturn text\n',
   ["lua/sba/catalogue.lua"] = 'local AT = "sba.steps."\nreturn function(name) return require(AT .. name) end\n',
@@ -27,10 +27,10 @@ local tree = {
 
 -- a file of the tree, what it holds instead, what must be found
 local upward = {
-  { "src/core/a.h", "#include <lua.h>\n", "core/a.h %(core%) uses lua.h" },
-  { "src/core/b.c", "  # include <lauxlib.h>\n", "core/b.c %(core%) uses lauxlib.h" },
-  { "src/core/b.h", '#include "bind/bind.h"\n', "core/b.h %(core%) uses bind/bind.h" },
-  { "src/core/a.h", '#include "core/b.h"\n', "a circle: .*core/a.h" },
+  { "src/core/base/a.h", "#include <lua.h>\n", "core/base/a.h %(base%) uses lua.h" },
+  { "src/core/base/b.c", "  # include <lauxlib.h>\n", "core/base/b.c %(base%) uses lauxlib.h" },
+  { "src/core/base/b.h", '#include "bind/bind.h"\n', "core/base/b.h %(base%) uses bind/bind.h" },
+  { "src/core/base/a.h", '#include "core/base/b.h"\n', "a circle: .*core/base/a.h" },
   { "src/bind/a.c", '#include "bind/b.h"\n', "bind/a.c %(binding%) uses bind/b.h" },
   { "src/bind/a.c", '#include "host.h"\n', "bind/a.c %(binding%) uses host.h" },
   { "src/bundle.h", '#include "host.h"\n', "bundle.h %(bundle%) uses host.h" },
@@ -107,7 +107,7 @@ end
 
 tree["tests/a.py"] = "pass\n"
 assert_silent("budgets.lua", tree)
-assert_found("src has 20%d%d%d lines", "budgets.lua", tree, "src/core/a.h", ("//\n"):rep(20000))
+assert_found("src has 20%d%d%d lines", "budgets.lua", tree, "src/core/base/a.h", ("//\n"):rep(20000))
 assert_found("lua has %d+ lines and 2%d%d%d kB", "budgets.lua", tree, "lua/sba/cli.lua", ("-"):rep(2000000))
 
 print(("%d mistakes were put in and found"):format(#upward + #backtracking + 2))

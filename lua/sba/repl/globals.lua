@@ -2,14 +2,14 @@
 -- The globals of scripts and of the prompt of --lua, in addition to Lua's own: a look at what the runner would make of a job file, one
 -- step alone, the modules, and help. Failures are raised, their messages with each mistake on a line.
 
-local agents_md = require "sba.run.agents_md"
+local agents_md = require "sba.agent.agents_md"
 local artifacts = require "sba.run.artifacts"
 local ask = require "sba.run.ask"
 local catalogue = require "sba.catalogue"
 local context = require "sba.job.context"
 local describe = require "sba.run.describe"
 local entries = require "sba.result.entry"
-local facts = require "sba.run.agent.facts"
+local facts = require "sba.agent.facts"
 local failures = require "sba.result.failure"
 local file = require "native.file"
 local help = require "sba.repl.help"
@@ -18,7 +18,7 @@ local json = require "sba.util.json"
 local modules = require "sba.repl.modules"
 local outside = require "sba.run.outside"
 local process = require "native.process"
-local prompt = require "sba.run.agent.prompt"
+local prompt = require "sba.agent.prompt"
 local real_path = require "native.confine".real_path
 local schema_check = require "sba.util.schema_check"
 local state = require "sba.run.state"

@@ -4,7 +4,7 @@
 
 local artifacts = require "sba.run.artifacts"
 local budget = require "sba.run.budget"
-local changes = require "sba.patch.changes"
+local changes = require "sba.run.undo"
 local chunks = require "sba.util.chunks"
 local checkpoint = require "sba.result.checkpoint"
 local confinement = require "sba.run.confinement"

@@ -1,13 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Connects a run to models, counts their use for the result, and asks one question for a step of a direct job.
 
-local agents_md = require "sba.run.agents_md"
+local agents_md = require "sba.agent.agents_md"
 local budget = require "sba.run.budget"
-local fetch_skills = require "sba.orchestrator.skills"
-local inference = require "sba.inference"
+local fetch_skills = require "sba.run.skills"
+local inference = require "sba.model"
 local interrupt = require "native.interrupt"
-local phrases = require "sba.run.agent.words"
-local prompt = require "sba.run.agent.prompt"
+local phrases = require "sba.agent.words"
+local prompt = require "sba.agent.prompt"
 local redact = require "native.secret".redact
 local words = require "sba.util.words"
 

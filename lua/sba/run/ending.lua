@@ -2,7 +2,7 @@
 -- The end of a job that could not end by itself (native.ending): this is the program again, with nothing but the journal and the latest
 -- result. What the job left running is ended, and the result gets every finished step.
 
-local changes = require "sba.patch.changes"
+local changes = require "sba.run.undo"
 local ending = require "native.ending"
 local exit = require "sba.util.exit"
 local file = require "native.file"

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Reads a journal: what an earlier run did, for --resume, and what a model and the gateway said, for --replay. journal.lua writes it.
 
-local changes = require "sba.patch.changes"
+local changes = require "sba.run.undo"
 local file = require "native.file"
 local lines = require "sba.util.lines"
 local json = require "sba.util.json"

@@ -3,18 +3,18 @@
 -- used. This is the one place for that: everything else a job needs is required at the top of a file.
 
 return {
-  agent = function() return require "sba.run.agent" end,
+  agent = function() return require "sba.agent" end,
   ask = function() return require "sba.run.ask" end,
   check = function() return require "sba.run.check" end,
   direct = function() return require "sba.run.direct" end,
-  fetch_skills = function() return require "sba.orchestrator.skills" end,
-  gateway = function() return require "sba.orchestrator.gateway" end,
+  fetch_skills = function() return require "sba.run.skills" end,
+  gateway = function() return require "sba.gateway" end,
   history = function() return require "sba.run.history" end,
   http = function() return require "sba.util.http" end,
-  status = function() return require "sba.orchestrator.status" end,
+  status = function() return require "sba.run.status" end,
   step = function() return require "sba.run.step" end,
   terminal = function() return require "sba.util.terminal" end,
   trace = function() return require "sba.run.trace" end,
-  upload = function() return require "sba.orchestrator.artifacts".upload end,
+  upload = function() return require "sba.run.upload".upload end,
   workspace_changes = function() return require "sba.run.workspace_changes" end,
 }

@@ -2,7 +2,7 @@
 -- The run's network: one HTTP client, so that requests to the same origin share a connection, and the gateway. Each is created when
 -- it is first needed; a job that needs neither opens no socket.
 
-local gateway_url = require "sba.orchestrator.gateway_url"
+local gateway_url = require "sba.gateway.address"
 local interrupt = require "native.interrupt"
 local on_demand = require "sba.run.on_demand"
 local secret = require "sba.util.secret"
@@ -61,7 +61,7 @@ end
 ---The gateway of a valid job. It is connected to once; a failure is remembered.
 ---@param again? boolean try again after a failure
 ---@param until_when? number on the monotonic clock: when it must be connected
----@return gateway?, mcp.failure? failure codes as in orchestrator/gateway.lua
+---@return gateway?, mcp.failure? failure codes as in gateway/init.lua
 function outside:gateway(again, until_when)
   if again then self.failure = nil end
   if not self.remote and not self.failure then self.remote, self.failure = connect(self, until_when) end

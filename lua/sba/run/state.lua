@@ -39,10 +39,10 @@
 ---@field artifact_names? table<table, string> the names of artifacts that are redacted in the result; set by artifacts
 ---@field temporary_artifacts? string the artifacts directory, if it is removed at the end; set by artifacts
 ---@field snapshot? native.snapshot the workspace before the first step; set by workspace_changes
----@field missing_skills? string[] the ids that could not be fetched; set by orchestrator/skills
----@field reporter? status.reporter sends status reports; set by orchestrator/status
+---@field missing_skills? string[] the ids that could not be fetched; set by run/skills
+---@field reporter? status.reporter sends status reports; set by run/status
 ---@field kept? native.transaction the files that the running step has changed; set by patch/changes, cleared by step
----@field upload_failed? boolean an artifact was not uploaded; set by orchestrator/artifacts
+---@field upload_failed? boolean an artifact was not uploaded; set by run/upload
 ---@field fields? table the final result; set by finish
 ---@field parts? string[] the same as it is written; set by finish
 ---@field written? boolean whether it could be written; nil: not yet tried; set by finish

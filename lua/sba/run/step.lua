@@ -10,7 +10,7 @@ local interrupt = require "native.interrupt"
 local native_text = require "native.text"
 local network = require "sba.result.network"
 local redact = require "native.secret".redact
-local rules = require "sba.orchestrator.rules"
+local rules = require "sba.gateway.rules"
 
 local steps = {}
 

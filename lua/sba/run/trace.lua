@@ -6,7 +6,7 @@
 
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
-local otlp = require "sba.orchestrator.otlp"
+local otlp = require "sba.run.otlp"
 local text = require "native.text"
 local version = require "native.bundle".version
 

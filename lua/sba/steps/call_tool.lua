@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The step call_tool: a tool of the orchestrator's gateway is called, its answer kept.
 --
--- Failures have the gateway's codes (orchestrator/gateway.lua): among them "tool_forbidden", a tool that no job may call;
+-- Failures have the gateway's codes (gateway/init.lua): among them "tool_forbidden", a tool that no job may call;
 -- "ext_net_required", one that reaches the outside where the job may not; "tool_denied", which the gateway refused with
 -- status 403. A tool that ran and failed is a "step_failed" with its own words.
 

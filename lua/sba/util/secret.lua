@@ -217,7 +217,7 @@ function secret.clean(value, schema)
   return native.is_known() and clean(value, schema) or value
 end
 
----Text from outside without secrets; `cut` says at which ends the caller cut it. src/core/secret.h has the details.
+---Text from outside without secrets; `cut` says at which ends the caller cut it. src/core/text/secret.h has the details.
 ---@type fun(text: string, cut?: "none"|"start"|"end"|"both"): string
 secret.redact = native.redact
 

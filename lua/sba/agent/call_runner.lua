@@ -1,0 +1,160 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What a model's call does: a step of the job, a change of the todo list, a look at what was left out, or the end.
+-- Whatever goes wrong is an answer to the model; only the job's own time and a bug of ours end the job here.
+
+local advice = require "sba.agent.advice"
+local arguments_of = require "sba.agent.arguments"
+local finishing = require "sba.agent.finishing"
+local json = require "sba.util.json"
+local phrases = require "sba.agent.words"
+local steps = require "sba.run.step"
+
+local call_runner = {}
+
+local GATEWAY_STEP <const> = "call_tool" -- what a call to a tool of the gateway is among the job's steps
+
+-- Steps whose success changes the workspace, and commands, which may whatever comes of them: after one, the same call may well be
+-- tried again.
+local changes = { write_file = true, replace_in_file = true, apply_unified_diff = true }
+local COMMAND <const> = "run_command"
+
+--- A result as its step shows it, within the bytes and the tokens that there are for it.
+local function show(module, result, step, outputs)
+  local shown = module.show(result, step.arguments, outputs.limit)
+  local fitting = #shown <= outputs.limit and outputs:fitting(shown) -- longer ones are cut as all answers are
+  return fitting and module.show(result, step.arguments, fitting) or shown
+end
+
+--- What a model is told of a step.
+local function answer_of(entry, module, step, outputs)
+  local result = entry.result
+  local body = module.show and result and show(module, result, step, outputs) or entry.output
+    or result and json.encode(result, module.result) or ""
+  if entry.status == "success" then return body ~= "" and body or "done, no output" end
+  local help = advice(step, entry, body)
+  local head = ("failed (%s): %s%s"):format(entry.error_code, entry.error, help and "; " .. help or "")
+  return body ~= "" and head .. "\n" .. body or head
+end
+
+--- A finished step of an earlier run, or one that had begun and was interrupted.
+local function from_history(state, index)
+  local history = state.run.history
+  if not history then return nil end
+  local old = history.entries[index]
+  if old then return old.entry, old.text end
+  local since, interrupted = history.begun[index], history.interrupted
+  if not since then return nil end
+  history.begun[index] = nil
+  return {
+    status = "failure", error_code = "interrupted", started_at = since ~= true and since or nil, output = interrupted.output,
+    error = phrases.interrupted:format(history.undone or phrases.maybe_done),
+  }
+end
+
+--- A call to the gateway in a replay: what the recording says came of it.
+local function replay(run, index, step, module)
+  local entry = run.recording.entries[index]
+  if not entry then
+    return nil, { code = "internal_error", message = ("the recording has no gateway answer for %s"):format(step.id) }
+  end
+  steps.begin(run, index, step)
+  steps.keep(run, index, step, entry, module)
+  return entry
+end
+
+local function perform(state, index, step, module)
+  local run = state.run
+  local entry, encoded = from_history(state, index)
+  if encoded then
+    run.record:add_step(encoded, entry.status)
+    return entry
+  elseif entry then
+    steps.keep(run, index, step, entry)
+    return entry
+  elseif run.recording and step.type == GATEWAY_STEP then
+    return replay(run, index, step, module)
+  end
+  steps.begin(run, index, step)
+  return steps.perform(run, index, step, module)
+end
+
+--- @param note? string on the call, for the model
+local function run_step(state, name, arguments, note)
+  local module = state.run.catalogue.get(name)
+  local index = #state.run.record.steps + 1
+  local step = { id = "step-" .. index, type = name, arguments = arguments }
+  local entry, failure = perform(state, index, step, module)
+  if not entry then return nil, failure end
+  state.status_of[step.id] = entry.status
+  state.missed:note(entry)
+  if steps.ends_job(failure) then return nil, failure end
+  local answer = answer_of(entry, module, step, state.outputs)
+  return {
+    text = ("[%s]\n%s%s"):format(step.id, note and ("(%s)\n"):format(note) or "", state.outputs:show(step.id, answer)),
+    answer = answer, step = step.id,
+    duration_ms = (state.run.recording and state.run.recording.durations[index]) or entry.duration_ms,
+    changed = name == COMMAND or changes[name] and entry.status == "success",
+  }
+end
+
+local function change_todo(state, call, arguments)
+  local todo = state.run.todo
+  local item, mistake, is_old, note
+  if call.name == "todo_add" then
+    local parent = todo:has(arguments.parent) and arguments.parent or nil
+    note = arguments.parent ~= parent and phrases.no_parent:format(arguments.parent) or ""
+    item, mistake, is_old = todo:add(arguments.title, parent)
+  else
+    item, mistake = todo:update(arguments)
+  end
+  if not item then return { text = phrases.todo_mistake:format(mistake) } end
+  if is_old then return { text = phrases.old_item:format(item.id, item.status) } end
+  state.run.log:event("info", "todo.changed", { id = item.id, status = item.status, title = item.title })
+  return { text = ("item %s: %s%s"):format(item.id, item.status, note or "") }
+end
+
+local function read_output(state, _, arguments)
+  local part, mistake = state.outputs:read(arguments)
+  return { text = part or "failed: " .. mistake }
+end
+
+local kinds = { todo = change_todo, read_output = read_output, finish = finishing.called }
+
+function kinds.step(state, call, arguments, note)
+  return run_step(state, call.name, arguments, note)
+end
+
+function kinds.gateway(state, call, arguments)
+  return run_step(state, GATEWAY_STEP, { tool = state.tools[call.name].tool, arguments = arguments })
+end
+
+---Does what a call says.
+---@param state table of the agent
+---@param call { id: string, name: string, arguments: table }
+---@return { text: string, answer?: string, step?: string, changed?: boolean, arguments?: table, mistaken?: boolean }? answer text is what
+---the model is shown; answer the same without the step's number and notes; arguments those that were run
+---@return table? failure the job's
+function call_runner.perform(state, call)
+  local tool = state.tools[call.name]
+  if not tool then
+    return {
+      mistaken = true,
+      text = phrases.unknown_tool:format(call.name, state.tool_names),
+    }
+  end
+  if call.mistake then
+    local form = tool.kind ~= "gateway" and "; it has " .. arguments_of.form(tool) or ""
+    return { mistaken = true, text = phrases.unread_arguments:format(call.mistake, form) }
+  end
+  local arguments, note = arguments_of.read(tool, call.arguments, state.run.catalogue.get(call.name))
+  if not arguments then return { mistaken = true, text = "failed: " .. note } end
+  local answer, failure = kinds[tool.kind](state, call, arguments, note)
+  state.run.context.tick()
+  if answer then
+    answer.arguments = arguments
+    if note and not answer.step then answer.text = ("(%s)\n%s"):format(note, answer.text) end
+  end
+  return answer, failure
+end
+
+return call_runner

@@ -1,0 +1,105 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- One request to the model and its reply: live and written to the journal, or taken from a recording. A replay holds each
+-- request against the recorded one and stops at the first difference; a resume takes the journal as far as it goes.
+
+local changing = require "sba.agent.changing"
+local lines = require "sba.util.lines"
+
+local exchange = {}
+exchange.__index = exchange
+
+---@class agent.recorded
+---@field messages? table[] what was new in the request; absent in a script, which is not compared
+---@field reply table
+
+---@param options { past?: { exchanges: agent.recorded[], resumes: table[], version?: string }, replay?: boolean, journal: table }
+--- version: of the runner that recorded
+function exchange.new(options)
+  local past = options.past or { exchanges = {}, resumes = {} }
+  return setmetatable({
+    recorded = past.exchanges, resumes = past.resumes, version = past.version, replay = options.replay, journal = options.journal,
+    number = 0,
+  }, exchange)
+end
+
+---Whether an earlier run ended after this exchange, and the next one went on.
+---@return string? why it had ended
+function exchange:resumed()
+  local why
+  for _, one in ipairs(self.number > 0 and self.resumes or {}) do
+    if one.after == self.number then why = one.why end
+  end
+  return why
+end
+
+local function first_difference(expected, actual)
+  local next_line, at_left, at_right, left, right = lines(""), 1, 1
+  local number = 0
+  repeat
+    at_left, left = next_line(expected, at_left)
+    at_right, right = next_line(actual, at_right)
+    number = number + 1
+  until left ~= right or not left
+  return number, left or "the end", right or "the end"
+end
+
+local function compare_message(number, index, expected, actual)
+  if not actual or expected.role ~= actual.role then
+    return ("exchange %d, message %d: the recording has a message of %s, this run has %s"):format(
+      number, index, expected.role, actual and "one of " .. actual.role or "none")
+  end
+  local a, b = expected.content or "", actual.content or ""
+  if a == b then return nil end
+  a, b = changing.without_times(a), changing.without_times(b)
+  if a == b then return nil end
+  local line, was, is = first_difference(a, b)
+  return ("exchange %d, message %d (%s), line %d: the recording has \"%s\", this run has \"%s\""):format(
+    number, index, actual.role, line, was:sub(1, 200), is:sub(1, 200))
+end
+
+--- Why a request is not the recorded one, or nil.
+local function difference(number, recorded, fresh)
+  if not recorded.messages then return nil end
+  for i = 1, math.max(#recorded.messages, #fresh) do
+    if not recorded.messages[i] then
+      return ("exchange %d: this run has a message of %s more than the recording"):format(number, fresh[i].role)
+    end
+    local found = compare_message(number, i, recorded.messages[i], fresh[i])
+    if found then return found end
+  end
+end
+
+local function from_recording(self, recorded, fresh)
+  local found = self.replay and difference(self.number, recorded, fresh)
+  if found then
+    local version = self.version and " of version " .. self.version or ""
+    return nil, { code = "internal_error", message = ("the replay differs from the recording%s: %s"):format(version, found) }
+  end
+  if self.replay then self.journal:exchange(self.number, fresh, recorded.reply) end
+  return recorded.reply
+end
+
+---Gives the reply to a request.
+---@param fresh table[] the messages that are new since the last exchange
+---@param ask fun(): table?, table? asks the model: reply, or nil and a failure
+---@return table? reply, native.failure? failure
+function exchange:next(fresh, ask)
+  local recorded = self.recorded[self.number + 1]
+  if recorded then
+    self.number = self.number + 1
+    return from_recording(self, recorded, fresh)
+  end
+  if self.replay then
+    return nil, {
+      code = "internal_error",
+      message = ("the recording ends after %d replies, but this run needs another"):format(self.number),
+    }
+  end
+  local reply, failure = ask()
+  if not reply then return nil, failure end
+  self.number = self.number + 1
+  self.journal:exchange(self.number, fresh, reply)
+  return reply
+end
+
+return exchange

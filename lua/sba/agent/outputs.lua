@@ -1,0 +1,142 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What tools answered: shown to the model as head and tail with the lines that are left out, kept whole so that read_output gives
+-- the rest: what is shorter than the limit in memory, the others in outputs/ next to the result.
+
+local excerpt = require "sba.util.excerpt"
+local file = require "native.file"
+local lines = require "sba.util.lines"
+local meter = require "sba.agent.meter"
+local phrases = require "sba.agent.words"
+local text = require "native.text"
+local workspace = require "native.workspace"
+
+local outputs = {}
+outputs.__index = outputs
+
+local MOST_KEPT <const> = 256 * 1024 * 1024 -- bytes on disk
+local MOST_IN_MEMORY <const> = 16 * 1024 * 1024
+local LEAST_KEPT <const> = 400 -- bytes; a shorter answer is never shortened
+
+---@param directory? string where outputs/ is made; nil: they are kept in memory
+---@param limit integer most bytes of one answer that the model is shown
+---@param tokens? integer most tokens of it; default: as many as there are
+---@return table outputs
+function outputs.new(directory, limit, tokens)
+  local self = setmetatable({
+    limit = limit, tokens = tokens or math.huge, sizes = {}, lines = {}, left_out = {}, kept = 0, memory = {}, remembered = 0,
+  }, outputs)
+  if directory then
+    self.path = directory .. "outputs/"
+    self.directory = file.make_directory(self.path) and workspace.open(self.path)
+  end
+  self.most = self.directory and MOST_KEPT or MOST_IN_MEMORY
+  return self
+end
+
+local function keep(self, id, whole)
+  if self.kept + #whole > self.most then return false end
+  if not self.directory or #whole <= self.limit then
+    if self.remembered + #whole > MOST_IN_MEMORY then return false end
+    self.memory[id], self.remembered = whole, self.remembered + #whole
+  elseif not file.replace(self.path .. id, { whole }, { durable = false }) then
+    return false
+  end
+  self.sizes[id], self.kept = #whole, self.kept + #whole
+  return true
+end
+
+---How many bytes of a text are as many tokens as may be shown, where the text is of one kind. A token has a byte at least.
+---@param part string
+---@param count? integer of texts that share them; default: 1
+---@return integer? bytes nil: all of it may be shown
+function outputs:fitting(part, count)
+  local most = self.tokens // (count or 1)
+  local tokens = #part > most and meter.raw(part) or 0
+  return tokens > most and math.max(1, #part * most // tokens) or nil
+end
+
+---What the model is shown of an answer. The whole is kept: because this is not all of it, or because it may be shortened later.
+---@param id string of the step
+---@param whole string UTF-8, without secrets
+---@param count? integer of answers that are shown together; default: 1
+---@return string
+function outputs:show(id, whole, count)
+  local limit = self.limit // (count or 1)
+  limit = self:fitting(excerpt.of(whole, limit), count) or limit
+  if #whole <= limit and #whole < LEAST_KEPT then return whole end
+  local is_kept = keep(self, id, whole)
+  if #whole <= limit then return whole end
+  return (excerpt.of_lines(whole, limit, function(offset, line)
+    if not is_kept then return phrases.not_kept end
+    self.left_out[id] = { offset = offset, line = line }
+    local place = line and ('"start_line": %d'):format(line) or ('"offset_bytes": %d'):format(offset)
+    return phrases.read_them:format(id, place)
+  end))
+end
+
+--- A range of a kept answer; as root:read takes it.
+local function range(self, id, options)
+  local whole = self.memory[id]
+  if not whole then return self.directory:read(id, options) end
+  local first, last, number = (options.offset_bytes or 0) + 1, #whole, 0
+  for after, _, _, at in lines(whole) do
+    if not options.start_line then break end
+    number = number + 1
+    if number == options.start_line then first = at end
+    if number == options.end_line then last = after - 1 break end
+  end
+  if options.start_line and number < options.start_line then first = #whole + 1 end
+  local wanted = math.max(0, last - first + 1)
+  return { content = whole:sub(first, math.min(last, first + options.max_bytes - 1)), truncated = wanted > options.max_bytes }
+end
+
+local function read_bytes(self, id, offset, most)
+  local size = self.sizes[id]
+  if offset >= size then return nil, ("the result of %s has only %d bytes"):format(id, size) end
+  local found, failure = range(self, id, { offset_bytes = offset, max_bytes = math.min(most or self.limit, self.limit) })
+  if not found then return nil, failure.message end
+  local part = text.repair(found.content)
+  part = text.cut(part, self:fitting(part) or #part)
+  return ("%s\n[bytes %d to %d of %d]"):format(part, offset, math.min(offset + #part, size), size)
+end
+
+local function total_lines(self, id)
+  if not self.lines[id] then
+    local whole = self.memory[id] or (self.directory:read(id, { max_bytes = 0, digest = true }) or {})
+    self.lines[id] = type(whole) == "string" and text.count_lines(whole) or whole.lines or 0
+  end
+  return self.lines[id]
+end
+
+local function read_lines(self, id, first, last)
+  local total = total_lines(self, id)
+  if first > total then return nil, ("the result of %s has only %d lines"):format(id, total) end
+  if last and last < first then return nil, ("end_line (%d) is before start_line (%d)"):format(last, first) end
+  local found, failure = range(self, id, { start_line = first, end_line = last, max_bytes = self.limit })
+  if not found then return nil, failure.message end
+  local part, more = text.repair(found.content), ""
+  local fitting = self:fitting(part)
+  part = text.cut(part, fitting or #part)
+  if found.truncated or fitting then
+    local back = part:reverse():find("\n", 1, true)
+    if back then part = part:sub(1, #part - back + 1) else more = "; the line goes on, and offset_bytes reads any part of the result" end
+  end
+  local to = first + math.max(0, text.count_lines(part) - 1)
+  if to < (last or total) then more = more .. ("; start_line %d reads on"):format(to + 1) end
+  return ("[lines %d to %d of %d%s]\n%s"):format(first, to, total, more, part)
+end
+
+---A part of a kept answer: what was left out, unless the arguments say which.
+---@param arguments { step: string, start_line?: integer, end_line?: integer, offset_bytes?: integer, max_bytes?: integer }
+---@return string? part, string? mistake
+function outputs:read(arguments)
+  local id = arguments.step
+  if not self.sizes[id] then return nil, phrases.nothing_left_out:format(id) end
+  local start = self.left_out[id] or { offset = 0, line = 1 }
+  if arguments.offset_bytes or arguments.max_bytes or not (arguments.start_line or arguments.end_line or start.line) then
+    return read_bytes(self, id, arguments.offset_bytes or start.offset, arguments.max_bytes)
+  end
+  return read_lines(self, id, arguments.start_line or arguments.end_line and 1 or start.line, arguments.end_line)
+end
+
+return outputs

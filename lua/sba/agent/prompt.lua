@@ -1,0 +1,158 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What the model is told. The blocks of the system text and of the first message come in the contract's order and never change
+-- during a job, so that a server can keep what it made of them; what changes every turn, time left and the todo list, is the end of
+-- the last message.
+
+local describe = require "sba.run.describe"
+local json = require "sba.util.json"
+local words = require "sba.agent.words"
+
+local prompt = {}
+
+local function joined(blocks)
+  local there = {}
+  for _, text in ipairs(blocks) do
+    if text ~= "" then there[#there + 1] = text end
+  end
+  return table.concat(there, "\n\n")
+end
+
+local function block(title, body)
+  return body and body ~= "" and ("## %s\n\n%s"):format(title, body) or ""
+end
+
+local function bullets(list)
+  local lines = {}
+  for i, item in ipairs(list) do lines[i] = ("%d. %s"):format(i, item) end
+  return table.concat(lines, "\n")
+end
+
+--- Each criterion, with the check that the runner makes of it.
+local function criteria(context)
+  local list = {}
+  for i, criterion in ipairs(context.acceptance_criteria) do
+    local check = context.checks[i]
+    list[i] = check and ("%s (checked by the runner with `%s`)"):format(criterion, describe { type = "run_command", arguments = check })
+      or criterion
+  end
+  return list
+end
+
+--- A node may give the persona with the context.
+local function persona(job, context)
+  local given = job.persona or {}
+  return joined { given.title or context.persona_title or "", given.description or context.persona_description or "" }
+end
+
+local function skills(context, missing)
+  local parts = {}
+  for i, skill in ipairs(context.skills) do
+    parts[#parts + 1] = ("### %s\n\n%s"):format(skill.name or "Skill " .. i, skill.text)
+  end
+  for _, id in ipairs(missing or {}) do
+    parts[#parts + 1] = ("The skill %s could not be fetched; work without it."):format(id)
+  end
+  return table.concat(parts, "\n\n")
+end
+
+---@class sba.prompt.more what is not the job's
+---@field facts? string about the sandbox, for one who works in it
+---@field has_todo? boolean whether the model keeps the todo list
+---@field answer_schema? table what the final answer must fit
+---@field agents_md? string what the workspace's AGENTS.md says
+---@field missing_skills? string[] ids of skills that could not be fetched
+---@field instructions? string the gateway's own words on how to use its tools
+---@field baseline? string instead of the built-in one, where the job gives none
+
+local function standing(job, context, more)
+  return joined {
+    block("Persona", persona(job, context)),
+    block("Baseline", context.baseline_context or more.baseline or words.baseline),
+    block("How to work", more.facts and joined { words.work, more.has_todo and words.todo or "" }),
+    block("Facts", more.facts),
+    block("Project", joined { context.project_context or "", more.agents_md or "" }),
+  }
+end
+
+local function task(context, more)
+  local preferences = context.preferences and next(context.preferences) and json.encode(context.preferences)
+  return joined {
+    block("Task", context.task_context),
+    block("Requirements", bullets(context.requirements)),
+    block("Acceptance criteria", bullets(criteria(context))),
+    block("Preferences", preferences),
+    block("Additional context", context.additional_context),
+    block("Skills", skills(context, more.missing_skills)),
+    block("Gateway", more.instructions and words.gateway .. more.instructions),
+  }
+end
+
+---The system text of an agent: who the model is, how it works, and what it works on.
+---@param job sba.job
+---@param context sba.context
+---@param more? sba.prompt.more
+---@return string
+function prompt.system(job, context, more)
+  return standing(job, context, more or {}) .. "\n"
+end
+
+---The first message of the user: the task, and all that the job says of it. It does not stand in the system text, because some templates
+---leave that out once a tool's result is the last message.
+---@param context sba.context
+---@param more? sba.prompt.more
+---@return string
+function prompt.opening(context, more)
+  more = more or {}
+  return joined {
+    task(context, more), #context.acceptance_criteria > 0 and words.begin_with_criteria or words.begin,
+    more.answer_schema and words.answer_in_json:format(json.encode(more.answer_schema)) or "",
+  }
+end
+
+---The system text of a single question, with all that the job says.
+---@param job sba.job
+---@param context sba.context
+---@param more sba.prompt.more
+---@param instructions? string the step's own
+---@param status string
+---@return string
+function prompt.question(job, context, more, instructions, status)
+  more.baseline = words.question
+  return joined {
+    standing(job, context, more), task(context, more), block("Instructions", instructions),
+    block("Status", status) .. "\n",
+  }
+end
+
+local marks = { pending = "[ ]", in_progress = "[>]", done = "[x]", dropped = "[-]" }
+
+local function todo_lines(items)
+  local lines = {}
+  for _, item in ipairs(items) do
+    local indent = type(item.parent) == "string" and "  " or ""
+    local note = type(item.note) == "string" and item.note ~= "" and " (" .. item.note .. ")" or ""
+    lines[#lines + 1] = ("%s%s %s %s%s"):format(indent, marks[item.status], item.id, item.title, note)
+  end
+  return table.concat(lines, "\n")
+end
+
+--- Rounded so that the text does not change more often than it says something new.
+local function time_left(seconds)
+  if not seconds then return "no limit" end
+  if seconds >= 120 then return ("%d minutes"):format(seconds // 60) end
+  return ("%d seconds"):format(seconds // 1)
+end
+
+---What changes every turn.
+---@param remaining? number seconds to the job's deadline
+---@param items? table[] of the todo list; nil: the model has none
+---@param scarce? string what is nearly used up
+---@return string
+function prompt.status(remaining, items, scarce)
+  local status = ("Time left: %s.%s"):format(time_left(remaining), scarce and words.scarce:format(scarce) or "")
+  if not items then return status end
+  local list = todo_lines(items)
+  return ("%s\n\nTodo list:\n%s"):format(status, list ~= "" and list or "(empty)")
+end
+
+return prompt

@@ -1,0 +1,101 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Notices that a model goes round in circles: the same call with the same result, replies that cannot be read, replies that
+-- say nothing. One warning, then the end. Before the end the temperature rises, because what repeats itself is often the likeliest reply.
+
+local changing = require "sba.agent.changing"
+local excerpt = require "sba.util.excerpt"
+local json = require "sba.util.json"
+
+local stuck = {}
+stuck.__index = stuck
+
+local WARN_AT <const> = 9
+local END_AT <const> = 12
+local QUICK <const>, SLOW <const> = 3, 1 -- what a call counts: one that took a second may have waited for something
+local LONG_MS <const> = 1000
+local MOST_IN_A_ROW <const> = 3
+local MOST_MISTAKES <const> = 5 -- replies in a row that are answered and do not count
+local RECENT <const> = 24 -- calls; a circle of up to six is found
+local COMPARED <const> = 16 * 1024 -- bytes of an answer
+local TEMPERATURES <const> = { 1.0, 1.2, 1.4 } -- after so many repetitions; 0.8 and 1 are the usual ones
+
+function stuck.new()
+  return setmetatable({ recent = {}, since = 1, repeated = 0, unreadable = 0, silent = 0, mistakes = 0 }, stuck)
+end
+
+--- An answer as others are compared with it. Few calls are made twice, so only the answers of those are read for it.
+local function compared(entry)
+  entry.compared = entry.compared or changing.without_ids(entry.answer)
+  return entry.compared
+end
+
+--- How often a call is among the recent ones, and what those since the last change count.
+local function count(self, entry)
+  local known, times = 0, 0
+  for i, one in ipairs(self.recent) do
+    if one.call == entry.call and compared(one) == compared(entry) then
+      known, times = known + 1, times + (i >= self.since and one.weight or 0)
+    end
+  end
+  return known, times
+end
+
+---A call was answered. Ids and times in the answer do not make it another one.
+---@param name string
+---@param arguments table
+---@param answer string as the model sees it
+---@param about { changed?: boolean, duration_ms?: integer } changed: it may have changed the workspace: then earlier calls may well give
+---the same again
+---@return "warn"|"end"|nil
+function stuck:answered(name, arguments, answer, about)
+  local entry = { call = name .. "\n" .. json.encode(arguments), answer = excerpt.of(answer, COMPARED) }
+  entry.weight = (about.duration_ms or 0) >= LONG_MS and SLOW or QUICK
+  local known, times = count(self, entry)
+  table.insert(self.recent, entry)
+  -- A change that was made before is none: two that take turns are a circle.
+  if about.changed and known == 0 then self.since = #self.recent end
+  if #self.recent > RECENT then
+    table.remove(self.recent, 1)
+    self.since = math.max(1, self.since - 1)
+  end
+  self.repeated = times // QUICK
+  local now = times + entry.weight
+  return now >= END_AT and "end" or times < WARN_AT and now >= WARN_AT and "warn" or nil
+end
+
+---A reply could be read.
+function stuck:was_read()
+  self.unreadable, self.silent, self.mistakes = 0, 0, 0
+end
+
+---Each call of a reply was mistaken (wrong arguments, an unknown tool). That is an answer to the model; many in a row count as replies
+---that could not be read.
+---@return boolean over whether that was once too often
+function stuck:mistaken()
+  self.mistakes = self.mistakes + 1
+  if self.mistakes > MOST_MISTAKES then return self:could_not_read() end
+  self.unreadable, self.silent = 0, 0
+  return false
+end
+
+---A reply could not be read (no JSON, cut off).
+---@return boolean over whether that was once too often
+function stuck:could_not_read()
+  self.unreadable, self.silent = self.unreadable + 1, 0
+  return self.unreadable >= MOST_IN_A_ROW
+end
+
+---A reply held neither text nor a call.
+---@return boolean over
+function stuck:said_nothing()
+  self.silent, self.unreadable = self.silent + 1, 0
+  return self.silent >= MOST_IN_A_ROW
+end
+
+---The temperature of the next request.
+---@return number? nil: the usual one
+function stuck:temperature()
+  return TEMPERATURES[math.min(math.max(self.repeated, self.unreadable, self.silent), #TEMPERATURES)]
+end
+
+return stuck

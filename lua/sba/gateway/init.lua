@@ -1,0 +1,258 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The orchestrator's tools: connects to the gateway that the environment names, lists the tools that a job may call, and calls them
+-- with the job's identifiers.
+--
+-- Failures are those of mcp/transport.lua, with the codes "no_gateway", "invalid_token", "unknown_tool", "tool_forbidden" and
+-- "ext_net_required" (rules.lua), and "invalid_arguments". A call that the gateway itself forbids (403) fails with "tool_denied".
+
+local gateway_url = require "sba.gateway.address"
+local http = require "sba.util.http"
+local interrupt = require "native.interrupt"
+local json = require "sba.util.json"
+local mcp = require "sba.gateway.mcp"
+local post_form = require "sba.gateway.plain"
+local retry = require "sba.util.retry"
+local rules = require "sba.gateway.rules"
+local secret = require "sba.util.secret"
+local tool_result = require "sba.gateway.tool_result"
+local url = require "sba.util.url"
+
+local gateway = {}
+
+local TRIES <const>, FIRST_WAIT <const> = 4, 0.25 -- of a request; seconds before the second try
+local slow = { slow_connect = true, slow_first_byte = true, slow_answer = true }
+
+---@class gateway.options
+---@field environment table<string, string>
+---@field http native.http.client
+---@field job_id string
+---@field task_id string
+---@field ext_net_allowed boolean
+---@field token? string
+---@field answer_timeout? number as mcp.options has it
+---@field until_when? number on the monotonic clock: when it must be connected
+
+---@class gateway.tool
+---@field tool string its name
+---@field description string
+---@field parameters table JSON Schema, as listed, less task_id and job_id
+
+---@class gateway.remote an MCP server, or a gateway of the plain form
+---@field form "mcp"|"plain"
+---@field peer mcp.peer
+---@field largest_file? integer bytes of a file that a call can hold; nil: files are streamed
+---@field dropped { name: string, reason: string }[] tools that cannot be used, of the last list
+---@field cut? boolean that list was not read to its end
+---@field list fun(self: gateway.remote): mcp.tool[]?, mcp.failure?
+---@field call fun(self: gateway.remote, name: string, arguments: table, limits: mcp.limits?): any, mcp.failure?
+---@field close fun(self: gateway.remote)
+
+---@class gateway
+---@field remote gateway.remote
+---@field variable string that holds its address
+---@field instructions? string the server's own words on how to use its tools
+local methods = {}
+methods.__index = methods
+
+--- Tries again what failed for a transient cause.
+---@param attempt fun(): any, mcp.failure?
+---@param may_repeat fun(failure: mcp.failure): boolean
+---@param until_when? number on the monotonic clock; default: the job's deadline
+local function retried(attempt, may_repeat, until_when)
+  local policy = retry.policy()
+  policy.tries, policy.first, policy.may_repeat, policy.until_when = TRIES, FIRST_WAIT, may_repeat, until_when
+  return retry.run(policy, attempt)
+end
+
+--- For requests that change nothing at the gateway. One whose timeout ran out would most likely time out again.
+local function is_quick(failure)
+  return not slow[failure.code]
+end
+
+-- Failures of calls that never reached the gateway.
+local unsent = { connection_refused = true, network_unreachable = true, name_not_resolved = true, proxy_failed = true }
+
+--- For calls: only those that were surely not carried out.
+local function is_unsent(failure)
+  return unsent[failure.code] or failure.status == 429 and failure.retry_after ~= nil
+end
+
+--- Connects to the plain form, if a gateway that is not an MCP server has it.
+local function find_form(options, refusal)
+  local form = post_form.at(options, refusal.plain and options.url or nil)
+  local there, failure = form:probe()
+  if there then return form end
+  return nil, failure or http.failure("not_mcp", refusal.message .. "; it does not accept POST /v1/mcp/tools/call either")
+end
+
+--- Connects to an MCP server, or to a gateway of the plain form.
+local function reach(options)
+  if post_form.is_named_by(options.url) then return post_form.at(options) end
+  local server, failure = mcp.connect(options)
+  if server or failure.code ~= "not_mcp" then return server, failure end
+  return find_form(options, failure)
+end
+
+--- A failure that is about the address names the variable that holds it.
+local function naming(variable, failure)
+  if failure.code == "invalid_url" then failure.message = variable .. ": " .. failure.message end
+  return failure
+end
+
+---Connects to the gateway. no_gateway: the environment names none, and no socket was opened.
+---@param options gateway.options
+---@return gateway?, mcp.failure?
+function gateway.connect(options)
+  local address, variable = gateway_url(options.environment)
+  if not address then
+    return nil, http.failure("no_gateway", "the environment names no MCP gateway (SBA_MCP_GATEWAY_URL)")
+  end
+  if not url.origin(address) then
+    return nil, http.failure("invalid_url", variable .. " is not a URL that begins with http://, https:// or http+unix://")
+  end
+  if options.token and not options.token:find "^[\x21-\x7E]+$" then
+    return nil, http.failure("invalid_token", "the agent's token has characters that a header cannot carry")
+  end
+  local remote, failure = retried(function()
+    return reach {
+      url = address, http = options.http, token = options.token, answer_timeout = options.answer_timeout, until_when = options.until_when,
+    }
+  end, is_quick, options.until_when)
+  if not remote then return nil, naming(variable, failure) end
+  remote.peer.until_when = nil
+  return setmetatable({
+    remote = remote, variable = variable, instructions = secret.clean(remote.instructions), filled = {},
+    place = "the MCP gateway at " .. url.shown(address), ext_net_allowed = options.ext_net_allowed == true,
+    ids = { task_id = options.task_id, job_id = options.job_id },
+  }, methods)
+end
+
+-- The blocks' types are the protocol's.
+local answer_schema <const> = { properties = { parts = { items = { properties = { type = {} } } } } }
+
+--- A schema without the properties that the runner fills in, and the names of those. Nothing else is changed.
+local function without_ids(schema, ids)
+  local result, filled, required = json.copy(schema), {}, json.array {}
+  for name in pairs(json.is_object(result.properties) and ids or {}) do
+    if result.properties[name] ~= nil then filled[name], result.properties[name] = true, nil end
+  end
+  if not next(filled) or not json.is_array(result.required) then return result, filled end
+  for _, name in ipairs(result.required) do
+    if not filled[name] then required[#required + 1] = name end
+  end
+  result.required = required
+  return result, filled
+end
+
+local function described(tool)
+  local words = type(tool.description) == "string" and tool.description ~= "" and tool.description or tool.title
+  return type(words) == "string" and words or ""
+end
+
+--- What people wrote about a schema's parts; nothing else of it is text.
+local function clean_descriptions(schema)
+  for name, item in pairs(schema) do
+    if type(item) == "table" then
+      clean_descriptions(item)
+    elseif (name == "description" or name == "title") and type(item) == "string" then
+      schema[name] = secret.redact(item)
+    end
+  end
+  return schema
+end
+
+--- Asks for the tools, and keeps those that may be called.
+local function read_list(self)
+  local listed, failure = retried(function() return self.remote:list() end, is_quick)
+  if not listed then return nil, failure end
+  self.listed, self.filled = {}, {}
+  for _, tool in ipairs(listed) do
+    if not rules.refusal(tool.name, self.ext_net_allowed) then
+      local parameters, filled = without_ids(clean_descriptions(tool.inputSchema), self.ids)
+      self.listed[#self.listed + 1] = { tool = tool.name, parameters = parameters, description = secret.redact(described(tool)) }
+      self.filled[tool.name] = filled
+    end
+  end
+  return self.listed
+end
+
+---The tools that the model may be shown. The gateway is asked once.
+---@return gateway.tool[]?, mcp.failure?
+function methods:tools()
+  if self.listed then return self.listed end
+  return read_list(self)
+end
+
+---@return { name: string, reason: string }[] tools that cannot be used, of the last list
+function methods:dropped() return self.remote.dropped end
+
+--- Which identifiers are filled in for a tool. A tool that is not in the list may be new: the list is read once more. The plain form
+--- lists nothing, and a list may be cut: then the gateway decides.
+local function filled_for(self, name)
+  local refusal = rules.refusal(name, self.ext_net_allowed)
+  if refusal then return nil, refusal end
+  if self.filled[name] then return self.filled[name] end
+  local tools, failure = read_list(self)
+  if not tools then return nil, failure end
+  if self.filled[name] then return self.filled[name] end
+  if self.remote.form == "plain" then return self.ids end
+  if self.remote.cut then return {} end
+  return nil, http.failure("unknown_tool", ("%s has no tool %s for this job"):format(self.place, http.shown(name)))
+end
+
+-- Failures after which it is unknown whether the call ran.
+local unknown_ends = { cut_off = true, slow_first_byte = true, slow_answer = true }
+
+local function told_of_risk(failure)
+  if unknown_ends[failure.code] then failure.message = failure.message .. "; the call may still have run" end
+  return failure
+end
+
+---@class gateway.limits
+---@field whole? number seconds for the call with all its tries; nil: no limit but the job's deadline
+---@field idle? number as mcp.limits has it
+---@field repeatable? boolean the call may be made again even if it may have been carried out
+
+local function call(self, name, arguments, limits)
+  local filled, failure = filled_for(self, name)
+  if not filled then return nil, failure end
+  if not json.is_object(arguments) then
+    return nil, http.failure("invalid_arguments", "the arguments of a tool must be an object")
+  end
+  arguments = json.copy(arguments)
+  for id in pairs(filled) do arguments[id] = self.ids[id] end
+  local answer, problem = retried(function() return self.remote:call(name, arguments, { idle = limits.idle }) end,
+    limits.repeatable and is_quick or is_unsent, self.remote.peer.until_when)
+  if answer == nil then return nil, told_of_risk(naming(self.variable, problem)) end
+  local shown = self.remote.form == "plain" and tool_result.of_plain or tool_result.of_mcp
+  return secret.clean(shown(answer), answer_schema)
+end
+
+---Calls a tool. The job's identifiers are filled in where the tool takes them. A call that was surely not
+---carried out is tried again. The answer is without secrets.
+---@param name string
+---@param arguments table an object; one of its values may be an opened file, which is sent as base64 (see largest_file)
+---@param limits? gateway.limits
+---@param until_when? number on the monotonic clock; default: from limits.whole
+---@return gateway.answer?, mcp.failure?
+function methods:call(name, arguments, limits, until_when)
+  limits = limits or {}
+  local peer = self.remote.peer
+  peer.until_when = until_when or limits.whole and interrupt.now() + limits.whole
+  local answer, failure = call(self, name, arguments, limits)
+  peer.until_when = nil
+  return answer, failure
+end
+
+---How many bytes a file in a call may have. With such a limit, the file must be given as a string in base64.
+---@return integer? bytes nil: no such limit, and files are streamed
+function methods:largest_file()
+  return self.remote.largest_file
+end
+
+---Ends the session with the gateway.
+function methods:close()
+  self.remote:close()
+end
+
+return gateway

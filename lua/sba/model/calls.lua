@@ -1,0 +1,409 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The tool calls of a reply, from what servers and models really write: a server's own list; text of a model whose server does not know
+-- its form; JSON of a model without tool calling, which is told the tools in words and has its reply bound to a schema where the server
+-- can do that. Lenient here, strict later: whether arguments fit a tool's schema is for the caller to check.
+
+local json = require "sba.util.json"
+local lpeg = require "lpeg"
+local redact = require "native.secret".redact
+local schemas = require "sba.model.schemas"
+local text = require "native.text"
+local words = require "sba.util.words"
+
+local calls = {}
+
+local P, S, R, C, Cc, Cg, Cp, Cs, Ct = lpeg.P, lpeg.S, lpeg.R, lpeg.C, lpeg.Cc, lpeg.Cg, lpeg.Cp, lpeg.Cs, lpeg.Ct
+local LONGEST_NAME <const>, LONGEST_CALLED <const> = 256, 64 -- bytes: to be shown; that servers take
+local MOST_PLACES <const> = 32 -- where an object might begin in prose
+local MOST_FORMS <const> = 1000 -- of one reply
+local MOST_READ <const> = 1024 * 1024 -- bytes of these objects, the last one aside: one may hold the next
+
+---@class inference.call
+---@field id string unique in the session
+---@field name string as the tool is called, where it could be found out
+---@field arguments table an object; empty where mistake says why
+---@field size integer bytes of the arguments as JSON
+---@field written? string the arguments as the model wrote them: JSON of an object
+---@field called? string the tool's name as the model wrote it, where it is another
+---@field mistake? string why the arguments cannot be read, one line for the model
+
+---@class inference.raw_call
+---@field id? string
+---@field name any
+---@field arguments any a table, or JSON as a string
+---@field text? string JSON of the arguments as it came, where they are a table
+---@field thought? string
+
+-- The forms in which models write ------------------------------------------------------------------------------------------
+-- A pattern that has passed what opens its form does not fail: it goes on to the end of the form, or of the reply. So no part is read
+-- again and again.
+
+local blank <const> = S " \t\n\v\f\r" ^ 0
+local name <const> = Cg(C((R("az", "AZ", "09") + S "_-.") ^ 1), "name")
+local string <const> = '"' * (P "\\" * 1 + (1 - P '"')) ^ 0 * P '"' ^ -1
+
+--- JSON after what opens a call. What ends it may stand in its strings too.
+local function json_call(opening, ending)
+  return opening * blank * #S "{[" * Cg(C((string + (1 - ending)) ^ 0), "json") * (ending + -1)
+end
+
+--- The value of an argument, without the line ends at its marks; and the mark at its end, "" where it is missing.
+local function value_up_to(ending)
+  return P "\n" ^ -1 * C((1 - (P "\n" ^ -1 * ending)) ^ 0) * P "\n" ^ -1 * C(P(ending) + -1)
+end
+
+local attribute <const> = (P "=" + " name=") * P '"' ^ -1 * C((1 - S '">\n<') ^ 1) * P '"' ^ -1 * P ">" ^ -1
+local parameter <const> = "<parameter" * attribute
+local function_end <const> = P "</function>" + "</invoke>"
+-- A value may hold the mark: it ends where another mark follows.
+local parameter_end <const> = "</parameter>" * #(blank * (parameter + function_end + "</tool_call>" + "</function_calls>" + -1))
+local parameters <const> = Ct(((1 - (parameter + function_end)) ^ 0 * parameter * value_up_to(parameter_end)) ^ 0)
+local key_of_glm <const> = blank * "<arg_key>" * C((1 - P "</arg_key>") ^ 0) * P "</arg_key>" ^ -1 * blank * P "<arg_value>" ^ -1
+local harmony_header <const> = (1 - (P "<|message|>" + "to=functions." + "\n")) ^ 0 * "<|message|>"
+
+local forms <const> =
+  json_call("```" * (P "json" + "tool_call") ^ -1, P "```") -- Qwen 2.5
+  + "```" * Cg(C(R "az" ^ 0), "language") * (1 - P "```") ^ 0 * (P "```" + -1) -- any other code
+  + Cg(Cc(true), "is_marked") * (
+    json_call("<tool_call>", P "</tool_call>") -- Hermes, Qwen
+    + json_call("<|python_tag|>", #P "<|eo") -- Llama 3
+    + json_call("[TOOL_CALLS]" * (name * "[ARGS]") ^ -1, #(P "[TOOL_CALLS]" + "</s>")) -- Mistral
+    + json_call("to=functions." * name * harmony_header, P "<|call|>") -- Harmony
+    + ((P "<tool_call>" + "<function_calls>") * blank) ^ -1 * (P "<function" + "<invoke") * Cg(attribute, "name") -- Qwen 3, MiniMax
+      * Cg(parameters, "members") * (1 - function_end) ^ 0 * (function_end + -1)
+    + "<tool_call>" * blank * name * blank * #(P "<arg_key>" + "</tool_call>") -- GLM
+      * Cg(Ct((key_of_glm * value_up_to "</arg_value>") ^ 0), "members"))
+local found_in <const> = Ct((Ct(Cg(Cp(), "from") * forms * Cg(Cp(), "to")) + 1) ^ 0)
+
+-- What may stand between calls and after the last one.
+local nothing <const> = (S " \t\n\v\f\r;," + P "</tool_call>" + "<tool_call>" + "</function_calls>" + "<function_calls>" + "<|eom_id|>"
+  + "<|eot_id|>" + "<|im_end|>" + "</s>") ^ 0 * -1
+local in_fence <const> = blank * "```" * P "json" ^ -1 * blank * C((string + (1 - P "```")) ^ 0) * P "```" ^ -1 * blank * -1
+local thought_end <const> = "</think" * R("az", "AZ") ^ 0 * ">" * blank
+local thinking_first <const> = (blank * "<think" * R("az", "AZ") ^ 0 * ">" * C((1 - thought_end) ^ 0) * (thought_end + -1)
+  + C((1 - (thought_end + "<think")) ^ 0) * thought_end) * C(P(1) ^ 0) -- or the template itself opened it
+
+---Keeps a model's thinking apart from what it says, where a server leaves both in one text.
+---@param whole string the content of a reply
+---@return string content what was said
+---@return string thought marks and the blanks around them left out
+function calls.thinking(whole)
+  local thought, content = lpeg.match(thinking_first, whole)
+  if not thought then return whole, "" end
+  return content, text.trim(thought)
+end
+
+-- JSON of models -----------------------------------------------------------------------------------------------------------
+
+-- Line ends and tabs in strings are escaped, and a comma goes before the end of a list or an object: not JSON, but of one meaning.
+local escapes <const> = { ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t" }
+local spare_comma <const> = blank * (P "," / "") * #(blank * S "]}")
+local mended <const> = Cs(('"' * (P "\\" * 1 + S "\n\r\t" / escapes + (1 - P '"')) ^ 0 * P '"' ^ -1 * spare_comma ^ -1
+  + (R("09", "az") + S "]}") * spare_comma + 1) ^ 0)
+
+--- @return any value, table? failure, boolean? was_mended
+local function decode(written)
+  local value, failure = json.decode_repaired(written)
+  local better = failure and lpeg.match(mended, written)
+  if not failure or better == written then return value, failure end
+  local again, still = json.decode_repaired(better)
+  if still then return nil, failure end
+  return again, nil, true
+end
+
+--- Arguments given as text: JSON, in a fence, or JSON that was encoded twice.
+local function decode_arguments(given)
+  if not given:find("%S") then return {} end
+  local value, failure, was_mended = decode(lpeg.match(in_fence, given) or given)
+  if failure then return nil, "the arguments are not JSON: " .. failure.message end
+  if type(value) ~= "string" then return value, nil, was_mended end
+  value, failure = decode(value)
+  return value, failure and "the arguments are a string, not an object", true
+end
+
+---Arguments as an object.
+---@param given any
+---@return table? arguments, string? mistake, boolean? was_mended where their text is not JSON of an object
+function calls.arguments(given)
+  local value, mistake, was_mended = given, nil, nil
+  if type(given) == "string" then value, mistake, was_mended = decode_arguments(given) end
+  if mistake then return nil, mistake end
+  local kind = value == nil and "null" or json.kind(value)
+  if kind == "null" or kind == "array" and #value == 0 then return {} end
+  if kind ~= "object" then return nil, "the arguments must be an object, not " .. words.value(value) end
+  return value, nil, was_mended
+end
+
+local function first_of(object, names)
+  for _, one in ipairs(names) do
+    if object[one] ~= nil and object[one] ~= json.null then return object[one] end
+  end
+end
+
+local NAME_KEYS <const> = { "tool", "name", "action", "tool_name", "function_name", "function" }
+local ARGUMENT_KEYS <const> = { "arguments", "parameters", "args", "input", "action_input", "tool_input" }
+local THOUGHT_KEYS <const> = { "thought", "thoughts", "reasoning", "reason", "explanation" }
+
+--- The call that an object says. In {"read_file": {"path": "a"}} the only key is the tool's name.
+local function call_of(object, names)
+  local called = first_of(object, NAME_KEYS)
+  if type(called) == "table" then return call_of(called, names) end
+  if not called then
+    local key, value = next(object)
+    local is_call = key ~= nil and next(object, key) == nil and type(value) == "table" and words.has(names, key)
+    return is_call and { name = key, arguments = value } or nil
+  end
+  local thought = first_of(object, THOUGHT_KEYS)
+  return {
+    name = called, arguments = first_of(object, ARGUMENT_KEYS), thought = type(thought) == "string" and thought or nil,
+    id = type(object.id) == "string" and object.id or nil,
+  }
+end
+
+local function add_calls(found, value, names)
+  local kind = json.kind(value)
+  local list = kind == "array" and value or kind == "object" and json.is_array(value.tool_calls) and value.tool_calls or nil
+  for _, one in ipairs(list or {}) do add_calls(found, one, names) end
+  if kind == "object" and not list then found[#found + 1] = call_of(value, names) end
+  return found
+end
+
+--- @return inference.raw_call[]? found at least one, string? mistake nil where it is JSON of something else
+local function calls_in(written, names)
+  local value, failure = decode(written)
+  local found = failure and {} or add_calls({}, value, names)
+  if #found > 0 then return found end
+  return nil, failure and failure.message
+end
+
+-- Calls in a text ----------------------------------------------------------------------------------------------------------
+
+local function names_of(tools)
+  local names = {}
+  for _, tool in ipairs(tools) do
+    names[#names + 1] = tool.name
+    table.move(tool.called or {}, 1, #(tool.called or {}), #names + 1, names)
+  end
+  return names
+end
+
+--- Arguments between marks: name, value, and the mark at its end. A value that is to be no text is JSON.
+local function marked_arguments(members, called, tools)
+  local arguments, properties = {}, {}
+  for _, tool in ipairs(tools) do
+    if tool.name == called then properties = schemas.simplified(tool).properties end
+  end
+  for i = 1, #members, 3 do
+    local key, value = members[i], members[i + 1]
+    if members[i + 2] == "" then return nil, ("the end of %s is missing"):format(words.quoted(key)) end
+    local kind = properties[key] and properties[key].type
+    arguments[key] = type(kind) == "string" and kind ~= "string" and decode(value) or value
+  end
+  return arguments
+end
+
+--- @param item table of found_in
+--- @return inference.raw_call[]? found, string? mistake
+local function calls_of(item, names, tools)
+  if item.language then return nil end
+  if not item.name then
+    local found, mistake = calls_in(item.json, names)
+    return found, mistake and "it is not JSON: " .. mistake or "it names no tool"
+  end
+  local read = item.json and calls.arguments or marked_arguments
+  local arguments, mistake = read(item.json or item.members, item.name, tools)
+  return arguments and { { name = item.name, arguments = arguments } }, mistake
+end
+
+--- Why these are not calls of tools that there are.
+local function mistake_in(found, names)
+  for _, call in ipairs(found) do
+    if type(call.name) ~= "string" then return "it names no tool" end
+    if not words.has(names, call.name) then return "there is no tool " .. words.quoted(call.name) end
+    if call.arguments == nil then return "it has no arguments" end
+  end
+end
+
+--- The calls at the end of a text, and where the first of them begins.
+--- @return inference.raw_call[] found, integer|string? start or why what is there cannot be read
+local function calls_at_end(content, items, names, tools)
+  local found, first, start = {}, #items + 1, #content + 1
+  while first > 1 and lpeg.match(nothing, content:sub(items[first - 1].to, start - 1)) do
+    local item = items[first - 1]
+    local these, mistake = calls_of(item, names, tools)
+    if these then mistake = mistake_in(these, names) end
+    if mistake and (item.is_marked or these and these[1].arguments ~= nil) then return {}, mistake end
+    if mistake or not these then break end
+    first, start, item.calls = first - 1, item.from, these
+  end
+  for i = first, #items do table.move(items[i].calls, 1, #items[i].calls, #found + 1, found) end
+  return found, #found > 0 and start or nil
+end
+
+--- The same of JSON without marks, which is the whole text, or begins a line.
+local function bare_calls(content, names)
+  local start = content:find("^%s*[{%[]") and 1 or content:find("\n{", 1, true)
+  local found = start and calls_in(content:sub(start), names) or {}
+  local mistake = mistake_in(found, names)
+  if not mistake then return found, #found > 0 and start or nil end
+  return {}, found[1].arguments ~= nil and mistake or nil
+end
+
+local SHELLS <const> = { "bash", "sh", "shell", "zsh", "console" }
+local MARKS <const> = { -- at the start of a line, or anywhere
+  "\n<tool_call", "\n<function_call", "\n<function=", "\n<invoke ", "\n[TOOL_CALLS]", "\nAction Input:",
+  "<|tool_call", "<｜tool", "<|python_tag|>", "to=functions.",
+}
+
+--- Whether the last fence, or an object that begins the text, is a call, behind which the text goes on.
+local function is_followed(content, items, names)
+  local last = items[#items]
+  local found = calls_in(last and last.json or content:match "^%s*(%b{})" or "", names) or {} -- bounded: by MOST_READ
+  return #found > 0 and not mistake_in(found, names)
+end
+
+--- Why a text that looks like a call is none; nil for prose.
+local function suspicion(content, items, names)
+  local last, lines = items[#items], "\n" .. content
+  if last and last.is_marked or is_followed(content, items, names) then return "text stands after the call" end
+  local ends_in_shell = last and words.has(SHELLS, last.language) and lpeg.match(nothing, content:sub(last.to))
+  if ends_in_shell then return "a command in a code block is not run" end
+  local marks = table.move(MARKS, 1, #MARKS, 1, {})
+  for _, one in ipairs(names) do
+    table.move({ "\n" .. one .. "(", "\n[" .. one .. "(", "\n<" .. one .. ">" }, 1, 3, #marks + 1, marks)
+  end
+  for _, mark in ipairs(marks) do
+    if lines:find(mark, 1, true) then return "it is not in a form that is known here" end
+  end
+end
+
+---Finds the calls that a model with tool calling wrote as text all the same: at the end of its reply, in a usual form, by the names of
+---tools there are. Elsewhere they are words about calls.
+---@param content string
+---@param tools inference.tool[]
+---@return inference.raw_call[]? found nil for prose, and where there is a mistake
+---@return string? more what was said before them; or the mistake, one line for the model
+function calls.find(content, tools)
+  local names, items = names_of(tools), lpeg.match(found_in, content)
+  local found, start = calls_at_end(content, items, names, tools)
+  if not start then found, start = bare_calls(content, names) end
+  if #found > 0 then
+    local before = content:sub(1, start - 1)
+    return found, text.trim(before:sub(1, (before:find("<|", 1, true) or 0) - 1))
+  end
+  local why = start or suspicion(content, items, names)
+  return nil, why and ("it looks like a call, but %s, so nothing was done. Call the tool, or end the reply with this form: "
+    .. '<tool_call>{"name": "%s", "arguments": {...}}</tool_call>'):format(why, tools[1].name) or nil
+end
+
+--- What is in marks anywhere in a text, or in its first code fence with a call.
+local function marked_calls(content, names, tools)
+  local items, found = lpeg.match(found_in, content), {}
+  for i = 1, math.min(#items, MOST_FORMS) do
+    local these = calls_of(items[i], names, tools) or {}
+    table.move(these, 1, #these, #found + 1, found)
+    if #found > 0 and not items[i].is_marked then break end
+  end
+  return #found > 0 and found or nil
+end
+
+--- The first object in the middle of a text that is a call.
+local function embedded_calls(content, names)
+  local from, size = 0, 0
+  for _ = 1, MOST_PLACES do
+    from = content:find("{", from + 1, true)
+    if not from or size > MOST_READ then return nil end
+    local object = content:match("^%b{}", from) or ""
+    local found = calls_in(object, names)
+    if found then return found end
+    size = size + #object
+  end
+end
+
+---Reads the calls of a reply that was asked for as JSON.
+---@param content string without thinking
+---@param tools inference.tool[]
+---@return inference.raw_call[]? found each may have a thought, string? mistake why there is none, one line for the model
+function calls.read(content, tools)
+  local names = names_of(tools)
+  local found, mistake = calls_in(content, names)
+  found = found or marked_calls(content, names, tools) or embedded_calls(content, names)
+  if found then return found end
+  if mistake then return nil, "the reply is not the JSON object that was asked for: " .. mistake end
+  return nil, 'the reply names no tool; it must be {"thought": ..., "tool": ..., "arguments": {...}}'
+end
+
+-- Names and ids ------------------------------------------------------------------------------------------------------------
+
+local function plain(given) return (given:lower():gsub("[^%w]", "")) end
+
+---@class inference.names
+---@field [integer] string the names of the tools there are
+---@field guessed string[] those that are meant by a name near to theirs
+---@field others table<string, string> other names, plain, and the tools that they mean
+
+---@param tools inference.tool[]
+---@return inference.names
+function calls.names(tools)
+  local names = { guessed = {}, others = {} }
+  for i, tool in ipairs(tools) do
+    names[i] = tool.name
+    if not tool.exact then names.guessed[#names.guessed + 1] = tool.name end
+    for _, other in ipairs(tool.called or {}) do names.others[plain(other)] = tool.name end
+  end
+  return names
+end
+
+---The tool that is meant by a name.
+---@param given any
+---@param names inference.names
+---@return string? name nil where none is meant
+function calls.name(given, names)
+  if type(given) ~= "string" or #given > LONGEST_NAME then return nil end
+  local bare = text.trim(given):gsub("^functions[.:]", ""):gsub("^default_api[.:]", ""):gsub("%(.*$", "")
+  local mapped = bare:gsub("[^%w_-]", "_") -- from the name that a gateway has for it
+  for _, known in ipairs(names) do
+    if known == given or known == bare or known == mapped then return known end
+  end
+  return names.others[plain(bare)] or words.near(bare, names.guessed)
+end
+
+--- The arguments as they were written, where that is JSON that servers take back.
+local function written(given)
+  local bytes = text.trim(type(given.arguments) == "string" and given.arguments or given.text or "")
+  return bytes:sub(1, 1) == "{" and text.is_utf8(bytes) and bytes or nil
+end
+
+local function unused_id(session, id, used)
+  if type(id) == "string" and id ~= "" and not used[id] then return id end
+  repeat
+    session.calls = session.calls + 1
+    id = ("call%05d"):format(session.calls) -- templates of Mistral's models take nine letters and digits, and nothing else
+  until not used[id]
+  return id
+end
+
+---Puts the calls of one reply into their final form.
+---@param raw inference.raw_call[]
+---@param names inference.names
+---@param session { calls: integer, ids: table<string, boolean> } numbers the calls that have no id of their own
+---@return inference.call[] list, string[] notes
+function calls.normal(raw, names, session)
+  local list, notes = json.array {}, {}
+  for i, given in ipairs(raw) do
+    local arguments, mistake, was_mended = calls.arguments(given.arguments)
+    local meant = calls.name(given.name, names)
+    local called = type(given.name) == "string" and text.cut(redact(given.name), LONGEST_NAME) or "(no name)"
+    if meant and meant ~= given.name then notes[#notes + 1] = ("the tool %s was taken for %s"):format(words.quoted(called), meant) end
+    local id = unused_id(session, given.id, session.ids)
+    session.ids[id] = true
+    list[i] = {
+      id = id, name = meant or called, arguments = arguments or {}, size = given.size or 0, mistake = mistake,
+      written = arguments and not was_mended and written(given) or nil,
+      called = meant and called ~= meant and called:find("^[%w_-]+$") and #called <= LONGEST_CALLED and called or nil,
+    }
+  end
+  return list, notes
+end
+
+return calls

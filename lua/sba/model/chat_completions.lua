@@ -1,0 +1,158 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The OpenAI-compatible API: {base}/chat/completions. A dialect, as ollama is one: list, describe, body, read.
+
+local json = require "sba.util.json"
+local stream = require "sba.model.stream"
+local table_of = json.table_of
+local wire = require "sba.model.wire"
+
+local chat_completions = { name = "chat_completions", provider = "openai", path = "/chat/completions", accept = "text/event-stream" }
+
+local WINDOW <const> = 32768 -- tokens, where nobody says; a server that has fewer refuses and says so
+
+local function models_of(answer)
+  local served = {}
+  for _, entry in ipairs(answer.data) do
+    if type(entry) == "table" and type(entry.id) == "string" then served[#served + 1] = { name = entry.id, entry = entry } end
+  end
+  return served
+end
+
+---The models of an endpoint, whose base may lack the /v1 that it should end with.
+---@param endpoint inference.endpoint its base gets the /v1 where only that answers
+---@return inference.served[]?, inference.failure?
+function chat_completions.list(endpoint)
+  local base, first = endpoint.base, nil
+  for _, suffix in ipairs(endpoint.exact and { "" } or { "", "/v1" }) do
+    endpoint.base = base .. suffix
+    local answer, failure = wire.ask(endpoint, "/models")
+    if answer and json.is_array(answer.data) then return models_of(answer) end
+    if answer then failure = wire.failure(endpoint, { code = "bad_answer", message = "sent no list of models" }) end
+    first = first or failure
+    if base:find("/v1$") or failure.status ~= 404 and failure.cause ~= "bad_answer" then break end
+  end
+  endpoint.base = base
+  return nil, first
+end
+
+--- The window of a llama.cpp server, and whether its template has a place for tools, which it leaves out silently otherwise. It tells
+--- both beside its /v1.
+local function llama_properties(endpoint, entry)
+  if entry.owned_by ~= "llamacpp" then return nil end
+  local root = setmetatable({ base = endpoint.base:gsub("/v1$", "") }, { __index = endpoint })
+  local answer = wire.ask(root, "/props") or {}
+  local supports_tools = table_of(answer.chat_template_caps).supports_tools
+  if type(supports_tools) ~= "boolean" then supports_tools = nil end
+  return wire.tokens(table_of(answer.default_generation_settings).n_ctx), supports_tools
+end
+
+---@param endpoint inference.endpoint
+---@param served inference.served
+---@return inference.description
+function chat_completions.describe(endpoint, served)
+  local entry = served.entry
+  local running, supports_tools = llama_properties(endpoint, entry)
+  local window = running or wire.tokens(entry.max_model_len) or wire.tokens(entry.context_length) or wire.tokens(entry.context_window)
+  return { context_length = window or WINDOW, supports_tools = supports_tools }
+end
+
+local function wire_calls(calls)
+  local list = json.array {}
+  for i, call in ipairs(calls) do
+    list[i] = { id = call.id, type = "function", ["function"] = {
+      name = call.called or call.name, arguments = call.written or json.encode(call.arguments),
+    } }
+  end
+  return list
+end
+
+---A message as JSON.
+---@param message inference.message
+---@return string
+function chat_completions.message(message)
+  local shown = { role = message.role, content = message.content or "", tool_call_id = message.tool_call_id }
+  if message.tool_calls and #message.tool_calls > 0 then shown.tool_calls = wire_calls(message.tool_calls) end
+  return json.encode(shown)
+end
+
+---@param session table model, no_max_tokens
+---@param ask inference.ask
+---@return string[] parts of the JSON
+function chat_completions.body(session, ask)
+  local fields = {
+    model = session.model, stream = true, stream_options = { include_usage = true }, temperature = ask.temperature,
+    [session.no_max_tokens and "max_completion_tokens" or "max_tokens"] = ask.max_tokens, tool_choice = ask.tool_choice,
+  }
+  return wire.body(fields, ask, ask.schema
+    and (',"response_format":{"type":"json_schema","json_schema":{"name":"reply","schema":%s}}'):format(ask.schema))
+end
+
+local function text_of(value)
+  return type(value) == "string" and value ~= "" and value or nil
+end
+
+---@class chat_completions.calls of a stream, which come in fragments
+---@field by_index table<integer, inference.raw_call>
+---@field by_id table<string, inference.raw_call>
+---@field last? inference.raw_call
+
+--- The call that a fragment belongs to. Some servers send every parallel call as index 0: another id with a name opens a new one.
+local function call_of(builder, calls, index, id, name)
+  local call
+  if index then call = calls.by_index[index] elseif id then call = calls.by_id[id] else call = calls.last end
+  if not call or id and name and call.id and call.id ~= id then
+    call = builder:add_call {}
+    calls.last = call
+    if index then calls.by_index[index] = call end
+    if id then calls.by_id[id] = call end
+  end
+  call.id, call.name = call.id or id, call.name or name
+  return call
+end
+
+local function add_fragment(builder, calls, fragment)
+  local called = table_of(fragment["function"])
+  local call = call_of(builder, calls, math.tointeger(fragment.index), text_of(fragment.id), text_of(called.name))
+  local arguments = called.arguments
+  if type(arguments) == "table" then arguments = json.encode(arguments) end
+  if type(arguments) == "string" then builder:add_arguments(call, arguments) end
+end
+
+--- Adds what one chunk, or a whole answer, says.
+local function add(builder, calls, outcome, value)
+  local usage, choice = table_of(value.usage), table_of(table_of(value.choices)[1])
+  outcome.prompt_tokens = wire.tokens(usage.prompt_tokens) or outcome.prompt_tokens
+  outcome.completion_tokens = wire.tokens(usage.completion_tokens) or outcome.completion_tokens
+  outcome.done_reason = text_of(choice.finish_reason) or outcome.done_reason
+  local message = table_of(choice.delta or choice.message)
+  for _, fragment in ipairs(table_of(message.tool_calls)) do add_fragment(builder, calls, table_of(fragment)) end
+  builder:add_content(message.content)
+  builder:add_content(message.refusal)
+  builder:add_thinking(text_of(message.reasoning_content) or message.reasoning)
+end
+
+--- An answer that is no stream is read as one of a single chunk.
+local function values_of(endpoint, exchange)
+  local kind = exchange:header("Content-Type") or ""
+  if kind:lower():find("text/event-stream", 1, true) then
+    return stream.events(function() return exchange:line() end)
+  end
+  local value, failure = wire.object(endpoint, exchange)
+  return function()
+    local given = value
+    value = nil
+    return given, failure
+  end
+end
+
+---Reads a reply to its end.
+---@param endpoint inference.endpoint
+---@param exchange native.http.exchange
+---@param builder table of inference.reply
+---@return inference.outcome?, inference.failure?
+function chat_completions.read(endpoint, exchange, builder)
+  local calls = { by_index = {}, by_id = {} }
+  return wire.read(endpoint, values_of(endpoint, exchange), builder, function(...) add(builder, calls, ...) end)
+end
+
+return chat_completions

@@ -1,0 +1,157 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Ollama's own API. A dialect, as chat_completions is one: list, describe, body, read.
+
+local json = require "sba.util.json"
+local json_place = require "sba.util.json_place"
+local lines = require "sba.util.lines"
+local stream = require "sba.model.stream"
+local table_of = json.table_of
+local wire = require "sba.model.wire"
+local words = require "sba.util.words"
+
+local ollama = {
+  name = "ollama", provider = "ollama", path = "/api/chat", accept = "application/x-ndjson",
+  aborts_repetition = true, -- it breaks a reply off, without a word, after a token came 30 times in a row
+}
+
+local WINDOW <const> = 32768 -- tokens asked for, where the Modelfile says nothing and the model was trained for as many
+local UNKNOWN_WINDOW <const> = 8192 -- where it is not known what the model was trained for
+local KEEP_ALIVE <const> = "30m" -- a command may take long, and loading a model again takes minutes
+
+---@class inference.served a model that an endpoint serves
+---@field name string
+---@field entry table what the list says about it
+
+---The models of an endpoint.
+---@param endpoint inference.endpoint
+---@return inference.served[]?, inference.failure?
+function ollama.list(endpoint)
+  local answer, failure = wire.ask(endpoint, "/api/tags")
+  if not answer then return nil, failure end
+  if type(answer.models) ~= "table" then
+    return nil, wire.failure(endpoint, { code = "bad_answer", message = "sent no list of models" })
+  end
+  local served = {}
+  for _, entry in ipairs(answer.models) do
+    local name = type(entry) == "table" and (entry.model or entry.name)
+    if type(name) == "string" then served[#served + 1] = { name = name, entry = entry } end
+  end
+  return served
+end
+
+local function trained_window(shown)
+  local info = table_of(shown.model_info)
+  local name = tostring(info["general.architecture"]) .. ".context_length"
+  return wire.tokens(info[name])
+end
+
+local function modelfile_window(shown)
+  local parameters = type(shown.parameters) == "string" and shown.parameters or ""
+  for _, line in lines(parameters) do
+    local tokens = line:match("^num_ctx%s+(%d+)")
+    if tokens then return wire.tokens(tonumber(tokens)) end
+  end
+end
+
+---@class inference.description what is known of a model before the first request
+---@field context_length integer tokens
+---@field supports_tools? boolean nil: not known
+
+---What the server says about a model. One that does not answer is described by what is assumed of any.
+---@param endpoint inference.endpoint
+---@param served inference.served
+---@return inference.description?, inference.failure?
+function ollama.describe(endpoint, served)
+  local shown, failure = wire.ask(endpoint, "/api/show", json.encode { model = served.name })
+  if not shown and not failure.status then return nil, failure end
+  shown = shown or {}
+  local trained = trained_window(shown)
+  local window = modelfile_window(shown) or trained and WINDOW or UNKNOWN_WINDOW
+  local description = { context_length = math.min(window, trained or window) }
+  if json.is_array(shown.capabilities) then
+    description.supports_tools = words.has(shown.capabilities, "tools")
+  end
+  return description
+end
+
+---The window that a loaded model really has.
+---@param endpoint inference.endpoint
+---@param model string
+---@return integer? tokens
+function ollama.loaded_window(endpoint, model)
+  local answer = wire.ask(endpoint, "/api/ps")
+  if not answer or not json.is_array(answer.models) then return nil end
+  for _, entry in ipairs(answer.models) do
+    if type(entry) == "table" and (entry.model == model or entry.name == model or entry.name == model .. ":latest") then
+      return wire.tokens(entry.context_length)
+    end
+  end
+end
+
+--- The calls of a message as JSON, their arguments as the model wrote them.
+local function wire_calls(calls)
+  local list = {}
+  for i, call in ipairs(calls) do
+    list[i] = ('{"id":%s,"function":{"index":%d,"name":%s,"arguments":%s}}'):format(
+      json.encode(call.id), i - 1, json.encode(call.called or call.name), call.written or json.encode(call.arguments))
+  end
+  return "[" .. table.concat(list, ",") .. "]"
+end
+
+---A message as JSON.
+---@param message inference.message
+---@return string
+function ollama.message(message)
+  local shown = { role = message.role, content = message.content or "", tool_name = message.tool_name, tool_call_id = message.tool_call_id }
+  if message.thinking and message.thinking ~= "" then shown.thinking = message.thinking end
+  local text = json.encode(shown)
+  if not message.tool_calls or #message.tool_calls == 0 then return text end
+  return text:sub(1, -2) .. ',"tool_calls":' .. wire_calls(message.tool_calls) .. "}"
+end
+
+---@param session table model, num_ctx, no_think
+---@param ask inference.ask
+---@return string[] parts of the JSON
+function ollama.body(session, ask)
+  local fields = {
+    model = session.model, stream = true, keep_alive = KEEP_ALIVE, truncate = false,
+    options = { num_ctx = session.num_ctx, num_predict = ask.max_tokens, temperature = ask.temperature },
+  }
+  if ask.schema and not session.no_think then fields.think = false end
+  return wire.body(fields, ask, ask.schema and ',"format":' .. ask.schema)
+end
+
+--- @param written string the line that they stand in
+local function add_calls(builder, calls, written)
+  local places = json_place.of(written)
+  for i, value in ipairs(table_of(calls)) do
+    local call = table_of(value)
+    local called = table_of(call["function"])
+    local given = called.arguments
+    local part = type(given) == "table" and places:text(("/message/tool_calls/%d/function/arguments"):format(i - 1)) or nil
+    builder:add_call { id = call.id, name = called.name, arguments = given, text = part }
+  end
+end
+
+--- Adds what one line says, the last one included, for some models say all their calls there.
+local function add(builder, outcome, line, written)
+  if line.done == true then
+    outcome.is_over, outcome.done_reason = true, type(line.done_reason) == "string" and line.done_reason or "stop"
+    outcome.prompt_tokens, outcome.completion_tokens = wire.tokens(line.prompt_eval_count), wire.tokens(line.eval_count)
+  end
+  local message = table_of(line.message)
+  builder:add_content(message.content)
+  builder:add_thinking(message.thinking)
+  add_calls(builder, message.tool_calls, written)
+end
+
+---Reads a reply to its end.
+---@param endpoint inference.endpoint
+---@param exchange native.http.exchange
+---@param builder table of inference.reply
+---@return inference.outcome?, inference.failure?
+function ollama.read(endpoint, exchange, builder)
+  return wire.read(endpoint, stream.ndjson(function() return exchange:line() end), builder, function(...) add(builder, ...) end)
+end
+
+return ollama

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The end of a job that cannot end by itself: its main thread hangs past the deadline or a signal, crashes, or is
+// refused memory.
+//
+// The program executes itself, with SBA_END in the environment. The process keeps its PID and its children, and loses
+// its threads, locks and memory, whatever state they are in. The new image writes the result from the journal
+// (sba.run.ending). Times are milliseconds of clock_now. Before ending_start these functions have no effect.
+#ifndef SBA_CORE_ENDING_H
+#define SBA_CORE_ENDING_H
+
+#include "core/base/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// What the image before left.
+struct ending {
+    char reason[16];     // "timeout", "SIGTERM", "SIGINT", "crash", "memory"; empty: this is no new image
+    int journal, result; // descriptors; -1: none
+    const char *information;
+};
+
+// Call it once, after interrupt_install. In a new image, sends the signal that ended the job to this process again.
+void ending_begin(char **argv);
+const struct ending *ending_inherited(void);
+
+// From now on the job ends whatever happens: 2.5 s past the deadline, 5 s past a signal, at a crash. The main thread
+// calls it, after the change of user and ending_keep. Without its program file there is no such end: an error.
+int ending_start(struct error *error);
+void ending_stop(void);
+
+// What the new image gets: a text, and the descriptors of the journal and of the latest result, or -1.
+int ending_keep(const char *information, int journal, int result, struct error *error);
+
+void ending_deadline(int64_t at);
+
+// The main thread ends the job itself: it has 2 s more past the deadline, 2.5 s past a signal.
+void ending_begun(void);
+
+// The result is written: if the rest takes too long, or crashes, the program exits with this status.
+void ending_written(int status);
+
+// In the new image, in place of ending_start: after 10 s the program exits with this status.
+int ending_last(int status, struct error *error);
+
+// Memory was refused: ends the job. Returns if no job runs.
+void ending_memory(void);
+
+#endif

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// The deadline and the cancel flag, see interrupt.h.
+#include "core/base/interrupt.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+enum { UNSTOPPABLE = 1000 }; // ms after a signal, from when on the next one ends the program
+
+static volatile sig_atomic_t cancel_signal; // the first one, but SIGTERM wins over SIGINT
+static volatile sig_atomic_t cancelled;     // whether one came since it was cleared
+static volatile int64_t cancelled_at;       // when the first one since then came
+static int64_t deadline = INT64_MAX;
+static bool disarmed;
+static bool in_session;
+static unsigned cleared_count;
+static int event_fd = -1;
+static void (*on_stop)(void);
+static void (*on_cancel)(void);
+
+// The main thread has the PID as its TID. A thread of a library passes its signals on to it.
+static bool is_main_thread(int number)
+{
+    if (syscall(SYS_gettid) == getpid())
+        return true;
+    syscall(SYS_tgkill, getpid(), getpid(), number);
+    return false;
+}
+
+// SIGALRM comes at the deadline.
+static void on_signal(int number)
+{
+    int saved = errno;
+    uint64_t one = 1;
+    if (is_main_thread(number)) {
+        if (number != SIGALRM) {
+            // A prompt or a script that does not stop, as in a coroutine.
+            if (cancelled && !on_cancel && clock_now() - cancelled_at > UNSTOPPABLE)
+                _exit(128 + number);
+            if (!cancelled)
+                cancelled_at = clock_now();
+            if (!cancel_signal || number == SIGTERM)
+                cancel_signal = number;
+            cancelled = 1;
+            ssize_t ignored = write(event_fd, &one, sizeof one);
+            (void)ignored;
+            if (on_cancel)
+                on_cancel();
+        }
+        if (on_stop)
+            on_stop();
+    }
+    errno = saved;
+}
+
+void interrupt_install(void)
+{
+    event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (event_fd < 0) {
+        fprintf(stderr, "cynode-sba: cannot start: no event descriptor: %s\n", strerror(errno));
+        exit(3);
+    }
+    // No SA_RESTART: a blocking read of the job must end with EINTR.
+    struct sigaction action = {.sa_handler = on_signal};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGALRM, &action, NULL);
+}
+
+// Waits check the clock themselves. The alarm stops Lua code that does not wait.
+static void set_alarm(int64_t milliseconds)
+{
+    const int64_t longest = 100000000000; // three years; a longer deadline needs no alarm
+    if (milliseconds > longest)
+        milliseconds = 0;
+    else
+        milliseconds++; // it must not come before the deadline, and 0 would mean no alarm
+    struct itimerval alarm = {.it_value = {.tv_sec = milliseconds / 1000, .tv_usec = milliseconds % 1000 * 1000}};
+    setitimer(ITIMER_REAL, &alarm, NULL);
+}
+
+void interrupt_set_deadline(int64_t milliseconds)
+{
+    int64_t now = clock_now();
+    deadline = milliseconds > INT64_MAX - now ? INT64_MAX : now + milliseconds;
+    set_alarm(milliseconds);
+}
+
+int64_t interrupt_remaining(void)
+{
+    if (disarmed || deadline == INT64_MAX)
+        return INT64_MAX;
+    int64_t left = deadline - clock_now();
+    return left > 0 ? left : 0;
+}
+
+enum interrupt_reason interrupt_reason(void)
+{
+    if (disarmed)
+        return INTERRUPT_NONE;
+    if (cancelled)
+        return INTERRUPT_CANCELLED;
+    return interrupt_remaining() == 0 ? INTERRUPT_TIMEOUT : INTERRUPT_NONE;
+}
+
+const char *interrupt_code(enum interrupt_reason reason)
+{
+    return reason == INTERRUPT_CANCELLED ? "cancelled" : "timeout";
+}
+
+const char *interrupt_message(enum interrupt_reason reason)
+{
+    return reason == INTERRUPT_CANCELLED ? "the job was cancelled by a signal" : "the job's time was up";
+}
+
+int interrupt_check(struct error *error)
+{
+    enum interrupt_reason reason = interrupt_reason();
+    if (reason == INTERRUPT_NONE)
+        return 0;
+    return error_set(error, interrupt_code(reason), 0, "%s", interrupt_message(reason));
+}
+
+int interrupt_signal(void)
+{
+    return cancel_signal;
+}
+
+int64_t interrupt_signalled_at(void)
+{
+    return cancelled_at;
+}
+
+int interrupt_fd(void)
+{
+    return disarmed ? -1 : event_fd;
+}
+
+int interrupt_poll_timeout(int64_t wished)
+{
+    int64_t left = interrupt_remaining();
+    if (wished >= 0 && wished < left)
+        left = wished;
+    if (left == INT64_MAX)
+        return -1;
+    return left > INT_MAX ? INT_MAX : (int)left;
+}
+
+int interrupt_sleep(int64_t milliseconds, struct error *error)
+{
+    for (int64_t end = clock_now() + milliseconds, left; (left = end - clock_now()) > 0;) {
+        if (interrupt_check(error) < 0)
+            return -1;
+        struct pollfd cancel = {.fd = interrupt_fd(), .events = POLLIN};
+        poll(&cancel, 1, interrupt_poll_timeout(left));
+    }
+    return interrupt_check(error);
+}
+
+void interrupt_begin_session(void)
+{
+    in_session = true;
+}
+
+bool interrupt_in_session(void)
+{
+    return in_session;
+}
+
+bool interrupt_clear(void)
+{
+    sigset_t cancels, before;
+    sigemptyset(&cancels);
+    sigaddset(&cancels, SIGINT);
+    sigaddset(&cancels, SIGTERM);
+    sigprocmask(SIG_BLOCK, &cancels, &before);
+    bool cleared = cancel_signal == SIGINT;
+    if (cleared) {
+        uint64_t count;
+        ssize_t ignored = read(event_fd, &count, sizeof count);
+        (void)ignored;
+        cancel_signal = cancelled = 0;
+        cleared_count++;
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return cleared;
+}
+
+unsigned interrupt_cleared(void)
+{
+    return cleared_count;
+}
+
+void interrupt_on_stop(void (*call)(void))
+{
+    on_stop = call;
+}
+
+void interrupt_on_signal(void (*call)(void))
+{
+    on_cancel = call;
+}
+
+void interrupt_disarm(void)
+{
+    disarmed = true;
+}
+
+void interrupt_hold(bool held)
+{
+    disarmed = held;
+    if (on_stop && interrupt_reason() != INTERRUPT_NONE)
+        on_stop();
+}
+
+void interrupt_rearm(int64_t milliseconds)
+{
+    uint64_t count;
+    cancelled = 0;
+    ssize_t ignored = read(event_fd, &count, sizeof count);
+    (void)ignored;
+    disarmed = false;
+    interrupt_set_deadline(milliseconds);
+}

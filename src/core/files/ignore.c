@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules of .gitignore files, see ignore.h.
+#include "core/files/ignore.h"
+
+#include "core/base/buffer.h"
+#include "core/base/cleanup.h"
+#include "core/text/glob.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { LONGEST_LINE = 4096, MOST_RULES = 10000 };
+
+struct ignore_rule {
+    size_t base; // bytes of the directory and its slash, with which paths begin
+    char *directory;
+    struct glob *glob;
+    bool negated, directories_only;
+    bool here; // for names directly in the directory
+};
+
+static void rule_free(struct ignore_rule *rule)
+{
+    free(rule->directory);
+    glob_free(rule->glob);
+}
+
+// Blanks at the end count only after a backslash.
+static size_t without_blanks(const char *line, size_t size)
+{
+    while (size > 0 && (line[size - 1] == '\r' || (line[size - 1] == ' ' && (size < 2 || line[size - 2] != '\\'))))
+        size--;
+    return size;
+}
+
+// The pattern for glob.h, with braces escaped: git gives them no meaning. Owned by the caller.
+static char *glob_pattern(const char *pattern, size_t size)
+{
+    char *copy = malloc(2 * size + 1), *to = copy;
+    for (size_t i = 0; copy && i < size; i++) {
+        if (pattern[i] == '{' || pattern[i] == '}')
+            *to++ = '\\';
+        *to++ = pattern[i];
+    }
+    if (copy)
+        *to = '\0';
+    return copy;
+}
+
+// 1: *rule is filled; 0: the line holds no rule; -1: memory is out.
+static int read_rule(const char *directory, const char *line, size_t size, struct ignore_rule *rule)
+{
+    struct error error = {0};
+    size = without_blanks(line, size);
+    *rule = (struct ignore_rule){.base = *directory ? strlen(directory) + 1 : 0};
+    if (size == 0 || size > LONGEST_LINE || *line == '#')
+        return 0;
+    rule->negated = *line == '!';
+    line += rule->negated;
+    size -= rule->negated;
+    rule->directories_only = size > 0 && line[size - 1] == '/';
+    size -= rule->directories_only;
+    rule->here = size > 0 && *line == '/';
+    line += rule->here;
+    size -= rule->here;
+    if (size == 0 || memchr(line, '\0', size))
+        return 0;
+    cleanup_free char *pattern = glob_pattern(line, size);
+    rule->directory = strdup(directory);
+    if (!pattern || !rule->directory)
+        return -1;
+    rule->here = rule->here && !strchr(pattern, '/');
+    rule->glob = glob_compile(pattern, &error);
+    error_clear(&error);
+    return rule->glob ? 1 : 0;
+}
+
+static int add_rule(struct ignore *ignore, const struct ignore_rule *rule)
+{
+    struct ignore_rule *rules = array_grow(ignore->rules, ignore->count, sizeof *rules);
+    if (!rules)
+        return -1;
+    ignore->rules = rules;
+    rules[ignore->count++] = *rule;
+    return 0;
+}
+
+int ignore_add(struct ignore *ignore, const char *directory, const char *text, size_t size)
+{
+    for (const char *end = text + size, *next; text < end && ignore->count < MOST_RULES; text = next) {
+        const char *newline = memchr(text, '\n', (size_t)(end - text));
+        struct ignore_rule rule;
+        next = newline ? newline + 1 : end;
+        int read = read_rule(directory, text, (size_t)((newline ? newline : end) - text), &rule);
+        if (read <= 0)
+            rule_free(&rule);
+        if (read < 0 || (read > 0 && add_rule(ignore, &rule) < 0))
+            return -1;
+    }
+    return 0;
+}
+
+static bool applies(const struct ignore_rule *rule, const char *path, bool is_directory)
+{
+    if (rule->base && (strncmp(path, rule->directory, rule->base - 1) != 0 || path[rule->base - 1] != '/'))
+        return false;
+    const char *below = path + rule->base;
+    if ((rule->directories_only && !is_directory) || (rule->here && strchr(below, '/')))
+        return false;
+    return glob_match(rule->glob, below);
+}
+
+// The last rule that applies decides.
+bool ignore_matches(const struct ignore *ignore, const char *path, bool is_directory)
+{
+    for (size_t i = ignore->count; i > 0; i--)
+        if (applies(&ignore->rules[i - 1], path, is_directory))
+            return !ignore->rules[i - 1].negated;
+    return false;
+}
+
+void ignore_free(struct ignore *ignore)
+{
+    for (size_t i = 0; i < ignore->count; i++)
+        rule_free(&ignore->rules[i]);
+    free(ignore->rules);
+    *ignore = (struct ignore){0};
+}

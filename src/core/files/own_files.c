@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// The runner's own files, see own_files.h.
+#include "core/files/own_files.h"
+
+#include "core/base/buffer.h"
+#include "core/base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct own_file {
+    int directory; // O_PATH
+    struct stat status;
+    char *name;
+};
+
+static struct own_file *files;
+static size_t count;
+
+int own_files_add(const char *path, struct error *error)
+{
+    const char *slash = strrchr(path, '/');
+    cleanup_free char *above = slash ? strndup(path, (size_t)(slash + 1 - path)) : strdup(".");
+    cleanup_free char *name = strdup(slash ? slash + 1 : path);
+    struct own_file file = {.directory = -1};
+    cleanup_fd int directory = above ? open(above, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (!name || directory < 0 || fstat(directory, &file.status) < 0)
+        return error_system(error, name ? errno : ENOMEM, "cannot open the directory of %s", path);
+    struct own_file *grown = array_grow(files, count, sizeof *grown);
+    if (!grown)
+        return error_system(error, ENOMEM, "cannot open the directory of %s", path);
+    files = grown;
+    file.directory = steal_fd(&directory);
+    file.name = steal_pointer(&name);
+    files[count++] = file;
+    return 0;
+}
+
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+bool own_files_in(const struct stat *directory)
+{
+    for (size_t i = 0; i < count; i++)
+        if (is_same(&files[i].status, directory))
+            return true;
+    return false;
+}
+
+// Whether it is the name of the file or of a temporary one that is to replace it.
+static bool fits(const char *name, const char *own)
+{
+    size_t size = strlen(own);
+    return strcmp(name, own) == 0 ||
+           (*name == '.' && strncmp(name + 1, own, size) == 0 && strncmp(name + 1 + size, ".tmp", 4) == 0);
+}
+
+bool own_files_named(const struct stat *directory, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (is_same(&files[i].status, directory) && fits(name, files[i].name))
+            return true;
+    return false;
+}
+
+static bool refuse(const char *path, struct error *error)
+{
+    error_set(error, "permission_denied", 0, "%s is a file of the runner, written by the runner alone", path);
+    return true;
+}
+
+bool own_files_refuse(int directory, const char *name, const char *path, struct error *error)
+{
+    struct stat status;
+    return fstat(directory, &status) == 0 && own_files_named(&status, name) && refuse(path, error);
+}
+
+bool own_files_refuse_file(const struct stat *file, const char *path, struct error *error)
+{
+    struct stat status;
+    for (size_t i = 0; i < count; i++)
+        if (fstatat(files[i].directory, files[i].name, &status, AT_SYMLINK_NOFOLLOW) == 0 && is_same(&status, file))
+            return refuse(path, error);
+    return false;
+}

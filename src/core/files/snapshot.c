@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keeps what a workspace was, see snapshot.h. snapshot_compare.c compares.
+#include "core/base/cleanup.h"
+#include "core/files/file.h"
+#include "core/files/snapshot_internal.h"
+#include "core/files/workspace_read.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum { LARGEST_IGNORE_FILE = 1 << 20, DEEPEST = 1000, BLOCK = 128 << 10 };
+
+int snapshot_out_of_memory(struct error *error)
+{
+    return error_set(error, "out_of_memory", 0, "out of memory for the state of the workspace");
+}
+
+static int64_t nanoseconds(struct timespec time)
+{
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+struct item snapshot_item(const struct workspace_tree_entry *entry)
+{
+    return (struct item){.mode = entry->mode,
+                         .size = entry->size,
+                         .inode = entry->inode,
+                         .modified = nanoseconds(entry->modified),
+                         .changed = nanoseconds(entry->changed),
+                         .content = NOT_KEPT};
+}
+
+static int read_ignore_file(struct snapshot *snapshot, const char *directory)
+{
+    cleanup_free char *path = NULL;
+    cleanup_buffer struct buffer text = {0};
+    struct read_result result;
+    struct error error = {0};
+    const struct read_options options = {.max_bytes = LARGEST_IGNORE_FILE};
+    if (asprintf(&path, "%s%s.gitignore", directory, *directory ? "/" : "") < 0)
+        return -1;
+    bool there = workspace_read(snapshot->workspace, path, &options, &text, &result, &error) == 0;
+    error_clear(&error);
+    return there ? ignore_add(&snapshot->ignore, directory, text.data, text.size) : 0;
+}
+
+static bool is_left_out(const struct snapshot *snapshot, const struct workspace_tree_entry *entry, const char *path)
+{
+    return strcmp(entry->name, ".git") == 0 || (snapshot->left_out && strcmp(path, snapshot->left_out) == 0) ||
+           ignore_matches(&snapshot->ignore, path, S_ISDIR(entry->mode));
+}
+
+// An entry without an inode could not be looked at, because its directory cannot be searched.
+static enum kind kind_of(const struct snapshot *snapshot, const struct workspace_tree_entry *entry, const char *path)
+{
+    if (entry->depth && is_left_out(snapshot, entry, path))
+        return LEFT_OUT;
+    if (S_ISDIR(entry->mode))
+        return entry->entered ? DIRECTORY : UNREADABLE;
+    if (!S_ISREG(entry->mode) && !S_ISLNK(entry->mode))
+        return LEFT_OUT;
+    return entry->inode ? FILE_OR_LINK : UNREADABLE;
+}
+
+int snapshot_next(struct snapshot *snapshot, struct workspace_tree *tree, bool reads,
+                  struct workspace_tree_entry *entry, enum kind *kind, struct error *error)
+{
+    int more;
+    while ((more = workspace_tree_next(tree, entry, error)) > 0) {
+        const char *path = entry->depth ? workspace_tree_path(tree) : "";
+        *kind = kind_of(snapshot, entry, path);
+        if (*kind == LEFT_OUT)
+            workspace_tree_skip(tree, entry);
+        if (*kind == DIRECTORY && reads && read_ignore_file(snapshot, path) < 0)
+            return snapshot_out_of_memory(error);
+        if (entry->depth)
+            return 1;
+    }
+    return more;
+}
+
+static int write_pending(struct snapshot *snapshot, struct error *error)
+{
+    struct iovec part = {.iov_base = snapshot->pending.data, .iov_len = snapshot->pending.size};
+    snapshot->pending.size = 0;
+    return part.iov_len ? file_write_parts(snapshot->store, &part, 1, error) : 0;
+}
+
+// Makes room for more content at the end of what is pending. NULL: *error is filled.
+static char *room(struct snapshot *snapshot, size_t size, struct error *error)
+{
+    if (snapshot->pending.size >= BLOCK && write_pending(snapshot, error) < 0)
+        return NULL;
+    if (buffer_reserve(&snapshot->pending, size) < 0) {
+        snapshot_out_of_memory(error);
+        return NULL;
+    }
+    return snapshot->pending.data + snapshot->pending.size;
+}
+
+static void stored(struct snapshot *snapshot, size_t size)
+{
+    snapshot->pending.size += size;
+    snapshot->stored += size;
+}
+
+static int store_link(struct snapshot *snapshot, const struct workspace_tree *tree, struct item *item,
+                      struct error *error)
+{
+    cleanup_free char *target = workspace_tree_target(tree);
+    item->size = target ? strlen(target) : 0;
+    item->content = snapshot->stored;
+    char *to = room(snapshot, item->size, error);
+    if (!to)
+        return -1;
+    if (target)
+        memcpy(to, target, item->size);
+    stored(snapshot, item->size);
+    return 0;
+}
+
+// A file that is shorter than its status said, or cannot be read, is not kept. Of one that has grown, the first part
+// is.
+static int store_file(struct snapshot *snapshot, const struct workspace_tree *tree, struct item *item,
+                      struct error *error)
+{
+    struct stat status;
+    uint64_t begun = snapshot->stored, left = item->size;
+    if (left > snapshot->most_bytes - begun)
+        return 0;
+    cleanup_fd int fd = left ? workspace_tree_open_file(tree, &status) : -1;
+    while (fd >= 0 && left > 0) {
+        size_t wanted = left < BLOCK ? left : BLOCK;
+        char *to = room(snapshot, wanted, error);
+        ssize_t size = to ? read(fd, to, wanted) : 0;
+        if (!to)
+            return -1;
+        if (size <= 0)
+            break;
+        stored(snapshot, (size_t)size);
+        left -= (uint64_t)size;
+    }
+    if (left == 0)
+        item->content = begun;
+    return 0;
+}
+
+static int add_item(struct snapshot *snapshot, const struct workspace_tree *tree,
+                    const struct workspace_tree_entry *entry, enum kind kind, struct error *error)
+{
+    struct item item = snapshot_item(entry), *items = array_grow(snapshot->items, snapshot->count, sizeof item);
+    if (!items)
+        return snapshot_out_of_memory(error);
+    snapshot->items = items;
+    item.path = snapshot->paths.size;
+    if (buffer_append(&snapshot->paths, workspace_tree_path(tree), strlen(workspace_tree_path(tree)) + 1) < 0)
+        return snapshot_out_of_memory(error);
+    item.kind = kind;
+    int stored = kind != FILE_OR_LINK ? 0
+                 : S_ISLNK(item.mode) ? store_link(snapshot, tree, &item, error)
+                                      : store_file(snapshot, tree, &item, error);
+    snapshot->items[snapshot->count++] = item;
+    return stored;
+}
+
+struct workspace_tree *snapshot_open_tree(const struct workspace *workspace, struct error *error)
+{
+    const struct workspace_tree_options options = {.max_depth = DEEPEST, .hidden = true};
+    return workspace_tree_open(workspace, ".", &options, error);
+}
+
+static int fill(struct snapshot *snapshot, struct workspace_tree *tree, struct error *error)
+{
+    struct workspace_tree_entry entry;
+    enum kind kind;
+    int more;
+    while ((more = snapshot_next(snapshot, tree, true, &entry, &kind, error)) > 0)
+        if (add_item(snapshot, tree, &entry, kind, error) < 0)
+            return -1;
+    if (more == 0 && write_pending(snapshot, error) < 0)
+        return -1;
+    buffer_free(&snapshot->pending);
+    return more;
+}
+
+static int open_store(const char *directory, struct error *error)
+{
+    int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        return fd;
+    cleanup_free char *name = NULL;
+    if (asprintf(&name, "%s/.sba-XXXXXX", directory) < 0)
+        return snapshot_out_of_memory(error);
+    fd = mkostemp(name, O_CLOEXEC);
+    if (fd < 0)
+        return error_system(error, errno, "cannot create a file in %s", directory);
+    unlink(name);
+    return fd;
+}
+
+// 0, or -1: the caller frees the snapshot.
+static int begin(struct snapshot *snapshot, const struct workspace *workspace, const struct snapshot_options *options,
+                 struct error *error)
+{
+    snapshot->workspace = workspace;
+    snapshot->most_bytes = options->most_bytes;
+    snapshot->store = open_store(options->directory, error);
+    if (snapshot->store < 0)
+        return -1;
+    snapshot->left_out = options->left_out ? strdup(options->left_out) : NULL;
+    if (options->left_out && !snapshot->left_out)
+        return snapshot_out_of_memory(error);
+    struct workspace_tree *tree = snapshot_open_tree(workspace, error);
+    int outcome = tree ? fill(snapshot, tree, error) : -1;
+    workspace_tree_close(tree);
+    return outcome;
+}
+
+struct snapshot *snapshot_take(const struct workspace *workspace, const struct snapshot_options *options,
+                               struct error *error)
+{
+    struct snapshot *snapshot = calloc(1, sizeof *snapshot);
+    if (!snapshot) {
+        snapshot_out_of_memory(error);
+        return NULL;
+    }
+    if (begin(snapshot, workspace, options, error) == 0)
+        return snapshot;
+    snapshot_free(snapshot);
+    return NULL;
+}
+
+void snapshot_free(struct snapshot *snapshot)
+{
+    if (!snapshot)
+        return;
+    cleanup_close(&snapshot->store);
+    ignore_free(&snapshot->ignore);
+    buffer_free(&snapshot->paths);
+    buffer_free(&snapshot->pending);
+    free(snapshot->left_out);
+    free(snapshot->items);
+    for (size_t i = 0; i < snapshot->change_count; i++)
+        free(snapshot->changes[i].path);
+    free(snapshot->changes);
+    free(snapshot);
+}
+
+int snapshot_read_stored(const struct snapshot *snapshot, const struct item *item, struct buffer *content,
+                         struct error *error)
+{
+    if (buffer_reserve(content, item->size) < 0)
+        return snapshot_out_of_memory(error);
+    for (size_t have = 0; have < item->size;) {
+        ssize_t size =
+            pread(snapshot->store, content->data + content->size, item->size - have, (off_t)(item->content + have));
+        if (size <= 0)
+            return error_system(error, size < 0 ? errno : EIO, "cannot read what %s was",
+                                snapshot_path(snapshot, item));
+        have += (size_t)size;
+        content->size += (size_t)size;
+    }
+    return 0;
+}
+
+int snapshot_content(const struct snapshot *snapshot, size_t original, struct buffer *content, struct error *error)
+{
+    if (original < 1 || original > snapshot->count || snapshot->items[original - 1].content == NOT_KEPT)
+        return error_set(error, "not_found", 0, "the content was not kept");
+    return snapshot_read_stored(snapshot, &snapshot->items[original - 1], content, error);
+}

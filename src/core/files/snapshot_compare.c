@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Compares a workspace with what it was, see snapshot.h.
+#include "core/base/cleanup.h"
+#include "core/files/snapshot_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// Compares paths in the order of a walk: names in byte order, a directory before its entries.
+static int compare_paths(const char *a, const char *b)
+{
+    while (*a && *a == *b)
+        a++, b++;
+    int left = *a == '/' ? 1 : (unsigned char)*a + (*a != '\0'),
+        right = *b == '/' ? 1 : (unsigned char)*b + (*b != '\0');
+    return left - right;
+}
+
+static int same_as_stored(const struct snapshot *snapshot, const struct item *item, int fd)
+{
+    char now[4096], then[sizeof now];
+    for (uint64_t at = 0; at < item->size;) {
+        ssize_t size = read(fd, now, sizeof now);
+        if (size <= 0 || pread(snapshot->store, then, (size_t)size, (off_t)(item->content + at)) != size ||
+            memcmp(now, then, (size_t)size) != 0)
+            return false;
+        at += (uint64_t)size;
+    }
+    return true;
+}
+
+// Whether the content is the same, though times or inode differ.
+static bool same_content(const struct snapshot *snapshot, const struct workspace_tree *tree, const struct item *before,
+                         const struct item *after)
+{
+    if (before->content == NOT_KEPT)
+        return false;
+    if (S_ISLNK(after->mode)) {
+        cleanup_free char *target = workspace_tree_target(tree);
+        cleanup_buffer struct buffer old = {0};
+        struct error error = {0};
+        bool read = snapshot_read_stored(snapshot, before, &old, &error) == 0;
+        error_clear(&error);
+        return read && target && strlen(target) == old.size && memcmp(target, old.data ? old.data : "", old.size) == 0;
+    }
+    struct stat status;
+    cleanup_fd int fd = before->size == after->size ? workspace_tree_open_file(tree, &status) : -1;
+    return fd >= 0 && same_as_stored(snapshot, before, fd);
+}
+
+static int add_change(struct snapshot *snapshot, const char *path, enum snapshot_action action,
+                      const struct item *before, const struct item *after, struct error *error)
+{
+    struct snapshot_change *changes = array_grow(snapshot->changes, snapshot->change_count, sizeof *changes);
+    if (!changes)
+        return snapshot_out_of_memory(error);
+    snapshot->changes = changes;
+    char *copy = strdup(path);
+    if (!copy)
+        return snapshot_out_of_memory(error);
+    struct snapshot_change *change = &changes[snapshot->change_count++];
+    *change = (struct snapshot_change){.path = copy, .action = action};
+    if (before && before->content != NOT_KEPT)
+        change->original = (size_t)(before - snapshot->items) + 1;
+    if (before)
+        change->before = (struct snapshot_side){before->mode, before->size};
+    if (after)
+        change->after = (struct snapshot_side){after->mode, after->size};
+    return 0;
+}
+
+static bool is_untouched(const struct item *before, const struct item *after)
+{
+    return before->mode == after->mode && before->size == after->size && before->inode == after->inode &&
+           before->modified == after->modified && before->changed == after->changed;
+}
+
+static int compare_item(struct snapshot *snapshot, const struct workspace_tree *tree, const struct item *before,
+                        const struct item *after, struct error *error)
+{
+    const char *path = workspace_tree_path(tree);
+    if (is_untouched(before, after))
+        return 0;
+    if ((before->mode & S_IFMT) != (after->mode & S_IFMT))
+        return add_change(snapshot, path, SNAPSHOT_TYPE_CHANGED, before, after, error);
+    if (!same_content(snapshot, tree, before, after))
+        return add_change(snapshot, path, SNAPSHOT_MODIFIED, before, after, error);
+    if (before->mode != after->mode && !S_ISLNK(after->mode))
+        return add_change(snapshot, path, SNAPSHOT_MODE_CHANGED, before, after, error);
+    return 0;
+}
+
+static bool is_within(const char *path, const char *directory)
+{
+    size_t size = strlen(directory);
+    return strncmp(path, directory, size) == 0 && (!path[size] || path[size] == '/');
+}
+
+// Both walks side by side, because they have the same order.
+struct comparison {
+    struct snapshot *snapshot;
+    struct workspace_tree *tree;
+    size_t at;           // of the items: those before are done
+    const char *unknown; // the last directory that could not be read at the beginning; NULL: none
+    struct error *error;
+};
+
+// The item to compare next; NULL at the end.
+static const struct item *next_before(const struct comparison *comparison)
+{
+    const struct snapshot *snapshot = comparison->snapshot;
+    return comparison->at < snapshot->count ? &snapshot->items[comparison->at] : NULL;
+}
+
+// Goes on to the item of the path, or to where it would be (NULL: to the end). The files before it were deleted.
+static int pass_items(struct comparison *comparison, const char *path)
+{
+    struct snapshot *snapshot = comparison->snapshot;
+    const struct item *item;
+    for (; (item = next_before(comparison)); comparison->at++) {
+        const char *known = snapshot_path(snapshot, item);
+        int order = path ? compare_paths(known, path) : -1;
+        if (order > 0 || (order == 0 && item->kind != UNREADABLE))
+            return 0;
+        if (item->kind == UNREADABLE)
+            comparison->unknown = known;
+        if (item->kind == UNREADABLE || item->kind == FILE_OR_LINK) {
+            bool read = item->kind == FILE_OR_LINK;
+            if (add_change(snapshot, known, read ? SNAPSHOT_DELETED : SNAPSHOT_UNREADABLE, read ? item : NULL, NULL,
+                           comparison->error) < 0)
+                return -1;
+        }
+    }
+    return 0;
+}
+
+// Whether git cannot put a file at the path of the item: something of no file that a patch could remove was there.
+static bool is_blocked(const struct snapshot *snapshot, size_t at, const char *path)
+{
+    for (; at < snapshot->count && is_within(snapshot_path(snapshot, &snapshot->items[at]), path); at++) {
+        const char *known = snapshot_path(snapshot, &snapshot->items[at]);
+        bool is_last =
+            at + 1 == snapshot->count || !is_within(snapshot_path(snapshot, &snapshot->items[at + 1]), known);
+        enum kind kind = snapshot->items[at].kind;
+        if (kind == LEFT_OUT || kind == UNREADABLE || (kind == DIRECTORY && is_last && strcmp(known, path) != 0))
+            return true;
+    }
+    return false;
+}
+
+static int compare_file(struct comparison *comparison, const struct workspace_tree_entry *entry)
+{
+    struct snapshot *snapshot = comparison->snapshot;
+    const char *path = workspace_tree_path(comparison->tree);
+    const struct item after = snapshot_item(entry), *before = next_before(comparison);
+    if (before && before->kind == FILE_OR_LINK && strcmp(snapshot_path(snapshot, before), path) == 0) {
+        comparison->at++;
+        return compare_item(snapshot, comparison->tree, before, &after, comparison->error);
+    }
+    if (add_change(snapshot, path, SNAPSHOT_CREATED, NULL, &after, comparison->error) < 0)
+        return -1;
+    snapshot->changes[snapshot->change_count - 1].blocked = is_blocked(snapshot, comparison->at, path);
+    return 0;
+}
+
+// What cannot be read now may be as it was.
+static int compare_unreadable(struct comparison *comparison)
+{
+    const struct item *item;
+    const char *path = workspace_tree_path(comparison->tree);
+    while ((item = next_before(comparison)) && is_within(snapshot_path(comparison->snapshot, item), path))
+        comparison->at++;
+    return add_change(comparison->snapshot, path, SNAPSHOT_UNREADABLE, NULL, NULL, comparison->error);
+}
+
+static int find_changes(struct comparison *comparison)
+{
+    struct workspace_tree_entry entry;
+    enum kind kind;
+    int more = 0, outcome = 0;
+    while (outcome == 0 && (more = snapshot_next(comparison->snapshot, comparison->tree, false, &entry, &kind,
+                                                 comparison->error)) > 0) {
+        const char *path = workspace_tree_path(comparison->tree);
+        if (kind != FILE_OR_LINK && kind != UNREADABLE)
+            continue;
+        outcome = pass_items(comparison, path);
+        if (outcome < 0 || (comparison->unknown && is_within(path, comparison->unknown)))
+            continue;
+        outcome = kind == UNREADABLE ? compare_unreadable(comparison) : compare_file(comparison, &entry);
+    }
+    return outcome < 0 || more < 0 ? -1 : pass_items(comparison, NULL);
+}
+
+long snapshot_compare(struct snapshot *snapshot, const struct snapshot_change **changes, struct error *error)
+{
+    struct workspace_tree *tree = snapshot_open_tree(snapshot->workspace, error);
+    if (!tree)
+        return -1;
+    struct comparison comparison = {.snapshot = snapshot, .tree = tree, .error = error};
+    int outcome = find_changes(&comparison);
+    workspace_tree_close(tree);
+    if (outcome < 0)
+        return -1;
+    *changes = snapshot->changes;
+    return (long)snapshot->change_count;
+}

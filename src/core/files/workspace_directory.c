@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Directories of a workspace and names in them: making and removing directories, temporary files, links, moves.
+#include "core/base/cleanup.h"
+#include "core/files/workspace_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/syscall.h>
+
+enum { LINK_SIZE_MAX = 65536 };
+
+char *workspace_split(const char *path, const char **name)
+{
+    const char *slash = strrchr(path, '/');
+    *name = slash ? slash + 1 : path;
+    return slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
+}
+
+bool workspace_is_file_name(const char *name)
+{
+    return *name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+char *workspace_read_link(int directory, const char *name)
+{
+    for (size_t size = 256; size <= LINK_SIZE_MAX; size *= 2) {
+        cleanup_free char *target = malloc(size);
+        ssize_t length = target ? readlinkat(directory, name, target, size) : -1;
+        if (length < 0)
+            return NULL;
+        if ((size_t)length < size) {
+            target[length] = '\0';
+            return steal_pointer(&target);
+        }
+    }
+    errno = ENAMETOOLONG;
+    return NULL;
+}
+
+// Opens the directory that path names. If it is missing, makes it by its last name in the directory above.
+static int open_or_make(const struct workspace *workspace, int above, const char *path, const char *name, bool *made)
+{
+    int directory = workspace_resolve(workspace, path, O_PATH | O_DIRECTORY);
+    if (directory >= 0 || errno != ENOENT)
+        return directory;
+    if (mkdirat(above, name, 0777) == 0)
+        *made = true;
+    else if (errno != EEXIST)
+        return -1;
+    return workspace_resolve(workspace, path, O_PATH | O_DIRECTORY);
+}
+
+// Resolves each longer beginning of the path from the root, so that every name is confined. path is a copy of relative;
+// on failure it ends with the name that failed.
+static int make_each(const struct workspace *workspace, const char *relative, char *path, size_t *kept, bool *made)
+{
+    cleanup_fd int directory = workspace_resolve(workspace, ".", O_PATH | O_DIRECTORY);
+    for (size_t start = 0, end; directory >= 0 && relative[start]; start = end + (relative[end] == '/')) {
+        end = start + strcspn(relative + start, "/");
+        path[end] = '\0';
+        int next = open_or_make(workspace, directory, path, path + start, made);
+        if (next < 0)
+            return -1;
+        if (!*made)
+            *kept = end;
+        close(directory);
+        directory = next;
+        path[end] = relative[end];
+    }
+    return steal_fd(&directory);
+}
+
+int workspace_make_directories(const struct workspace *workspace, const char *relative, size_t *kept)
+{
+    bool made = false;
+    int directory = workspace_resolve(workspace, relative, O_PATH | O_DIRECTORY);
+    *kept = strlen(relative);
+    if (directory >= 0 || errno != ENOENT)
+        return directory;
+    *kept = 0;
+    cleanup_free char *path = strdup(relative);
+    directory = path ? make_each(workspace, relative, path, kept, &made) : -1;
+    if (directory < 0 && made) {
+        int saved = errno;
+        workspace_remove_directories(workspace, path, *kept);
+        errno = saved;
+    }
+    return directory;
+}
+
+void workspace_remove_directories(const struct workspace *workspace, const char *relative, size_t kept)
+{
+    cleanup_free char *path = strdup(relative);
+    if (!path)
+        return;
+    for (size_t length = strlen(path); length > kept;) {
+        path[length] = '\0';
+        char *slash = strrchr(path, '/');
+        const char *name = slash ? slash + 1 : path;
+        if (slash)
+            *slash = '\0';
+        cleanup_fd int directory = workspace_resolve(workspace, slash ? path : ".", O_PATH | O_DIRECTORY);
+        int removed = directory < 0 ? -1 : unlinkat(directory, name, AT_REMOVEDIR);
+        if (removed < 0 && errno != ENOENT)
+            return;
+        length = slash ? (size_t)(slash - path) : 0;
+    }
+}
+
+void workspace_temporary_name(char name[TEMPORARY_NAME_SIZE])
+{
+    static uint32_t next;
+    // Counts from a random start. If a name exists already, O_EXCL notices.
+    while (next == 0 && getrandom(&next, sizeof next, 0) < 0 && errno == EINTR)
+        continue;
+    snprintf(name, TEMPORARY_NAME_SIZE, ".sba-%08x", next++);
+}
+
+int workspace_make_file(int directory, int mode, workspace_fill *fill, void *data, const char *path,
+                        char name[TEMPORARY_NAME_SIZE], struct stat *status, struct error *error)
+{
+    cleanup_fd int fd = -1;
+    do {
+        workspace_temporary_name(name);
+        fd = openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode < 0 ? 0644 : 0600);
+    } while (fd < 0 && (errno == EEXIST || errno == EINTR));
+    if (fd < 0)
+        return error_system(error, errno, "cannot make a new file for %s", path);
+    int outcome = fill(fd, data, path, error);
+    if (outcome == 0 && ((mode >= 0 && fchmod(fd, (mode_t)mode) < 0) || fstat(fd, status) < 0))
+        outcome = error_system(error, errno, "cannot write %s", path);
+    if (outcome != 0)
+        unlinkat(directory, name, 0);
+    return outcome;
+}
+
+bool workspace_is_temporary_name(const char *name)
+{
+    enum { PREFIX = sizeof ".sba-" - 1 };
+    return strlen(name) == TEMPORARY_NAME_SIZE - 1 && strncmp(name, ".sba-", PREFIX) == 0 &&
+           strspn(name + PREFIX, "0123456789abcdef") == TEMPORARY_NAME_SIZE - 1 - PREFIX;
+}
+
+int workspace_move(int from_directory, const char *from, int to_directory, const char *to)
+{
+    struct stat status;
+    if (syscall(SYS_renameat2, from_directory, from, to_directory, to, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return -1;
+    // The file system does not know the flag: all that is left is to look before the rename.
+    if (fstatat(to_directory, to, &status, AT_SYMLINK_NOFOLLOW) == 0) {
+        errno = EEXIST;
+        return -1;
+    }
+    return errno == ENOENT ? renameat(from_directory, from, to_directory, to) : -1;
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a request goes: URL, unix socket, proxy and trust. See http.h.
+#include "core/http/http_internal.h"
+
+#include "core/base/cleanup.h"
+#include "core/http/no_proxy.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+// Where images keep the certificates that they trust: Debian and Alpine, Fedora, openSUSE, others.
+static const char *const ca_files[] = {
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+};
+
+static void set_trust(const struct http_exchange *exchange)
+{
+    const struct http_client *client = exchange->client;
+    const char *file = client->ca_file;
+    for (size_t i = 0; !file && !client->ca_directory && i < sizeof ca_files / sizeof *ca_files; i++)
+        if (access(ca_files[i], R_OK) == 0)
+            file = ca_files[i];
+    curl_easy_setopt(exchange->easy, CURLOPT_CAINFO, file);
+    curl_easy_setopt(exchange->easy, CURLOPT_CAPATH, client->ca_directory);
+}
+
+// "the proxy http://proxy:3128", without user and password.
+static char *proxy_name(const char *proxy)
+{
+    char *name = NULL;
+    const char *host = strstr(proxy, "://"), *at = strrchr(proxy, '@');
+    size_t scheme = host ? (size_t)(host + 3 - proxy) : 0;
+    if (asprintf(&name, "the proxy %.*s%s", (int)scheme, proxy, at ? at + 1 : proxy + scheme) < 0)
+        return NULL;
+    return name;
+}
+
+static int set_proxy(struct http_exchange *exchange, const char *scheme, const char *host, struct error *error)
+{
+    static const char loopback[] = "localhost,127.0.0.0/8,::1";
+    const struct http_client *client = exchange->client;
+    const char *proxy = strcmp(scheme, "https") == 0 ? client->https_proxy : client->http_proxy;
+    // We check the list, not curl, to know who failed. An empty string keeps curl from reading the environment.
+    if (!proxy || no_proxy_names(loopback, host) || no_proxy_names(client->no_proxy, host)) {
+        curl_easy_setopt(exchange->easy, CURLOPT_PROXY, "");
+        return 0;
+    }
+    if (!(exchange->proxy = proxy_name(proxy)))
+        return error_set(error, "out_of_memory", 0, "cannot start a request: out of memory");
+    curl_easy_setopt(exchange->easy, CURLOPT_PROXY, proxy);
+    curl_easy_setopt(exchange->easy, CURLOPT_NOPROXY, "");
+    // Some proxies close the connection after an answer without saying so. A request sent only once would be lost then.
+    curl_easy_setopt(exchange->easy, CURLOPT_FRESH_CONNECT,
+                     exchange->request.once && strcmp(scheme, "http") == 0 ? 1L : 0L);
+    return 0;
+}
+
+static int bad_url(struct error *error, const char *why)
+{
+    return error_set(error, "invalid_url", 0, "the URL %s; write http://, https:// or http+unix://%%2Fpath%%2Fto.sock/",
+                     why);
+}
+
+// http+unix://%2Frun%2Fa.sock/v1/x: the host is the socket's path, percent-encoded.
+static int set_socket(struct http_exchange *exchange, const char *rest, struct error *error)
+{
+    size_t encoded = strcspn(rest, "/?#");
+    int length = 0;
+    char *path = curl_easy_unescape(exchange->easy, rest, (int)encoded, &length);
+    cleanup_free char *url = NULL;
+    int outcome = -1;
+    if (!path || length == 0 || path[0] != '/' || strlen(path) != (size_t)length)
+        bad_url(error, "names no unix socket by its absolute path");
+    else if ((size_t)length >= sizeof((struct sockaddr_un *)NULL)->sun_path)
+        bad_url(error, "names a unix socket whose path is longer than the 107 bytes that Linux allows");
+    else if (asprintf(&url, "http://localhost%s%s", rest[encoded] == '/' ? "" : "/", rest + encoded) < 0 ||
+             asprintf(&exchange->origin, "the socket %s", path) < 0)
+        error_set(error, "out_of_memory", 0, "cannot start a request: out of memory");
+    else {
+        exchange->is_socket = true;
+        curl_easy_setopt(exchange->easy, CURLOPT_UNIX_SOCKET_PATH, path);
+        curl_easy_setopt(exchange->easy, CURLOPT_URL, url);
+        curl_easy_setopt(exchange->easy, CURLOPT_PROXY, "");
+        outcome = 0;
+    }
+    curl_free(path);
+    return outcome;
+}
+
+static char *part(CURLU *parsed, CURLUPart which, unsigned flags)
+{
+    char *text = NULL;
+    return curl_url_get(parsed, which, &text, flags) == CURLUE_OK ? text : NULL;
+}
+
+static int set_origin(struct http_exchange *exchange, const char *url, CURLU *parsed, struct error *error)
+{
+    if (curl_url_set(parsed, CURLUPART_URL, url, 0) != CURLUE_OK)
+        return bad_url(error, "cannot be read");
+    char *scheme = part(parsed, CURLUPART_SCHEME, 0), *host = part(parsed, CURLUPART_HOST, 0);
+    char *port = part(parsed, CURLUPART_PORT, CURLU_DEFAULT_PORT), *user = part(parsed, CURLUPART_USER, 0);
+    int outcome = -1;
+    if (!scheme || !host || !port || (strcmp(scheme, "http") != 0 && strcmp(scheme, "https") != 0))
+        bad_url(error, "has another scheme");
+    else if (user)
+        bad_url(error, "holds a user name, which is not taken");
+    else if (asprintf(&exchange->origin, "%s://%s:%s", scheme, host, port) < 0)
+        error_set(error, "out_of_memory", 0, "cannot start a request: out of memory");
+    else
+        outcome = set_proxy(exchange, scheme, host, error);
+    curl_free(scheme);
+    curl_free(host);
+    curl_free(port);
+    curl_free(user);
+    return outcome;
+}
+
+int http_set_target(struct http_exchange *exchange, const char *url, struct error *error)
+{
+    static const char unix_scheme[] = "http+unix://";
+    if (strncasecmp(url, unix_scheme, sizeof unix_scheme - 1) == 0)
+        return set_socket(exchange, url + sizeof unix_scheme - 1, error);
+    CURLU *parsed = curl_url();
+    int outcome = set_origin(exchange, url, parsed, error);
+    curl_url_cleanup(parsed);
+    curl_easy_setopt(exchange->easy, CURLOPT_URL, url);
+    set_trust(exchange);
+    return outcome;
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// The children of this process, adopted ones included: notice of their ends, reaping, listing. A PID cannot be reused
+// before its process is reaped, and only children_reap reaps.
+#ifndef SBA_CORE_PROCESS_CHILDREN_H
+#define SBA_CORE_PROCESS_CHILDREN_H
+
+#include "core/base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+// A child whose end somebody waits for.
+struct child {
+    pid_t pid; // 0: none
+    bool ended;
+    int status; // as wait(2) gives it, once ended
+    struct rusage usage;
+};
+
+struct pids {
+    pid_t *items; // owned
+    size_t count;
+};
+
+void pids_free(struct pids *pids);
+#define cleanup_pids __attribute__((cleanup(pids_free)))
+
+// If memory is out the PID is left out: who kills looks again until nothing is left.
+void pids_add(struct pids *pids, pid_t pid);
+
+bool pids_hold(const struct pids *pids, pid_t pid);
+
+// Installs the handler of SIGCHLD when it is called first. Errors: "too_many_files", ...
+int children_watch(struct error *error);
+
+// A descriptor that is readable from the end of a child until children_reap or children_wait. -1 before children_watch.
+int children_fd(void);
+
+// Waits at most so many milliseconds for a child to end. False: none ended since the last call of this or
+// children_reap.
+bool children_wait(int milliseconds);
+
+// Whether the process has ended and is not reaped yet, or is not our child.
+bool children_dead(pid_t pid);
+
+// Reaps children that have ended, at most 256; if there are more, the descriptor becomes readable again. Fills *child
+// when that process is reaped (NULL: nobody waits). Returns how many were reaped.
+size_t children_reap(struct child *child);
+
+// The largest resident size, in KiB, of a reaped child or one that it waited for.
+long children_max_rss(void);
+
+// Whether there is any child, alive or not yet reaped.
+bool children_any(void);
+
+// Appends our own children, as /proc lists them for each of our threads (threads.h): the launchers start processes, and
+// the main thread adopts orphans. 0, or -1 if /proc does not list them (not mounted, of another PID namespace, a kernel
+// without the lists).
+int children_own(struct pids *pids);
+
+// The same for another process; none if it is gone.
+void children_of(pid_t parent, struct pids *pids);
+
+// Calls found for each PID in a list of children of /proc. Allocates no memory. 0, or -1 if there is no such list.
+int children_in_list(const char *path, void (*found)(pid_t pid, void *data), void *data);
+
+// The process that traces a child; 0: none.
+pid_t children_tracer(pid_t pid);
+
+// The parent of a process; 0: it is gone.
+pid_t children_parent(pid_t pid);
+
+#endif

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// Regular expressions over files, see search.h.
+//
+// A file is read in pieces cut at line ends. A piece is matched as a whole if that finds all that is in its lines, and
+// line by line otherwise, or if it has carriage returns or long lines, or without JIT.
+#include "core/base/interrupt.h"
+#include "core/search/search_internal.h"
+#include "core/text/text.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    PIECE = 1 << 20,          // bytes read at a time
+    LINE_MAX_BYTES = 1 << 26, // a longer line is searched in parts of this size
+    SHORT_LINE = 1024,        // bytes; longer lines are not matched together with others
+    BINARY_PREFIX = 8192,
+    RECHECKS_MAX = 1000, // of a file; each may follow a match that goes over a whole piece
+};
+
+// For a byte that is hardly ever there: goes over blocks of constant size, so that the compiler vectorizes the loop.
+static bool holds(const char *bytes, size_t size, char wanted)
+{
+    enum { BLOCK = 192 };
+    for (; size >= BLOCK; bytes += BLOCK, size -= BLOCK) {
+        unsigned char any = 0;
+        for (size_t i = 0; i < BLOCK; i++)
+            any |= bytes[i] == wanted;
+        if (any)
+            return true;
+    }
+    return memchr(bytes, wanted, size) != NULL;
+}
+
+static bool has_long_line(const char *bytes, size_t size)
+{
+    while (size > SHORT_LINE) {
+        const char *newline = memrchr(bytes, '\n', SHORT_LINE + 1);
+        if (!newline)
+            return true;
+        size -= (size_t)(newline + 1 - bytes);
+        bytes = newline + 1;
+    }
+    return false;
+}
+
+static const char *line_end(const char *at, const char *end)
+{
+    const char *newline = text_find_byte(at, (size_t)(end - at), '\n');
+    return newline ? newline : end;
+}
+
+static const char *line_start(const char *bytes, const char *at)
+{
+    const char *newline = at > bytes ? memrchr(bytes, '\n', (size_t)(at - bytes)) : NULL;
+    return newline ? newline + 1 : bytes;
+}
+
+// Matches the line that begins at `at` alone, without its carriage return. *next becomes the start of the next one.
+static int match_line(struct scan *scan, const char *bytes, size_t size, size_t at, struct span *found, size_t *next)
+{
+    size_t end = (size_t)(line_end(bytes + at, bytes + size) - bytes), length = end - at;
+    *next = end + 1;
+    if (length && bytes[end - 1] == '\r')
+        length--;
+    int count = search_match(scan, scan->regex->line, bytes + at, length, 0, found);
+    found->start += at;
+    found->end += at;
+    return count;
+}
+
+// Adds the line in which a match starts. *next becomes the start of the next line.
+static int add_line(struct scan *scan, const char *bytes, size_t size, size_t start, size_t *next)
+{
+    const char *line = line_start(bytes, bytes + start);
+    const char *end = line_end(bytes + start, bytes + size);
+    size_t length = (size_t)(end - line);
+    if (length && line[length - 1] == '\r')
+        length--;
+    *next = (size_t)(end - bytes) + 1;
+    if (scan->line == scan->last) // another part of a line that is too long to be searched at once
+        return 0;
+    scan->last = scan->line;
+    return search_add_match(scan, line, length, start - (size_t)(line - bytes));
+}
+
+// Matches the lines from `at` on together. 1 and *found, 0, or -1; 2: the line that begins at *line must be matched
+// alone, because a match leaves it or they are too costly together, which *together then says.
+static int match_together(struct scan *scan, const char *bytes, size_t size, size_t at, bool *together,
+                          struct span *found, size_t *line)
+{
+    int count = search_match(scan, scan->regex->lines, bytes, size, at, found);
+    *line = at;
+    if (count < 0 && strcmp(scan->error->code, "pattern_too_costly") == 0) {
+        error_clear(scan->error);
+        *together = false;
+        return 2;
+    }
+    if (count <= 0 || bytes + found->end <= line_end(bytes + found->start, bytes + size))
+        return count;
+    *line = (size_t)(line_start(bytes, bytes + found->start) - bytes);
+    *together = ++scan->rechecks <= RECHECKS_MAX;
+    return 2;
+}
+
+// Finds the next match in the lines from `at` on, which are matched together as long as *together.
+static int next_match(struct scan *scan, const char *bytes, size_t size, size_t at, bool *together, struct span *found)
+{
+    while (at <= size) {
+        int count = *together ? match_together(scan, bytes, size, at, together, found, &at) : 2;
+        if (count == 2)
+            count = match_line(scan, bytes, size, at, found, &at);
+        else if (count == 0)
+            return 0;
+        if (count != 0)
+            return count;
+    }
+    return 0;
+}
+
+// Searches whole lines, without the newline of the last; scan->line is the number of the first. 0; 1: a limit is
+// reached; -1.
+static int search_lines(struct scan *scan, const char *bytes, size_t size)
+{
+    bool together = scan->regex->lines && scan->rechecks <= RECHECKS_MAX && !holds(bytes, size, '\r') &&
+                    !has_long_line(bytes, size);
+    for (size_t at = 0; at <= size;) {
+        struct span found;
+        scan->counted = bytes + at;
+        int count = next_match(scan, bytes, size, at, &together, &found);
+        if (count < 0)
+            return -1;
+        scan->line += (int64_t)text_count_newlines(bytes + at, (count ? found.start : size) - at);
+        int stop = count ? add_line(scan, bytes, size, found.start, &at) : 0;
+        if (stop)
+            return stop;
+        scan->line++;
+        if (!count)
+            break;
+    }
+    return 0;
+}
+
+// Fills the buffer up to its capacity. Sets *ended at the end of the file.
+static int fill(struct scan *scan, int fd, struct buffer *buffer, bool *ended)
+{
+    while (buffer->size < buffer->capacity) {
+        if (interrupt_check(scan->error) < 0)
+            return -1;
+        ssize_t count = read(fd, buffer->data + buffer->size, buffer->capacity - buffer->size);
+        if (count < 0 && errno == EINTR)
+            continue;
+        if (count < 0)
+            return error_system(scan->error, errno, "cannot read %s", scan->path);
+        *ended = count == 0;
+        if (*ended)
+            return 0;
+        buffer->size += (size_t)count;
+    }
+    return 0;
+}
+
+// Searches the whole lines in the buffer and moves the incomplete one to its start. 0; 1: a limit is reached; -1.
+static int search_buffer(struct scan *scan, struct buffer *buffer, bool ended)
+{
+    if (buffer->size == 0)
+        return 0;
+    const char *newline = memrchr(buffer->data, '\n', buffer->size);
+    bool is_part = !newline && !ended;
+    if (is_part && buffer->capacity < LINE_MAX_BYTES)
+        return buffer_reserve(buffer, buffer->capacity) < 0 ? search_out_of_memory(scan->error) : 0;
+
+    size_t lines = newline ? (size_t)(newline - buffer->data) : buffer->size;
+    size_t done = newline ? lines + 1 : lines;
+    if (ended && done < buffer->size)
+        lines = done = buffer->size; // the last line has no newline
+    int stop = search_lines(scan, buffer->data, lines);
+    if (is_part)
+        scan->line--;
+    memmove(buffer->data, buffer->data + done, buffer->size - done);
+    buffer->size -= done;
+    return stop;
+}
+
+static int search_pieces(struct scan *scan, int fd, struct buffer *buffer)
+{
+    bool ended = false;
+    for (bool first = true; !ended; first = false) {
+        if (fill(scan, fd, buffer, &ended) < 0)
+            return -1;
+        if (first) {
+            if (memchr(buffer->data, '\0', buffer->size < BINARY_PREFIX ? buffer->size : BINARY_PREFIX))
+                return 0;
+            scan->results->files_searched++;
+        }
+        int stop = search_buffer(scan, buffer, ended);
+        if (stop)
+            return stop;
+    }
+    return 0;
+}
+
+int search_descriptor(struct search_regex *regex, int fd, const char *path, struct search_results *results,
+                      struct error *error)
+{
+    struct scan scan = {.regex = regex, .path = path, .results = results, .error = error, .line = 1};
+    regex->piece.size = 0;
+    if (buffer_reserve(&regex->piece, PIECE) < 0)
+        return search_out_of_memory(error);
+    return search_pieces(&scan, fd, &regex->piece) < 0 ? -1 : 0;
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the search*.c files share, and nobody else.
+#ifndef SBA_CORE_SEARCH_INTERNAL_H
+#define SBA_CORE_SEARCH_INTERNAL_H
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include "core/search/search.h"
+
+#include <pcre2.h>
+#include <stddef.h>
+
+struct search_regex {
+    pcre2_code *line;  // matches one line of any length and checks the deadline meanwhile
+    pcre2_code *lines; // matches many short lines at once; NULL: not possible
+    pcre2_match_data *data;
+    pcre2_match_context *context;
+    pcre2_jit_stack *stack;
+    struct buffer piece; // of a file, kept from file to file
+};
+
+// One file being searched.
+struct scan {
+    struct search_regex *regex;
+    const char *path;
+    struct search_results *results;
+    struct error *error;
+    size_t path_at, path_size; // of the path in the results; size 0: not there yet
+    int64_t line;              // number of the line that begins at counted
+    const char *counted;
+    int64_t last;      // line of the last match
+    unsigned rechecks; // of lines that a match left
+    // Milliseconds of the coarse clock: when the match of a line began, and the last check of the deadline.
+    int64_t began, checked;
+    unsigned callouts;
+};
+
+struct span {
+    size_t start, end;
+};
+
+// "out_of_memory". Returns -1.
+int search_out_of_memory(struct error *error);
+
+// Finds the first match that begins at from or later: 1 and *found, 0, or -1 ("pattern_too_costly", with the number of
+// the line of from, "timeout", "cancelled").
+int search_match(struct scan *scan, const pcre2_code *code, const char *bytes, size_t size, size_t from,
+                 struct span *found);
+
+// Adds the line with the number scan->last, in which a match begins at start: 0; 1: it is not added because of a limit;
+// -1.
+int search_add_match(struct scan *scan, const char *line, size_t size, size_t start);
+
+// Whether a byte continues a character of UTF-8.
+static inline bool search_is_continuation(char byte)
+{
+    return (byte & 0xc0) == 0x80;
+}
+
+#endif

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// File name patterns, see glob.h. Braces are expanded here; PCRE2 converts each alternative to a regular expression
+// that goes back to the last star only, so no pattern is slow.
+#include "core/text/glob.h"
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include "core/base/buffer.h"
+#include "core/base/cleanup.h"
+#include "core/text/text.h"
+
+#include <pcre2.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALTERNATIVES_MAX = 1000, PATTERN_MAX = 4096 };
+
+struct alternative {
+    pcre2_code *code;
+    bool whole_path; // it has a slash
+};
+
+struct glob {
+    struct alternative *alternatives; // owned
+    size_t count;
+    pcre2_match_data *data;
+};
+
+static int out_of_memory(struct error *error)
+{
+    return error_set(error, "out_of_memory", 0, "out of memory");
+}
+
+static int malformed(struct error *error, const char *pattern, const char *reason)
+{
+    return error_set(error, "invalid_glob", 0, "the glob \"%s\" is malformed: %s", pattern, reason);
+}
+
+// PCRE2 takes ** between other characters for any directories too; here it is a star.
+static int append_stars(struct buffer *out, const char *pattern, size_t at, size_t count)
+{
+    char after = pattern[at + count];
+    bool is_component = count == 2 && (at == 0 || pattern[at - 1] == '/') && (after == '/' || after == '\0');
+    return buffer_append(out, "**", is_component ? 2 : 1);
+}
+
+static int simplify(const char *pattern, struct buffer *out)
+{
+    for (size_t at = 0, size; pattern[at]; at += size) {
+        size = pattern[at] == '*' ? strspn(pattern + at, "*") : pattern[at] == '\\' ? 2 : 1;
+        int failed = pattern[at] == '*' ? append_stars(out, pattern, at, size) : buffer_append(out, pattern + at, size);
+        if (failed)
+            return -1;
+    }
+    return 0;
+}
+
+static pcre2_code *compile(const char *pattern, const char *whole, struct error *error)
+{
+    cleanup_buffer struct buffer simple = {0};
+    PCRE2_UCHAR *expression = NULL, reason[128];
+    PCRE2_SIZE size = 0;
+    int number;
+    if (buffer_reserve(&simple, 1) < 0 || simplify(pattern, &simple) < 0) // never NULL: an alternative may be empty
+        return out_of_memory(error), NULL;
+    number = pcre2_pattern_convert((PCRE2_SPTR)simple.data, simple.size, PCRE2_CONVERT_GLOB | PCRE2_CONVERT_UTF,
+                                   &expression, &size, NULL);
+    pcre2_code *code = number == 0 ? pcre2_compile(expression, size, PCRE2_UTF, &number, &size, NULL) : NULL;
+    pcre2_converted_pattern_free(expression);
+    if (!code && pcre2_get_error_message(number, reason, sizeof reason) > 0)
+        malformed(error, whole, (const char *)reason);
+    return code;
+}
+
+static int add_alternative(struct glob *glob, const char *pattern, const char *whole, struct error *error)
+{
+    if (glob->count == ALTERNATIVES_MAX)
+        return malformed(error, whole, "its braces make more than 1000 alternatives");
+    struct alternative *alternatives = array_grow(glob->alternatives, glob->count, sizeof *alternatives);
+    if (!alternatives)
+        return out_of_memory(error);
+    glob->alternatives = alternatives;
+    alternatives[glob->count] = (struct alternative){compile(pattern, whole, error), strchr(pattern, '/')};
+    return alternatives[glob->count].code ? (int)(glob->count++, 0) : -1;
+}
+
+// The end of the set that begins at pattern ("[..."), after its ']'. NULL: it has none.
+static const char *set_end(const char *pattern)
+{
+    pattern += pattern[1] == '!' || pattern[1] == '^' ? 2 : 1;
+    for (bool first = true; *pattern && *pattern != '/'; first = false, pattern++) {
+        if (*pattern == ']' && !first)
+            return pattern + 1;
+        if (*pattern == '\\' && *++pattern == '\0')
+            break;
+    }
+    return NULL;
+}
+
+// Moves past the next piece of the pattern: an escape, a set, or a byte. NULL: it is malformed.
+static const char *piece_end(const char *pattern, const char *whole, struct error *error)
+{
+    if (*pattern == '\\' && !pattern[1])
+        return malformed(error, whole, "it ends in a backslash"), NULL;
+    const char *end = *pattern == '[' ? set_end(pattern) : pattern + (*pattern == '\\' ? 2 : 1);
+    if (!end)
+        malformed(error, whole, "a [ has no ] in the same name");
+    return end;
+}
+
+// Finds the first group, from its '{' (open; NULL: there is none) to its '}' (close). Reads on to there, or to the end,
+// and so finds what is malformed.
+static int find_group(const char *pattern, const char *whole, const char **open, const char **close,
+                      struct error *error)
+{
+    int depth = 0;
+    *open = NULL;
+    while (*pattern) {
+        if (*pattern == '{' && depth++ == 0)
+            *open = pattern;
+        if (*pattern == '}' && depth == 0)
+            return malformed(error, whole, "a } has no { before it");
+        if (*pattern == '}' && --depth == 0)
+            break;
+        if (!(pattern = piece_end(pattern, whole, error)))
+            return -1;
+    }
+    if (depth > 0)
+        return malformed(error, whole, "a { has no } after it");
+    *close = pattern;
+    return 0;
+}
+
+static int expand(struct glob *glob, const char *pattern, const char *whole, struct error *error);
+
+// The end of the alternative that begins at start: its ',' or close.
+static const char *alternative_end(const char *start, const char *close, const char *whole, struct error *error)
+{
+    int depth = 0;
+    while (start < close && (*start != ',' || depth > 0)) {
+        depth += (*start == '{') - (*start == '}');
+        start = piece_end(start, whole, error);
+    }
+    return start;
+}
+
+static int expand_group(struct glob *glob, const char *pattern, const char *open, const char *close, const char *whole,
+                        struct error *error)
+{
+    for (const char *start = open + 1, *end; start <= close; start = end + 1) {
+        cleanup_buffer struct buffer plain = {0};
+        end = alternative_end(start, close, whole, error);
+        if (buffer_append(&plain, pattern, (size_t)(open - pattern)) < 0 ||
+            buffer_append(&plain, start, (size_t)(end - start)) < 0 ||
+            buffer_append(&plain, close + 1, strlen(close)) < 0)
+            return out_of_memory(error);
+        if (expand(glob, plain.data, whole, error) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int expand(struct glob *glob, const char *pattern, const char *whole, struct error *error)
+{
+    const char *open = NULL, *close = NULL;
+    if (find_group(pattern, whole, &open, &close, error) < 0)
+        return -1;
+    if (open)
+        return expand_group(glob, pattern, open, close, whole, error);
+    return add_alternative(glob, pattern, whole, error);
+}
+
+static int check_whole(const char *pattern, struct error *error)
+{
+    size_t size = strlen(pattern);
+    if (size == 0)
+        return malformed(error, pattern, "it is empty");
+    if (size > PATTERN_MAX)
+        return error_set(error, "invalid_glob", 0, "the glob is longer than %d bytes", PATTERN_MAX);
+    if (pattern[0] == '/')
+        return malformed(error, pattern, "it begins with a slash; paths are relative to the workspace");
+    if (pattern[size - 1] == '/')
+        return malformed(error, pattern,
+                         "it ends in a slash; only files are matched, end it in /** for all below a directory");
+    return 0;
+}
+
+// What is not UTF-8 becomes U+FFFD in pattern and path, so that such a byte counts as a character.
+struct glob *glob_compile(const char *pattern, struct error *error)
+{
+    cleanup_buffer struct buffer repaired = {0};
+    if (check_whole(pattern, error) < 0)
+        return NULL;
+    struct glob *glob = calloc(1, sizeof *glob);
+    if (!glob || !(glob->data = pcre2_match_data_create(1, NULL)) ||
+        text_repair(pattern, strlen(pattern) + 1, &repaired) < 0) {
+        glob_free(glob);
+        return out_of_memory(error), NULL;
+    }
+    if (expand(glob, repaired.data, pattern, error) < 0) {
+        glob_free(glob);
+        return NULL;
+    }
+    return glob;
+}
+
+static bool match_any(const struct glob *glob, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    for (size_t i = 0; i < glob->count; i++) {
+        const char *subject = glob->alternatives[i].whole_path || !slash ? path : slash + 1;
+        if (pcre2_match(glob->alternatives[i].code, (PCRE2_SPTR)subject, strlen(subject), 0, PCRE2_NO_UTF_CHECK,
+                        glob->data, NULL) >= 0)
+            return true;
+    }
+    return false;
+}
+
+bool glob_match(const struct glob *glob, const char *path)
+{
+    cleanup_buffer struct buffer repaired = {0};
+    if (text_is_utf8(path, strlen(path)))
+        return match_any(glob, path);
+    return text_repair(path, strlen(path) + 1, &repaired) == 0 && match_any(glob, repaired.data);
+}
+
+void glob_free(struct glob *glob)
+{
+    for (size_t i = 0; glob && i < glob->count; i++)
+        pcre2_code_free(glob->alternatives[i].code);
+    if (glob) {
+        pcre2_match_data_free(glob->data);
+        free(glob->alternatives);
+    }
+    free(glob);
+}

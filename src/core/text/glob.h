@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// File name patterns, as a shell and .gitignore write them.
+//
+//   *       any characters of one name           [a-z] [!a-z]  one character (not) of the set
+//   ?       one character                        {a,b}         either; may be nested
+//   **      as a whole component: any directories    \x            x itself
+//
+// A pattern without a slash is matched against a file's name, one with a slash against its whole path. A leading dot is
+// not special. Names are read as UTF-8; a byte that is not counts as a character. Matching takes time proportional to
+// pattern times path at most.
+#ifndef SBA_CORE_GLOB_H
+#define SBA_CORE_GLOB_H
+
+#include "core/base/error.h"
+
+#include <stdbool.h>
+
+struct glob;
+
+// Compiles a pattern. Errors: "invalid_glob" (malformed, or more than 1,000 alternatives; the message has the reason),
+// "out_of_memory".
+struct glob *glob_compile(const char *pattern, struct error *error);
+
+// Whether a relative path matches. It has no leading slash.
+bool glob_match(const struct glob *glob, const char *path);
+
+// NULL is allowed.
+void glob_free(struct glob *glob);
+
+#endif

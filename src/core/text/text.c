@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// UTF-8, base64 and SHA-256, see text.h. The SHA-256 functions are OpenSSL's low-level ones, because the newer
+// interface loads a provider first, which costs a short job more than its own work.
+#define OPENSSL_SUPPRESS_DEPRECATED
+#include "core/text/text.h"
+
+#include <limits.h>
+#include <openssl/evp.h>
+#include <openssl/sha.h>
+#include <stdint.h>
+#include <string.h>
+
+static const uint64_t high_bits = 0x8080808080808080u;
+
+// How many bytes at the start are ASCII.
+static size_t ascii_span(const unsigned char *bytes, size_t size)
+{
+    size_t i = 0;
+    for (; i + 32 <= size; i += 32) {
+        uint64_t words[4];
+        memcpy(words, bytes + i, sizeof words);
+        if ((words[0] | words[1] | words[2] | words[3]) & high_bits)
+            break;
+    }
+    while (i < size && bytes[i] < 0x80)
+        i++;
+    return i;
+}
+
+// The length of the sequence that a lead byte begins (0: not a lead byte), and the range of its second byte (Unicode
+// 15, table 3-7).
+static size_t sequence_length(unsigned char lead, unsigned char *low, unsigned char *high)
+{
+    *low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
+    *high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
+    if (lead < 0x80)
+        return 1;
+    if (lead < 0xC2 || lead > 0xF4)
+        return 0;
+    return lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+}
+
+size_t text_character(const char *bytes, size_t size, bool *good)
+{
+    const unsigned char *p = (const unsigned char *)bytes;
+    unsigned char low, high;
+    size_t length = sequence_length(p[0], &low, &high), i = 1;
+    for (; i < length && i < size && p[i] >= low && p[i] <= high; i++) {
+        low = 0x80;
+        high = 0xBF;
+    }
+    *good = i == length;
+    return i;
+}
+
+// Length of the longest prefix that is well-formed UTF-8.
+static size_t utf8_span(const char *bytes, size_t size)
+{
+    bool good = true;
+    for (size_t i = 0;;) {
+        i += ascii_span((const unsigned char *)bytes + i, size - i);
+        if (i == size)
+            return i;
+        size_t length = text_character(bytes + i, size - i, &good);
+        if (!good)
+            return i;
+        i += length;
+    }
+}
+
+bool text_is_utf8(const char *bytes, size_t size)
+{
+    return utf8_span(bytes, size) == size;
+}
+
+int text_repair(const char *bytes, size_t size, struct buffer *out)
+{
+    if (buffer_reserve(out, size) < 0)
+        return -1;
+    for (size_t i = 0;;) {
+        size_t good = utf8_span(bytes + i, size - i);
+        if (buffer_append(out, bytes + i, good) < 0)
+            return -1;
+        i += good;
+        if (i == size)
+            return 0;
+        if (buffer_append(out, "\xEF\xBF\xBD", 3) < 0)
+            return -1;
+        bool unused;
+        i += text_character(bytes + i, size - i, &unused);
+    }
+}
+
+static bool goes_on(char byte)
+{
+    return ((unsigned char)byte & 0xC0) == 0x80;
+}
+
+size_t text_count_characters(const char *utf8, size_t size)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < size; i++)
+        count += !goes_on(utf8[i]);
+    return count;
+}
+
+size_t text_cut(const char *utf8, size_t size, size_t limit)
+{
+    if (size <= limit)
+        return size;
+    while (limit > 0 && goes_on(utf8[limit]))
+        limit--;
+    return limit;
+}
+
+size_t text_tail(const char *utf8, size_t size, size_t limit)
+{
+    if (size <= limit)
+        return size;
+    while (limit > 0 && goes_on(utf8[size - limit]))
+        limit--;
+    return limit;
+}
+
+size_t text_base64_write(const char *bytes, size_t size, char *out)
+{
+    return (size_t)EVP_EncodeBlock((unsigned char *)out, (const unsigned char *)bytes, (int)size);
+}
+
+int text_base64_encode(const char *bytes, size_t size, struct buffer *out)
+{
+    if (size > INT_MAX / 2 || buffer_reserve(out, (size + 2) / 3 * 4 + 1) < 0)
+        return -1;
+    out->size += text_base64_write(bytes, size, out->data + out->size);
+    return 0;
+}
+
+static int bad_base64(struct error *error, size_t offset, const char *why)
+{
+    return error_set(error, "invalid", 0, "not base64: %s at byte %zu", why, offset);
+}
+
+// How many bytes at the start are of base64's alphabet.
+static size_t base64_span(const char *bytes, size_t size)
+{
+    static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    size_t i = 0;
+    while (i < size && bytes[i] && strchr(alphabet, bytes[i]))
+        i++;
+    return i;
+}
+
+// OpenSSL skips blanks around the text, takes = anywhere as a zero, and ignores the unused bits.
+int text_base64_decode(const char *base64, size_t size, struct buffer *out, struct error *error)
+{
+    if (size % 4)
+        return error_set(error, "invalid", 0, "not base64: %zu bytes are no multiple of 4", size);
+    if (size > INT_MAX || buffer_reserve(out, size / 4 * 3) < 0)
+        return error_set(error, "out_of_memory", 0, "out of memory for %zu bytes of base64", size);
+    size_t padding = size == 0 || base64[size - 1] != '=' ? 0 : base64[size - 2] != '=' ? 1 : 2;
+    size_t digits = size - padding, decoded = size / 4 * 3;
+    unsigned char *to = (unsigned char *)out->data + out->size;
+    if (EVP_DecodeBlock(to, (const unsigned char *)base64, (int)size) != (int)decoded || memchr(base64, '=', digits))
+        return bad_base64(error, base64_span(base64, digits), "a byte outside its alphabet");
+    if (padding && to[decoded - padding])
+        return bad_base64(error, digits - 1, "unused bits that are not zero");
+    out->size += decoded - padding;
+    return 0;
+}
+
+_Static_assert(sizeof(SHA256_CTX) <= sizeof(struct text_sha256), "text_sha256 holds OpenSSL's context");
+
+void text_sha256_init(struct text_sha256 *sha256)
+{
+    SHA256_Init((SHA256_CTX *)(void *)sha256->state);
+}
+
+void text_sha256_update(struct text_sha256 *sha256, const void *bytes, size_t size)
+{
+    SHA256_Update((SHA256_CTX *)(void *)sha256->state, bytes, size);
+}
+
+void text_sha256_final(struct text_sha256 *sha256, char hex[TEXT_SHA256_HEX])
+{
+    unsigned char digest[SHA256_DIGEST_LENGTH];
+    SHA256_Final(digest, (SHA256_CTX *)(void *)sha256->state);
+    for (size_t i = 0; i < sizeof digest; i++) {
+        hex[2 * i] = "0123456789abcdef"[digest[i] >> 4];
+        hex[2 * i + 1] = "0123456789abcdef"[digest[i] & 15];
+    }
+    hex[TEXT_SHA256_HEX - 1] = '\0';
+}

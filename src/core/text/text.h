@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes as text: UTF-8, base64, SHA-256. Texts are bytes with a size, never C strings.
+//
+// Functions that return int return 0, or -1 if memory is out; text_base64_decode as in error.h.
+#ifndef SBA_CORE_TEXT_H
+#define SBA_CORE_TEXT_H
+
+#include "core/base/buffer.h"
+#include "core/base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { TEXT_SHA256_HEX = 65 }; // 64 hex digits and the NUL
+
+// Whether the bytes are well-formed UTF-8 (no surrogates, no overlong forms, nothing above U+10FFFF).
+bool text_is_utf8(const char *bytes, size_t size);
+
+// Length of the character at the start of bytes (size > 0). If it is ill-formed, *good is false, and the length is that
+// of the maximal subpart (Unicode 15, section 3.9) which one U+FFFD replaces, at least one byte.
+size_t text_character(const char *bytes, size_t size, bool *good);
+
+// Appends the bytes as UTF-8: each maximal ill-formed subpart becomes one U+FFFD. NULs stay.
+int text_repair(const char *bytes, size_t size, struct buffer *out);
+
+// Size of the longest prefix of at most limit bytes that does not split a character.
+size_t text_cut(const char *utf8, size_t size, size_t limit);
+
+// Size of the longest suffix of at most limit bytes that does not split a character.
+size_t text_tail(const char *utf8, size_t size, size_t limit);
+
+size_t text_count_newlines(const char *bytes, size_t size);
+
+// Characters of a UTF-8 text.
+size_t text_count_characters(const char *utf8, size_t size);
+
+// memchr, but faster than musl's.
+const char *text_find_byte(const char *bytes, size_t size, char byte);
+
+// memmem, but several times as fast.
+const char *text_find(const char *bytes, size_t size, const char *part, size_t part_size);
+
+// Appends the bytes as the inside of a JSON string; what is not UTF-8 becomes U+FFFD, as in text_repair.
+int text_json_escape(const char *bytes, size_t size, struct buffer *out);
+
+// Size of a text inside a JSON string.
+size_t text_json_size(const char *utf8, size_t size);
+
+// The offset at which a JSON text holds more values than most, members of objects and elements of arrays; size if it
+// does not. The text need not be valid.
+size_t text_json_past(const char *bytes, size_t size, size_t most);
+
+// Writes RFC 4648 base64 with padding, (size + 2) / 3 * 4 bytes of it, and a NUL. Returns their number. size: at most
+// INT_MAX / 2.
+size_t text_base64_write(const char *bytes, size_t size, char *out);
+
+// Appends the same.
+int text_base64_encode(const char *bytes, size_t size, struct buffer *out);
+
+// Appends the bytes of strict base64: padding is required, unused bits must be zero. Errors: invalid, out_of_memory.
+int text_base64_decode(const char *base64, size_t size, struct buffer *out, struct error *error);
+
+// SHA-256 in pieces: init, update any number of times, final once.
+struct text_sha256 {
+    _Alignas(8) unsigned char state[112];
+};
+
+void text_sha256_init(struct text_sha256 *sha256);
+void text_sha256_update(struct text_sha256 *sha256, const void *bytes, size_t size);
+// Writes lower-case hex and a NUL.
+void text_sha256_final(struct text_sha256 *sha256, char hex[TEXT_SHA256_HEX]);
+
+#endif

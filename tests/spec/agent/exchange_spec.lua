@@ -1,0 +1,76 @@
+-- SPDX-License-Identifier: Apache-2.0
+local exchange = require "sba.agent.exchange"
+
+local function journal()
+  return { lines = {}, exchange = function(self, number, messages, reply) self.lines[number] = { messages, reply } end }
+end
+
+local function said(content) return { { role = "tool", content = content } } end
+
+describe("exchange", function()
+  it("asks where nothing is recorded, and writes it down", function()
+    local book = journal()
+    local talk = exchange.new { journal = book }
+    assert.equal("live", talk:next(said "a", function() return { content = "live" } end).content)
+    assert.equal("live", book.lines[1][2].content)
+  end)
+
+  it("goes through the recording before it asks, on resume, and writes only what is new", function()
+    local book = journal()
+    local recorded = { { messages = said "old", reply = { content = "recorded" } } }
+    local talk = exchange.new { journal = book, past = { exchanges = recorded, resumes = {} } }
+    assert.equal("recorded", talk:next(said "whatever", error).content)
+    assert.equal("live", talk:next(said "b", function() return { content = "live" } end).content)
+    assert.is_nil(book.lines[1])
+    assert.is_table(book.lines[2])
+  end)
+
+  local function replay(recorded, fresh)
+    local talk = exchange.new { journal = journal(), replay = true, past = { exchanges = recorded, resumes = {} } }
+    return talk:next(fresh, function() error "asked" end)
+  end
+
+  it("takes times and durations as the same in a replay", function()
+    local recorded = { { messages = said "done 2026-01-01T10:00:00Z in 0.31s, 12 ms, 3 seconds", reply = { content = "x" } } }
+    assert.equal("x", replay(recorded, said "done 2026-02-03T11:12:13Z in 1.07s, 9 ms, 14 seconds").content)
+  end)
+
+  it("takes dates as `date` writes them as the same", function()
+    for was, is in pairs {
+      ["Thu Jan  1 10:00:00 UTC 2026"] = "Sun Nov 22 22:21:32 UTC 2026",
+      ["Thu Jan  1 10:00:00 AM CET 2026"] = "Sun Nov 22 09:21:32 PM CEST 2026",
+      ["Thu, 01 Jan 2026 10:00:00 +0000"] = "Sun, 22 Nov 2026 22:21:32 +0100", ["2026-01-01T10:00:00+01:00"] = "2026-11-22T22:21:32+00:00",
+    } do
+      assert.equal("x", replay({ { messages = said("on " .. was .. " a"), reply = { content = "x" } } }, said("on " .. is .. " a")).content)
+    end
+  end)
+
+  it("names the version that recorded where a replay differs", function()
+    local past = { exchanges = { { messages = said "a", reply = {} } }, resumes = {}, version = "0.1" }
+    local talk = exchange.new { journal = journal(), replay = true, past = past }
+    assert.matches("the recording of version 0.1: ", select(2, talk:next(said "b")).message, 1, true)
+  end)
+
+  it("names the first difference in a replay", function()
+    local recorded = { { messages = said "one\ntwo\nthree", reply = { content = "x" } } }
+    local reply, failure = replay(recorded, said "one\n2\nthree")
+    assert.is_nil(reply)
+    assert.equal("internal_error", failure.code)
+    assert.matches('exchange 1, message 1 %(tool%), line 2: the recording has "two", this run has "2"', failure.message)
+  end)
+
+  it("names a message too many or too few", function()
+    local recorded = { { messages = said "one", reply = {} } }
+    local _, failure = replay(recorded, { said("one")[1], said("two")[1] })
+    assert.matches("this run has a message of tool more than the recording", failure.message)
+    assert.matches("this run has none", select(2, replay(recorded, {})).message)
+  end)
+
+  it("compares nothing where a script says nothing", function()
+    assert.equal("x", replay({ { reply = { content = "x" } } }, said "anything").content)
+  end)
+
+  it("ends where the recording does", function()
+    assert.matches("the recording ends after 0 replies", select(2, replay({}, said "a")).message)
+  end)
+end)

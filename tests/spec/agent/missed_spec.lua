@@ -1,0 +1,42 @@
+-- SPDX-License-Identifier: Apache-2.0
+local missed = require "sba.agent.missed"
+
+local UNMET <const> = { code = "acceptance_unmet", message = "not met", gave_up = true }
+
+--- What the failure is called after steps: { type, error_code }, in order.
+local function called(steps, failure, list)
+  local state = missed.new()
+  for i, step in ipairs(steps) do
+    state:note { id = "step-" .. i, type = step[1], error = step[2] and "it wanted x", error_code = step[2] }
+  end
+  return state:rename(failure, list)
+end
+
+local function criterion(met, evidence)
+  return { { criterion = "c", met = met, evidence = evidence } }
+end
+
+describe("an agent's job that failed", function()
+  local fetch, works, fails = { "run_command", "ext_net_required" }, { "run_command" }, { "run_command", "step_failed" }
+
+  it("failed for want of the outside where the last command did", function()
+    assert.are.same({ code = "ext_net_required", message = "step-2: it wanted x; not met" }, called({ works, fetch }, UNMET))
+    assert.are.equal("ext_net_required", called({ fetch, { "read_file" }, { "write_file" } }, UNMET).code)
+    assert.are.equal("ext_net_required", called({ { "call_tool", "ext_net_required" } }, UNMET).code)
+  end)
+
+  it("or where the evidence for a criterion that is not met names such a step", function()
+    assert.are.equal("ext_net_required", called({ fetch, works }, UNMET, criterion(false, "see step 1")).code)
+    assert.are.equal("acceptance_unmet", called({ fetch, works }, UNMET, criterion(true, "see step 1")).code)
+    assert.are.equal("acceptance_unmet", called({ fetch, works }, UNMET, criterion(false, "see step-2")).code)
+  end)
+
+  it("failed for itself in all other cases", function()
+    assert.are.equal(UNMET, called({}, UNMET))
+    assert.are.equal(UNMET, called({ fetch, works }, UNMET))
+    assert.are.equal(UNMET, called({ fetch, fails }, UNMET))
+    assert.are.equal(UNMET, called({ { "call_tool", "tool_denied" } }, UNMET))
+    local unreadable = { code = "agent_stuck", message = "three replies" }
+    assert.are.equal(unreadable, called({ fetch }, unreadable))
+  end)
+end)

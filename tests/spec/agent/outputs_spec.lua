@@ -1,0 +1,44 @@
+-- SPDX-License-Identifier: Apache-2.0
+local outputs = require "sba.agent.outputs"
+local scratch = require "scratch"
+
+describe("outputs", function()
+  local here = scratch()
+
+  for name, in_memory in pairs { ["in memory"] = true, ["in a directory"] = false } do
+    describe(name, function()
+      local function new(limit) return outputs.new(not in_memory and here.path .. "/" or nil, limit) end
+
+      it("shows a short answer whole", function()
+        assert.equal("hello", new(100):show("step-1", "hello"))
+      end)
+
+      it("shows head and tail with the exact count, and gives the rest when asked", function()
+        local store = new(300)
+        local whole = ("a"):rep(500) .. ("b"):rep(500)
+        local shown = store:show("step-1", whole)
+        local head, left_out, tail = shown:match("^(a+)\n%[%.%.%. (%d+) of 1000 bytes left out; read_output .-%.%.%.%]\n(b+)$")
+        assert.equal(1000, #head + tonumber(left_out) + #tail)
+        assert.is_true(#shown <= 300)
+        local offset, read = #head, head
+        while offset < 1000 do
+          local part = store:read { step = "step-1", offset_bytes = offset }:match("^(.-)\n%[bytes")
+          read, offset = read .. part, offset + #part
+        end
+        assert.equal(whole, read)
+      end)
+
+      it("cuts no character in two", function()
+        local shown = new(101):show("step-1", ("ä"):rep(500))
+        assert.is_true(require "native.text".is_utf8(shown))
+      end)
+
+      it("says what it does not have", function()
+        local store = new(100)
+        assert.matches("nothing was left out", select(2, store:read { step = "step-7" }))
+        store:show("step-1", ("a"):rep(200))
+        assert.matches("only 200 bytes", select(2, store:read { step = "step-1", offset_bytes = 200 }))
+      end)
+    end)
+  end
+end)

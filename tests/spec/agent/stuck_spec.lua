@@ -1,0 +1,125 @@
+-- SPDX-License-Identifier: Apache-2.0
+local stuck = require "sba.agent.stuck"
+
+local QUICK <const>, CHANGED <const>, SLOW <const> = {}, { changed = true }, { duration_ms = 1000 }
+
+local function repeated(watch, times, about)
+  local last
+  for _ = 1, times do last = watch:answered("run_command", { shell = "make" }, "failed", about or QUICK) end
+  return last
+end
+
+describe("stuck", function()
+  it("warns at the third and ends at the fourth time", function()
+    local watch = stuck.new()
+    assert.is_nil(repeated(watch, 2))
+    assert.equal("warn", repeated(watch, 1))
+    assert.equal("end", repeated(watch, 1))
+  end)
+
+  it("counts a call that took a second or more a third", function()
+    local watch = stuck.new()
+    assert.is_nil(repeated(watch, 8, SLOW))
+    assert.equal("warn", repeated(watch, 1, SLOW))
+    assert.is_nil(repeated(watch, 2, SLOW))
+    assert.equal("end", repeated(watch, 1, SLOW))
+    watch = stuck.new()
+    repeated(watch, 8, SLOW)
+    assert.equal("warn", repeated(watch, 1))
+    assert.equal("end", repeated(watch, 1))
+  end)
+
+  it("tells calls by arguments and by result", function()
+    local watch = stuck.new()
+    for i = 1, 9 do assert.is_nil(watch:answered("read_file", { path = "a" .. i }, "x", QUICK)) end
+    for i = 1, 9 do assert.is_nil(watch:answered("read_file", { path = "a" }, "x" .. i, QUICK)) end
+  end)
+
+  it("counts anew after the workspace was changed", function()
+    local watch = stuck.new()
+    repeated(watch, 3)
+    assert.is_nil(watch:answered("write_file", { path = "a" }, "wrote", CHANGED))
+    assert.is_nil(repeated(watch, 2))
+  end)
+
+  it("does not let the same change over and over count as a change", function()
+    local watch = stuck.new()
+    local last
+    for _ = 1, 4 do last = watch:answered("write_file", { path = "a" }, "wrote", CHANGED) end
+    assert.equal("end", last)
+  end)
+
+  it("finds circles of several calls, changes among them", function()
+    for length = 2, 6 do
+      local watch, found = stuck.new(), {}
+      for i = 0, 4 * length - 1 do
+        found[#found + 1] = watch:answered("run_command", { shell = "echo " .. i % length }, "done", CHANGED)
+      end
+      assert.equal("end", found[#found], length)
+      assert.are.same({ "warn", length + 1 }, { found[1], #found })
+    end
+  end)
+
+  it("forgets what is long ago", function()
+    local watch = stuck.new()
+    for i = 1, 20 do
+      for j = 1, 30 do assert.is_nil(watch:answered("read_file", { path = "f" .. i * j }, ("%d of %d"):format(i, j), QUICK)) end
+      assert.is_nil(watch:answered("read_file", { path = "a" }, "x", QUICK))
+    end
+  end)
+
+  it("takes no times and no ids in an answer for something new", function()
+    for _, answers in ipairs {
+      { "took 0.3 s", "took 12 ms", "took 2 seconds", "took 1 s" },
+      { "at 2026-01-31T09:05:00Z", "at 2026-01-31 09:05:01.5", "at 2026-02-01T00:00:00Z", "at 2026-02-01 00:00:01" },
+      { "Sat 09:05:00 UTC", "Sat 09:05:07 UTC", "Sat 10:00:00 UTC", "Sat 10:00:01 UTC" },
+      { "1790000000123456789", "1790000001123456789", "1790000002000000000", "1790000003000000001" },
+      { "commit 3f2a9c1", "commit 9e01b7d4c5", "commit a1b2c3d", "commit 00ff00a" },
+      { "0x7ffd1234", "0xdeadbeef", "0x1", "0xabcd" },
+      { "pid 17", "pid 4711", "pid=9", "PID: 12" },
+      { "in /tmp/tmp.Xy12/a", "in /tmp/tmpab_c/a", "in /tmp/go-build7/a", "in /tmp/x/a" },
+      { "123e4567-e89b-12d3-a456-426614174000", "00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff",
+        "123e4567-e89b-12d3-a456-426614174001" },
+    } do
+      local watch, last = stuck.new(), nil
+      for _, answer in ipairs(answers) do last = watch:answered("run_command", { shell = "x" }, answer, CHANGED) end
+      assert.equal("end", last, answers[1])
+    end
+  end)
+
+  it("takes other numbers for something new", function()
+    local watch = stuck.new()
+    for i = 1, 9 do
+      assert.is_nil(watch:answered("run_command", { shell = "make" }, ("%d of 9 passed, a.c:%d:3"):format(i, i * 10), CHANGED))
+    end
+  end)
+
+  it("raises the temperature with each repetition until something new is done", function()
+    local watch, seen = stuck.new(), {}
+    for i = 1, 3 do
+      repeated(watch, 1)
+      seen[i] = watch:temperature() or false
+    end
+    assert.are.same({ false, 1.0, 1.2 }, seen)
+    watch:answered("read_file", { path = "a" }, "x", QUICK)
+    assert.is_nil(watch:temperature())
+    watch:could_not_read()
+    assert.equal(1.0, watch:temperature())
+    watch:was_read()
+    assert.is_nil(watch:temperature())
+  end)
+
+  it("ends at three unreadable or three empty replies in a row", function()
+    local watch = stuck.new()
+    assert.is_false(watch:could_not_read())
+    assert.is_false(watch:could_not_read())
+    watch:was_read()
+    assert.is_false(watch:could_not_read())
+    assert.is_false(watch:could_not_read())
+    assert.is_true(watch:could_not_read())
+    watch = stuck.new()
+    assert.is_false(watch:said_nothing())
+    assert.is_false(watch:said_nothing())
+    assert.is_true(watch:said_nothing())
+  end)
+end)

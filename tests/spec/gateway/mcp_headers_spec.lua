@@ -1,0 +1,56 @@
+-- SPDX-License-Identifier: Apache-2.0
+local headers = require "sba.gateway.mcp.headers"
+local json = require "sba.util.json"
+
+local function wanted(text)
+  return headers.wanted(assert(json.decode(text)))
+end
+
+describe("x-mcp-header", function()
+  it("is found below properties, however deep", function()
+    local found = wanted [[{"properties":{"a":{"type":"object","properties":{"b":{"type":"integer","x-mcp-header":"B"}}}}}]]
+    assert.are.same({ { name = "B", path = { "a", "b" } } }, found)
+    assert.are.same({ "Mcp-Param-B: 7" }, headers.lines(found, { a = { b = 7.0 } }))
+    for _, arguments in ipairs { {}, { a = json.null }, { a = 1 }, { a = { b = json.null } }, { a = { b = 1.5 } }, { a = { b = {} } } } do
+      assert.are.same({}, headers.lines(found, arguments))
+    end
+  end)
+
+  it("may be the name of an argument", function()
+    assert.are.same({}, wanted [[{"properties":{"x-mcp-header":{"type":"string"}},"default":{"x-mcp-header":1}}]])
+  end)
+
+  for _, schema in ipairs {
+    [[{"x-mcp-header":"A","type":"string"}]],
+    [[{"properties":{"a":{"type":"number","x-mcp-header":"A"}}}]],
+    [[{"properties":{"a":{"type":["string","null"],"x-mcp-header":"A"}}}]],
+    [[{"properties":{"a":{"x-mcp-header":"A"}}}]],
+    [[{"properties":{"a":{"type":"string","x-mcp-header":""}}}]],
+    [[{"properties":{"a":{"type":"string","x-mcp-header":7}}}]],
+    [[{"properties":{"a":{"type":"string","x-mcp-header":null}}}]],
+    [[{"properties":{"a":{"type":"string","x-mcp-header":"A:"}}}]],
+    [[{"properties":{"a":{"type":"string","x-mcp-header":"A\r\nB"}}}]],
+    [[{"properties":{"a":{"type":"string","x-mcp-header":"Ä"}}}]],
+    [[{"properties":{"a":{"type":"string","x-mcp-header":"A"},"b":{"type":"string","x-mcp-header":"a"}}}]],
+    [[{"items":{"type":"string","x-mcp-header":"A"}}]],
+    [[{"properties":{"a":{"items":{"properties":{"b":{"type":"string","x-mcp-header":"A"}}}}}}]],
+    [[{"anyOf":[{"properties":{"b":{"type":"string","x-mcp-header":"A"}}}]}]],
+    [[{"$defs":{"b":{"type":"string","x-mcp-header":"A"}}}]],
+    [[{"if":{"properties":{"b":{"type":"string","x-mcp-header":"A"}}}}]],
+  } do
+    it("is refused in " .. schema, function()
+      local found, reason = wanted(schema)
+      assert.is_nil(found)
+      assert.is_truthy(reason:find("x-mcp-header", 1, true))
+    end)
+  end
+end)
+
+describe("a header's value", function()
+  for value, encoded in pairs {
+    [""] = "", ["us west"] = "us west", [" a"] = "=?base64?IGE=?=", ["a "] = "=?base64?YSA=?=", ["a\tb"] = "=?base64?YQli?=",
+    ["ü"] = "=?base64?w7w=?=", ["a\r\nX: 1"] = "=?base64?YQ0KWDogMQ==?=", ["=?base64?YQ==?="] = "=?base64?PT9iYXNlNjQ/WVE9PT89?=",
+  } do
+    it(("%q is sent as %s"):format(value, encoded), function() assert.are.equal(encoded, headers.encoded(value)) end)
+  end
+end)

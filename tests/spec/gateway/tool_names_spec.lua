@@ -1,0 +1,43 @@
+-- SPDX-License-Identifier: Apache-2.0
+local rules = require "sba.gateway.rules"
+local tool_names = require "sba.gateway.tool_names"
+
+describe("a tool's name for models", function()
+  it("is letters, digits, _ and -, once, at most 64", function()
+    assert.are.equal("artifact_put", tool_names.mapped("artifact.put", {}))
+    assert.are.equal("a_b_c-d_", tool_names.mapped("a b/c-dß", {}))
+    assert.are.equal("a____", tool_names.mapped("a\xFF\n\0.", {}))
+    local taken, long = {}, ("x"):rep(100)
+    for _ = 1, 12 do
+      local name = tool_names.mapped(long, taken)
+      assert.is_true(#name <= 64 and not taken[name])
+      taken[name] = true
+    end
+  end)
+end)
+
+describe("the rules", function()
+  local function code(tool, allowed)
+    local refusal = rules.refusal(tool, allowed)
+    return refusal and refusal.code
+  end
+
+  it("never open what no job may call", function()
+    for _, tool in ipairs { "db.x", "DB.X", " node.list", "sandbox.exec", "skills.create", "skills.update", "skills.delete\n" } do
+      assert.are.equal("tool_forbidden", code(tool, true), tool)
+    end
+  end)
+
+  it("open the outside where the job may go there", function()
+    for _, tool in ipairs { "web.fetch", "web.search", "web.anything", "api.call" } do
+      assert.are.equal("ext_net_required", code(tool, false))
+      assert.is_nil(code(tool, true))
+    end
+  end)
+
+  it("leave everything else alone", function()
+    for _, tool in ipairs { "dbx", "database.get", "skills.get", "skills.created", "api.caller", "webcam.look", "my.db.x", "" } do
+      assert.is_nil(code(tool, false), tool)
+    end
+  end)
+end)

@@ -1,0 +1,165 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What a server may send in place of what it should: the readers take it or refuse it, and never stumble over it.
+local chat_completions = require "sba.model.chat_completions"
+local json = require "sba.util.json"
+local ollama = require "sba.model.ollama"
+local reply = require "sba.model.reply"
+local wire = require "sba.model.wire"
+
+local endpoint = { name = "OLLAMA_BASE_URL", base = "http://host" }
+local tools = { { name = "read_file", parameters = { type = "object" } } }
+
+--- An answer of these lines.
+local function exchange_of(lines, kind)
+  local i = 0
+  return {
+    header = function() return kind end,
+    close = function() end,
+    line = function()
+      i = i + 1
+      return lines[i], lines[i] and true or nil
+    end,
+  }
+end
+
+local function read(dialect, lines, kind)
+  local builder = reply.new()
+  local outcome, failure = dialect.read(endpoint, exchange_of(lines, kind), builder)
+  if not outcome then return nil, failure end
+  return builder:finish(outcome, tools, false, { calls = 0, ids = {} })
+end
+
+local odd = {
+  json.null, 0, -1.5, 1 << 62, "", "x", "\0", true, false, json.array {}, {}, json.array { json.null }, { a = 1 }, json.array { 1, "x" },
+}
+
+--- Every value that differs from a given one in a single part.
+local function each_odd(value, use)
+  local function walk(part, rebuild)
+    for _, other in ipairs(odd) do use(rebuild(other)) end
+    if type(part) ~= "table" then return end
+    for key, inner in pairs(part) do
+      walk(inner, function(other)
+        local copy = setmetatable({}, getmetatable(part))
+        for k, v in pairs(part) do copy[k] = v end
+        copy[key] = other
+        return rebuild(copy)
+      end)
+    end
+  end
+  walk(value, function(other) return other end)
+end
+
+local function holds(result, failure)
+  if not result then
+    assert.are.equal("string", type(failure.message))
+    assert.is_nil(failure.message:find "%c")
+    return
+  end
+  assert.are.same({ "string", "string", "string" }, { type(result.content), type(result.thinking), type(result.done_reason) })
+  for _, call in ipairs(result.tool_calls) do
+    assert.are.same({ "string", "string", "table" }, { type(call.id), type(call.name), type(call.arguments) })
+  end
+  assert.is_truthy(json.decode(json.encode(result)))
+end
+
+local call = { id = "call_1", ["function"] = { index = 0, name = "read_file", arguments = { path = "a" } } }
+local ollama_line = {
+  message = { role = "assistant", content = "hello", thinking = "hm", tool_calls = json.array { call } }, done = true, done_reason = "stop",
+  prompt_eval_count = 3, eval_count = 4,
+}
+local fragment = { index = 0, id = "call_1", type = "function", ["function"] = { name = "read_file", arguments = '{"path":"a"}' } }
+local chunk = {
+  choices = json.array { {
+    index = 0, finish_reason = "tool_calls", delta = { content = "hello", reasoning = "hm", tool_calls = json.array { fragment } },
+  } },
+  usage = { prompt_tokens = 3, completion_tokens = 4 },
+}
+
+describe("a reader", function()
+  it("takes what is as it should be", function()
+    for _, result in ipairs {
+      read(ollama, { json.encode(ollama_line) }), read(chat_completions, { "data: " .. json.encode(chunk), "" }, "text/event-stream"),
+    } do
+      assert.are.same({ "hello", "hm", 3, 4, "a" },
+        { result.content, result.thinking, result.prompt_tokens, result.completion_tokens, result.tool_calls[1].arguments.path })
+    end
+  end)
+
+  it("of Ollama's lines stumbles over nothing", function()
+    each_odd(ollama_line, function(line) holds(read(ollama, { json.encode(line) })) end)
+  end)
+
+  it("of events stumbles over nothing", function()
+    each_odd(chunk, function(value)
+      holds(read(chat_completions, { "data: " .. json.encode(value), "", "data: [DONE]" }, "text/event-stream"))
+    end)
+  end)
+
+  it("of refusals stumbles over nothing", function()
+    each_odd({ error = { message = "m", type = "t", code = "c", n_ctx = 7 }, detail = "d" }, function(body)
+      holds(nil, wire.refusal(endpoint, 400, body))
+      holds(nil, wire.refusal(endpoint, 500, json.encode(body), "x"))
+    end)
+  end)
+
+  it("puts fragments together by index, by id, or in the order they come", function()
+    local function calls_of(fragments)
+      local lines = {}
+      for _, one in ipairs(fragments) do
+        local delta = { tool_calls = json.array { { index = one[1], id = one[2], ["function"] = { name = one[3], arguments = one[4] } } } }
+        table.insert(lines, "data: " .. json.encode { choices = json.array { { delta = delta } } })
+        table.insert(lines, "")
+      end
+      table.insert(lines, 'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}')
+      local paths = {}
+      for i, one in ipairs(read(chat_completions, lines, "text/event-stream").tool_calls) do
+        paths[i] = one.name .. " " .. tostring(one.arguments.path)
+      end
+      return paths
+    end
+    local two = { "read_file a", "read_file b" }
+    for _, fragments in ipairs {
+      { { 0, "x", "read_file", '{"pa' }, { 1, "y", "read_file", '{"path"' }, { 0, nil, nil, 'th":"a"}' }, { 1, "", "", ':"b"}' } },
+      { { 0, "x", "read_file", '{"path":"a"}' }, { 0, "y", "read_file", '{"path"' }, { 0, nil, nil, ':"b"}' } },
+      { { nil, "x", "read_file", '{"pa' }, { nil, "x", nil, 'th":"a"}' }, { nil, "y", "read_file", '{"path"' }, { [4] = ':"b"}' } },
+      { { 0, "x", "read_file", '{"pa' }, { 0, "x", "read_file", 'th":"a"}' }, { 1, "y", "read_file", '{"path":"b"}' } },
+      { { 0, nil, "read_file", { path = "a" } }, { 1, nil, "read_file", '{"path":"b"}' } },
+    } do
+      assert.are.same(two, calls_of(fragments))
+    end
+  end)
+end)
+
+describe("a list or a description", function()
+  --- Answers every request of a dialect with the same object.
+  local function with_answers(value, use)
+    local ask = wire.ask
+    wire.ask = function() return value end -- luacheck: ignore
+    local ok, problem = pcall(use)
+    wire.ask = ask -- luacheck: ignore
+    assert(ok, problem)
+  end
+
+  it("of anything stumbles over nothing", function()
+    local tags = {
+      models = json.array { { name = "m", model = "m", context_length = 7 } }, data = json.array { { id = "m", owned_by = "llamacpp" } },
+    }
+    tags.model_info, tags.parameters = { ["general.architecture"] = "x", ["x.context_length"] = 7 }, "num_ctx 5\n"
+    tags.capabilities, tags.default_generation_settings = json.array { "tools" }, { n_ctx = 7 }
+    each_odd(tags, function(value)
+      if type(value) ~= "table" or json.is_array(value) then return end
+      with_answers(value, function()
+        for _, dialect in ipairs { ollama, chat_completions } do
+          local served, failure = dialect.list { base = "http://host/v1" }
+          assert.is_true(served ~= nil or type(failure.message) == "string")
+          for _, one in ipairs(served or {}) do
+            local description = dialect.describe({ base = "http://host" }, one)
+            assert.are.equal("integer", math.type(description.context_length))
+          end
+        end
+        ollama.loaded_window(endpoint, "m")
+      end)
+    end)
+  end)
+end)

@@ -1,0 +1,92 @@
+-- SPDX-License-Identifier: Apache-2.0
+local json = require "sba.util.json"
+local schemas = require "sba.model.schemas"
+
+describe("schemas.text", function()
+  it("shows the standard keywords in order, without our own", function()
+    local parameters = {
+      type = "object", order = { "path", "lines" }, required = { "path" }, aliases = { file = "path" }, additionalProperties = false,
+      properties = {
+        lines = { type = "array", items = { type = "object", order = { "b", "a" }, properties = { a = { type = "integer" }, b = {} } } },
+        path = { type = "string", description = "100% of it", printed = { title = "x" } },
+      },
+    }
+    assert.are.equal('{"type":"object","properties":{"path":{"type":"string","description":"100% of it"},"lines":{"type":"array",'
+      .. '"items":{"type":"object","properties":{"b":{},"a":{"type":"integer"}}}}},"required":["path"],"additionalProperties":false}',
+      schemas.text(parameters))
+  end)
+
+  it("writes tools that every format takes", function()
+    local tools = json.decode(schemas.tools {
+      { name = "a", description = "100% \"quoted\"", parameters = { type = "object" } }, { name = "b" },
+    })
+    assert.are.same({ type = "function", ["function"] = {
+      name = "a", description = "100% \"quoted\"", parameters = { type = "object", properties = {} },
+    } }, tools[1])
+    assert.are.equal(2, #tools)
+  end)
+end)
+
+describe("schemas.tools", function()
+  local function parameters(given)
+    return json.decode(schemas.tools { { name = "a", parameters = given } })[1]["function"].parameters
+  end
+
+  local function property(given)
+    return parameters(json.encode { type = "object", properties = { x = given }, ["$defs"] = {
+      circle = { type = "object", properties = { next = { ["$ref"] = "#/$defs/circle" } } }, word = { type = "string" },
+    } }).properties.x
+  end
+
+  it("has no alternatives at the top", function()
+    assert.are.same({ type = "object", properties = { a = { type = "string" }, b = { type = "integer" } } }, parameters(json.encode {
+      oneOf = json.array { { required = json.array { "a" } }, { properties = { b = { type = "integer" } } } },
+      properties = { a = { type = "string" } },
+    }))
+  end)
+
+  it("has a type beside each enum", function()
+    assert.are.same({ type = "string", enum = { "a", "b" } }, property { enum = json.array { "a", "b" } })
+    assert.are.same({ type = "integer", enum = { 1 } }, property { const = 1 })
+  end)
+
+  it("replaces references, and ends where they go in circles", function()
+    assert.are.same({ type = "string", description = "d" }, property { ["$ref"] = "#/$defs/word", description = "d" })
+    assert.are.equal("object", property { ["$ref"] = "#/$defs/circle" }.properties.next.type)
+    local many = {}
+    for i = 1, 50 do many["p" .. i] = { ["$ref"] = "#" } end
+    assert.is_true(#schemas.tools { { name = "a", parameters = json.encode { type = "object", properties = many } } } < 200000)
+  end)
+
+  it("does not repeat a large part for each reference to it", function()
+    local names, words, properties = {}, json.array {}, {}
+    for i = 1, 50000 do names["q" .. i], words[i] = {}, "word " .. i end
+    for i = 1, 1000 do properties["p" .. i] = { ["$ref"] = "#/$defs/large" } end
+    for _, large in ipairs {
+      { properties = names }, { enum = words }, { anyOf = words }, { allOf = words }, { type = words }, { required = words },
+      { description = ("x"):rep(1000000) }, { default = ("x"):rep(1000000) }, { const = names }, { ["$ref"] = ("#/"):rep(1000000) },
+    } do
+      local given = json.encode { type = "object", properties = properties, ["$defs"] = { large = large } }
+      assert.is_true(#schemas.tools { { name = "a", parameters = given } } < 1000000)
+    end
+  end)
+
+  it("takes any JSON for a schema", function()
+    for _, bad in ipairs { '{"order":5,"properties":{"x":true,"y":{"type":7,"enum":3,"items":[1],"anyOf":1}},"required":"x"}', "[]", "7",
+      '{"properties":7,"$ref":"#/a/b","allOf":[1,null]}', '{"order":[1,2],"properties":{"a":{"order":"b"}},"oneOf":{"a":1}}' } do
+      assert.are.equal("object", parameters(bad).type, bad)
+    end
+  end)
+
+  it("leaves null out of types and alternatives", function()
+    assert.are.same({ type = "string" }, property { type = json.array { "string", "null" } })
+    assert.are.same({ type = "integer" }, property { anyOf = json.array { { type = "integer" }, { type = "null" } } })
+    assert.are.same({ anyOf = { { type = "integer" }, { type = "string" } } },
+      property { oneOf = json.array { { type = "integer" }, { type = "string" } } })
+  end)
+
+  it("says in words what it has no keyword for", function()
+    assert.are.same({ type = "integer", description = "How many. (default 3, minimum 1)" },
+      property { type = "integer", description = "How many.", minimum = 1, default = 3, exclusiveMaximum = 9 })
+  end)
+end)
