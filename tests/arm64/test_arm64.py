@@ -19,8 +19,7 @@ sys.path.insert(0, str(HERE.parent / "e2e"))
 
 SHARED = """
     test_pid1.AsPid1
-    test_fork_bombs.OfPid1.test_with_its_own_proc
-    test_commands
+    test_jobs.Commands
     test_files.Files.test_write_then_read
     test_files.Files.test_a_file_without_end_obeys_the_deadline
     test_patches.Patches.test_writes_through_no_link
@@ -72,12 +71,12 @@ class Examples(unittest.TestCase):
 
 def wanting():
     """What is not there to run the tests, or None."""
-    import test_pid1
+    from process_case import has_namespaces
     if not BINARY.exists():
         return "build/release-arm64 is not built; scripts/build release-arm64 does that"
     if not shutil.which("qemu-aarch64-static"):
         return "there is no qemu-aarch64-static"
-    return None if test_pid1.has_namespaces() else "no PID namespace is to be had here"
+    return None if has_namespaces() else "no PID namespace is to be had here"
 
 
 def load_tests(loader, own, _):

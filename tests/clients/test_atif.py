@@ -13,11 +13,10 @@ TOP = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(TOP / "tests"), str(TOP / "tests/e2e")]
 import packages  # noqa: E402
 import sba  # noqa: E402
-import test_agent  # noqa: E402
-from test_agent import call, calls, finish  # noqa: E402
+from agent_case import AgentCase, call, calls, finish  # noqa: E402
 
 
-class Atif(test_agent.AgentCase):
+class Atif(AgentCase):
     def setUp(self):
         super().setUp()
         self.programs = packages.environment("atif-1", "atif==1.8.0", "atif-scan==0.7.3", "harbor-atif2otel==0.1.1")

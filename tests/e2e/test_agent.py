@@ -3,41 +3,11 @@
 import json
 import shutil
 import signal
-import time
 import unittest
 
 import sba
+from agent_case import FORMATS, AgentCase, call, calls, finish
 from servers import model
-from servers.model import call, calls
-
-FORMATS = {"ollama": ("OLLAMA_BASE_URL", ""), "openai": ("OPENAI_BASE_URL", "/v1")}
-
-
-def finish(answer="done", *entries, **more):
-    acceptance = [{"criterion": criterion, "met": met, "evidence": evidence} for criterion, met, evidence in entries]
-    return call("finish", answer=answer, acceptance=acceptance, **more)
-
-
-class AgentCase(sba.SandboxCase):
-    def server(self, *replies, models=None, **script):
-        return self.closing(model.Server({"models": models or {"m": {}}, "replies": list(replies), **script}))
-
-    @staticmethod
-    def agent_job(**fields):
-        return sba.SandboxCase.job(execution_mode="agent_inference", inference={"allowed_models": ["m"]}, **fields)
-
-    def run_agent(self, server, *more, form="ollama", job=None, env=None, **options):
-        variable, suffix = FORMATS[form]
-        environment = {variable: server.url + suffix, **(env or {})}
-        return self.run_job(job or self.agent_job(), *more, env=environment, **options)
-
-    def told(self, server, number):
-        """The end of a chat request, without the time and the todo list behind it. number: of the request, from 0."""
-        return server.chats()[number]["messages"][-1]["content"].split("\n\nTime left:")[0]
-
-    def tool_answers(self, server, number):
-        """What a chat request tells of the model's calls, oldest first."""
-        return [message["content"] for message in server.chats()[number]["messages"] if message["role"] == "tool"]
 
 
 class TheLoop(AgentCase):

@@ -5,9 +5,8 @@ import os
 import resource
 
 import sba
-import test_agent
+from agent_case import FORMATS, AgentCase, call, calls, finish
 from servers import model
-from test_agent import FORMATS, call, calls, finish
 
 MEMORY = 512 << 20  # bytes of address space that the runner must do with; sanitizers need more
 
@@ -22,7 +21,7 @@ def varied(size):
     return "".join(f"{number:08}" for number in range(size // 8))
 
 
-class BadInputCase(test_agent.AgentCase):
+class BadInputCase(AgentCase):
     def assert_complete(self, outcome, code=None):
         """A whole result with this failure code, one line that says why, and nothing raw of a bug in it."""
         sba.result_validator().validate(outcome.result)
@@ -65,10 +64,10 @@ class Servers(BadInputCase):
     def test_whose_numbers_are_none(self):
         """Negative and endless counts, and windows of nothing, are unknown: the result keeps its own schema."""
         for count in (-7, 0, 1 << 62, 1.5, "many"):
-            for form in test_agent.FORMATS:
+            for form in FORMATS:
                 with self.subTest(f"{form} {count}"):
-                    reply = {**test_agent.call("list_tree"), "prompt_tokens": count, "completion_tokens": count}
-                    server = self.server(reply, test_agent.finish(), models={"m": {"context_length": count, "loaded": count}})
+                    reply = {**call("list_tree"), "prompt_tokens": count, "completion_tokens": count}
+                    server = self.server(reply, finish(), models={"m": {"context_length": count, "loaded": count}})
                     outcome = self.run_agent(server, form=form)
                     self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"), outcome.result["failure_message"])
                     for name in ("prompt_tokens", "completion_tokens"):

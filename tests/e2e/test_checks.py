@@ -6,10 +6,9 @@ import signal
 import subprocess
 
 import sba
-import test_agent
+from agent_case import FORMATS, AgentCase, call, finish
 from sba import timeless
 from servers import model
-from test_agent import FORMATS, call, finish
 
 TOKEN = "correct-horse-battery-staple"
 
@@ -19,7 +18,7 @@ def criterion(words, **check):
     return {"criterion": words, "check": check} if check else words
 
 
-class CheckCase(test_agent.AgentCase):
+class CheckCase(AgentCase):
     def direct(self, *criteria, steps=(), **fields):
         return self.job(*steps, context={"acceptance_criteria": list(criteria)}, **fields)
 

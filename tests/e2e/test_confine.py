@@ -1,47 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What commands can reach: the kernel keeps them from the job directory, the token and the runner."""
 import os
-import pathlib
 import shutil
 import subprocess
 import unittest
 
 import sba
+from confined_case import ABI, TOKEN, ConfinedCase
 
 TOOLS = os.environ["SBA_TOOLS"]
-TOKEN = "a-token-that-must-not-be-seen"
-# Directories outside of what commands may write, where a test can have its job directory.
-PLACES = ["/srv", "/opt", str(pathlib.Path(TOOLS).resolve())]
-WRITABLE = ("/tmp/", "/var/tmp/", "/dev/", "/proc/")
-PLACE = next((name for name in PLACES if os.access(name, os.W_OK) and not f"{name}/".startswith(WRITABLE)), None)
-ABI = int(sba.run("--lua", "-e", "print(require 'native.confine'.abi())").stdout)
-
-
-@unittest.skipUnless(PLACE, "no directory outside of /tmp can be written")
-class ConfinedCase(sba.SandboxCase):
-    place = PLACE
-
-    def setUp(self):
-        super().setUp()
-        self.secret = self.root / "secrets"
-        self.secret.mkdir()
-        self.token = self.secret / "token"
-        self.token.write_text(TOKEN, encoding="utf-8")
-        self.give(self.secret, self.token)
-
-    def shell(self, script, *more, **options):
-        """Runs a script as the only step; gives its outcome and what it printed."""
-        done = self.run_job(self.job(self.step("run_command", shell=script), **options.pop("fields", {})), *more, **options)
-        return done, done.result["steps"][0].get("output", "")
-
-    def assert_untouched(self, done):
-        """The result is the runner's own, and so is all that lies beside it."""
-        self.assertEqual(done.result["job_id"], "job-1")
-        self.assertEqual([step["type"] for step in done.result["steps"]], ["run_command"])
-        names = {entry.name for entry in self.job_directory.iterdir()}
-        self.assertLessEqual(names, {"job.json", "result.json", "todo.json", "journal.jsonl", "artifacts"}, names)
-
-
 ATTACKS = {
     "rewrites the result": "echo {{}} > {job}/result.json",
     "appends to the journal": "echo {{}} >> {job}/journal.jsonl",

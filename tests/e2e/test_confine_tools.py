@@ -5,7 +5,7 @@ import tempfile
 import unittest
 
 import sba
-from test_confine import ABI, ConfinedCase
+from confined_case import ABI, ConfinedCase
 
 PATH = "/usr/local/go/bin:/usr/bin:/bin"
 ENVIRONMENT = {"PATH": PATH, "HOME": "/tmp", "LC_ALL": "C.UTF-8", "GOFLAGS": "-mod=mod", "GOTOOLCHAIN": "local", "GOPROXY": "off",

@@ -6,8 +6,7 @@ import json
 import random
 
 import sba
-import test_agent
-from test_agent import calls, finish
+from agent_case import AgentCase, calls, finish
 
 FINISH = finish("done", ("good", True, "step-1"))
 ROUNDS = 120 if sba.LONG else 60  # mutations of each kind of file
@@ -40,7 +39,7 @@ def mutated(value, chance):
     return value, f"{[*path, key]}: {how!r}"
 
 
-class CorruptRecords(test_agent.AgentCase):
+class CorruptRecords(AgentCase):
     def setUp(self):
         super().setUp()
         self.chance = random.Random(20261122)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import sba
-from test_agent import AgentCase, call, finish
+from agent_case import AgentCase, call, finish
 
 SITUATION = pathlib.Path(__file__).with_name("situation.py")
 HOST = "files.example.org"  # nobody has it

@@ -6,7 +6,7 @@ import signal
 import unittest
 
 import sba
-from test_agent import AgentCase, call, calls
+from agent_case import AgentCase, call, calls
 
 OK = call("finish", answer="ok")
 LOOK = call("run_command", shell="true")

@@ -8,14 +8,13 @@ import pathlib
 import unittest
 
 import sba
-import test_pid1
-from test_hostile_commands import HostileCase
+from process_case import HOSTILE, PYTHON, WITH_PROC, WITH_THE_PROC_OF_OTHERS, WITHOUT_PROC, HostileCase, ProcessCase, has_namespaces
 
 # The thousand of the documentation is the release's: the sanitizers slow the runner, not the bomb.
 NPROC = min(1000, 500 * os.cpu_count()) // (2 if sba.IS_DEV else 1)
 
 
-class ForkBombs(HostileCase, test_pid1.ProcessCase):
+class ForkBombs(HostileCase, ProcessCase):
     def test_a_fork_bomb(self):
         """Every process of it in a session of its own, and forking again whenever it may."""
         for ending in ({"timeout_seconds": 1}, {}):
@@ -47,28 +46,20 @@ class ForkBombs(HostileCase, test_pid1.ProcessCase):
         self.assertEqual([other.poll() for other in others], [None, None])
 
 
-@unittest.skipUnless(test_pid1.has_namespaces(), "no PID namespace is to be had here")
-class OfPid1(test_pid1.ProcessCase):
+@unittest.skipUnless(has_namespaces(), "no PID namespace is to be had here")
+class OfPid1(ProcessCase):
     """No fork slips through what PID 1 sends to everybody, however many there are."""
 
-    def bomb(self, kind):
-        self.put("hostile.py", (pathlib.Path(__file__).parent / "hostile.py").read_bytes())
-        bomb = self.step("run_command", argv=["/usr/bin/python3", "hostile.py", "bomb"])
-        slow = sba.slowness()
-        done = self.run_job(self.job(bomb, max_runtime_seconds=2), wrapper=[*kind.wrapper, "prlimit", "--nproc=800"], **sba.AS_ROOT)
-        self.assertEqual((done.exit, done.result["steps"][0]["result"]["stdout"]), (124, "begun\n"), done.result)
-        self.assert_in_time(done, 2, slow)
-        sba.wait_for(lambda: not self.left(), "the job's processes to end")
-
-    def test_with_its_own_proc(self):
-        self.bomb(test_pid1.AsPid1)
-
-    @unittest.skipIf(sba.IS_DEV, "AddressSanitizer wants /proc")
-    def test_without_proc(self):
-        self.bomb(test_pid1.AsPid1WithoutProc)
-
-    def test_with_the_proc_of_others(self):
-        self.bomb(test_pid1.AsPid1WithTheProcOfOthers)
+    def test_with_its_own_proc_that_of_others_and_none(self):
+        self.put("hostile.py", HOSTILE.read_bytes())
+        bomb = self.step("run_command", argv=[PYTHON, "hostile.py", "bomb"])
+        for wrapper in WITH_PROC, WITH_THE_PROC_OF_OTHERS, *([] if sba.IS_DEV else [WITHOUT_PROC]):  # AddressSanitizer wants /proc
+            with self.subTest(wrapper):
+                slow = sba.slowness()
+                done = self.run_job(self.job(bomb, max_runtime_seconds=2), wrapper=[*wrapper, "prlimit", "--nproc=800"], **sba.AS_ROOT)
+                self.assertEqual((done.exit, done.result["steps"][0]["result"]["stdout"]), (124, "begun\n"), done.result)
+                self.assert_in_time(done, 2, slow)
+                sba.wait_for(lambda: not self.left(), "the job's processes to end")
 
 
 if __name__ == "__main__":

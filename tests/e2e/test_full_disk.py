@@ -4,13 +4,13 @@ import json
 import os
 
 import sba
-import test_agent
+from agent_case import AgentCase
 from sba import SandboxCase
 
 OLDER = '{"job_id": "older"}'
 
 
-class FullDisk(test_agent.AgentCase):
+class FullDisk(AgentCase):
     """The result and what stands beside it are on a file system of 128 KiB."""
 
     def setUp(self):

@@ -6,56 +6,13 @@ import signal
 import socket
 
 import sba
-import test_agent
+from agent_case import FORMATS, call, calls, finish
+from gateway_case import GatewayCase, echo, says, step, tool
 from servers import mcp, model
-from test_agent import call, calls, finish
 
 OWN = ["run_command", "list_tree", "read_file", "replace_in_file", "search_files", "write_file", "todo_add", "todo_update", "read_output"]
 NEVER = ["db.task.get", "node.list", "sandbox.exec", "skills.create", "skills.update", "skills.delete"]
 OUTSIDE = ["web.fetch", "web.search", "api.call"]
-
-
-def echo(exchange):
-    return mcp.text(json.dumps(exchange.message["params"]["arguments"], sort_keys=True))
-
-
-def tool(function=echo, **fields):
-    return fields, function
-
-
-def says(words, **more):
-    return tool(lambda _: mcp.text(words, **more))
-
-
-class GatewayCase(test_agent.AgentCase):
-    def gateway(self, kind=mcp.Server, **options):
-        return self.closing(kind(**options))
-
-    @staticmethod
-    def names(gateway):
-        """The environment that names a gateway."""
-        return {"SBA_MCP_GATEWAY_URL": gateway if isinstance(gateway, str) else gateway.url}
-
-    def agent(self, gateway, *replies, job=None, more=(), **script):
-        """Runs an agent's job with a model of these replies. Returns outcome and model."""
-        server = self.server(*replies, finish("ok") if replies else model.ending(), **script)
-        return self.run_agent(server, *more, job=job, env=self.names(gateway)), server
-
-    def direct(self, gateway, *steps, **fields):
-        return self.run_job(self.job(*steps, **fields), env=self.names(gateway) if gateway else {})
-
-    @staticmethod
-    def called(gateway):
-        """Names and arguments of the tools that were called."""
-        plain = [(m["tool_name"], m["arguments"]) for _, _, _, m in gateway.requests if m and m.get("tool_name")]
-        return plain + [(m["params"]["name"], m["params"]["arguments"]) for m in gateway.messages("tools/call")]
-
-    def offered(self, model):
-        return [one["function"] for one in model.chats()[0]["tools"]]
-
-
-def step(tool_name, **arguments):
-    return sba.SandboxCase.step("call_tool", tool=tool_name, arguments=arguments)
 
 
 class Offered(GatewayCase):
@@ -106,7 +63,7 @@ class Offered(GatewayCase):
     def test_numbers_that_no_double_holds_pass_as_the_model_wrote_them(self):
         long = 123456789012345678901234567890123
         for kind in (mcp.Server, mcp.PlainForm):
-            for form in test_agent.FORMATS:
+            for form in FORMATS:
                 gateway = self.gateway(kind, tools={"help.get": tool(lambda e: mcp.text("got"))})
                 server = self.server(call("help_get", n=long, deep=[{"n": -long}]), finish())
                 outcome = self.run_agent(server, form=form, env=self.names(gateway))

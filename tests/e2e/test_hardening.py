@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -10,6 +11,7 @@ import termios
 import unittest
 
 import sba
+from servers import status
 
 PYTHON = "/usr/bin/python3"  # Debian's: any user may run it
 HERE = pathlib.Path(__file__).parent
@@ -140,6 +142,239 @@ class Workspace(sba.SandboxCase):
         for option in ("--version", "--help", "--schema"):
             subprocess.run([sba.BINARY, option], cwd=self.workspace, env={**os.environ, **hostile}, check=True, stdout=subprocess.DEVNULL)
         self.assertFalse(marker.exists(), "a file of the workspace was loaded")
+
+
+WHO = "id -u; id -g; id -G; grep -E '^(Cap(Prm|Eff|Bnd|Amb|Inh)|NoNewPrivs)' /proc/self/status"
+
+
+@unittest.skipIf(os.geteuid() != 0, "wants root")
+class Root(sba.SandboxCase):
+    def run_as_root(self, *more, groups=(4, 27), job=None, **options):
+        job = job or self.job(self.step("run_command", shell=WHO), self.step("write_file", path="new", content="x"))
+        return self.run_job(job, *more, **{**sba.AS_ROOT, "extra_groups": list(groups), **options})
+
+    def assert_refused(self, done, code):
+        self.assertEqual((done.exit, done.result["status"], done.result["failure_code"]), (2, "failure", code), done.result)
+        self.assertEqual((done.result["job_id"], done.result["steps"]), ("job-1", []), done.result)
+        self.assertTrue(done.result["failure_message"])
+        self.assertEqual(os.listdir(self.workspace), [])
+
+    def assert_became(self, done, uid, gid):
+        self.assertEqual(done.exit, 0, done.result or done.stderr)
+        said = done.result["steps"][0]["result"]["stdout"].split("\n")
+        self.assertEqual(said[:3], [str(uid), str(gid), str(gid)])
+        rights = dict(line.split(":\t") for line in said[3:] if line)
+        self.assertEqual((rights["CapEff"], rights["CapPrm"], rights["NoNewPrivs"]), ("0" * 16, "0" * 16, "1"))
+        owner = (self.workspace / "new").stat()
+        self.assertEqual((owner.st_uid, owner.st_gid), (uid, gid))
+        owner = self.result_path.stat()
+        self.assertEqual((owner.st_uid, owner.st_gid), (uid, gid))
+
+    def test_is_refused(self):
+        self.assert_refused(self.run_as_root(env={"CYNODE_JOB_ID": "job-1"}), "runs_as_root")
+
+    @unittest.skipUnless(sba.may("unshare", "--user", "--map-root-user", "true"), "no user namespace can be made here")
+    def test_is_refused_in_a_user_namespace(self):
+        done = self.run_job(self.job(self.step("write_file", path="new", content="x")), wrapper=["unshare", "--user", "--map-root-user"],
+                            env={"CYNODE_JOB_ID": "job-1"})
+        self.assert_refused(done, "runs_as_root")
+
+    def test_is_refused_where_only_the_real_user_is_root(self):
+        """As a program with the set-user-id bit is."""
+        wrapper = ["/usr/bin/python3", "-c", f"import os, sys; os.setresgid({sba.UID}, {sba.UID}, {sba.UID}); os.setresuid(0, {sba.UID}, {sba.UID}); "
+                   "os.execv(sys.argv[1], sys.argv[1:])"]
+        done = self.run_as_root(wrapper=wrapper, groups=(), env={"CYNODE_JOB_ID": "job-1"})
+        self.assertEqual(done.result["failure_code"], "runs_as_root")
+        if not sba.IS_DEV:  # where LeakSanitizer may not look at such a process and says so by the exit status
+            self.assert_refused(done, "runs_as_root")
+
+    def test_is_refused_where_it_could_be_had_back(self):
+        """With these securebits a process keeps root's rights as it becomes somebody else."""
+        done = self.run_as_root("--user", str(sba.UID), wrapper=["setpriv", "--securebits=+no_setuid_fixup", "--"],
+                                env={"CYNODE_JOB_ID": "job-1"})
+        self.assert_refused(done, "runs_as_root")
+        self.assertIn("could be undone", done.result["failure_message"])
+
+    def test_becomes_whom_it_is_told_to(self):
+        uid = sba.UID
+        for user, gid in ((f"{uid}", uid), (f"{uid}:{uid}", uid), (f"{uid}:users", 100), (f"{uid}:7", 7)):
+            with self.subTest(user=user):
+                (self.workspace / "new").unlink(missing_ok=True)
+                self.result_path.unlink(missing_ok=True)
+                self.assert_became(self.run_as_root("--user", user), uid, gid)
+
+    def test_becomes_a_user_of_passwd_with_its_group(self):
+        for directory in (self.job_directory, self.workspace):
+            os.chown(directory, 65534, 65534)
+        self.assert_became(self.run_as_root("--user", "nobody"), 65534, 65534)
+
+    def test_takes_the_user_from_the_environment_and_the_option_first(self):
+        self.assert_became(self.run_as_root(env={"SBA_USER": f"{sba.UID}:7"}), sba.UID, 7)
+        self.result_path.unlink()
+        (self.workspace / "new").unlink()
+        self.assert_became(self.run_as_root("--user", f"{sba.UID}:8", env={"SBA_USER": "no-such-user"}), sba.UID, 8)
+
+    def test_never_comes_back(self):
+        script = "import os\nfor call in (os.setuid, os.setgid):\n  try: call(0); print('root')\n  except PermissionError: print('refused')"
+        done = self.run_as_root("--user", str(sba.UID), job=self.job(self.step("run_command", argv=["/usr/bin/python3", "-c", script])))
+        self.assertEqual(done.result["steps"][0]["result"]["stdout"], "refused\nrefused\n")
+
+    def test_becomes_the_user_before_it_reads_the_job(self):
+        path = self.job_directory / "job.json"
+        process = self.start(self.job(), "--user", str(sba.UID), **sba.AS_ROOT)
+        process.communicate()
+        self.assertEqual(process.returncode, 0)
+        path.chmod(0o600)
+        os.chown(path, 0, 0)
+        done = subprocess.run([sba.BINARY, *self.arguments(), "--user", str(sba.UID)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(json.loads(self.result_path.read_bytes())["status"], "failure")
+
+    def test_a_user_that_is_none_is_refused(self):
+        for user in ("0", "0:5", "root", "no-such-user", f"{sba.UID}:no-such-group", ":", f"{sba.UID}:", ":5", "-1", "4294967295", "1x",
+                     "18446744073709551616", "1 ", "1:2:3"):
+            with self.subTest(user=user):
+                self.result_path.unlink(missing_ok=True)
+                done = self.run_as_root("--user", user, env={"CYNODE_JOB_ID": "job-1"})
+                self.assertEqual((done.exit, done.result["status"], done.result["steps"]), (2, "failure", []), done.result)
+                self.assertIn("--user", done.result["failure_message"])
+                self.assertEqual(os.listdir(self.workspace), [])
+
+
+    def test_may_ask_and_check(self):
+        job = self.put("job.json", json.dumps(self.job()))
+        for arguments in (["--version"], ["--help"], ["--schema"], ["--validate", str(job)], ["--lua", "-e", "return"]):
+            self.assertEqual(sba.run(*arguments, **sba.AS_ROOT).returncode, 0)
+
+
+class Ordinary(sba.SandboxCase):
+    def test_user_may_name_itself(self):
+        uid, gid = (sba.UID, sba.GID) if sba.UID else (os.getuid(), os.getgid())
+        done = self.run_job(self.job(self.step("run_command", shell="id -u")), "--user", f"{uid}:{gid}")
+        self.assertEqual((done.exit, done.result["steps"][0]["result"]["stdout"]), (0, f"{uid}\n"))
+
+    def test_user_cannot_become_another(self):
+        done = self.run_job(self.job(self.step("run_command", shell="id -u")), "--user", "12345")
+        self.assertEqual((done.exit, done.result["status"], done.result["steps"]), (2, "failure", []), done.result)
+
+
+STEPS = [("write_file", {"path": "notes/a.txt", "content": "one\ntwo\n"}), ("read_file", {"path": "notes/a.txt"}),
+         ("apply_unified_diff", {"diff": "--- a/notes/a.txt\n+++ b/notes/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+three\n"}),
+         ("search_files", {"pattern": "th[r]ee"}), ("list_tree", {"path": "."})]
+
+
+@unittest.skipIf(sba.IS_DEV, "the dev build is linked to Debian's libraries")
+class Release(sba.SandboxCase):
+    @staticmethod
+    def readelf(*options):
+        return subprocess.run(["readelf", "-W", *options, sba.BINARY], capture_output=True, text=True, check=True).stdout
+
+    def test_is_static_and_small(self):
+        headers = self.readelf("-l", "-d")
+        self.assertNotIn("INTERP", headers)
+        self.assertNotIn("NEEDED", headers)
+        self.assertLessEqual(os.path.getsize(sba.BINARY), 5_000_000)
+
+    def test_is_a_hardened_pie(self):
+        headers, sections = self.readelf("-h", "-l", "-d"), self.readelf("-S")
+        self.assertRegex(headers, r"Type:\s+DYN")
+        self.assertRegex(headers, r"GNU_STACK\s.* RW ")
+        self.assertIn("GNU_RELRO", headers)
+        self.assertRegex(headers, r"FLAGS.*BIND_NOW")
+        self.assertNotIn("TEXTREL", headers)
+        segments = re.findall(r"^ +LOAD +\S+ +0x(\w+) +\S+ +\S+ +0x(\w+) +([RWE ]{3}) ", headers, re.MULTILINE)
+        flags = [permissions.replace(" ", "") for _, _, permissions in segments]
+        self.assertNotIn("RWE", flags)
+        self.assertNotIn("WE", flags)
+        for name, wanted in ((".text", "RE"), (".rodata", "R"), (".data", "RW")):
+            address = int(re.search(rf" \{name} +\w+ +(\w+)", sections)[1], 16)
+            at, = [i for i, (start, size, _) in enumerate(segments) if 0 <= address - int(start, 16) < int(size, 16)]
+            self.assertEqual(flags[at], wanted, name)
+
+    def test_protects_its_relocated_data_when_it_runs(self):
+        start, size = re.search(r"GNU_RELRO +\S+ +0x(\w+) +\S+ +\S+ +0x(\w+)", self.readelf("-l")).groups()
+        done = subprocess.run([sba.BINARY, "--lua", "-e", "io.write(io.open('/proc/self/maps'):read('a'))"],
+                              capture_output=True, text=True, check=True)
+        lines = [line.split() for line in done.stdout.splitlines()]
+        maps = [(*(int(part, 16) for part in line[0].split("-")), line[1]) for line in lines if "cynode-sba" in line[-1]]
+        base, page = maps[0][0], os.sysconf("SC_PAGESIZE")
+        first, last = base + int(start, 16), (base + int(start, 16) + int(size, 16)) // page * page - 1
+        for address in (first, last):
+            permissions, = [found for begin, end, found in maps if begin <= address < end]
+            self.assertEqual(permissions, "r--p", hex(address))
+
+    @unittest.skipIf(os.geteuid() != 0, "chroot wants root")
+    def test_runs_in_an_empty_root(self):
+        root = self.root / "root"
+        for directory in (root, root / "job", root / "workspace"):
+            directory.mkdir()
+            self.give(directory)
+        shutil.copy(sba.BINARY, root / "cynode-sba")
+        (root / "job/job.json").write_text(json.dumps(self.job(*(self.step(type, **arguments) for type, arguments in STEPS))))
+        done = subprocess.run(["/usr/sbin/chroot", f"--userspec={sba.UID}:{sba.GID}", "--groups=", root, "/cynode-sba"], env={},
+                              stdin=subprocess.DEVNULL, capture_output=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        result = json.loads((root / "job/result.json").read_bytes())
+        self.assertEqual([step["status"] for step in result["steps"]], ["success"] * len(STEPS))
+        self.assertEqual((root / "workspace/notes/a.txt").read_text(), "one\nthree\n")
+
+
+@unittest.skipUnless(shutil.which("strace"), "strace is not installed")
+@unittest.skipIf(sba.IS_DEV, "what the sanitizers and the loader of the dev build open is not ours")
+class NoSocket(sba.SandboxCase):
+    """A job that is given no address: the runner itself (not its commands) makes no socket, and reads nothing that leads to one."""
+
+    def trace(self, job, *more, env=None):
+        log = self.root / "trace"
+        log.touch()
+        self.give(log)
+        log.chmod(0o666)
+        wrapper = ["strace", "-qq", "-o", str(log), "-e", "trace=network,openat,open,execve"]
+        # The runner is closed to other processes of its user: only root's strace can read the names that it opens.
+        process = self.start(job, *more, wrapper=[*wrapper, *sba.AS_USER], env=env, **sba.AS_ROOT)
+        process.communicate(timeout=60)
+        return process.returncode, log.read_text().rpartition("execve(")[2].partition("\n")[2]
+
+    def check(self, text):
+        lines = [line for line in text.splitlines() if not line.startswith(("open(", "openat(", "---", "+++"))]
+        self.assertEqual(lines, [])
+        self.assertRegex(text, "(?m)^open")  # strace saw it work
+        if sba.UID:
+            self.assertIn("job.json", text)
+            for word in ("resolv.conf", "/etc/hosts", "nsswitch", "/ssl", "ca-certificates", "/pki"):
+                self.assertNotIn(word, text)
+
+    def test_whatever_the_job(self):
+        jobs = {
+            0: self.job(*(self.step(type, **arguments) for type, arguments in STEPS),
+                        self.step("run_command", shell="echo x > $CYNODE_ARTIFACTS_DIR/a"), context={"skill_ids": ["gap"]}),
+            1: self.job(self.step("call_tool", tool="help.get")),
+            2: {**self.job(), "surprise": 1},
+            124: self.job(self.step("run_command", shell="sleep 9"), max_runtime_seconds=1),
+        }
+        for wanted, job in jobs.items():
+            code, text = self.trace(job)
+            self.assertEqual(code, wanted)
+            self.check(text)
+
+    def test_proxies_alone_are_no_reason(self):
+        code, text = self.trace(self.job(), env={"HTTPS_PROXY": "http://127.0.0.1:1", "HTTP_PROXY": "http://127.0.0.1:1"})
+        self.assertEqual(code, 0)
+        self.check(text)
+
+    def test_the_trace_would_show_one(self):
+        server = self.closing(status.Server(204))
+        code, text = self.trace(self.job(), env={"SBA_JOB_STATUS_URL": server.url})
+        self.assertEqual(code, 0)
+        self.assertIn("socket(", text)
+
+
+class Descriptors(sba.SandboxCase):
+    def test_a_command_sees_no_connection_of_the_runner(self):
+        server = self.closing(status.Server(204))
+        outcome = self.run_job(self.job(self.step("run_command", shell="ls -l /proc/self/fd")), env={"SBA_JOB_STATUS_URL": server.url})
+        self.assertEqual(server.connections, 1)
+        self.assertNotIn("socket", outcome.result["steps"][0]["output"])
 
 
 if __name__ == "__main__":

@@ -6,71 +6,12 @@ What cannot be withstood: a command of the same user may send SIGKILL to a runne
 """
 import os
 import pathlib
-import signal
-import time
 import unittest
-import uuid
 
 import sba
+from process_case import PYTHON, HostileCase
 
-PYTHON = "/usr/bin/python3"  # Debian's: any user may run it
-HERE = pathlib.Path(__file__).parent
 MIB = 1 << 20
-
-
-class HostileCase(sba.SandboxCase):
-    def setUp(self):
-        super().setUp()
-        self.environment = {"SBA_TEST_MARK": str(uuid.uuid4())}
-        self.mark = "=".join(*self.environment.items())
-        self.addCleanup(self.kill_marked)
-        self.put("hostile.py", (HERE / "hostile.py").read_bytes())
-
-    @staticmethod
-    def all_processes(name):
-        """The id of each process, with what that file of /proc says of it."""
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                yield int(pid), pathlib.Path(f"/proc/{pid}/{name}").read_bytes()
-            except OSError:
-                pass  # gone, or somebody else's
-
-    def marked(self):
-        """The processes, zombies aside, that have inherited this test's mark."""
-        return [pid for pid, environ in self.all_processes("environ") if self.mark.encode() in environ.split(b"\0")]
-
-    def kill_marked(self):
-        """For a test that failed: stops all first, so that nothing forks away."""
-        for number in (19, 19, 19, 9):
-            for pid in self.marked():
-                try:
-                    os.kill(pid, number)
-                except OSError:
-                    pass
-
-    def zombies(self, parent):
-        """How many zombies a process has."""
-        return sum(stat.rsplit(b")", 1)[1].split()[:2] == [b"Z", b"%d" % parent] for _, stat in self.all_processes("stat"))
-
-    def hostile(self, name, *arguments, **more):
-        return self.step("run_command", argv=[PYTHON, "hostile.py", name, *map(str, arguments)], **more)
-
-    def run_hostile(self, *steps, limits=(), **fields):
-        """Runs a job of these steps to its end and checks that nothing of it is left."""
-        begun = time.monotonic()
-        done = self.run_job(self.job(*steps, **fields), wrapper=["prlimit", *limits] if limits else [])
-        done.seconds = time.monotonic() - begun
-        self.assertEqual(self.marked(), [], "processes of the job are alive")
-        return done
-
-    def run_to_sigterm(self, step):
-        """Runs a job of this step, ends it when the step has made the file `reached`, and checks that nothing of it is left."""
-        done = self.run_and_signal(self.job(step), signal.SIGTERM, (self.workspace / "reached").exists, "the step")
-        self.assertEqual((done.exit, self.marked()), (143, []), done.result)
-        return self.first(done)["result"]["stdout"]
-
-    def first(self, done):
-        return done.result["steps"][0]
 
 
 class Ends(HostileCase):

@@ -17,7 +17,6 @@ import unittest
 import sba
 from sba import SandboxCase
 from servers import status
-from test_resume import without_times
 
 # Every call with which the result, the journal, the todo list and the log change; then others, for moments in between.
 CALLS = ["write", "writev", "pwritev2", "fsync", "fchmod", "rename", "renameat", "renameat2", "unlinkat", "ftruncate", "fallocate", "mkdir"]
@@ -44,7 +43,7 @@ class KillTest(SandboxCase):
                                 self.step("run_command", shell="true"))
         outcome = self.run_job(self.the_job)
         self.assertEqual(outcome.exit, 1)
-        self.expected = without_times(outcome.result)
+        self.expected = sba.without_times(outcome.result)
 
     def clean(self):
         for entry in [*self.workspace.iterdir(), *self.job_directory.iterdir()]:
@@ -64,7 +63,7 @@ class KillTest(SandboxCase):
             self.assertNotIn("step.started", events, moment)
         outcome = self.run_job(self.the_job, "--resume")
         self.assertEqual(outcome.exit, 1, (moment, outcome.stdout, outcome.stderr))
-        self.assertEqual(without_times(outcome.result), self.expected, moment)
+        self.assertEqual(sba.without_times(outcome.result), self.expected, moment)
         left = sorted(os.listdir(self.job_directory))
         self.assertEqual(left, ["artifacts", "job.json", "journal.jsonl", "result.json", "todo.json"], moment)
 

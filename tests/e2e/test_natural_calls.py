@@ -3,13 +3,12 @@
 import json
 
 import sba
-import test_agent
-from test_agent import FORMATS, call, calls, finish
+from agent_case import FORMATS, AgentCase, call, calls, finish
 
 TEXT = "".join(f"line {number}\n" for number in range(1, 6))
 
 
-class NaturalCallsCase(test_agent.AgentCase):
+class NaturalCallsCase(AgentCase):
     def answers(self, *list_of_calls, form="ollama", code=None, replies=1):
         """What the model is told of these calls, all in one reply or in several; and the job's result."""
         list_of_calls = [call if isinstance(call, tuple) else ("run_command", call) for call in list_of_calls]

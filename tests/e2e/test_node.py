@@ -10,14 +10,13 @@ import unittest
 import urllib.parse
 
 import sba
-import test_gateway_jobs
+from gateway_case import GatewayCase, step, tool
 from servers import mcp, model
-from test_gateway_jobs import step, tool
 
 MIB = 1 << 20
 
 
-class NodeCase(test_gateway_jobs.GatewayCase):
+class NodeCase(GatewayCase):
     def proxy(self, **options):
         return self.gateway(mcp.NodeProxy, **options)
 

@@ -5,8 +5,8 @@ import concurrent.futures
 import time
 
 import sba
+from agent_case import AgentCase
 from servers import mcp, nginx, real, status, tinyproxy, toxic
-from test_agent import AgentCase
 
 TOKEN = "tok-5f1c1f4e8e1c4b8e9a52"
 PASSWORD = "sesame-1b9c2d3e4f"

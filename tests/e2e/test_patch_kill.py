@@ -6,9 +6,8 @@ import os
 import shutil
 
 import sba
+from diffs import CHANGE, DELETE, EXECUTABLE, MOVE, NEW
 from sba import SandboxCase
-from test_patches import CHANGE, DELETE, EXECUTABLE, MOVE, NEW
-from test_resume import without_times
 
 DIFF = "".join((
     CHANGE.format("x", "old x", "new x"),
@@ -80,7 +79,7 @@ class ResumedCase(PatchKillCase):
         planned = "step.changes" in events[begun:]
         outcome = self.resumed()
         self.assertEqual(outcome.exit, 0, (moment, outcome.result, outcome.stderr))
-        self.assertEqual(without_times(outcome.result), self.result, moment)
+        self.assertEqual(sba.without_times(outcome.result), self.result, moment)
         state = self.state()
         self.assertEqual(state, self.new, moment)
         return planned
@@ -90,7 +89,7 @@ class ResumedCase(PatchKillCase):
         self.originals()
         outcome = self.run_job(self.the_job)
         self.assertEqual(outcome.exit, 0, outcome.result)
-        self.result, self.new = without_times(outcome.result), self.state()
+        self.result, self.new = sba.without_times(outcome.result), self.state()
 
 
 class EveryMoment(ResumedCase):
@@ -141,7 +140,7 @@ class Once(PatchKillCase):
                                 self.step("write_file", path="made", content="3\n", append=True),
                                 self.step("replace_in_file", path="edited", old_text="x", new_text="xy"))
         self.originals()
-        result = without_times(self.run_job(self.the_job).result)
+        result = sba.without_times(self.run_job(self.the_job).result)
         moments = appended = 0
         for call in ("rename", "renameat", "renameat2", "unlinkat", "write", "writev"):
             count = 1
@@ -149,7 +148,7 @@ class Once(PatchKillCase):
                 moments += 1
                 appended += (self.workspace / "log").read_text() == "1\n2\n"
                 outcome = self.resumed()
-                self.assertEqual(without_times(outcome.result), result, (call, count, outcome.stderr))
+                self.assertEqual(sba.without_times(outcome.result), result, (call, count, outcome.stderr))
                 self.assertEqual([(self.workspace / name).read_text() for name in ("log", "made", "edited")], ["1\n2\n", "3\n", "xy\n"],
                                  (call, count))
                 count += 1

@@ -1,53 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The runner as PID 1 of a container, with and without /proc, and as an ordinary process among others."""
-import contextlib
+"""The runner as PID 1 of a container, as a session into which rounds come by exec, and as an ordinary process among others; with
+and without a /proc of its own. Where /proc does not tell, what left its command's process group lives on."""
+import json
 import os
 import pathlib
 import signal
 import subprocess
+import time
 import unittest
 
 import sba
+from process_case import NO_ZOMBIES, ORPHANS, WITH_PROC, WITH_THE_PROC_OF_OTHERS, WITHOUT_PROC, ProcessCase, has_namespaces
 
-# A process that starts orphans in sessions of their own: some end at once (zombies for whoever adopts them), one stays.
-ORPHANS = "for i in 1 2 3 4 5 6 7 8; do (setsid true &) ; done; (setsid sleep 600 &)"
-# Prints the states of all processes but of this shell and its children; in a PID namespace, of the job's alone.
-NO_ZOMBIES = """
-n=0
-while grep -q '^State:.*zombie' /proc/[0-9]*/status 2>/dev/null; do
-    n=$((n + 1)); [ $n -lt 200 ] || { echo zombies; exit 1; }; sleep 0.05
-done
-echo none"""
-
-NAMESPACE = ["unshare", "--mount"] if sba.UID else ["unshare", "--user", "--map-current-user", "--mount"]
-
-
-def has_namespaces():
-    return subprocess.run([*NAMESPACE, "--pid", "--fork", "--mount-proc", "true"], stderr=subprocess.DEVNULL).returncode == 0
-
-
-class ProcessCase(sba.SandboxCase):
-    def left(self):
-        """The processes that have the workspace as their working directory."""
-        found = []
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            with contextlib.suppress(OSError):
-                if os.readlink(f"/proc/{pid}/cwd").startswith(str(self.workspace)):
-                    found.append(pid)
-        return found
-
-    def start_others(self):
-        """Two processes of the same user, children of the test: one in the runner's own process group, one in another session."""
-        others = [subprocess.Popen(["sleep", "600"], start_new_session=session, **sba.ordinary_user()) for session in (False, True)]
-        for other in others:
-            self.addCleanup(other.wait)
-            self.addCleanup(other.kill)
-        return others
+ORPHAN = "sh -c 'trap \"\" TERM; sleep 600' </dev/null >/dev/null 2>&1 &"
+ENTER = ["nsenter", "--mount", "--root", "--pid"] if sba.UID else ["nsenter", "--user", "--preserve-credentials", "--mount", "--pid"]
 
 
 @unittest.skipUnless(has_namespaces(), "no PID namespace is to be had here")
 class AsPid1(ProcessCase):
-    wrapper = [*NAMESPACE, "--pid", "--fork", "--mount-proc", *sba.AS_USER]
+    wrapper = WITH_PROC
 
     def run_as_pid1(self, *steps, **fields):
         done = self.run_job(self.job(self.step("run_command", shell="echo $PPID"), *steps, **fields), wrapper=self.wrapper,
@@ -104,7 +75,7 @@ class AsPid1(ProcessCase):
 @unittest.skipIf(sba.IS_DEV, "AddressSanitizer wants /proc")
 class AsPid1WithoutProc(AsPid1):
     """An image may lack /proc; nothing else changes."""
-    wrapper = [*NAMESPACE, "--pid", "--fork", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh", *sba.AS_USER]
+    wrapper = WITHOUT_PROC
 
     test_adopted_zombies_are_reaped = None  # these two look into /proc
     test_a_child_from_before_the_runner_is_reaped = None
@@ -112,7 +83,7 @@ class AsPid1WithoutProc(AsPid1):
 
 class AsPid1WithTheProcOfOthers(AsPid1):
     """/proc may be that of another PID namespace, where every number means another process."""
-    wrapper = [*NAMESPACE, "--pid", "--fork", *sba.AS_USER]
+    wrapper = WITH_THE_PROC_OF_OTHERS
 
     test_adopted_zombies_are_reaped = None
     test_a_child_from_before_the_runner_is_reaped = None
@@ -134,6 +105,167 @@ class AmongOthers(ProcessCase):
         self.addCleanup(os.kill, sibling, signal.SIGKILL)
         self.assertEqual(done.exit, 0, done.result)
         self.assertIn("sleep", pathlib.Path(f"/proc/{sibling}/comm").read_text())
+
+
+@unittest.skipUnless(sba.MAY_MOUNT, "nothing can be mounted here, and /proc not be taken away")
+@unittest.skipIf(sba.IS_DEV, "AddressSanitizer wants /proc")
+class WithoutProc(ProcessCase):
+    wrapper = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh", *sba.AS_USER]
+
+    def run_there(self, *steps, **fields):
+        done = self.run_job(self.job(*steps, **fields), wrapper=self.wrapper, **sba.AS_ROOT)
+        self.assertIsNotNone(done.result, done.stdout + done.stderr)
+        return done
+
+    def assert_gone(self):
+        self.assertEqual(self.left(), [], "the runner had ended all before it ended")
+
+    def test_commands_and_files(self):
+        done = self.run_there(self.step("run_command", shell="ls /proc | wc -l; echo said"), self.step("write_file", path="a", content="x"),
+                              self.step("list_tree", path="."), self.step("run_command", shell="exit 7"))
+        self.assertEqual((done.exit, done.result["failure_code"], done.result["steps"][3]["exit_code"]), (1, "step_failed", 7), done.result)
+        self.assertIn("said\n", done.result["steps"][0]["output"])
+
+    def test_what_a_command_left_is_ended_with_the_job(self):
+        done = self.run_there(self.step("run_command", shell=ORPHAN + " echo started"))
+        self.assertEqual((done.exit, done.result["steps"][0]["output"]), (0, "started\n"), done.result)
+        self.assert_gone()
+
+    def test_the_deadline_ends_all(self):
+        done = self.run_there(self.step("run_command", shell=ORPHAN + " echo said; trap '' TERM; sleep 600"), max_runtime_seconds=1)
+        self.assertEqual((done.exit, done.result["status"], done.result["steps"][0]["result"]["stdout"]), (124, "timeout", "said\n"), done.result)
+        self.assert_gone()
+
+    def test_a_step_that_is_too_slow_ends_its_group_and_the_job_the_rest(self):
+        done = self.run_there(self.step("run_command", shell=ORPHAN + " sleep 600", timeout_seconds=1))
+        self.assertEqual((done.exit, done.result["failure_code"]), (124, "timeout"), done.result)
+        self.assert_gone()
+
+    def test_a_cancel_ends_all(self):
+        begun = self.workspace / "begun"
+        process = self.start(self.job(self.step("run_command", shell=ORPHAN + " touch begun; sleep 600")), wrapper=self.wrapper, **sba.AS_ROOT)
+        sba.wait_for(begun.exists, "the command to begin")
+        process.terminate()
+        done = self.outcome_of(process)
+        self.assertEqual((done.exit, done.result["failure_code"]), (143, "cancelled"), done.result)
+        self.assert_gone()
+
+    def test_others_live_on(self):
+        others = self.start_others()
+        self.assertEqual(self.run_there(self.step("run_command", shell=ORPHAN + " sleep 600"), max_runtime_seconds=1).exit, 124)
+        self.assertEqual([other.poll() for other in others], [None, None])
+
+    def test_hidden_memory_counts_accuse_nobody(self):
+        done = self.run_there(self.step("run_command", shell="kill -KILL $$"))
+        self.assertEqual(done.result["steps"][0]["error_code"], "step_failed", done.result)
+
+
+class WithTheProcOfOthers(WithoutProc):
+    """The runner and its parent are in a PID namespace, where /proc is still that of the one outside. The namespace ends with its first
+    process, which looks whether it is alone by then."""
+    wrapper = ["unshare", "--mount", "--pid", "--fork", "sh", "-c", '"$@"; code=$?; kill -0 -1 2>/dev/null && code=99; exit $code', "sh", *sba.AS_USER]
+
+    test_a_cancel_ends_all = None  # the signal would go to unshare
+    test_others_live_on = None  # they are in another namespace
+
+
+@unittest.skipUnless(has_namespaces(), "no PID namespace is to be had here")
+class Session(sba.SandboxCase):
+    def setUp(self):
+        super().setUp()
+        self.session = subprocess.Popen([*WITH_PROC, sba.BINARY, "--idle"],
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.first = None
+        self.addCleanup(self.end)
+        sba.wait_for(self.is_waiting, "the runner to wait")
+
+    def end(self):
+        """The first process must be killed itself: becoming another user, it forgot that it was to die with its parent."""
+        if self.session.poll() is None:
+            os.kill(self.first or self.session.pid, signal.SIGKILL)
+        self.session.communicate(timeout=60)
+
+    def is_waiting(self):
+        children = pathlib.Path(f"/proc/{self.session.pid}/task/{self.session.pid}/children").read_text().split()
+        self.first = int(children[0]) if children else None
+        return self.first and self.status("Name") == "sba" and self.status("SigCgt") != "0" * 16 and self.sleeps()
+
+    def sleeps(self):
+        return self.status("State").startswith("S")
+
+    def status(self, name):
+        for line in pathlib.Path(f"/proc/{self.first}/status").read_text().splitlines():
+            if line.startswith(name + ":"):
+                return line.split(":", 1)[1].strip()
+
+    def enter(self, *command):
+        return [*ENTER, "--target", str(self.first), *sba.AS_USER, *command]
+
+    def start_round(self, job):
+        process = subprocess.Popen(self.enter(sba.BINARY, "--stdin", "--workspace", str(self.workspace)), stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.stdin.write(json.dumps(job).encode())
+        process.stdin.close()
+        process.stdin = None
+        return process
+
+    def round(self, *scripts, **job):
+        """A round of these scripts, or of another job: its exit status and result."""
+        process = self.start_round(job or self.job(*(self.step("run_command", shell=script) for script in scripts)))
+        stdout, stderr = process.communicate(timeout=120)
+        for line in stderr.splitlines():
+            json.loads(line)
+        return process.returncode, json.loads(stdout)
+
+    def shell(self, script):
+        return subprocess.run(self.enter("sh", "-c", script), stdout=subprocess.PIPE, timeout=120, text=True).stdout
+
+    def test_rounds_share_the_workspace_and_nothing_else(self):
+        self.assertEqual(self.round("echo one >log; setsid sleep 600 & exit 0")[0], 0)
+        status, result = self.round("echo two >>log; exit 4")
+        self.assertEqual((status, result["failure_code"], result["steps"][0]["exit_code"]), (1, "step_failed", 4))
+        status, result = self.round("cat log", "cat /proc/[0-9]*/comm | grep -c sleep || true")
+        self.assertEqual((status, [step["output"] for step in result["steps"]]), (0, ["one\ntwo\n", "0\n"]))
+        self.assertIsNone(self.session.poll())
+
+    def test_a_refused_round_leaves_the_session(self):
+        status, result = self.round(surprise=1)
+        self.assertEqual((status, result["failure_code"]), (2, "schema_validation"))
+        self.assertEqual(self.round("true")[0], 0)
+
+    def test_what_others_leave_behind_is_reaped(self):
+        self.shell(f"{{ {ORPHANS} }} >/dev/null")
+        self.assertEqual(self.shell(NO_ZOMBIES), "none\n")
+
+    def test_a_killed_round_leaves_the_session(self):
+        process = self.start_round(self.job(self.step("run_command", shell="touch begun; sleep 600")))
+        sba.wait_for((self.workspace / "begun").exists, "the round to begin")
+        # In here the first process cannot be killed, so this means the round's.
+        self.shell("pkill -KILL -x sba")
+        stdout, _ = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, stdout), (-signal.SIGKILL, b""))
+        self.assertEqual(self.shell(NO_ZOMBIES), "none\n")
+        self.assertEqual(self.round("true")[0], 0)
+
+    def test_waiting_takes_no_time(self):
+        def awake():
+            return self.status("voluntary_ctxt_switches"), self.status("nonvoluntary_ctxt_switches")
+        sba.wait_for(self.sleeps, "the runner to sleep")
+        before = awake()
+        time.sleep(1)  # the longer, the sooner a runner that polls is found out; one that sleeps passes in any case
+        self.assertEqual(awake(), before)
+
+    def test_sigterm_ends_it_and_all_that_runs_in_it(self):
+        for number, status in ((signal.SIGTERM, 143), (signal.SIGINT, 130)):
+            with self.subTest(signal=number.name):
+                stubborn = subprocess.Popen(self.enter("sh", "-c", "trap '' TERM INT; echo ready; sleep 600 & wait; wait"), stdout=subprocess.PIPE)
+                self.addCleanup(stubborn.communicate)
+                self.assertEqual(stubborn.stdout.readline(), b"ready\n")
+                os.kill(self.first, number)
+                self.assertEqual(self.session.wait(timeout=60), status)
+                self.assertNotEqual(stubborn.wait(timeout=60), 0)
+                self.doCleanups()
+                self.setUp()
 
 
 if __name__ == "__main__":

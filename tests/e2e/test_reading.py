@@ -3,11 +3,10 @@
 import re
 
 import sba
-import test_agent
-from test_agent import call, calls, finish
+from agent_case import AgentCase, call, calls, finish
 
 
-class ReadingCase(test_agent.AgentCase):
+class ReadingCase(AgentCase):
     def told(self, *list_of_calls, **job):
         """What the model is told of these calls."""
         server = self.server(calls(*list_of_calls), finish("ok"), finish("ok"))

@@ -3,12 +3,15 @@
 import concurrent.futures
 import json
 import shutil
+import subprocess
+import sys
 import threading
 import time
 
+import packages
 import sba
+from agent_case import AgentCase, FORMATS, call, calls, finish
 from servers import llama
-from test_agent import AgentCase, call, calls
 
 LIMIT = 60  # seconds of a job that ends by itself
 # How a job ends whose model writes what comes into its head: the runner understood the server, and says what was wrong.
@@ -216,6 +219,34 @@ class Restart(RealCase):
         outcome = self.run_job(self.a_job(max_runtime_seconds=5), env={"OPENAI_BASE_URL": judge.url + "/v1"})
         self.assertIn(outcome.result["failure_code"], ("timeout", "inference_unavailable"))
         self.assertEqual([step["type"] for step in outcome.result["steps"]], ["list_tree"])
+
+
+MOST = 1200  # tokens of all tools together
+COUNT = """
+import json, sys, quicktok
+texts = json.load(sys.stdin)
+for name in ("qwen3", "llama3", "o200k_base", "cl100k_base"):
+    encoding = quicktok.get_encoding(name)
+    print(*[len(encoding.encode(text)) for text in texts])
+"""
+
+
+class Tokens(AgentCase):
+    def test_all_tools_together(self):
+        programs = packages.environment("tokens-1", "quicktok-v1==0.4.0", oldest=(3, 11))
+        texts = []
+        for form in FORMATS:
+            server = self.server(finish("ok"), finish("ok"))
+            self.run_agent(server, form=form)
+            tools = server.chats()[0]["tools"]
+            self.assertEqual(len(tools), 10)  # without apply_unified_diff, which is taken and not shown
+            # Once as we send them, and once each on a line, with blanks, as chat templates write them.
+            texts += [json.dumps(tools, separators=(",", ":")), "\n".join(json.dumps(tool) for tool in tools)]
+        counted = subprocess.run([programs / "python", "-c", COUNT], input=json.dumps(texts), capture_output=True, text=True, check=True).stdout
+        print(f"tokens of the tools, as they are sent and as templates write them, in each format:\n{counted}", file=sys.stderr)
+        counts = [int(count) for count in counted.split()]
+        self.assertEqual(len(counts), 4 * len(texts))
+        self.assertLessEqual(max(counts), MOST)
 
 
 if __name__ == "__main__":

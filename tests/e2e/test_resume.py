@@ -19,23 +19,6 @@ def shell(script):
     return SandboxCase.step("run_command", shell=script)
 
 
-def without_times(result):
-    """What must be equal in two runs of the same job."""
-    whole = json.loads(json.dumps(result))
-    for field in ("started_at", "finished_at", "duration_ms", "resource_usage"):
-        del whole[field]
-    for step in whole["steps"]:
-        for field in ("started_at", "duration_ms"):
-            del step[field]
-        for field in ("duration_ms", "cpu_time_ms", "max_rss_bytes", "created"):
-            (step.get("result") or {}).pop(field, None)
-        # A file that the killed run wrote is there already when the step is done again.
-        step["output"] = step.get("output", "").replace("created ", "wrote ", 1)
-    for item in whole["todo"]["items"]:
-        item["note"] = None
-    return whole
-
-
 class ResumeTest(SandboxCase):
     environment = {"SBA_CONFINE": "off"}  # its commands kill the runner
 
@@ -89,9 +72,9 @@ class ResumeTest(SandboxCase):
 
     def test_the_same_result_as_without_the_kill(self):
         job = self.kill_in_the_middle()
-        resumed = without_times(self.run_job(job, "--resume").result)
+        resumed = sba.without_times(self.run_job(job, "--resume").result)
         (self.workspace / "count").unlink()
-        self.assertEqual(resumed, without_times(self.run_job(job).result))
+        self.assertEqual(resumed, sba.without_times(self.run_job(job).result))
 
     def test_a_job_that_was_over_gives_its_result_again(self):
         for steps in (self.counted("one"), []):
@@ -121,7 +104,7 @@ class ResumeTest(SandboxCase):
             (self.workspace / "good").unlink(missing_ok=True)
             self.journal_file.write_bytes(b"".join(lines[:count]))
             second = self.run_job(job, "--resume")
-            self.assertEqual((second.exit, without_times(second.result)), (1, without_times(first.result)), count)
+            self.assertEqual((second.exit, sba.without_times(second.result)), (1, sba.without_times(first.result)), count)
             self.put("good")
             third = self.run_job(job, "--resume")
             self.assertEqual((third.exit, self.counts()), (0, ["one", "x", "x", "x", "three"]), third.result)

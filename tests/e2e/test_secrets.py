@@ -16,9 +16,8 @@ import urllib.parse
 
 import leak
 import sba
-import test_agent
+from agent_case import AgentCase, call, calls, finish
 from servers import mcp, status
-from test_agent import call, calls, finish
 
 PYTHON = "/usr/bin/python3"  # Debian's: any user may run it
 HERE = pathlib.Path(__file__).parent
@@ -60,7 +59,7 @@ def leaks(data, secret=TOKEN):
     return sorted({part for part in parts if part in seen})
 
 
-class SecretCase(test_agent.AgentCase):
+class SecretCase(AgentCase):
     def setUp(self):
         super().setUp()
         self.put("leak.py", (HERE / "leak.py").read_bytes())

@@ -4,8 +4,8 @@ windows."""
 import json
 
 import sba
+from agent_case import AgentCase, FORMATS, call, finish
 from servers import tokens
-from test_agent import AgentCase, FORMATS, call, finish
 
 
 class Circles(AgentCase):

@@ -5,8 +5,8 @@ import os
 import pathlib
 
 import sba
+from agent_case import AgentCase, finish
 from servers.model import call
-from test_agent import AgentCase, finish
 
 
 class Task(AgentCase):

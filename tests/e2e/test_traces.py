@@ -6,9 +6,9 @@ import re
 import subprocess
 
 import sba  # first: it knows where the others are
+from agent_case import AgentCase, call, finish
 import packages
 from servers import status
-from test_agent import AgentCase, call, finish
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 TRACEPARENT = f"00-{TRACE}-{PARENT}-01"

@@ -1,13 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job among those it talks to: skills by id, one connection where all is at one origin, no socket where nothing is named."""
+"""Skills that a job names by id: fetched before the first prompt, or named as missing; and what comes late."""
 import os
-import shutil
-import unittest
 
 import sba
-import test_static
+from agent_case import AgentCase, call
 from servers import faults, mcp, model, status
-from test_agent import AgentCase, call
 
 GET = {"inputSchema": {"type": "object", "properties": {"task_id": {"type": "string"}, "skill_id": {"type": "string"}},
                        "required": ["task_id", "skill_id"]}}
@@ -177,64 +174,6 @@ class OneOrigin(AgentCase):
         self.assertEqual(outcome.result["artifacts"][0]["ref"], "art-1")
         self.assertGreater(len(server.requests), 9)
         self.assertEqual(server.connections, 1)
-
-
-@unittest.skipUnless(shutil.which("strace"), "strace is not installed")
-@unittest.skipIf(sba.IS_DEV, "what the sanitizers and the loader of the dev build open is not ours")
-class NoSocket(sba.SandboxCase):
-    """A job that is given no address: the runner itself (not its commands) makes no socket, and reads nothing that leads to one."""
-
-    def trace(self, job, *more, env=None):
-        log = self.root / "trace"
-        log.touch()
-        self.give(log)
-        log.chmod(0o666)
-        wrapper = ["strace", "-qq", "-o", str(log), "-e", "trace=network,openat,open,execve"]
-        # The runner is closed to other processes of its user: only root's strace can read the names that it opens.
-        process = self.start(job, *more, wrapper=[*wrapper, *sba.AS_USER], env=env, **sba.AS_ROOT)
-        process.communicate(timeout=60)
-        return process.returncode, log.read_text().rpartition("execve(")[2].partition("\n")[2]
-
-    def check(self, text):
-        lines = [line for line in text.splitlines() if not line.startswith(("open(", "openat(", "---", "+++"))]
-        self.assertEqual(lines, [])
-        self.assertRegex(text, "(?m)^open")  # strace saw it work
-        if sba.UID:
-            self.assertIn("job.json", text)
-            for word in ("resolv.conf", "/etc/hosts", "nsswitch", "/ssl", "ca-certificates", "/pki"):
-                self.assertNotIn(word, text)
-
-    def test_whatever_the_job(self):
-        jobs = {
-            0: self.job(*(self.step(type, **arguments) for type, arguments in test_static.STEPS),
-                        self.step("run_command", shell="echo x > $CYNODE_ARTIFACTS_DIR/a"), context={"skill_ids": ["gap"]}),
-            1: self.job(self.step("call_tool", tool="help.get")),
-            2: {**self.job(), "surprise": 1},
-            124: self.job(self.step("run_command", shell="sleep 9"), max_runtime_seconds=1),
-        }
-        for wanted, job in jobs.items():
-            code, text = self.trace(job)
-            self.assertEqual(code, wanted)
-            self.check(text)
-
-    def test_proxies_alone_are_no_reason(self):
-        code, text = self.trace(self.job(), env={"HTTPS_PROXY": "http://127.0.0.1:1", "HTTP_PROXY": "http://127.0.0.1:1"})
-        self.assertEqual(code, 0)
-        self.check(text)
-
-    def test_the_trace_would_show_one(self):
-        server = self.closing(status.Server(204))
-        code, text = self.trace(self.job(), env={"SBA_JOB_STATUS_URL": server.url})
-        self.assertEqual(code, 0)
-        self.assertIn("socket(", text)
-
-
-class Descriptors(sba.SandboxCase):
-    def test_a_command_sees_no_connection_of_the_runner(self):
-        server = self.closing(status.Server(204))
-        outcome = self.run_job(self.job(self.step("run_command", shell="ls -l /proc/self/fd")), env={"SBA_JOB_STATUS_URL": server.url})
-        self.assertEqual(server.connections, 1)
-        self.assertNotIn("socket", outcome.result["steps"][0]["output"])
 
 
 if __name__ == "__main__":
