@@ -15,6 +15,7 @@
 #include <lauxlib.h>
 #include <lua.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 // Puts every native.* module into package.preload.
 void bind_open_all(lua_State *L);
@@ -79,9 +80,9 @@ void bind_push_array_metatable(lua_State *L);
 struct workspace *bind_check_root(lua_State *L, int index);
 int bind_check_directory(lua_State *L, int index); // O_PATH descriptor
 
-// Descriptor of the opened file at index (native.opened), open as long as the value is alive; and what its SHA-256 must
-// be.
-int bind_check_opened(lua_State *L, int index, char sha256[TEXT_SHA256_HEX]);
+// Descriptor of the opened file at index (native.opened), open as long as the value is alive; its size when it was
+// opened, and what its SHA-256 must be.
+int bind_check_opened(lua_State *L, int index, uint64_t *size, char sha256[TEXT_SHA256_HEX]);
 
 // Path at index as a C string, or NULL and *error filled ("invalid": it holds a NUL). No string raises an error.
 const char *bind_check_path(lua_State *L, int index, struct error *error);

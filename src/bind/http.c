@@ -106,45 +106,40 @@ static const char *const *header_list(lua_State *L)
     return list;
 }
 
-// One part of a body: the string or opened file on top of the stack.
-static struct http_part check_part(lua_State *L)
+// The string or opened file at index as a part of a body.
+static struct http_part check_part(lua_State *L, int index)
 {
+    size_t size;
     struct http_part part = {.fd = -1};
-    if (lua_type(L, -1) == LUA_TSTRING)
-        part.bytes = lua_tolstring(L, -1, &part.size);
-    else
-        part.fd = bind_check_opened(L, lua_gettop(L), part.sha256);
+    if (lua_type(L, index) != LUA_TSTRING)
+        part.fd = bind_check_opened(L, index, &part.size, part.sha256);
+    else if ((part.bytes = lua_tolstring(L, index, &size)))
+        part.size = size;
     return part;
 }
 
-// The parts of the list on top of the stack. Pushes a table that keeps their bytes alive, and above it the memory of
-// the parts.
-static struct http_part *check_parts(lua_State *L, size_t *count)
-{
-    int list = lua_gettop(L);
-    *count = (size_t)luaL_len(L, list);
-    lua_createtable(L, (int)*count, 0);
-    struct http_part *parts = lua_newuserdatauv(L, (*count + 1) * sizeof *parts, 0);
-    for (size_t i = 0; i < *count; i++) {
-        lua_rawgeti(L, list, (lua_Integer)i + 1);
-        parts[i] = check_part(L);
-        lua_rawseti(L, list + 1, (lua_Integer)i + 1);
-    }
-    return parts;
-}
-
-// Fills the request's body from the option; the exchange at index keeps it alive. What this pushes must stay on the
-// stack until the request is started.
+// Fills the request's body from the option, a string or a list of parts. The exchange at index keeps it alive.
 static void read_body(lua_State *L, struct http_request *request, int exchange)
 {
-    int type = lua_getfield(L, 2, "body");
-    if (type == LUA_TTABLE) {
-        request->parts = check_parts(L, &request->part_count);
-        lua_pushvalue(L, -2);
-    } else if (type != LUA_TNIL) {
-        request->body = bind_option_string(L, 2, "body", &request->body_size);
+    if (lua_getfield(L, 2, "body") == LUA_TNIL)
+        return;
+    if (!lua_istable(L, -1)) {
+        lua_createtable(L, 1, 0);
+        lua_insert(L, -2);
+        lua_rawseti(L, -2, 1);
+    }
+    int list = lua_gettop(L);
+    request->body_count = (size_t)luaL_len(L, list);
+    lua_createtable(L, (int)request->body_count + 1, 0);
+    struct http_part *parts = lua_newuserdatauv(L, (request->body_count + 1) * sizeof *parts, 0);
+    lua_rawseti(L, -2, (lua_Integer)request->body_count + 1);
+    for (size_t i = 0; i < request->body_count; i++) {
+        lua_rawgeti(L, list, (lua_Integer)i + 1);
+        parts[i] = check_part(L, lua_gettop(L));
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
     }
     lua_setiuservalue(L, exchange, KEPT_BODY);
+    request->body = parts;
 }
 
 static int m_open(lua_State *L)

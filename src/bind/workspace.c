@@ -44,9 +44,10 @@ static struct opened *check_opened(lua_State *L, int index)
     return opened;
 }
 
-int bind_check_opened(lua_State *L, int index, char sha256[TEXT_SHA256_HEX])
+int bind_check_opened(lua_State *L, int index, uint64_t *size, char sha256[TEXT_SHA256_HEX])
 {
     const struct opened *opened = check_opened(L, index);
+    *size = opened->size;
     memcpy(sha256, opened->sha256, TEXT_SHA256_HEX);
     return opened->fd;
 }

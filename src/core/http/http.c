@@ -87,7 +87,6 @@ void http_close(struct http_exchange *exchange)
         curl_easy_cleanup(exchange->easy);
     }
     http_client_free(exchange->client);
-    http_body_free(exchange->parts);
     curl_slist_free_all(exchange->headers);
     buffer_free(&exchange->body);
     free(exchange->origin);

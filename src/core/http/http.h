@@ -41,13 +41,11 @@ void http_client_free(struct http_client *client);
 void http_client_tick(struct http_client *client, bool (*tick)(void *data), void *data);
 
 struct http_request {
-    const char *method;         // "GET", "POST", ...
-    const char *url;            // http://, https://, http+unix://%2Fpath%2Fto.sock/request/path
-    const char *const *headers; // "Name: value", NULL-terminated; may be NULL
-    const char *body;           // borrowed until the exchange is closed; NULL: no body
-    size_t body_size;
-    const struct http_part *parts; // instead of body; their bytes are borrowed until the exchange is closed
-    size_t part_count;
+    const char *method;           // "GET", "POST", ...
+    const char *url;              // http://, https://, http+unix://%2Fpath%2Fto.sock/request/path
+    const char *const *headers;   // "Name: value", NULL-terminated; may be NULL
+    const struct http_part *body; // parts, borrowed until the exchange is closed; NULL: no body
+    size_t body_count;
     int64_t connect_timeout; // milliseconds for name, connection, proxy and TLS
     int64_t first_timeout;   // milliseconds from the request sent to the answer's first byte
     int64_t idle_timeout;    // milliseconds between two pieces of the answer

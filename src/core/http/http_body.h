@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The body of a request as a list of parts: bytes, and files, which are encoded as base64 while they are sent. It needs
-// less than 64 KiB of memory, however large the files are.
+// The body of a request: a list of bytes and of files, which are encoded as base64 while they are sent.
 #ifndef SBA_CORE_HTTP_BODY_H
 #define SBA_CORE_HTTP_BODY_H
 
-#include "core/base/error.h"
 #include "core/text/text.h"
 
 #include <stddef.h>
@@ -12,29 +10,28 @@
 #include <sys/types.h>
 
 struct http_part {
-    const char *bytes;            // borrowed; NULL: a file
-    size_t size;                  // of the bytes
-    int fd;                       // of a regular file, sent from its start to its present end
+    const char *bytes;            // NULL: a file
+    uint64_t size;                // of the bytes, or how much of the file is sent
+    int fd;                       // of a regular file
     char sha256[TEXT_SHA256_HEX]; // of the file, which is checked; empty: not checked
 };
 
-struct http_body;
-
-// Makes a body. It borrows the bytes of the parts, and duplicates their descriptors. Errors: those of fstat(2),
-// "too_many_files", "out_of_memory".
-struct http_body *http_body_new(const struct http_part *parts, size_t count, struct error *error);
-
-// NULL does nothing.
-void http_body_free(struct http_body *body);
+struct http_body {
+    const struct http_part *parts; // borrowed, with their bytes and descriptors
+    size_t count;
+    size_t at;                 // the part that is being sent
+    uint64_t offset;           // bytes of it that were read
+    struct text_sha256 sha256; // of them
+};
 
 // Size in bytes, as sent.
 int64_t http_body_size(const struct http_body *body);
 
-// Copies the next bytes. Returns their number; 0 at the end; -1 and *why (a static string) if a file cannot be read or
-// has changed. The last bytes of a file come only after its SHA-256 was checked.
-ssize_t http_body_read(struct http_body *body, char *to, size_t room, const char **why);
-
-// Starts from the beginning again.
+// Starts from the beginning, the first time or again.
 void http_body_rewind(struct http_body *body);
+
+// Copies the next bytes into room for at least 8. Returns their number; 0 at the end; -1 and *why (a static string) if
+// a file cannot be read or has changed. The last bytes of a file come only after its SHA-256 was checked.
+ssize_t http_body_read(struct http_body *body, char *to, size_t room, const char **why);
 
 #endif

@@ -38,8 +38,8 @@ struct http_exchange {
     char *origin;                // "https://host:port" or "the socket /path", for messages
     bool is_socket;              // the latter
     char *proxy;                 // without its password, for messages; NULL: none
-    struct http_body *parts;     // the body that is sent, if it is a list of parts
-    const char *body_problem;    // why a part could not be read; NULL: no problem
+    struct http_body sending;    // the body of the request
+    const char *body_problem;    // why it could not be read; NULL: no problem
     int64_t started, sent, last; // monotonic milliseconds; 0: not yet
     size_t header_bytes, body_bytes;
     struct buffer body;        // received bytes; those before body_read were read

@@ -42,7 +42,7 @@ static size_t on_body(char *bytes, size_t unit, size_t count, void *context)
 static size_t on_send(char *to, size_t unit, size_t count, void *context)
 {
     struct http_exchange *exchange = context;
-    ssize_t given = http_body_read(exchange->parts, to, unit * count, &exchange->body_problem);
+    ssize_t given = http_body_read(&exchange->sending, to, unit * count, &exchange->body_problem);
     exchange->last = clock_now();
     if (given >= 0)
         return (size_t)given;
@@ -56,7 +56,7 @@ static int on_rewind(void *context, curl_off_t offset, int origin)
     struct http_exchange *exchange = context;
     if (offset != 0 || origin != SEEK_SET)
         return CURL_SEEKFUNC_CANTSEEK;
-    http_body_rewind(exchange->parts);
+    http_body_rewind(&exchange->sending);
     return CURL_SEEKFUNC_OK;
 }
 
@@ -78,16 +78,15 @@ static void set_body(struct http_exchange *exchange)
 {
     const struct http_request *request = &exchange->request;
     CURL *easy = exchange->easy;
-    if (exchange->parts) {
+    if (request->body) {
+        exchange->sending = (struct http_body){.parts = request->body, .count = request->body_count};
+        http_body_rewind(&exchange->sending);
         curl_easy_setopt(easy, CURLOPT_POST, 1L);
         curl_easy_setopt(easy, CURLOPT_READFUNCTION, on_send);
         curl_easy_setopt(easy, CURLOPT_READDATA, exchange);
         curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, on_rewind);
         curl_easy_setopt(easy, CURLOPT_SEEKDATA, exchange);
-        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)http_body_size(exchange->parts));
-    } else if (request->body) {
-        curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request->body);
-        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_size);
+        curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)http_body_size(&exchange->sending));
     }
     if (strcmp(request->method, "HEAD") == 0)
         curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
@@ -120,8 +119,6 @@ int http_prepare(struct http_exchange *exchange, struct error *error)
     if (!easy)
         return error_set(error, "out_of_memory", 0, "cannot start a request: out of memory");
     if (http_set_target(exchange, request->url, error) < 0)
-        return -1;
-    if (request->parts && !(exchange->parts = http_body_new(request->parts, request->part_count, error)))
         return -1;
     set_body(exchange);
     curl_easy_setopt(easy, CURLOPT_PRIVATE, exchange);
