@@ -23,7 +23,7 @@ if not session then return say { failure = failure } end
 
 local function say_session()
   say { session = {
-    model = session.model, context_length = session.context_length, supports_tools = session.supports_tools, place = session.place,
+    model = session.model, context_length = session.context_length, supports_tools = session.supports_tools,
   } }
 end
 

@@ -266,12 +266,11 @@ class BoundReplies(AgentCase):
     """The text protocol: every reply is bound by a branch for each tool."""
     MODELS = {"m": {"capabilities": ["completion"], "context_length": 32768}}
 
-    def test_a_server_whose_grammar_takes_no_bounds(self):
+    def test_a_server_that_makes_no_grammar_of_it(self):
         server = self.server(ToolsThatAreLost.LIST, ToolsThatAreLost.FINISH,
                              models={"m": {"capabilities": ["completion"], "refuses_grammar": True}})
         outcome = self.run_agent(server)
-        self.assertEqual((outcome.exit, len(server.chats())), (0, 3), outcome.result)
-        self.assertIn("write_file", server.chats()[1]["format"]["properties"]["tool"]["enum"])
+        self.assertEqual((outcome.exit, ["format" in body for body in server.chats()]), (0, [True, False, False]), outcome.result)
 
     def test_a_long_text_is_written_at_once(self):
         whole = "".join(f"{number:5}" for number in range(3000))

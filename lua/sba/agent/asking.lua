@@ -89,7 +89,7 @@ function asking.ask(state)
     reply, failure = state.session:chat(wanted)
     state.run.live:finish()
     if reply then
-      learn(state, wanted.messages, reply.prompt_tokens)
+      learn(state, wanted.messages, not reply.is_estimated and reply.prompt_tokens or nil)
       return reply
     end
     if failure.used then budget.count(state.run, state.session.model, failure.used) end

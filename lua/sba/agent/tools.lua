@@ -7,7 +7,7 @@ local finishing = require "sba.agent.finishing"
 local json = require "sba.util.json"
 local meter = require "sba.agent.meter"
 local phrases = require "sba.agent.words"
-local schemas = require "sba.model.schemas"
+local tools_of = require "sba.model.tools"
 local words = require "sba.util.words"
 
 local tools = {}
@@ -194,7 +194,7 @@ end
 ---@param list agent.tool[]
 ---@return integer tokens
 function tools.cost(list)
-  return math.ceil(meter.raw(schemas.tools(list)) * CHEAPER)
+  return math.ceil(meter.raw(tools_of.json(list)) * CHEAPER)
 end
 
 return tools

@@ -6,8 +6,8 @@
 local json = require "sba.util.json"
 local lpeg = require "lpeg"
 local redact = require "native.secret".redact
-local schemas = require "sba.model.schemas"
 local text = require "native.text"
+local tools_of = require "sba.model.tools"
 local words = require "sba.util.words"
 
 local calls = {}
@@ -15,14 +15,12 @@ local calls = {}
 local P, S, R, C, Cc, Cg, Cp, Cs, Ct = lpeg.P, lpeg.S, lpeg.R, lpeg.C, lpeg.Cc, lpeg.Cg, lpeg.Cp, lpeg.Cs, lpeg.Ct
 local LONGEST_NAME <const>, LONGEST_CALLED <const> = 256, 64 -- bytes: to be shown; that servers take
 local MOST_PLACES <const> = 32 -- where an object might begin in prose
-local MOST_FORMS <const> = 1000 -- of one reply
 local MOST_READ <const> = 1024 * 1024 -- bytes of these objects, the last one aside: one may hold the next
 
 ---@class inference.call
 ---@field id string unique in the session
 ---@field name string as the tool is called, where it could be found out
 ---@field arguments table an object; empty where mistake says why
----@field size integer bytes of the arguments as JSON
 ---@field written? string the arguments as the model wrote them: JSON of an object
 ---@field called? string the tool's name as the model wrote it, where it is another
 ---@field mistake? string why the arguments cannot be read, one line for the model
@@ -191,7 +189,7 @@ end
 local function marked_arguments(members, called, tools)
   local arguments, properties = {}, {}
   for _, tool in ipairs(tools) do
-    if tool.name == called then properties = schemas.simplified(tool).properties end
+    if tool.name == called then properties = tools_of.parameters(tool).properties end
   end
   for i = 1, #members, 3 do
     local key, value = members[i], members[i + 1]
@@ -255,26 +253,26 @@ local MARKS <const> = { -- at the start of a line, or anywhere
   "<|tool_call", "<｜tool", "<|python_tag|>", "to=functions.",
 }
 
---- Whether the last fence, or an object that begins the text, is a call, behind which the text goes on.
-local function is_followed(content, items, names)
-  local last = items[#items]
-  local found = calls_in(last and last.json or content:match "^%s*(%b{})" or "", names) or {} -- bounded: by MOST_READ
-  return #found > 0 and not mistake_in(found, names)
+--- Whether a text has one of the marks of a call in a form that is not known here.
+local function has_mark(lines, names)
+  for _, mark in ipairs(MARKS) do
+    if lines:find(mark, 1, true) then return true end
+  end
+  for _, name_of_tool in ipairs(names) do
+    for _, form in ipairs { "\n%s(", "\n[%s(", "\n<%s>" } do
+      if lines:find(form:format(name_of_tool), 1, true) then return true end
+    end
+  end
 end
 
 --- Why a text that looks like a call is none; nil for prose.
 local function suspicion(content, items, names)
-  local last, lines = items[#items], "\n" .. content
-  if last and last.is_marked or is_followed(content, items, names) then return "text stands after the call" end
-  local ends_in_shell = last and words.has(SHELLS, last.language) and lpeg.match(nothing, content:sub(last.to))
+  local last = items[#items] or {}
+  local found = calls_in(last.json or content:match "^%s*(%b{})" or "", names) or {} -- bounded: by MOST_READ
+  if last.is_marked or #found > 0 and not mistake_in(found, names) then return "text stands after the call" end
+  local ends_in_shell = words.has(SHELLS, last.language) and lpeg.match(nothing, content:sub(last.to))
   if ends_in_shell then return "a command in a code block is not run" end
-  local marks = table.move(MARKS, 1, #MARKS, 1, {})
-  for _, one in ipairs(names) do
-    table.move({ "\n" .. one .. "(", "\n[" .. one .. "(", "\n<" .. one .. ">" }, 1, 3, #marks + 1, marks)
-  end
-  for _, mark in ipairs(marks) do
-    if lines:find(mark, 1, true) then return "it is not in a form that is known here" end
-  end
+  return has_mark("\n" .. content, names) and "it is not in a form that is known here" or nil
 end
 
 ---Finds the calls that a model with tool calling wrote as text all the same: at the end of its reply, in a usual form, by the names of
@@ -298,11 +296,11 @@ end
 
 --- What is in marks anywhere in a text, or in its first code fence with a call.
 local function marked_calls(content, names, tools)
-  local items, found = lpeg.match(found_in, content), {}
-  for i = 1, math.min(#items, MOST_FORMS) do
-    local these = calls_of(items[i], names, tools) or {}
+  local found = {}
+  for _, item in ipairs(lpeg.match(found_in, content)) do
+    local these = calls_of(item, names, tools) or {}
     table.move(these, 1, #these, #found + 1, found)
-    if #found > 0 and not items[i].is_marked then break end
+    if #found > 0 and not item.is_marked then break end
   end
   return #found > 0 and found or nil
 end
@@ -337,35 +335,21 @@ end
 
 local function plain(given) return (given:lower():gsub("[^%w]", "")) end
 
----@class inference.names
----@field [integer] string the names of the tools there are
----@field guessed string[] those that are meant by a name near to theirs
----@field others table<string, string> other names, plain, and the tools that they mean
-
----@param tools inference.tool[]
----@return inference.names
-function calls.names(tools)
-  local names = { guessed = {}, others = {} }
-  for i, tool in ipairs(tools) do
-    names[i] = tool.name
-    if not tool.exact then names.guessed[#names.guessed + 1] = tool.name end
-    for _, other in ipairs(tool.called or {}) do names.others[plain(other)] = tool.name end
-  end
-  return names
-end
-
 ---The tool that is meant by a name.
 ---@param given any
----@param names inference.names
+---@param tools inference.tool[]
 ---@return string? name nil where none is meant
-function calls.name(given, names)
+function calls.name(given, tools)
   if type(given) ~= "string" or #given > LONGEST_NAME then return nil end
   local bare = text.trim(given):gsub("^functions[.:]", ""):gsub("^default_api[.:]", ""):gsub("%(.*$", "")
   local mapped = bare:gsub("[^%w_-]", "_") -- from the name that a gateway has for it
-  for _, known in ipairs(names) do
-    if known == given or known == bare or known == mapped then return known end
+  local wanted, guessed, other = plain(bare), {}, nil
+  for _, tool in ipairs(tools) do
+    if tool.name == given or tool.name == bare or tool.name == mapped then return tool.name end
+    if not tool.exact then guessed[#guessed + 1] = tool.name end
+    for _, called in ipairs(tool.called or {}) do other = other or plain(called) == wanted and tool.name or nil end
   end
-  return names.others[plain(bare)] or words.near(bare, names.guessed)
+  return other or words.near(bare, guessed)
 end
 
 --- The arguments as they were written, where that is JSON that servers take back.
@@ -385,20 +369,20 @@ end
 
 ---Puts the calls of one reply into their final form.
 ---@param raw inference.raw_call[]
----@param names inference.names
+---@param tools inference.tool[]
 ---@param session { calls: integer, ids: table<string, boolean> } numbers the calls that have no id of their own
 ---@return inference.call[] list, string[] notes
-function calls.normal(raw, names, session)
+function calls.normal(raw, tools, session)
   local list, notes = json.array {}, {}
   for i, given in ipairs(raw) do
     local arguments, mistake, was_mended = calls.arguments(given.arguments)
-    local meant = calls.name(given.name, names)
+    local meant = calls.name(given.name, tools)
     local called = type(given.name) == "string" and text.cut(redact(given.name), LONGEST_NAME) or "(no name)"
     if meant and meant ~= given.name then notes[#notes + 1] = ("the tool %s was taken for %s"):format(words.quoted(called), meant) end
     local id = unused_id(session, given.id, session.ids)
     session.ids[id] = true
     list[i] = {
-      id = id, name = meant or called, arguments = arguments or {}, size = given.size or 0, mistake = mistake,
+      id = id, name = meant or called, arguments = arguments or {}, mistake = mistake,
       written = arguments and not was_mended and written(given) or nil,
       called = meant and called ~= meant and called:find("^[%w_-]+$") and #called <= LONGEST_CALLED and called or nil,
     }

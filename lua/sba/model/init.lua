@@ -1,13 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Models: finds an endpoint that serves an allowed one, and connects to it. What is asked of a model, and what it may do, is the
--- caller's.
+-- Models: finds an endpoint, by the environment alone, that serves an allowed one, and connects to it. What is asked of a model, and
+-- what it may do, is the caller's.
 
-local chat_completions = require "sba.model.chat_completions"
-local endpoint = require "sba.model.endpoint"
 local ollama = require "sba.model.ollama"
+local openai = require "sba.model.openai"
 local printable = require "sba.util.printable"
 local retry = require "sba.util.retry"
+local secret = require "sba.util.secret"
 local session = require "sba.model.session"
+local text = require "native.text"
 local url = require "sba.util.url"
 local wire = require "sba.model.wire"
 local words = require "sba.util.words"
@@ -15,14 +16,128 @@ local words = require "sba.util.words"
 local inference = {}
 
 local CONNECT_TRIES <const> = 3
-local LONGEST_MESSAGE <const> = 4000 -- bytes of one that names models
+local MOST_NAMED <const>, LONGEST_NAME <const> = 10, 100 -- models in a message; bytes
+local TIMEOUT <const> = { connect = 10, first = 600, idle = 120, probe = 30 } -- seconds; a model may load for minutes
+local CHAT <const> = "/chat/completions"
+-- Where a node's sidecar listens in the job's pod. It is the only address that is built in, and is tried last.
+local SIDECAR <const> = "http://localhost:11434"
 
-local dialects = { ollama = ollama, chat_completions = chat_completions }
+-- What an endpoint of each source may speak, the first that answers.
+local dialects <const> = { worker = { ollama, openai }, api_egress = { openai } }
+-- The variables that name endpoints, in the order in which these are tried.
+local variables <const> = {
+  { name = "INFERENCE_PROXY_URL", source = "worker" }, { name = "OLLAMA_BASE_URL", source = "worker" },
+  { name = "SBA_API_EGRESS_URL", source = "api_egress" }, { name = "OPENAI_BASE_URL", source = "api_egress" },
+}
+
+-- Which endpoints ------------------------------------------------------------------------------------------------------------
+
+---@class inference.candidate
+---@field endpoint inference.endpoint
+---@field source "worker"|"api_egress"
+---@field failure? native.failure why it cannot be used
+---@field is_guess? boolean an address that nobody named, beside those that somebody did
+
+--- The address without a slash at its end, whether it names the chat itself (its base is not completed then), and its query
+--- with the question mark.
+local function base_of(address)
+  local mark = address:find("?", 1, true) or #address + 1
+  local base, query = text.trim_end(address:sub(1, mark - 1), "/"), address:sub(mark)
+  local exact = base:sub(-#CHAT) == CHAT
+  return exact and base:sub(1, -#CHAT - 1) or base, exact, query
+end
+
+---The endpoints of a job, in the order in which they are tried.
+---@param options inference.options
+---@return inference.candidate[] candidates
+---@return string[]? missing the source's variables if none of them is set
+function inference.candidates(options)
+  local list, names, has, source = {}, {}, {}, options.source
+  local function add(name, address, from)
+    local base, exact, query = base_of(address)
+    list[#list + 1] = { source = from, endpoint = {
+      name = name, base = base, exact = exact, query = query, http = options.http,
+      timeout = setmetatable(options.timeout or {}, { __index = TIMEOUT }),
+    } }
+    has[from], has[base] = true, true
+    if name == "OPENAI_BASE_URL" then list[#list].endpoint.key, list[#list].failure = secret.api_key() end
+  end
+  for _, variable in ipairs(variables) do
+    local address = options.environment[variable.name] or ""
+    if not dialects[source] or source == variable.source then
+      names[#names + 1] = variable.name
+      if address ~= "" then add(variable.name, address, variable.source) end
+    end
+  end
+  local missing = #list == 0 and names or nil
+  local only_egress = source == "api_egress" or has.api_egress and not has.worker
+  if not only_egress and not has[SIDECAR] then
+    add("the sidecar", SIDECAR, "worker")
+    list[#list].is_guess = not missing
+  end
+  return list, missing
+end
+
+-- Which model ----------------------------------------------------------------------------------------------------------------
+
+--- A model without a tag is its ":latest".
+local function tagged(name)
+  local last = name:match("^.*/(.*)$") or name
+  return last:find(":", 1, true) and name or name .. ":latest"
+end
+
+---The allowed models in the order in which they are wanted.
+---@param allowed string[]
+---@param preferred? string INFERENCE_MODEL
+---@return string[]
+function inference.wanted(allowed, preferred)
+  local list, others, first = {}, {}, preferred and tagged(preferred)
+  for _, name in ipairs(allowed) do
+    local into = tagged(name) == first and list or others
+    into[#into + 1] = name
+  end
+  return table.move(others, 1, #others, #list + 1, list)
+end
+
+---The first wanted model that is served.
+---@param served inference.served[]
+---@param wanted string[]
+---@return inference.served? as the job names it
+function inference.choose(served, wanted)
+  local by_name = {}
+  for i = #served, 1, -1 do by_name[tagged(served[i].name)] = served[i] end
+  for _, name in ipairs(wanted) do
+    local one = by_name[tagged(name)]
+    if one then return { name = name, entry = one.entry } end
+  end
+end
+
+--- The models of an endpoint in the first dialect that it speaks: another one where there is no such path, or no JSON.
+local function list_of(candidate)
+  local first
+  for _, dialect in ipairs(dialects[candidate.source]) do
+    local served, failure = dialect.list(candidate.endpoint)
+    if served then return dialect, served end
+    first = first or failure
+    local speaks_otherwise = failure.cause == "bad_answer" or failure.status and failure.status < 500 and failure.status ~= 429
+    if not speaks_otherwise then break end
+  end
+  return nil, nil, first
+end
+
+local function names_of(served)
+  local names = {}
+  for i = 1, math.min(#served, MOST_NAMED) do names[i] = printable.line(served[i].name, LONGEST_NAME) end
+  if #served > MOST_NAMED then names[#names + 1] = ("%d more"):format(#served - MOST_NAMED) end
+  return names
+end
+
+-- Connecting -----------------------------------------------------------------------------------------------------------------
 
 ---@class inference.options
 ---@field environment table<string, string>
 ---@field allowed_models string[] of the job; no other is ever named in a request
----@field source? "worker"|"api_egress"|"orchestrator" of the job
+---@field source? "worker"|"api_egress"|"orchestrator" of the job; orchestrator and nil: both
 ---@field http native.http.client
 ---@field on_wait? fun(failure: inference.failure, seconds: number, number: integer) before each wait
 ---@field timeout? { connect: number?, first: number?, idle: number?, probe: number? } seconds
@@ -34,76 +149,42 @@ local function new_policy(options)
   return policy
 end
 
---- Whether an endpoint's answer says that it speaks something else: no such path, or no JSON.
-local function speaks_otherwise(failure)
-  return failure.cause == "bad_answer" or failure.status and failure.status < 500 and failure.status ~= 429
-end
-
---- The models of an endpoint in the first dialect that it speaks.
-local function list(candidate)
-  local first
-  for _, name in ipairs(candidate.dialects) do
-    local dialect = dialects[name]
-    local served, failure = dialect.list(candidate.endpoint)
-    if served then return dialect, served end
-    first = first or failure
-    if not speaks_otherwise(failure) then break end
-  end
-  return nil, nil, first
-end
-
-local function names_of(served)
-  local names = {}
-  for i, one in ipairs(served) do names[i] = one.name end
-  if #names > 10 then names = table.move(names, 1, 10, 1, { [11] = ("%d more"):format(#names - 10) }) end
-  return names
-end
-
 local function connected(options, candidate, dialect, model, others)
   local description, failure = dialect.describe(candidate.endpoint, model)
   if not description then return nil, failure end
   return session.new {
     dialect = dialect, endpoint = candidate.endpoint, model = model.name, others = others, policy = new_policy(options),
-    context_length = description.context_length, supports_tools = description.supports_tools,
-    on_wait = options.on_wait, place = endpoint.place(candidate.endpoint),
+    context_length = description.context_length, supports_tools = description.supports_tools, on_wait = options.on_wait,
   }
 end
 
 local function not_served(candidate, served, wanted)
   local message = ("%s serves none of the allowed models (%s); it has %s"):format(
     url.shown(candidate.endpoint.base), words.list(wanted, "and"), words.list(names_of(served), "and"))
-  return wire.failure(candidate.endpoint, { code = "model_missing", message = printable.line(message, LONGEST_MESSAGE) })
-end
-
---- API Egress that lists no models: the first wanted one is taken, and the next where it turns out to be missing.
-local function unlisted(options, candidate, wanted)
-  local others = table.move(wanted, 2, #wanted, 1, {})
-  return connected(options, candidate, chat_completions, { name = wanted[1], entry = {} }, others)
+  return wire.failure(candidate.endpoint, { code = "model_missing", message = message })
 end
 
 local function try(options, candidate, wanted)
   if candidate.failure then return nil, wire.failure(candidate.endpoint, candidate.failure) end
-  local dialect, served, failure = list(candidate)
+  local dialect, served, failure = list_of(candidate)
   if dialect then
-    local model = endpoint.choose(served, wanted)
+    local model = inference.choose(served, wanted)
     if not model then return nil, not_served(candidate, served, wanted) end
     return connected(options, candidate, dialect, model)
   end
-  if candidate.source == "api_egress" and failure.status and (failure.status == 404 or failure.status == 405 or failure.status == 501) then
-    return unlisted(options, candidate, wanted)
+  if candidate.source == "api_egress" and (failure.status == 404 or failure.status == 405 or failure.status == 501) then
+    -- It lists no models: the first wanted one is taken, and the next where that turns out to be missing.
+    return connected(options, candidate, openai, { name = wanted[1], entry = {} }, table.move(wanted, 2, #wanted, 1, {}))
   end
   return nil, failure
-end
-
-local function unavailable(message, transient)
-  return { code = "inference_unavailable", cause = "no_endpoint", message = message, transient = transient }
 end
 
 --- No model can be reached. missing: the variables of the job's source, where none of them is set.
 local function nothing_reached(tried, missing, transient)
   local hint = missing and "the environment names no endpoint for models; set " .. words.list(missing, "or")
-  if #tried == 0 then return unavailable(hint, false) end
-  return unavailable("no model can be reached: " .. table.concat(tried, "; ") .. (hint and "; " .. hint or ""), transient)
+  local message = #tried == 0 and hint
+    or "no model can be reached: " .. table.concat(tried, "; ") .. (hint and "; " .. hint or "")
+  return { code = "inference_unavailable", cause = "no_endpoint", message = message, transient = transient }
 end
 
 local function try_all(options, candidates, wanted, missing)
@@ -122,10 +203,10 @@ end
 ---@param options inference.options without allowed_models
 ---@return string[]? names, inference.failure? failure whose message says what was tried
 function inference.served(options)
-  local candidates, missing = endpoint.candidates(options.environment, options.source, options.http, options.timeout)
+  local candidates, missing = inference.candidates(options)
   local tried = {}
   for i, candidate in ipairs(candidates) do
-    local _, served, failure = list(candidate)
+    local _, served, failure = list_of(candidate)
     if served and #served > 0 then return names_of(served) end
     tried[i] = ("%s: %s"):format(candidate.endpoint.name, failure and failure.message or "it has no model")
   end
@@ -136,9 +217,8 @@ end
 ---@param options inference.options
 ---@return inference.session?, inference.failure? failure inference_unavailable, whose message says what was tried; timeout; cancelled
 function inference.connect(options)
-  local candidates, missing = endpoint.candidates(options.environment, options.source, options.http, options.timeout)
-  if #candidates == 0 then return nil, nothing_reached({}, missing, false) end
-  local wanted, policy = endpoint.wanted(options.allowed_models, options.environment.INFERENCE_MODEL), new_policy(options)
+  local candidates, missing = inference.candidates(options)
+  local wanted, policy = inference.wanted(options.allowed_models, options.environment.INFERENCE_MODEL), new_policy(options)
   policy.tries = math.min(policy.tries, CONNECT_TRIES)
   return retry.run(policy, function() return try_all(options, candidates, wanted, missing) end, options.on_wait)
 end

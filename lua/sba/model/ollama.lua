@@ -1,16 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Ollama's own API. A dialect, as chat_completions is one: list, describe, body, read.
+-- Ollama's own API. A dialect, as openai is one: list, describe, message, body, read.
 
 local json = require "sba.util.json"
 local json_place = require "sba.util.json_place"
 local lines = require "sba.util.lines"
-local stream = require "sba.model.stream"
 local table_of = json.table_of
 local wire = require "sba.model.wire"
 local words = require "sba.util.words"
 
 local ollama = {
-  name = "ollama", provider = "ollama", path = "/api/chat", accept = "application/x-ndjson",
+  provider = "ollama", path = "/api/chat", accept = "application/x-ndjson",
   aborts_repetition = true, -- it breaks a reply off, without a word, after a token came 30 times in a row
 }
 
@@ -41,13 +40,11 @@ end
 
 local function trained_window(shown)
   local info = table_of(shown.model_info)
-  local name = tostring(info["general.architecture"]) .. ".context_length"
-  return wire.tokens(info[name])
+  return wire.tokens(info[tostring(info["general.architecture"]) .. ".context_length"])
 end
 
 local function modelfile_window(shown)
-  local parameters = type(shown.parameters) == "string" and shown.parameters or ""
-  for _, line in lines(parameters) do
+  for _, line in lines(type(shown.parameters) == "string" and shown.parameters or "") do
     local tokens = line:match("^num_ctx%s+(%d+)")
     if tokens then return wire.tokens(tonumber(tokens)) end
   end
@@ -68,9 +65,7 @@ function ollama.describe(endpoint, served)
   local trained = trained_window(shown)
   local window = modelfile_window(shown) or trained and WINDOW or UNKNOWN_WINDOW
   local description = { context_length = math.min(window, trained or window) }
-  if json.is_array(shown.capabilities) then
-    description.supports_tools = words.has(shown.capabilities, "tools")
-  end
+  if json.is_array(shown.capabilities) then description.supports_tools = words.has(shown.capabilities, "tools") end
   return description
 end
 
@@ -79,9 +74,7 @@ end
 ---@param model string
 ---@return integer? tokens
 function ollama.loaded_window(endpoint, model)
-  local answer = wire.ask(endpoint, "/api/ps")
-  if not answer or not json.is_array(answer.models) then return nil end
-  for _, entry in ipairs(answer.models) do
+  for _, entry in ipairs(table_of((wire.ask(endpoint, "/api/ps") or {}).models)) do
     if type(entry) == "table" and (entry.model == model or entry.name == model or entry.name == model .. ":latest") then
       return wire.tokens(entry.context_length)
     end
@@ -109,7 +102,7 @@ function ollama.message(message)
   return text:sub(1, -2) .. ',"tool_calls":' .. wire_calls(message.tool_calls) .. "}"
 end
 
----@param session table model, num_ctx, no_think
+---@param session inference.session
 ---@param ask inference.ask
 ---@return string[] parts of the JSON
 function ollama.body(session, ask)
@@ -117,7 +110,7 @@ function ollama.body(session, ask)
     model = session.model, stream = true, keep_alive = KEEP_ALIVE, truncate = false,
     options = { num_ctx = session.num_ctx, num_predict = ask.max_tokens, temperature = ask.temperature },
   }
-  if ask.schema and not session.no_think then fields.think = false end
+  if ask.schema and not session.refused.think_unsupported then fields.think = false end
   return wire.body(fields, ask, ask.schema and ',"format":' .. ask.schema)
 end
 
@@ -151,7 +144,7 @@ end
 ---@param builder table of inference.reply
 ---@return inference.outcome?, inference.failure?
 function ollama.read(endpoint, exchange, builder)
-  return wire.read(endpoint, stream.ndjson(function() return exchange:line() end), builder, function(...) add(builder, ...) end)
+  return wire.read(endpoint, wire.ndjson(function() return exchange:line() end), builder, function(...) add(builder, ...) end)
 end
 
 return ollama

@@ -10,10 +10,7 @@ local reply = {}
 reply.__index = reply
 
 local LIMIT <const> = 4 * 1024 * 1024 -- bytes of content, thinking and arguments of one reply
-
--- A reply of thousands of calls is a model gone astray; each would want an answer in the conversation.
-local MOST_CALLS <const> = 128
-
+local MOST_CALLS <const> = 128 -- thousands are a model gone astray; each would want an answer in the conversation
 local LEAST_REPEATED <const> = 1024 -- bytes of content or thinking that one token or line fills
 local LEAST_REPEATED_ARGUMENTS <const> = 16384 -- bytes of arguments, which may hold a file of lines that are all the same
 
@@ -21,12 +18,13 @@ local LEAST_REPEATED_ARGUMENTS <const> = 16384 -- bytes of arguments, which may 
 ---@field content string without thinking
 ---@field thinking string
 ---@field tool_calls inference.call[] a JSON array, at most 128; empty where the reply was cut for its length
----@field said? string the whole reply, where its calls were asked for as text
+---@field said? string the whole reply, where its calls came as text of a model without tool calling
 ---@field unreadable? string why no call could be read from a reply that had to be one, or looks like one: one line for the model
 ---@field is_like_a_call? boolean an unreadable reply of a model with tool calling
 ---@field done_reason string "stop", "length", "tool_calls", "content_filter", "repetition" (stopped here), ...
 ---@field prompt_tokens? integer as the server counted
 ---@field completion_tokens? integer
+---@field is_estimated? boolean the tokens are: the server did not say them
 ---@field duration_ms integer of the request that was answered
 ---@field notes string[] what was lenient or odd, for the log; a JSON array
 
@@ -42,43 +40,35 @@ local function fail(self, failure)
   self.failure = self.failure or failure
 end
 
---- Takes a piece of a text into account that is watched for repetitions.
-local function watch(self, watched, piece)
-  local repeated = watched:add(piece)
+--- Takes a piece into account: of a text that is watched for repetitions, if there is one.
+local function grow(self, size, watched, piece)
+  local repeated = watched and watched:add(piece)
   if repeated then fail(self, { code = "repeats", message = "repeats one text over and over", repeated = repeated }) end
-end
-
-local function grow(self, size)
   self.size = self.size + size
   if self.size > LIMIT then fail(self, { code = "too_large", message = ("sent a reply of more than %d bytes"):format(LIMIT) }) end
-end
-
---- Content and thinking are watched as one text: a reply is in the one or in the other when it repeats itself.
-local function add_piece(self, pieces, piece)
-  pieces[#pieces + 1] = piece
-  watch(self, self.watched, piece)
-  grow(self, #piece)
 end
 
 ---@param piece any text of the content; what is no string is passed over
 function reply:add_content(piece)
   if type(piece) ~= "string" or piece == "" then return end
   if self.on_text then self.on_text(piece) end
-  add_piece(self, self.said, piece)
+  self.said[#self.said + 1] = piece
+  grow(self, #piece, self.watched, piece)
 end
 
----@param piece any
+---@param piece any; content and thinking are watched as one text: a reply is in the one or in the other when it repeats itself
 function reply:add_thinking(piece)
-  if type(piece) == "string" and piece ~= "" then add_piece(self, self.thoughts, piece) end
+  if type(piece) ~= "string" or piece == "" then return end
+  self.thoughts[#self.thoughts + 1] = piece
+  grow(self, #piece, self.watched, piece)
 end
 
 ---@param call inference.raw_call
 ---@return inference.raw_call
 function reply:add_call(call)
   local given = call.arguments
-  call.size = type(given) == "string" and #given or given ~= nil and #json.encode(given) or 0
   self.raw_calls[#self.raw_calls + 1] = call
-  grow(self, call.size)
+  grow(self, type(given) == "string" and #given or given ~= nil and #json.encode(given) or 0)
   return call
 end
 
@@ -87,9 +77,8 @@ end
 ---@param fragment string
 function reply:add_arguments(call, fragment)
   call.fragments, call.watched = call.fragments or {}, call.watched or repetition.new(LEAST_REPEATED_ARGUMENTS)
-  call.fragments[#call.fragments + 1], call.size = fragment, call.size + #fragment
-  watch(self, call.watched, fragment)
-  grow(self, #fragment)
+  call.fragments[#call.fragments + 1] = fragment
+  grow(self, #fragment, call.watched, fragment)
 end
 
 --- What was said, and what was thought.
@@ -98,38 +87,23 @@ local function texts(self)
   return content, table.concat(self.thoughts) .. thought
 end
 
---- Takes calls that were found in the text.
-local function take(self, found)
-  self.raw_calls = {}
-  for _, call in ipairs(found) do self:add_call(call) end
-end
-
 --- The calls of a reply in which they come as text.
-local function read_text(self, result, tools)
+local function read_text(result, tools)
   local found, mistake = calls.read(result.content, tools)
   result.unreadable = mistake
-  if not found then return end
-  result.said, result.content = result.content, found[1].thought or ""
-  take(self, found)
+  if found then result.said, result.content = result.content, found[1].thought or "" end
+  return found or {}
 end
 
-local function find_text(self, result, tools)
-  if #self.raw_calls > 0 then return end
+--- The calls that a model with tool calling wrote as text.
+local function find_text(result, tools)
   local found, more = calls.find(result.content, tools)
-  if not found then
+  if found then
+    result.content, result.notes[#result.notes + 1] = more, "the calls came as text"
+  else
     result.unreadable, result.is_like_a_call = more, more and true
-    return
   end
-  take(self, found)
-  result.content = more
-  result.notes[#result.notes + 1] = "the calls came as text"
-end
-
-local function bound_calls(self, result)
-  local count = #self.raw_calls
-  if count <= MOST_CALLS then return end
-  result.notes[#result.notes + 1] = ("of %d calls the first %d are kept"):format(count, MOST_CALLS)
-  self.raw_calls = table.move(self.raw_calls, 1, MOST_CALLS, 1, {})
+  return found or {}
 end
 
 ---The reply of a stream that was stopped because it repeats one text over and over. Of that one is kept, so that the model is not led
@@ -167,16 +141,24 @@ function reply:finish(outcome, tools, as_text, session)
     content = content, thinking = thought, tool_calls = json.array {}, notes = json.array {},
     done_reason = outcome.done_reason, prompt_tokens = outcome.prompt_tokens, completion_tokens = outcome.completion_tokens,
   }
+  local list, notes = self.raw_calls, result.notes
   if outcome.done_reason == "length" then
-    if #self.raw_calls > 0 then result.notes[1] = "the reply was cut for its length, its calls are left out" end
+    notes[1] = #list > 0 and "the reply was cut for its length, its calls are left out" or nil
     return result
   end
-  if tools then (as_text and read_text or find_text)(self, result, tools) end
-  bound_calls(self, result)
-  for _, call in ipairs(self.raw_calls) do call.arguments = call.fragments and table.concat(call.fragments) or call.arguments end
-  local list, notes = calls.normal(self.raw_calls, calls.names(tools or {}), session)
-  result.tool_calls = list
-  table.move(notes, 1, #notes, #result.notes + 1, result.notes)
+  for _, call in ipairs(list) do call.arguments = call.fragments and table.concat(call.fragments) or call.arguments end
+  if tools and as_text then
+    list = read_text(result, tools)
+  elseif tools and #list == 0 then
+    list = find_text(result, tools)
+  end
+  if #list > MOST_CALLS then
+    notes[#notes + 1] = ("of %d calls the first %d are kept"):format(#list, MOST_CALLS)
+    list = table.move(list, 1, MOST_CALLS, 1, {})
+  end
+  local lenient
+  result.tool_calls, lenient = calls.normal(list, tools or {}, session)
+  table.move(lenient, 1, #lenient, #notes + 1, notes)
   return result
 end
 

@@ -7,19 +7,29 @@ local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local reply = require "sba.model.reply"
 local retry = require "sba.util.retry"
-local schemas = require "sba.model.schemas"
 local secret = require "sba.util.secret"
-local text = require "native.text"
 local secrets_are_known = require "native.secret".is_known
-local text_protocol = require "sba.model.text_protocol"
+local text = require "native.text"
+local tools_of = require "sba.model.tools"
 local wire = require "sba.model.wire"
 
 ---@class inference.session
 ---@field model string as the job names it
 ---@field context_length integer tokens for prompt and reply; the caller keeps within it. It shrinks where the server has fewer
 ---@field supports_tools? boolean nil: not known yet; false: calls come as text, which makes no difference to the caller
----@field schema_kind "full"|"simple"|false what binds a reply in which calls come as text, as far as the server can
----@field place string the endpoint, for people
+---@field dialect table sba.model.ollama or .openai
+---@field endpoint inference.endpoint
+---@field policy retry.policy
+---@field on_wait? fun(failure: inference.failure, seconds: number)
+---@field others? string[] further allowed models, where the endpoint does not list those that it serves
+---@field num_ctx integer the window that is asked for, the same in every request
+---@field refused table<string, true> features that the endpoint refused, by the failure's cause
+---@field longest_reply? integer tokens that the model can say at once
+---@field has_looked? boolean at the window of the loaded model
+---@field unread integer replies with a call that nobody could read
+---@field calls integer how many calls were given an id here
+---@field ids table<string, boolean> those that were used
+---@field written table<inference.message, string> messages that were sent, as JSON
 local session = {}
 session.__index = session
 
@@ -27,6 +37,7 @@ session.__index = session
 ---@field role "system"|"user"|"assistant"|"tool"
 ---@field content string
 ---@field thinking? string of a reply, given back to servers that want it
+---@field said? string of a reply: the whole of it, where its calls came as text
 ---@field tool_calls? inference.call[] of a reply
 ---@field tool_call_id? string of a result
 ---@field tool_name? string of a result
@@ -57,16 +68,13 @@ session.__index = session
 ---@field max_tokens? integer
 ---@field temperature? number
 
----@param fields table dialect, endpoint, place, model, others, context_length, supports_tools, policy, on_wait
+---@param fields table dialect, endpoint, model, others, context_length, supports_tools, policy, on_wait
 ---@return inference.session
 function session.new(fields)
-  fields.num_ctx, fields.window, fields.schema_kind = fields.context_length, fields.context_length, "full"
-  fields.calls, fields.ids, fields.unread = 0, {}, 0
-  fields.written = setmetatable({}, { __mode = "k" })
+  fields.num_ctx, fields.refused, fields.unread = fields.context_length, {}, 0
+  fields.calls, fields.ids, fields.written = 0, {}, setmetatable({}, { __mode = "k" })
   return setmetatable(fields, session)
 end
-
-local ours <const> = { properties = { tool_calls = { enum = {} }, done_reason = { enum = {} } } }
 
 local function joined(message, more)
   local copy = {}
@@ -91,29 +99,22 @@ local function alternating(messages, status)
   return result
 end
 
---- Each message as JSON. Those that were sent before are not written again.
-local function written(self, messages)
-  local list = {}
-  for i, message in ipairs(messages) do
-    self.written[message] = self.written[message] or self.dialect.message(message)
-    list[i] = self.written[message]
-  end
-  return list
-end
-
 local function ask_of(self, request)
-  local ask, messages, tools = { max_tokens = request.max_tokens }, request.messages, request.tools
-  if self.longest_reply and ask.max_tokens then ask.max_tokens = math.min(ask.max_tokens, self.longest_reply) end
+  local ask, messages, tools = { messages = {} }, request.messages, request.tools
+  ask.max_tokens = request.max_tokens and math.min(request.max_tokens, self.longest_reply or math.huge)
   if tools and self.supports_tools == false then
-    messages = text_protocol.messages(messages, tools)
-    ask.schema = self.schema_kind and text_protocol.schema(tools, self.schema_kind) or nil
+    messages, ask.schema = tools_of.messages(messages, tools), tools_of.schema(tools)
   elseif tools then
-    ask.tools, ask.tool_choice = schemas.tools(tools), not self.no_tool_choice and request.tool_choice or nil
-  elseif request.json_schema and self.schema_kind then
+    ask.tools, ask.tool_choice = tools_of.json(tools), not self.refused.tool_choice_unsupported and request.tool_choice or nil
+  elseif request.json_schema then
     ask.schema = json.encode(request.json_schema)
   end
-  if not self.no_temperature then ask.temperature = request.temperature or ask.schema and 0 or nil end
-  ask.messages = written(self, alternating(messages, request.status))
+  if self.refused.schema_unsupported then ask.schema = nil end
+  if not self.refused.temperature_unsupported then ask.temperature = request.temperature or ask.schema and 0 or nil end
+  for i, message in ipairs(alternating(messages, request.status)) do
+    self.written[message] = self.written[message] or self.dialect.message(message)
+    ask.messages[i] = self.written[message]
+  end
   return ask
 end
 
@@ -126,37 +127,41 @@ local function tokens_of(list)
   return math.ceil(total)
 end
 
---- A request that was ended by the job's time or a signal was not for nothing: what it used, as far as can be said here.
-local function abandoned(failure, ask, builder, started)
-  if failure.code ~= "timeout" and failure.code ~= "cancelled" then return nil, failure end
-  failure.used = {
-    prompt_tokens = tokens_of(ask.messages) + tokens_of { ask.tools }, completion_tokens = tokens_of(builder:pieces()),
-    duration_ms = math.floor((interrupt.now() - started) * 1000 + 0.5),
-  }
-  return nil, failure
+--- Adds what a request used, where the server does not say it.
+local function estimate(into, ask, builder)
+  into.prompt_tokens = tokens_of(ask.messages) + tokens_of { ask.tools }
+  into.completion_tokens = tokens_of(builder:pieces())
+  return into
 end
 
 local function exchange_once(self, ask, request)
   local dialect, started, builder = self.dialect, interrupt.now(), reply.new(request.on_text)
-  local exchange, failure = wire.post(self.endpoint, dialect.path, dialect.body(self, ask), dialect.accept)
-  if not exchange then return abandoned(failure, ask, builder, started) end
-  local open <close> = exchange
+  local function duration_ms() return math.floor((interrupt.now() - started) * 1000 + 0.5) end
+  local exchange <close>, failure = wire.post(self.endpoint, dialect.path, dialect.body(self, ask), dialect.accept)
+  local outcome
+  if exchange then outcome, failure = dialect.read(self.endpoint, exchange, builder) end
+  local repeated = failure and (failure.repeated
+    or failure.cause == "cut_off" and dialect.aborts_repetition and builder:repeated_at_end())
+  if failure and not repeated then
+    -- A request that was ended by the job's time or a signal was not for nothing.
+    local is_over = failure.code == "timeout" or failure.code == "cancelled"
+    failure.used = is_over and estimate({ duration_ms = duration_ms() }, ask, builder) or nil
+    return nil, failure
+  end
   local tools = request.accepted or request.tools
-  local outcome, failed = dialect.read(self.endpoint, open, builder)
-  local repeated = failed and (failed.repeated or failed.cause == "cut_off" and dialect.aborts_repetition and builder:repeated_at_end())
-  if failed and not repeated then return abandoned(failed, ask, builder, started) end
   local result = repeated and builder:stopped(repeated) or builder:finish(outcome, tools, tools and not ask.tools, self)
-  result.duration_ms = math.floor((interrupt.now() - started) * 1000 + 0.5)
+  result.duration_ms = duration_ms()
+  if not result.prompt_tokens then estimate(result, ask, builder).is_estimated = true end
   return result
 end
 
--- What is left out of the requests from then on, by the refusal that names it. Maximum tokens get another name.
-local left_out <const> = {
-  think_unsupported = "no_think", temperature_unsupported = "no_temperature", tool_choice_unsupported = "no_tool_choice",
-  max_tokens_unsupported = "no_max_tokens",
+-- What is left out of the requests once it was refused. Maximum tokens get another name.
+local optional <const> = {
+  think_unsupported = true, temperature_unsupported = true, tool_choice_unsupported = true, max_tokens_unsupported = true,
+  schema_unsupported = true,
 }
 
--- How else the session adapts to a refusal before the request is sent again. Each returns whether it changed anything.
+-- How else the session adapts to a refusal. Each returns whether it changed anything.
 local remedies = {}
 
 function remedies.tools_unsupported(self, ask)
@@ -172,19 +177,6 @@ function remedies.max_tokens_too_large(self, ask, failure)
   return self.longest_reply > 0 and self.longest_reply < (ask.max_tokens or 0)
 end
 
-function remedies.format_unsupported(self, ask)
-  if not ask.schema then return false end
-  self.schema_kind = false
-  return true
-end
-
---- A server that cannot make a grammar of the schema may make one of a simpler schema.
-function remedies.grammar_refused(self, ask)
-  if not ask.schema then return false end
-  self.schema_kind = self.schema_kind == "full" and "simple" or false
-  return true
-end
-
 --- An endpoint that lists no models: another of the allowed ones may be there.
 function remedies.model_missing(self)
   local other = self.others and table.remove(self.others, 1)
@@ -194,10 +186,10 @@ end
 
 --- Adapts to a refusal. Returns whether the request is now another one.
 local function adapt(self, ask, failure)
-  local field, remedy = left_out[failure.cause], remedies[failure.cause]
-  if remedy then return remedy(self, ask, failure) end
-  if not field or self[field] then return false end
-  self[field] = true
+  local cause = failure.cause
+  if remedies[cause] then return remedies[cause](self, ask, failure) end
+  if not optional[cause] or self.refused[cause] then return false end
+  self.refused[cause] = true
   return true
 end
 
@@ -219,41 +211,6 @@ local function attempt(self, request)
   end
 end
 
-local function learn_window(self, tokens)
-  self.window, self.context_length = tokens, math.min(self.context_length, tokens)
-end
-
---- Reads the context length of the model once it is loaded, which may be smaller than the one that was asked for.
-local function read_window(self)
-  self.looked = true
-  local real = self.dialect.loaded_window and self.dialect.loaded_window(self.endpoint, self.model)
-  if real and real > 0 and real < self.window then learn_window(self, real) end
-end
-
---- Redacts a call's arguments. Returns whether they held a secret: then the text that the model wrote is not kept, for JSON's escapes
---- can hide a secret in it.
-local function clean_call(call, schema)
-  local before = json.encode(call.arguments)
-  call.arguments = secret.clean(call.arguments, schema)
-  local has_secret = json.encode(call.arguments) ~= before or secret.redact(call.written or "") ~= (call.written or "")
-  if has_secret then call.written = nil end
-  return has_secret
-end
-
---- A reply without secrets. The names of tools, and of their arguments, are ours.
-local function clean(result, tools)
-  if not secrets_are_known() then return result end
-  local by_name = {}
-  for _, tool in ipairs(tools or {}) do by_name[tool.name] = tool end
-  for _, call in ipairs(result.tool_calls) do
-    local tool = by_name[call.name]
-    local schema = tool and type(tool.parameters) == "table" and tool.parameters or {}
-    if clean_call(call, schema) then result.said = nil end
-    if not tool then call.name = secret.redact(call.name) end
-  end
-  return secret.clean(result, ours)
-end
-
 local MOST_UNREAD <const> = 2 -- replies with a call that nobody can read, after which calls are asked for as text
 
 -- A token has fewer bytes than that of a text of each kind: what native.text.tokens says, times that.
@@ -261,27 +218,22 @@ local LEAST_OF_WORDS <const>, LEAST_OF_DENSE <const>, LEAST_OF_OTHER <const>, LE
 
 --- Whether the server left the tools out of the prompt: it counted far fewer tokens than these messages and tools take.
 local function tools_dropped(self, request, result)
-  local count, tools = result.prompt_tokens, request.tools
-  if not tools or self.supports_tools ~= nil or not count or count == 0 then return false end
+  local tools = request.tools
+  if not tools or self.supports_tools ~= nil or result.is_estimated or not result.prompt_tokens then return false end
   if #result.tool_calls > 0 then
     self.supports_tools = true
     return false
   end
-  local least = 0
+  local least = tokens_of { tools_of.json(tools) } * LEAST_OF_TOOLS
   for _, message in ipairs(request.messages) do
     local words, dense, other = text.tokens(message.content or "")
     least = least + words * LEAST_OF_WORDS + dense * LEAST_OF_DENSE + other * LEAST_OF_OTHER
   end
-  local words, dense, other = text.tokens(schemas.tools(tools))
-  return count < least + (words + dense + other) * LEAST_OF_TOOLS
+  return result.prompt_tokens < least
 end
 
 -- Refusals for which the tools may be the cause: some templates and gateways cannot do with them and say so in words of their own.
 local refusals <const> = { [400] = true, [422] = true, [500] = true, [501] = true }
-
-local function try(self, request)
-  return retry.run(self.policy, function() return attempt(self, request) end, self.on_wait)
-end
 
 --- The reply to a request whose tools are told as text, once, after another way did not do; nil where it does not do either.
 local function try_as_text(self, request)
@@ -295,7 +247,7 @@ end
 --- The reply to a request, with its tools told as text where the server refuses them or leaves them out.
 local function answered(self, request)
   local has_tools = request.tools and self.supports_tools ~= false
-  local result, failure = try(self, request)
+  local result, failure = retry.run(self.policy, function() return attempt(self, request) end, self.on_wait)
   if result and tools_dropped(self, request, result) then
     local other = try_as_text(self, request)
     if other then
@@ -319,6 +271,28 @@ local function count_unread(self, request, result)
   table.insert(result.notes, "calls as text could not be read again; from now on the tools are told as text")
 end
 
+local own_fields <const> = { properties = { tool_calls = { enum = {} }, done_reason = { enum = {} } } }
+
+--- A reply without secrets. The names of tools, and of their arguments, are ours. The text of a call that held a secret is not kept: JSON's
+--- escapes can hide one in it.
+local function clean(result, tools)
+  if not secrets_are_known() then return result end
+  local by_name = {}
+  for _, tool in ipairs(tools or {}) do by_name[tool.name] = tool end
+  for _, call in ipairs(result.tool_calls) do
+    local tool, before = by_name[call.name], json.encode(call.arguments)
+    call.arguments = secret.clean(call.arguments, tool and type(tool.parameters) == "table" and tool.parameters or {})
+    if json.encode(call.arguments) ~= before or secret.redact(call.written or "") ~= (call.written or "") then
+      call.written, result.said = nil, nil
+    end
+    if not tool then call.name = secret.redact(call.name) end
+  end
+  return secret.clean(result, own_fields)
+end
+
+--- The window may turn out to be smaller than it was said to be, or than what was asked for.
+local function learn_window(self, tokens) self.context_length = math.min(self.context_length, tokens or math.huge) end
+
 ---Asks the model. Its reply is without secrets, so that what is done is what is recorded.
 ---Transient failures are tried again, within the job's deadline. A context_cut is for the caller to answer with a shorter
 ---conversation: the prompt did not fit; session.context_length then is what is known of its window.
@@ -328,10 +302,11 @@ end
 function session:chat(request)
   local result, failure = answered(self, request)
   if not result then
-    if failure.context_length then learn_window(self, failure.context_length) end
+    learn_window(self, failure.context_length)
     return nil, failure
   end
-  if not self.looked then read_window(self) end
+  if not self.has_looked and self.dialect.loaded_window then learn_window(self, self.dialect.loaded_window(self.endpoint, self.model)) end
+  self.has_looked = true
   count_unread(self, request, result)
   return clean(result, request.accepted or request.tools)
 end

@@ -1,11 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Requests to an inference endpoint. The failures are those of sba.util.http, with a code that a job may have and a finer cause.
+-- Requests to an endpoint for models, and the JSON in its answers: one object, a line each (Ollama's NDJSON), or server-sent events.
+-- The failures are those of sba.util.http, with a code that a job may have and a finer cause.
 
 local chunks = require "sba.util.chunks"
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
+local sse = require "sba.util.sse"
+local text = require "native.text"
 local url = require "sba.util.url"
+local words = require "sba.util.words"
 
 local wire = {}
 
@@ -20,17 +24,15 @@ local wire = {}
 
 ---@class inference.failure: http.failure
 ---@field code "timeout"|"cancelled"|"context_cut"|"inference_unavailable"
----@field cause string finer: "connection_refused", "cut_off", "too_large", "bad_answer", "busy", "rate_limited", "quota", "refused",
----                    "model_missing", "tools_unsupported", "call_unparsed", "think_unsupported", "max_tokens_unsupported",
----                    "max_tokens_too_large", "temperature_unsupported", "tool_choice_unsupported",
----                    "format_unsupported", "grammar_refused", "server_failed", ...
+---@field cause string finer: "connection_refused", "cut_off", "too_large", "bad_answer", one of the tables below, ...
 ---@field once? boolean tried once more at most
 ---@field context_length? integer of a context_cut: what the server says it has
 ---@field prompt_tokens? integer of a context_cut: what the server counted
 ---@field repeated? string what a stream repeated until it was stopped
----@field tries? integer how often the request was sent
+---@field used? { prompt_tokens: integer, completion_tokens: integer, duration_ms: integer } estimated, of a request that was given up
 
 local MOST_TOKENS <const> = 1000000000
+local LARGEST <const> = 8 * 1024 * 1024 -- bytes of one JSON text; tiny values take some 40 times their size in memory
 
 ---A number of tokens that a server gives; nil where it is none, or less than one.
 ---@param value any
@@ -39,6 +41,8 @@ function wire.tokens(value)
   local count = math.type(value) == "integer" and value or math.type(value) == "float" and math.tointeger(value)
   return count and count > 0 and count <= MOST_TOKENS and count or nil
 end
+
+-- Failures ------------------------------------------------------------------------------------------------------------------
 
 local own_codes = { timeout = true, cancelled = true, context_cut = true }
 
@@ -78,9 +82,9 @@ local spellings = {
   { "max_completion_tokens", "max_tokens_unsupported" },
   { "insufficient_quota", "quota" },
   { "tool_choice", "tool_choice_unsupported" },
-  { "response_format", "format_unsupported" },
-  { "json_schema", "format_unsupported" },
-  { "grammar", "grammar_refused" },
+  { "response_format", "schema_unsupported" },
+  { "json_schema", "schema_unsupported" },
+  { "grammar", "schema_unsupported" },
 }
 
 -- Causes by the status, if the words name none.
@@ -113,35 +117,24 @@ end
 ---@param endpoint inference.endpoint
 ---@param status integer
 ---@param body any decoded, or a string
----@param retry_after? string
 ---@return inference.failure
-function wire.refusal(endpoint, status, body, retry_after)
-  return judged(http.refused(url.shown(endpoint.base), status, body, retry_after))
+function wire.refusal(endpoint, status, body)
+  return judged(http.refused(url.shown(endpoint.base), status, body))
 end
 
+-- Requests ------------------------------------------------------------------------------------------------------------------
+
 --- Sends a request; returns the exchange if its status is 200.
-local function send(endpoint, request, accept)
-  request.connect_timeout, request.idle_timeout = endpoint.timeout.connect, endpoint.timeout.idle
-  request.headers = { "Content-Type: application/json", "Accept: " .. accept }
-  if endpoint.key then request.headers[3] = "Authorization: Bearer " .. endpoint.key end
-  local exchange, status = http.send(endpoint.http, request)
+local function send(endpoint, path, body, accept, first_timeout)
+  local headers = { "Content-Type: application/json", "Accept: " .. accept }
+  if endpoint.key then headers[3] = "Authorization: Bearer " .. endpoint.key end
+  local exchange, status = http.send(endpoint.http, {
+    method = body and "POST" or "GET", url = endpoint.base .. path .. (endpoint.query or ""), body = body, headers = headers,
+    connect_timeout = endpoint.timeout.connect, first_timeout = first_timeout, idle_timeout = endpoint.timeout.idle,
+  })
   if not exchange then return nil, wire.failure(endpoint, status) end
   if status == 200 then return exchange end
   return nil, judged(http.refusal(exchange, status, url.shown(endpoint.base)))
-end
-
----Asks for one JSON object: GET, or POST of a body.
----@param endpoint inference.endpoint
----@param path string
----@param body? string
----@return table?, inference.failure?
-function wire.ask(endpoint, path, body)
-  local exchange, failure = send(endpoint, {
-    method = body and "POST" or "GET", url = endpoint.base .. path .. (endpoint.query or ""), body = body,
-    first_timeout = endpoint.timeout.probe,
-  }, "application/json")
-  if not exchange then return nil, failure end
-  return wire.object(endpoint, exchange)
 end
 
 ---The rest of an answer as one JSON object.
@@ -157,6 +150,25 @@ function wire.object(endpoint, exchange)
   return nil, wire.failure(endpoint, http.not_json(url.shown(endpoint.base), bytes, problem))
 end
 
+---Asks for one JSON object: GET, or POST of a body.
+---@param endpoint inference.endpoint
+---@param path string
+---@param body? string
+---@return table?, inference.failure?
+function wire.ask(endpoint, path, body)
+  local exchange, failure = send(endpoint, path, body, "application/json", endpoint.timeout.probe)
+  if not exchange then return nil, failure end
+  return wire.object(endpoint, exchange)
+end
+
+---Posts a request whose answer is streamed.
+---@param endpoint inference.endpoint
+---@param path string
+---@param body string[] parts
+---@param accept string content type
+---@return native.http.exchange?, inference.failure?
+function wire.post(endpoint, path, body, accept) return send(endpoint, path, body, accept, endpoint.timeout.first) end
+
 ---The body of a request, in parts, so that a long conversation is not copied.
 ---@param fields table what is short
 ---@param ask inference.ask
@@ -169,16 +181,51 @@ function wire.body(fields, ask, more)
   return parts
 end
 
----Posts a request whose answer is streamed.
----@param endpoint inference.endpoint
----@param path string
----@param body string[] parts
----@param accept string content type
----@return native.http.exchange?, inference.failure?
-function wire.post(endpoint, path, body, accept)
-  return send(endpoint, {
-    method = "POST", url = endpoint.base .. path .. (endpoint.query or ""), body = body, first_timeout = endpoint.timeout.first,
-  }, accept)
+-- Streams -------------------------------------------------------------------------------------------------------------------
+-- A source of lines returns a line and whether it had its end; nil at the proper end of the body; nil and a failure. What is made of it
+-- returns the next value, and its text; nil at the end; nil and a failure.
+
+local function not_json(bytes, ended, failure)
+  if not ended then return { code = "cut_off", message = "the answer ended in the middle of a line" } end
+  if failure and failure.code == "too_large" then
+    return { code = "bad_answer", message = "sent JSON that is not read: " .. failure.message }
+  end
+  return { code = "bad_answer", message = "sent what is not JSON: " .. words.quoted((text.repair(bytes:sub(1, 200)))) }
+end
+
+local function object_of(bytes, ended)
+  if #bytes > LARGEST then return nil, { code = "too_large", message = ("sent a line of more than %d bytes"):format(LARGEST) } end
+  local value, failure = json.decode_repaired(bytes)
+  if failure or json.kind(value) ~= "object" then return nil, not_json(bytes, ended, failure) end
+  return value, nil, bytes
+end
+
+---The objects of NDJSON. Blank lines are passed over.
+---@param lines fun(): string?, boolean|table?
+---@return fun(): table?, table?, string?
+function wire.ndjson(lines)
+  return function()
+    while true do
+      local line, ended = lines()
+      if not line then return nil, ended or nil end
+      if line:find("%S") then return object_of(line, ended) end
+    end
+  end
+end
+
+---The objects of server-sent events, up to "[DONE]". A field "error", in which some servers tell of a failure, comes as
+---{ error = ... }. The last event needs no blank line after it.
+---@param lines fun(): string?, boolean|table?
+---@return fun(): table?, table?, string?
+function wire.events(lines)
+  local next_event = sse.reader(lines)
+  return function()
+    local event, failure
+    repeat event, failure = next_event() until not event or event.data ~= "" or event.error
+    if not event or event.data == "[DONE]" then return nil, failure end
+    if event.error then return { error = json.decode_repaired(event.error) or event.error } end
+    return object_of(event.data, not event.is_cut)
+  end
 end
 
 --- The failure of a stream that ends with an error, after the status 200.
@@ -186,14 +233,6 @@ local function broken(endpoint, value)
   local failure = wire.refusal(endpoint, 502, value)
   failure.status = nil
   failure.message = ("%s broke off its reply: %s"):format(url.shown(endpoint.base), http.shown(failure.words))
-  return failure
-end
-
---- The failure of a stream that cannot be read on. Text that is not JSON in the middle of a reply counts as cut off there:
---- something between the server and the runner broke it.
-local function unread(endpoint, failed, begun)
-  local failure = wire.failure(endpoint, failed)
-  failure.transient = failure.transient or begun and failure.cause == "bad_answer"
   return failure
 end
 
@@ -205,20 +244,25 @@ end
 
 ---Reads a reply to its end.
 ---@param endpoint inference.endpoint
----@param next_value fun(): table?, table?, string? see sba.model.stream
+---@param next_value fun(): table?, table?, string?
 ---@param builder table of inference.reply
 ---@param add fun(outcome: inference.outcome, value: table, text?: string) gives the builder what a value, and its text, say
 ---@return inference.outcome?, inference.failure?
 function wire.read(endpoint, next_value, builder, add)
-  local outcome, begun = {}, false
+  local outcome, has_begun = {}, false
   while not outcome.is_over do
-    local value, failed, text = next_value()
-    if failed then return nil, unread(endpoint, failed, begun) end
+    local value, failed, written = next_value()
+    if failed then
+      local failure = wire.failure(endpoint, failed)
+      -- What is no JSON in the middle of a reply counts as cut off there: something between the server and the runner broke it.
+      failure.transient = failure.transient or has_begun and failure.cause == "bad_answer"
+      return nil, failure
+    end
     if not value then break end
     if value.error and value.error ~= json.null then return nil, broken(endpoint, value) end
-    add(outcome, value, text)
+    add(outcome, value, written)
     if builder.failure then return nil, wire.failure(endpoint, builder.failure) end
-    begun = true
+    has_begun = true
   end
   if outcome.done_reason then return outcome end
   return nil, wire.failure(endpoint, interrupt.reason() or { code = "cut_off", message = "the reply was cut off" })

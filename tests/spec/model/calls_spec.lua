@@ -245,7 +245,7 @@ describe("calls.arguments", function()
 end)
 
 describe("calls.name", function()
-  local names = calls.names {
+  local names = {
     { name = "read_file", exact = false }, { name = "run_command", called = { "bash", "run_shell" } }, { name = "finish" },
     { name = "artifact_put", exact = true },
   }
@@ -270,7 +270,7 @@ describe("calls.name", function()
   end)
 
   it("prefers a tool that has the name", function()
-    local both = calls.names { { name = "run_command", called = { "bash" } }, { name = "bash", exact = true } }
+    local both = { { name = "run_command", called = { "bash" } }, { name = "bash", exact = true } }
     assert.are.equal("bash", calls.name("bash", both))
   end)
 
@@ -289,7 +289,7 @@ describe("calls.normal", function()
     }
     local seen = {}
     for _ = 1, 2 do
-      for _, call in ipairs((calls.normal(given, calls.names { { name = "x" } }, session))) do
+      for _, call in ipairs((calls.normal(given, { { name = "x" } }, session))) do
         assert.is_nil(seen[call.id])
         seen[call.id] = true
       end
@@ -298,7 +298,7 @@ describe("calls.normal", function()
   end)
 
   it("keeps the arguments as they were written, where that is JSON", function()
-    local session, names = { calls = 0, ids = {} }, calls.names { { name = "x" } }
+    local session, names = { calls = 0, ids = {} }, { { name = "x" } }
     for given, written in pairs { ['{"a" :1}'] = '{"a" :1}', ['{"a":1,}'] = false, ['"{}"'] = false, ['```\n{"a":1}\n```'] = false } do
       assert.are.equal(written, calls.normal({ { name = "x", arguments = given } }, names, session)[1].written or false)
     end
@@ -306,7 +306,7 @@ describe("calls.normal", function()
 
   it("keeps an unknown name, for the caller to refuse", function()
     local given = { { name = "nothing_like_it" }, { name = json.null } }
-    local list, notes = calls.normal(given, calls.names { { name = "x_y" } }, { calls = 0, ids = {} })
+    local list, notes = calls.normal(given, { { name = "x_y" } }, { calls = 0, ids = {} })
     assert.are.same({ "nothing_like_it", "(no name)" }, { list[1].name, list[2].name })
     assert.are.same({}, notes)
   end)

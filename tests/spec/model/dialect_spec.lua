@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What a server may send in place of what it should: the readers take it or refuse it, and never stumble over it.
-local chat_completions = require "sba.model.chat_completions"
+local openai = require "sba.model.openai"
 local json = require "sba.util.json"
 local ollama = require "sba.model.ollama"
 local reply = require "sba.model.reply"
@@ -79,7 +79,7 @@ local chunk = {
 describe("a reader", function()
   it("takes what is as it should be", function()
     for _, result in ipairs {
-      read(ollama, { json.encode(ollama_line) }), read(chat_completions, { "data: " .. json.encode(chunk), "" }, "text/event-stream"),
+      read(ollama, { json.encode(ollama_line) }), read(openai, { "data: " .. json.encode(chunk), "" }, "text/event-stream"),
     } do
       assert.are.same({ "hello", "hm", 3, 4, "a" },
         { result.content, result.thinking, result.prompt_tokens, result.completion_tokens, result.tool_calls[1].arguments.path })
@@ -92,7 +92,7 @@ describe("a reader", function()
 
   it("of events stumbles over nothing", function()
     each_odd(chunk, function(value)
-      holds(read(chat_completions, { "data: " .. json.encode(value), "", "data: [DONE]" }, "text/event-stream"))
+      holds(read(openai, { "data: " .. json.encode(value), "", "data: [DONE]" }, "text/event-stream"))
     end)
   end)
 
@@ -113,7 +113,7 @@ describe("a reader", function()
       end
       table.insert(lines, 'data: {"choices":[{"delta":{},"finish_reason":"stop"}]}')
       local paths = {}
-      for i, one in ipairs(read(chat_completions, lines, "text/event-stream").tool_calls) do
+      for i, one in ipairs(read(openai, lines, "text/event-stream").tool_calls) do
         paths[i] = one.name .. " " .. tostring(one.arguments.path)
       end
       return paths
@@ -150,7 +150,7 @@ describe("a list or a description", function()
     each_odd(tags, function(value)
       if type(value) ~= "table" or json.is_array(value) then return end
       with_answers(value, function()
-        for _, dialect in ipairs { ollama, chat_completions } do
+        for _, dialect in ipairs { ollama, openai } do
           local served, failure = dialect.list { base = "http://host/v1" }
           assert.is_true(served ~= nil or type(failure.message) == "string")
           for _, one in ipairs(served or {}) do

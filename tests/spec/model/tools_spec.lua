@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 local json = require "sba.util.json"
-local schemas = require "sba.model.schemas"
+local tools_of = require "sba.model.tools"
 
-describe("schemas.text", function()
-  it("shows the standard keywords in order, without our own", function()
+describe("tools.json", function()
+  it("shows the keywords that every server takes in order, without our own", function()
     local parameters = {
       type = "object", order = { "path", "lines" }, required = { "path" }, aliases = { file = "path" }, additionalProperties = false,
       properties = {
@@ -12,12 +12,12 @@ describe("schemas.text", function()
       },
     }
     assert.are.equal('{"type":"object","properties":{"path":{"type":"string","description":"100% of it"},"lines":{"type":"array",'
-      .. '"items":{"type":"object","properties":{"b":{},"a":{"type":"integer"}}}}},"required":["path"],"additionalProperties":false}',
-      schemas.text(parameters))
+      .. '"items":{"type":"object","properties":{"b":{},"a":{"type":"integer"}}}}},"required":["path"]}',
+      tools_of.json({ { name = "a", parameters = parameters } }):match '"parameters":(.*)}}%]$')
   end)
 
   it("writes tools that every format takes", function()
-    local tools = json.decode(schemas.tools {
+    local tools = json.decode(tools_of.json {
       { name = "a", description = "100% \"quoted\"", parameters = { type = "object" } }, { name = "b" },
     })
     assert.are.same({ type = "function", ["function"] = {
@@ -27,9 +27,9 @@ describe("schemas.text", function()
   end)
 end)
 
-describe("schemas.tools", function()
+describe("tools_of.json", function()
   local function parameters(given)
-    return json.decode(schemas.tools { { name = "a", parameters = given } })[1]["function"].parameters
+    return json.decode(tools_of.json { { name = "a", parameters = given } })[1]["function"].parameters
   end
 
   local function property(given)
@@ -55,7 +55,7 @@ describe("schemas.tools", function()
     assert.are.equal("object", property { ["$ref"] = "#/$defs/circle" }.properties.next.type)
     local many = {}
     for i = 1, 50 do many["p" .. i] = { ["$ref"] = "#" } end
-    assert.is_true(#schemas.tools { { name = "a", parameters = json.encode { type = "object", properties = many } } } < 200000)
+    assert.is_true(#tools_of.json { { name = "a", parameters = json.encode { type = "object", properties = many } } } < 200000)
   end)
 
   it("does not repeat a large part for each reference to it", function()
@@ -67,7 +67,7 @@ describe("schemas.tools", function()
       { description = ("x"):rep(1000000) }, { default = ("x"):rep(1000000) }, { const = names }, { ["$ref"] = ("#/"):rep(1000000) },
     } do
       local given = json.encode { type = "object", properties = properties, ["$defs"] = { large = large } }
-      assert.is_true(#schemas.tools { { name = "a", parameters = given } } < 1000000)
+      assert.is_true(#tools_of.json { { name = "a", parameters = given } } < 1000000)
     end
   end)
 
@@ -88,5 +88,43 @@ describe("schemas.tools", function()
   it("says in words what it has no keyword for", function()
     assert.are.same({ type = "integer", description = "How many. (default 3, minimum 1)" },
       property { type = "integer", description = "How many.", minimum = 1, default = 3, exclusiveMaximum = 9 })
+  end)
+end)
+
+local tools = {
+  { name = "read_file", description = "Read a file.", parameters = { type = "object", properties = { path = { type = "string" } } } },
+  { name = "run_command", description = "Run 100% of a command.", parameters = '{"type":"object"}' },
+}
+
+describe("tools.messages", function()
+  it("tells the tools in the system text, and makes one where there is none", function()
+    for _, messages in ipairs {
+      { { role = "system", content = "Be brief." }, { role = "user", content = "go" } }, { { role = "user", content = "go" } },
+    } do
+      local sent = tools_of.messages(messages, tools)
+      assert.are.same({ "system", "user" }, { sent[1].role, sent[2].role })
+      for _, words in ipairs { "### read_file", "Run 100% of a command.",
+        '{"type":"object","properties":{}}', '"properties":{"path":{"type":"string"}}' } do
+        assert.is_truthy(sent[1].content:find(words, 1, true), words)
+      end
+    end
+  end)
+end)
+
+describe("tools.schema", function()
+  it("has a branch for each tool, the thought first and the arguments in their order", function()
+    local schema = tools_of.schema({
+      { name = "one", parameters = { type = "object", order = { "z", "a" },
+        properties = { a = { type = "string" }, z = { type = "boolean" } },
+        required = json.array { "a" } } },
+      { name = "two", parameters = "{}" },
+    })
+    local branches = json.decode(schema).anyOf
+    assert.are.same({ 2, { "one" }, { "two" } }, { #branches, branches[1].properties.tool.enum, branches[2].properties.tool.enum })
+    assert.are.same({ "a" }, branches[1].properties.arguments.required)
+    assert.is_false(branches[1].properties.arguments.additionalProperties)
+    assert.is_truthy(schema:find('"z":{"type":"boolean"},"a":{"type":"string"}', 1, true))
+    local thought, tool, arguments = schema:find('"thought"', 1, true), schema:find('"tool"', 1, true), schema:find('"arguments"', 1, true)
+    assert.is_true(thought < tool and tool < arguments)
   end)
 end)

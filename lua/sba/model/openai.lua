@@ -1,12 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The OpenAI-compatible API: {base}/chat/completions. A dialect, as ollama is one: list, describe, body, read.
+-- The OpenAI-compatible API: {base}/chat/completions. A dialect, as ollama is one: list, describe, message, body, read.
 
 local json = require "sba.util.json"
-local stream = require "sba.model.stream"
 local table_of = json.table_of
 local wire = require "sba.model.wire"
 
-local chat_completions = { name = "chat_completions", provider = "openai", path = "/chat/completions", accept = "text/event-stream" }
+local openai = { provider = "openai", path = "/chat/completions", accept = "text/event-stream" }
 
 local WINDOW <const> = 32768 -- tokens, where nobody says; a server that has fewer refuses and says so
 
@@ -21,7 +20,7 @@ end
 ---The models of an endpoint, whose base may lack the /v1 that it should end with.
 ---@param endpoint inference.endpoint its base gets the /v1 where only that answers
 ---@return inference.served[]?, inference.failure?
-function chat_completions.list(endpoint)
+function openai.list(endpoint)
   local base, first = endpoint.base, nil
   for _, suffix in ipairs(endpoint.exact and { "" } or { "", "/v1" }) do
     endpoint.base = base .. suffix
@@ -49,7 +48,7 @@ end
 ---@param endpoint inference.endpoint
 ---@param served inference.served
 ---@return inference.description
-function chat_completions.describe(endpoint, served)
+function openai.describe(endpoint, served)
   local entry = served.entry
   local running, supports_tools = llama_properties(endpoint, entry)
   local window = running or wire.tokens(entry.max_model_len) or wire.tokens(entry.context_length) or wire.tokens(entry.context_window)
@@ -69,19 +68,19 @@ end
 ---A message as JSON.
 ---@param message inference.message
 ---@return string
-function chat_completions.message(message)
+function openai.message(message)
   local shown = { role = message.role, content = message.content or "", tool_call_id = message.tool_call_id }
   if message.tool_calls and #message.tool_calls > 0 then shown.tool_calls = wire_calls(message.tool_calls) end
   return json.encode(shown)
 end
 
----@param session table model, no_max_tokens
+---@param session inference.session
 ---@param ask inference.ask
 ---@return string[] parts of the JSON
-function chat_completions.body(session, ask)
+function openai.body(session, ask)
   local fields = {
     model = session.model, stream = true, stream_options = { include_usage = true }, temperature = ask.temperature,
-    [session.no_max_tokens and "max_completion_tokens" or "max_tokens"] = ask.max_tokens, tool_choice = ask.tool_choice,
+    [session.refused.max_tokens_unsupported and "max_completion_tokens" or "max_tokens"] = ask.max_tokens, tool_choice = ask.tool_choice,
   }
   return wire.body(fields, ask, ask.schema
     and (',"response_format":{"type":"json_schema","json_schema":{"name":"reply","schema":%s}}'):format(ask.schema))
@@ -91,7 +90,7 @@ local function text_of(value)
   return type(value) == "string" and value ~= "" and value or nil
 end
 
----@class chat_completions.calls of a stream, which come in fragments
+---@class openai.calls of a stream, which come in fragments
 ---@field by_index table<integer, inference.raw_call>
 ---@field by_id table<string, inference.raw_call>
 ---@field last? inference.raw_call
@@ -135,7 +134,7 @@ end
 local function values_of(endpoint, exchange)
   local kind = exchange:header("Content-Type") or ""
   if kind:lower():find("text/event-stream", 1, true) then
-    return stream.events(function() return exchange:line() end)
+    return wire.events(function() return exchange:line() end)
   end
   local value, failure = wire.object(endpoint, exchange)
   return function()
@@ -150,9 +149,9 @@ end
 ---@param exchange native.http.exchange
 ---@param builder table of inference.reply
 ---@return inference.outcome?, inference.failure?
-function chat_completions.read(endpoint, exchange, builder)
+function openai.read(endpoint, exchange, builder)
   local calls = { by_index = {}, by_id = {} }
   return wire.read(endpoint, values_of(endpoint, exchange), builder, function(...) add(builder, calls, ...) end)
 end
 
-return chat_completions
+return openai

@@ -1,0 +1,123 @@
+-- SPDX-License-Identifier: Apache-2.0
+local wire = require "sba.model.wire"
+
+--- A source of these lines; one that ends with "|" lacks its end. A table at the end is its failure.
+local function source(lines)
+  local i = 0
+  return function()
+    i = i + 1
+    local line = lines[i]
+    if type(line) ~= "string" then return nil, line end
+    local whole = line:gsub("|$", "")
+    return whole, whole == line
+  end
+end
+
+local function all(next_value)
+  local values = {}
+  while true do
+    local value, failure = next_value()
+    if not value then return values, failure end
+    values[#values + 1] = value
+  end
+end
+
+describe("wire.ndjson", function()
+  it("gives the object of each line", function()
+    assert.are.same({ { a = 1 }, { b = 2 } }, (all(wire.ndjson(source { '{"a":1}', "", "  ", '{"b":2}' }))))
+    assert.are.same({ { a = 1 } }, (all(wire.ndjson(source { '{"a":1}|' }))))
+  end)
+
+  it("tells a cut line from one that is no JSON", function()
+    for line, code in pairs {
+      ['{"a":|'] = "cut_off", ['{"a":'] = "bad_answer", ["<html>"] = "bad_answer", ["[1]"] = "bad_answer",
+      ["1"] = "bad_answer", [("["):rep(100)] = "bad_answer",
+    } do
+      local values, failure = all(wire.ndjson(source { '{"a":1}', line }))
+      assert.are.same({ 1, code }, { #values, failure.code }, line)
+    end
+  end)
+
+  it("refuses what is too large before it is read", function()
+    local line = '{"a":[' .. ("0,"):rep(5000000) .. "0]}"
+    assert.are.equal("too_large", (select(2, all(wire.ndjson(source { line })))).code)
+    assert.are.equal("too_large", (select(2, all(wire.events(source { "data: " .. line, "" })))).code)
+  end)
+
+  it("passes a failure on", function()
+    local values, failure = all(wire.ndjson(source { '{"a":1}', { code = "cut_off" } }))
+    assert.are.same({ 1, "cut_off" }, { #values, failure.code })
+  end)
+
+  it("repairs what is not UTF-8", function()
+    assert.are.same({ { a = "x\u{FFFD}y" } }, (all(wire.ndjson(source { '{"a":"x\xFFy"}' }))))
+  end)
+end)
+
+describe("wire.events", function()
+  local function events(lines) return all(wire.events(source(lines))) end
+
+  it("gives the data of each event", function()
+    assert.are.same({ { a = 1 }, { b = 2 } },
+      (events { ": comment", "event: x", 'data: {"a":1}', "", "", 'data:{"b":2}', "id: 1", "", "id: 2", "" }))
+  end)
+
+  it("ends at its mark", function()
+    assert.are.same({ { a = 1 } }, (events { 'data: {"a":1}', "", "data: [DONE]", "", 'data: {"b":2}', "" }))
+  end)
+
+  it("joins the lines of one event, and needs no blank line at the end", function()
+    assert.are.same({ { a = { 1, 2 } } }, (events { 'data: {"a":[1,', "data: 2]}" }))
+    assert.are.same({}, (events { "data: [DONE]|" }))
+  end)
+
+  it("does not look for its marks inside of text", function()
+    assert.are.same({ { a = "data: [DONE]" } }, (events { 'data: {"a":"data: [DONE]"}', "" }))
+  end)
+
+  it("tells of errors beside the data", function()
+    assert.are.same({ { error = { code = 500 } } }, (events { 'error: {"code":500}', "" }))
+    assert.are.same({ { error = "oops" } }, (events { "error: oops", "" }))
+  end)
+
+  it("tells cut data from data that is none", function()
+    assert.are.equal("cut_off", (select(2, events { 'data: {"a":1|' })).code)
+    assert.are.equal("bad_answer", (select(2, events { 'data: {"a":1', "" })).code)
+    assert.are.equal("cut_off", (select(2, events { 'data: {"a":1}', { code = "cut_off" } })).code)
+  end)
+end)
+
+describe("wire.refusal", function()
+  local target = { base = "http://host" }
+
+  it("finds the words of an error in every form, and its cause", function()
+    for _, case in ipairs {
+      { 400, { error = "registry.ollama.ai/library/m:1 does not support tools" }, "tools_unsupported", "does not support tools" },
+      { 400, { error = '{"error":{"message":"too long","type":"exceed_context_size_error","n_ctx":4096}}' }, "context_cut", "too long" },
+      { 400, { error = { message = "x", code = "context_length_exceeded" } }, "context_cut", "x" },
+      { 400, { error = "the input length exceeds the context length" }, "context_cut", "input length" },
+      { 400, { object = "error", message = "This model's maximum context length is 2048 tokens", code = 400 }, "context_cut", "2048" },
+      { 422, { detail = "no such field" }, "refused", "no such field" },
+      { 401, { error = "unauthorized", signin_url = "x" }, "refused", "unauthorized" },
+      { 429, { error = { message = "m", code = "insufficient_quota" } }, "quota", "m" },
+      { 529, "overloaded", "busy", "overloaded" },
+      { 502, "<html>\n</html>", "server_failed", "an HTML page" },
+      { 403, "", "refused", "an empty answer" }, { 507, "full", "refused", "full" },
+      { 500, { error = { code = 1 } }, "server_failed", '{"error":{"code":1}}' },
+    } do
+      local failure = wire.refusal(target, case[1], case[2])
+      assert.are.equal(case[3], failure.cause)
+      assert.is_truthy(failure.message:find(case[4], 1, true), failure.message)
+      assert.are.equal(case[3] == "context_cut" and "context_cut" or "inference_unavailable", failure.code)
+    end
+  end)
+
+  it("learns the window", function()
+    assert.are.equal(2048, wire.refusal(target, 400, { message = "maximum context length is 2048 tokens" }).context_length)
+    assert.are.equal(4096, wire.refusal(target, 400, { error = { type = "exceed_context_size_error", n_ctx = 4096 } }).context_length)
+  end)
+
+  it("cuts a long answer, between characters", function()
+    assert.is_true(#wire.refusal(target, 400, ("ü"):rep(10000)).message < 400)
+  end)
+end)
