@@ -143,6 +143,7 @@ local function work(run)
   if run.steps and #run.steps == 0 and not run.record.acceptance then return true end
   local way = run.steps and on_demand.direct() or on_demand.agent()
   local failure = way.run(run)
+  if run.steps and not failure and run.record.acceptance then failure = on_demand.check().decide(run) end
   return not failure, failure
 end
 
@@ -157,7 +158,7 @@ local function go_through(run)
       if stage ~= work then failure.message = secret.redact(failure.message) end
       return failure
     end
-    if run.history and run.history.result then return nil end
+    if run.past.result then return nil end
   end
 end
 
@@ -168,6 +169,7 @@ local function new_run(settings, environment)
     settings = settings, environment = environment,
     catalogue = catalogue,
     record = record.new(job_id, task_id),
+    past = { entries = {}, begun = {}, planned = {}, exchanges = {}, resumes = {}, asked = {} }, -- as past.new; most jobs have none
     log = log.new {
       format = settings.log_format, environment = environment, follow = settings.follow, terminal = on_demand.terminal,
     },

@@ -45,7 +45,7 @@ def evil_journal(result):
               "reply": {"content": EVIL, "thinking": EVIL, "tool_calls": [call], "prompt_tokens": 5, "duration_ms": 100}},
              {"event": "step.started", "index": 0, "id": EVIL, "type": EVIL},
              {"event": "model.exchange", "at": EVIL, "messages": [{"role": "tool", "step": EVIL, "tool_call_id": "call-1"}],
-              "reply": {"content": "", "tool_calls": [{"name": "finish", "arguments": EVIL}, EVIL, 7]}}]
+              "reply": {"content": "", "tool_calls": [{"name": "finish", "arguments": {EVIL: EVIL}}]}}]
     return "".join(json.dumps(line) + "\n" for line in lines)
 
 

@@ -5,7 +5,7 @@ local calls = require "sba.model.calls"
 local context = require "sba.job.context"
 local digest = require "sba.report.digest"
 local exchange = require "sba.agent.exchange"
-local history = require "sba.run.history"
+local past = require "sba.run.past"
 local scratch = require "scratch"
 local text = require "native.text"
 
@@ -28,8 +28,8 @@ describe("a long text", function()
   it("may be the torn last line of a journal", function()
     local torn = '{"event":"job","job_sha256":"x","started_wall":1}\n{"event":"' .. many "a"
     here:put("journal.jsonl", torn)
-    local read = assert(history.read(here.path .. "/journal.jsonl", { job_sha256 = "x" }))
-    assert.are.equal(1, read.started_wall)
+    local read = assert(past.resume(here.path .. "/journal.jsonl", { job_sha256 = "x" }))
+    assert.are.equal(1, read.job.started_wall)
     assert.are.equal("its last line is incomplete, which happens when the runner is killed", digest.read(torn).problem)
   end)
 
@@ -64,7 +64,7 @@ describe("a long text", function()
   it("may be in a replay", function()
     local function message(content) return { { role = "tool", content = content } } end
     local talk = exchange.new {
-      journal = {}, replay = true, past = { exchanges = { { messages = message(many "1" .. " s\nx"), reply = {} } }, resumes = {} },
+      journal = {}, recording = { exchanges = { { messages = message(many "1" .. " s\nx"), reply = {} } }, resumes = {} },
     }
     local _, failure = talk:next(message(many "1" .. " x\nx"), error)
     assert.is_truthy(failure.message:find('line 1: the recording has "<duration> s", this run has "111', 1, true))

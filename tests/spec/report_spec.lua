@@ -79,7 +79,7 @@ describe("a report", function()
       '{"event":"model.exchange","reply":{"tool_calls":[{"id":"a","name":"run_command","arguments":{"shell":"bad"}},'
         .. '{"id":"b","name":"run_command","arguments":{"shell":"one"}}]}}',
       '{"event":"step.started","index":0,"id":"step-1","type":"run_command"}',
-      '{"event":"step.finished","entry":{}}',
+      '{"event":"step.finished","entry":{"index":0,"status":"success"}}',
       '{"event":"model.exchange","messages":[{"role":"tool","tool_call_id":"a"},{"role":"tool","tool_call_id":"b","step":"step-1"}],'
         .. '"reply":{"tool_calls":[{"name":"todo_add","arguments":{}},{"name":"read_file","arguments":{"path":"x"}}]}}',
       '{"event":"step.started","index":1,"id":"step-2","type":"read_file"}',

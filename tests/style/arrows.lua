@@ -35,7 +35,7 @@ local lua_layers = {
   { "^sba%.catalogue$", "catalogue", "steps", "util", "native" },
   { "^sba%.job%f[%.\0]", "job", "util", "native" },
   { "^sba%.run%f[%.\0]", "run", "agent", "steps", "patch", "model", "gateway", "result", "util", "native", "lpeg" },
-  { "^sba%.agent%f[%.\0]", "agent", "run", "steps", "model", "gateway", "result", "util", "native", "lpeg" },
+  { "^sba%.agent%f[%.\0]", "agent", "steps", "model", "gateway", "result", "util", "native", "lpeg" },
   { "^sba%.result%f[%.\0]", "result", "util", "native" },
   { "^sba%.model%f[%.\0]", "model", "util", "native", "lpeg" },
   { "^sba%.gateway%f[%.\0]", "gateway", "util", "native" },

@@ -2,13 +2,51 @@
 -- Whether a finish is one: every acceptance criterion has its entry, and evidence that names a step of this job that
 -- succeeded. "Done" without evidence is not done.
 
-local check = require "sba.run.check"
+local json = require "sba.util.json"
 local text = require "native.text"
+local words = require "sba.util.words"
 
 local acceptance = {}
 
-local function normalised(words)
-  return text.trim_end(words:lower():gsub("%s+", " "):gsub("^[%s%d.)]*", ""), " .")
+---@class run.verdict an element of the result's acceptance
+---@field criterion string
+---@field met boolean|lightuserdata json.null: not checked
+---@field evidence string names the step; empty where nothing was checked
+---@field verified_by "check"|"model"|lightuserdata
+
+---Each criterion as one that was not checked.
+---@param criteria string[]
+---@return run.verdict[]
+function acceptance.unchecked(criteria)
+  local list = json.array {}
+  for number, criterion in ipairs(criteria) do
+    list[number] = { criterion = criterion, met = json.null, evidence = "", verified_by = json.null }
+  end
+  return list
+end
+
+---The numbers of the criteria that have a check, in their order.
+---@param context? sba.context
+---@return integer[]
+function acceptance.numbers(context)
+  local numbers = {}
+  for number in ipairs(context and context.acceptance_criteria or {}) do
+    if context.checks[number] then numbers[#numbers + 1] = number end
+  end
+  return numbers
+end
+
+---The job's failure, where checks fail.
+---@param failing run.checked[]
+---@return failure
+function acceptance.unmet(failing)
+  local first, more = failing[1].verdict, #failing > 1 and ("; and %d more"):format(#failing - 1) or ""
+  local message = ("the criterion %s is not met: %s%s"):format(words.quoted(first.criterion), first.evidence, more)
+  return { code = "acceptance_unmet", message = message }
+end
+
+local function normalised(criterion)
+  return text.trim_end(criterion:lower():gsub("%s+", " "):gsub("^[%s%d.)]*", ""), " .")
 end
 
 --- The entry for a criterion: by its text, or by its number.
@@ -54,7 +92,7 @@ end
 ---@return string[] missing one line each
 ---@return string? unmet the first criterion that is said not to be met
 function acceptance.judge(context, entries, status_of)
-  local list, missing, unmet = check.unchecked(context.acceptance_criteria), {}, nil
+  local list, missing, unmet = acceptance.unchecked(context.acceptance_criteria), {}, nil
   for i, verdict in ipairs(list) do
     local entry = not context.checks[i] and find(entries, verdict.criterion, i)
     local reason = not context.checks[i] and not (entry and not entry.met) and what_is_missing(verdict.criterion, entry, status_of)

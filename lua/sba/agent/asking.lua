@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Asks the model for its next reply, with as much of the conversation as its context holds beside the reply.
 
-local budget = require "sba.run.budget"
 local interrupt = require "native.interrupt"
+local models = require "sba.agent.models"
 local prompt = require "sba.agent.prompt"
 local window = require "sba.agent.window"
 
@@ -47,7 +47,7 @@ end
 
 --- @param most? number tokens that the conversation is to have at most; fewer than it has: the server refused it
 local function request(state, most)
-  local status = prompt.status(interrupt.remaining(), state.has_todo and state.run.todo.items, budget.scarce(state.run))
+  local status = prompt.status(interrupt.remaining(), state.has_todo and state.run.todo.items, models.scarce(state.run))
   state.status_tokens = state.meter:text(status)
   local room = asking.room(state)
   local before, after = window.fit(state.messages, math.min(room, most or room), state.meter)
@@ -73,7 +73,7 @@ end
 ---@param state table of the agent
 ---@return inference.reply?, table? failure
 function asking.ask(state)
-  local exceeded = budget.exceeded(state.run)
+  local exceeded = models.exceeded(state.run)
   if exceeded then return nil, exceeded end
   local most
   for _ = 1, MOST_CUTS do
@@ -92,7 +92,7 @@ function asking.ask(state)
       learn(state, wanted.messages, not reply.is_estimated and reply.prompt_tokens or nil)
       return reply
     end
-    if failure.used then budget.count(state.run, state.session.model, failure.used) end
+    if failure.used then models.count(state.run, state.session.model, failure.used) end
     if failure.code ~= "context_cut" then return nil, failure end
     state.run.log:event("warning", "model.context_cut", { model = state.session.model, error = failure.message })
     learn(state, wanted.messages, failure.prompt_tokens)

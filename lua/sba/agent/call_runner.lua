@@ -7,7 +7,6 @@ local arguments_of = require "sba.agent.arguments"
 local finishing = require "sba.agent.finishing"
 local json = require "sba.util.json"
 local phrases = require "sba.agent.words"
-local steps = require "sba.run.step"
 
 local call_runner = {}
 
@@ -36,63 +35,21 @@ local function answer_of(entry, module, step, outputs)
   return body ~= "" and head .. "\n" .. body or head
 end
 
---- A finished step of an earlier run, or one that had begun and was interrupted.
-local function from_history(state, index)
-  local history = state.run.history
-  if not history then return nil end
-  local old = history.entries[index]
-  if old then return old.entry, old.text end
-  local since, interrupted = history.begun[index], history.interrupted
-  if not since then return nil end
-  history.begun[index] = nil
-  return {
-    status = "failure", error_code = "interrupted", started_at = since ~= true and since or nil, output = interrupted.output,
-    error = phrases.interrupted:format(history.undone or phrases.maybe_done),
-  }
-end
-
---- A call to the gateway in a replay: what the recording says came of it.
-local function replay(run, index, step, module)
-  local entry = run.recording.entries[index]
-  if not entry then
-    return nil, { code = "internal_error", message = ("the recording has no gateway answer for %s"):format(step.id) }
-  end
-  steps.begin(run, index, step)
-  steps.keep(run, index, step, entry, module)
-  return entry
-end
-
-local function perform(state, index, step, module)
-  local run = state.run
-  local entry, encoded = from_history(state, index)
-  if encoded then
-    run.record:add_step(encoded, entry.status)
-    return entry
-  elseif entry then
-    steps.keep(run, index, step, entry)
-    return entry
-  elseif run.recording and step.type == GATEWAY_STEP then
-    return replay(run, index, step, module)
-  end
-  steps.begin(run, index, step)
-  return steps.perform(run, index, step, module)
-end
-
 --- @param note? string on the call, for the model
 local function run_step(state, name, arguments, note)
   local module = state.run.catalogue.get(name)
   local index = #state.run.record.steps + 1
   local step = { id = "step-" .. index, type = name, arguments = arguments }
-  local entry, failure = perform(state, index, step, module)
-  if not entry then return nil, failure end
+  local entry, failure, ends_job = state.run.perform(step)
+  if not entry or ends_job then return nil, failure end
   state.status_of[step.id] = entry.status
   state.missed:note(entry)
-  if steps.ends_job(failure) then return nil, failure end
+  local recorded = state.run.recording and state.run.recording.entries[index]
   local answer = answer_of(entry, module, step, state.outputs)
   return {
     text = ("[%s]\n%s%s"):format(step.id, note and ("(%s)\n"):format(note) or "", state.outputs:show(step.id, answer)),
     answer = answer, step = step.id,
-    duration_ms = (state.run.recording and state.run.recording.durations[index]) or entry.duration_ms,
+    duration_ms = recorded and recorded.entry.duration_ms or entry.duration_ms,
     changed = name == COMMAND or changes[name] and entry.status == "success",
   }
 end

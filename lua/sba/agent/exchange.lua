@@ -8,25 +8,16 @@ local lines = require "sba.util.lines"
 local exchange = {}
 exchange.__index = exchange
 
----@class agent.recorded
----@field messages? table[] what was new in the request; absent in a script, which is not compared
----@field reply table
-
----@param options { past?: { exchanges: agent.recorded[], resumes: table[], version?: string }, replay?: boolean, journal: table }
---- version: of the runner that recorded
-function exchange.new(options)
-  local past = options.past or { exchanges = {}, resumes = {} }
-  return setmetatable({
-    recorded = past.exchanges, resumes = past.resumes, version = past.version, replay = options.replay, journal = options.journal,
-    number = 0,
-  }, exchange)
+---@param run run
+function exchange.new(run)
+  return setmetatable({ past = run.recording or run.past, replay = run.recording ~= nil, journal = run.journal, number = 0 }, exchange)
 end
 
 ---Whether an earlier run ended after this exchange, and the next one went on.
 ---@return string? why it had ended
 function exchange:resumed()
   local why
-  for _, one in ipairs(self.number > 0 and self.resumes or {}) do
+  for _, one in ipairs(self.number > 0 and self.past.resumes or {}) do
     if one.after == self.number then why = one.why end
   end
   return why
@@ -72,7 +63,8 @@ end
 local function from_recording(self, recorded, fresh)
   local found = self.replay and difference(self.number, recorded, fresh)
   if found then
-    local version = self.version and " of version " .. self.version or ""
+    local version = (self.past.job or {}).version
+    version = version and " of version " .. version or ""
     return nil, { code = "internal_error", message = ("the replay differs from the recording%s: %s"):format(version, found) }
   end
   if self.replay then self.journal:exchange(self.number, fresh, recorded.reply) end
@@ -84,7 +76,7 @@ end
 ---@param ask fun(): table?, table? asks the model: reply, or nil and a failure
 ---@return table? reply, native.failure? failure
 function exchange:next(fresh, ask)
-  local recorded = self.recorded[self.number + 1]
+  local recorded = self.past.exchanges[self.number + 1]
   if recorded then
     self.number = self.number + 1
     return from_recording(self, recorded, fresh)

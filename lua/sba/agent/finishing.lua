@@ -3,7 +3,6 @@
 -- prose ends nothing, but three in a row are the end.
 
 local acceptance = require "sba.agent.acceptance"
-local check = require "sba.run.check"
 local excerpt = require "sba.util.excerpt"
 local foreign_schema = require "sba.util.foreign_schema"
 local json = require "sba.util.json"
@@ -85,20 +84,20 @@ end
 local function judge_checks(state, failing)
   state.failed_checks = (state.failed_checks or 0) + 1
   if state.failed_checks > MOST_REFUSED then
-    local failure = check.unmet(failing)
+    local failure = acceptance.unmet(failing)
     failure.gave_up = true
     return nil, failure
   end
   local count = math.min(#failing, MOST_SHOWN)
   local parts = { phrases.checks_failed:format(
-    #failing, #check.numbers(state.context), count < #failing and (", of which %d are shown"):format(count) or "") }
+    #failing, #acceptance.numbers(state.context), count < #failing and (", of which %d are shown"):format(count) or "") }
   for i = 1, count do parts[i + 1] = shown(state, failing[i], count) end
   return { text = table.concat(parts, "\n\n"), changed = true }
 end
 
 --- The criteria that the model judges are met, so that the runner's own checks decide.
 local function check_all(state, list)
-  local failing, failure = check.perform_all(state.run, list, function(checked)
+  local failing, failure = state.run.perform_checks(list, function(checked)
     state.status_of[checked.id] = checked.entry.status
     state.missed:note(checked.entry)
   end)

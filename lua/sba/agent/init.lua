@@ -10,7 +10,7 @@ local finishing = require "sba.agent.finishing"
 local interrupt = require "native.interrupt"
 local meter = require "sba.agent.meter"
 local missed = require "sba.agent.missed"
-local models = require "sba.run.ask"
+local models = require "sba.agent.models"
 local offered = require "sba.agent.offered"
 local outputs = require "sba.agent.outputs"
 local phrases = require "sba.agent.words"
@@ -111,7 +111,7 @@ local function turn(state)
   state.fresh = {}
   local reply, failure = state.exchange:next(fresh, function() return asking.ask(state) end)
   if not reply then return failure end
-  models.count(state.run, state.session.model, reply)
+  models.replied(state.run, state.session.model, reply)
   table.insert(state.messages, {
     role = "assistant", content = reply.content, tool_calls = reply.tool_calls, thinking = reply.thinking,
     said = reply.said,
@@ -173,7 +173,7 @@ local function begin(run, session, gateway_tools, told)
     accepted = accepted, has_todo = told.has_todo,
     meter = meter.new(tools.cost(list)), status_tokens = 0, status_of = {}, stuck = stuck.new(), fresh = {},
     missed = missed.new(), messages = {}, prose = 0,
-    exchange = exchange.new { past = run.recording or run.history, replay = run.recording ~= nil, journal = run.journal },
+    exchange = exchange.new(run),
   }
   say(state, { role = "system", content = prompt.system(run.job, run.job.context, told) })
   say(state, { role = "user", content = prompt.opening(run.job.context, told) })
@@ -183,7 +183,7 @@ end
 
 --- What the model is told besides the job: as the journal has it, so that a replay elsewhere and a resumed run say the same.
 local function told_of(run, session, instructions, has_todo)
-  local past = (run.recording or run.history or {}).session or {}
+  local past = (run.recording or run.past).session or {}
   return {
     facts = past.facts or facts.of {
       workspace = run.workspace, artifacts = run.artifacts ~= nil, constraints = run.job.constraints, environment = run.environment,
@@ -217,6 +217,7 @@ function agent.run(run)
   local has_todo = #run.todo.items > 0 or session.context_length >= ROOMY
   local gateway_tools, instructions = offered.tools(run, session.context_length - asking.reserve(session), has_todo)
   local told = told_of(run, session, instructions, has_todo)
+  run.context.words = phrases
   run.context.shell = process.find("bash", run.environment.PATH)
   run.journal:session(session, gateway_tools, told)
   local state = begin(run, session, gateway_tools, told)

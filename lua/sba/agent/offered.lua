@@ -62,8 +62,8 @@ end
 ---@return agent.tool[]
 ---@return string? instructions the gateway's own words on how to use them
 function offered.tools(run, space, has_todo)
-  local past = run.recording or run.history
-  if past and past.session then return past.session.tools, past.session.instructions end
+  local past = run.recording or run.past
+  if past.session then return past.session.tools, past.session.instructions end
   if run.recording or not run.outside:has_gateway() then return {} end
   return listed_now(run, space, has_todo)
 end

@@ -2,7 +2,7 @@
 -- The tools of the model: the step types by their own schemas, run_command first, the todo list, read_output, and finish. What the
 -- gateway offers stands before finish. Not all that is taken is shown.
 
-local check = require "sba.run.check"
+local acceptance = require "sba.agent.acceptance"
 local finishing = require "sba.agent.finishing"
 local json = require "sba.util.json"
 local meter = require "sba.agent.meter"
@@ -155,7 +155,7 @@ local function finish_of(job)
   local schema, criteria = job and (job.inference or {}).answer_schema, job and job.context
   local own = { name = finish.name, kind = finish.kind, called = finish.called, read = finish.read, description = finish.description }
   own.accepted = finish.accepted
-  if criteria and #check.numbers(criteria) == #criteria.acceptance_criteria then
+  if criteria and #acceptance.numbers(criteria) == #criteria.acceptance_criteria then
     own.description, own.order = phrases.finish, { "answer", "status" }
     own.descriptions = { answer = phrases.answer, status = phrases.status }
   end

@@ -3,11 +3,9 @@
 -- step alone, the modules, and help. Failures are raised, their messages with each mistake on a line.
 
 local agents_md = require "sba.agent.agents_md"
-local artifacts = require "sba.run.artifacts"
-local ask = require "sba.run.ask"
 local catalogue = require "sba.catalogue"
 local context = require "sba.job.context"
-local describe = require "sba.run.describe"
+local describe = require "sba.util.describe"
 local entries = require "sba.result.entry"
 local facts = require "sba.agent.facts"
 local failures = require "sba.result.failure"
@@ -22,6 +20,7 @@ local prompt = require "sba.agent.prompt"
 local real_path = require "native.confine".real_path
 local schema_check = require "sba.util.schema_check"
 local state = require "sba.run.state"
+local step_context = require "sba.run.context"
 local todo = require "sba.run.todo"
 local workspace = require "native.workspace"
 
@@ -111,16 +110,12 @@ function globals.step(type, arguments)
   tried = true
   local read = job_of_step(type, arguments)
   local step, module = read.steps[1], catalogue.get(type)
-  local run = state { job = read, environment = environment, record = {}, log = { event = function() end } }
-  run.outside = outside.new(run)
-  run.workspace = must(workspace.open("."))
-  run.context = {
-    workspace = run.workspace, max_output_bytes = MOST_OUTPUT, environment = variables(), agent = false,
-    place = function(path) return artifacts.place(run, path) end,
-    ask = function(request) return ask.new(run)(request) end,
-    call_tool = function(...) return run.outside:call(...) end,
-    tick = function() end,
+  local run = state {
+    job = read, steps = read.steps, environment = environment, record = { steps = {} }, past = { entries = {} },
+    log = { event = function() end }, journal = { event = function() end }, todo = todo.new(), workspace = must(workspace.open(".")),
   }
+  run.outside, run.context = outside.new(run), step_context(run, variables())
+  run.context.tick = function() end
   local entry = entries.make(module, entries.limit(step, run.context), xpcall(module.run, failures.traced, step.arguments, run.context))
   run.outside:close()
   entry = json.decode(entries.encode(entry, module), { depth = DEPTH, values = math.maxinteger })

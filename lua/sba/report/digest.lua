@@ -2,13 +2,11 @@
 -- Reads from a journal what a report shows: the job's ids, and the model's turns with the steps that each one started.
 -- A damaged journal is used up to the damage.
 
-local json = require "sba.util.json"
 local lines = require "sba.util.lines"
+local past = require "sba.run.past"
 local secret = require "sba.util.secret"
 
 local digest = {}
-
-local STEP_FINISHED <const> = '{"event":"step.finished",' -- the result holds these entries; they are not read again
 
 ---@class report.turn
 ---@field at? string time of the reply, RFC 3339
@@ -31,108 +29,79 @@ local STEP_FINISHED <const> = '{"event":"step.finished",' -- the result holds th
 ---@field last? string when the last event was that says so
 ---@field problem? string why the rest of the journal is missing
 
-local function words(value) return type(value) == "string" and secret.redact(value) or "" end
-
-local function list(value) return type(value) == "table" and value or {} end
-
-local function read_calls(value)
+local function read_calls(list)
   local calls = {}
-  for _, call in ipairs(list(value)) do
-    if type(call) == "table" and type(call.name) == "string" then
-      calls[#calls + 1] = { name = call.name, arguments = secret.clean(list(call.arguments), {}), id = call.id }
-    end
+  for i, call in ipairs(list or {}) do
+    calls[i] = { name = call.name, arguments = secret.clean(call.arguments, {}), id = call.id }
   end
   return calls
 end
 
 --- Records that a call became a step: what the model wrote may be in other words than what was run.
 local function became(self, call, index)
+  local step = self.started[index]
   call.step = index
-  if self.types[index] ~= "call_tool" then call.arguments = self.arguments[index] or call.arguments end
-  self.calls[index] = { type = self.types[index] or call.name, arguments = call.arguments }
+  if step.type ~= "call_tool" then call.arguments = step.arguments or call.arguments end
+  self.calls[index] = { type = step.type, arguments = call.arguments }
 end
 
 --- The answers in a request tell which step each call of the previous turn became.
-local function link_answers(self, messages)
-  local turn, by_id = self.turns[#self.turns], {}
+local function link_answers(self, turn, messages)
+  local by_id = {}
   for _, call in ipairs(turn and turn.calls or {}) do by_id[call.id or 0] = call end
-  for _, message in ipairs(list(messages)) do
-    local step = type(message) == "table" and message.step
-    local call, index = step and by_id[message.tool_call_id or 0], self.index_of[step or 0]
+  for _, message in ipairs(messages or {}) do
+    local call, index = by_id[message.tool_call_id or 0], self.index_of[message.step or 0]
     if call and index then became(self, call, index) end
   end
 end
 
---- The model never got answers to the last turn's calls. They are matched with its steps in order, while the names agree.
-local function link_last(self)
-  local turn = self.turns[#self.turns]
-  local index = turn and turn.first_step
+--- The model never got answers to the last turn's calls. They are matched in order with the steps that no turn has, while the names agree.
+local function link_last(self, turn)
+  local index = 1
   for _, call in ipairs(turn and turn.calls or {}) do
-    while self.checks[index] do index = index + 1 end
-    if not call.step and self.types[index] and (self.types[index] == call.name or self.types[index] == "call_tool") then
-      became(self, call, index)
-      index = index + 1
-    end
+    while self.calls[index] do index = index + 1 end
+    local step = self.started[index]
+    if not call.step and step and (step.type == call.name or step.type == "call_tool") then became(self, call, index) end
   end
 end
 
-local readers = {}
-
-function readers.job(self, line)
-  self.job_id, self.task_id, self.job_sha256 = line.job_id, line.task_id, line.job_sha256
-end
-
-readers["model.session"] = function(self, line) self.model = words(line.model) end
-
-readers["step.started"] = function(self, line)
-  if math.type(line.index) ~= "integer" or type(line.id) ~= "string" then return end
-  self.begun = { id = line.id, type = words(line.type), started_at = type(line.at) == "string" and line.at or nil }
-  self.types[line.index + 1], self.index_of[line.id] = line.type, line.index + 1
-  self.checks[line.index + 1] = line.check ~= nil
-  if type(line.arguments) == "table" then self.arguments[line.index + 1] = secret.clean(line.arguments, {}) end
-  if line.check then self.calls[line.index + 1] = { type = line.type, arguments = self.arguments[line.index + 1] or {} } end
-end
-
-readers["model.exchange"] = function(self, line)
-  local reply = list(line.reply)
-  link_answers(self, line.messages)
-  self.turns[#self.turns + 1] = {
-    at = line.at, content = words(reply.content), thinking = words(reply.thinking), calls = read_calls(reply.tool_calls),
-    prompt_tokens = math.tointeger(reply.prompt_tokens), completion_tokens = math.tointeger(reply.completion_tokens),
-    duration_ms = math.tointeger(reply.duration_ms), first_step = #self.types + 1,
-  }
-end
-
-local function read_line(self, text)
-  if text:sub(1, #STEP_FINISHED) == STEP_FINISHED then
-    self.begun = nil
-    return
+local function read_turns(self, exchanges)
+  local turns = self.turns
+  for number, exchange in ipairs(exchanges) do
+    local reply = exchange.reply
+    link_answers(self, turns[number - 1], exchange.messages)
+    turns[number] = {
+      at = exchange.at, content = reply.content or "", thinking = reply.thinking or "", calls = read_calls(reply.tool_calls),
+      prompt_tokens = reply.prompt_tokens, completion_tokens = reply.completion_tokens, duration_ms = reply.duration_ms,
+    }
   end
-  local line, failure = json.decode_own(text)
-  if type(line) ~= "table" then return failure and failure.message or "it is not an event" end
-  if type(line.at) == "string" then self.last = line.at end
-  local reader = readers[line.event]
-  if reader then reader(self, line) end
+  link_last(self, turns[#turns])
+end
+
+--- The step that began last and has not ended.
+local function running(found)
+  local index, step = next(found.begun)
+  return index and { id = step.id, type = secret.redact(step.type), started_at = step.at } or nil
 end
 
 ---@param bytes string
 ---@return report.digest
 function digest.read(bytes)
-  local self = { turns = {}, calls = {}, types = {}, checks = {}, arguments = {}, index_of = {} }
-  local number = 0
-  for _, text, is_whole in lines(bytes) do
-    if not is_whole then
-      self.problem = "its last line is incomplete, which happens when the runner is killed"
-      break
-    end
-    number = number + 1
-    local reason = read_line(self, text)
-    if reason then
-      self.problem = ("line %d: %s; the lines after it are ignored"):format(number, reason)
-      break
-    end
+  local found = past.new()
+  found.started = {}
+  local problem, is_torn = found:fold({ brief = true }, lines(bytes))
+  local job, self = found.job or {}, {
+    turns = {}, calls = {}, checks = {}, index_of = {}, started = found.started, last = found.last, begun = running(found),
+    model = found.session and secret.redact(found.session.model), problem = problem,
+  }
+  if problem and not is_torn then self.problem = problem .. "; the lines after it are ignored" end
+  self.job_id, self.task_id, self.job_sha256 = job.job_id, job.task_id, job.job_sha256
+  for index, step in pairs(found.started) do
+    step.type, step.arguments = secret.redact(step.type), secret.clean(step.arguments, {})
+    self.index_of[step.id], self.checks[index] = index, step.check ~= nil
+    if step.check then self.calls[index] = { type = step.type, arguments = step.arguments or {} } end
   end
-  link_last(self)
+  read_turns(self, found.exchanges)
   return self
 end
 

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Sizes, times, statuses and calls as a report says them.
 
-local describe = require "sba.run.describe"
+local describe = require "sba.util.describe"
 local h = require "sba.report.html".elements
 local native_text = require "native.text"
 local utc = require "sba.util.utc"

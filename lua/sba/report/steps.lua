@@ -2,7 +2,7 @@
 -- The steps: a line each, with its bar, and folded below it what it was told and what came of it. What went wrong is open.
 
 local block = require "sba.report.block"
-local describe = require "sba.run.describe"
+local describe = require "sba.util.describe"
 local excerpt = require "sba.util.excerpt"
 local format = require "sba.report.format"
 local html = require "sba.report.html"

@@ -3,12 +3,12 @@
 -- this fails, the job ends before a step has run.
 
 local artifacts = require "sba.run.artifacts"
-local budget = require "sba.run.budget"
 local changes = require "sba.run.undo"
 local chunks = require "sba.util.chunks"
 local checkpoint = require "sba.result.checkpoint"
+local context = require "sba.run.context"
 local confinement = require "sba.run.confinement"
-local describe = require "sba.run.describe"
+local describe = require "sba.util.describe"
 local ending = require "native.ending"
 local file = require "native.file"
 local interrupt = require "native.interrupt"
@@ -44,7 +44,7 @@ function accept.keep(run)
 end
 
 --- Whether an earlier run had done the whole job: only its result is written again.
-local function is_over(run) return run.history ~= nil and run.history.result ~= nil end
+local function is_over(run) return run.past.result ~= nil end
 
 --- Logs a failure that does not end the job.
 local function warn(run, event, failure, advice)
@@ -57,28 +57,27 @@ local function once(run, event, advice)
 end
 
 --- Reads the journal of an earlier run; returns why it cannot. If there is none, the job starts from the beginning.
-local function read_history(run, path)
-  local history, failure = on_demand.history().read(path, {
-    job_sha256 = run.job_sha256, steps = run.steps, checks = on_demand.check().numbers(run.job.context), catalogue = run.catalogue,
+local function read_past(run, path)
+  local past, failure = on_demand.past().resume(path, {
+    job_sha256 = run.job_sha256, steps = run.steps, checks = on_demand.acceptance().numbers(run.job.context), catalogue = run.catalogue,
   })
   if failure then return { code = "schema_validation", message = "cannot resume: " .. failure.message } end
-  if not history then
+  if not past then
     run.log:event("warning", "journal.missing", { error = secret.redact(path) .. " holds no job to resume; starting anew" })
     return nil
   end
-  run.history = history
-  run.record:continue(history.started_wall)
-  if not history.result then budget.resume(run) end
+  run.past = past
+  run.record:continue(past.job.started_wall)
+  -- An agent's replies are counted as they are taken over.
+  for _, result in ipairs(is_over(run) and {} or past.asked) do on_demand.models().count(run, result.model, result) end
 end
 
 --- Tells what the step had said during which an earlier run was ended. There is one at most.
 local function tell_interrupted(run, path)
-  local index, begun = next(run.history.begun)
+  local index, step = next(run.past.begun)
   if not index then return end
-  local since = begun ~= true and begun or nil
-  local step = run.history.interrupted
-  step.output = file.read(path, LONGEST_OUTPUT, { regular = true })
-  step.output = step.output and step.output ~= "" and secret.redact((text.repair(step.output))) or nil
+  local output, since = file.read(path, LONGEST_OUTPUT, { regular = true }), step.at
+  step.output = output and output ~= "" and secret.redact((text.repair(output))) or nil
   run.journal:step_interrupted(index, step, since)
   run.log:event("warning", "step.interrupted", {
     step = index, id = step.id, type = step.type, since = since,
@@ -92,7 +91,7 @@ end
 local function open_live(run, path)
   run.live = live.new { log = run.log, path = path, changed = function() run.checkpoint:changed() end }
   run.record.running = function() return run.live:running_step() end
-  if path and run.history then tell_interrupted(run, path) end
+  if path then tell_interrupted(run, path) end
   if path then os.remove(path) end
 end
 
@@ -103,10 +102,10 @@ local function begin_journal(run)
     run.journal = journal.none()
     return
   end
-  run.journal = journal.begin(run.lock, not run.history, once(run, "journal.failed", "this job cannot be resumed"))
-  if not run.history then
+  run.journal = journal.begin(run.lock, not run.past.job, once(run, "journal.failed", "this job cannot be resumed"))
+  if not run.past.job then
     run.journal:job(run.job, run.job_sha256, run.record.started_wall)
-  elseif not run.history.result then
+  elseif not is_over(run) then
     run.journal:resumed()
   end
 end
@@ -168,36 +167,11 @@ local function log_accepted(run, can_be_helped)
 end
 
 local function open_context(run)
-  local directory = run.workspace
-  if run.history and run.history.changes then changes.recover(run) end
-  if run.history then changes.sweep(run) end
-  run.context = {
-    workspace = directory,
-    place = function(path) return artifacts.place(run, path) end,
-    max_output_bytes = run.job.constraints.max_output_bytes,
-    environment = children_environment(run),
-    agent = not run.steps,
-    ask = function(request)
-      run.ask = run.ask or on_demand.ask().new(run)
-      return run.ask(request)
-    end,
-    commit = function(transaction, root) return changes.commit(run, transaction, root) end,
-    size_before_append = function(size)
-      local index, known = #run.record.steps + 1, run.history and run.history.append
-      if known and known.index == index then return known.size end
-      run.journal:step_append(index, size)
-      return size
-    end,
-    call_tool = function(...) return run.outside:call(...) end,
-    follow = run.log.follow,
-    tick = function(news, missing)
-      if news then run.live:said(news, missing) end
-      run.live:tick()
-      run.log:tick()
-      run.todo:tick()
-      run.checkpoint:tick()
-    end,
-  }
+  if run.past.changes then changes.recover(run) end
+  changes.sweep(run)
+  run.context = context(run, children_environment(run))
+  run.perform = function(step) return on_demand.step().run(run, step) end
+  run.perform_checks = function(verdicts, note) return on_demand.check().perform_all(run, verdicts, note) end
 end
 
 local function open_todo(run)
@@ -210,7 +184,7 @@ end
 local function open_acceptance(run)
   local criteria = run.job.context and run.job.context.acceptance_criteria or {}
   if #criteria == 0 then return end
-  run.record.acceptance, run.taken_ids = on_demand.check().unchecked(criteria), on_demand.check().taken_ids(run.steps or {})
+  run.record.acceptance, run.taken_ids = on_demand.acceptance().unchecked(criteria), on_demand.check().taken_ids(run.steps or {})
 end
 
 --- Room for the next result, should a command fill the disk: for one that is a little larger, or else for one without large outputs.
@@ -278,7 +252,7 @@ function accept.lock(run) return lock(run, false) end
 
 --- Reads what earlier runs did, all of it also where a signal comes meanwhile.
 local function look_back(run)
-  local failure = run.settings.resume and read_history(run, run.result_directory .. JOURNAL)
+  local failure = run.settings.resume and read_past(run, run.result_directory .. JOURNAL)
   interrupt.hold(false)
   return not failure, failure
 end
@@ -294,7 +268,7 @@ local function open_files(run)
   if run.settings.replay then
     -- Before the journal is opened anew: it may be the recording.
     local recording
-    recording, failure = on_demand.history().recording(run.settings.replay, run.job_sha256)
+    recording, failure = on_demand.past().recording(run.settings.replay, run.job_sha256)
     if not recording then
       return nil, { code = "schema_validation", message = "cannot replay: " .. failure.message }
     end
@@ -310,7 +284,7 @@ local function open_files(run)
   open_todo(run)
   open_acceptance(run)
   open_checkpoint(run)
-  if run.steps and run.history then on_demand.direct().take_over(run) end
+  if run.steps and run.past.job then on_demand.step().take_over(run) end
   ok, failure = write_first(run)
   if ok and directory then run.todo:keep(directory .. "todo.json", once(run, "todo.failed", "the list is in the result only")) end
   return ok, failure

@@ -2,52 +2,18 @@
 -- The checks of acceptance criteria. The runner runs each as a step of its own, after those of the job or of the model; whether
 -- the criterion is met is the check's word alone.
 
-local describe = require "sba.run.describe"
+local acceptance = require "sba.agent.acceptance"
+local describe = require "sba.util.describe"
 local failures = require "sba.result.failure"
-local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local secret = require "sba.util.secret"
 local steps = require "sba.run.step"
-local words = require "sba.util.words"
 
 local check = {}
 
 local TYPE <const> = "run_command"
 local PREFIX <const> = "check-" -- of the ids of checks
 local MOST_SHOWN <const> = 64 * 1024 -- bytes of arguments that the journal has
-
----@class run.verdict an element of the result's acceptance
----@field criterion string
----@field met boolean|lightuserdata json.null: not checked
----@field evidence string names the step; empty where nothing was checked
----@field verified_by "check"|"model"|lightuserdata
-
----Each criterion as one that was not checked.
----@param criteria string[]
----@return run.verdict[]
-function check.unchecked(criteria)
-  local list = json.array {}
-  for number, criterion in ipairs(criteria) do
-    list[number] = { criterion = criterion, met = json.null, evidence = "", verified_by = json.null }
-  end
-  return list
-end
-
----The numbers of the criteria that have a check, in their order.
----@param context? sba.context
----@return integer[]
-function check.numbers(context)
-  local numbers = {}
-  for number in ipairs(context and context.acceptance_criteria or {}) do
-    if context.checks[number] then numbers[#numbers + 1] = number end
-  end
-  return numbers
-end
-
----A check's command, as people and models are shown it.
----@param arguments table of run_command
----@return string
-function check.command(arguments) return describe { type = TYPE, arguments = arguments } end
 
 ---The ids of a job's steps that a check might have too; the steps are forgotten once they have run.
 ---@param given table[] steps
@@ -69,7 +35,7 @@ end
 
 local function verdict(run, step, entry)
   local met = entry.status == "success"
-  local command = check.command(step.arguments)
+  local command = describe(step)
   return {
     criterion = run.job.context.acceptance_criteria[step.check], met = met, verified_by = "check",
     evidence = ("%s: %s"):format(step.id, met and ("`%s` ended with exit code 0"):format(command) or entry.error),
@@ -82,10 +48,10 @@ local function follow(run, number, status, note)
 end
 
 --- What came of a check; the criterion's todo item says it too.
-local function checked(run, step, entry, failure)
+local function checked(run, step, entry)
   local said = verdict(run, step, entry)
   follow(run, step.check, said.met and "done" or "pending", not said.met and said.evidence or nil)
-  return { id = step.id, verdict = said, entry = entry, code = failure and failure.code }
+  return { id = step.id, verdict = said, entry = entry, code = entry.error_code and failures.of_step(entry.error_code, "").code }
 end
 
 --- The arguments for the journal, which no request of a model tells.
@@ -107,38 +73,21 @@ end
 ---@field entry table of the step
 ---@field code? string the failure code that the step would give a direct job
 
----Takes over the next step from the journal of an earlier run, where that is the finished check of this criterion.
----@param run run
----@param number integer of the criterion, from 1
----@return run.checked?
-function check.take_over(run, number)
-  local index, step = step_of(run, number)
-  local old = run.history and run.history.entries[index]
-  if not old then return nil end
-  run.record:add_step(old.text, old.entry.status, number)
-  return checked(run, step, old.entry, old.entry.error_code and failures.of_step(old.entry.error_code, old.entry.error))
-end
-
----Runs the check of a criterion. One that was interrupted runs again.
----@param run run
----@param number integer of the criterion, from 1
----@return run.checked?
----@return failure? failure the job's: its time is up, or the runner failed
-function check.perform(run, number)
-  local past = check.take_over(run, number)
-  if past then return past end
-  local stopped = interrupt.reason()
-  if stopped then return nil, stopped end
+--- Runs the check of a criterion; returns nil and the job's failure where its time is up or the runner failed.
+local function perform(run, number)
   local index, step = step_of(run, number)
   follow(run, number, "in_progress")
-  steps.begin(run, index, step, run.history and run.history.begun[index])
   local shell = run.context.shell
   run.context.shell, run.context.apart = nil, true -- a check is the job's: it runs in /bin/sh, out of reach of what steps left
-  local entry, failure = steps.perform(run, index, step, run.catalogue.get(TYPE))
+  local entry, failure, ends_job = steps.run(run, step)
   run.context.shell, run.context.apart = shell, nil
-  local result = checked(run, step, entry, failure)
+  if not entry then
+    follow(run, number, "pending")
+    return nil, failure
+  end
+  local result = checked(run, step, entry)
   run.context.tick()
-  if not steps.ends_job(failure) then return result end
+  if not ends_job then return result end
   return nil, { code = failure.code, message = steps.named(step, index, failure.message), traceback = failure.traceback }
 end
 
@@ -150,8 +99,8 @@ end
 ---@return failure? failure the job's
 function check.perform_all(run, verdicts, note)
   local failing = {}
-  for _, number in ipairs(check.numbers(run.job.context)) do
-    local one, failure = check.perform(run, number)
+  for _, number in ipairs(acceptance.numbers(run.job.context)) do
+    local one, failure = perform(run, number)
     if not one then return nil, failure end
     verdicts[number] = one.verdict
     if note then note(one) end
@@ -160,13 +109,19 @@ function check.perform_all(run, verdicts, note)
   return failing
 end
 
----The job's failure, where checks fail.
----@param failing run.checked[]
----@return failure
-function check.unmet(failing)
-  local first, more = failing[1].verdict, #failing > 1 and ("; and %d more"):format(#failing - 1) or ""
-  local message = ("the criterion %s is not met: %s%s"):format(words.quoted(first.criterion), first.evidence, more)
-  return { code = "acceptance_unmet", message = message }
+-- Failures of a check that say more than that the criterion is not met: what the job may not do kept it from an answer.
+local own_codes <const> = { constraint_violation = true, ext_net_required = true }
+
+---Runs the checks of a direct job, which decide how it ends.
+---@param run run
+---@return failure?
+function check.decide(run)
+  local failing, failure = check.perform_all(run, run.record.acceptance)
+  if not failing then return failure end
+  if #failing == 0 then return nil end
+  failure = acceptance.unmet(failing)
+  if own_codes[failing[1].code] then failure.code = failing[1].code end
+  return failure
 end
 
 return check

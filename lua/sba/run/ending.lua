@@ -7,7 +7,6 @@ local ending = require "native.ending"
 local exit = require "sba.util.exit"
 local file = require "native.file"
 local finish = require "sba.run.finish"
-local history = require "sba.run.history"
 local identity = require "native.identity"
 local interrupt = require "native.interrupt"
 local journal = require "sba.run.journal"
@@ -15,6 +14,7 @@ local json = require "sba.util.json"
 local log = require "sba.util.log"
 local on_demand = require "sba.run.on_demand"
 local outside = require "sba.run.outside"
+local past = require "sba.run.past"
 local process = require "native.process"
 local record = require "sba.result.record"
 local state = require "sba.run.state"
@@ -66,7 +66,7 @@ local function new_run(environment, told)
   local run = state {
     settings = { result = told.result, workspace = told.workspace }, environment = environment, record = record.new(ids[1], ids[2]),
     log = log.new { format = told.log_format, environment = environment, terminal = on_demand.terminal },
-    status_url = told.status_url, temporary_artifacts = told.temporary, artifacts_shared = 0,
+    past = past.new(), status_url = told.status_url, temporary_artifacts = told.temporary, artifacts_shared = 0,
   }
   run.log:identify(ids[1], ids[2])
   run.outside = outside.new(run)
@@ -86,12 +86,11 @@ end
 
 --- Takes over what the job has done.
 local function look_back(run, interim)
-  local past, failure = history.parse("of the job", { brief = true }, lines_of(run.lock))
-  if failure then error(failure.message, 0) end
+  local problem, is_torn = run.past:fold({ strict = true, brief = true }, lines_of(run.lock))
+  if problem and not is_torn then error(problem, 0) end
   local fields, items = read_interim(interim >= 0 and "/proc/self/fd/" .. interim or run.settings.result)
   local result = run.record
-  run.history = past
-  if past then result:continue(past.started_wall) end
+  if run.past.job then result:continue(run.past.job.started_wall) end
   for _, name in ipairs { "job_id", "task_id", "confinement", "acceptance", "inference", "final_answer" } do
     result[name] = fields[name] or result[name]
   end
@@ -102,7 +101,7 @@ end
 
 --- Puts back the files that a step was changing.
 local function recover(run)
-  local left = run.history and run.history.changes
+  local left = run.past.changes
   run.workspace = left and not left.committed and workspace.open(run.settings.workspace) or nil
   if run.workspace then changes.recover(run) end
 end

@@ -17,7 +17,7 @@ local SHORTER <const> = { 65536, 4096, 1024 } -- bytes of a step's entry that a 
 local READING <const> = 2.2 -- seconds past the deadline, or after a signal, until which artifacts are read
 
 --- Whether an earlier run had done the whole job: only its result is written again.
-local function done_before(run) return run.history ~= nil and run.history.result ~= nil end
+local function done_before(run) return run.past.result ~= nil end
 
 --- Ends the processes that the job left. Past the deadline, the grace is what remains of the overrun.
 local function end_processes(run)
@@ -114,13 +114,8 @@ local function attempt(run, part)
   pcall(log_problem, run, problem)
 end
 
---- The steps of an earlier run that this one did not come to.
 local function take_over_steps(run)
-  local entries = run.history and run.history.entries or {}
-  for index = #run.record.steps + 1, #entries do
-    local old = entries[index]
-    run.record:add_step(old.text, old.entry.status, old.entry.check)
-  end
+  if #run.past.entries > #run.record.steps then on_demand.step().take_over(run) end
 end
 
 local function skip_rest(run)
@@ -146,11 +141,6 @@ local function leave_outside(run)
   run.outside:close()
 end
 
---- The result's fields if the job had already ended in an earlier run.
-local function earlier_fields(run)
-  return done_before(run) and run.history.result or nil
-end
-
 local function status_of(run, written)
   if not written then return exit.UNWRITABLE end
   return failures.exit_status(null_to_nil(run.fields.failure_code))
@@ -158,7 +148,7 @@ end
 
 --- A stream is said to be written before it is, so that nothing adds a second result to it.
 local function write_result(run)
-  local earlier, again = earlier_fields(run), run.parts ~= nil
+  local earlier, again = run.past.result, run.parts ~= nil
   run.fields = run.fields or earlier or run.record:fields(run.failure)
   local parts, places = run.record:parts(run.fields)
   run.parts = parts

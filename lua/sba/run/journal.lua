@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- journal.jsonl, next to the result: one line for each event, appended in one write before the event takes effect.
--- --resume continues from it; history.lua reads it.
+-- past.lua reads it.
 --
 --   {"event":"job","job_sha256",...}              first line: which job
 --   {"event":"step.started","index","id","type"}  before the step does anything; agent's and checks: with their arguments

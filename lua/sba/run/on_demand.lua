@@ -3,14 +3,16 @@
 -- used. This is the one place for that: everything else a job needs is required at the top of a file.
 
 return {
+  acceptance = function() return require "sba.agent.acceptance" end,
   agent = function() return require "sba.agent" end,
   ask = function() return require "sba.run.ask" end,
   check = function() return require "sba.run.check" end,
   direct = function() return require "sba.run.direct" end,
   fetch_skills = function() return require "sba.run.skills" end,
   gateway = function() return require "sba.gateway" end,
-  history = function() return require "sba.run.history" end,
   http = function() return require "sba.util.http" end,
+  models = function() return require "sba.agent.models" end,
+  past = function() return require "sba.run.past" end,
   status = function() return require "sba.run.status" end,
   step = function() return require "sba.run.step" end,
   terminal = function() return require "sba.util.terminal" end,

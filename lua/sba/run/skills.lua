@@ -73,7 +73,7 @@ end
 ---@param run run
 return function(run)
   local context = run.job.context
-  local fetched = (run.recording or run.history or {}).skills
+  local fetched = (run.recording or run.past).skills
   if not fetched and run.recording then fetched = { found = {}, missing = context.skill_ids } end
   if not fetched then fetched = fetch_all(run, context.skill_ids) end
   run.journal:skills(fetched.found, fetched.missing)

@@ -21,8 +21,8 @@
 ---@field accepted? boolean the first result is written; set by accept
 ---@field result_directory? string with a slash at its end; nil: the result goes to stdout; set by accept
 ---@field job_directory? string the same, resolved, for messages about confinement; set by accept
----@field history? journal.history what an earlier run left, with --resume; set by accept
----@field recording? table the journal to answer from, with --replay; set by accept
+---@field past past what earlier runs did, with --resume, else empty; set by main and accept
+---@field recording? past the journal to answer from, with --replay; set by accept
 ---@field lock? native.file.log the journal's file, locked, or in memory; set by accept
 ---@field interim? native.file.log the latest result, if it goes to stdout; set by accept
 ---@field journal? journal set by accept
@@ -33,6 +33,8 @@
 ---@field taken_ids? table<string, true> ids that checks cannot have, of a job with criteria; set by accept
 ---@field workspace? native.root set by accept
 ---@field context? table what steps are called with; set by accept
+---@field perform? fun(step: table): table?, failure?, boolean? runs a step; see step.run; set by accept
+---@field perform_checks? fun(verdicts: run.verdict[], note: fun(checked: run.checked)): run.checked[]?, failure? set by accept
 ---@field ask? fun(question: run.question): table?, table? asks a model for a step; set by accept
 ---@field artifacts? native.root the artifacts directory; set by artifacts
 ---@field artifacts_shared? integer permission bits that artifacts get; set by artifacts
@@ -51,7 +53,7 @@ local known = {}
 for name in ([[
   settings environment catalogue record log status_url outside trace failure bytes errors job job_sha256 steps deadline
   accepted lock interim
-  result_directory job_directory history recording journal todo live checkpoint checkpoint_failure workspace context ask
+  result_directory job_directory past perform perform_checks recording journal todo live checkpoint checkpoint_failure workspace context ask
   artifacts artifacts_shared artifact_names temporary_artifacts snapshot missing_skills reporter kept taken_ids upload_failed
   fields parts written
 ]]):gmatch "%S+" do known[name] = true end

@@ -140,7 +140,7 @@ end
 ---@param run run with a status_url
 ---@param result string[]|false as written; false: it could not be written, and the end is not reported
 function status.ended(run, result)
-  if run.history and run.history.reported then return end
+  if run.past.reported then return end
   if not result then
     return run.log:event("warning", "report.failed", {
       report = "completed", outcome = "undeliverable", tries = 0, error = "the end is not reported because the result was not written",

@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Runs one step, of a direct job or of a model. The journal says that it begins before it does anything; journal and record have
--- its entry before anything else happens.
+-- Runs the steps of a job, of a model, and the checks, one at a time. The journal says that a step begins before it does anything;
+-- journal and record have its entry before anything else happens. What an earlier run had of a step is looked for here alone.
 
 local confinement = require "sba.run.confinement"
-local describe = require "sba.run.describe"
+local describe = require "sba.util.describe"
 local entries = require "sba.result.entry"
 local failures = require "sba.result.failure"
 local interrupt = require "native.interrupt"
@@ -15,6 +15,7 @@ local rules = require "sba.gateway.rules"
 local steps = {}
 
 local none <const> = {}
+local GATEWAY_STEP <const> = "call_tool" -- what a call to a tool of the gateway is among the job's steps
 
 ---Whether a step's failure ends a model's job too, and not only its call: the job's time is up, or the runner has a bug.
 ---@param failure? failure
@@ -74,24 +75,22 @@ local function log_finished(run, index, step, entry, failure, left_out)
   run.log:event(level_of(run, entry, failure), "step.finished", fields)
 end
 
----Writes to journal and log that a step begins.
----@param run run
----@param index integer from 1
----@param step { id: string, type: string, arguments: table, check?: integer, shown?: table } shown: of a check, for the journal
----@param again? boolean it was interrupted before
-function steps.begin(run, index, step, again)
+--- Whether a model wants the step.
+local function is_models(run, step) return run.context.agent and not step.check end
+
+--- Writes to journal and log that a step begins.
+local function begin(run, index, step)
   if run.reporter and not run.reporter.over and index > 1 then run.reporter:began() end
   local module = run.catalogue.get(step.type)
   if not (module.ticks or module.brief) then
     run.checkpoint:hurry()
   end
-  local is_agents = run.context.agent and not step.check
-  run.journal:step_started(index, step, is_agents and step.arguments or step.shown)
+  run.journal:step_started(index, step, is_models(run, step) and step.arguments or step.shown)
   run.live:step({ index = index - 1, id = step.id, type = step.type, check = step.check }, function()
     return { step = index, steps = steps_of(run, step), id = step.id, type = step.type, check = step.check }
   end, entries.limit(step, run.context))
   local fields = log_fields(run, index, step)
-  fields.again = again
+  fields.again = (run.past.begun[index] or index == run.past.failed) and true or nil
   run.log:event("info", "step.started", fields)
 end
 
@@ -120,13 +119,9 @@ local function judge_command(run, step, entry, failure)
   require_network(entry, failure, ("%s; it wanted %s, and %s: %s"):format(entry.error, what, why, wanted.line))
 end
 
----Finds out whether a step failed for lack of the external network, and sets its error code and the job's. With ext_net_allowed,
----only a policy's denial counts.
----@param run run
----@param step { type: string, arguments: table }
----@param entry table
----@param failure failure the job's
-function steps.judge(run, step, entry, failure)
+--- Finds out whether a step failed for lack of the external network, and sets its error code and the job's. With ext_net_allowed,
+--- only a policy's denial counts.
+local function judge(run, step, entry, failure)
   if entry.error_code == "tool_denied" then return judge_call(step, entry, failure) end
   if entry.error_code == "step_failed" and step.type == "run_command" then judge_command(run, step, entry, failure) end
 end
@@ -157,10 +152,10 @@ local function execute(run, index, step, module)
   local limit = entries.limit(step, run.context)
   local entry, failure = entries.make(module, limit, xpcall(module.run, failures.traced, step.arguments, run.context))
   if failure then
-    steps.judge(run, step, entry, failure)
+    judge(run, step, entry, failure)
     explain_denial(run, step, entry, failure)
   end
-  local left = run.history and run.history.left
+  local left = run.past.left
   if failure and left and left.index == index then
     entry.error = ("%s; an earlier run was ended during this step: %s"):format(entry.error, left.message)
     failure.message = entry.error
@@ -199,19 +194,14 @@ local function settle(run)
   run.kept = nil
 end
 
----Adds an entry of a step that did not run (skipped, interrupted, replayed) to journal and record.
----@param run run
----@param index integer
----@param step { id: string, type: string }
----@param entry { status: string, error?: string, error_code?: string }
----@param module? sba.step where the entry has a result
-function steps.keep(run, index, step, entry, module)
+--- Adds an entry of a step that does not run to journal and record.
+local function keep(run, index, step, entry)
   place(entry, index, step)
   entry.started_at, entry.duration_ms = entry.started_at or interrupt.timestamp(), entry.duration_ms or 0
-  local parts = entries.parts(entry, module)
+  local parts = entries.parts(entry, entry.result and run.catalogue.get(step.type))
   run.journal:step_finished(parts)
-  run.live:finish()
   run.record:add_step(parts, entry.status)
+  return entry
 end
 
 ---Adds the steps that were not reached, from `first` on, to journal and record.
@@ -228,13 +218,9 @@ function steps.skip_from(run, first)
   run.journal:steps_finished(texts)
 end
 
----Runs a step that has begun.
----@param run run
----@param index integer
----@param step { id: string, type: string, arguments: table, check?: integer } check: number of the criterion that it checks
----@param module sba.step
----@return table entry, table? failure of the step
-function steps.perform(run, index, step, module)
+local function perform(run, index, step)
+  local module = run.catalogue.get(step.type)
+  begin(run, index, step)
   local entry, failure = execute(run, index, step, module)
   local parts
   parts, failure = encode(entry, module, failure)
@@ -246,6 +232,60 @@ function steps.perform(run, index, step, module)
   run.checkpoint:changed()
   log_finished(run, index, step, entry, failure, left_out)
   return entry, failure
+end
+
+--- A model's step during which an earlier run was ended. It does not run again: the model sees what it may have done.
+local function interrupted(run, index, step, begun)
+  local phrases = run.context.words
+  run.past.begun[index] = nil
+  return keep(run, index, step, {
+    status = "failure", error_code = "interrupted", started_at = begun.at, output = begun.output,
+    error = phrases.interrupted:format(run.past.undone or phrases.maybe_done),
+  })
+end
+
+--- A call to the gateway in a replay: what the recording says came of it.
+local function replayed(run, index, step)
+  local old = run.recording.entries[index]
+  if not old then
+    return nil, { code = "internal_error", message = ("the recording has no gateway answer for %s"):format(step.id) }
+  end
+  begin(run, index, step)
+  run.live:finish()
+  local entry = keep(run, index, step, old.entry)
+  return entry, entry.error_code and failures.of_step(entry.error_code, entry.error)
+end
+
+---Runs the next step, unless an earlier run or a recording has it: then this is what came of it there.
+---@param run run
+---@param step { id: string, type: string, arguments: table, check?: integer, shown?: table } check: number of the criterion that it
+---checks; shown: the arguments of a check, for the journal
+---@return table? entry nil: the job must end before the step
+---@return failure? failure what the step failed with in this run, or the job's
+---@return boolean? ends_job
+function steps.run(run, step)
+  local index = #run.record.steps + 1
+  local old, begun = run.past.entries[index], run.past.begun[index]
+  if old then
+    run.record:add_step(old.text, old.entry.status, step.check)
+    return old.entry
+  end
+  local stopped = interrupt.reason()
+  if stopped then return nil, stopped end
+  if begun and is_models(run, step) then return interrupted(run, index, step, begun) end
+  if run.recording and step.type == GATEWAY_STEP then return replayed(run, index, step) end
+  local entry, failure = perform(run, index, step)
+  return entry, failure, steps.ends_job(failure)
+end
+
+---Takes over the steps that an earlier run finished and that this one has not come to.
+---@param run run
+function steps.take_over(run)
+  for index = #run.record.steps + 1, #run.past.entries do
+    local old = run.past.entries[index]
+    run.record:add_step(old.text, old.entry.status, old.entry.check)
+    if run.steps and run.todo then run.todo:follow(index, "done") end
+  end
 end
 
 return steps

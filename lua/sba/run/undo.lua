@@ -90,31 +90,31 @@ function changes.commit(run, transaction, root)
 end
 
 --- Puts back the files that an interrupted run was changing or, if it had changed all of them, clears up.
----@param run run run.history: what the step or the model is to know of it
+---@param run run run.past: what the step or the model is to know of it
 function changes.recover(run)
-  local history, found = run.history, run.history.changes
+  local past, found = run.past, run.past.changes
   local root, done = run.workspace, nil
   local failure = { code = "not_found", message = "the artifacts that it was changing cannot be reached" }
   if found.plan.artifacts then root = run.artifacts end
   if root then done, failure = root:recover(translate(root, with_names(found.plan, read)), found.committed) end
   if found.committed then return end
-  history.undone = done and "the files that it was changing are as they were before" or failure.message
-  history.left = failure and { index = found.index, message = failure.message }
-  run.log:event("warning", done and "step.undone" or "step.not_undone", { step = found.index, error = history.undone })
+  past.undone = done and "the files that it was changing are as they were before" or failure.message
+  past.left = failure and { index = found.index, message = failure.message }
+  run.log:event("warning", done and "step.undone" or "step.not_undone", { step = found.index, error = past.undone })
 end
 
 ---Removes the temporary files of a step that was killed while it wrote them. Originals that could not be put back stay: their names are in
 ---the plans of the journal.
 ---@param run run
 function changes.sweep(run)
-  local history = run.history
-  if not next(history.begun) or history.left then return end
+  local past = run.past
+  if not next(past.begun) or past.left then return end
   local keep = {}
-  for name in pairs(history.planned or {}) do
+  for name in pairs(past.planned) do
     keep[read(name)] = true
   end
   for _, root in ipairs { run.workspace, run.artifacts } do
-    local removed, failure = root:sweep(history.started_wall // 1000, keep)
+    local removed, failure = root:sweep(past.job.started_wall // 1000, keep)
     if failure or removed > 0 then
       run.log:event("warning", "workspace.swept", { removed = removed, error = failure and failure.message })
     end

@@ -186,7 +186,7 @@ function workspace_changes.finish(run, seconds)
   interrupt.disarm()
   if not changes then return warn(run, failure, "the workspace's changes cannot be reported") end
   report.patch = write_patch(run, sections)
-  report.since_resume = run.history ~= nil or nil
+  report.since_resume = run.past.job ~= nil or nil
   run.record.workspace_changes = report
 end
 

@@ -10,7 +10,7 @@ local function said(content) return { { role = "tool", content = content } } end
 describe("exchange", function()
   it("asks where nothing is recorded, and writes it down", function()
     local book = journal()
-    local talk = exchange.new { journal = book }
+    local talk = exchange.new { journal = book, past = { exchanges = {}, resumes = {} } }
     assert.equal("live", talk:next(said "a", function() return { content = "live" } end).content)
     assert.equal("live", book.lines[1][2].content)
   end)
@@ -26,7 +26,7 @@ describe("exchange", function()
   end)
 
   local function replay(recorded, fresh)
-    local talk = exchange.new { journal = journal(), replay = true, past = { exchanges = recorded, resumes = {} } }
+    local talk = exchange.new { journal = journal(), recording = { exchanges = recorded, resumes = {} } }
     return talk:next(fresh, function() error "asked" end)
   end
 
@@ -46,8 +46,8 @@ describe("exchange", function()
   end)
 
   it("names the version that recorded where a replay differs", function()
-    local past = { exchanges = { { messages = said "a", reply = {} } }, resumes = {}, version = "0.1" }
-    local talk = exchange.new { journal = journal(), replay = true, past = past }
+    local past = { exchanges = { { messages = said "a", reply = {} } }, resumes = {}, job = { version = "0.1" } }
+    local talk = exchange.new { journal = journal(), recording = past }
     assert.matches("the recording of version 0.1: ", select(2, talk:next(said "b")).message, 1, true)
   end)
 

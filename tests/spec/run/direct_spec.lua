@@ -11,7 +11,8 @@ local function prepare(types, ...)
   for i, name in ipairs { ... } do steps[i] = { id = "step-" .. i, type = name, arguments = {} } end
   local run = {
     job = { steps = steps }, journal = journal.none(), record = record.new("j", "t"), todo = todo.new(), events = {},
-    checkpoint = { changed = function() end, hurry = function() end }, context = { tick = function() end, max_output_bytes = 1000 },
+    checkpoint = { changed = function() end, hurry = function() end },
+    past = { begun = {}, entries = {} }, context = { tick = function() end, max_output_bytes = 1000 },
     catalogue = { get = function(name) return { run = types[name] } end },
   }
   run.live = { step = function() end, finish = function() end }

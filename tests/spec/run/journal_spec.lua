@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 local file = require "native.file"
-local past = require "sba.run.history"
+local past = require "sba.run.past"
 local json = require "sba.util.json"
 local journal = require "sba.run.journal"
 local record = require "sba.result.record"
@@ -36,7 +36,7 @@ describe("the journal", function()
     if fill then fill(log) end
   end
 
-  local function read() return past.read(path, { job_sha256 = "sha", steps = STEPS }) end
+  local function read() return past.resume(path, { job_sha256 = "sha", steps = STEPS }) end
 
   local function refusal(reason)
     local history, failure = read()
@@ -57,12 +57,12 @@ describe("the journal", function()
       log:step_started(2, STEPS[2])
     end)
     local history = assert(read())
-    assert.are.equal(1000, history.started_wall)
+    assert.are.equal(1000, history.job.started_wall)
     assert.are.equal(entry(0, "a"), history.entries[1].text)
     assert.are.equal("success", history.entries[1].entry.status)
-    assert.truthy(history.begun[2]:find("^%d%d%d%d%-.*Z$"))
+    assert.truthy(history.begun[2].at:find("^%d%d%d%d%-.*Z$"))
     assert.is_nil(history.begun[1])
-    assert.are.same({ id = STEPS[2].id, type = STEPS[2].type }, history.interrupted)
+    assert.are.same({ STEPS[2].id, STEPS[2].type }, { history.begun[2].id, history.begun[2].type })
     assert.is_nil(history.result)
   end)
 
@@ -115,11 +115,11 @@ describe("the journal", function()
   it("goes on after a torn line, and the next run cuts it off", function()
     write(function(log) log:step_started(1, STEPS[1]) end)
     append '{"event":"step.fini'
-    assert.is_string(assert(read()).begun[1])
+    assert.is_table(assert(read()).begun[1])
     local log = begin(false)
     log:resumed()
     log:step_interrupted(1, { id = STEPS[1].id, type = STEPS[1].type, output = "said" }, "2026-01-31T09:05:00.123Z")
-    assert.is_string(assert(read()).begun[1])
+    assert.is_table(assert(read()).begun[1])
     log:step_started(1, STEPS[1])
     log:step_finished(entry(0, "a"))
     assert.are.equal(1, #assert(read()).entries)

@@ -1,9 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What a job may use of models in all, over every request: inference.max_requests and inference.max_total_tokens.
+-- The models that a job may ask, and what it has used of them: its requests and tokens are counted for the result, and bounded by
+-- inference.max_requests and inference.max_total_tokens.
 
+local agents_md = require "sba.agent.agents_md"
+local inference = require "sba.model"
 local interrupt = require "native.interrupt"
 
-local budget = {}
+local models = {}
 
 local LAST_PART <const> = 5 -- a fifth
 
@@ -16,10 +19,25 @@ local function bounds(run)
   }
 end
 
+---Finds a model.
+---@param run run
+---@param allowed_models string[]
+---@return inference.session?, table? failure
+function models.connect(run, allowed_models)
+  local http, failure = run.outside:client()
+  if not http then return nil, { code = "inference_unavailable", message = failure.message } end
+  return inference.connect {
+    environment = run.environment, http = http, allowed_models = allowed_models, source = run.job.inference.source,
+    on_wait = function(problem, seconds)
+      run.log:event("warning", "model.retry", { error = problem.message, seconds = seconds })
+    end,
+  }
+end
+
 ---Why no further request may be sent; nil where one may.
 ---@param run run
 ---@return failure?
-function budget.exceeded(run)
+function models.exceeded(run)
   for _, bound in ipairs(bounds(run)) do
     local name, field, used, most = table.unpack(bound, 1, 4)
     if most and used >= most then
@@ -36,23 +54,29 @@ end
 ---@param run run
 ---@param model string
 ---@param used { prompt_tokens?: integer, completion_tokens?: integer, duration_ms?: integer }
-function budget.count(run, model, used)
+function models.count(run, model, used)
   local all = run.record.inference or { model = model, requests = 0, prompt_tokens = 0, completion_tokens = 0, duration_ms = 0 }
   run.record.inference = all
   all.requests = all.requests + 1
   for _, name in ipairs { "prompt_tokens", "completion_tokens", "duration_ms" } do all[name] = all[name] + (used[name] or 0) end
 end
 
----Counts the questions of all steps that earlier runs made. An agent's replies are counted as they are taken over.
+---Counts a reply, and logs it.
 ---@param run run
-function budget.resume(run)
-  for _, result in ipairs(run.history.asked) do budget.count(run, result.model, result) end
+---@param model string
+---@param reply table
+function models.replied(run, model, reply)
+  models.count(run, model, reply)
+  run.log:event("info", "model.response", {
+    model = model, calls = reply.tool_calls and #reply.tool_calls or 0, prompt_tokens = reply.prompt_tokens,
+    completion_tokens = reply.completion_tokens, duration_ms = reply.duration_ms,
+  })
 end
 
 ---What of the job's time, requests or tokens is nearly used up, in a word; nil: nothing is.
 ---@param run run
 ---@return string?
-function budget.scarce(run)
+function models.scarce(run)
   local remaining, most_seconds = interrupt.remaining(), run.job.constraints.max_runtime_seconds
   if remaining and remaining <= most_seconds / LAST_PART then return "time" end
   for _, bound in ipairs(bounds(run)) do
@@ -61,4 +85,15 @@ function budget.scarce(run)
   end
 end
 
-return budget
+---What the workspace's AGENTS.md says, where the job takes it. The log says why it cannot be shown.
+---@param run run
+---@param session inference.session
+---@return string?
+function models.agents_md(run, session)
+  if not agents_md.is_wanted(run.job) then return nil end
+  local shown, problem = agents_md.of(run.workspace, session.context_length)
+  if problem then run.log:event("warning", "agents_md.left_out", { error = problem }) end
+  return shown
+end
+
+return models

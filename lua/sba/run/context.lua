@@ -1,0 +1,41 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What steps are called with: where they work, what bounds them, and what of the run they may use.
+
+local artifacts = require "sba.run.artifacts"
+local changes = require "sba.run.undo"
+local on_demand = require "sba.run.on_demand"
+
+--- The file's size before a step first appended to it, so that a step that runs again appends to the same.
+local function size_before_append(run, size)
+  local index, known = #run.record.steps + 1, run.past.append
+  if known and known.index == index then return known.size end
+  run.journal:event("step.append", { index = index - 1, size = size })
+  return size
+end
+
+local function tick(run, news, missing)
+  if news then run.live:said(news, missing) end
+  run.live:tick()
+  run.log:tick()
+  run.todo:tick()
+  run.checkpoint:tick()
+end
+
+---@param run run
+---@param environment string[] of commands
+---@return table
+return function(run, environment)
+  return {
+    workspace = run.workspace, environment = environment, agent = not run.steps, follow = run.log.follow,
+    max_output_bytes = run.job.constraints.max_output_bytes,
+    place = function(path) return artifacts.place(run, path) end,
+    ask = function(question)
+      run.ask = run.ask or on_demand.ask()(run)
+      return run.ask(question)
+    end,
+    call_tool = function(...) return run.outside:call(...) end,
+    commit = function(transaction, root) return changes.commit(run, transaction, root) end,
+    size_before_append = function(size) return size_before_append(run, size) end,
+    tick = function(news, missing) tick(run, news, missing) end,
+  }
+end

@@ -1,0 +1,329 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What the events of a journal come to, folded one at a time. --resume goes on with the fold of the journal that it finds; --replay,
+-- --report and the end by exec (ending.lua) read journals by the same code. journal.lua lists the events.
+
+local changes = require "sba.run.undo"
+local file = require "native.file"
+local json = require "sba.util.json"
+local lines = require "sba.util.lines"
+local result_schema = require "sba.result.result_schema"
+local schema_check = require "sba.util.schema_check"
+local secret = require "sba.util.secret"
+
+---@class past
+---@field job? table the first event: job_sha256, started_wall, job_id, task_id, version
+---@field entries table<integer, { text?: string, entry: table }> of finished steps, by index from 1; text: in a strict fold
+---@field begun table<integer, table> the step.started of steps that have not ended; `output`: what one had said, set by accept
+---@field started? table<integer, table> the step.started of all steps, for a report
+---@field changes? { index: integer, plan: native.plan, committed?: boolean } of the last step; committed: it has ended well
+---@field append? { index: integer, size?: integer } the step that last began to append to a file, and the file's size before
+---@field planned table<string, true> the temporary names in all plans, as the journal writes them
+---@field undone? string what came of undoing them, for the model; set by undo
+---@field left? { index: integer, message: string } what could not be undone, for the step that runs again; set by undo
+---@field result? table the result's fields without steps, of a job that is over
+---@field failed? integer the step that had failed and runs again
+---@field resumes { after: integer, why: string }[] where a run ended and the next one went on: after how many exchanges, and why
+---@field exchanges { at?: string, messages?: table[], reply: table }[] with the model, in order
+---@field asked table[] the results of all questions of steps, of those too that run again
+---@field session? { model: string, context_length: integer, tools: agent.tool[], instructions?: string, facts?: string,
+--- agents_md?: string } tools: the gateway's
+---@field skills? { found: table[], missing: string[] } of the orchestrator
+---@field reported? boolean it was told the result
+---@field last? string when the last event was that says so
+local past = {}
+past.__index = past
+
+local LIMIT <const> = 1 << 40 -- bytes; what one run could write, another must be able to read
+local LONGEST_HEAD <const> = 4096 -- bytes of a line, within which index, check and status stand
+local LAST_TIME <const> = 253402300799999 -- milliseconds since 1970: the end of the year 9999
+local ENTRY_PREFIX <const> = '{"event":"step.finished","entry":'
+
+local words <const>, count <const> = { type = "string" }, { type = "integer", minimum = 0 }
+local entry_schema = result_schema.properties.steps.items
+
+local function object(properties, required) return { type = "object", properties = properties, required = required } end
+local function list_of(items) return { type = "array", items = items } end
+
+-- The result without its steps, which have lines of their own.
+local finished_fields = {}
+for _, name in ipairs(result_schema.required) do
+  if name ~= "steps" then finished_fields[#finished_fields + 1] = name end
+end
+
+-- What an event must hold to be relied on: people edit journals, and write recordings.
+local schemas = {
+  job = object { job_sha256 = words, started_wall = { type = "integer", minimum = 0, maximum = LAST_TIME }, version = words },
+  ["step.started"] = object({ index = count, id = words, type = words, check = count, arguments = object() }, { "index", "id", "type" }),
+  ["step.changes"] = changes.schema,
+  ["step.append"] = object({ index = count, size = count }, { "index" }),
+  ["step.finished"] = object({ entry = entry_schema }, { "entry" }),
+  ["job.finished"] = object({ result = object(result_schema.properties, finished_fields) }, { "result" }),
+  ["model.session"] = object({
+    model = words, context_length = { type = "integer", minimum = 1 }, instructions = words, facts = words, agents_md = words,
+    tools = list_of(object({
+      kind = { enum = { "gateway" } }, name = words, tool = words, description = words, parameters = words,
+    }, { "kind", "name", "tool", "description", "parameters" })),
+  }, { "model", "context_length" }),
+  ["model.exchange"] = object({
+    messages = list_of(object({ role = words, content = words, step = words }, { "role" })),
+    reply = object {
+      content = words, thinking = words, said = words, unreadable = words, is_like_a_call = { type = "boolean" }, done_reason = words,
+      prompt_tokens = count, completion_tokens = count, duration_ms = count, notes = list_of(words),
+      tool_calls = list_of(object({
+        id = words, name = words, arguments = object(), mistake = words, size = count, written = words, called = words,
+      }, { "name", "arguments" })),
+    },
+  }, { "reply" }),
+  ["model.compacted"] = object({ tokens_before = count, tokens_after = count }, { "tokens_before", "tokens_after" }),
+  skills = object({
+    found = list_of(object({ id = words, name = words, text = words }, { "id", "name", "text" })), missing = list_of(words),
+  }, { "found", "missing" }),
+}
+
+---The fold of no events.
+---@return past
+function past.new()
+  return setmetatable({ entries = {}, begun = {}, planned = {}, exchanges = {}, resumes = {}, asked = {} }, past)
+end
+
+--- What is wrong with a value, in one line, or nil.
+local function mistake_in(value, wanted)
+  local errors = wanted and select(2, schema_check.check(value, wanted, { total = 0, limit = 1 })) or {}
+  return errors[1] and schema_check.line(errors[1], "line")
+end
+
+--- Forgets the steps from one on: they run again.
+local function forget_from(self, index)
+  for i = #self.entries, index, -1 do self.entries[i] = nil end
+end
+
+-- What each event changes.
+local apply = {}
+
+function apply.job(self, event) self.job = event end
+
+--- A run had ended, or was killed, and the next one goes on.
+apply["job.resumed"] = function(self)
+  local result = self.result
+  local why = result and type(result.failure_message) == "string" and ("%s: %s"):format(result.failure_code, result.failure_message)
+  table.insert(self.resumes, { after = #self.exchanges, why = why or "the runner was killed" })
+  self.result, self.reported, self.goes_back = nil, nil, true
+end
+
+apply["step.started"] = function(self, event)
+  local index = event.index + 1
+  self.begun[index], self.changes = event, nil
+  if self.started then self.started[index] = event end
+end
+
+apply["step.changes"] = function(self, event)
+  self.changes = { index = event.index + 1, plan = event }
+  for _, change in ipairs(event.changes) do
+    if change.other then self.planned[change.other] = true end
+    if change.aside then self.planned[change.aside] = true end
+  end
+end
+
+apply["step.append"] = function(self, event) self.append = { index = event.index + 1, size = event.size } end
+
+--- The text of an event's entry: a part of the line, unless something follows it there.
+local function text_of_entry(event, text)
+  for name in pairs(event) do
+    if name ~= "event" and name ~= "entry" then return json.encode(event.entry, entry_schema) end
+  end
+  return text:sub(#ENTRY_PREFIX + 1, -2)
+end
+
+apply["step.finished"] = function(self, event, text)
+  local entry = event.entry
+  local index = entry.index + 1
+  if entry.status ~= "skipped" then -- which has ended nothing: what an earlier run had begun of it is still to be undone
+    self.begun[index], self.append = nil, nil
+    if self.changes and entry.status == "success" then self.changes.committed = true else self.changes = nil end
+  end
+  if entry.type == "ask_model" and entry.result then table.insert(self.asked, entry.result) end
+  self.entries[index] = { text = text and text_of_entry(event, text), entry = entry }
+end
+
+apply["model.session"] = function(self, event)
+  self.session, event.tools = event, event.tools or {}
+end
+
+apply["model.exchange"] = function(self, event)
+  secret.clean(event, schemas["model.exchange"])
+  table.insert(self.exchanges, event)
+end
+
+function apply.skills(self, event) self.skills = event end
+
+apply["job.reported"] = function(self) self.reported = true end
+apply["job.finished"] = function(self, event) self.result = event.result end
+apply["model.compacted"], apply["step.interrupted"], apply["journal.failed"] = function() end, function() end, function() end
+
+--- What the next step of a direct job is: one of the job's, or after them the check of a criterion.
+local function is_of_job(about, rules)
+  local step = rules.steps[about.index + 1]
+  if step then return about.type == step.type and about.id == step.id and not about.check end
+  return about.type == "run_command" and about.check == rules.checks[about.index + 1 - #rules.steps]
+end
+
+--- Why a step cannot be the next one. In an agent's job the model says which steps there are.
+local function misplaced(self, about, rules)
+  if about.index ~= #self.entries then return "the step is not the next one" end
+  return rules.steps and not is_of_job(about, rules) and "the job has no such step" or nil
+end
+
+-- Why an event cannot stand where it stands, in a journal that is gone on with.
+local refusals = { ["step.started"] = misplaced }
+
+function refusals.job(self, event)
+  return self.job and "a second job begins" or not event.started_wall and "it does not say when the job began"
+end
+
+refusals["step.changes"] = function(self, event)
+  return (event.index ~= #self.entries or not self.begun[event.index + 1]) and "the step had not begun"
+end
+
+refusals["step.append"] = refusals["step.changes"]
+
+refusals["step.finished"] = function(self, event, rules)
+  local entry = event.entry
+  local reason = misplaced(self, entry, rules)
+  if reason then return reason end
+  if not self.begun[entry.index + 1] and entry.status ~= "skipped" then return "the step had not begun" end
+  if rules.brief then return nil end
+  local failed = entry.status == "failure" or entry.status == "timeout"
+  if failed and not (entry.error and entry.error_code) then return "its error is missing" end
+  local module = entry.result ~= nil and rules.catalogue and rules.catalogue.get(entry.type)
+  return module and mistake_in(entry.result, module.result)
+end
+
+refusals["model.exchange"] = function(_, event)
+  for _, call in ipairs(event.reply.tool_calls or {}) do
+    if call.written and json.kind((json.decode(call.written))) ~= "object" then return "what a call's model wrote is not JSON" end
+  end
+end
+
+refusals["job.reported"] = function(self) return not self.result and "the job was not over" end
+
+refusals["job.finished"] = function(self, event, rules)
+  return event.result.status == "success" and rules.steps and #self.entries < #rules.steps and "steps are missing"
+end
+
+refusals["journal.failed"] = function(self) return not self.result and "what was done then could not be written" end
+
+--- What is known of a finished step without decoding its line: memory may be short, and a report reads the result besides.
+local function brief(text)
+  if text:sub(1, #ENTRY_PREFIX) ~= ENTRY_PREFIX then return nil end
+  local head = text:sub(#ENTRY_PREFIX + 1, LONGEST_HEAD)
+  local index, status, check = head:match '^{"index":(%d+),', head:match ',"status":"(%a+)"', head:match ',"check":(%d+)'
+  if not index or not status then return nil end
+  return { event = "step.finished", entry = { index = tonumber(index), status = status, check = tonumber(check) } }
+end
+
+--- Why an event cannot come now, whatever it says.
+local function untimely(self, event)
+  if not self.job and event.event ~= "job" then return "the journal does not begin with its job" end
+  local follows = not self.result or event.event == "job.reported" or event.event == "journal.failed"
+    or event.event == "job.resumed" and self.result.status ~= "success"
+  return not follows and "the job was over"
+end
+
+--- Folds one line; returns why it cannot.
+local function fold_line(self, text, rules)
+  local short = rules.brief and brief(text)
+  local event, failure = short, nil
+  if not short then event, failure = json.decode_own(text) end
+  if failure then return failure.message end
+  if type(event) ~= "table" or rules.strict and not apply[event.event] then return "it is not an event of a journal" end
+  local name = event.event
+  if not apply[name] then return nil end
+  if type(event.at) ~= "string" then event.at = nil end
+  if rules.job_sha256 and name == "job" and event.job_sha256 ~= rules.job_sha256 then return "it belongs to another job" end
+  local reason = rules.strict and untimely(self, event) or not short and mistake_in(event, schemas[name])
+  if reason then return reason end
+  self.last = event.at or self.last
+  local about = name == "step.started" and event or name == "step.finished" and event.entry
+  if about and self.goes_back then
+    if about.index < #self.entries then
+      forget_from(self, about.index + 1)
+      self.begun = {}
+    end
+    self.goes_back = nil
+  end
+  reason = rules.strict and refusals[name] and refusals[name](self, event, rules)
+  if reason then return reason end
+  apply[name](self, event, rules.strict and text)
+end
+
+---@class past.rules
+---@field strict? boolean the journal is gone on with: each event must be able to stand where it stands
+---@field script? boolean people write it: blank lines, and a last line without its end
+---@field brief? boolean of finished steps no more than index, status and check is wanted
+---@field job_sha256? string of the job that it must belong to
+---@field steps? table[] of a direct job
+---@field checks? integer[] the criteria that have one
+---@field catalogue? table the step types
+
+---Folds lines, as far as they can be.
+---@param rules past.rules
+---@param ... any what util.lines gives, for the lines
+---@return string? problem why the rest is left out
+---@return boolean? is_torn the last line has no end: the runner was killed while it wrote it
+function past:fold(rules, ...)
+  local number = 0
+  for _, text, is_whole in ... do
+    number = number + 1
+    if not rules.script and not is_whole then return "its last line is incomplete, which happens when the runner is killed", true end
+    local reason = not (rules.script and text == "") and fold_line(self, text, rules)
+    if reason then return ("line %d: %s"):format(number, reason) end
+  end
+end
+
+local function invalid(...) return nil, { code = "invalid_journal", message = ("the %s %s, %s%s"):format(...) } end
+
+--- Of a direct job the steps stay that succeeded. Checks run again, for what they check may have changed.
+local function keep_successes(self, steps)
+  for index, old in ipairs(self.entries) do
+    if index > #steps or old.entry.status ~= "success" then
+      self.failed = index <= #steps and old.entry.status ~= "skipped" and index or nil
+      return forget_from(self, index)
+    end
+  end
+end
+
+---Reads what an earlier run left. A torn last line does not count.
+---@param path string
+---@param rules past.rules of the job
+---@return past? past, native.failure? failure nil without failure: there is nothing to go on from
+function past.resume(path, rules)
+  local bytes, failure = file.read(path, LIMIT)
+  if not bytes then return nil, failure.code ~= "not_found" and failure or nil end
+  local self = past.new()
+  rules.strict = true
+  local problem, is_torn = self:fold(rules, lines(bytes))
+  if problem and not is_torn then
+    return invalid("journal", path .. " cannot be used", problem, "; without --resume the job starts anew")
+  end
+  if not self.job then return nil end
+  if not self.result or self.result.status ~= "success" then
+    apply["job.resumed"](self)
+    if rules.steps then keep_successes(self, rules.steps) end
+  end
+  return self
+end
+
+---Reads a recorded conversation from a journal, or a script of one: lines of model.exchange, each with a reply at least.
+---@param path string
+---@param job_sha256 string
+---@return past? past, native.failure? failure
+function past.recording(path, job_sha256)
+  local bytes, failure = file.read(path, LIMIT)
+  if not bytes then return nil, failure end
+  local self = past.new()
+  local problem = self:fold({ script = true, job_sha256 = job_sha256 }, lines(bytes))
+  if problem then return invalid("recording", path, problem, "") end
+  return self
+end
+
+return past
