@@ -102,23 +102,13 @@ class ReportTest(ReportCase):
         self.assertIn("282\n", banner)
         self.assertNotIn("281\n", banner)
         self.assertIn("cause", banner)
-        self.assertIn("s2l301", page.ids, "each line is a target")
-        self.assertIn("s2l301", page.links)
-        self.assertIn('<pre class="ends" style="--digits:3" tabindex="0">', source)
+        self.assertIn('<pre class="ends" tabindex="0">', source)
 
-    def test_lines_after_a_gap_have_their_own_numbers(self):
-        self.run_job(self.job(self.step("run_command", shell="seq 100000")))
-        _, source = self.page(self.result_path)
-        self.assertIn("bytes left out", source)
-        self.assertRegex(source, r'id="s1l100000"><a [^>]*></a>100000\n')
-        self.assertRegex(source, r'id="s1l1"><a [^>]*></a>1\n')
-
-    def test_colours_of_a_command_are_colours(self):
-        script = r"printf 'a\033[1;31mred\033[0m \033[38;5;46mgreen\033[2Jcleared\n\033[42mon'"
+    def test_colours_of_a_command_are_left_out(self):
+        script = r"printf 'a\033[1;31mred\033[0m \033[38;5;46mgreen\033[2Jcleared\n\033[42mon\033[K\n 50%%\r100%%\n'"
         self.run_job(self.job(self.step("run_command", shell=script)))
         _, source = self.page(self.result_path)
-        self.assertIn('a<i class="c1 bold">red</i> <i class="c10">green<b class="byte">\\x1b</b>[2Jcleared</i>\n', source)
-        self.assertIn('<i class="c10 on2">on</i>', source)
+        self.assertIn('ared green<b class="byte">\\x1b</b>[2Jcleared\non\n100%\n', source)
 
     def test_the_mistakes_of_a_refused_job_are_a_list(self):
         self.run_job({**self.job(self.step("run_command")), "unknown": 1})
@@ -172,7 +162,6 @@ class ReportTest(ReportCase):
         page, source = self.page(self.result_path)
         failed = source[source.index('id="s500"'):]
         self.assertGreater(failed.count("of a log\n"), (1 << 20) // 16 - 10, "1 MiB of it")
-        self.assertIn("s500l300000", page.ids, "its end is what links lead to first")
         self.assertIn("The page shows its beginning and its end. The rest is in the result: jq -r '.steps[499].output' result.json", page.text)
         self.assertIn("jq -r '.steps[0].output' result.json", page.text, "its share of the page is small")
         self.write(evil_result(steps=[LargeTest.entry(0, output="a\n", output_truncated=True, result={"stdout": "a\nb\n", "stderr": ""})]))
@@ -211,7 +200,6 @@ class ReportTest(ReportCase):
         page, _ = self.page(self.result_path)
         self.assertIn("→ step 1", page.text)
         self.assertIn("Model", page.headings)
-        self.assertIn("s2", page.links, "evidence names the step two")
         self.assertLessEqual(set(page.links), set(page.ids))
 
 
@@ -354,7 +342,6 @@ class LooksTest(ReportCase):
         pairs += [(kind, kind + "-wash") for kind in ("success", "failure", "timeout")]
         pairs += [("ink", "failure-wash"), ("ink", "timeout-wash"), ("quiet", "failure-wash"), ("quiet", "timeout-wash"),
                   ("quiet", "track"), ("ink", "track"), ("model", "track")]
-        pairs += [("c-" + name, "page") for name in ("red", "green", "yellow", "blue", "magenta", "cyan", "grey")]
         for theme in themes:
             for ink, on in pairs:
                 light, dark = sorted((luminance(theme[ink]), luminance(theme[on])), reverse=True)
@@ -405,9 +392,9 @@ class BrowserTest(ReportCase):
         say.wide = page.documentElement.scrollWidth;
         say.opened = target && target.closest("details").open"""
     # Whether the last line of a long output can be seen, and how many ticks of the timeline are clipped.
-    ENDS = """const box = page.querySelector("main pre.ends").getBoundingClientRect(), last = page.querySelector("#s1l499").getBoundingClientRect();
+    ENDS = """const long = page.querySelector("main pre.ends"), box = long.getBoundingClientRect(), last = long.lastChild.getBoundingClientRect();
         const strip = page.querySelector(".ticks").getBoundingClientRect();
-        say.end = last.bottom <= box.bottom && last.top >= box.top;
+        say.end = last.bottom <= box.bottom && last.top < box.top;
         const end = page.querySelector("pre.tail"), edge = end.getBoundingClientRect(), at = end.lastChild.getBoundingClientRect();
         say.tail = at.bottom <= edge.bottom && end.scrollHeight > end.clientHeight;
         say.clipped = [...page.querySelectorAll(".ticks span")].filter(tick => getComputedStyle(tick).display != "none")
@@ -441,19 +428,14 @@ class BrowserTest(ReportCase):
         self.assertIn('data-tail="true"', dom)
         self.assertIn('data-clipped="0"', dom)
 
-    def test_long_titles_do_not_scroll_and_long_numbers_do_not_wrap(self):
+    def test_long_titles_do_not_scroll(self):
         title = "run_command: " + " ".join(f"some/long/path/file_{i}.c" for i in range(99))
         items = [{"id": "1", "title": title, "source": "step", "parent": None, "status": "done", "note": None}]
-        lines = "".join(f"line {i}\n" for i in range(1, 120001))
-        result = evil_result(todo={"total": 1, "done": 1, "items": items}, steps=[LargeTest.entry(0, status="failure", output=lines)])
-        self.write(result)
+        self.write(evil_result(todo={"total": 1, "done": 1, "items": items}, steps=[LargeTest.entry(0, status="failure")]))
         url = self.save("page.html", self.page(self.result_path)[1])
-        script = """const line = page.querySelector("#s1l120000");
-            const number = page.defaultView.getComputedStyle(line.querySelector("a"), "::before");
-            say.wide = page.documentElement.scrollWidth; say.lines = Math.round(parseFloat(number.height) / line.offsetHeight)"""
         for width in (360, 1000):
-            dom = self.browse(self.framed(url, script, width), "--dump-dom")
-            self.assertEqual(re.findall(r'data-(?:wide|lines)="(\d+)"', dom), [str(width), "1"])
+            dom = self.browse(self.framed(url, width=width), "--dump-dom")
+            self.assertEqual(re.findall(r'data-wide="(\d+)"', dom), [str(width)])
 
     def test_screenshots(self):
         url, kept = self.save("page.html", self.hostile()), os.environ.get("SBA_SCREENSHOTS")

@@ -27,7 +27,7 @@ local lua_layers = {
   { "^sba%.main$", "main", "cli", "catalogue", "job", "run", "result", "repl", "report", "about", "task", "validate", "util", "native" },
   { "^sba%.cli$", "cli", "util", "native" },
   { "^sba%.repl%f[%.\0]", "repl", "catalogue", "job", "run", "agent", "result", "util", "native" },
-  { "^sba%.report%f[%.\0]", "report", "run", "result", "util", "native" },
+  { "^sba%.report%f[%.\0]", "report", "run", "result", "util", "native", "lpeg" },
   { "^sba%.about$", "about", "cli", "completion", "catalogue", "job", "result", "util", "native" },
   { "^sba%.task$", "task", "report", "model", "util", "native" },
   { "^sba%.completion$", "completion" },

@@ -4,7 +4,6 @@
 local block = require "sba.report.block"
 local format = require "sba.report.format"
 local html = require "sba.report.html"
-local text = require "native.text"
 local version = require "native.bundle".version
 
 local h, section = html.elements, html.section
@@ -29,32 +28,26 @@ local function wide_table(label, ...)
   return h.div { class = "wide", tabindex = 0, role = "region", ["aria-label"] = label, h.table { ... } }
 end
 
-local actions <const> = {
-  created = "created", modified = "modified", deleted = "deleted", mode_changed = "mode changed", type_changed = "type changed",
-  unreadable = "unreadable",
-}
-local action_order <const> = { "created", "modified", "deleted", "mode_changed", "type_changed", "unreadable" }
-local left_out <const> = {
-  binary = "binary", too_large = "too large", original_not_kept = "its original was not kept", patch_too_large = "the diff is too large",
-  blocked = "something that is not in the diff is in its way",
-  unreadable = "cannot be read", no_time = "no time was left",
-}
+local actions <const> = { "created", "modified", "deleted", "mode_changed", "type_changed", "unreadable" }
+
+--- An enumeration's value in words: "mode_changed".
+local function in_words(value) return (value:gsub("_", " ")) end
 
 local function count_changes(counts)
   local parts = {}
-  for _, action in ipairs(action_order) do
+  for _, action in ipairs(actions) do
     local count = counts[action] or 0
-    if count > 0 then parts[#parts + 1] = ("%d %s"):format(count, actions[action]) end
+    if count > 0 then parts[#parts + 1] = ("%d %s"):format(count, in_words(action)) end
   end
   return #parts > 0 and table.concat(parts, ", ") or "nothing changed"
 end
 
 local function changed_file(file)
   return h.tr {
-    h.td { file.path }, h.td { class = "nowrap", actions[file.action] },
+    h.td { file.path }, h.td { class = "nowrap", in_words(file.action) },
     h.td { class = "nowrap", file.size_bytes_before and format.size(file.size_bytes_before) or "" },
     h.td { class = "nowrap", file.size_bytes and format.size(file.size_bytes) or "" },
-    h.td { file.left_out and "not in the diff: " .. left_out[file.left_out] or "" },
+    h.td { file.left_out and "not in the diff: " .. in_words(file.left_out) or "" },
   }
 end
 
@@ -76,57 +69,36 @@ function lists.changes(source)
   })
 end
 
---- Evidence with the names of steps made links.
-local function linked(evidence, index_of)
-  local parts, from = {}, 1
-  for at, id, after in evidence:gmatch("()([%w_.-]+)()") do
-    local index = index_of[id] or index_of[text.trim_end(id, ".-")]
-    if index then
-      parts[#parts + 1] = evidence:sub(from, at - 1)
-      parts[#parts + 1] = h.a { href = "#s" .. index, id }
-      from = after
-    end
-  end
-  parts[#parts + 1] = evidence:sub(from)
-  return parts
-end
-
 local met_signs <const> = { [true] = { "✓", "success", "met" }, [false] = { "✗", "failure", "not met" } }
 local NOT_CHECKED <const> = { "–", "skipped", "not checked" }
 local verifiers <const> = { check = "checked by the runner: ", model = "said by the model: " }
 
-local function verdict(item, index_of)
+local function verdict(item)
   local sign = met_signs[item.met] or NOT_CHECKED
   return h.li {
     h.span { class = "sign " .. sign[2], ["aria-hidden"] = "true", sign[1] }, " ",
     h.span { h.strong { item.criterion }, sign ~= NOT_CHECKED and h.span { class = "unseen", " (" .. sign[3] .. ")" }, h.br {},
-      h.span { class = "quiet", verifiers[item.verified_by] or sign == NOT_CHECKED and sign[3] or "", linked(item.evidence, index_of) } },
+      h.span { class = "quiet", verifiers[item.verified_by] or sign == NOT_CHECKED and sign[3] or "", item.evidence } },
   }
 end
 
 ---@param result table
 ---@return html.element|false
 function lists.acceptance(result)
-  local criteria, index_of = result.acceptance or {}, {}
-  if #criteria == 0 then return false end
-  for i, entry in ipairs(result.steps) do index_of[entry.id] = i end
-  return section("Acceptance", h.ul { class = "plain", rows_of(criteria, function(item) return verdict(item, index_of) end) },
-    rest(criteria))
+  local criteria = result.acceptance or {}
+  return #criteria > 0 and section("Acceptance", h.ul { class = "plain", rows_of(criteria, verdict) }, rest(criteria))
 end
 
 local todo_signs <const> = {
   done = { "✓", "success" }, in_progress = { "▸", "model" }, dropped = { "–", "skipped" }, pending = { "○", "skipped" },
 }
 
-local sources <const> = {
-  requirement = "requirement", acceptance_criterion = "acceptance criterion", step = "step", agent = "the model's own",
-}
-
 local function todo_item(item)
   local sign = todo_signs[item.status]
   return h.li { class = type(item.parent) == "string" and "part" or false,
     h.span { class = "sign " .. sign[2], ["aria-hidden"] = "true", sign[1] }, " ",
-    h.span { item.title, h.span { class = "quiet", " ", sources[item.source], ", ", (item.status:gsub("_", " ")) },
+    h.span { item.title,
+      h.span { class = "quiet", " ", item.source == "agent" and "the model's own" or in_words(item.source), ", ", in_words(item.status) },
       type(item.note) == "string" and { h.br {}, h.span { class = "quiet", item.note } } },
   }
 end

@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- How the job ended: what each failure code means, and what helps.
 
+local block = require "sba.report.block"
 local excerpt = require "sba.util.excerpt"
 local h = require "sba.report.html".elements
 local format = require "sba.report.format"
-local output = require "sba.report.output"
 local words = require "sba.util.words"
 
 local outcome = {}
@@ -115,7 +115,7 @@ local function step_view(result)
   }
   local link = h.p { h.a { href = "#s" .. entry.index + 1, name }, since, "." }
   if not entry.output or entry.output == "" then return link end
-  return { link, h.p { class = "label", "The end of its output" }, output.tail(entry.output) }
+  return { link, h.p { class = "label", "The end of its output" }, block.tail(entry.output) }
 end
 
 local INVALID <const> = "the job is not valid: "

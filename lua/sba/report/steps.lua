@@ -7,7 +7,6 @@ local excerpt = require "sba.util.excerpt"
 local format = require "sba.report.format"
 local html = require "sba.report.html"
 local json = require "sba.util.json"
-local output = require "sba.report.output"
 local timeline = require "sba.report.timeline"
 
 local h = html.elements
@@ -19,8 +18,6 @@ local LARGEST_BLOCK <const> = 16 * 1024 -- bytes
 local SMALLEST_BLOCK <const> = 400 -- bytes
 local BLOCKS <const> = 3 -- that a step has at most, about
 local MOST_OPEN <const> = 20 -- failed steps that are open; of more, one looks at the first
-local MOST_TARGETS <const> = 40000 -- lines of the page that links can lead to
-local MOST_NAMED <const> = 5 -- files
 local LONGEST_FACT <const> = 200 -- bytes
 
 -- What of a result is said in the line of facts, and how.
@@ -81,23 +78,16 @@ end
 
 --- Where all of an output is that the page shows in part.
 local function rest_of(entry, limit)
-  local result, field = type(entry.result) == "table" and entry.result or {}, nil
+  local result = type(entry.result) == "table" and entry.result or {}
   local streams = type(result.stdout) == "string" and type(result.stderr) == "string" and #result.stdout + #result.stderr or 0
-  if streams > #entry.output then
-    field = "result | .stdout, .stderr"
-  elseif #entry.output > limit then
-    field = "output"
-  end
+  local field = streams > #entry.output and "result | .stdout, .stderr" or #entry.output > limit and "output"
   return field and h.p { class = "quiet", "The page shows its beginning and its end. The rest is in the result: ",
     h.code { ("jq -r '.steps[%d].%s' result.json"):format(entry.index, field) } }
 end
 
-local function what_came(entry, limit, targets)
+local function what_came(entry, limit)
   local bytes = entry.output or ""
-  if bytes ~= "" then
-    return { block.is_diff(bytes) and block.view("Output", bytes, limit)
-      or output.view("Output", bytes, limit, "s" .. entry.index + 1, targets), rest_of(entry, limit) }
-  end
+  if bytes ~= "" then return { block.output(bytes, limit), rest_of(entry, limit) } end
   if entry.result and not entry.output then return block.view("Result", json.encode(entry.result), limit) end
   return entry.status ~= "skipped" and h.p { class = "quiet", "No output." }
 end
@@ -107,23 +97,11 @@ local function problem(entry, limit)
   return h.p { class = "message", entry.error_code and { h.code { entry.error_code }, " " }, (excerpt.of(entry.error, limit)) }
 end
 
---- The files that a result names.
-local function named_in_result(entry)
-  local result, paths = type(entry.result) == "table" and entry.result or {}, {}
-  for _, file in ipairs(type(result.files) == "table" and result.files or { result }) do
-    if type(file) == "table" and type(file.path) == "string" then paths[#paths + 1] = file.path end
-    if #paths == MOST_NAMED then break end
-  end
-  return table.concat(paths, ", ")
-end
-
---- What a step is about: from its arguments, else from the todo list, else from its result.
+--- What a step is about: from its arguments, else from the todo list.
 local function about(entry, call, titles)
-  local what = call and format.about(call) or ""
-  if what ~= "" then return what end
-  local title = titles[entry.index + 1] or ""
-  if title:sub(1, #entry.type + 2) == entry.type .. ": " then return title:sub(#entry.type + 3) end
-  return named_in_result(entry)
+  local what, title = call and format.about(call) or "", titles[entry.index + 1] or ""
+  if what == "" and title:sub(1, #entry.type + 2) == entry.type .. ": " then return title:sub(#entry.type + 3) end
+  return what
 end
 
 --- The titles of the todo list that are the steps' own: in a direct job each step has one.
@@ -151,16 +129,14 @@ local function line(entry, what, scale)
   }
 end
 
----@class report.part how a step is shown
----@field is_open boolean
----@field limit integer bytes of a block
----@field scale report.scale
----@field targets report.targets
+--- Whether one looks at it first, because it went wrong or runs now.
+local function went_wrong(entry) return entry.status ~= "success" and entry.status ~= "skipped" end
 
-local function view(entry, call, what, part)
-  local status, limit = format.status[entry.status], part.limit
-  return h.details { class = "step " .. entry.status, open = part.is_open,
-    line(entry, what, part.scale),
+--- is_open: what is folded is shown. limit: bytes of a block.
+local function view(entry, call, what, scale, is_open, limit)
+  local status = format.status[entry.status]
+  return h.details { class = "step " .. entry.status, open = is_open,
+    line(entry, what, scale),
     -- The target of links is inside: a browser opens what is folded around it.
     h.div { class = "inside", id = "s" .. entry.index + 1,
       h.p { class = "quiet", "Step ", h.code { entry.id },
@@ -169,21 +145,10 @@ local function view(entry, call, what, part)
         "." },
       problem(entry, limit),
       what_was_told(call, limit),
-      what_came(entry, limit, part.targets),
+      what_came(entry, limit),
       fact_list(entry),
     },
   }
-end
-
---- The indexes of the steps that one looks at first, because they went wrong or run now; and of the others.
-local function in_order_of_interest(list)
-  local first, others = {}, {}
-  for i, entry in ipairs(list) do
-    local failed = entry.status ~= "success" and entry.status ~= "skipped"
-    local indexes = failed and #first < MOST_OPEN and first or others
-    indexes[#indexes + 1] = i
-  end
-  return first, others
 end
 
 ---@param source report.source
@@ -191,16 +156,17 @@ end
 ---@return html.element|false
 function steps.view(source, scale)
   local list, titles = source.result.steps, titles_of(source.result)
-  if #list == 0 then return false end
-  local views, targets = {}, { left = MOST_TARGETS }
-  local function add(indexes, part)
-    part.scale, part.targets = scale, targets
-    for _, i in ipairs(indexes) do views[i] = view(list[i], source.calls[i], about(list[i], source.calls[i], titles), part) end
+  local failed, opened, views = 0, 0, {}
+  for _, entry in ipairs(list) do failed = failed + (went_wrong(entry) and 1 or 0) end
+  local open_limit = math.min(LARGEST_OPEN, MOST_TEXT // math.max(1, math.min(failed, MOST_OPEN)))
+  local folded_limit = math.max(SMALLEST_BLOCK, math.min(LARGEST_BLOCK, MOST_TEXT // math.max(1, BLOCKS * #list)))
+  for i, entry in ipairs(list) do
+    local is_open = went_wrong(entry) and opened < MOST_OPEN
+    if is_open then opened = opened + 1 end
+    local call = source.calls[i]
+    views[i] = view(entry, call, about(entry, call, titles), scale, is_open, is_open and open_limit or folded_limit)
   end
-  local first, others = in_order_of_interest(list)
-  add(first, { is_open = true, limit = math.min(LARGEST_OPEN, MOST_TEXT // math.max(1, #first)) })
-  add(others, { is_open = false, limit = math.max(SMALLEST_BLOCK, math.min(LARGEST_BLOCK, MOST_TEXT // (BLOCKS * #list))) })
-  return html.section("Steps", views)
+  return #list > 0 and html.section("Steps", views)
 end
 
 return steps

@@ -8,7 +8,6 @@ return [[
   --failure: #a40e26; --failure-bar: #d1242f; --failure-wash: #ffebe9;
   --timeout: #7d4e00; --timeout-bar: #c98200; --timeout-wash: #fff4d6;
   --skipped: #57606a; --model: #6639ba; --model-bar: #8250df; --hunk: #0550ae;
-  --c-red: #a40e26; --c-green: #116329; --c-yellow: #7d4e00; --c-blue: #0550ae; --c-magenta: #6639ba; --c-cyan: #1b5f70; --c-grey: #57606a;
 }
 @media (prefers-color-scheme: dark) {
   :root {
@@ -17,8 +16,7 @@ return [[
     --failure: #ff8b82; --failure-bar: #f85149; --failure-wash: #341a1c;
     --timeout: #eab64f; --timeout-bar: #d29922; --timeout-wash: #2e2412;
     --skipped: #9aa5b1; --model: #c3a2ff; --model-bar: #a371f7; --hunk: #79b8ff;
-    --c-red: #ff8b82; --c-green: #5fd07a; --c-yellow: #eab64f; --c-blue: #79b8ff; --c-magenta: #c3a2ff;
-    --c-cyan: #62cfe0; --c-grey: #9aa5b1;
+      --c-cyan: #62cfe0; --c-grey: #9aa5b1;
   }
 }
 * { box-sizing: border-box; }
@@ -84,7 +82,7 @@ summary:hover { background: var(--track); border-radius: .4rem; }
 summary:focus-visible, pre:focus-visible, a:focus-visible { outline: 2px solid var(--link); outline-offset: 1px; }
 summary .what { overflow: hidden; white-space: nowrap; text-overflow: ellipsis; }
 .number, .time { color: var(--quiet); font-size: .85rem; font-variant-numeric: tabular-nums; text-align: right; }
-.number, .time, .line > a { white-space: nowrap; }
+.number, .time { white-space: nowrap; }
 .inside { padding: .1rem .9rem .8rem; scroll-margin-top: 5rem; }
 .inside:target { box-shadow: inset .25rem 0 var(--link); }
 pre {
@@ -94,20 +92,7 @@ pre {
 pre span { display: block; }
 pre.ends { display: flex; flex-direction: column-reverse; } pre.ends .whole { flex: none; }
 pre.tail { max-height: 20rem; }
-pre i { font-style: normal; } pre .note { color: var(--quiet); font-weight: 400; }
-.line { position: relative; padding-left: calc(var(--digits) * 1ch + 1rem); min-height: 1.4em; }
-.line:target { background: var(--timeout-wash); }
-.line > a::before {
-  content: attr(data-line); position: absolute; left: 0; width: calc(var(--digits) * 1ch); text-align: right; color: var(--quiet);
-}
-.line > a { text-decoration: none; }
-.c1, .c9 { color: var(--c-red); } .c2, .c10 { color: var(--c-green); } .c3, .c11 { color: var(--c-yellow); }
-.c4, .c12 { color: var(--c-blue); } .c5, .c13 { color: var(--c-magenta); } .c6, .c14 { color: var(--c-cyan); } .c8 { color: var(--c-grey); }
-.on1, .on9 { background: var(--failure-wash); } .on2, .on10 { background: var(--success-wash); }
-.on3, .on11 { background: var(--timeout-wash); } .on4, .on5, .on6, .on7, .on8, .on12, .on13, .on14, .on15 { background: var(--track); }
-i.bold { font-weight: 700; } i.dim { color: var(--quiet); } pre i.italic { font-style: italic; }
-i.underlined { text-decoration: underline; }
-i.reversed { background: var(--ink); color: var(--page); }
+pre .note { color: var(--quiet); font-weight: 400; }
 .added { color: var(--success); background: var(--success-wash); } .removed { color: var(--failure); background: var(--failure-wash); }
 .hunk { color: var(--hunk); } .file { font-weight: 700; }
 .byte { padding: 0 .15em; border-radius: .2em; background: var(--track); color: var(--model); font-weight: 400; font-size: .9em; }
