@@ -5,7 +5,6 @@ find_program(LUA_INTERPRETER lua5.4 REQUIRED)
 
 set(SBA_BUNDLE_SOURCE ${CMAKE_BINARY_DIR}/bundled_modules.c)
 file(GLOB_RECURSE lua_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/lua/sba/*.lua)
-set(lua_definitions ${CMAKE_SOURCE_DIR}/lua/types/native.lua ${CMAKE_SOURCE_DIR}/lua/types/step.lua)
 set(lua_roots ${CMAKE_SOURCE_DIR}/lua)
 if(SBA_EXTRA_LUA)
   if(NOT IS_DIRECTORY ${SBA_EXTRA_LUA})
@@ -20,6 +19,5 @@ endif()
 add_custom_command(OUTPUT ${SBA_BUNDLE_SOURCE}
   COMMAND ${LUA_INTERPRETER} ${CMAKE_SOURCE_DIR}/cmake/bundle.lua ${SBA_BUNDLE_SOURCE} ${sba_library_versions}
     -- ${lua_roots} -- ${lua_files} ${extra_lua_files}
-    -- ${lua_definitions}
-  DEPENDS ${CMAKE_SOURCE_DIR}/cmake/bundle.lua ${CMAKE_SOURCE_DIR}/cmake/manual.lua ${lua_definitions} ${lua_files} ${extra_lua_files}
+  DEPENDS ${CMAKE_SOURCE_DIR}/cmake/bundle.lua ${lua_files} ${extra_lua_files}
   COMMENT "Bundling the Lua modules" VERBATIM)

@@ -1,9 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Build tool: lua5.4 bundle.lua OUT VERSION... -- ROOT... -- FILE... -- DEFINITIONS...
--- Writes a C file with the bytecode of every module and the versions of the libraries that are linked in. One module more,
--- sba.repl.manual, is made of the words in those files and the definitions.
-
-local manual = dofile((arg[0]:gsub("bundle%.lua$", "manual.lua")))
+-- Build tool: lua5.4 bundle.lua OUT VERSION... -- ROOT... -- FILE...
+-- Writes a C file with the bytecode of every module and the versions of the libraries that are linked in.
 
 local function fail(...)
   io.stderr:write("bundle: ", string.format(...), "\n")
@@ -18,7 +15,7 @@ for i = 2, #arg do
     table.insert(groups[#groups], arg[i])
   end
 end
-local versions, roots, files, definitions = table.unpack(groups)
+local versions, roots, files = table.unpack(groups)
 
 --- The module name and chunk name of a file: "sba.steps.read_file", "@lua/sba/steps/read_file.lua".
 local function name_of(file)
@@ -62,9 +59,6 @@ for _, file in ipairs(files) do
   check_globals(file)
   modules[#modules + 1] = { name = name, path = chunk_name:sub(6), file = file, code = compile(read(file), file, chunk_name) }
 end
-modules[#modules + 1] = {
-  name = "sba.repl.manual", path = "sba/repl/manual.lua", code = compile(manual.source(modules, definitions), "the manual", "@manual"),
-}
 table.sort(modules, function(a, b) return a.name < b.name end)
 
 -- Bytecode is of one version, word size and byte order of Lua. A build for another machine must have the same.

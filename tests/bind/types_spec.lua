@@ -1,23 +1,23 @@
 -- SPDX-License-Identifier: Apache-2.0
--- lua/types/native.lua says what C offers, no more and no less. help()'s manual is made of it.
-local manual = require "sba.repl.manual"
+-- lua/types/native.lua says what C offers, no more and no less.
+local definitions = arg[0]:gsub("tests/.*$", "lua/types/native.lua")
 
----What modules and handles are declared with.
+---What modules and handles are declared with: the classes that have functions, and their fields.
 ---@return table<string, table<string, true>> members "native.text", or "native.root" for a handle -> names
 local function declared()
-  local members, values = {}, {}
-  for _, entry in ipairs(manual) do
-    if not entry.name:find("^native%.") then goto continue end
-    if entry.of == "" then
-      values[entry.name] = entry.text
-    else
-      members[entry.of] = members[entry.of] or {}
-      members[entry.of][entry.name:match("[%w_]+$")] = true
+  local fields, members, owners, class = {}, {}, {}, nil
+  for line in io.lines(definitions) do
+    local name, field = line:match "^%-%-%-@class (native%.[%w_.]+)", line:match "^%-%-%-@field ([%w_]+)"
+    if name then class, fields[name] = name, {} end
+    if field then fields[class][field] = true end
+    local variable = line:match "^local ([%w_]+) = {}"
+    if variable then owners[variable] = class end
+    local owner, method = line:match "^function ([%w_]+)[.:]([%w_]+)"
+    if owner then
+      local of = owners[owner]
+      members[of] = members[of] or fields[of]
+      members[of][method] = true
     end
-    ::continue::
-  end
-  for name, list in pairs(members) do
-    for value in ("\n" .. values[name]):gmatch("\n  ([%w_]+)") do list[value] = true end
   end
   return members
 end

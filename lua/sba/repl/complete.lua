@@ -21,10 +21,10 @@ end
 
 --- The fields of a value by their names, inherited ones too. Of those that are not loaded yet the content is true.
 local function fields_of(value)
-  local fields = {}
-  for _, name in ipairs(modules.prefix(value) and modules.fields(value) or {}) do fields[name] = true end
-  for _ = 1, 10 do
-    for key, content in next, not modules.prefix(value) and type(value) == "table" and value or {} do
+  local fields, names = {}, modules.fields(value)
+  for _, name in ipairs(names or {}) do fields[name] = true end
+  for _ = 1, names and 0 or 10 do
+    for key, content in next, type(value) == "table" and value or {} do
       if type(key) == "string" and key:find("^[%a_][%w_]*$") and fields[key] == nil then fields[key] = content end
     end
     value = fallback(value)
@@ -37,7 +37,7 @@ end
 local function value_at(globals, path)
   local value = globals
   for key in path:gmatch("[^.:]+") do
-    if modules.prefix(value) then value = value[key] else value = fields_of(value)[key] end
+    if modules.fields(value) then value = value[key] else value = fields_of(value)[key] end
     if value == nil then return nil end
   end
   return value
@@ -96,7 +96,6 @@ local function complete(globals, line, cursor)
   local before = line:sub(1, cursor)
   if not before:find("%S") then return "  " end
   local quoted = before:match("%f[%w_]require%s*%(?%s*[\"']([%w_.]*)$") -- bounded: typed by a person
-    or before:match("%f[%w_]help%s*%(?%s*[\"']([%w_.]*)$") -- bounded: typed by a person
   local path = before:match("[%a_][%w_.:]*$") -- bounded: typed by a person
   if not quoted and not path then return nil end
   local partial, list

@@ -102,7 +102,7 @@ local function job_of_step(type, arguments)
   return must(job.parse(json.encode(given), catalogue, {}))
 end
 
----Runs one step in the current directory: step("write_file", { path = "a", content = "b" }). help "steps" lists the types.
+---Runs one step in the current directory: step("write_file", { path = "a", content = "b" }).
 ---@param type string
 ---@param arguments? table as in a job
 ---@return table? result, table? entry nil and the whole entry of a step that failed; wrong arguments are raised
@@ -123,10 +123,10 @@ function globals.step(type, arguments)
   return nil, entry
 end
 
----Says what is known of a module, function, handle or step type, by itself or by its name; of nothing: what there is.
----@param thing? any
-function globals.help(...)
-  return help.print(...)
+---Prints what there is, or what a step type takes.
+---@param type? string
+function globals.help(type)
+  io.write(help.text(type))
 end
 
 ---Ends what steps have left running, as the end of a job does.

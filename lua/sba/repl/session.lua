@@ -2,7 +2,6 @@
 -- The prompt of --lua: reads a chunk, runs it, prints its values or its error, and repeats until Ctrl-D.
 
 local bundle = require "native.bundle"
-local chunk = require "sba.repl.chunk"
 local completion = require "sba.repl.complete"
 local exit = require "sba.util.exit"
 local file = require "native.file"
@@ -61,6 +60,26 @@ local function evaluate(made)
   if not ok then complain(problem) end
 end
 
+local function wants_more(message)
+  return message:sub(-5) == "<eof>"
+end
+
+---@param source string one line or more
+---@param environment? table what it finds as its globals; default: _G
+---@return function? made, string? message why not, boolean? unfinished more lines could make it whole
+function session.compile(source, environment)
+  source = source .. "\n" -- or a string that lacks its end quote could go on
+  local marked, expression = source:match("^%s*(=?)(.*)$")
+  environment = environment or _G
+  local made, message = load("return " .. expression, "=stdin", "t", environment)
+  if made then return made end
+  local unfinished = wants_more(message)
+  if marked == "=" then return nil, message, unfinished end
+  made, message = load(source, "=stdin", "t", environment)
+  if made then return made end
+  return nil, message, unfinished or wants_more(message)
+end
+
 --- Reads lines until they are a chunk, or cannot become one. Nil where the session ends.
 ---@return function|false|nil
 local function read_chunk(reader)
@@ -74,7 +93,7 @@ local function read_chunk(reader)
       return nil
     end
     source = source and source .. "\n" .. line or line
-    local made, message, unfinished = chunk.compile(source, globals)
+    local made, message, unfinished = session.compile(source, globals)
     if made or not unfinished then
       if source:find("%S") then reader:remember(source) end
       if not made then complain(message) end

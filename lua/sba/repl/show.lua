@@ -4,7 +4,6 @@
 -- Tables marked as JSON arrays stand in brackets, others in braces; JSON's null is null. Nothing of a value is run but __tostring.
 
 local json = require "sba.util.json"
-local modules = require "sba.repl.modules"
 local printable = require "sba.util.printable"
 
 local show = {}
@@ -20,13 +19,9 @@ local function is_name(key)
   return type(key) == "string" and key:find("^[%a_][%w_]*$") ~= nil
 end
 
-local rank = { number = 1, string = 2 }
-
 local function before(a, b)
-  local kind_a, kind_b = rank[type(a)] or 3, rank[type(b)] or 3
-  if kind_a ~= kind_b then return kind_a < kind_b end
-  if kind_a == 3 then return tostring(a) < tostring(b) end
-  return a < b
+  if type(a) == type(b) and (type(a) == "number" or type(a) == "string") then return a < b end
+  return type(a) .. tostring(a) < type(b) .. tostring(b)
 end
 
 --- The keys that are not of the list, in order.
@@ -94,21 +89,22 @@ local function render_table(state, value, depth)
 end
 
 local function render_function(value)
-  local name = modules.name_of(value)
-  if name then return ("<function %s>"):format(name) end
   local info = debug.getinfo(value, "S")
   if info.what == "C" then return "<function in C>" end
   return ("<function %s:%d>"):format(printable.line(info.short_src), info.linedefined)
+end
+
+local function render_userdata(value)
+  local metatable = debug.getmetatable(value)
+  local name = type(metatable) == "table" and rawget(metatable, "__name")
+  return value == json.null and "null" or own_words(value) or ("<%s>"):format(printable.line(tostring(name or "userdata")))
 end
 
 local renderers = {
   table = render_table,
   string = function(_, value) return printable.quoted(value, LONGEST_STRING) end,
   ["function"] = function(_, value) return render_function(value) end,
-  userdata = function(_, value)
-    if value == json.null then return "null" end
-    return own_words(value) or ("<%s>"):format(printable.line(modules.name_of(value) or "userdata"))
-  end,
+  userdata = function(_, value) return render_userdata(value) end,
   thread = function(_, value) return ("<coroutine, %s>"):format(coroutine.status(value)) end,
 }
 

@@ -27,7 +27,6 @@ describe("completion", function()
     assert.are.equal("sba.job.context", (completed "sba.job.cont"))
     assert.are.equal("sba.job.context.load", (completed "sba.job.context.lo"))
     assert.are.equal("require 'native.workspace", (completed "require 'native.wor"))
-    assert.are.equal('help("sba.util.printable', (completed 'help("sba.util.printa'))
     _G.spec_handle = require "native.workspace".open "."
     assert.are.equal("spec_handle:transaction", (completed "spec_handle:tra"))
     _G.spec_handle = nil
