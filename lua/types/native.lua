@@ -194,7 +194,6 @@ local process = {}
 ---@field duration_ms integer
 ---@field cpu_time_ms integer of the command and its waited-for children
 ---@field max_rss_bytes integer as the kernel counts it: at least the runner's own when the command started
----@field out_of_memory boolean it failed by itself, and the kernel killed a process of the runner's cgroup because memory ran out
 
 ---Runs one command to its end and collects its output. At its timeout, the deadline, a cancel or the output limit, its whole tree gets
 ---SIGTERM and, 2 s later, SIGKILL; output until then is kept. Processes left by a command that exits by itself live until finish(), or

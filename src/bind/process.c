@@ -86,10 +86,10 @@ static void push_outcome(lua_State *L, struct process_outcome *outcome)
         signal_name(outcome->signal, name);
         bind_set_string(L, "signal", name);
     }
-    set_buffer(L, "stdout", &outcome->out.text);
-    set_buffer(L, "stderr", &outcome->err.text);
-    bind_set_boolean(L, "stdout_truncated", outcome->out.truncated);
-    bind_set_boolean(L, "stderr_truncated", outcome->err.truncated);
+    set_buffer(L, "stdout", &outcome->texts[PROCESS_STDOUT].text);
+    set_buffer(L, "stderr", &outcome->texts[PROCESS_STDERR].text);
+    bind_set_boolean(L, "stdout_truncated", outcome->texts[PROCESS_STDOUT].truncated);
+    bind_set_boolean(L, "stderr_truncated", outcome->texts[PROCESS_STDERR].truncated);
     if (outcome->output.size)
         set_buffer(L, "output", &outcome->output);
     if (outcome->missing)
@@ -98,7 +98,6 @@ static void push_outcome(lua_State *L, struct process_outcome *outcome)
     bind_set_integer(L, "duration_ms", outcome->duration);
     bind_set_integer(L, "cpu_time_ms", outcome->cpu_time);
     bind_set_integer(L, "max_rss_bytes", (lua_Integer)outcome->max_rss);
-    bind_set_boolean(L, "out_of_memory", outcome->out_of_memory);
 }
 
 static bool check_tick(lua_State *L, struct ticker *ticker)

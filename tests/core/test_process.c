@@ -4,7 +4,6 @@
 
 #include "check.h"
 #include "core/base/interrupt.h"
-#include "core/process/process_output.h"
 #include "core/process/signal_name.h"
 
 #include <fcntl.h>
@@ -61,8 +60,8 @@ static void collects_output_and_status(void **state)
     struct process_outcome outcome = shell("echo out; echo err >&2; exit 3");
     assert_int_equal(outcome.ending, PROCESS_EXIT);
     assert_int_equal(outcome.exit_code, 3);
-    check_text(&outcome.out, "out\n");
-    check_text(&outcome.err, "err\n");
+    check_text(&outcome.texts[PROCESS_STDOUT], "out\n");
+    check_text(&outcome.texts[PROCESS_STDERR], "err\n");
     process_outcome_free(&outcome);
     outcome = shell("kill -SEGV $$");
     assert_int_equal(outcome.exit_code, -1);
@@ -124,8 +123,8 @@ static void cuts_at_its_limit_between_characters(void **state)
     for (size_t limit = 0; limit < sizeof expected / sizeof *expected; limit++) {
         options.output_limit = limit;
         struct process_outcome outcome = run(&options);
-        check_text(&outcome.out, expected[limit]);
-        assert_int_equal(outcome.out.truncated, limit < 7);
+        check_text(&outcome.texts[PROCESS_STDOUT], expected[limit]);
+        assert_int_equal(outcome.texts[PROCESS_STDOUT].truncated, limit < 7);
         process_outcome_free(&outcome);
     }
 }
@@ -153,10 +152,10 @@ static void keeps_the_order_of_both(void **state)
 // Every size around the limit of what is kept: nothing is lost where it fits, and the count is right where it does not.
 static void counts_what_is_missing(void **state)
 {
-    char *bytes = malloc(TRANSCRIPT_MAX + 2);
-    for (size_t i = 0; i < TRANSCRIPT_MAX + 2; i++)
+    char *bytes = malloc(OUTPUT_SHOWN + 2);
+    for (size_t i = 0; i < OUTPUT_SHOWN + 2; i++)
         bytes[i] = i % 23 ? (char)('a' + i % 23) : '\n';
-    for (size_t size = TRANSCRIPT_MAX - 2; size <= TRANSCRIPT_MAX + 2; size++) {
+    for (size_t size = OUTPUT_SHOWN - 2; size <= OUTPUT_SHOWN + 2; size++) {
         struct process_options options = options_for_script("printf e >&2; sleep .1; cat");
         options.input = bytes;
         options.input_size = size - 1;
@@ -164,7 +163,7 @@ static void counts_what_is_missing(void **state)
         const struct buffer *head = &outcome.output, *tail = &outcome.tail;
         size_t at = size - 1 - tail->size;
         assert_int_equal(head->size + tail->size + outcome.missing, size);
-        assert_true(size <= TRANSCRIPT_MAX ? outcome.missing == 0 : outcome.missing <= TRANSCRIPT_NOTE + 23 + 2);
+        assert_true(size <= OUTPUT_SHOWN ? outcome.missing == 0 : outcome.missing <= OUTPUT_NOTE + 23 + 2);
         assert_memory_equal(head->data, "e", 1);
         assert_memory_equal(head->data + 1, bytes, head->size - 1);
         if (tail->size)
@@ -181,7 +180,7 @@ static void times_out(void **state)
     struct process_outcome outcome = run(&options);
     assert_int_equal(outcome.ending, PROCESS_TIMEOUT);
     assert_int_equal(outcome.signal, SIGTERM);
-    check_text(&outcome.out, "said\n");
+    check_text(&outcome.texts[PROCESS_STDOUT], "said\n");
     assert_int_equal(process_finish(0, &rest), 0);
     process_outcome_free(&outcome);
 }
@@ -258,7 +257,7 @@ static void tells_all_or_the_end(void **state)
     buffer_free(&heard.text);
     heard = heard_from(script, false);
     assert_int_equal(heard.text.size + heard.missing, 20000008);
-    assert_true(heard.text.size <= (size_t)heard.calls * 2 * NEWS_MOST);
+    assert_true(heard.text.size <= (size_t)heard.calls * 2 * OUTPUT_NEWS);
     assert_memory_equal(heard.text.data + heard.text.size - 8, "the end\n", 8);
     buffer_free(&heard.text);
 }
@@ -277,7 +276,7 @@ static bool has_ended(pid_t child, int milliseconds)
 static void spares_what_earlier_commands_left(void **state)
 {
     struct process_outcome outcome = shell("setsid sleep 600 >/dev/null 2>&1 & echo $!");
-    pid_t left = (pid_t)strtol(outcome.out.text.data, NULL, 10);
+    pid_t left = (pid_t)strtol(outcome.texts[PROCESS_STDOUT].text.data, NULL, 10);
     process_outcome_free(&outcome);
     struct process_options options = options_for_script("exec sleep 600");
     options.timeout = 100;

@@ -4,6 +4,7 @@
 local command_words = require "sba.util.command_words"
 local excerpt = require "sba.util.excerpt"
 local json = require "sba.util.json"
+local oom_kills = require "sba.util.oom_kills"
 local process = require "native.process"
 local redact = require "native.secret".redact
 local text = require "native.text"
@@ -103,6 +104,15 @@ local by_ending = {
   cancelled = function(_, command) return "cancelled", "the job was cancelled while " .. command .. " ran" end,
 }
 
+local known_kills -- before the command
+
+--- Whether the kernel killed a process because memory ran out, while a command ran that failed by itself.
+local function ran_out_of_memory(outcome)
+  local before = known_kills
+  if outcome.ended == "exit" and outcome.exit_code ~= 0 then known_kills = oom_kills() end
+  return known_kills > before
+end
+
 local function how_it_ended(outcome)
   if outcome.exit_code then return ("ended with exit code %d"):format(outcome.exit_code) end
   if outcome.signal then return "was ended by " .. outcome.signal end
@@ -121,7 +131,7 @@ local function failure_of(arguments, job_context, outcome)
   end
   if outcome.exit_code == 0 then return nil end
   local how = how_it_ended(outcome)
-  if outcome.out_of_memory then
+  if ran_out_of_memory(outcome) then
     return "out_of_memory", ("%s %s: memory ran out, and the kernel killed a process; let it use less, or give the container more")
       :format(command, how)
   end
@@ -172,6 +182,7 @@ local function run(arguments, job_context)
     return nil, { code = unusable.code, message = "the working directory cannot be used: " .. unusable.message }
   end
   local limit = math.min(arguments.max_output_bytes or math.huge, job_context.max_output_bytes)
+  known_kills = known_kills or oom_kills()
   local outcome, failure = process.run {
     argv = argv_of(arguments, job_context.shell), env = environment(job_context.environment, arguments.env), directory = directory,
     stdin = arguments.stdin, timeout = arguments.timeout_seconds,

@@ -5,7 +5,6 @@
 #include "core/base/cleanup.h"
 #include "core/base/ending.h"
 #include "core/base/interrupt.h"
-#include "core/process/oom.h"
 #include "core/process/process_output.h"
 #include "core/process/process_spawn.h"
 #include "core/process/process_tree.h"
@@ -30,21 +29,16 @@ struct run {
     const struct process_options *options;
     struct spawn spawn;
     struct child child;
-    struct process_output output;
+    struct output output;
     int ends[PROCESS_STREAMS]; // the writing ends of stdout and stderr; -1: closed
     int input;                 // writing end, non-blocking; -1: all is written, or nobody reads
     size_t written;
     struct pids spared; // children that earlier commands left
     int64_t started;
-    uint64_t oom_kills; // before it started
     int64_t next_tick;
     int64_t next_news; // from then on, news are passed at once
     bool told;         // news were passed
-    struct tree tree;  // what is ended
-    int64_t kill_at;
     enum process_ending ending;
-    bool terminated; // SIGTERM was sent
-    bool over;
 };
 
 static int null_device(void)
@@ -117,7 +111,7 @@ static int start(struct run *run, struct error *error)
     run->child.pid = spawn_command(&run->spawn, error);
     if (run->child.pid < 0)
         return -1;
-    tree_began(run->child.pid);
+    children_started(run->child.pid);
     return 0;
 }
 
@@ -141,26 +135,24 @@ static int64_t sooner(int64_t a, int64_t b)
 // The timeout for poll: milliseconds until a time limit or the next tick.
 static int poll_timeout(const struct run *run)
 {
-    int64_t now = clock_now(), next = run->kill_at;
-    if (!run->terminated)
-        next = sooner(own_deadline(run), run->options->tick ? run->next_tick : INT64_MAX);
-    int64_t left = next == INT64_MAX ? -1 : next > now ? sooner(next - now, INT_MAX) : 0;
-    return run->terminated ? (int)left : interrupt_poll_timeout(left);
+    int64_t now = clock_now(), next = sooner(own_deadline(run), run->options->tick ? run->next_tick : INT64_MAX);
+    return interrupt_poll_timeout(next == INT64_MAX ? -1 : next > now ? sooner(next - now, INT_MAX) : 0);
 }
 
 // Waits for an event; reads output and writes input. Returns how many processes were reaped.
-static size_t wait_and_move(struct run *run)
+static size_t wait_and_move(void *data, int timeout)
 {
     enum { OUT, ERR, IN, CHILDREN, INTERRUPT, ALL };
-    struct process_stream *streams = run->output.streams;
+    struct run *run = data;
+    struct output_stream *streams = run->output.streams;
     struct pollfd events[ALL] = {
         [OUT] = {.fd = streams[PROCESS_STDOUT].fd, .events = POLLIN},
         [ERR] = {.fd = streams[PROCESS_STDERR].fd, .events = POLLIN},
         [IN] = {.fd = run->input, .events = POLLOUT},
         [CHILDREN] = {.fd = children_fd(), .events = POLLIN},
-        [INTERRUPT] = {.fd = run->terminated ? -1 : interrupt_fd(), .events = POLLIN},
+        [INTERRUPT] = {.fd = run->ending == PROCESS_EXIT ? interrupt_fd() : -1, .events = POLLIN},
     };
-    int ready = poll(events, ALL, poll_timeout(run));
+    int ready = poll(events, ALL, timeout);
     if (ready <= 0)
         return ready < 0 ? children_reap(&run->child) : 0; // most likely SIGCHLD interrupted it
     if (events[OUT].revents && events[ERR].revents)
@@ -174,48 +166,37 @@ static size_t wait_and_move(struct run *run)
     return events[CHILDREN].revents ? children_reap(&run->child) : 0;
 }
 
-// A deadline or cancel also ends what earlier commands left.
-static void terminate(struct run *run, enum process_ending ending)
-{
-    int64_t began = clock_now();
-    bool all = ending == PROCESS_DEADLINE || ending == PROCESS_CANCELLED;
-    run->ending = ending;
-    run->terminated = true;
-    if (all)
-        ending_begun();
-    run->tree = (struct tree){.command = &run->child, .spared = all ? NULL : &run->spared};
-    run->kill_at = began + tree_terminate(&run->tree, GRACE);
-}
-
 static bool tell(struct run *run)
 {
-    const struct process_news *news = &run->output.news;
-    bool has_news = news->bytes.size > 0 || news->missing > 0;
-    bool go_on = run->options->tick(run->options->data, news->bytes.data, news->bytes.size, news->missing);
-    output_seen(&run->output);
+    cleanup_buffer struct buffer news = {0};
+    uint64_t missing = output_news(&run->output, run->options->whole_news, &news);
+    bool go_on = run->options->tick(run->options->data, news.data, news.size, missing);
     run->next_tick = clock_now() + TICK_INTERVAL;
-    if (has_news)
+    if (news.size > 0 || missing > 0) {
         run->next_news = run->next_tick;
-    run->told |= has_news;
+        run->told = true;
+    }
     return go_on;
+}
+
+static uint64_t unseen(const struct run *run)
+{
+    return run->output.total - run->output.seen;
 }
 
 static bool tick(struct run *run, int64_t now)
 {
-    const struct process_news *news = &run->output.news;
-    if (!run->options->tick)
-        return true;
-    bool due = now >= run->next_tick || (news->bytes.size > 0 && now >= run->next_news);
-    return due || (news->whole && news->bytes.size >= NEWS_MOST) ? tell(run) : true;
+    bool due = now >= run->next_tick || (unseen(run) > 0 && now >= run->next_news) ||
+               (run->options->whole_news && unseen(run) >= OUTPUT_NEWS);
+    return due && run->options->tick ? tell(run) : true;
 }
 
 // Passes what came after the last tick, unless the command ended before any news were passed.
 static bool tell_rest(struct run *run)
 {
-    const struct process_news *news = &run->output.news;
-    if (run->ending == PROCESS_TICK || news->bytes.size == 0 || !(run->told || news->whole))
-        return true;
-    return tell(run);
+    const struct process_options *options = run->options;
+    bool wanted = options->tick && (run->told || options->whole_news) && run->ending != PROCESS_TICK;
+    return wanted && unseen(run) > 0 ? tell(run) : true;
 }
 
 // Why the command must end now; PROCESS_EXIT: it may run on.
@@ -227,64 +208,30 @@ static enum process_ending reason_to_end(struct run *run)
         return reason == INTERRUPT_TIMEOUT ? PROCESS_DEADLINE : PROCESS_CANCELLED;
     if (now >= own_deadline(run))
         return PROCESS_TIMEOUT;
-    if (run->options->end_at_limit && output_past_limit(&run->output))
+    if (run->options->end_at_limit && run->output.total > run->output.limit)
         return PROCESS_OUTPUT_LIMIT;
     return tick(run, now) ? PROCESS_EXIT : PROCESS_TICK;
 }
 
-// Reads the rest of the output. Waits at most `linger` milliseconds for processes that still hold the pipes.
-static void end(struct run *run, int linger)
+// A deadline or cancel also ends what earlier commands left.
+static void end_early(struct run *run)
 {
-    close_ends(run);
-    output_drain(&run->output, linger);
-    run->over = true;
+    bool all = run->ending == PROCESS_DEADLINE || run->ending == PROCESS_CANCELLED;
+    const struct tree tree = {.command = &run->child, .spared = all ? NULL : &run->spared};
+    if (all)
+        ending_begun();
+    tree_end(&tree, GRACE, wait_and_move, run);
 }
 
-static void go_on(struct run *run)
-{
-    if (run->child.ended) {
-        end(run, LINGER);
-        return;
-    }
-    enum process_ending reason = reason_to_end(run);
-    if (reason != PROCESS_EXIT)
-        terminate(run, reason);
-}
-
-static void see_to_end(struct run *run, bool changed)
-{
-    bool late = clock_now() >= run->kill_at;
-    if (late)
-        tree_kill(&run->tree);
-    else if (changed && !tree_gone(&run->tree))
-        tree_terminate(&run->tree, GRACE);
-    if (late || (changed && tree_gone(&run->tree)))
-        end(run, 0);
-}
-
+// Processes that outlive their command may still hold the pipes.
 static void follow(struct run *run)
 {
-    go_on(run);
-    while (!run->over) {
-        bool changed = wait_and_move(run) > 0;
-        if (run->terminated)
-            see_to_end(run, changed);
-        else
-            go_on(run);
-    }
-}
-
-static struct process_text take_text(struct process_stream *stream)
-{
-    struct process_text text = {.text = stream->kept, .truncated = stream->truncated};
-    stream->kept = (struct buffer){0};
-    return text;
-}
-
-// Only of a command that failed by itself.
-static bool failed_for_memory(const struct run *run)
-{
-    return run->ending == PROCESS_EXIT && run->child.ended && run->child.status != 0 && oom_kills() > run->oom_kills;
+    while (!run->child.ended && (run->ending = reason_to_end(run)) == PROCESS_EXIT)
+        wait_and_move(run, poll_timeout(run));
+    if (run->ending != PROCESS_EXIT)
+        end_early(run);
+    close_ends(run);
+    output_drain(&run->output, run->ending == PROCESS_EXIT ? LINGER : 0);
 }
 
 static int fill_outcome(struct run *run, struct process_outcome *outcome, struct error *error)
@@ -298,16 +245,12 @@ static int fill_outcome(struct run *run, struct process_outcome *outcome, struct
         .duration = clock_now() - run->started,
         .cpu_time = usage_cpu_time(&child->usage),
         .max_rss = usage_max_rss(&child->usage),
-        .out_of_memory = failed_for_memory(run),
     };
-    if (output_repair(&run->output) < 0 ||
-        transcript_text(&run->output.transcript, &outcome->output, &outcome->tail, &outcome->missing) < 0) {
-        process_outcome_free(outcome);
-        return error_set(error, "out_of_memory", 0, "out of memory for the output of %s", run->options->argv[0]);
-    }
-    outcome->out = take_text(&run->output.streams[PROCESS_STDOUT]);
-    outcome->err = take_text(&run->output.streams[PROCESS_STDERR]);
-    return 0;
+    if (output_show(&run->output, &outcome->output, &outcome->tail, &outcome->missing) == 0 &&
+        output_take(&run->output, outcome->texts) == 0)
+        return 0;
+    process_outcome_free(outcome);
+    return error_set(error, "out_of_memory", 0, "out of memory for the output of %s", run->options->argv[0]);
 }
 
 static void release(struct run *run)
@@ -316,7 +259,6 @@ static void release(struct run *run)
     close_ends(run);
     output_free(&run->output);
     pids_free(&run->spared);
-    tree_free(&run->tree);
 }
 
 int process_run(const struct process_options *options, struct process_outcome *outcome, struct error *error)
@@ -324,10 +266,7 @@ int process_run(const struct process_options *options, struct process_outcome *o
     __attribute__((cleanup(release))) struct run run = {
         .options = options, .ends = {-1, -1}, .input = -1, .started = clock_now()};
     run.output.limit = options->output_limit;
-    transcript_limit(&run.output.transcript, options->output_limit);
     run.output.streams[PROCESS_STDOUT].fd = run.output.streams[PROCESS_STDERR].fd = -1;
-    run.output.news.wanted = options->tick != NULL;
-    run.output.news.whole = options->whole_news;
     run.next_tick = run.started; // the first tick comes as soon as the command runs
     run.next_news = run.started + TICK_INTERVAL;
     if (children_watch(error) < 0)
@@ -336,7 +275,6 @@ int process_run(const struct process_options *options, struct process_outcome *o
         children_reap(NULL);
         children_own(&run.spared);
     }
-    run.oom_kills = oom_kills();
     if (start(&run, error) < 0)
         return -1;
     if (!options->input || options->input_size == 0)
@@ -352,24 +290,23 @@ int process_run(const struct process_options *options, struct process_outcome *o
 
 void process_outcome_free(struct process_outcome *outcome)
 {
-    buffer_free(&outcome->out.text);
-    buffer_free(&outcome->err.text);
+    for (int i = 0; i < PROCESS_STREAMS; i++)
+        buffer_free(&outcome->texts[i].text);
     buffer_free(&outcome->output);
     buffer_free(&outcome->tail);
 }
 
-// All that ended were reaped, so none of these is a zombie.
-static struct process_left what_is_left(void)
+static size_t wait_for_children(void *unused, int milliseconds)
 {
-    cleanup_pids struct pids pids = {0};
-    if (children_any())
-        children_own(&pids);
-    return (struct process_left){pids.count, pids.count ? pids.items[0] : 0};
+    (void)unused;
+    children_wait(milliseconds);
+    return children_reap(NULL);
 }
 
 size_t process_finish(int64_t grace, struct process_left *left)
 {
-    __attribute__((cleanup(tree_free))) struct tree everything = {0};
+    const struct tree everything = {0};
+    cleanup_pids struct pids pids = {0};
     struct error error = {0};
     *left = (struct process_left){0};
     if (!children_any())
@@ -377,8 +314,10 @@ size_t process_finish(int64_t grace, struct process_left *left)
     if (children_watch(&error) < 0)
         error_clear(&error); // then ends are noticed at the latest after the grace period
     children_reap(NULL);
-    size_t count = tree_gone(&everything) ? 0 : tree_end(&everything, grace);
-    *left = what_is_left();
+    size_t count = tree_end(&everything, grace, wait_for_children, NULL);
+    if (children_any())
+        children_own(&pids); // all that ended were reaped: none of these is a zombie
+    *left = (struct process_left){pids.count, pids.count ? pids.items[0] : 0};
     return count;
 }
 

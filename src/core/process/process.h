@@ -12,8 +12,8 @@
 #ifndef SBA_CORE_PROCESS_H
 #define SBA_CORE_PROCESS_H
 
-#include "core/base/buffer.h"
 #include "core/base/error.h"
+#include "core/process/process_output.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,16 +47,11 @@ struct process_options {
     void *data;
 };
 
-struct process_text {
-    struct buffer text; // UTF-8, repaired
-    bool truncated;
-};
-
 struct process_outcome {
     enum process_ending ending;
     int exit_code; // -1: a signal ended it
     int signal;    // 0: it exited, or (with exit_code -1) it could not be ended
-    struct process_text out, err;
+    struct process_text texts[PROCESS_STREAMS];
     // Both streams in the order in which they came, as UTF-8. Past the limit, or 1 MiB, output is the head and tail the
     // tail. Empty if only one stream printed and all of it is kept.
     struct buffer output, tail;
@@ -64,8 +59,6 @@ struct process_outcome {
     int64_t duration;
     int64_t cpu_time; // of the command and its waited-for children
     uint64_t max_rss; // as the kernel counts it: at least our own when the command started
-    // It failed by itself, and the kernel killed a process meanwhile because memory ran out (oom.h).
-    bool out_of_memory;
 };
 
 // Runs a command to its end. On success the caller frees *outcome. Errors: those of spawn_command, "too_many_files",

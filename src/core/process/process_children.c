@@ -8,23 +8,19 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum {
-    PATH_SIZE = 64, // of a path in /proc: its two numbers have at most 10 digits
-    REAPED_AT_ONCE = 256,
-};
+enum { REAPED_AT_ONCE = 256 };
 
 static int event_fd = -1;
 static long max_rss;
+static struct pids groups; // of all commands
 
 void pids_free(struct pids *pids)
 {
@@ -134,100 +130,59 @@ bool children_any(void)
     return waitid(P_ALL, 0, &unused, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 || errno != ECHILD;
 }
 
-pid_t children_tracer(pid_t pid)
-{
-    char path[PATH_SIZE], line[256];
-    int tracer = 0;
-    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    FILE *status = fopen(path, "re");
-    while (status && tracer == 0 && fgets(line, sizeof line, status))
-        sscanf(line, "TracerPid: %d", &tracer);
-    if (status)
-        fclose(status);
-    return tracer;
-}
-
-// The PIDs in /proc are valid for us if it belongs to our PID namespace: then it lists one PID for us, our own.
+// The PIDs in /proc are valid for us if it belongs to our PID namespace.
 static bool proc_is_ours(void)
 {
-    static pid_t known;
-    char line[256];
-    int ours = 0, inner = 0, count = 0;
-    FILE *status = known == getpid() ? NULL : fopen("/proc/self/status", "re");
-    if (!status)
-        return known == getpid();
-    while (count == 0 && fgets(line, sizeof line, status))
-        count = sscanf(line, "NSpid: %d %d", &ours, &inner);
-    fclose(status);
-    if (count == 1 && ours == getpid())
-        known = ours;
-    return known == getpid();
+    char link[16];
+    ssize_t size = readlink("/proc/self", link, sizeof link - 1);
+    link[size > 0 ? size : 0] = '\0';
+    return atoi(link) == getpid();
 }
 
-int children_in_list(const char *path, void (*found)(pid_t pid, void *data), void *data)
+// Every thread has its own list. False: there is none.
+static bool add_children_of(pid_t process, int thread, struct pids *pids)
 {
-    char text[4096], *end;
-    size_t have = 0;
-    ssize_t size;
-    cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return -1;
-    while ((size = read(fd, text + have, sizeof text - 1 - have)) > 0) {
-        have += (size_t)size;
-        text[have] = '\0';
-        char *from = text;
-        for (const char *space; (space = strchr(from, ' '));
-             from = end + 1) // a number is complete once a space follows it
-            found((pid_t)strtol(from, &end, 10), data);
-        have -= (size_t)(from - text);
-        memmove(text, from, have);
-    }
-    return 0;
-}
-
-static void add(pid_t pid, void *pids)
-{
-    pids_add(pids, pid);
-}
-
-static int read_thread(pid_t process, int thread, struct pids *pids)
-{
-    char path[PATH_SIZE];
+    char path[64];
+    int pid;
     snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)process, thread);
-    return children_in_list(path, add, pids);
+    FILE *list = fopen(path, "re");
+    if (!list)
+        return false;
+    while (fscanf(list, "%d", &pid) == 1)
+        pids_add(pids, pid);
+    fclose(list);
+    return true;
 }
 
-int children_own(struct pids *pids)
-{
-    pid_t threads[THREADS_MOST];
-    size_t count = proc_is_ours() ? threads_all(threads) : 0;
-    for (size_t i = 0; i < count; i++)
-        if (read_thread(getpid(), threads[i], pids) < 0)
-            return -1;
-    return count ? 0 : -1;
-}
-
-// Every thread has its own list.
 void children_of(pid_t parent, struct pids *pids)
 {
-    char path[PATH_SIZE];
+    char path[32];
     snprintf(path, sizeof path, "/proc/%d/task", (int)parent);
-    cleanup_directory DIR *directory = opendir(path);
+    cleanup_directory DIR *directory = proc_is_ours() ? opendir(path) : NULL;
     const struct dirent *entry;
     while (directory && (entry = readdir(directory)))
-        if (atoi(entry->d_name) > 0)
-            read_thread(parent, atoi(entry->d_name), pids);
+        add_children_of(parent, atoi(entry->d_name), pids);
 }
 
-// The name, in parentheses, may hold any character. The state and the parent follow the last closing parenthesis.
-pid_t children_parent(pid_t pid)
+void children_started(pid_t command)
 {
-    char path[PATH_SIZE], text[512];
-    int parent;
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t size = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
-    text[size > 0 ? size : 0] = '\0';
-    const char *rest = strrchr(text, ')');
-    return rest && sscanf(rest + 1, " %*c %d", &parent) == 1 ? parent : 0;
+    pids_add(&groups, command);
+}
+
+static void add_groups(struct pids *pids)
+{
+    siginfo_t unused;
+    for (size_t i = 0; i < groups.count; i++)
+        if (waitid(P_PGID, (id_t)groups.items[i], &unused, WEXITED | WNOHANG | WNOWAIT | __WALL) == 0)
+            pids_add(pids, groups.items[i]);
+}
+
+void children_own(struct pids *pids)
+{
+    pid_t threads[THREADS_MOST];
+    size_t count = proc_is_ours() ? threads_all(threads) : 0, i = 0;
+    while (i < count && add_children_of(getpid(), threads[i], pids))
+        i++;
+    if (i == 0)
+        add_groups(pids);
 }

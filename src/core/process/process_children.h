@@ -8,7 +8,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
@@ -28,7 +27,7 @@ struct pids {
 void pids_free(struct pids *pids);
 #define cleanup_pids __attribute__((cleanup(pids_free)))
 
-// If memory is out the PID is left out: who kills looks again until nothing is left.
+// Drops the PID if memory is out: killing repeats until no child is left.
 void pids_add(struct pids *pids, pid_t pid);
 
 bool pids_hold(const struct pids *pids, pid_t pid);
@@ -39,7 +38,7 @@ int children_watch(struct error *error);
 // A descriptor that is readable from the end of a child until children_reap or children_wait. -1 before children_watch.
 int children_fd(void);
 
-// Waits at most so many milliseconds for a child to end. False: none ended since the last call of this or
+// Waits up to that many milliseconds for a child to end. False: none ended since the last call of this or
 // children_reap.
 bool children_wait(int milliseconds);
 
@@ -56,21 +55,15 @@ long children_max_rss(void);
 // Whether there is any child, alive or not yet reaped.
 bool children_any(void);
 
+// A command has been started: its process group is remembered, for when /proc does not list our children.
+void children_started(pid_t command);
+
 // Appends our own children, as /proc lists them for each of our threads (threads.h): the launchers start processes, and
-// the main thread adopts orphans. 0, or -1 if /proc does not list them (not mounted, of another PID namespace, a kernel
-// without the lists).
-int children_own(struct pids *pids);
+// the main thread adopts orphans. If /proc does not list them (not mounted, of another PID namespace, a kernel without
+// the lists): the commands whose process groups hold a child of ours.
+void children_own(struct pids *pids);
 
-// The same for another process; none if it is gone.
+// Appends the children of another process; none if it is gone, or /proc does not list them.
 void children_of(pid_t parent, struct pids *pids);
-
-// Calls found for each PID in a list of children of /proc. Allocates no memory. 0, or -1 if there is no such list.
-int children_in_list(const char *path, void (*found)(pid_t pid, void *data), void *data);
-
-// The process that traces a child; 0: none.
-pid_t children_tracer(pid_t pid);
-
-// The parent of a process; 0: it is gone.
-pid_t children_parent(pid_t pid);
 
 #endif

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -19,6 +18,7 @@ enum {
     READ_MOST = 256 << 10,
     PIPE_USUAL = 64 << 10,
     PIPE_WIDE = 1 << 20,
+    LAST_LEAST = OUTPUT_SHOWN / 2, // bytes that stay of those past the limit
     LONGEST_CHARACTER = 4,
     LONGEST_WORD = 256,
 };
@@ -28,44 +28,8 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-// The place of byte number n.
-static size_t transcript_place(const struct transcript *transcript, uint64_t n)
-{
-    size_t half = transcript->half;
-    return n < 2 * half ? (size_t)n : half + (size_t)((n - half) % half);
-}
-
-static int transcript_add(struct transcript *transcript, const char *bytes, size_t size)
-{
-    struct buffer *kept = &transcript->bytes;
-    while (size > 0) {
-        if (transcript->total >= transcript->half && size > transcript->half) { // more than the ring holds
-            size_t skipped = size - transcript->half;
-            transcript->total += skipped;
-            bytes += skipped;
-            size -= skipped;
-        }
-        size_t at = transcript_place(transcript, transcript->total), part = least(size, 2 * transcript->half - at);
-        if (at + part > kept->size) {
-            if (buffer_reserve(kept, at + part - kept->size) < 0)
-                return -1;
-            kept->size = at + part;
-        }
-        memcpy(kept->data + at, bytes, part);
-        transcript->total += part;
-        bytes += part;
-        size -= part;
-    }
-    return 0;
-}
-
-static size_t kept_bytes(const struct process_output *output)
-{
-    return output->streams[PROCESS_STDOUT].kept.size + output->streams[PROCESS_STDERR].kept.size;
-}
-
 // A larger pipe means fewer context switches. The kernel may refuse; that does no harm.
-static void widen(struct process_stream *stream, ssize_t got)
+static void widen(struct output_stream *stream, ssize_t got)
 {
     if (stream->widened || got < PIPE_USUAL)
         return;
@@ -73,91 +37,60 @@ static void widen(struct process_stream *stream, ssize_t got)
     fcntl(stream->fd, F_SETPIPE_SZ, PIPE_WIDE);
 }
 
-static void starve(struct process_output *output)
+static int keep_first(struct output *output, int which, const char *bytes, size_t size)
 {
-    output->starved = true;
-    output->limit = kept_bytes(output);
-}
-
-// Adds output to the transcript. When it begins, what was kept until then comes first.
-static void transcribe(struct process_output *output, const char *bytes, size_t size)
-{
-    struct transcript *transcript = &output->transcript;
-    for (int i = 0; i < PROCESS_STREAMS && transcript->total == 0; i++) {
-        const struct buffer *kept = &output->streams[i].kept;
-        if (transcript_add(transcript, kept->data, kept->size) < 0)
-            starve(output);
+    if (size > 0 && which != (int)(output->turn_count & 1)) {
+        size_t *turns = array_grow(output->turns, output->turn_count, sizeof *turns);
+        if (!turns)
+            return -1;
+        output->turns = turns;
+        turns[output->turn_count++] = output->kept.size;
     }
-    if (transcript_add(transcript, bytes, size) < 0)
-        starve(output);
+    if (buffer_append(&output->kept, bytes, size) < 0)
+        return -1;
+    output->streams[which].kept += size;
+    return 0;
 }
 
-// If memory is out, the bytes count as missing.
-static void note_news(struct process_output *output, const char *bytes, size_t size)
+static int keep_last(struct output *output, const char *bytes, size_t size)
 {
-    struct process_news *news = &output->news;
-    struct buffer *kept = &news->bytes;
-    size_t room = news->whole ? SIZE_MAX : NEWS_MOST;
-    if (!news->wanted)
+    struct buffer *last = &output->last;
+    if (last->size + size > 2 * LAST_LEAST) { // seldom, so that few bytes are moved
+        size_t stays = least(last->size, LAST_LEAST);
+        memmove(last->data, last->data + last->size - stays, stays);
+        last->size = stays;
+    }
+    return buffer_append(last, bytes, size);
+}
+
+static void keep(struct output *output, int which, const char *bytes, size_t size)
+{
+    size_t fits = least(size, output->limit - output->kept.size);
+    output->streams[which].printed += size;
+    output->total += size;
+    if (keep_first(output, which, bytes, fits) == 0 && keep_last(output, bytes + fits, size - fits) == 0)
         return;
-    if (size > room) {
-        news->missing += size - room;
-        bytes += size - room;
-        size = room;
-    }
-    if (!news->whole && kept->size + size > 2 * room) { // seldom, so that few bytes are moved
-        size_t old = least(kept->size, kept->size + size - room);
-        news->missing += old;
-        kept->size -= old;
-        memmove(kept->data, kept->data + old, kept->size);
-    }
-    if (buffer_append(kept, bytes, size) < 0)
-        news->missing += size;
+    output->starved = true;
+    output->limit = output->kept.size;
+    output->last.size = 0;
 }
 
-void output_seen(struct process_output *output)
-{
-    output->news.bytes.size = 0;
-    output->news.missing = 0;
-}
-
-// Counts what was read, and keeps what fits.
-static void keep(struct process_output *output, struct process_stream *stream, const char *bytes, size_t size)
-{
-    const struct process_stream *other = &output->streams[stream == output->streams];
-    size_t fits = least(size, output->limit - kept_bytes(output));
-    stream->printed += size;
-    stream->truncated |= fits < size;
-    note_news(output, bytes, size);
-    if (stream->truncated || other->printed > 0)
-        transcribe(output, bytes, size);
-    if (buffer_append(&stream->kept, bytes, fits) < 0) {
-        starve(output);
-        stream->truncated = true;
-    }
-}
-
-void output_read(struct process_output *output, int which)
+void output_read(struct output *output, int which)
 {
     static char bytes[READ_MOST];
-    struct process_stream *stream = &output->streams[which];
+    struct output_stream *stream = &output->streams[which];
     ssize_t got = read(stream->fd, bytes, sizeof bytes);
     if (got > 0) {
-        keep(output, stream, bytes, (size_t)got);
+        keep(output, which, bytes, (size_t)got);
         widen(stream, got);
     } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
         cleanup_close(&stream->fd);
     }
 }
 
-bool output_past_limit(const struct process_output *output)
+void output_read_waiting(struct output *output, int which)
 {
-    return output->streams[PROCESS_STDOUT].truncated || output->streams[PROCESS_STDERR].truncated;
-}
-
-void output_read_waiting(struct process_output *output, int which)
-{
-    const struct process_stream *stream = &output->streams[which];
+    const struct output_stream *stream = &output->streams[which];
     int waiting = 0;
     if (stream->fd >= 0)
         output_read(output, which); // most often all, up to its end
@@ -170,9 +103,9 @@ void output_read_waiting(struct process_output *output, int which)
     } while (stream->fd >= 0 && stream->printed < until && stream->printed > before);
 }
 
-void output_drain(struct process_output *output, int milliseconds)
+void output_drain(struct output *output, int milliseconds)
 {
-    struct process_stream *streams = output->streams;
+    struct output_stream *streams = output->streams;
     for (int i = 0; i < PROCESS_STREAMS; i++)
         output_read_waiting(output, i);
     int64_t until = clock_now() + milliseconds, left;
@@ -188,6 +121,37 @@ void output_drain(struct process_output *output, int milliseconds)
         cleanup_close(&streams[i].fd);
 }
 
+// The number of the first byte that is still there, from this one on.
+static uint64_t first_there(const struct output *output, uint64_t from)
+{
+    uint64_t last = output->total - output->last.size;
+    return from < output->kept.size || from > last ? from : last;
+}
+
+// Appends the bytes printed between these numbers, as far as they are still there.
+static int copy(const struct output *output, uint64_t from, uint64_t to, struct buffer *into)
+{
+    const struct buffer *kept = &output->kept, *last = &output->last;
+    if (from < kept->size) {
+        size_t end = to < kept->size ? (size_t)to : kept->size;
+        if (buffer_append(into, kept->data + from, end - (size_t)from) < 0)
+            return -1;
+        from = end;
+    }
+    from = first_there(output, from);
+    if (from >= to)
+        return 0;
+    return buffer_append(into, last->data + (from - (output->total - last->size)), (size_t)(to - from));
+}
+
+uint64_t output_news(struct output *output, bool whole, struct buffer *news)
+{
+    uint64_t seen = output->seen, size = output->total - seen;
+    uint64_t from = first_there(output, whole || size <= OUTPUT_NEWS ? seen : output->total - OUTPUT_NEWS);
+    output->seen = output->total;
+    return copy(output, from, output->total, news) < 0 ? size : from - seen;
+}
+
 // The size without an incomplete character at the end.
 static size_t without_torn_end(const char *bytes, size_t size)
 {
@@ -198,97 +162,109 @@ static size_t without_torn_end(const char *bytes, size_t size)
     return size;
 }
 
-static int repair(struct process_stream *stream)
+// Redacts, and makes UTF-8 of it.
+static int clean(struct buffer *text, unsigned cuts)
 {
     struct buffer good = {0};
-    struct buffer *kept = &stream->kept;
-    if (secret_redact(kept, stream->truncated ? SECRET_CUT_END : 0) < 0)
+    if (secret_redact(text, cuts) < 0)
         return -1;
-    if (stream->truncated)
-        kept->size = without_torn_end(kept->data, kept->size);
-    if (text_is_utf8(kept->data, kept->size))
+    if (cuts & SECRET_CUT_END)
+        text->size = without_torn_end(text->data, text->size);
+    if (text_is_utf8(text->data, text->size))
         return 0;
-    int outcome = text_repair(kept->data, kept->size, &good);
-    buffer_free(kept);
-    *kept = good;
+    int outcome = text_repair(text->data, text->size, &good);
+    buffer_free(text);
+    *text = good;
     return outcome;
 }
 
-static void cut(struct process_stream *stream, size_t limit)
+// Drops the bytes before a blank that is near.
+static void start_at_word(struct buffer *text)
 {
-    if (stream->kept.size <= limit)
+    static const char blanks[] = " \t\r\n";
+    size_t most = least(LONGEST_WORD, text->size / 2), size = 0;
+    while (size < most && (!text->data[size] || !strchr(blanks, text->data[size])))
+        size++;
+    if (size == most)
         return;
-    stream->kept.size = text_cut(stream->kept.data, stream->kept.size, limit);
-    stream->truncated = true;
+    text->size -= size + 1;
+    memmove(text->data, text->data + size + 1, text->size);
 }
 
-// U+FFFD takes more room than the byte that it replaces. A stream that takes less than half of the limit stays whole.
-int output_repair(struct process_output *output)
+int output_show(const struct output *output, struct buffer *head, struct buffer *tail, uint64_t *missing)
 {
-    struct process_stream *out = &output->streams[PROCESS_STDOUT], *err = &output->streams[PROCESS_STDERR];
-    if (output->starved || repair(out) < 0 || repair(err) < 0)
+    size_t most = least(output->limit, OUTPUT_SHOWN), half = (most > OUTPUT_NOTE ? most - OUTPUT_NOTE : 0) / 2;
+    uint64_t total = output->total;
+    *missing = 0;
+    if (output->starved)
         return -1;
-    if (kept_bytes(output) <= output->limit)
+    if (total <= output->limit &&
+        (!output->streams[PROCESS_STDOUT].printed || !output->streams[PROCESS_STDERR].printed))
         return 0;
-    size_t half = output->limit / 2, room = half;
-    if (err->kept.size <= half)
-        room = err->kept.size;
-    else if (out->kept.size <= half)
-        room = output->limit - out->kept.size;
-    cut(err, room);
-    cut(out, output->limit - err->kept.size);
+    if (total <= most)
+        return copy(output, 0, total, head) < 0 ? -1 : clean(head, 0);
+    if (copy(output, 0, half ? half : most, head) < 0 || copy(output, total - half, total, tail) < 0)
+        return -1;
+    start_at_word(tail);
+    *missing = total - without_torn_end(head->data, head->size) - tail->size;
+    return clean(head, SECRET_CUT_END) < 0 ? -1 : clean(tail, SECRET_CUT_START);
+}
+
+// Parts the streams: stdout stays in its place.
+static int part(struct output *output, struct process_text texts[PROCESS_STREAMS])
+{
+    struct buffer *kept = &output->kept;
+    size_t from = 0, stays = 0;
+    for (size_t i = 0; i <= output->turn_count; i++) {
+        size_t to = i < output->turn_count ? output->turns[i] : kept->size;
+        if (i & 1) {
+            if (buffer_append(&texts[PROCESS_STDERR].text, kept->data + from, to - from) < 0)
+                return -1;
+        } else {
+            if (from > stays)
+                memmove(kept->data + stays, kept->data + from, to - from);
+            stays += to - from;
+        }
+        from = to;
+    }
+    texts[PROCESS_STDOUT].text = *kept;
+    texts[PROCESS_STDOUT].text.size = stays;
+    *kept = (struct buffer){0};
     return 0;
 }
 
-void transcript_limit(struct transcript *transcript, size_t limit)
+static void cut(struct process_text *text, size_t limit)
 {
-    size_t most = least(limit, TRANSCRIPT_MAX);
-    bool has_tail = most > TRANSCRIPT_NOTE;
-    transcript->half = has_tail ? (most + 1) / 2 : most + 1;
-    transcript->spare = has_tail ? (TRANSCRIPT_NOTE + 1) / 2 : 0;
+    if (text->text.size <= limit)
+        return;
+    text->text.size = text_cut(text->text.data, text->text.size, limit);
+    text->truncated = true;
 }
 
-// The place after a blank that soon follows `from`, or else `from`.
-static size_t tail_start(const char *bytes, size_t size, size_t from)
+// U+FFFD takes more room than the byte that it replaces. A stream that takes less than half of the limit stays whole.
+int output_take(struct output *output, struct process_text texts[PROCESS_STREAMS])
 {
-    static const char blanks[] = " \t\r\n";
-    size_t last = from + least(LONGEST_WORD, (size - from) / 2);
-    for (size_t i = from; i < last; i++)
-        if (bytes[i] && strchr(blanks, bytes[i]))
-            return i + 1;
-    return from;
-}
-
-int transcript_text(const struct transcript *transcript, struct buffer *head, struct buffer *tail, uint64_t *missing)
-{
-    const struct buffer *kept = &transcript->bytes;
-    cleanup_buffer struct buffer first = {0}, last = {0};
-    *missing = transcript->total - kept->size;
-    if (kept->size == 0)
-        return 0;
-    size_t half = transcript->half, oldest = transcript_place(transcript, transcript->total);
-    size_t shown = *missing ? without_torn_end(kept->data, half - transcript->spare) : kept->size;
-    if (buffer_append(&first, kept->data, shown) < 0 || secret_redact(&first, *missing ? SECRET_CUT_END : 0) < 0 ||
-        text_repair(first.data, first.size, head) < 0)
+    struct buffer *out = &texts[PROCESS_STDOUT].text, *err = &texts[PROCESS_STDERR].text;
+    if (output->starved || part(output, texts) < 0)
         return -1;
-    if (*missing == 0)
-        return 0;
-    if (buffer_append(&last, kept->data + oldest, kept->size - oldest) < 0 ||
-        buffer_append(&last, kept->data + half, oldest - half) < 0)
-        return -1;
-    size_t start = tail_start(last.data, last.size, transcript->spare);
-    *missing = transcript->total - shown - (last.size - start);
-    memmove(last.data, last.data + start, last.size - start);
-    last.size -= start;
-    return secret_redact(&last, SECRET_CUT_START) < 0 ? -1 : text_repair(last.data, last.size, tail);
-}
-
-void output_free(struct process_output *output)
-{
     for (int i = 0; i < PROCESS_STREAMS; i++) {
-        cleanup_close(&output->streams[i].fd);
-        buffer_free(&output->streams[i].kept);
+        texts[i].truncated = output->streams[i].printed > output->streams[i].kept;
+        if (clean(&texts[i].text, texts[i].truncated ? SECRET_CUT_END : 0) < 0)
+            return -1;
     }
-    buffer_free(&output->transcript.bytes);
-    buffer_free(&output->news.bytes);
+    size_t limit = output->limit, half = limit / 2;
+    if (out->size + err->size > limit) {
+        cut(&texts[PROCESS_STDERR], out->size <= half ? limit - out->size : half);
+        cut(&texts[PROCESS_STDOUT], limit - err->size);
+    }
+    return 0;
+}
+
+void output_free(struct output *output)
+{
+    for (int i = 0; i < PROCESS_STREAMS; i++)
+        cleanup_close(&output->streams[i].fd);
+    buffer_free(&output->kept);
+    buffer_free(&output->last);
+    free(output->turns);
 }

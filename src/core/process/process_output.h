@@ -9,74 +9,59 @@
 #include <stdint.h>
 
 enum {
-    TRANSCRIPT_MAX = 1 << 20,
-    TRANSCRIPT_NOTE = 80, // bytes left free for a line between head and tail
+    OUTPUT_SHOWN = 1 << 20, // most bytes of both streams as they came
+    OUTPUT_NOTE = 80,       // bytes left free for a line between head and tail
+    OUTPUT_NEWS = 64 << 10, // bytes of news
 };
-
-// Both streams in the order in which they came: whole up to two halves, past that head and tail. Empty while only one
-// stream has printed and is within the limit: its kept bytes are the same.
-struct transcript {
-    size_t half;
-    size_t spare;   // bytes at the end of the first half and at the start of the ring, not shown if bytes are missing
-    uint64_t total; // bytes
-    struct buffer bytes; // the second half is a ring: byte number n lies at half + (n - half) % half
-};
-
-// Output of both streams since the last tick.
-struct process_news {
-    bool wanted;
-    bool whole; // keep all of it; else the last NEWS_MOST to 2 * NEWS_MOST bytes
-    struct buffer bytes;
-    uint64_t missing; // bytes before those, left out
-};
-
-enum { NEWS_MOST = 64 << 10 };
 
 enum { PROCESS_STDOUT, PROCESS_STDERR, PROCESS_STREAMS };
 
-struct process_stream {
+struct output_stream {
     int fd; // reading end, non-blocking, owned; -1: at its end or closed
-    struct buffer kept;
-    uint64_t printed; // bytes, those left out included
-    bool truncated;
+    uint64_t printed;
+    size_t kept;
     bool widened; // the pipe was made larger
 };
 
-struct process_output {
-    struct process_stream streams[PROCESS_STREAMS];
-    size_t limit; // bytes of both streams kept together
-    bool starved; // memory ran out before the limit was reached
-    struct transcript transcript;
-    struct process_news news;
+struct output {
+    struct output_stream streams[PROCESS_STREAMS];
+    size_t limit;       // bytes kept of both streams together
+    struct buffer kept; // both as they came, up to the limit
+    size_t *turns;      // where in it the other stream goes on; stdout is first
+    size_t turn_count;
+    struct buffer last;   // the end of what came after that
+    uint64_t total, seen; // bytes printed; bytes that output_news has passed
+    bool starved;         // memory ran out
 };
 
-// Reads what a stream holds now, at most 256 KiB; closes it at its end. If memory is out it keeps no more.
-void output_read(struct process_output *output, int stream);
+struct process_text {
+    struct buffer text; // UTF-8, repaired
+    bool truncated;
+};
+
+// Reads what a stream holds now, at most 256 KiB; closes it at its end.
+void output_read(struct output *output, int stream);
 
 // Reads what a stream's pipe holds at this moment, and not what is added meanwhile.
-void output_read_waiting(struct process_output *output, int stream);
+void output_read_waiting(struct output *output, int stream);
 
-// Whether more was printed than the limit.
-bool output_past_limit(const struct process_output *output);
+// Reads what the pipes hold, and what comes within that many milliseconds unless both end earlier. Closes both.
+void output_drain(struct output *output, int milliseconds);
 
-// Reads what the pipes hold, and what comes within so many milliseconds unless both end earlier. Closes both.
-void output_drain(struct process_output *output, int milliseconds);
+// Appends what was printed since the last call: at most OUTPUT_NEWS bytes from its end, or, if whole, all that is still
+// there. Returns how many bytes before that are left out.
+uint64_t output_news(struct output *output, bool whole, struct buffer *news);
 
-// Redacts the kept bytes and makes them UTF-8: ill-formed bytes become U+FFFD, a character cut by the limit is dropped,
-// and both streams together stay within the limit. -1: memory is out, now or when it was read.
-int output_repair(struct process_output *output);
+// Appends both streams in the order in which they came, as UTF-8. Past the limit, or OUTPUT_SHOWN: the head, and the
+// tail, which starts after a blank where one is near, with *missing bytes between them. Nothing if only one stream
+// printed, and all of it is kept. Secrets are redacted. -1: memory is out, now or when it was read.
+int output_show(const struct output *output, struct buffer *head, struct buffer *tail, uint64_t *missing);
 
-// Forgets the news, once a tick has got them.
-void output_seen(struct process_output *output);
-
-// Sets how much the transcript keeps.
-void transcript_limit(struct transcript *transcript, size_t limit);
-
-// Appends the transcript as UTF-8. If *missing bytes in the middle are left out, the rest goes to tail, which starts
-// after a blank where one is near. A secret that is cut there is redacted. -1: memory is out.
-int transcript_text(const struct transcript *transcript, struct buffer *head, struct buffer *tail, uint64_t *missing);
+// Takes what is kept of each stream, with secrets redacted, as UTF-8: ill-formed bytes become U+FFFD, a character cut
+// by the limit is dropped, and both together stay within the limit. -1: memory is out.
+int output_take(struct output *output, struct process_text texts[PROCESS_STREAMS]);
 
 // Closes the pipes and frees all memory.
-void output_free(struct process_output *output);
+void output_free(struct output *output);
 
 #endif
