@@ -15,6 +15,7 @@ local MOST_BESIDE <const> = 4096 -- entries
 local STEPS_WITHOUT_COMMANDS <const> = {
   "write_file", "read_file", "apply_unified_diff", "list_tree", "replace_in_file", "search_files", "ask_model", "call_tool",
 }
+local MOST_READ <const> = 8 * 1024 -- bytes of a command's output, from its end
 
 ---@class confinement the result's `confinement`
 ---@field writes "landlock"|"none"
@@ -104,48 +105,22 @@ local function hidden_files(files, writable, gaps)
   return list
 end
 
--- What a command prints where the kernel denied it something: the end of the C library's words for EACCES.
-local DENIED <const> = "ermission denied"
-local MOST_READ <const> = 64 * 1024 -- bytes of a command's output, from its end
-local MOST_PATHS <const> = 20
-
---- The directory in which a path could not be written, if its user may write there and the rules do not let commands.
-local function forbidden(state, path)
-  local place = confine.real_path(path)
-  while not place and #path > 1 do
-    path = path:match "^(.*)/" or ""
-    place = confine.real_path(path == "" and "/" or path)
-  end
-  if not place or holder(state.writable, place) or not confine.may_write(place) then return nil end
-  return place
-end
-
---- The first path of a line that only the rules forbid, as words.
-local function explain_line(state, line, job_directory)
-  local tried = 0
-  for path in line:gmatch "/[^%s'\"`:;,()]*" do
-    tried = tried + 1
-    local place = tried <= MOST_PATHS and forbidden(state, path)
-    if place and job_directory and holder({ job_directory }, place) then
-      return place .. " is written by the runner alone"
-    elseif place then
-      return ("commands may not write %s (`confinement` in the result lists where they may); SBA_WRITABLE=%s would allow it")
-        :format(place, place)
-    end
-  end
-end
-
----Explains why a command could not write: looks for the paths that it named with "Permission denied". What its user may not
----write anyway is none of the rules' doing.
+---Explains why a command could not write: looks for a path that it named with "Permission denied", where its user may write and the
+---rules do not let commands.
 ---@param state confinement
 ---@param output string what the command printed
 ---@param job_directory? string
 ---@return string? explanation
 function confinement.explain(state, output, job_directory)
-  if not state.writable then return nil end
-  for line in output:sub(-MOST_READ):gmatch "[^\n]+" do
-    local explanation = line:find(DENIED, 1, true) and explain_line(state, line, job_directory)
-    if explanation then return explanation end
+  for line in (state.writable and output:sub(-MOST_READ) or ""):gmatch "[^\n]+" do
+    for path in (line:find("ermission denied", 1, true) and line or ""):gmatch "/[^%s'\"`:;,()]*" do
+      local place = confine.real_path(path) or confine.real_path(path:match "^(.+)/" or "/")
+      if place and not holder(state.writable, place) and confine.may_write(place) then
+        if job_directory and holder({ job_directory }, place) then return place .. " is written by the runner alone" end
+        return ("commands may not write %s (`confinement` in the result lists where they may); SBA_WRITABLE=%s would allow it")
+          :format(place, place)
+      end
+    end
   end
 end
 

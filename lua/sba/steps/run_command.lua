@@ -72,11 +72,6 @@ local function environment(inherited, own)
   return with_path[inherited]
 end
 
-local function check_variable(name)
-  if name == "" then return "a variable must have a name" end
-  if name:find("[=%z]") then return "the name of a variable must hold neither = nor a NUL character" end
-end
-
 ---@param arguments table
 ---@return string? message, string? argument
 local function check(arguments)
@@ -89,8 +84,7 @@ local function check(arguments)
   end
   if (arguments.timeout_seconds or 1) <= 0 then return "must be more than 0", "timeout_seconds" end
   for name in pairs(arguments.env or {}) do
-    local mistake = check_variable(name)
-    if mistake then return mistake, "env" end
+    if not name:find "^[^=%z]+$" then return "the name of a variable must not be empty, and hold neither = nor a NUL character", "env" end
   end
 end
 
@@ -228,8 +222,7 @@ local function list_of(value)
 end
 
 --- A list is a program and its arguments; one text in a list is a command line.
-local function read_list(arguments, list, more)
-  table.move(more, 1, #more, #list + 1, list)
+local function read_list(arguments, list)
   if #list == 1 then
     arguments.shell = list[1]
     return arguments
@@ -242,54 +235,44 @@ local function read_list(arguments, list, more)
 end
 
 --- A line that is followed by a list: a program and its arguments, a command and further ones, or a script with $1 and so on.
-local function read_line(arguments, line, list)
-  if not line:find(SPECIAL) then
-    arguments.command, arguments.args = line, json.array(list)
-    return arguments
+local function read_line(arguments, line, more)
+  local list = { line }
+  if line:find(SPECIAL) then
+    local is_script = line:find("%$[%d@*{]")
+    if not is_script and line:find("[|&;<>()\n#]") then return mistake "it is not clear which command of the line the args are for" end
+    list = { "/bin/sh", "-c", is_script and line or line .. ' "$@"', "sh" }
   end
-  local is_script = line:find("%$[%d@*{]")
-  if not is_script and line:find("[|&;<>()\n#]") then return mistake "it is not clear which command of the line the args are for" end
-  local argv = json.array { "/bin/sh", "-c", is_script and line or line .. ' "$@"', "sh" }
-  arguments.argv = table.move(list, 1, #list, #argv + 1, argv)
-  return arguments
+  return read_list(arguments, table.move(more, 1, #more, #list + 1, list))
 end
 
---- The one of command, shell and argv that is given, and the shell to run it in where one is named beside it.
+--- The one of command, shell and argv that is given. Beside a command, shell may say that there is to be one, or which.
 ---@return any given nil: none or too many
----@return string? interpreter, or why
+---@return string? why
 local function the_command(arguments)
   local command, shell, argv = arguments.command, arguments.shell, arguments.argv
-  if type(shell) == "boolean" or shell == command then shell = nil end
+  local is_which = type(shell) == "boolean" or shell == command or command and type(shell) == "string" and shell:find("^[%w/._-]*sh$")
+  if is_which then shell = nil end
   local given = command or shell or argv
   if given == nil or given == "" then return nil, "command is missing" end
-  if argv and argv ~= given then return nil, "command and argv are two commands" end
-  if shell == given or not shell then return given end
-  if type(shell) == "string" and shell:find("^[%w/._-]*sh$") then return given, shell end
-  return nil, "command and shell are two commands"
+  if shell and shell ~= given or argv and argv ~= given then return nil, "command, shell and argv are two commands" end
+  return given
 end
 
 --- To a model, a command is a line for the shell. It also writes lists, and a line with a list.
 local function read_command(arguments)
-  local given, interpreter = the_command(arguments)
-  if not given then return mistake(interpreter) end
+  local given, why = the_command(arguments)
+  if not given then return mistake(why) end
   local list, args = list_of(given), arguments.args
+  local more = list_of(args)
   arguments.command, arguments.shell, arguments.argv, arguments.args = nil, nil, nil, nil
   local milliseconds = tonumber(arguments.timeout_ms)
-  if milliseconds and not arguments.timeout_seconds then
-    arguments.timeout_seconds, arguments.timeout_ms = milliseconds / 1000, nil
-  end
+  if milliseconds then arguments.timeout_seconds, arguments.timeout_ms = arguments.timeout_seconds or milliseconds / 1000, nil end
   arguments.timeout_seconds = arguments.timeout_seconds or MODELS_SECONDS
-  if list then return read_list(arguments, list, list_of(args) or {}) end
+  if list then return read_list(arguments, table.move(more or {}, 1, #(more or {}), #list + 1, list)) end
   if type(given) ~= "string" then return mistake "command is no text" end
   if given:find(ONLY_CD) then return nil, "each command starts in the workspace; write cd DIR && COMMAND, or give working_dir" end
-  if type(args) == "string" and not list_of(args) then given, args = given .. " " .. args, nil end
-  args = list_of(args)
-  if args then return read_line(arguments, given, args) end
-  if interpreter then
-    arguments.argv = json.array { interpreter, "-c", given }
-  else
-    arguments.shell = given
-  end
+  if more then return read_line(arguments, given, more) end
+  arguments.shell = type(args) == "string" and given .. " " .. args or given
   return arguments
 end
 

@@ -9,7 +9,8 @@ local LARGEST <const> = 64 * 1024 -- bytes
 ---`NUMBER:CONTROLLERS:PATH`, for cgroup v2 `0::PATH`. A container may see its cgroup as the root, while the line has the host's path.
 ---@return integer
 return function()
-  for controllers, path in (file.read("/proc/self/cgroup", LARGEST) or ""):gmatch "%d+:([^:\n]*):([^\n]*)" do
+  for line in (file.read("/proc/self/cgroup", LARGEST) or ""):gmatch "[^\n]+" do
+    local controllers, path = line:match "^%d+:([^:]*):(.*)"
     local counter = controllers == "" and { "/sys/fs/cgroup", "/memory.events" }
       or ("," .. controllers .. ","):find(",memory,", 1, true) and { "/sys/fs/cgroup/memory", "/memory.oom_control" }
     for _, place in ipairs(counter and { path, "" } or {}) do

@@ -94,12 +94,6 @@ bool children_wait(int milliseconds)
     return true;
 }
 
-bool children_dead(pid_t pid)
-{
-    siginfo_t info = {0};
-    return waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0 || info.si_pid == pid;
-}
-
 // The limit keeps an endless stream of ends from holding us here.
 size_t children_reap(struct child *child)
 {
@@ -137,6 +131,22 @@ static bool proc_is_ours(void)
     ssize_t size = readlink("/proc/self", link, sizeof link - 1);
     link[size > 0 ? size : 0] = '\0';
     return atoi(link) == getpid();
+}
+
+// The end of a child that another process traces is not shown to us until that has seen it.
+bool children_dead(pid_t pid)
+{
+    char path[32], state = 0;
+    siginfo_t info = {0};
+    if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT | __WALL) < 0 || info.si_pid == pid)
+        return true;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *file = proc_is_ours() ? fopen(path, "re") : NULL;
+    if (file && fscanf(file, "%*d (%*[^)]) %c", &state) == EOF)
+        state = 0;
+    if (file)
+        fclose(file);
+    return state == 'Z';
 }
 
 // Every thread has its own list. False: there is none.

@@ -15,6 +15,7 @@ enum {
     CROWD = 64,         // with more than so many, not every single end is handled at once
     QUIET = 10,         // ms of one wait for an end
     NO_PROGRESS = 5000, // ms without an end, after which we give up
+    NOT_OURS = 500,     // the same if only the dead are left: another process that a command left traces them
 };
 
 // Signals a process with the group that it leads and with its descendants, but for those in *asked, to which it adds
@@ -108,8 +109,8 @@ static size_t reap_all(const struct tree *tree)
 // more, and need not be stopped.
 static size_t kill_all(const struct tree *tree)
 {
-    size_t ended = 0, before = 0, children, living;
-    for (int64_t last = clock_now(); clock_now() - last < NO_PROGRESS; before = children) {
+    size_t ended = 0, before = 0, children, living = 1;
+    for (int64_t last = clock_now(); clock_now() - last < (living ? NO_PROGRESS : NOT_OURS); before = children) {
         living = kill_children(tree, &children);
         size_t reaped = living == 0 && children == before ? reap_all(tree) : 0;
         ended += reaped;

@@ -173,7 +173,7 @@ describe("job.parse", function()
       assert.matches("a string without NUL", failure.message)
     end
     check({ steps = { { type = "run_command", arguments = { shell = "x", env = { [nul] = "" } } } } },
-      "/steps/0/arguments/env: the name of a variable must hold neither = nor a NUL character")
+      "/steps/0/arguments/env: the name of a variable must not be empty, and hold neither = nor a NUL character")
   end)
 
   it("decides the mode: environment, job, content", function()
