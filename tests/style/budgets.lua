@@ -11,7 +11,7 @@ local budgets = {
   { "src", 18350, 676, "src/" },
   { "src/bind", 3430, 115, "src/bind/" },
   {
-    "processes, confinement, ending", 2720, 97,
+    "processes, confinement, ending", 2725, 97,
     "src/core/process/", "src/core/base/terminal_mode", "src/core/base/ending", "src/core/base/threads",
   },
   { "edits", 2740, 110, "src/core/edit/" },
