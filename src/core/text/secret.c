@@ -1,122 +1,177 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds secrets in text, see secret.h. One pass stops at each byte where a secret may begin; nearly all of a text is
-// passed over. From there the text is read in each way it may be written, decoded character by character, until no
-// secret is begun any more. The algorithm of Knuth, Morris and Pratt finds every secret in the decoded bytes.
+// passed over. From there the text is read in each way in which it may be written, as long as it is the secret.
 #include "core/text/secret.h"
 
-#include "core/text/secret_character.h"
 #include "core/text/text.h"
 
 #include <limits.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_PART = 4 };
+enum { PART_LEAST = 4, ESCAPE_MAX = 6 };
 
 static const char redacted[] = "[redacted]";
 
 // A secret, or the base64 characters that it alone decides.
 struct form {
-    unsigned char *bytes; // owned
-    size_t *borders;      // owned; for each prefix, the length of its longest border (as KMP needs it)
+    char *bytes; // owned
     size_t size;
-    size_t matched; // while a text is read: how many bytes of the form it ends with
+    bool is_base64;
 };
 
-static struct form_list {
-    struct form *forms;
-    size_t count;
-    size_t *starts;             // owned; while a text is read: where in it each of the last decoded bytes stands
-    unsigned char *decoded;     // owned; the first bytes of a text, decoded
-    size_t longest;             // form, and the room in starts and decoded
-    bool begins[1 << CHAR_BIT]; // first bytes of the forms
-} lists[2];                     // secrets as they are, and in base64
+static struct form *forms;
+static size_t form_count;
 
-// Whether a secret, or an escape, may begin with a byte, and with it and the byte after it: a bit for each pair.
-static bool beginnings[1 << CHAR_BIT];
-static unsigned char pairs[(1 << 2 * CHAR_BIT) / CHAR_BIT];
+// How a text may be written.
+enum way { AS_IS, PERCENT, JSON, WAYS };
 
-static unsigned pair(unsigned char byte, unsigned char next)
+static const char escape_mark[WAYS] = {[PERCENT] = '%', [JSON] = '\\'};
+
+static bool beginnings[UCHAR_MAX + 1][UCHAR_MAX + 1]; // pairs of bytes with which a form may begin
+
+struct character {
+    char bytes[4];
+    size_t size;
+    size_t length; // in the text; 0: the text ends within an escape
+};
+
+// The value of so many hex digits, or -1.
+static long hex_value(const char *digits, size_t count)
 {
-    return (unsigned)byte << CHAR_BIT | next;
+    long value = 0;
+    for (size_t i = 0; i < count; i++) {
+        const char *all = "0123456789abcdef0123456789ABCDEF", *digit = digits[i] ? strchr(all, digits[i]) : NULL;
+        if (!digit)
+            return -1;
+        value = value << 4 | ((digit - all) & 15);
+    }
+    return value;
 }
 
-static size_t advance(const struct form *form, size_t matched, unsigned char byte)
+static struct character encode_utf8(long code, size_t length)
 {
-    while (matched > 0 && (matched == form->size || form->bytes[matched] != byte))
-        matched = form->borders[matched - 1];
-    return matched + (form->bytes[matched] == byte);
+    static const unsigned char leads[] = {0, 0, 0xC0, 0xE0, 0xF0};
+    size_t size = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+    struct character character = {.size = size, .length = length};
+    for (size_t i = size - 1; i > 0; i--, code >>= 6)
+        character.bytes[i] = (char)(0x80 | (code & 0x3F));
+    character.bytes[0] = (char)(leads[size] | code);
+    return character;
 }
 
-// Fills in the borders of the form, from its bytes.
-static void find_borders(struct form *form)
+// Reads \uXXXX, or a pair of surrogates.
+static struct character read_unicode(const char *text, size_t size)
 {
-    form->borders[0] = 0;
-    for (size_t i = 1; i < form->size; i++)
-        form->borders[i] = advance(form, form->borders[i - 1], form->bytes[i]);
+    long code = hex_value(text + 2, 4), low = -1;
+    if (code >> 10 == 0xD8 >> 2 && size >= 12 && text[6] == '\\' && text[7] == 'u')
+        low = hex_value(text + 8, 4);
+    if (low >> 10 == 0xDC >> 2)
+        return encode_utf8(0x10000 + ((code & 0x3FF) << 10) + (low & 0x3FF), 12);
+    return encode_utf8(code, 6);
+}
+
+// Reads the first character of a text, which is not empty. An escape that is malformed stands for itself.
+static struct character read_character(const char *text, size_t size, enum way way)
+{
+    static const char names[] = "bfnrt", controls[] = "\b\f\n\r\t";
+    bool is_unicode = way == JSON && size > 1 && text[1] == 'u';
+    size_t mark = is_unicode ? 2 : 1, digits = is_unicode ? 4 : way == PERCENT ? 2 : 0;
+    size_t left = size - mark < digits ? size - mark : digits;
+    if (way == AS_IS || *text != escape_mark[way] || hex_value(text + mark, left) < 0)
+        return (struct character){{*text}, 1, 1};
+    if (left < digits || size == 1)
+        return (struct character){.length = 0};
+    if (is_unicode)
+        return read_unicode(text, size);
+    if (way == PERCENT)
+        return (struct character){{(char)hex_value(text + 1, 2)}, 1, 3};
+    const char *name = text[1] ? strchr(names, text[1]) : NULL;
+    return (struct character){{name ? controls[name - names] : text[1]}, 1, 2};
+}
+
+static bool is_blank(char byte)
+{
+    return byte == '\n' || byte == '\r' || byte == '\t' || byte == ' ';
+}
+
+// Whether the form goes on with the character.
+static bool goes_on(const struct form *form, size_t at, const struct character *character)
+{
+    char byte = character->bytes[0];
+    if (form->is_base64)
+        return form->bytes[at] == (byte == '-' ? '+' : byte == '_' ? '/' : byte);
+    return character->size <= form->size - at && memcmp(form->bytes + at, character->bytes, character->size) == 0;
+}
+
+// How far a text is a form.
+struct match {
+    size_t count; // of the form's bytes
+    size_t end;   // in the text
+    bool is_open; // the text ended first
+};
+
+// Compares the text from `at` on with the form's bytes from `from` on.
+static struct match compare(const struct form *form, size_t from, const char *text, size_t size, size_t at,
+                            enum way way)
+{
+    struct match match = {0, at, false};
+    for (size_t i = from, blanks = 0; i < form->size;) {
+        struct character character = {0};
+        if (at < size)
+            character = read_character(text + at, size - at, way);
+        match.is_open = character.length == 0;
+        bool wraps = form->is_base64 && i > 0 && is_blank(character.bytes[0]) && blanks++ < SECRET_BLANKS_MAX;
+        if (match.is_open || (!wraps && !goes_on(form, i, &character)))
+            return match;
+        at += character.length;
+        if (wraps)
+            continue;
+        i += character.size;
+        blanks = 0;
+        match = (struct match){i - from, at, false};
+    }
+    return match;
 }
 
 bool secret_is_known(void)
 {
-    return lists[1].count > 0;
+    return form_count > 0;
 }
 
-static struct character normalized(const struct form_list *list, int byte)
+static bool begins(const struct form *form, const char *bytes, size_t size, enum way way)
 {
-    struct character character = {.bytes = {(unsigned char)byte}, .size = 1};
-    if (list == &lists[1])
-        character_normalize_base64(&character);
-    return character;
+    return compare(form, 0, bytes, size, 0, way).is_open;
 }
 
 // Learns how the form may begin in a text.
-static void add_beginnings(const struct form_list *list, const struct form *form)
+static void add_beginnings(const struct form *form)
 {
-    bool follows[1 << CHAR_BIT];
-    for (int byte = 0; byte <= UCHAR_MAX; byte++) {
-        struct character character = normalized(list, byte);
-        follows[byte] = character.size == 0 || character.bytes[0] == form->bytes[1];
-    }
-    for (enum escape escape = PERCENT; escape < ESCAPES; escape++)
-        follows[(unsigned char)escape_mark[escape]] = true;
-    for (int byte = 0; byte <= UCHAR_MAX; byte++) {
-        struct character character = normalized(list, byte);
-        bool begins = character.size > 0 && character.bytes[0] == form->bytes[0],
-             escapes = byte == escape_mark[PERCENT] || byte == escape_mark[JSON];
-        beginnings[byte] |= begins || escapes;
-        for (int next = 0; (begins || escapes) && next <= UCHAR_MAX; next++) {
-            unsigned both = pair((unsigned char)byte, (unsigned char)next);
-            if (escapes || follows[next])
-                pairs[both / CHAR_BIT] |= (unsigned char)(1 << both % CHAR_BIT);
+    for (enum way way = AS_IS; way < WAYS; way++)
+        for (int first = 0; first <= UCHAR_MAX; first++) {
+            char pair[] = {(char)first, 0};
+            bool is_first = begins(form, pair, 1, way);
+            for (int next = 0; is_first && next <= UCHAR_MAX; next++) {
+                pair[1] = (char)next;
+                beginnings[first][next] |= begins(form, pair, 2, way);
+            }
         }
-    }
 }
 
-static int add_form(struct form_list *list, const char *bytes, size_t size)
+static int add_form(const char *bytes, size_t size, bool is_base64)
 {
-    struct form form = {.bytes = malloc(size), .borders = malloc(size * sizeof(size_t)), .size = size};
-    struct form *more = array_grow(list->forms, list->count, sizeof *more);
+    struct form form = {malloc(size), size, is_base64};
+    struct form *more = array_grow(forms, form_count, sizeof *more);
     if (more)
-        list->forms = more;
-    size_t longest = size > list->longest ? size : list->longest;
-    size_t *starts = realloc(list->starts, longest * sizeof *starts);
-    unsigned char *decoded = realloc(list->decoded, longest);
-    if (starts)
-        list->starts = starts;
-    if (decoded)
-        list->decoded = decoded;
-    if (starts && decoded)
-        list->longest = longest;
-    if (!form.bytes || !form.borders || !more || !starts || !decoded) {
+        forms = more;
+    if (!form.bytes || !more) {
         free(form.bytes);
-        free(form.borders);
         return -1;
     }
     memcpy(form.bytes, bytes, size);
-    find_borders(&form);
-    list->forms[list->count++] = form;
-    list->begins[form.bytes[0]] = true;
-    add_beginnings(list, &form);
+    add_beginnings(&form);
+    forms[form_count++] = form;
     return 0;
 }
 
@@ -128,308 +183,120 @@ static int add_base64(const char *bytes, size_t size, size_t before)
         text_base64_encode(shifted.data, shifted.size, &encoded) < 0)
         return -1;
     size_t first = (before * 8 + 5) / 6, end = (before + size) * 8 / 6;
-    return add_form(&lists[1], encoded.data + first, end - first);
+    return add_form(encoded.data + first, end - first, true);
 }
 
 int secret_add(const char *bytes, size_t size)
 {
     if (size < SECRET_SHORTEST)
         return 0;
-    for (size_t i = 0; i < lists[0].count; i++)
-        if (lists[0].forms[i].size == size && memcmp(lists[0].forms[i].bytes, bytes, size) == 0)
+    for (size_t i = 0; i < form_count; i++)
+        if (!forms[i].is_base64 && forms[i].size == size && memcmp(forms[i].bytes, bytes, size) == 0)
             return 1;
     for (size_t before = 0; before < 3; before++)
         if (add_base64(bytes, size, before) < 0)
             return -1;
-    if (add_form(&lists[0], bytes, size) < 0)
-        return -1;
-    return 1;
+    return add_form(bytes, size, false) < 0 ? -1 : 1;
 }
 
-// Bytes of the text that belong to a secret.
-struct range {
-    size_t start, end;
-};
-
-// A way to read the text.
-struct way {
-    enum escape escape;
-    struct form_list *list;
-    size_t next; // what stands before this place is read
-};
-
-// The search through one text. The fields from way on are those of the way in which it is read.
-struct search {
-    const char *text;
-    size_t size;
-    unsigned cuts;
-    bool for_settled;
-    size_t open;          // the first place of the text that is not settled
-    bool weak_end;        // see `cut` of secret_settled
-    struct range *hidden; // owned
-    size_t hidden_count;
-    bool is_out_of_memory;
-    struct way *way;
-    size_t count; // decoded bytes since the way was begun
-    bool active;  // the last of them begin a form
-};
-
-static void hide(struct search *search, size_t start, size_t end)
-{
-    struct range *last = search->hidden_count ? &search->hidden[search->hidden_count - 1] : NULL;
-    if (last && start < last->end && end > last->start) {
-        last->start = start < last->start ? start : last->start;
-        last->end = end > last->end ? end : last->end;
-        return;
-    }
-    struct range *more = array_grow(search->hidden, search->hidden_count, sizeof *more);
-    search->is_out_of_memory |= !more;
-    if (!more)
-        return;
-    search->hidden = more;
-    more[search->hidden_count++] = (struct range){start, end};
-}
-
-// Reads the character at `at`. False: there is none, or the end of a cut text may have torn it.
-static bool read_character(const struct search *search, size_t at, struct character *character)
-{
-    if (at == search->size)
-        return false;
-    *character = character_read(search->text + at, search->size - at, search->way->escape);
-    if (search->way->list == &lists[1])
-        character_normalize_base64(character);
-    return !(character->torn && search->cuts & SECRET_CUT_END);
-}
-
-// Where the last `size` decoded bytes begin in the text.
-static size_t start_of(const struct search *search, size_t size)
-{
-    const struct form_list *list = search->way->list;
-    return list->starts[(search->count - size) % list->longest];
-}
-
-// Reads a decoded byte of the character at `at`, which ends at `end`.
-static void read_byte(struct search *search, unsigned char byte, size_t at, size_t end)
-{
-    struct form_list *list = search->way->list;
-    if (!search->active && !list->begins[byte])
-        return;
-    list->starts[search->count++ % list->longest] = at;
-    search->active = false;
-    for (struct form *form = list->forms; form < list->forms + list->count; form++) {
-        form->matched = advance(form, form->matched, byte);
-        search->active |= form->matched > 0;
-        if (form->matched == form->size)
-            hide(search, start_of(search, form->size), end);
-    }
-}
-
-// The text ends, or an escape that its end tore stands at `at`. The last decoded byte ends at `end`: finds the
-// beginning of a secret that stands before it.
-static void read_end(struct search *search, const struct form *form, size_t at, size_t end)
-{
-    bool at_line_end = search->way->list == &lists[1] && search->text[search->size - 1] == '\n';
-    size_t begun = form->matched == form->size ? form->borders[form->size - 1] : form->matched;
-    if (form->matched == form->size && at < search->size && !search->for_settled)
-        hide(search, end - 1, search->size); // what was torn, with the secret before it
-    if (begun >= LEAST_PART || (begun > 0 && search->for_settled && !at_line_end)) {
-        size_t start = start_of(search, begun);
-        if (!search->for_settled)
-            hide(search, start, at < search->size ? search->size : end);
-        else if (start < search->open)
-            search->open = start;
-    } else if (begun > 0) {
-        search->weak_end = true;
-    }
-}
-
-// Reads the text in one way from `at` on, until no form is begun.
-static void read_from(struct search *search, size_t at)
-{
-    struct form_list *list = search->way->list;
-    struct character character;
-    size_t end = at;
-    search->count = 0;
-    search->active = false;
-    do {
-        if (!read_character(search, at, &character)) {
-            for (size_t i = 0; search->active && i < list->count && search->cuts & SECRET_CUT_END; i++)
-                read_end(search, &list->forms[i], at, end);
-            if (at < search->open)
-                search->open = at;
-            for (size_t i = 0; i < list->count; i++)
-                list->forms[i].matched = 0;
-            search->way->next = search->size;
-            return;
-        }
-        if (character.size > 0)
-            end = at + character.length;
-        for (size_t i = 0; i < character.size; i++)
-            read_byte(search, character.bytes[i], at, end);
-        at += character.length;
-    } while (search->active);
-    search->way->next = at;
-}
-
-// Decodes the text from `at` on, as far as a form may reach, once for all forms: there may be megabytes of blanks in
-// it. starts says where each byte ends; 0 inside a character. Returns how many bytes there are; fewer than `longest`
-// if the text ends.
-static size_t decode_start(const struct search *search, size_t at)
-{
-    const struct form_list *list = search->way->list;
-    struct character character;
-    size_t count = 0;
-    while (count < list->longest && read_character(search, at, &character)) {
-        at += character.length;
-        for (size_t i = 0; i < character.size && count < list->longest; i++, count++) {
-            list->decoded[count] = character.bytes[i];
-            list->starts[count] = i + 1 == character.size ? at : 0;
-        }
-    }
-    return count;
-}
-
-// Where the form's bytes from `from` on end in the text, if it begins with them, or 0. A text that is cut may end
-// before them. count: of its decoded bytes.
-static size_t end_of_rest(const struct search *search, const struct form *form, size_t from, size_t count)
-{
-    const struct form_list *list = search->way->list;
-    size_t rest = form->size - from, same = rest < count ? rest : count;
-    if (memcmp(form->bytes + from, list->decoded, same) != 0)
-        return 0;
-    if (same == rest)
-        return list->starts[rest - 1];
-    return search->cuts & SECRET_CUT_END && same >= LEAST_PART ? search->size : 0;
-}
-
-static size_t end_of_longest_rest(const struct search *search, size_t at)
-{
-    const struct form_list *list = search->way->list;
-    size_t longest = 0, count = decode_start(search, at);
-    for (const struct form *form = list->forms; form < list->forms + list->count; form++)
-        for (size_t from = 1; from + LEAST_PART <= form->size; from++) {
-            size_t end = end_of_rest(search, form, from, count);
-            longest = end > longest ? end : longest;
-        }
-    return longest;
-}
-
-// Hides the rest of a secret that a cut left at the start of the text, perhaps after the rest of a torn escape.
-static void read_start(struct search *search)
-{
-    static const size_t longest_torn[ESCAPES] = {[PERCENT] = 2, [JSON] = 5};
-    for (size_t at = 0; at <= longest_torn[search->way->escape] && at < search->size; at++) {
-        size_t end = end_of_longest_rest(search, at);
-        if (end > 0) {
-            hide(search, 0, end);
-            return;
-        }
-        if (search->text[at] != 'u' && character_hex(search->text + at, 1) < 0)
-            return;
-    }
-}
-
-// The first place from `at` on where a secret, or an escape, may begin.
+// The first place from `at` on where a secret may begin; the last byte may be one.
 static size_t next_beginning(const char *text, size_t size, size_t at)
 {
-    for (; at + 1 < size; at++) {
-        unsigned char byte = (unsigned char)text[at];
-        if (!beginnings[byte])
-            continue;
-        unsigned both = pair(byte, (unsigned char)text[at + 1]);
-        if (pairs[both / CHAR_BIT] >> both % CHAR_BIT & 1)
-            break;
-    }
+    const unsigned char *bytes = (const unsigned char *)text;
+    while (at + 1 < size && !beginnings[bytes[at]][bytes[at + 1]])
+        at++;
     return at;
 }
 
-static int by_start(const void *one, const void *other)
-{
-    const struct range *a = one, *b = other;
-    return (a->start > b->start) - (a->start < b->start);
-}
+// What stands at a place of a text.
+struct sight {
+    size_t end;   // of the longest secret, or 0
+    size_t begun; // the most bytes of a secret that the end of the text cuts
+    bool is_open; // one is cut there; at the end of a line not by 1 to 3 characters of base64, which any word may be
+    bool is_weak; // by these
+};
 
-// Sorts the ranges and makes one of those that overlap.
-static void merge(struct search *search)
+static struct sight look(const char *text, size_t size, size_t at)
 {
-    size_t count = 0;
-    if (search->hidden_count > 0)
-        qsort(search->hidden, search->hidden_count, sizeof *search->hidden, by_start);
-    for (size_t i = 0; i < search->hidden_count; i++) {
-        struct range next = search->hidden[i];
-        if (count == 0 || next.start >= search->hidden[count - 1].end)
-            search->hidden[count++] = next;
-        else if (next.end > search->hidden[count - 1].end)
-            search->hidden[count - 1].end = next.end;
+    struct sight sight = {0};
+    for (size_t i = 0; i < WAYS * form_count; i++) {
+        const struct form *form = &forms[i / WAYS];
+        struct match match = compare(form, 0, text, size, at, i % WAYS);
+        bool is_weak = match.is_open && form->is_base64 && match.count < PART_LEAST && text[size - 1] == '\n';
+        sight.is_weak |= is_weak;
+        sight.is_open |= match.is_open && !is_weak;
+        if (match.is_open && match.count > sight.begun)
+            sight.begun = match.count;
+        if (match.count == form->size && match.end > sight.end)
+            sight.end = match.end;
     }
-    search->hidden_count = count;
-}
-
-// Reads the text in every way. -1 if memory is out.
-static int search_text(struct search *search)
-{
-    struct way ways[2 * ESCAPES];
-    size_t count = 0;
-    for (enum escape escape = AS_IS; escape < ESCAPES; escape++)
-        if (escape == AS_IS || memchr(search->text, escape_mark[escape], search->size))
-            for (int i = 0; i < 2; i++)
-                ways[count++] = (struct way){escape, &lists[i], 0};
-    search->open = search->size;
-    for (size_t i = 0; i < count && search->cuts & SECRET_CUT_START; i++) {
-        search->way = &ways[i];
-        read_start(search);
-    }
-    // Too few bytes are left for a whole secret where the text's own end is this one.
-    size_t last = search->cuts & SECRET_CUT_END ? 1 : SECRET_SHORTEST;
-    for (size_t at = 0; at + last <= search->size; at++) {
-        at = next_beginning(search->text, search->size, at);
-        for (search->way = ways; search->way < ways + count; search->way++)
-            if (search->way->next <= at)
-                read_from(search, at);
-    }
-    merge(search);
-    return search->is_out_of_memory ? -1 : 0;
+    return sight;
 }
 
 size_t secret_settled(const char *text, size_t size, bool *cut)
 {
-    struct search search = {.text = text, .size = size, .cuts = SECRET_CUT_END, .for_settled = true};
     *cut = false;
-    if (!secret_is_known() || size == 0)
-        return size;
-    size_t settled = search_text(&search) < 0 ? 0 : search.open;
-    *cut = search.weak_end;
-    for (size_t i = 0; i < search.hidden_count; i++)
-        if (search.hidden[i].start < settled && settled < search.hidden[i].end)
-            settled = search.hidden[i].start;
-    free(search.hidden);
-    return settled;
+    for (size_t at = 0, start = 0, end = 0; secret_is_known() && (at = next_beginning(text, size, at)) < size; at++) {
+        struct sight sight = look(text, size, at);
+        if (sight.end > 0 && at >= end)
+            start = at;
+        if (sight.is_open)
+            return at < end ? start : at;
+        if (sight.end > end)
+            end = sight.end;
+        *cut |= sight.is_weak;
+    }
+    return size;
 }
 
-// Copies the text to `clean`, without what is hidden.
-static int replace(const struct search *search, struct buffer *clean)
+// Where the longest rest of a form ends that stands at a place; or 0.
+static size_t end_of_rest(const char *text, size_t size, size_t at, unsigned cuts)
 {
-    size_t at = 0;
-    for (size_t i = 0; i < search->hidden_count; i++) {
-        const struct range *range = &search->hidden[i];
-        if (buffer_append(clean, search->text + at, range->start - at) < 0 ||
-            buffer_append(clean, redacted, sizeof redacted - 1) < 0)
-            return -1;
-        at = range->end;
+    size_t longest = 0;
+    for (size_t i = 0; i < WAYS * form_count; i++) {
+        const struct form *form = &forms[i / WAYS];
+        for (size_t from = 1; from + PART_LEAST <= form->size; from++) {
+            struct match match = compare(form, from, text, size, at, i % WAYS);
+            bool is_cut = match.is_open && match.count >= PART_LEAST && cuts & SECRET_CUT_END;
+            if ((is_cut || from + match.count == form->size) && match.end > longest)
+                longest = match.end;
+        }
     }
-    return buffer_append(clean, search->text + at, search->size - at) < 0 ? -1 : 1;
+    return longest;
+}
+
+// Where the rest of a secret ends with which a text begins whose start was cut, perhaps within an escape; or 0.
+static size_t end_of_first_rest(const char *text, size_t size, unsigned cuts)
+{
+    for (size_t at = 0; at < size && at < ESCAPE_MAX && cuts & SECRET_CUT_START; at++) {
+        size_t end = end_of_rest(text, size, at, cuts);
+        if (end > 0)
+            return end;
+        if (text[at] != 'u' && hex_value(text + at, 1) < 0)
+            break;
+    }
+    return 0;
 }
 
 int secret_redact_copy(const char *text, size_t size, unsigned cuts, struct buffer *clean)
 {
-    struct search search = {.text = text, .size = size, .cuts = cuts};
-    if (!secret_is_known() || size < LEAST_PART)
+    if (!secret_is_known() || size < PART_LEAST)
         return 0;
-    int outcome = search_text(&search);
-    if (outcome == 0 && search.hidden_count > 0)
-        outcome = replace(&search, clean);
-    free(search.hidden);
-    return outcome;
+    size_t done = end_of_first_rest(text, size, cuts), old_size = clean->size;
+    int failed = done > 0 ? buffer_append(clean, redacted, strlen(redacted)) : 0;
+    for (size_t at = 0; (at = next_beginning(text, size, at)) < size && !failed; at++) {
+        struct sight sight = look(text, size, at);
+        size_t end = cuts & SECRET_CUT_END && sight.begun >= PART_LEAST ? size : sight.end;
+        if (end > 0 && at >= done)
+            failed = buffer_append(clean, text + done, at - done) || buffer_append(clean, redacted, strlen(redacted));
+        if (end > done)
+            done = end;
+    }
+    if (done > 0 && !failed)
+        failed = buffer_append(clean, text + done, size - done);
+    if (failed)
+        clean->size = old_size;
+    return failed ? -1 : done > 0;
 }
 
 int secret_redact(struct buffer *text, unsigned cuts)

@@ -3,7 +3,8 @@
 //
 // A secret is found as it is, percent-encoded, escaped as in a JSON string, and in base64 at any of its three
 // alignments (standard or URL alphabet, wrapped or not, also percent-encoded or escaped). Any character may be escaped
-// or not, because tools differ in which ones they escape. The time is linear in the size of the text.
+// or not, because tools differ in which ones they escape. More than SECRET_BLANKS_MAX blanks between two characters of
+// base64 hide it. The time is linear in the size of the text.
 //
 // If the caller cut the text, a part of a secret at that end is redacted as well, if it has at least 4 characters.
 //
@@ -16,8 +17,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// A shorter one cannot be told from parts of ordinary words.
-enum { SECRET_SHORTEST = 6 };
+enum {
+    SECRET_SHORTEST = 6, // a shorter one cannot be told from parts of ordinary words
+    SECRET_BLANKS_MAX = 256,
+};
 
 // The ends at which a text was cut.
 enum { SECRET_CUT_START = 1, SECRET_CUT_END = 2 };
@@ -35,9 +38,9 @@ int secret_redact_copy(const char *text, size_t size, unsigned cuts, struct buff
 // The same in the buffer's own text. If memory is out, it is unchanged.
 int secret_redact(struct buffer *text, unsigned cuts);
 
-// For text that comes in pieces: how many of the first bytes can be redacted now, because no secret that may continue
-// after the text reaches into them. 0 if memory is out. *cut: they end with a line whose last one to three characters
-// may begin a secret in base64, as any word may; then the rest must be redacted as cut at its start.
+// For text that comes in pieces: the size of its first part, in which no secret is still open. *cut: that part ends
+// with a line whose last one to three characters may begin a secret in base64, as any word may; then the rest must be
+// redacted as cut at its start.
 size_t secret_settled(const char *text, size_t size, bool *cut);
 
 #endif
