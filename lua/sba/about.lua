@@ -4,9 +4,9 @@
 local bundle = require "native.bundle"
 local catalogue = require "sba.catalogue"
 local cli = require "sba.cli"
-local completion = require "sba.completion"
 local exit = require "sba.util.exit"
-local printed = require "sba.job.printed"
+local job_schema = require "sba.job.job_schema"
+local json = require "sba.util.json"
 local process = require "native.process"
 local result_schema = require "sba.result.result_schema"
 local schema_document = require "sba.util.schema_document"
@@ -57,23 +57,132 @@ function about.idle()
   return exit.signalled() or exit.OK
 end
 
-local schemas = {
-  job = function() return printed.job(catalogue) end,
+--- The schema of a step of one type: the general one with the type's name and arguments.
+local function step_schema(general, step)
+  local properties = {}
+  for name, property in pairs(general.properties) do properties[name] = property end
+  properties.type = { const = step.name, description = step.summary }
+  properties.arguments = step.arguments
+  local own = { properties = properties }
+  for keyword, value in pairs(general) do own[keyword] = own[keyword] or value end
+  if #(step.arguments.required or {}) > 0 then
+    local either = json.array { { required = json.array { "arguments" } }, { required = json.array { "args" } } }
+    own.printed = { anyOf = either }
+  end
+  return own
+end
+
+--- The job's schema with the arguments of every step type in it.
+local function schema_of_job()
+  local whole = job_schema(catalogue.names())
+  local items, one_of, definitions = whole.properties.steps.items, {}, {}
+  for i, step in ipairs(catalogue.all()) do
+    one_of[i] = step_schema(items, step)
+    definitions[step.name] = one_of[i]
+  end
+  whole.properties.steps.items = { oneOf = one_of }
+  return schema_document(whole, definitions, true)
+end
+
+--- One document: each step type with its arguments and its result.
+local function schema_of_steps()
+  local properties, order = {}, {}
+  for i, step in ipairs(catalogue.all()) do
+    order[i] = step.name
+    properties[step.name] = {
+      type = "object", description = step.summary, order = { "arguments", "result" },
+      properties = { arguments = step.arguments, result = step.result or { type = "object" } },
+    }
+  end
+  return schema_document {
+    title = "The step types of cynode-sba", description = "For each type of step: what its arguments are, and what its result is.",
+    type = "object", order = order, properties = properties, additionalProperties = false,
+    printed = { ["$id"] = "urn:cynode-sba:schema:steps:1" },
+  }
+end
+
+--- The documents that --schema prints.
+---@type table<string, fun(): string>
+about.schemas = {
+  job = schema_of_job,
   result = function() return schema_document(result_schema) end,
-  steps = function() return printed.steps(catalogue) end,
+  steps = schema_of_steps,
 }
 
 --- --schema
 ---@param what "job"|"result"|"steps"
 function about.schema(what)
-  io.write(schemas[what]())
+  io.write(about.schemas[what]())
   return exit.OK
+end
+
+local completions = {}
+
+--- What may follow an option: its values as words, or nil.
+local function values_of(option)
+  return option.values and table.concat(option.values, " ")
+end
+
+function completions.bash()
+  local names, cases = {}, {}
+  for i, option in ipairs(cli.options) do
+    names[i] = "--" .. option.name
+    local values = values_of(option)
+    if values then cases[#cases + 1] = ('        --%s) COMPREPLY=($(compgen -W "%s" -- "$2")); return ;;\n'):format(option.name, values) end
+    if option.takes_file then
+      cases[#cases + 1] = ('        --%s) COMPREPLY=($(compgen -f -- "$2")); return ;;\n'):format(option.name)
+    end
+  end
+  return ([[
+# bash completion of cynode-sba
+_cynode_sba() {
+    case $3 in
+%s    esac
+    COMPREPLY=($(compgen -W "%s" -- "$2"))
+}
+complete -o filenames -o default -F _cynode_sba cynode-sba
+]]):format(table.concat(cases), table.concat(names, " "))
+end
+
+function completions.fish()
+  local lines = { "# fish completion of cynode-sba\n", "complete -c cynode-sba -F\n" }
+  for _, option in ipairs(cli.options) do
+    local values = values_of(option)
+    local what = values and (" -x -a '%s'"):format(values) or option.takes_file and " -r -F" or option.kind == "value" and " -x" or ""
+    lines[#lines + 1] = ("complete -c cynode-sba -l %s%s -d '%s'\n"):format(option.name, what, (option.summary:gsub("'", "\\'")))
+  end
+  return table.concat(lines)
+end
+
+function completions.zsh()
+  local lines = {}
+  for i, option in ipairs(cli.options) do
+    local values = values_of(option)
+    local what = values and (":value:(%s)"):format(values) or option.takes_file and ":file:_files"
+      or option.kind == "value" and ":value:" or ""
+    local summary = option.summary:gsub("'", "'\\''"):gsub("[%[%]:]", "\\%0")
+    lines[i] = ("    '%s--%s[%s]%s' \\\n"):format(option.is_list and "*" or "", option.name, summary, what)
+  end
+  return ([=[
+#compdef cynode-sba
+_cynode-sba() {
+  _arguments \
+%s    '*:file:_files'
+}
+# A file in $fpath is the function that completes; what is sourced says which that is.
+if [[ $funcstack[1] == _cynode-sba ]]; then
+  _cynode-sba "$@"
+else
+  (( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
+  compdef _cynode-sba cynode-sba
+fi
+]=]):format(table.concat(lines))
 end
 
 --- --completion
 ---@param shell "bash"|"fish"|"zsh"
 function about.completion(shell)
-  io.write(completion[shell](cli.options))
+  io.write(completions[shell]())
   return exit.OK
 end
 

@@ -198,13 +198,13 @@ class LuaTest(SandboxCase):
     def test_modules_are_the_programs_own_alone(self):
         self.put("mine.lua", "print 'from the directory'")
         self.put("cjson.lua", "print 'not from the program'")
-        for module in ("job/init", "job/printed"):
+        for module in ("job/init", "job/context"):
             self.put(f"sba/{module}.lua", "print 'not from the program'")
         variables = {name: "./?.lua;./?/init.lua" for name in ("LUA_PATH", "LUA_PATH_5_4", "LUA_CPATH")}
         code = """
           require 'cjson' require 'sba.job' print(pcall(require, 'mine'))
           package.path = './?.lua;./?/init.lua'
-          require 'sba.job.printed' require 'mine' -- a script may name a directory; what is bundled still comes first"""
+          require 'sba.job.context' require 'mine' -- a script may name a directory; what is bundled still comes first"""
         done = self.lua("-e", code, env={**variables, "LUA_INIT": "print 'from the environment'"})
         self.assertEqual(done.returncode, 0)
         self.assertIn(b"no bundled module 'mine'", done.stdout)

@@ -1,11 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Bytes to a job: strict JSON, the schema, each step's arguments, every error at once.
 
-local job_mode = require "sba.job.mode"
 local job_schema = require "sba.job.job_schema"
 local json = require "sba.util.json"
 local json_place = require "sba.util.json_place"
 local schema_check = require "sba.util.schema_check"
+local text = require "native.text"
 local words = require "sba.util.words"
 
 local job = {}
@@ -36,6 +36,28 @@ local MAJOR = "1"
 ---@field broken? sba.json.failure why it is not JSON
 ---@field job_id string what could be read, else CYNODE_JOB_ID, else ""
 ---@field task_id string likewise CYNODE_TASK_ID
+
+local DIRECT <const>, AGENT <const> = "direct_steps", "agent_inference"
+local switches = { ["1"] = true, ["true"] = true, ["0"] = false, ["false"] = false }
+
+local function invalid(name, value, expected)
+  return nil, ("the environment variable %s must be %s, not %s"):format(name, expected, words.quoted(value))
+end
+
+--- The mode that the environment asks for; or nil and what is wrong with a variable.
+local function mode_of_environment(environment)
+  local named = text.trim(environment.SBA_EXECUTION_MODE or "")
+  if named == DIRECT or named == AGENT then return named end
+  if named ~= "" then return invalid("SBA_EXECUTION_MODE", named, DIRECT .. " or " .. AGENT) end
+  local switch = text.trim(environment.SBA_DIRECT_STEPS or ""):lower()
+  if switch ~= "" and switches[switch] == nil then return invalid("SBA_DIRECT_STEPS", switch, "1 or 0") end
+  return switches[switch] and DIRECT or nil
+end
+
+local function mode_of_job(value)
+  if value.execution_mode then return value.execution_mode end
+  return #value.steps == 0 and value.inference and AGENT or DIRECT
+end
 
 local function check_version(value, errors)
   local version = value.protocol_version
@@ -132,11 +154,11 @@ local function check_job(value, catalogue, environment, more)
   local is_object = json.is_object(value)
   local has_steps, names = is_object and is_given(value.steps), names_of_arguments(is_object and value.steps)
   schema_check.check(value, job_schema(catalogue.names()), errors)
-  local asked, mistake = job_mode.from_environment(environment)
+  local asked, mistake = mode_of_environment(environment)
   if mistake then schema_check.refuse(errors, "", mistake) end
   if not is_object then return errors end
   check_version(value, errors)
-  if not has_steps and (asked or value.execution_mode) ~= job_mode.AGENT then
+  if not has_steps and (asked or value.execution_mode) ~= AGENT then
     schema_check.refuse(errors, "/steps", "is missing; expected an array (only a job of agent_inference may leave it out)")
   end
   local lint = more.lint and function(step, kind) return more.lint(step, kind, value.inference) end
@@ -144,7 +166,7 @@ local function check_job(value, catalogue, environment, more)
   check_criteria(value.context, catalogue, errors, lint)
   if more.load then check_context(value.context, errors, more.load) end
   if errors.total > 0 then return errors end
-  value.execution_mode = asked or job_mode.of_job(value)
+  value.execution_mode = asked or mode_of_job(value)
   return errors
 end
 

@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
+local about = require "sba.about"
 local catalogue = require "sba.catalogue"
 local job = require "sba.job"
 local job_schema = require "sba.job.job_schema"
 local json = require "sba.util.json"
 local metaschema = require "metaschema"
-local printed = require "sba.job.printed"
 local schema_check = require "sba.util.schema_check"
 
 local ANY_TYPE <const> = 'expected one of "apply_unified_diff", "ask_model", "call_tool", "list_tree", "read_file", "replace_in_file", '
@@ -253,9 +253,9 @@ describe("the job's schema", function()
   end)
 
   it("is printed with the step types in it", function()
-    local document = assert(json.decode(printed.job(catalogue)))
+    local document = assert(json.decode(about.schemas.job()))
     assert.are.equal(catalogue.get("read_file").summary, document["$defs"].read_file.properties.type.description)
     assert.are.equal("#/$defs/apply_unified_diff", document.properties.steps.items.oneOf[1]["$ref"])
-    assert.is_truthy(json.decode(printed.steps(catalogue)).properties.run_command.properties.arguments.properties.cwd)
+    assert.is_truthy(json.decode(about.schemas.steps()).properties.run_command.properties.arguments.properties.cwd)
   end)
 end)
