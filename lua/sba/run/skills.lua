@@ -2,6 +2,7 @@
 -- Fetches the skills that a job names by id, with the gateway's tool skills.get, and adds them to its context before the first prompt.
 -- The journal keeps them, so a resumed run or a replay gives the model the same prompt. A replay never fetches.
 
+local find = require "sba.gateway.answer"
 local http = require "sba.util.http"
 local json = require "sba.util.json"
 
@@ -15,25 +16,15 @@ local LARGEST_SUM <const> = 1024 * 1024 -- bytes of all: they are part of every 
 ---@field name string for people and the model
 ---@field text string
 
-local function of_names(value, names)
-  if not json.is_object(value) then return nil end
-  for _, name in ipairs(names) do
-    if type(value[name]) == "string" and value[name] ~= "" then return value[name] end
-  end
-end
-
 local TEXTS <const>, NAMES <const> = { "content", "text", "body", "markdown", "instructions" }, { "name", "title" }
 
---- The name and the text in an answer: fields of the structured answer or of its JSON, or the text itself.
+--- The text and the name in an answer: fields of the structured answer or of its JSON, or the text itself.
 local function read(answer)
   local value = answer.structured
   if value == nil then value = json.decode(answer.content) end
-  for _, inner in ipairs { "", "skill", "result", "data" } do
-    local holder = inner == "" and value or type(value) == "table" and value[inner]
-    local text = of_names(holder, TEXTS)
-    if text then return text, of_names(holder, NAMES) end
-  end
-  local text = type(value) == "string" and value or type(value) ~= "table" and answer.content or nil
+  local text, holder = find(value, TEXTS, 1)
+  if text then return text, (find(holder, NAMES, 0)) end
+  text = type(value) == "string" and value or type(value) ~= "table" and answer.content or nil
   return text and text:find "%S" and text or nil
 end
 

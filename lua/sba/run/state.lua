@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The state of a run: the one table that main, accept, the steps and finish share. Every field is listed here with its type and
--- with the module that sets it. Reading or setting a field that is not listed is an error.
+-- with the module that sets it; a spec holds what modules use against this list.
 
 ---@class run
 ---@field settings table what the command line and the environment say; set by main
@@ -49,31 +49,10 @@
 ---@field parts? string[] the same as it is written; set by finish
 ---@field written? boolean whether it could be written; nil: not yet tried; set by finish
 
-local known = {}
-for name in ([[
-  settings environment catalogue record log status_url outside trace failure bytes errors job job_sha256 steps deadline
-  accepted lock interim
-  result_directory job_directory past perform perform_checks recording journal todo live checkpoint checkpoint_failure workspace context ask
-  artifacts artifacts_shared artifact_names temporary_artifacts snapshot missing_skills reporter kept taken_ids upload_failed
-  fields parts written
-]]):gmatch "%S+" do known[name] = true end
-
-local function check(name)
-  if not known[name] then error(("a run has no field '%s'; sba.run.state lists them"):format(tostring(name)), 3) end
-end
-
-local strict = {
-  __index = function(_, name) check(name) end,
-  __newindex = function(run, name, value)
-    check(name)
-    rawset(run, name, value)
-  end,
-}
+local methods = {}
+methods.__index = methods
 
 ---Creates the state of a run.
 ---@param fields table its first fields
 ---@return run
-return function(fields)
-  for name in pairs(fields) do check(name) end
-  return setmetatable(fields, strict)
-end
+return function(fields) return setmetatable(fields, methods) end

@@ -217,7 +217,8 @@ local function attributes_of(values)
   local list = json.array {}
   for name, value in pairs(values) do
     local is_count = math.type(value) == "integer"
-    list[#list + 1] = { key = name, value = is_count and { intValue = tostring(value) } or { stringValue = text.cut(value, LONGEST_VALUE) } }
+    value = is_count and { intValue = tostring(value) } or { stringValue = text.cut(value, LONGEST_VALUE) }
+    list[#list + 1] = { key = name, value = value }
   end
   table.sort(list, function(a, b) return a.key < b.key end)
   return list

@@ -9,6 +9,7 @@
 -- The log: artifact.uploaded {path, size_bytes, ref, duration_ms}, artifact.failed {path, code, tries, error};
 -- with count, the event stands for that many artifacts from path on.
 
+local find = require "sba.gateway.answer"
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
@@ -17,39 +18,16 @@ local text = require "native.text"
 local artifacts = {}
 
 local TOOL <const> = "artifact.put"
-local LARGEST <const> = 256 * 1024 * 1024 -- bytes of one file
-local LARGEST_SUM <const> = 1024 * 1024 * 1024 -- bytes of all that are sent
-local MOST_FILES <const> = 1000
 local LIMITS <const> = { idle = 60, repeatable = true } -- seconds for the answer, from the last chunk that was sent
+local LARGEST <const> = 256 * 1024 * 1024 -- bytes of one file, unless the gateway's form has a limit
 local LONGEST_REF <const> = 4096 -- bytes
 local MOST <const> = 120 -- seconds
 local OVERRUN <const> = 2.5 -- seconds past the deadline
 local AFTER_SIGNAL <const>, LATEST <const> = 2.5, 4.5 -- seconds for the upload; seconds from the signal to its end
-
-local function failed(code, format, ...)
-  return { code = code, message = format:format(...) }
-end
-
 -- Names of fields that hold references. The first group is searched at every level before the second.
 local SURE <const>, LIKELY <const> = { "ref", "artifact_ref", "reference", "artifact_id" }, { "uri", "url", "id" }
-local INNER <const> = { "artifact", "result", "data" }
 
---- The value of the first of these fields, in the value itself or in those it holds.
-local function named(value, names, depth)
-  if not json.is_object(value) then return nil end
-  for _, name in ipairs(names) do
-    local found = value[name]
-    if type(found) == "string" and found ~= "" then return found end
-  end
-  for _, name in ipairs(depth > 0 and INNER or {}) do
-    local found = named(value[name], names, depth - 1)
-    if found then return found end
-  end
-end
-
-local function in_structure(value)
-  return named(value, SURE, 2) or named(value, LIKELY, 2)
-end
+local function in_structure(value) return find(value, SURE, 2) or find(value, LIKELY, 2) end
 
 local function in_links(parts)
   for _, part in ipairs(parts) do
@@ -73,36 +51,26 @@ function artifacts.reference(answer)
   return ref and #ref <= LONGEST_REF and ref or nil
 end
 
---- The name of the file: `path` is not the whole truth where it held a secret.
-local function name_of(run, artifact)
-  return run.artifact_names[artifact] or artifact.path
-end
-
---- Calls the tool with the file as it is read.
-local function stream(run, gateway, artifact)
-  local file <close>, failure = run.artifacts:open(name_of(run, artifact), artifact.sha256)
-  if not file then return nil, failure end
-  if file:size() ~= artifact.size_bytes then return nil, failed("changed", "the file changed meanwhile") end
-  return gateway:call(TOOL, { path = artifact.path, content_bytes_base64 = file }, LIMITS)
-end
-
---- Calls the tool with the whole file as a string.
-local function send_whole(run, gateway, artifact, limit)
-  if artifact.size_bytes > limit then
-    return nil, failed("too_large", "it is larger than the node proxy's limit of %d bytes", limit)
-  end
-  local file, failure = run.artifacts:read(name_of(run, artifact), { digest = true, max_bytes = limit })
-  if not file then return nil, failure end
-  if file.sha256 ~= artifact.sha256 then return nil, failed("changed", "the file changed meanwhile") end
-  local arguments = { path = artifact.path, content_bytes_base64 = text.base64_encode(file.content) }
-  return gateway:call(TOOL, arguments, LIMITS)
-end
-
---- Sends one file, once.
+--- Sends one file, once: as it is read, or where the gateway's form has a limit for it, as a whole.
 local function put(run, gateway, artifact)
   local limit = gateway:largest_file()
-  local send = limit and send_whole or stream
-  local answer, failure = send(run, gateway, artifact, limit)
+  if artifact.size_bytes > (limit or LARGEST) then
+    return nil, { code = "too_large", message = ("it is larger than %d bytes"):format(limit or LARGEST) }
+  end
+  local name = run.artifact_names[artifact] or artifact.path -- the path is not the whole truth where it held a secret
+  local file, failure, changed
+  if limit then
+    file, failure = run.artifacts:read(name, { digest = true, max_bytes = limit })
+    changed = file and file.sha256 ~= artifact.sha256
+  else
+    file, failure = run.artifacts:open(name, artifact.sha256)
+    changed = file and file:size() ~= artifact.size_bytes
+  end
+  local stream <close> = not limit and file or nil
+  if not file then return nil, failure end
+  if changed then return nil, { code = "changed", message = "the file changed meanwhile" } end
+  local answer
+  answer, failure = gateway:call(TOOL, { path = artifact.path, content_bytes_base64 = stream or text.base64_encode(file.content) }, LIMITS)
   if answer and answer.is_error then
     return nil, http.failure("tool_failed", "the gateway says: " .. http.shown(answer.content))
   end
@@ -110,6 +78,7 @@ local function put(run, gateway, artifact)
 end
 
 local function upload(run, gateway, artifact)
+  if not artifact.sha256 then return { code = "not_read", message = "it was not read" } end
   local began = interrupt.now()
   local answer, failure = put(run, gateway, artifact)
   if not answer then
@@ -121,15 +90,6 @@ local function upload(run, gateway, artifact)
     path = artifact.path, size_bytes = artifact.size_bytes, ref = artifact.ref,
     duration_ms = math.floor((interrupt.now() - began) * 1000 + 0.5),
   })
-end
-
---- Why an artifact is not uploaded at all.
-local function refusal(artifact, sum)
-  if not artifact.sha256 then return failed("not_read", "it was not read") end
-  if artifact.size_bytes > LARGEST then return failed("too_large", "it is larger than %d bytes", LARGEST) end
-  if sum + artifact.size_bytes > LARGEST_SUM then
-    return failed("too_large", "with it, more than %d bytes would be uploaded", LARGEST_SUM)
-  end
 end
 
 local own_words = { timeout = "the time for uploading was up", cancelled = "a signal ended the uploading" }
@@ -149,24 +109,19 @@ local function give_up(run, from, failure)
   if list[from] then log_failed(run, failure, list[from].path, #list - from + 1) end
 end
 
---- Uploads files one after the other and sets their `ref`. The rest are not tried after a failure of the gateway itself, or past a
---- limit for all of them together. Returns whether all were uploaded.
+--- Uploads files one after the other and sets their `ref`. The rest are not tried after a failure of the gateway itself. Returns whether
+--- all were uploaded.
 local function upload_all(run)
   local gateway, unreachable = run.outside:gateway(true)
   if not gateway then return give_up(run, 1, unreachable) end
-  local sum, all = 0, true
+  local all = true
   for i, artifact in ipairs(run.record.artifacts) do
-    if i > MOST_FILES then return give_up(run, i, failed("too_many", "at most %d are uploaded", MOST_FILES)) end
-    local failure = refusal(artifact, sum)
-    if not failure then
-      sum = sum + artifact.size_bytes
-      failure = upload(run, gateway, artifact)
-    end
+    local failure = upload(run, gateway, artifact)
     if failure then
       all = false
       log_failed(run, failure, artifact.path)
+      if http.is_down(failure) or failure.code == "unknown_tool" then return give_up(run, i + 1, failure) end
     end
-    if failure and (http.is_down(failure) or failure.code == "unknown_tool") then return give_up(run, i + 1, failure) end
   end
   return all
 end
