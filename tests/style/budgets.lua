@@ -19,7 +19,7 @@ local budgets = {
   { "search, globs, secrets, text", 2025, 76, "src/core/search/", "src/core/text/" },
   { "lua", 22010, 953, "lua/" },
   { "lua/sba/agent", 2590, 116, "lua/sba/agent/" },
-  { "lua/sba/run", 3870, 169, "lua/sba/run/" },
+  { "lua/sba/run", 3690, 164, "lua/sba/run/" },
   { "lua/sba/model", 1990, 93, "lua/sba/model/" },
   { "lua/sba/gateway", 2350, 101, "lua/sba/gateway/" },
   { "lua/sba/report, repl", 2690, 113, "lua/sba/report/", "lua/sba/repl/" },
