@@ -38,9 +38,6 @@ class Terminal:
         self.type(line)
         self.press("Enter")
 
-    def resize(self, columns, rows):
-        self.tmux("resize-window", "-x", str(columns), "-y", str(rows))
-
     def screen(self):
         """The lines that are shown, without blanks at their ends and without empty ones below."""
         return "\n".join(line.rstrip() for line in self.tmux("capture-pane", "-p").split("\n")).rstrip("\n")

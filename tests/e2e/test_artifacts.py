@@ -9,7 +9,6 @@ import re
 import shutil
 import signal
 import time
-import unittest
 
 import sba
 from servers import mcp, status
@@ -94,10 +93,6 @@ class Listed(ArtifactCase):
         self.assertEqual((done.returncode, [one["path"] for one in result["artifacts"]], left), (0, ["d/a"], []))
         self.assertTrue(result["steps"][0]["output"].startswith(str(self.root / "tmp/")))
 
-    def test_the_temporary_directory_goes_whatever_is_closed_in_it(self):
-        done, _, left = self.with_stdin("cd $CYNODE_ARTIFACTS_DIR; mkdir -p a/b/c d; touch a/b/c/e d/f; chmod 0 a/b/c a/b a; chmod 555 d .")
-        self.assertEqual((done.returncode, left), (0, []), done.stderr)
-
     def test_the_temporary_directory_stays_where_an_upload_failed(self):
         store = Store()
         server = self.gateway(store)
@@ -107,13 +102,6 @@ class Listed(ArtifactCase):
         done, result, left = self.with_stdin(self.SCRIPT, SBA_MCP_GATEWAY_URL=server.url)
         self.assertEqual((len(left), (left[0] / "d/a").read_text()), (1, "hello\n"))
         self.assertIn(f"all are kept in {left[0]}", done.stderr.decode())
-
-    def test_a_directory_that_the_node_names_is_kept(self):
-        directory = self.root / "named"
-        directory.mkdir()
-        self.give(directory)
-        self.with_stdin(self.SCRIPT, CYNODE_ARTIFACTS_DIR=str(directory))
-        self.assertTrue((directory / "d/a").is_file())
 
 
 class Uploaded(ArtifactCase):
@@ -134,11 +122,6 @@ class Uploaded(ArtifactCase):
                                  [(path, "art:" + path) for path, _, _ in listed])
                 shutil.rmtree(self.job_directory / "artifacts")
 
-    def test_without_artifacts_no_gateway_is_reached(self):
-        server = self.gateway(Store())
-        self.uploaded(server, command("true"))
-        self.assertEqual(server.connections, 0)
-
     def test_before_the_end_is_reported(self):
         store, reports = Store(), self.closing(status.Server(204))
         store.answer = lambda path: {"ref": f"after {[body['status'] for body in reports.bodies]}"}
@@ -155,11 +138,6 @@ class Uploaded(ArtifactCase):
         self.uploaded(self.gateway(Store(look)), command("echo > $CYNODE_ARTIFACTS_DIR/a"), command("echo last"))
         self.assertEqual(seen[0]["failure_code"], "interrupted")
         self.assertEqual([step["status"] for step in seen[0]["steps"]], ["success"] * 2)
-
-    def test_an_answer_without_a_reference(self):
-        outcome = self.uploaded(self.gateway(Store(lambda _: mcp.text("it was stored"))), command("echo > $CYNODE_ARTIFACTS_DIR/a"))
-        self.assertEqual((outcome.exit, self.refs(outcome)), (0, {"a": None}))
-        self.assertEqual(len(outcome.events("artifact.uploaded")), 1)
 
     def test_64_mib_in_little_memory(self):
         store = Store()
@@ -218,30 +196,10 @@ class NotUploaded(ArtifactCase):
             self.assertEqual(self.failed(outcome, "a")[0]["tries"], 4)
             self.assertEqual(self.refs(outcome), {"a": None, "b": "art:b"})
 
-    def test_a_second_try_that_works(self):
-        store, answers = Store(), [(503,), None]
-
-        def busy(exchange):
-            return bool(answers and (answer := answers.pop(0))) and exchange.whole(b"later", *answer)
-        outcome = self.uploaded(self.gateway(store, hook=mcp.only("tools/call", busy)), self.SMALL)
-        self.failed(outcome)
-        self.assertEqual(self.refs(outcome), {"a": "art:a", "b": "art:b"})
-
     def test_a_gateway_without_the_tool(self):
         server = self.closing(mcp.Server(tools={"other": ({}, None)}))
         lines = self.failed(self.uploaded(server, self.SMALL), "a", "b")  # the second line stands for the rest
         self.assertEqual(([line["code"] for line in lines], server.messages("tools/call")), (["unknown_tool"] * 2, []))
-
-    def test_a_dead_gateway(self):
-        dead = self.closing(status.Server(begin=False))
-        (line,) = self.failed(self.uploaded(dead, self.SMALL), "a")
-        self.assertEqual((line["count"], line["code"]), (2, "connection_refused"))
-
-    def test_a_silent_gateway_costs_no_more_than_the_jobs_time(self):
-        begun = time.monotonic()
-        outcome = self.uploaded(self.silent(), self.SMALL, max_runtime_seconds=3)
-        self.failed(outcome, "a")
-        self.assertLess(time.monotonic() - begun, 30)
 
     def test_a_timed_out_job_ends_in_time(self):
         begun = time.monotonic()
@@ -264,22 +222,6 @@ class NotUploaded(ArtifactCase):
         self.assertEqual([(line["count"], line["path"]) for line in outcome.events("artifacts.failed")], [(1, "a")])
         self.assertEqual([(line["path"], line["code"]) for line in outcome.events("artifact.failed")], [("a", "not_read")])
 
-    def test_an_artifact_is_read_no_longer_than_the_jobs_time(self):
-        slow = sba.slowness()
-        outcome = self.run_job(self.job(command(self.HUGE), max_runtime_seconds=2))
-        self.assert_in_time(outcome, 2, slow)
-        self.assertEqual((outcome.exit, ["sha256" in artifact for artifact in outcome.result["artifacts"]]), (0, [False, True]))
-
-    @unittest.skipUnless(sba.UID, "needs root: nobody else sees what the runner reads")
-    def test_a_signal_ends_the_reading(self):
-        process = self.start(self.job(command(self.HUGE), max_runtime_seconds=600))
-        self.addCleanup(process.kill)
-        links = pathlib.Path(f"/proc/{process.pid}/fd")
-        sba.wait_for(lambda: any(os.path.realpath(link).endswith("/artifacts/a") for link in links.iterdir()), "the reading to begin")
-        process.terminate()
-        outcome = self.outcome_of(process)
-        self.assertEqual((outcome.exit, ["sha256" in artifact for artifact in outcome.result["artifacts"]]), (0, [False, True]))
-
     def test_a_cancelled_job_uploads_too(self):
         outcome = self.run_and_signal(self.job(command("echo > $CYNODE_ARTIFACTS_DIR/a; sleep 60")), signal.SIGTERM,
                                       (self.job_directory / "artifacts" / "a").exists, "the artifact",
@@ -294,42 +236,6 @@ class NotUploaded(ArtifactCase):
         self.assertLess(time.monotonic() - begun, 30)
         # The work was done when the signal came.
         self.assertEqual(self.failed(outcome, "a")[0]["code"], "cancelled")
-
-    def test_a_file_that_is_too_large_is_not_sent(self):
-        store = Store()
-        outcome = self.uploaded(self.gateway(store), self.SMALL, command("truncate -s 257M $CYNODE_ARTIFACTS_DIR/aa"))
-        (line,) = self.failed(outcome, "aa")
-        self.assertEqual((line["code"], [call["path"] for call in store.calls]), ("too_large", ["a", "b"]))
-
-    @staticmethod
-    def overwrite(path):
-        with path.open("r+b") as file:
-            file.write(b"!" * 2 ** 23)
-
-    def test_what_changes_while_it_is_sent(self):
-        """The gateway, in the place of somebody outside, changes the file when the first piece has come."""
-        path = self.job_directory / "artifacts" / "a"
-        for change in (lambda: os.truncate(path, 1000), lambda: self.overwrite(path), path.unlink):
-            store, changed = Store(), []
-
-            class Meddler(mcp.Exchange):
-                def do_POST(self, change=change, changed=changed):
-                    size = int(self.headers.get("Content-Length", 0))
-                    if size < MIB:
-                        return super().do_POST()
-                    self.rfile.read(1000)
-                    if not changed:
-                        change()
-                    self.rfile.read(size - 1000)
-                    changed.append(size)
-                    self.close_connection = True
-            server = self.gateway(store)
-            server.listener.RequestHandlerClass = Meddler
-            outcome = self.uploaded(server, command("head -c 16777216 /dev/urandom > $CYNODE_ARTIFACTS_DIR/a"))
-            self.assertEqual((outcome.exit, store.calls), (0, []))
-            # A file that is open can be read to its end after its name is gone: each try sends it, and the gateway cuts each off.
-            self.assertEqual([line["code"] for line in outcome.events("artifact.failed")],
-                             ["cut_off" if change == path.unlink else "bad_body"])
 
 
 class Again(ArtifactCase):

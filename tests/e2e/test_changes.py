@@ -6,11 +6,10 @@ import random
 import re
 import shutil
 import subprocess
-import unittest
 
 import sba
 
-CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
+
 REPORTED = {"constraints": {"max_runtime_seconds": 60, "max_output_bytes": 1 << 20, "report_changes": True}}
 GIT = {"PATH": "/usr/bin:/bin", "HOME": "/nowhere", "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
 
@@ -113,14 +112,6 @@ class Changes(ChangesCase):
         self.assertEqual({file["path"]: file.get("left_out") for file in changes["files"]},
                          {"image": "binary", "large": "too_large", "zeros": "binary", "text": None})
         self.assertEqual(self.before["text"], self.after["text"])
-
-    def test_all_step_types_and_a_file_rewritten_with_the_same_bytes(self):
-        self.put("a", "1\n2\n3\n")
-        self.put("same", "x\n")
-        diff = "--- a/a\n+++ b/a\n@@ -1,3 +1,3 @@\n 1\n-2\n+two\n 3\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+new\n"
-        changes = self.changed(self.step("apply_unified_diff", diff=diff), self.step("write_file", path="same", content="x\n"),
-                               self.step("write_file", path="b", content="b"))
-        self.assertEqual((self.actions(changes), self.before), ({"a": "modified", "new": "created", "b": "created"}, self.after))
 
     def test_what_cannot_be_read_is_not_called_deleted(self):
         for path in ("closed/a", "closed/b/c", "listed/a", "opened/a", "z", "gone/closed/a"):
@@ -246,42 +237,6 @@ class RandomTrees(ChangesCase):
         left_out = {self.shown(file["path"]) for file in changes["files"] if "left_out" in file}
         expected = {path: what for path, what in after.items() if path not in left_out} | {path: first[path] for path in left_out if path in first}
         self.assertEqual(applied, expected)
-
-
-@unittest.skipUnless(shutil.which("git") and (CHECKOUT / ".git").exists(), "wants git and this project's own history")
-class History(ChangesCase):
-    """Original + changes.patch = final tree, over the history of a real repository, done by commands, patches and writes in turn."""
-
-    def git(self, *arguments, **options):
-        return subprocess.run(["git", "-c", "safe.directory=*", "-C", str(CHECKOUT), *arguments], env=GIT, stdout=subprocess.PIPE, check=True,
-                              **options).stdout
-
-    TEXTS = ("--", ".", ":!*.png")  # a patch has no binary files
-
-    def test_round_trip(self):
-        commits = self.git("log", "--no-merges", "--first-parent", "--format=%H", "-n", "121").decode().split()[::-1]
-        if len(commits) < 13:
-            self.skipTest("the history is too short")
-        stride = max(1, len(commits) // 6)
-        for number, (old, new) in enumerate(zip(commits[::stride], commits[stride::stride])):
-            with self.subTest(f"{old[:8]} to {new[:8]}"):
-                shutil.rmtree(self.root / "original", ignore_errors=True)
-                shutil.rmtree(self.root / "first", ignore_errors=True)
-                shutil.rmtree(self.workspace)
-                shutil.rmtree(self.job_directory / "artifacts", ignore_errors=True)
-                self.workspace.mkdir()
-                subprocess.run(["tar", "-x", "-C", str(self.workspace)], input=self.git("archive", old, *self.TEXTS), check=True)
-                subprocess.run(["chown", "-R", f"{sba.UID or os.getuid()}:{sba.GID or os.getgid()}", str(self.workspace)], check=True)
-                final = self.root / "final.tar"
-                final.write_bytes(self.git("archive", new, *self.TEXTS))
-                final.chmod(0o644)
-                by_command = self.step("run_command", shell=f'find . -mindepth 1 -delete && tar -xf "{final}"')
-                diff = self.git("diff", "--no-renames", "--no-ext-diff", old, new, *self.TEXTS).decode("utf-8", "surrogateescape")
-                by_patch = self.step("apply_unified_diff", diff=diff)
-                steps = [by_command] if number % 2 == 0 or "GIT binary patch" in diff or "Binary files" in diff else [by_patch]
-                changes = self.changed(*steps, self.step("write_file", path="notes", content=f"{number}\n"))
-                self.assertEqual(self.before, self.after)
-                self.assertEqual([file for file in changes["files"] if "left_out" in file], [])
 
 
 if __name__ == "__main__":

@@ -1,16 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of acceptance criteria, which the runner runs itself, in direct and in agent jobs; and the status that a model gives `finish`."""
-import json
 import re
-import signal
-import subprocess
 
 import sba
 from agent_case import FORMATS, AgentCase, call, finish
 from sba import timeless
 from servers import model
-
-TOKEN = "correct-horse-battery-staple"
 
 
 def criterion(words, **check):
@@ -73,13 +68,6 @@ class Direct(CheckCase):
             outcome = self.run_job(job)
             self.assert_passed(outcome)
             self.assertEqual(outcome.result["acceptance"], [{"criterion": "from a file", "met": None, "evidence": "", "verified_by": None}])
-
-    def test_what_nobody_checks_says_so_in_the_list(self):
-        for command, wanted in (("true", ("dropped", "not checked")), ("false", ("pending", None))):
-            job = self.direct("nobody looks", steps=[self.step("run_command", command=command)])
-            job["context"]["requirements"] = ["fast"]
-            items = self.run_job(job).result["todo"]["items"]
-            self.assertEqual([(item["status"], item["note"]) for item in items[:2]], [wanted] * 2)
 
     def test_a_failing_step_leaves_them_out(self):
         outcome = self.run_job(self.direct(criterion("c", shell="touch checked"), steps=[self.step("run_command", command="false")]))
@@ -175,25 +163,6 @@ class Resumed(CheckCase):
             done = sum(b'"step.finished"' in line and b'"check":1' in line for line in lines)
             self.assertEqual(len((self.workspace / "ran").read_text().split()), 2 - done, count)
 
-    def test_a_runner_killed_in_a_check_says_so_and_runs_it_again(self):
-        wait = "echo begun > begun; until test -e go; do sleep 0.02; done"
-        for job in (self.direct("plain", criterion("c", shell=wait)), self.agent("plain", criterion("c", shell=wait))):
-            server = self.server(call("run_command", command="true"), finish("done", ("plain", True, "step-1")))
-
-            def named():
-                return (self.workspace / "begun").exists() and b'"check":2' in self.result_path.read_bytes()
-            interrupted = self.run_and_signal(job, signal.SIGKILL, named, "the check in the result", env={"OLLAMA_BASE_URL": server.url}).result
-            sba.result_validator().validate(interrupted)
-            running = interrupted["running_step"]
-            self.assertEqual((running["id"], running["check"]), (f"check-{len(interrupted['steps']) + 1}", 2))
-            self.assertEqual((interrupted["failure_code"], self.verdicts(interrupted)), ("interrupted", [(None, None)] * 2))
-            self.put("go")
-            outcome = self.run_agent(self.server(), "--resume", job=job)
-            self.assert_passed(outcome)
-            self.assertEqual(self.verdicts(outcome.result)[1], (True, "check"))
-            for name in ("begun", "go"):
-                (self.workspace / name).unlink()
-
     def test_a_replay_runs_them_and_is_exact(self):
         job = self.agent(criterion("a is there", shell="ls; test -e a"), criterion("b", command="true"))
         replies = [call("list_tree"), finish("done"), call("write_file", path="a", content="x"), finish("done", ("2", True, "step-1"))]
@@ -206,16 +175,6 @@ class Resumed(CheckCase):
         self.assertEqual(timeless(again.result), timeless(whole.result))
         again = self.run_job(job, "--replay", recording)  # with a there, the first check passes
         self.assertEqual(again.result["failure_code"], "internal_error" if again.exit else None)
-
-    def test_a_journal_with_another_check_is_refused(self):
-        job = self.direct(criterion("c", command="true"), criterion("d", command="true"))
-        self.run_job(job)
-        whole = self.journal_file.read_bytes()
-        for old, new in ((b'"check":2', b'"check":1'), (b',"check":2', b""), (b'"run_command","check":2', b'"list_tree","check":2')):
-            self.journal_file.write_bytes(whole.replace(old, new))
-            outcome = self.run_job(job, "--resume")
-            self.assertEqual((outcome.exit, outcome.result["failure_code"]), (2, "schema_validation"), outcome.result)
-            self.assertIn("the job has no such step", outcome.result["failure_message"])
 
 
 class Agents(CheckCase):
@@ -261,11 +220,6 @@ class Agents(CheckCase):
         self.assertIn("1. plain\n2. a is there (checked by the runner with `echo looking for a; test -e a`)",
                       server.chats()[0]["messages"][1]["content"])
 
-    def test_prose_is_asked_to_call_finish(self):
-        server = self.server(call("write_file", path="a", content="x"), {"content": "It is done."}, finish("done"))
-        self.assert_passed(self.run_agent(server, job=self.agent(self.A)))
-        self.assertIn("call finish", self.told(server, 2))
-
     def test_a_criterion_without_one_still_needs_evidence_first(self):
         server = self.server(call("write_file", path="a", content="x"), finish("done"), finish("done", ("2", True, "step-1")))
         outcome = self.run_agent(server, job=self.agent(self.A, "it is good"))
@@ -283,55 +237,15 @@ class Agents(CheckCase):
         self.assertTrue(self.told(server, 3).startswith(f"[lines {left_out} to "))
         self.assertEqual(outcome.result["failure_code"], "inference_unavailable")
 
-    def test_many_that_fail_are_no_more_than_the_model_can_take(self):
-        many = [criterion(f"c{number}", shell="seq 10000 >&2; exit 1") for number in range(12)]
-        server = self.server(call("list_tree"), *[finish("done")] * 4, models={"m": {"context_length": 8192}})
-        outcome = self.run_agent(server, job=self.agent(*many))
-        self.assert_failed(outcome)
-        self.assertEqual(len(outcome.result["steps"]), 49)
-        told = self.told(server, 2)
-        self.assertIn("12 of 12 checks failed, of which 8 are shown", told)
-        self.assertLess(len(told), 16384 + 2048)
-        self.assertIn("and 11 more", outcome.result["failure_message"])
-
     def test_one_that_floods_is_cut_and_its_exit_status_decides(self):
         outcome = self.run_agent(self.server(call("list_tree"), finish("done")), job=self.agent(criterion("c", shell="seq 100000"), max_output_bytes=1000))
         self.assert_passed(outcome)
-
-    def test_one_that_hangs(self):
-        server = self.server(call("list_tree"), finish("done"), finish("cannot", ("1", True, "step-1"), ), *[finish("done")] * 3)
-        outcome = self.run_agent(server, job=self.agent(criterion("c", command="sleep", args=["60"], timeout_seconds=0.2)))
-        self.assert_failed(outcome)
-        self.assertIn("ran longer than its timeout of 0.2 s", self.told(server, 2))
-        slow = sba.slowness()
-        server = self.server(call("list_tree"), finish("done"))
-        outcome = self.run_agent(server, job=self.agent(criterion("c", command="sleep", args=["60"]), max_runtime_seconds=3))
-        self.assert_failed(outcome, "timeout", 124)
-        self.assert_in_time(outcome, 3, slow)
-        self.assertEqual(self.steps(outcome.result)[-1], ("check-2", 1, "timeout"))
 
     def test_a_job_that_ends_otherwise_says_that_nothing_was_checked(self):
         server = self.server(*[call("run_command", shell="exit 1")] * 4)
         outcome = self.run_agent(server, job=self.agent("plain", self.A))
         self.assert_failed(outcome, "agent_stuck")
         self.assertEqual(self.verdicts(outcome.result), [(None, None)] * 2)
-
-    def test_giving_up_over_a_check_that_needs_the_network(self):
-        fetch = criterion("c", command="curl", args=["-sS", "https://nowhere.invalid/x"])
-        outcome = self.run_agent(self.server(call("list_tree"), *[finish("done")] * 4), job=self.agent(fetch))
-        self.assert_failed(outcome, "ext_net_required")
-        self.assertIn("nowhere.invalid", outcome.result["failure_message"])
-
-    def test_secrets_in_what_they_print(self):
-        self.put("token", TOKEN)
-        server = self.server(call("list_tree"), *[finish("done")] * 4)
-        check = criterion("c", shell="cat token >&2; cat token | base64; exit 1")
-        outcome = self.run_agent(server, job=self.agent(check), env={"SBA_MCP_TOKEN": TOKEN})
-        self.assert_failed(outcome)
-        self.assertIn("[redacted]", outcome.result["steps"][1]["output"])
-        self.assertIn("[redacted]", self.told(server, 2))
-        written = b"".join(path.read_bytes() for path in self.job_directory.iterdir() if path.is_file() and path.name != "job.json")
-        self.assertNotIn(TOKEN, json.dumps(server.requests) + (written + outcome.stderr).decode())
 
 
 class Validation(CheckCase):
@@ -348,14 +262,6 @@ class Validation(CheckCase):
                 for place in ("0/check: ", "1/criterion: ", "1/check/comand: ", "2/criterion: ", "3: ", "4/check: ", "5/check/command: ",
                               "6/check/timeout_seconds: ", "7/more: "):
                     self.assertIn("/context/acceptance_criteria/" + place, said)
-
-    def test_what_is_valid_by_the_printed_schema(self):
-        import jsonschema
-        schema = json.loads(subprocess.run([sba.BINARY, "--schema", "job"], capture_output=True, check=True).stdout)
-        validator = jsonschema.Draft202012Validator(schema)
-        validator.validate(self.direct("plain", {"criterion": "c"}, {"criterion": "c", "check": None}, criterion("d", command="x", cwd="y")))
-        for wrong in ({"criterion": "c", "check": {"comand": "x"}}, {"check": {"command": "x"}}, 7, {"criterion": "c", "check": {}}):
-            self.assertFalse(validator.is_valid(self.direct(wrong)), wrong)
 
 
 class Status(CheckCase):
@@ -390,19 +296,6 @@ class Status(CheckCase):
         self.assert_failed(outcome, "agent_gave_up")
         self.assertEqual(self.verdicts(outcome.result), [(True, "model"), (False, "model"), (None, None)])
         self.assertFalse((self.workspace / "checked").exists())
-
-    def test_it_needs_no_act_and_its_reason_is_one_short_line(self):
-        outcome = self.run_agent(self.server(finish("no\nway " + "x" * 10000 + "\x1b[2J", status="failed")))
-        self.assert_failed(outcome, "agent_gave_up")
-        message = outcome.result["failure_message"]
-        self.assertTrue(message.startswith("the model gave up: no way xxx") and len(message) < 2000, message)
-        self.assertNotRegex(message, "[\x00-\x1f]")
-
-    def test_for_want_of_the_network(self):
-        reply = finish("the host cannot be reached", status="failed")
-        fetch = call("run_command", shell="curl -sS https://nowhere.invalid/x")
-        self.assert_failed(self.run_agent(self.server(fetch, reply)), "ext_net_required")
-        self.assert_failed(self.run_agent(self.server(fetch, call("run_command", command="true"), reply)), "agent_gave_up")
 
 
 if __name__ == "__main__":

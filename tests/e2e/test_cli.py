@@ -2,7 +2,6 @@
 """The command line from outside: modes, usage errors, environment, and scripts."""
 import json
 import os
-import pathlib
 import shutil
 import signal
 import subprocess
@@ -12,7 +11,6 @@ import jsonschema
 
 import sba
 from sba import SandboxCase
-from terminal import Terminal
 
 
 class CommandLineTest(SandboxCase):
@@ -79,31 +77,6 @@ class CommandLineTest(SandboxCase):
             if shutil.which(shell):
                 subprocess.run([shell, "-n", "/dev/stdin"], input=script, check=True, timeout=60)
 
-    def zsh(self, *lines):
-        """A zsh without anybody's settings, in which these lines were typed."""
-        path = f"{pathlib.Path(sba.BINARY).parent}:/usr/bin:/bin"
-        terminal = Terminal([*sba.AS_USER, "zsh", "-f"], directory=str(self.workspace),
-                            env={"HOME": str(self.workspace), "PATH": path, "TERM": "tmux", "LANG": "C.UTF-8"})
-        self.addCleanup(terminal.close)
-        for line in ("PS1='%% '", "clear", *lines):
-            terminal.enter(line)
-        return terminal
-
-    @unittest.skipUnless(shutil.which("zsh") and shutil.which("tmux"), "wants zsh and tmux")
-    def test_zsh_completes(self):
-        self.put("a job.json")
-        self.put("_cynode-sba", self.run_sba("--completion", "zsh").stdout)
-        for lines in (["source <(cynode-sba --completion zsh)"], ["autoload -Uz compinit && compinit -D", "source <(cynode-sba --completion zsh)"],
-                      ["fpath=($PWD $fpath); autoload -Uz compinit && compinit -D"]):
-            terminal = self.zsh(*lines, "print ready")
-            terminal.wait_for("\nready\n")
-            self.assertNotIn("_arguments:", terminal.screen())
-            for typed, completed in (("--valid", "cynode-sba --validate"), (" a", "cynode-sba --validate a\\ job.json"),
-                                     (" --log-format=x --log-format js", "--log-format json")):
-                terminal.type(("cynode-sba " if typed == "--valid" else "") + typed)
-                terminal.press("Tab")
-                terminal.wait_for(completed)
-
     def test_validate_tells_every_error(self):
         job = self.job(self.step("none"), surprise=1)
         del job["job_id"]
@@ -150,9 +123,6 @@ class LuaTest(SandboxCase):
         self.assertEqual((done.returncode, done.stdout.split(b"\n")[0].decode()), (0, f"{path}\tone\t2\tone\t--two"))
         self.assertEqual(self.lua("-e", "print(..., arg[1])", "x").stdout, b"x\tx\n")
 
-    def test_scripts_may_set_globals(self):
-        self.assertEqual(self.lua("-e", "x = 1; require 'sba.job'; y = 2; print(x, y, z)").stdout, b"1\t2\tnil\n")
-
     def test_exit_statuses(self):
         for code, status in (("return 7", 0), ("os.exit(7)", 7), ("os.exit(true, true)", 0), ("error('oh no')", 1), ("syntax error", 1)):
             self.assertEqual(self.lua("-e", code).returncode, status, code)
@@ -180,11 +150,6 @@ class LuaTest(SandboxCase):
         done = self.lua(stdin=b"x +")
         self.assertEqual((done.returncode, done.stdout), (1, b""))
         self.assertIn(b"stdin:1: syntax error", done.stderr)
-
-    def test_a_script_that_names_its_interpreter(self):
-        path = self.put("script.lua", f"#!{sba.BINARY} --lua\nprint(arg[0], ...)", mode=0o755)
-        done = subprocess.run([path, "a b"], stdout=subprocess.PIPE, timeout=60)
-        self.assertEqual((done.returncode, done.stdout.decode()), (0, f"{path}\ta b\n"))
 
     def test_what_is_no_script_is_said(self):
         for arguments, words in ((("-e",), b"-e requires code"), (("-x", "1"), b"does not know -x"), (("none.lua",), b"none.lua")):
@@ -228,14 +193,6 @@ class LuaTest(SandboxCase):
     def test_what_a_step_left_running_ends_with_the_script(self):
         code = "local s = step('run_command', { shell = 'sleep 3600 >/dev/null & echo $!' }) print(s.stdout)"
         self.assertRaises(ProcessLookupError, os.kill, int(self.lua("-e", code).stdout), 0)
-
-    @unittest.skipIf(os.geteuid() != 0, "wants root")
-    def test_the_user_that_was_named(self):
-        done = sba.run("--user", "54321", "--lua", "-e", "print(io.popen('id -u'):read('n'))", **sba.AS_ROOT)
-        self.assertEqual(done.stdout, b"54321\n")
-        done = sba.run("--user", "no-such-user", "--lua", "-e", "print(1)", **sba.AS_ROOT)
-        self.assertEqual((done.returncode, done.stdout), (2, b""))
-        self.assertIn(b"no-such-user", done.stderr)
 
 
 if __name__ == "__main__":

@@ -6,9 +6,9 @@ import signal
 import socket
 
 import sba
-from agent_case import FORMATS, call, calls, finish
+from agent_case import call, calls, finish
 from gateway_case import GatewayCase, echo, says, step, tool
-from servers import mcp, model
+from servers import mcp
 
 OWN = ["run_command", "list_tree", "read_file", "replace_in_file", "search_files", "write_file", "todo_add", "todo_update", "read_output"]
 NEVER = ["db.task.get", "node.list", "sandbox.exec", "skills.create", "skills.update", "skills.delete"]
@@ -59,25 +59,6 @@ class Offered(GatewayCase):
         self.assertEqual((outcome.exit, self.called(gateway)), (0, [("artifact.list", {"a": 1})]), outcome.result)
         self.assertIn("### artifact_list", server.chats()[0]["messages"][0]["content"])
         self.assertIn('Result of artifact_list:\n[step-1]\n{"a": 1}', self.told(server, 1))
-
-    def test_numbers_that_no_double_holds_pass_as_the_model_wrote_them(self):
-        long = 123456789012345678901234567890123
-        for kind in (mcp.Server, mcp.PlainForm):
-            for form in FORMATS:
-                gateway = self.gateway(kind, tools={"help.get": tool(lambda e: mcp.text("got"))})
-                server = self.server(call("help_get", n=long, deep=[{"n": -long}]), finish())
-                outcome = self.run_agent(server, form=form, env=self.names(gateway))
-                self.assertEqual(outcome.exit, 0, outcome.result)
-                ((_, arguments),) = self.called(gateway)
-                self.assertEqual((arguments["n"], arguments["deep"]), (long, [{"n": -long}]))
-
-    def test_answers_that_are_no_text(self):
-        blocks = {"content": [{"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"},
-                              {"type": "resource_link", "uri": "file:///a", "name": "A"}], "structuredContent": {"b": [1, None], "a": {}}}
-        gateway = self.gateway(tools={"look": tool(lambda _: blocks)})
-        outcome, model = self.agent(gateway, call("look"))
-        self.assertEqual(self.told(model, 1), '[step-1]\n[image, image/png, 5 bytes]\n[resource file:///a: A]\n{"a":{},"b":[1,null]}')
-        self.assertNotIn("structured", outcome.result["steps"][0]["result"])
 
     def test_base64_in_a_text(self):
         """FastMCP's and the Python SDK's text of a dict. A model does not see it; the result has it, and a direct job's as it came."""
@@ -147,11 +128,6 @@ class Trouble(GatewayCase):
         self.assertEqual((said["level"], said["code"]), ("warning", "connection_refused"))
         self.assertIn(f"127.0.0.1:{port}", said["error"])
         self.assertEqual(len(self.offered(model)), len(OWN) + 1)
-
-    def test_a_job_that_names_none(self):
-        server = self.server(model.ending())
-        outcome = self.run_agent(server)
-        self.assertEqual([line["event"] for line in outcome.log if line["event"].startswith("gateway")], [])
 
     def test_tools_that_do_not_exist_refuse_or_fail(self):
         gateway = self.gateway(tools={"strict": tool(lambda e: e.refuse(-32602, "a is missing", 200)),
@@ -302,23 +278,6 @@ class Direct(GatewayCase):
                 for text in (outcome.stderr, outcome.result_bytes, self.journal_file.read_bytes()):
                     self.assertNotIn(b"secret-token", text)
 
-    def test_a_server_that_closes_idle_connections(self):
-        def close(exchange):
-            exchange.reply(mcp.text("bye"))
-            exchange.close_connection = True
-            exchange.connection.shutdown(socket.SHUT_RDWR)
-            self.put("closed")
-        gateway = self.gateway(tools={"x": tool(close)})
-        wait = sba.SandboxCase.step("run_command", shell="until [ -e closed ]; do sleep 0.02; done; rm -f closed")
-        outcome = self.direct(gateway, step("x"), wait, step("x"), wait, step("x"))
-        self.assertEqual((outcome.exit, len(self.called(gateway)), gateway.connections >= 3), (0, 3, True), outcome.result)
-
-    def test_a_gateway_that_is_mute_takes_no_more_than_the_steps_time(self):
-        gateway = self.gateway(hook=lambda e: e.rfile.read(1))
-        late = sba.SandboxCase.step("call_tool", tool="x", timeout_seconds=2)
-        outcome = self.direct(gateway, late, max_runtime_seconds=20)
-        self.assertIn("within its timeout of 2 s", outcome.result["failure_message"])
-
     def test_the_deadline_and_sigterm_in_a_call(self):
         gateway = self.gateway(tools={"wait": tool(mcp.silence)})
         outcome = self.direct(gateway, step("wait"), max_runtime_seconds=2)
@@ -361,22 +320,6 @@ class ResumeAndReplay(GatewayCase):
             recording = self.recording()  # its own journal is a recording as good as the first
         self.assertEqual(len(gateway.requests), before)
 
-    def test_a_replay_of_steps_calls_nothing_either(self):
-        gateway = self.gateway(tools={"x": tool()})
-        self.assertEqual(self.direct(gateway, step("x")).exit, 0)
-        before = len(gateway.requests)
-        again = self.run_job(self.job(step("x")), "--replay", str(self.recording()), env=self.names(gateway))
-        self.assertEqual((again.exit, again.result["failure_code"]), (0, None))
-        self.assertEqual(len(gateway.requests), before)
-
-    def test_a_recording_without_the_answer(self):
-        _, recording, _ = self.recorded()
-        lines = recording.read_bytes().splitlines(keepends=True)
-        recording.write_bytes(b"".join(line for line in lines if b'"step.finished"' not in line))
-        again = self.run_job(self.agent_job(), "--replay", str(recording))
-        self.assertEqual((again.exit, again.result["failure_code"]), (1, "internal_error"))
-        self.assertIn("no gateway answer for step-1", again.result["failure_message"])
-
     def test_a_killed_run_does_not_call_again(self):
         gateway = self.gateway(tools={"count": says("one"), "wait": tool(mcp.silence)})
         model = self.server(call("count"), call("wait"))
@@ -391,28 +334,6 @@ class ResumeAndReplay(GatewayCase):
         self.assertEqual(outcome.result["steps"][1]["error_code"], "interrupted")
         self.assertEqual([name for name, _ in self.called(gateway)], ["count", "wait", "count"])
         self.assertEqual([one["name"] for one in self.offered(model)], [*OWN, "count", "wait", "finish"])
-
-    def test_a_resume_without_the_gateway(self):
-        _, _, gateway = self.recorded()
-        lines = self.journal_file.read_bytes().splitlines(keepends=True)
-        last = max(number for number, line in enumerate(lines) if b'"step.finished"' in line)
-        self.journal_file.write_bytes(b"".join(lines[:last + 1]))
-        before = len(gateway.requests)
-        model = self.server(call("count"), finish("went on"))
-        outcome = self.run_agent(model, "--resume")
-        self.assertEqual(outcome.exit, 0, outcome.result)
-        self.assertEqual(outcome.result["steps"][3]["result"]["content"], "number 2")
-        self.assertEqual(outcome.result["steps"][4]["error_code"], "no_gateway")
-        self.assertEqual(len(gateway.requests), before)
-
-    def test_a_journal_with_tools_that_cannot_be_read(self):
-        _, recording, _ = self.recorded()
-        lines = self.journal()
-        for wrong in (7, [7], [{"name": "x"}]):
-            next(line for line in lines if line["event"] == "model.session")["tools"] = wrong
-            recording.write_text("".join(json.dumps(line) + "\n" for line in lines))
-            again = self.run_job(self.agent_job(), "--replay", str(recording))
-            self.assertEqual((again.exit, again.result["failure_code"]), (2, "schema_validation"))
 
 
 if __name__ == "__main__":

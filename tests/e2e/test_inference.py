@@ -12,7 +12,8 @@ import unittest
 import urllib.parse
 
 import sba
-from servers import model, status
+from agent_case import FORMATS
+from servers import model
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOOLS = [{"name": "read_file", "description": "Read a file.",
@@ -20,7 +21,6 @@ TOOLS = [{"name": "read_file", "description": "Read a file.",
          {"name": "finish", "description": "End the job.", "parameters": {"type": "object", "properties": {}}}]
 CALL = {"name": "read_file", "arguments": {"path": "a.c"}}
 HELLO = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Say hello."}]
-FORMATS = {"ollama": ("OLLAMA_BASE_URL", ""), "openai": ("OPENAI_BASE_URL", "/v1")}
 QUICK = {"first": 0.01, "longest": 0.05}  # waits between tries
 
 
@@ -109,39 +109,15 @@ class Replies(InferenceCase):
                     self.assert_call(run.reply)
                     self.assertEqual({field: run.reply[field] for field in wanted}, wanted)
 
-    def test_comments_and_blank_lines(self):
-        self.assert_call(self.chat(self.server({"tool_calls": [CALL], "fault": "keep_alives"}), "openai").reply)
-
     def test_parallel_calls_that_all_have_index_0(self):
         calls = [{"name": "read_file", "arguments": {"path": name}} for name in ("a", "b", "c")]
         for _, _, run in self.each({"tool_calls": calls, "fault": "parallel_index_0"}):
             self.assertEqual([call["arguments"]["path"] for call in run.reply["tool_calls"]], ["a", "b", "c"])
             self.assertEqual(len({call["id"] for call in run.reply["tool_calls"]}), 3)
 
-    def test_garbage_for_arguments_is_a_mistake_of_the_call(self):
-        for _, _, run in self.each({"tool_calls": [CALL], "fault": "garbage_arguments"}):
-            self.assert_call(run.reply, {})
-            self.assertIn("the arguments are not JSON: line 1, column 15", run.reply["tool_calls"][0]["mistake"])
-
     def test_a_call_cut_for_its_length_is_left_out(self):
         for _, _, run in self.each({"tool_calls": [CALL], "content": "so", "done_reason": "length"}):
             self.assertEqual((run.reply["tool_calls"], run.reply["done_reason"]), ([], "length"))
-
-    def test_thinking_in_the_content(self):
-        for _, _, run in self.each({"content": "<think>\nhm\n</think>\n\nhello", "piece": 3}):
-            self.assertEqual((run.reply["content"], run.reply["thinking"]), ("hello", "hm"))
-            self.assertEqual(run.answers[0]["text"], "<think>\nhm\n</think>\n\nhello")
-
-    def test_ten_thousand_calls(self):
-        for _, _, run in self.each({"tool_calls": [CALL] * 10_000}):
-            self.assertEqual(len(run.reply["tool_calls"]), 128)
-            self.assertEqual(run.reply["notes"], ["of 10000 calls the first 128 are kept"])
-
-    def test_a_long_reply_in_lines_of_one_token(self):
-        """Were its time to grow with the square of its length, this would not end within the time that a run has."""
-        size = 1 << 20
-        server = self.server({"content": "".join(f"{number:4}" for number in range(size // 4))[:size], "piece": 4, "completion_tokens": 1})
-        self.assertEqual(len(self.chat(server, "ollama", {}).reply["content"]), size)
 
     def test_a_history_of_calls_and_results_is_sent_as_each_format_wants(self):
         history = HELLO + [
@@ -185,15 +161,6 @@ class Broken(InferenceCase):
                     self.assertEqual((run.reply["content"], run.reply["tool_calls"]), ("whole", []))
                     self.assertEqual((len(server.chats()), len(run.waits)), (2, 1))
                     self.assertEqual(*server.chats())
-
-    def test_no_done_in_an_answer_that_is_no_stream(self):
-        server = self.server({"content": "half", "fault": {"name": "status", "status": 200,
-                              "body": '{"message":{"role":"assistant","content":"half"},"done":false}'}}, {"content": "whole"})
-        self.assertEqual(self.chat(server, "ollama").reply["content"], "whole")
-
-    def test_an_error_event(self):
-        server = self.server({"content": "half", "fault": "error_event"}, {"content": "whole"})
-        self.assertEqual(self.chat(server, "openai").reply["content"], "whole")
 
     def test_closed_without_a_byte(self):
         # On a connection that was used before, curl itself asks again.
@@ -297,12 +264,6 @@ class Windows(InferenceCase):
             if form == "ollama":
                 self.assertEqual([body["options"]["num_ctx"] for body in server.chats()], [window, window])
 
-    def test_the_model_is_described_once(self):
-        server = self.server(*[{"content": "a"}] * 4)
-        self.chat(server, "ollama", *[{}] * 4)
-        paths = [request["path"] for request in server.requests]
-        self.assertEqual([paths.count(path) for path in ("/api/tags", "/api/show", "/api/ps")], [1, 1, 1])
-
     def test_a_server_that_gives_less_than_was_asked_for(self):
         server = self.server({"content": "sure!"}, {"content": "well"}, models={"m": {"loaded": 4096}})
         run = self.chat(server, "ollama", self.LONG, {})
@@ -361,13 +322,6 @@ class WithoutTools(InferenceCase):
         self.assertEqual(json.loads(sent[2]["content"]), json.loads(self.TEXT))
         self.assertEqual(sent[3]["content"], "Result of read_file:\nint a;\n\nTime left: 50 s.")
 
-    def test_what_cannot_be_read_is_told(self):
-        server = self.server({"content": "I would read a.c."}, models={"m": {"capabilities": ["completion"]}})
-        run = self.chat(server, "ollama")
-        self.assertEqual(run.reply["tool_calls"], [])
-        self.assertIn("not the JSON object", run.reply["unreadable"])
-        self.assertEqual(run.reply["content"], "I would read a.c.")
-
     def test_a_server_that_cannot_bind_a_reply(self):
         for _, server, run in self.each(
                 {"fault": {"name": "bad_request", "text": "response_format: json_schema is not supported (no grammar)"}},
@@ -393,20 +347,11 @@ class Endpoints(InferenceCase):
         self.assertEqual(run.failure["code"], "inference_unavailable")
         return run.failure
 
-    def test_no_endpoint(self):
-        message = self.failed({})["message"]
-        for name in ("INFERENCE_PROXY_URL", "OLLAMA_BASE_URL", "SBA_API_EGRESS_URL", "OPENAI_BASE_URL"):
-            self.assertIn(name, message)
-
     def test_dead_endpoints_are_all_named(self):
         one, other = self.dead(), self.dead()
         message = self.failed({"INFERENCE_PROXY_URL": one, "SBA_API_EGRESS_URL": other + "/secret/path?key=1"})["message"]
         self.assertRegex(message, f"INFERENCE_PROXY_URL: .*{one}.*; SBA_API_EGRESS_URL: .*{other}")
         self.assertNotIn("secret", message)
-
-    def test_a_url_that_is_none(self):
-        self.assertIn("OLLAMA_BASE_URL", self.failed({"OLLAMA_BASE_URL": "localhost:11434"})["message"])
-        self.assertNotIn("secret", self.failed({"OLLAMA_BASE_URL": "http://me:secret@localhost:1"})["message"])
 
     def test_the_environments_proxy(self):
         proxy = self.dead().replace("//", "//me:secret@")
@@ -445,19 +390,6 @@ with model.Server({{"models": {{"m": {{}}}}, "replies": [{{"content": "hello"}}]
                                   stdout=subprocess.PIPE, check=True, timeout=60)
             self.assertEqual(Run(done.stdout).reply["content"], "hello")
 
-    def test_api_egress_where_the_worker_serves_nothing_allowed(self):
-        worker, egress = self.server(models={"other": {}}), self.server({"content": "hello"})
-        run = self.run_plan({"OLLAMA_BASE_URL": worker.url, "OPENAI_BASE_URL": egress.url + "/v1"}, {})
-        self.assertEqual(run.reply["content"], "hello")
-
-    def test_the_source_of_the_job(self):
-        worker, egress = self.server({"content": "worker"}), self.server({"content": "egress"})
-        environment = {"OLLAMA_BASE_URL": worker.url, "OPENAI_BASE_URL": egress.url + "/v1"}
-        self.assertEqual(self.run_plan(environment, {}, source="api_egress").reply["content"], "egress")
-        self.assertEqual(worker.requests, [])
-        self.assertEqual(self.run_plan(environment, {}, source="worker").reply["content"], "worker")
-        self.assertIn("SBA_API_EGRESS_URL", self.failed({"OLLAMA_BASE_URL": worker.url}, source="api_egress")["message"])
-
     def test_the_first_allowed_model_that_is_served(self):
         models = {"small:latest": {}, "big:70b": {}, "other": {}}
         for preferred, allowed, wanted in ((None, ["none", "small", "big:70b"], "small"), ("big:70b", ["small", "big:70b"], "big:70b"),
@@ -475,11 +407,6 @@ with model.Server({{"models": {{"m": {{}}}}, "replies": [{{"content": "hello"}}]
         self.assertIn("serves none of the allowed models (x and y); it has a and b", failure["message"])
         self.assertEqual([request["body"] for request in server.requests], [None])
 
-    def test_a_redirect_that_is_no_url_is_the_servers_mistake(self):
-        server = self.closing(status.Server((307, {"Location": "/a\x01b"})))
-        message = self.failed({"OLLAMA_BASE_URL": server.url})["message"]
-        self.assertRegex(message, "answered with status 307.*it redirects to .*, which is not followed")
-
     def test_a_worker_that_is_no_ollama_and_addresses_without_v1(self):
         for variable, suffix in (("OLLAMA_BASE_URL", ""), ("OLLAMA_BASE_URL", "/v1"), ("SBA_API_EGRESS_URL", "")):
             server = self.server({"content": "hello"}, formats=["openai"])
@@ -494,13 +421,6 @@ with model.Server({{"models": {{"m": {{}}}}, "replies": [{{"content": "hello"}}]
         self.failed({"SBA_API_EGRESS_URL": server.url + "/chat/completions"})
         self.assertEqual({request["path"] for request in server.requests if request["path"].endswith("/chat/completions")},
                          {"/v1/chat/completions", "/chat/completions"})
-
-    def test_an_egress_address_with_a_query(self):
-        for path in ("/v1/chat/completions?api-version=1&x=/chat/completions", "/v1/?api-version=1&x=/chat/completions"):
-            server = self.server({"content": "hello"})
-            self.run_plan({"SBA_API_EGRESS_URL": server.url + path}, {})
-            self.assertEqual([request["path"] for request in server.requests],
-                             ["/v1/models?api-version=1&x=/chat/completions", "/v1/chat/completions?api-version=1&x=/chat/completions"])
 
     def test_an_egress_that_lists_no_models(self):
         server = self.server({"fault": "model_missing"}, {"content": "hello"}, models={"a": {}, "m": {}},

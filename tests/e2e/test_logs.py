@@ -5,28 +5,15 @@ import json
 import os
 import pty
 import re
-import select
-import shutil
 import struct
 import termios
 import unittest
 
 import sba
 from sba import SandboxCase
-from terminal import Terminal
 
 
 class TextLogTest(SandboxCase):
-    def test_a_diff_is_told_with_its_files(self):
-        names = ["a.c", "b c.h", "gone", "d", "e"]
-        diff = "".join(f"--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-x\n+y\n" for name in names if name != "gone")
-        diff += "--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n"
-        for name in names:
-            self.put(name, "x\n")
-        outcome = self.run_job(self.job(self.step("apply_unified_diff", diff=diff)), "--log-format", "text")
-        self.assertIn("ok step 1 of 1  apply_unified_diff  a.c, b c.h, d and 2 more  ", outcome.stderr.decode())
-        self.assertEqual(outcome.result["todo"]["items"][0]["title"], "apply_unified_diff: a.c, b c.h, d and 2 more")
-
     def test_no_event_has_its_raw_name(self):
         outcome = self.run_job(self.job(self.step("run_command", shell="yes | head -c 100", max_output_bytes=10)), "--log-format", "text",
                                env={"SBA_JOB_STATUS_URL": "http://127.0.0.1:1/"})
@@ -241,69 +228,6 @@ class TerminalTest(SandboxCase):
         shown = self.on_terminal(self.three(), "--log-format", "json")
         for line in shown.splitlines():
             json.loads(line)
-
-    def test_a_terminal_that_nobody_reads_does_not_hold_the_job(self):
-        """It takes about 10 KB, says that it has room for more, and lets a write of more wait."""
-        master, slave = pty.openpty()
-        turn = self.fifo()
-        steps = [*[self.step("list_tree", path=".") for _ in range(400)], self.step("run_command", shell="read x < turn; sleep 1"),
-                 *[self.step("list_tree", path=".") for _ in range(5)]]
-        process = self.start(self.job(*steps), stderr=slave, env={"TERM": "xterm", "LANG": "C.UTF-8"})
-        os.close(slave)
-        with turn.open() as go:
-            before = os.read(master, 1 << 16)
-            while select.select([master], [], [], 0.05)[0] and len(before) < 1 << 16:
-                before += os.read(master, 1 << 16)
-            go.write("go\n")
-        shown = self.rest_of(master)
-        self.assertEqual(self.outcome_of(process).exit, 0)
-        self.assertNotIn("step 400 of 406", before.decode(errors="replace"))
-        self.assertRegex(shown, r"… \d\d+ parts of the log were left out")
-        self.assertIn("step 406 of 406", shown)
-
-    FAILS = r"for i in $(seq 30); do echo line $i; done; printf 'a\033[31mred\033[2Jb\033[0m 10%%\r\033[1mlast\033[m' >&2; exit 3"
-
-    def test_a_failed_step_is_followed_by_the_end_of_its_output(self):
-        outcome = self.run_job(self.job(self.step("run_command", shell=self.FAILS)), "--log-format", "text")
-        lines = outcome.stderr.decode().splitlines()
-        at = next(number for number, line in enumerate(lines) if line.startswith("FAILED step 1"))
-        self.assertIn("ended with exit code 3", lines[at + 1])
-        self.assertEqual(lines[at + 2], "    ...")
-        self.assertEqual(lines[at + 3:at + 23], [*(f"    line {i}" for i in range(12, 31)), "    last"])
-        self.assertTrue(lines[at + 23].startswith("failure: step_failed"))
-
-
-@unittest.skipUnless(shutil.which("tmux"), "wants tmux")
-class ScreenTest(SandboxCase):
-    """What stands on a real terminal while a step runs, and after it."""
-
-    def terminal(self, job, *more, **options):
-        path = self.job_directory / "job.json"
-        path.write_text(json.dumps(job))
-        terminal = Terminal([*sba.AS_USER, sba.BINARY, *self.arguments(), *more], env={"SBA_CONFINE": "off", "TERM": "tmux", "LANG": "C.UTF-8"}, **options)
-        self.addCleanup(terminal.close)
-        return terminal
-
-    def steps(self, script):
-        self.turn = self.fifo()
-        return self.job(self.step("run_command", command="true"), self.step("run_command", shell=script), self.step("list_tree", path="."))
-
-    def go(self):
-        self.turn.write_text("go\n")
-
-    @staticmethod
-    def without_times(screen):
-        return [re.sub(r"  +\d+\.\d s$", "", line) for line in screen.split("\n")]
-
-    def test_all_output_stands_between_the_lines_of_the_steps(self):
-        terminal = self.terminal(self.steps("seq 12; read x < turn; echo last"))
-        terminal.wait(lambda screen: "    12" in screen, "all lines")
-        self.go()
-        terminal.wait_for("status 0")
-        lines = self.without_times(terminal.screen())
-        at = next(i for i, line in enumerate(lines) if line.startswith("▸ step 2 of 3"))
-        self.assertEqual(lines[at + 1:at + 14], [*(f"    {i}" for i in range(1, 13)), "    last"])
-        self.assertTrue(lines[at + 14].startswith("✓ step 2 of 3"))
 
 
 if __name__ == "__main__":

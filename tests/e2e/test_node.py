@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a deployed node does with the runner: its gateway behind an envelope, its variables, its paths, its way to start a job."""
 import base64
-import gzip
 import hashlib
 import json
 import os
@@ -41,11 +40,6 @@ class Envelope(NodeCase):
         self.assertEqual((envelope["version"], envelope["method"], envelope["headers"]), (1, "POST", {"Content-Type": ["application/json"]}))
         self.assertEqual(message, {"tool_name": "help.get", "arguments": {"topic": "x", "task_id": "task-1"}})
 
-    def test_its_address_may_have_a_query(self):
-        gateway = self.proxy(tools={"help.get": tool(lambda _: "words")})
-        outcome = self.run_job(self.job(step("help.get")), env={"MCP_GATEWAY_PROXY_URL": gateway.url + "?agent=1"})
-        self.assertEqual((outcome.exit, gateway.requests[0][1]), (0, mcp.NodeProxy.PATH + "?agent=1"), outcome.result)
-
     def test_over_a_unix_socket(self):
         path = str(self.root / "proxy.sock")
         gateway = self.proxy(socket=path, tools={"help.get": tool(lambda _: "words")})
@@ -54,15 +48,6 @@ class Envelope(NodeCase):
         outcome = self.run_job(self.job(step("help.get")), env={"MCP_GATEWAY_PROXY_URL": url})
         self.assertEqual((outcome.exit, outcome.result["steps"][0]["output"]), (0, "words"), outcome.result)
         self.assertEqual(len(gateway.requests), 2)
-
-    def test_a_socket_without_permission(self):
-        path = str(self.root / "proxy.sock")
-        self.proxy(socket=path)
-        os.chmod(path, 0)
-        url = f"http+unix://{urllib.parse.quote(path, safe='')}{mcp.NodeProxy.PATH}"
-        outcome = self.run_job(self.job(step("help.get")), env={"MCP_GATEWAY_PROXY_URL": url})
-        self.assertEqual((outcome.exit, outcome.result["steps"][0]["error_code"]), (1, "permission_denied"))
-        self.assertIn(f"the socket {path} failed: Permission denied", outcome.result["failure_message"])
 
     def test_statuses_of_the_gateway(self):
         def refusing(status):
@@ -86,18 +71,6 @@ class Envelope(NodeCase):
                 found, message = self.failed(gateway)
                 self.assertEqual(found, code)
                 self.assertRegex(message, f"status {status}.*: managed agent token expired$")
-
-    def test_another_path_of_the_node(self):
-        gateway = self.proxy()
-        outcome = self.run_job(self.job(step("help.get")), env={"MCP_GATEWAY_PROXY_URL": gateway.origin + "/mcp:call"})
-        self.assertTrue(outcome.result["failure_message"].endswith("answered with status 404: 404 page not found"), outcome.result)
-
-    def test_an_error_that_cannot_be_read(self):
-        gateway = self.proxy()
-        gateway.refusal = lambda e: e.whole(gzip.compress(b'{"error":"x"}'), 500, Content_Encoding="gzip")
-        code, message = self.failed(gateway)
-        self.assertEqual(code, "gateway_failed")
-        self.assertRegex(message, r"status 500: .* compressed \(gzip\)")
 
     def test_answers_that_cannot_be_read(self):
         gateway = self.proxy()
@@ -156,15 +129,6 @@ class Envelope(NodeCase):
         self.assertEqual({name: one.get("ref") for name, one in listed.items()}, {"a": "art:a", "empty": "art:empty", "large": None})
         (failed,) = outcome.events("artifact.failed")
         self.assertEqual((failed["path"], failed["code"], failed["tries"]), ("large", "too_large", 1))
-
-    def test_a_model_is_offered_the_workers_tools(self):
-        gateway = self.proxy()
-        server = self.server(model.ending())
-        outcome = self.run_agent(server, env=self.names(gateway))
-        self.assertEqual(outcome.exit, 0, outcome.result)
-        offered = [one["name"] for one in self.offered(server)]
-        for name in ("help_list", "help_get", "preference_get", "preference_list", "preference_effective", "skills_get", "artifact_put"):
-            self.assertIn(name, offered)
 
 
 class Variables(NodeCase):

@@ -47,26 +47,6 @@ class EditingTest(PromptCase):
         terminal.press("Enter")
         self.run_line(terminal, "y", '"abcde"')
 
-    def test_words_can_be_deleted_and_jumped_over(self):
-        terminal = self.start()
-        terminal.type("one two three")
-        terminal.press("C-w")
-        terminal.wait_for_end("> one two")
-        terminal.press("C-Left", "C-k")
-        terminal.wait_for_end("> one")
-
-    def test_history_goes_up_and_down_and_can_be_searched(self):
-        terminal = self.start()
-        for number in (11, 22, 33):
-            self.run_line(terminal, str(number), str(number))
-        terminal.press("Up", "Up", "Up", "Down")
-        terminal.wait_for_end("> 22")
-        terminal.press("Enter")
-        terminal.wait_for_end("> 22", "22", ">")
-        terminal.press("C-r")
-        terminal.enter("11")
-        terminal.wait_for_end("11", ">")
-
     def test_a_chunk_of_several_lines_is_one_entry_of_the_history(self):
         terminal = self.start()
         for line, prompt in (("for i = 1, 2 do", ">"), ("print(i * 10)", ">>"), ("end", ">>")):
@@ -83,58 +63,6 @@ class EditingTest(PromptCase):
         terminal = self.start()
         terminal.type("x = 0\nfor i = 1, 3 do\n\tx = x + i\nend\nx * 7\n")
         terminal.wait(lambda screen: screen.endswith("\n42\n>"), "42")
-
-    def test_wide_characters(self):
-        terminal = self.start()
-        terminal.type("s = '日本語é✓'")
-        terminal.press("Left", "BSpace", "BSpace", "Left")
-        terminal.wait_for_end("> s = '日本語'")
-        terminal.enter("x")
-        terminal.wait_for_end("> s = '日本x語'", ">")
-        self.run_line(terminal, "s, #s", '"日本x語", 10')
-
-    def test_a_line_longer_than_the_terminal(self):
-        terminal = self.start(columns=70)
-        text = "s = '" + "abcdefghij" * 17 + "'"
-        terminal.type(text)
-        terminal.press("Home")
-        terminal.type("t, ")
-        terminal.press("End", "BSpace", "BSpace")
-        terminal.type("'")
-        whole = "> t, " + text[:-2] + "'"
-        terminal.wait_for_end(*[whole[at:at + 70] for at in range(0, len(whole), 70)])
-        terminal.press("Home", "DC", "DC", "DC", "Enter")
-        terminal.wait_for_end(">")
-        self.run_line(terminal, "#s", "169")
-
-    def test_resize(self):
-        terminal = self.start(columns=100)
-        text = "s = '" + "abcdefghij" * 5
-        terminal.type(text)
-        terminal.wait_for_end("> " + text)
-        terminal.resize(30, 24)
-        whole = "> " + text
-        terminal.wait_for_end(*[whole[at:at + 30] for at in range(0, len(whole), 30)])
-        self.assertEqual(terminal.screen().count("s = '"), 1)
-        terminal.type("'")
-        terminal.press("Home", "Right", "End")
-        whole += "'"
-        terminal.wait_for_end(*[whole[at:at + 30] for at in range(0, len(whole), 30)])
-        terminal.resize(100, 24)
-        terminal.wait_for_end(whole)
-        terminal.press("Enter")
-        terminal.wait_for_end(whole, ">")
-        self.run_line(terminal, "#s", "50")
-
-    @unittest.skipUnless(shutil.which("bash"), "no bash")
-    def test_stopped_and_continued(self):
-        terminal = self.start(argv=["bash", "--norc", "-i", "-c", f"set -m; {sba.BINARY} --lua; fg"])
-        terminal.type("20 +")
-        terminal.wait_for_end("> 20 +")
-        terminal.press("C-z")  # the next command of the shell continues it
-        terminal.wait(lambda screen: screen.count("> 20 +") == 2, "the line again")
-        terminal.enter(" 3")
-        terminal.wait_for_end("> 20 + 3", "23", ">")
 
 
 class CompletionTest(PromptCase):
@@ -155,22 +83,11 @@ class CompletionTest(PromptCase):
                                  ('require "native.wor', 'require "native.workspace')):
             self.complete(terminal, typed, completed)
 
-    def test_several_are_shown(self):
-        terminal = self.start()
-        self.run_line(terminal, "directory = native.workspace.open '.'")
-        self.complete(terminal, "directory:re", "directory:re", "> directory:re", "read      recover   relative")
-
     def test_nothing_is_run(self):
         terminal = self.start()
         self.run_line(terminal, "t = setmetatable({}, { __index = function() ran = true end })")
         self.complete(terminal, "t.field.x", "t.field.x")
         self.run_line(terminal, "ran", "nil")
-
-    def test_tab_at_the_beginning_indents(self):
-        terminal = self.start()
-        terminal.press("Tab")
-        terminal.type("7")
-        terminal.wait_for_end(">   7")
 
 
 class SessionTest(PromptCase):
@@ -197,16 +114,6 @@ class SessionTest(PromptCase):
             process.send_signal(signal.SIGINT)
             time.sleep(0.1)
         self.assertEqual(process.returncode, 130)
-
-    def test_control_c_again_and_again(self):
-        terminal = self.start()
-        terminal.enter("io.write('on\\n') while true do pcall(string.rep, 'x', 1000) end")
-        terminal.wait(lambda screen: "\non" in screen, "that it runs")
-        for _ in range(20):
-            terminal.press("C-c", "C-c", "C-c", "C-c", "C-c")
-        terminal.wait(lambda screen: screen.endswith("\n>"), "the prompt")
-        terminal.enter("6 * 7")
-        terminal.wait(lambda screen: screen.endswith("\n42\n>"), "42")
 
     def test_control_c_drops_a_line_and_a_half_typed_chunk(self):
         terminal = self.start()
@@ -266,11 +173,6 @@ class SessionTest(PromptCase):
         terminal.wait_for_end("> stepper^C", ">")
         self.run_line(terminal, "error { code = 'not_found', message = 'no such thing' }", "not_found: no such thing")
 
-    def test_results_are_shown_safely(self):
-        terminal = self.start()
-        self.run_line(terminal, "'\\27[2J\\7', nil, native.json.raw('1')", '"\\x1b[2J\\x07", nil, <native.buffer>')
-        self.run_line(terminal, "_", '"\\x1b[2J\\x07"')
-
     def test_help(self):
         terminal = self.start(rows=60)
         terminal.enter("help()")
@@ -312,41 +214,8 @@ class HistoryTest(PromptCase):
         second.press("Up", "Up")
         second.wait_for_end("> 1 + 1")
 
-    def test_it_is_not_kept_otherwise(self):
-        home = self.workspace / "home"
-        home.mkdir()
-        terminal = self.start(env={"HOME": str(home)})
-        self.run_line(terminal, "1 + 1", "2")
-        terminal.press("C-d")
-        terminal.wait_for("status 0")
-        self.assertEqual([path.name for path in self.workspace.rglob("*")], ["home"])
-
-    def test_what_cannot_be_kept_is_said(self):
-        terminal = self.start(env={"SBA_LUA_HISTORY": "/nonexistent/history"})
-        self.assertIn("the history is not kept: ", terminal.screen())
-        self.run_line(terminal, "1 + 1", "2")
-
 
 class TerminalTest(PromptCase):
-    def test_a_terminal_that_cannot_move_its_cursor(self):
-        for term in ("dumb", "", "emacs", None):
-            terminal = self.start(term=term)
-            self.run_line(terminal, "40 + 2", "42")
-            terminal.enter("for i = 1, 1 do")
-            terminal.wait_for_end(">>")
-            terminal.press("C-c")
-            terminal.wait(lambda screen: screen.endswith("\n>") or screen.endswith("^C>"), "the prompt")
-            terminal.press("C-d")
-            terminal.wait_for("status 0")
-
-    def test_terminals_that_are_known_and_one_that_is_not(self):
-        for term in ("xterm", "screen", "tmux-256color", "linux", "vt100", "never-heard-of-it", "../../etc/passwd"):
-            terminal = self.start(term=term)
-            terminal.type("4 + 2")
-            terminal.press("Left", "Left", "Left", "Left")
-            terminal.enter("0")
-            terminal.wait_for_end("> 40 + 2", "42", ">")
-
     @unittest.skipIf(sba.IS_DEV, "the dev build reads the machine's terminfo")
     @unittest.skipUnless(shutil.which("strace"), "no strace")
     def test_no_file_says_what_a_terminal_is(self):

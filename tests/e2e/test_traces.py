@@ -2,7 +2,6 @@
 """Traces: one for each job, sent once to a collector; their context for commands and requests; and what must never fail a job."""
 import base64
 import json
-import re
 import subprocess
 
 import sba  # first: it knows where the others are
@@ -12,9 +11,6 @@ from servers import status
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 TRACEPARENT = f"00-{TRACE}-{PARENT}-01"
-SOURCE = sba.pathlib.Path(__file__).parents[1] / "servers/collector.go"
-COLLECTOR = ["go.opentelemetry.io/collector/receiver/otlpreceiver@v0.115.0", "go.opentelemetry.io/collector/receiver/receivertest@v0.115.0",
-             "go.opentelemetry.io/collector/confmap@v1.21.0"]
 
 
 def attributes(item):
@@ -107,11 +103,6 @@ class TheTrace(TraceCase):
         outcome = self.run_job(self.job(shell("true")))
         self.assertTrue(all("trace_id" not in line for line in outcome.log))
 
-    def test_a_trace_that_is_not_sampled_is_not_sent(self):
-        collector = self.collector(200)
-        outcome, spans = self.traced(shell("true"), collector=collector, env={"TRACEPARENT": TRACEPARENT[:-1] + "0"})
-        self.assertEqual((outcome.exit, spans, collector.connections), (0, {}, 0))
-
     def test_a_context_that_is_not_one_begins_a_new_trace(self):
         for value in ("", "x", TRACEPARENT.upper(), TRACEPARENT + "-00", f"00-{'0' * 32}-{PARENT}-01", f"00-{TRACE}-{'0' * 16}-01",
                       "ff" + TRACEPARENT[2:], TRACEPARENT.replace("-", "_"), "0" * 100_000):
@@ -139,22 +130,6 @@ class Collectors(TraceCase):
         collector = self.collector(200)
         self.traced(shell("exit 1"), self.step("read_file", path="none"), collector=collector, env={"TRACEPARENT": TRACEPARENT, "TRACESTATE": "a=1"})
         self.assertEqual(self.strict(collector.bodies[0]), 2)
-
-    def test_the_collector_of_opentelemetry_takes_it(self):
-        program = packages.go_program("collector-2", SOURCE, *COLLECTOR)
-        process = subprocess.Popen([program, "127.0.0.1:0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.stdout.close)
-        self.addCleanup(process.kill)
-        self.assertEqual(process.stdout.readline(), "ready\n")
-        listening = subprocess.run(["ss", "-Hltnp"], capture_output=True, text=True, check=True).stdout
-        port = re.search(rf":(\d+) .*pid={process.pid},", listening).group(1)
-        outcome = self.run_job(self.job(shell("true")), env={"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{port}/"})
-        self.assertEqual((outcome.exit, self.failures(outcome)), (0, []))
-        spans = json.loads(process.stdout.readline())["resourceSpans"][0]["scopeSpans"][0]["spans"]
-        self.assertEqual([span["name"] for span in spans], ["job", "step run_command"])
-        self.assertEqual(spans[1]["parentSpanId"], spans[0]["spanId"])
-        self.assertEqual(attributes(spans[1])["cynode.step.what"], "true")
 
 
 class Failures(TraceCase):
