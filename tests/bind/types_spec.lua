@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- lua/types/native.lua says what C offers, no more and no less.
-local definitions = arg[0]:gsub("tests/.*$", "lua/types/native.lua")
+local definitions = arg[0]:gsub("tests/[^/]*$", "lua/types/native.lua")
 
 ---What modules and handles are declared with: the classes that have functions, and their fields.
 ---@return table<string, table<string, true>> members "native.text", or "native.root" for a handle -> names
