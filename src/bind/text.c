@@ -121,7 +121,7 @@ static int f_find(lua_State *L)
     lua_Integer from = luaL_checkinteger(L, 3);
     luaL_argcheck(L, from >= 1, 3, "must be positive");
     size_t skipped = (lua_Unsigned)from - 1 < size ? (size_t)from - 1 : size;
-    const char *found = text_find(bytes + skipped, size - skipped, part, part_size);
+    const char *found = memmem(bytes + skipped, size - skipped, part, part_size);
     if (!found)
         return 0;
     lua_pushinteger(L, found - bytes + 1);

@@ -19,20 +19,6 @@ enum {
     RECHECKS_MAX = 1000, // of a file; each may follow a match that goes over a whole piece
 };
 
-// For a byte that is hardly ever there: goes over blocks of constant size, so that the compiler vectorizes the loop.
-static bool holds(const char *bytes, size_t size, char wanted)
-{
-    enum { BLOCK = 192 };
-    for (; size >= BLOCK; bytes += BLOCK, size -= BLOCK) {
-        unsigned char any = 0;
-        for (size_t i = 0; i < BLOCK; i++)
-            any |= bytes[i] == wanted;
-        if (any)
-            return true;
-    }
-    return memchr(bytes, wanted, size) != NULL;
-}
-
 static bool has_long_line(const char *bytes, size_t size)
 {
     while (size > SHORT_LINE) {
@@ -123,7 +109,7 @@ static int next_match(struct scan *scan, const char *bytes, size_t size, size_t 
 // reached; -1.
 static int search_lines(struct scan *scan, const char *bytes, size_t size)
 {
-    bool together = scan->regex->lines && scan->rechecks <= RECHECKS_MAX && !holds(bytes, size, '\r') &&
+    bool together = scan->regex->lines && scan->rechecks <= RECHECKS_MAX && !text_find_byte(bytes, size, '\r') &&
                     !has_long_line(bytes, size);
     for (size_t at = 0; at <= size;) {
         struct span found;

@@ -34,11 +34,8 @@ size_t text_count_newlines(const char *bytes, size_t size);
 // Characters of a UTF-8 text.
 size_t text_count_characters(const char *utf8, size_t size);
 
-// memchr, but faster than musl's.
+// memchr, but faster than musl's where the byte is rare.
 const char *text_find_byte(const char *bytes, size_t size, char byte);
-
-// memmem, but several times as fast.
-const char *text_find(const char *bytes, size_t size, const char *part, size_t part_size);
 
 // Appends the bytes as the inside of a JSON string; what is not UTF-8 becomes U+FFFD, as in text_repair.
 int text_json_escape(const char *bytes, size_t size, struct buffer *out);
