@@ -3,7 +3,7 @@
 -- stay the same for the whole job, for they stand at the beginning of every request.
 
 local json = require "sba.util.json"
-local tool_names = require "sba.gateway.tool_names"
+local rules = require "sba.gateway.rules"
 local tools = require "sba.agent.tools"
 
 local offered = {}
@@ -18,7 +18,7 @@ local function choose(listed, own, taken, room)
   for _, tool in ipairs(listed) do
     -- What it does is done on another machine: no misspelled name may mean it.
     local one = {
-      kind = "gateway", exact = true, name = tool_names.mapped(tool.tool, taken), tool = tool.tool, description = tool.description,
+      kind = "gateway", exact = true, name = rules.mapped(tool.tool, taken), tool = tool.tool, description = tool.description,
       parameters = json.encode(tool.parameters),
     }
     local tokens = tools.cost { one }

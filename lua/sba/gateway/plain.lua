@@ -1,18 +1,101 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- A gateway without MCP: POST /v1/mcp/tools/call with {"tool_name", "arguments"}. It cannot list its tools. Behind a node's proxy
--- (mcp:call) the same call is sent in an envelope.
+-- (mcp:call) the same call is sent in an envelope: a JSON object whose body is base64.
 
-local envelope = require "sba.gateway.envelope"
 local http = require "sba.util.http"
 local json = require "sba.util.json"
 local text = require "native.text"
 local transport = require "sba.gateway.mcp.transport"
-local worker_tools = require "sba.gateway.worker_tools"
 
 local post_form = {}
 
 local PATH <const> = "/v1/mcp/tools/call"
+local VERSION <const> = 1
+local PROXY <const> = "mcp:call" -- the end of the proxy's path
+local LARGEST_ENVELOPE <const> = 10 * 1024 * 1024 -- bytes of a request that a node takes
+local OVERHEAD <const> = 1024 -- bytes of an envelope around its body, at most
+local LARGEST_BODY <const> = (LARGEST_ENVELOPE - OVERHEAD) // 4 * 3 -- bytes before base64
 local LARGEST_PROBE <const> = 64 * 1024 -- bytes of the answer to a probe that are read
+
+local LARGEST_FILE <const> = (LARGEST_BODY - 65536) // 4 * 3 -- bytes of a file that fits into a call as base64, with its other arguments
+
+--- Whether a URL is that of a node's proxy.
+local function is_proxy(url)
+  local path = url:match "^[^?#]*"
+  return path:sub(-#PROXY) == PROXY
+end
+
+--- A request as the proxy takes it: an object whose body is base64. Nil and too_large where it has no room.
+local function wrap(path, body)
+  if #body > LARGEST_BODY then
+    return nil, http.failure("too_large", ("the call has %d bytes; the node's proxy accepts at most %d"):format(#body, LARGEST_BODY))
+  end
+  return {
+    version = VERSION, method = "POST", path = path, headers = { ["Content-Type"] = json.array { "application/json" } },
+    body_b64 = text.base64_encode(body),
+  }
+end
+
+--- The gateway's status and body in the proxy's answer; nil and what is wrong with the answer.
+local function unwrap(bytes)
+  local value, problem = json.decode(bytes)
+  if not json.is_object(value) then return nil, problem and "that is not JSON: " .. problem.message or "that is not an object" end
+  local status = math.type(value.status) == "integer" and value.status or 0
+  if status < 200 or status > 599 then return nil, "without the gateway's status" end
+  local encoded = value.body_b64
+  if encoded == nil or encoded == json.null then return status, "" end
+  local body, undecodable = nil, nil
+  if type(encoded) == "string" then body, undecodable = text.base64_decode(encoded) end
+  if body then return status, body end
+  return nil, "with a body_b64 that cannot be decoded" .. (undecodable and ": " .. undecodable.message or "")
+end
+
+local function tool(name, description, properties, required)
+  return {
+    name = name, description = description,
+    inputSchema = { type = "object", properties = properties, required = json.array(required) },
+  }
+end
+
+local function string(description)
+  return { type = "string", description = description }
+end
+
+local task, job = string "Identifier of the task.", string "Identifier of the job."
+local path = string "Path of the artifact."
+local scope_type = string "Scope of the preference: system, user, group, project or task."
+local scope_id = string "Identifier of the scope; not for system."
+
+-- The tools that a sandbox may call, with the arguments of the orchestrator's catalogue.
+local worker_tools <const> = {
+  tool("artifact.put", "Upload a file as an artifact of the task.",
+    { task_id = task, job_id = job, path = path, content_bytes_base64 = string "The file's bytes in base64." },
+    { "task_id", "path", "content_bytes_base64" }),
+  tool("artifact.get", "Fetch an artifact of the task.", { task_id = task, path = path }, { "task_id", "path" }),
+  tool("artifact.list", "List the artifacts of the task.", { task_id = task }, { "task_id" }),
+  tool("skills.list", "List the skills that can be fetched.", { task_id = task }, { "task_id" }),
+  tool("skills.get", "Fetch a skill.", { task_id = task, skill_id = string "Identifier of the skill." }, { "task_id", "skill_id" }),
+  tool("web.fetch", "Fetch a page of the web, made safe.", { task_id = task, url = string "Address of the page." }, { "task_id", "url" }),
+  tool("web.search", "Search the web.",
+    { task_id = task, query = string "What to search for.", limit = { type = "integer", minimum = 1, description = "Results at most." } },
+    { "task_id", "query" }),
+  tool("api.call", "Call an API outside.", {
+    task_id = task, provider = string "Name of the provider.", operation = string "Name of the operation.",
+    params = { type = "object", description = "What the operation takes." },
+  }, { "task_id", "provider", "operation", "params" }),
+  tool("preference.get", "Read one preference.",
+    { task_id = task, scope_type = scope_type, scope_id = scope_id, key = string "Name of the preference." }, { "scope_type", "key" }),
+  tool("preference.list", "List preferences of one scope.", {
+    task_id = task, scope_type = scope_type, scope_id = scope_id, key_prefix = string "Beginning of the names.",
+    limit = { type = "integer", minimum = 1, description = "Preferences at most." }, cursor = string "Where the last list ended.",
+  }, { "scope_type" }),
+  tool("preference.effective", "Read the preferences that hold for the task.", {
+    task_id = task, include_sources = { type = "boolean", description = "Say which scope each comes from." },
+  }, { "task_id" }),
+  tool("help.list", "List the topics of the help.", { task_id = task }, {}),
+  tool("help.get", "Read how to work with the orchestrator.",
+    { task_id = task, topic = string "A tool's name or another topic.", path = string "A path into the help." }, { "task_id" }),
+}
 
 ---@class post_form.gateway
 ---@field peer mcp.peer
@@ -25,7 +108,7 @@ gateway.__index = gateway
 ---@param url string
 ---@return boolean
 function post_form.is_named_by(url)
-  return envelope.is_named_by(url) or url:match("^[^?#]*"):sub(-#PATH) == PATH
+  return is_proxy(url) or url:match("^[^?#]*"):sub(-#PATH) == PATH
 end
 
 ---A gateway at a URL. Nothing is sent yet.
@@ -35,8 +118,8 @@ end
 function post_form.at(options, url)
   local base = text.trim_end(options.url, "/")
   local peer = transport.peer(options, url or (post_form.is_named_by(options.url) and options.url or base .. PATH))
-  local enveloped = envelope.is_named_by(peer.url)
-  return setmetatable({ peer = peer, enveloped = enveloped, largest_file = enveloped and envelope.LARGEST_FILE or nil }, gateway)
+  local enveloped = is_proxy(peer.url)
+  return setmetatable({ peer = peer, enveloped = enveloped, largest_file = enveloped and LARGEST_FILE or nil }, gateway)
 end
 
 local function bad_answer(peer, words)
@@ -44,12 +127,12 @@ local function bad_answer(peer, words)
 end
 
 --- The gateway's status and body in a node's answer. The node's own 403 says that it does not know this sandbox.
-local function unwrap(peer, status, answer)
+local function answered(peer, status, answer)
   if status >= 300 then
     if status == 403 then answer.code = "unauthorized" end
     return nil, answer
   end
-  local inner, body = envelope.unwrap(answer)
+  local inner, body = unwrap(answer)
   if not inner then return nil, bad_answer(peer, "an answer " .. body) end
   if inner >= 300 then return inner, transport.refused(peer, http.refused(transport.place(peer), inner, body)) end
   return inner, body
@@ -62,7 +145,7 @@ end
 ---@return string|mcp.failure answer the body of a 2xx
 local function post(self, name, arguments, limits, limit)
   local message, failure = { tool_name = name, arguments = arguments }, nil
-  if self.enveloped then message, failure = envelope.wrap(PATH, json.encode(message)) end
+  if self.enveloped then message, failure = wrap(PATH, json.encode(message)) end
   if not message then return nil, failure end
   local exchange <close>, status = transport.send(self.peer, message, { request = transport.request(self.peer, "the call", limits) })
   if not exchange then return nil, status end
@@ -73,7 +156,7 @@ local function post(self, name, arguments, limits, limit)
     answer, failure = http.read(exchange, limit)
     if not answer then return nil, failure end
   end
-  if self.enveloped then return unwrap(self.peer, status, answer) end
+  if self.enveloped then return answered(self.peer, status, answer) end
   return status, answer
 end
 

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The gateway's tools that no job may call, whatever the gateway lists, and those that reach the external network.
+-- The gateway's tools that no job may call, whatever the gateway lists; those that reach the external network; and their names for models.
 
 local text = require "native.text"
 
@@ -34,6 +34,29 @@ function rules.refusal(tool, ext_net_allowed)
     return { code = "ext_net_required", message = ("the tool %s needs the external network (ext_net_allowed is false)"):format(name),
       transient = false }
   end
+end
+
+local LONGEST <const> = 64 -- characters of a name for models
+
+--- A name that is not taken; a number is appended if necessary.
+local function free(name, taken)
+  local base, number = name:sub(1, LONGEST), 1
+  local result = base
+  while taken[result] do
+    number = number + 1
+    local suffix = "_" .. number
+    result = base:sub(1, LONGEST - #suffix) .. suffix
+  end
+  return result
+end
+
+---The name of a tool for models: unique, of at most 64 letters, digits, _ and -.
+---@param tool string
+---@param taken table<string, any> names in use
+---@return string
+function rules.mapped(tool, taken)
+  local name = tool:gsub("[\xC2-\xF4][\x80-\xBF]+", "_"):gsub("[^%w_-]", "_")
+  return free(name, taken)
 end
 
 return rules

@@ -1,18 +1,18 @@
 -- SPDX-License-Identifier: Apache-2.0
-local headers = require "sba.gateway.mcp.headers"
+local modern = require "sba.gateway.mcp.modern"
 local json = require "sba.util.json"
 
 local function wanted(text)
-  return headers.wanted(assert(json.decode(text)))
+  return modern.wanted(assert(json.decode(text)))
 end
 
 describe("x-mcp-header", function()
   it("is found below properties, however deep", function()
     local found = wanted [[{"properties":{"a":{"type":"object","properties":{"b":{"type":"integer","x-mcp-header":"B"}}}}}]]
     assert.are.same({ { name = "B", path = { "a", "b" } } }, found)
-    assert.are.same({ "Mcp-Param-B: 7" }, headers.lines(found, { a = { b = 7.0 } }))
+    assert.are.same({ "Mcp-Param-B: 7" }, modern.lines(found, { a = { b = 7.0 } }))
     for _, arguments in ipairs { {}, { a = json.null }, { a = 1 }, { a = { b = json.null } }, { a = { b = 1.5 } }, { a = { b = {} } } } do
-      assert.are.same({}, headers.lines(found, arguments))
+      assert.are.same({}, modern.lines(found, arguments))
     end
   end)
 
@@ -51,6 +51,6 @@ describe("a header's value", function()
     [""] = "", ["us west"] = "us west", [" a"] = "=?base64?IGE=?=", ["a "] = "=?base64?YSA=?=", ["a\tb"] = "=?base64?YQli?=",
     ["ü"] = "=?base64?w7w=?=", ["a\r\nX: 1"] = "=?base64?YQ0KWDogMQ==?=", ["=?base64?YQ==?="] = "=?base64?PT9iYXNlNjQ/WVE9PT89?=",
   } do
-    it(("%q is sent as %s"):format(value, encoded), function() assert.are.equal(encoded, headers.encoded(value)) end)
+    it(("%q is sent as %s"):format(value, encoded), function() assert.are.equal(encoded, modern.encoded(value)) end)
   end
 end)

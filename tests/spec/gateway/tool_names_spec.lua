@@ -1,15 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
 local rules = require "sba.gateway.rules"
-local tool_names = require "sba.gateway.tool_names"
 
 describe("a tool's name for models", function()
   it("is letters, digits, _ and -, once, at most 64", function()
-    assert.are.equal("artifact_put", tool_names.mapped("artifact.put", {}))
-    assert.are.equal("a_b_c-d_", tool_names.mapped("a b/c-dß", {}))
-    assert.are.equal("a____", tool_names.mapped("a\xFF\n\0.", {}))
+    assert.are.equal("artifact_put", rules.mapped("artifact.put", {}))
+    assert.are.equal("a_b_c-d_", rules.mapped("a b/c-dß", {}))
+    assert.are.equal("a____", rules.mapped("a\xFF\n\0.", {}))
     local taken, long = {}, ("x"):rep(100)
     for _ = 1, 12 do
-      local name = tool_names.mapped(long, taken)
+      local name = rules.mapped(long, taken)
       assert.is_true(#name <= 64 and not taken[name])
       taken[name] = true
     end

@@ -3,17 +3,16 @@
 --
 -- Failures are those of mcp/transport.lua.
 
-local headers = require "sba.gateway.mcp.headers"
 local http = require "sba.util.http"
 local json = require "sba.util.json"
 local legacy = require "sba.gateway.mcp.legacy"
 local modern = require "sba.gateway.mcp.modern"
-local probe = require "sba.gateway.mcp.probe"
 local text = require "native.text"
 local transport = require "sba.gateway.mcp.transport"
 
 local mcp = {}
 
+local SILENCE <const> = 5 -- seconds after which initialize is tried: the first SDKs never answer what they do not know
 local MOST_PAGES <const> = 100
 local MOST_TOOLS <const> = 1000
 local LONGEST_INSTRUCTIONS <const> = 4096 -- bytes
@@ -38,6 +37,62 @@ local LONGEST_INSTRUCTIONS <const> = 4096 -- bytes
 ---@field dropped { name: string, reason: string }[] tools that cannot be used, of the last list
 local server = { form = "mcp" }
 server.__index = server
+
+-- Answers that cannot be read, or never come.
+local no_answer = { bad_answer = true, request_lost = true, slow_first_byte = true, slow_answer = true }
+
+local function speaks_legacy(list)
+  for _, version in ipairs(list) do
+    if legacy.versions[version] then return true end
+  end
+  return false
+end
+
+--- The era of a server that names its versions.
+local function by_versions(peer, list)
+  if modern.speaks(list) then return "modern" end
+  if speaks_legacy(list) then return "legacy" end
+  return nil, http.failure("unsupported_version",
+    ("%s speaks no revision of MCP that is spoken here, but %s"):format(transport.place(peer), http.shown(json.encode(list))))
+end
+
+local not_evidence = { [-32020] = true, [-32021] = true }
+
+--- The era of a server that answers with a JSON-RPC error.
+local function by_error(peer, failure)
+  local rpc = failure.rpc
+  if not_evidence[rpc.code] then return nil, failure end
+  local supported = rpc.code == modern.UNSUPPORTED_VERSION and type(rpc.data) == "table" and rpc.data.supported
+  if json.is_array(supported) then return by_versions(peer, supported) end
+  return "legacy"
+end
+
+--- Asks for the era. Any answer that is not the one of revision 2026-07-28 counts as an earlier revision: initialize then tells.
+local function discover(peer)
+  local limits = { whole = math.min(SILENCE, peer.limits.whole) }
+  local result, failure = modern.request(peer, "server/discover", {}, { limits = limits })
+  if result then
+    if not json.is_array(result.supportedVersions) then return "legacy" end
+    local era, problem = by_versions(peer, result.supportedVersions)
+    return era, problem or result
+  end
+  if failure.status == 401 or failure.status == 403 or failure.code == "redirected" then return nil, failure end
+  if failure.rpc then return by_error(peer, failure) end
+  if failure.status and (failure.status < 500 or failure.status == 501) then return "legacy" end
+  if no_answer[failure.code] then return "legacy" end
+  return nil, failure
+end
+
+--- Finds out the era, and what server/discover says. A session that a server of an earlier revision opened for the question is ended.
+local function find_era(peer)
+  local era, found = discover(peer)
+  local offered = peer.offered
+  if offered and legacy.is_session(offered) and era ~= "modern" then
+    peer.session = offered
+    legacy.close(peer)
+  end
+  return era, found
+end
 
 --- Whether the server says that it has tools.
 local function has_tools(described)
@@ -69,7 +124,7 @@ end
 
 --- The era, and what the server says about itself.
 local function describe(peer)
-  local era, found = probe.era(peer)
+  local era, found = find_era(peer)
   if era ~= "legacy" then return era, found end
   local result, failure = open_legacy(peer)
   return result and "legacy", result or failure
@@ -123,7 +178,7 @@ local function unusable(self, tool)
   if self.era == "legacy" then
     return type(execution) == "table" and execution.taskSupport == "required" and "it can only be run as a task" or nil
   end
-  local wanted, reason = headers.wanted(tool.inputSchema)
+  local wanted, reason = modern.wanted(tool.inputSchema)
   if wanted then self.wanted[tool.name] = wanted end
   return reason
 end
@@ -153,7 +208,7 @@ end
 local function call(self, name, arguments, limits)
   local wanted = self.wanted and self.wanted[name]
   local result, failure = self:request("tools/call", { name = name, arguments = arguments },
-    { headers = wanted and headers.lines(wanted, arguments), limits = limits or {} })
+    { headers = wanted and modern.lines(wanted, arguments), limits = limits or {} })
   if failure and failure.status == 403 then failure.code = "tool_denied" end
   return result, failure
 end
