@@ -18,7 +18,7 @@ local budgets = {
   { "files, trees, snapshots, changes", 4110, 160, "src/core/files/" },
   { "search, globs, secrets, text", 1925, 73, "src/core/search/", "src/core/text/" },
   { "lua", 22010, 953, "lua/" },
-  { "lua/sba/agent", 2590, 116, "lua/sba/agent/" },
+  { "lua/sba/agent", 2425, 113, "lua/sba/agent/" },
   { "lua/sba/run", 3690, 164, "lua/sba/run/" },
   { "lua/sba/model", 1990, 93, "lua/sba/model/" },
   { "lua/sba/gateway", 2350, 101, "lua/sba/gateway/" },

@@ -10,13 +10,21 @@ local words = require "sba.util.words"
 local arguments = {}
 
 local MOST_MISTAKES <const> = 5 -- that one answer names
-local MOST_LEFT_OUT <const> = 8 -- fields that one answer names
+local MOST_LEFT_OUT <const> = 8 -- fields, likewise
 
 -- Other names of arguments, as the tools of other agents have them. Case, blanks, "_" and "-" do not count.
 local others <const> = {
   cmd = "command", workdir = "working_dir", timeout = "timeout_seconds", filepath = "path", filename = "path", query = "pattern",
   glob = "include", oldstring = "old_text", oldstr = "old_text", newstring = "new_text", newstr = "new_text", patch = "diff",
   summary = "answer", result = "answer",
+}
+
+-- Other words for the members of an enumeration.
+local synonyms <const> = {
+  success = "done", succeeded = "done", completed = "done", complete = "done", finished = "done", ok = "done", ["true"] = "done",
+  failure = "failed", error = "failed", blocked = "failed", impossible = "failed", ["false"] = "failed",
+  todo = "pending", open = "pending", inprogress = "in_progress", started = "in_progress", active = "in_progress",
+  cancelled = "dropped", canceled = "dropped", skipped = "dropped",
 }
 
 --- The tool's name for an argument; the name itself where it has none.
@@ -54,11 +62,6 @@ end
 
 local converted = {}
 
-local function decoded(value, kind)
-  local found, failure = json.decode(value)
-  return not failure and json.kind(found) == kind and found or nil
-end
-
 function converted.number(value)
   local digits = type(value) == "string" and native_text.trim(value):match("^[+-]?[%d.]+$")
   return digits and tonumber(digits) or nil
@@ -69,26 +72,29 @@ function converted.integer(value)
   return number and math.tointeger(number)
 end
 
-local ids <const> = { id = true, parent = true, step = true, criterion = true } -- texts that may be given as a number
-local truths <const> = { ["true"] = true, ["false"] = false, ["1"] = true, ["0"] = false, yes = true, no = false }
+local truths <const> = { ["true"] = true, ["false"] = false, ["1"] = true, ["0"] = false }
 
-function converted.boolean(value)
-  if type(value) ~= "string" and math.type(value) ~= "integer" then return nil end
-  return truths[native_text.trim(tostring(value)):lower()]
-end
+function converted.boolean(value) return truths[native_text.trim(tostring(value)):lower()] end
 
+--- A list or an object as JSON text, or a list of one.
 function converted.array(value)
   if json.kind(value) == "object" then return json.array { value } end
-  return type(value) == "string" and decoded(value, "array") or nil
+  local found = type(value) == "string" and json.decode(value)
+  return json.is_array(found) and found or nil
 end
 
 function converted.object(value)
-  return type(value) == "string" and decoded(value, "object") or nil
+  local found = type(value) == "string" and json.decode(value)
+  return json.kind(found) == "object" and found or nil
 end
 
-local function fits(value, kind)
-  local is = json.kind(value)
-  return is == kind or kind == "integer" and math.type(value) == "integer" or kind == "number" and is == "number"
+local ids <const> = { id = true, parent = true, step = true, criterion = true } -- texts that may be given as a number
+
+--- The member of an enumeration that a word stands for; else the word.
+local function member_meant(word, enum)
+  local plain = words.plain(tostring(word))
+  local meant = synonyms[plain] or plain
+  return words.has(enum, meant) and meant or word
 end
 
 local convert
@@ -103,17 +109,16 @@ local function convert_members(value, schema)
     end
   end
   if type(schema.additionalProperties) ~= "table" then return value end -- variables of the environment
-  for name, member in pairs(value) do
-    value[name] = math.type(member) == "integer" and tostring(member) or convert(member, schema.additionalProperties)
-  end
+  for name, member in pairs(value) do value[name] = math.type(member) == "integer" and tostring(member) or member end
   return value
 end
 
 --- A value of the type that a schema wants, where it says so in another one; else the value.
 function convert(value, schema)
-  local kind = schema.type
+  local kind, is = schema.type, json.kind(value)
+  if schema.enum and (is == "string" or is == "boolean") then return member_meant(value, schema.enum) end
   if type(kind) ~= "string" then return value end
-  if not fits(value, kind) and converted[kind] then
+  if is ~= kind and math.type(value) ~= kind and converted[kind] then
     local other = converted[kind](value)
     if other == nil then return value end
     value = other
@@ -123,13 +128,6 @@ function convert(value, schema)
     for i, element in ipairs(value) do value[i] = convert(element, schema.items) end
   end
   return value
-end
-
-local function quoted_list(names)
-  local list = {}
-  for i = 1, math.min(#names, MOST_LEFT_OUT) do list[i] = words.quoted(names[i]) end
-  if #names > MOST_LEFT_OUT then list[#list + 1] = ("%d more"):format(#names - MOST_LEFT_OUT) end
-  return words.list(list, "and")
 end
 
 ---The arguments that a tool is shown to have: "read_file {path, start_line?, end_line?}".
@@ -150,17 +148,8 @@ local function left_out(given, schema, tool)
   end
   if #names == 0 then return nil end
   table.sort(names)
-  for _, name in ipairs(names) do given[name] = nil end
-  return ("left out, because %s does not have it: %s; it has %s"):format(tool.name, quoted_list(names), arguments.form(tool))
-end
-
-local function mistakes_of(errors, note)
-  local lines = {}
-  for i = 1, math.min(#errors, MOST_MISTAKES) do
-    lines[i] = schema_check.line(errors[i], "arguments"):gsub("^/", "")
-  end
-  lines[#lines + 1] = note
-  return table.concat(lines, "; ")
+  for i, name in ipairs(names) do given[name], names[i] = nil, i <= MOST_LEFT_OUT and words.quoted(name) or nil end
+  return ("left out, because %s does not have it: %s; it has %s"):format(tool.name, words.list(names, "and"), arguments.form(tool))
 end
 
 ---Reads the arguments of a call.
@@ -178,8 +167,13 @@ function arguments.read(tool, written, step)
   if tool.read then given, mistake = tool.read(given) end
   if not given then return nil, mistake end
   local note = left_out(given, schema, tool)
-  local checked, errors = schema_check.check(given, schema)
-  if errors.total > 0 then return nil, mistakes_of(errors, note or "it has " .. arguments.form(tool)) end
+  local checked, errors = schema_check.check(given, schema, { total = 0, limit = MOST_MISTAKES })
+  if errors.total > 0 then
+    local lines = {}
+    for i, one in ipairs(errors) do lines[i] = schema_check.line(one, "arguments"):gsub("^/", "") end
+    lines[#lines + 1] = note or "it has " .. arguments.form(tool)
+    return nil, table.concat(lines, "; ")
+  end
   mistake = step and step.check and step.check(checked)
   if mistake then return nil, mistake end
   return checked, note

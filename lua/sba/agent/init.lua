@@ -1,17 +1,16 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The agent: a model calls tools in the workspace until it says with evidence that the job is done, or cannot.
+-- A turn: asking sends the conversation, calls does what the reply says by way of arguments, outputs and finish; stuck notices circles.
 
 local agents_md = require "sba.agent.agents_md"
 local asking = require "sba.agent.asking"
-local call_runner = require "sba.agent.call_runner"
+local calls = require "sba.agent.calls"
+local conversation = require "sba.agent.conversation"
 local exchange = require "sba.agent.exchange"
 local facts = require "sba.agent.facts"
-local finishing = require "sba.agent.finishing"
+local finish = require "sba.agent.finish"
 local interrupt = require "native.interrupt"
-local meter = require "sba.agent.meter"
-local missed = require "sba.agent.missed"
 local models = require "sba.agent.models"
-local offered = require "sba.agent.offered"
 local outputs = require "sba.agent.outputs"
 local phrases = require "sba.agent.words"
 local process = require "native.process"
@@ -27,20 +26,33 @@ local MOST_CALLS <const> = 64 -- of one reply
 local RECORDED_CONTEXT <const> = 32768 -- tokens; of a recording that does not say
 local GARBAGE <const> = 120 -- per cent of what is in use, beyond which memory is collected again
 
---- Adds a message to the conversation; it is new to the model until the next exchange. A shorter one may take its place there, so that
---- it fits; a replay, which asks nobody, compares the whole.
-local function say(state, message)
-  table.insert(state.messages, message)
-  table.insert(state.fresh, message)
-end
+---@class agent.state what the turns of a job share; set here, and elsewhere where it says so
+---@field run run
+---@field session inference.session the connection to the model; in a replay, what the recording says of it
+---@field context sba.context
+---@field tools table<string, agent.tool> all that are accepted, by name
+---@field accepted agent.tool[] the same
+---@field shown agent.tool[] those that the model is shown
+---@field has_todo boolean whether the model keeps the todo list
+---@field conversation agent.conversation
+---@field exchange table of sba.agent.exchange
+---@field outputs table of sba.agent.outputs: what the tools answered
+---@field stuck table of sba.agent.stuck; begins anew at a resume
+---@field ending agent.ending how far the job is from its end; set by finish; begins anew at a resume
+---@field network agent.network steps that failed for want of the outside; set by finish
+---@field status_of table<string, string> of each step and check, by its id; set by calls and finish
+---@field without_call? boolean the last reply held no call
+---@field status_tokens integer of the last request's end; set by asking
+---@field as_text? boolean the tools were told as text in the last request; set by asking
 
 local function agent_stuck(why, gave_up)
   return { code = "agent_stuck", message = "the model repeats itself without progress: " .. why, gave_up = gave_up }
 end
 
-local function nudge(state, over, why, words)
-  if over then return agent_stuck(why) end
-  say(state, { role = "user", content = words })
+--- Tells the model what was wrong with its reply, or once too often ends the job.
+local function nudge(state, is_over, why, words)
+  if is_over then return agent_stuck(why) end
+  state.conversation:add { role = "user", content = words }
 end
 
 local THREE_UNREAD <const> = "three replies in a row could not be read"
@@ -50,53 +62,54 @@ local function is_prose(content)
   return content and content:find "%S" and not content:find '{%s*["\']'
 end
 
---- A reply without a call.
 local function without_calls(state, reply)
+  local count, unreadable = state.stuck, reply.unreadable
   if reply.done_reason == "repetition" then
-    local why = "the reply was stopped: " .. reply.unreadable
-    state.run.log:event("warning", "model.repetition", { model = state.session.model, error = why })
-    return nudge(state, state.stuck:could_not_read(), THREE_UNREAD .. "; the last one was stopped, because " .. reply.unreadable,
-      phrases.repeated:format(reply.unreadable))
+    state.run.log:event("warning", "model.repetition", { model = state.session.model, error = "the reply was stopped: " .. unreadable })
+    return nudge(state, count:could_not_read(), ("%s; the last one was stopped, because %s"):format(THREE_UNREAD, unreadable),
+      phrases.repeated:format(unreadable))
   end
-  if reply.unreadable and (reply.is_like_a_call or not is_prose(reply.content)) then
-    return nudge(state, state.stuck:could_not_read(), THREE_UNREAD, phrases.unreadable:format(reply.unreadable))
+  if unreadable and (reply.is_like_a_call or not is_prose(reply.content)) then
+    return nudge(state, count:could_not_read(), THREE_UNREAD, phrases.unreadable:format(unreadable))
   end
-  if reply.done_reason == "length" then return nudge(state, state.stuck:could_not_read(), THREE_UNREAD, phrases.cut_off) end
-  if (reply.content or ""):match("^%s*$") then
-    return nudge(state, state.stuck:said_nothing(), "three replies in a row said nothing", phrases.empty)
+  if reply.done_reason == "length" then return nudge(state, count:could_not_read(), THREE_UNREAD, phrases.cut_off) end
+  if not (reply.content or ""):find "%S" then
+    return nudge(state, count:said_nothing(), "three replies in a row said nothing", phrases.empty)
   end
-  state.stuck.unreadable, state.stuck.silent = 0, 0
-  local answer, failure = finishing.answered(state, reply.content, reply.unreadable ~= nil)
-  if answer then say(state, { role = "user", content = answer.text }) end
+  count.unreadable, count.silent = 0, 0
+  local answer, failure = finish.answered(state, reply.content, unreadable ~= nil)
+  if answer then state.conversation:add { role = "user", content = answer.text } end
   return failure
+end
+
+local function answer(state, call, text, step)
+  state.conversation:add { role = "tool", tool_call_id = call.id, tool_name = call.name, content = text, step = step }
 end
 
 --- One call and its answer. Returns the job's failure, and whether the call had a mistake.
 local function answer_call(state, call)
-  local answer, failure = call_runner.perform(state, call)
-  if not answer then return failure end
-  local verdict = state.stuck:answered(call.name, answer.arguments or call.arguments, answer.answer or answer.text, answer)
-  if verdict == "warn" then answer.text = answer.text .. phrases.in_circles end
-  say(state, { role = "tool", tool_call_id = call.id, tool_name = call.name, content = answer.text, step = answer.step })
+  local result, failure = calls.perform(state, call)
+  if not result then return failure end
+  local verdict = state.stuck:answered(call.name, result.arguments or call.arguments, result.answer or result.text, result)
+  answer(state, call, result.text .. (verdict == "warn" and phrases.in_circles or ""), result.step)
   if verdict == "end" then
     return agent_stuck(("the same call of %s gave the same result again and again"):format(call.name), true)
   end
-  return nil, answer.mistaken
+  return nil, result.mistaken
 end
 
 local function with_calls(state, reply)
   local mistaken = 0
-  state.prose = 0
+  state.ending.prose = 0
   for i, call in ipairs(reply.tool_calls) do
     if i > MOST_CALLS then
-      say(state, { role = "tool", tool_call_id = call.id, tool_name = call.name,
-        content = phrases.too_many_calls:format(MOST_CALLS) })
+      answer(state, call, phrases.too_many_calls:format(MOST_CALLS))
     else
-      local failure, has_mistake = answer_call(state, call)
+      local failure, is_mistaken = answer_call(state, call)
       if failure then return failure end
-      mistaken = mistaken + (has_mistake and 1 or 0)
+      mistaken = mistaken + (is_mistaken and 1 or 0)
     end
-    if state.finished then return nil end
+    if state.ending.is_over then return nil end
   end
   if mistaken < #reply.tool_calls then
     state.stuck:was_read()
@@ -107,38 +120,33 @@ end
 
 --- One exchange with the model and what follows from it; returns the job's failure.
 local function turn(state)
-  local fresh = state.fresh
-  state.fresh = {}
+  local talk = state.conversation
+  local fresh = talk.fresh
+  talk.fresh = {}
   local reply, failure = state.exchange:next(fresh, function() return asking.ask(state) end)
   if not reply then return failure end
   models.replied(state.run, state.session.model, reply)
-  table.insert(state.messages, {
-    role = "assistant", content = reply.content, tool_calls = reply.tool_calls, thinking = reply.thinking,
-    said = reply.said,
+  table.insert(talk.messages, {
+    role = "assistant", content = reply.content, tool_calls = reply.tool_calls, thinking = reply.thinking, said = reply.said,
   })
   state.without_call = not (reply.tool_calls and #reply.tool_calls > 0 and reply.done_reason ~= "length")
   return (state.without_call and without_calls or with_calls)(state, reply)
 end
 
---- Each call must have an answer, also those after the one with which the job had ended.
-local function answer_rest(state)
-  local count = #state.messages
-  local at = count
-  while state.messages[at].role ~= "assistant" do at = at - 1 end
-  local calls = state.messages[at].tool_calls or {}
-  for i = count - at + 1, #calls do
-    say(state, { role = "tool", tool_call_id = calls[i].id, tool_name = calls[i].name, content = phrases.not_done })
-  end
-end
-
---- A run had ended after the last exchange, and the next one goes on: with a clean slate, and the model is told.
+--- A run had ended after the last exchange, and the next one goes on: with a clean slate, and the model is told. Each call must have an
+--- answer, also those after the one with which the job had ended.
 local function resume(state, why)
-  answer_rest(state)
-  state.stuck, state.prose, state.refused, state.failed_checks, state.asked_to_begin = stuck.new(), 0, nil, nil, nil
-  state.answer, state.acceptance, state.misfits = nil, nil, nil
-  local last, words = state.messages[#state.messages], phrases.resumed:format(why)
+  local messages = state.conversation.messages
+  local count = #messages
+  local at = count
+  while messages[at].role ~= "assistant" do at = at - 1 end
+  for i, call in ipairs(messages[at].tool_calls or {}) do
+    if i > count - at then answer(state, call, phrases.not_done) end
+  end
+  state.stuck, state.ending = stuck.new(), finish.new()
+  local last, words = messages[#messages], phrases.resumed:format(why)
   if last.role == "assistant" then
-    say(state, { role = "user", content = words })
+    state.conversation:add { role = "user", content = words }
   else
     last.content = last.content .. "\n\n" .. words
   end
@@ -153,30 +161,23 @@ local function next_turn(state)
   return not is_past and failure or nil
 end
 
-local function names(list)
-  local words = {}
-  for i, tool in ipairs(list) do words[i] = tool.name end
-  return table.concat(words, ", ")
-end
-
 --- Bytes and tokens of an answer that the model sees: two answers must fit beside the system text and the task.
 local function shown_limits(state)
-  local room = asking.room(state) - state.meter:total(state.messages)
+  local room = asking.room(state) - state.conversation:total()
   return math.min(facts.MOST_SHOWN, state.run.job.constraints.max_output_bytes), math.max(LEAST_SHOWN, room // 3)
 end
 
 --- Everything the turns share.
 local function begin(run, session, gateway_tools, told)
   local list, by_name, accepted = tools.list(run.catalogue, gateway_tools, run.job, told.has_todo)
+  ---@type agent.state
   local state = {
-    run = run, session = session, context = run.job.context, tools = by_name, tool_names = names(list), shown = list,
-    accepted = accepted, has_todo = told.has_todo,
-    meter = meter.new(tools.cost(list)), status_tokens = 0, status_of = {}, stuck = stuck.new(), fresh = {},
-    missed = missed.new(), messages = {}, prose = 0,
-    exchange = exchange.new(run),
+    run = run, session = session, context = run.job.context, tools = by_name, accepted = accepted, shown = list,
+    has_todo = told.has_todo, conversation = conversation.new(tools.cost(list)), exchange = exchange.new(run), stuck = stuck.new(),
+    ending = finish.new(), network = { by_id = {} }, status_of = {}, status_tokens = 0,
   }
-  say(state, { role = "system", content = prompt.system(run.job, run.job.context, told) })
-  say(state, { role = "user", content = prompt.opening(run.job.context, told) })
+  state.conversation:add { role = "system", content = prompt.system(run.job, run.job.context, told) }
+  state.conversation:add { role = "user", content = prompt.opening(run.job.context, told) }
   state.outputs = outputs.new(run.result_directory, shown_limits(state))
   return state
 end
@@ -197,8 +198,7 @@ end
 
 --- The source of replies: an inference server, or the recording.
 local function connect(run)
-  local recorded = run.recording and (run.recording.session or { model = "recorded", context_length = RECORDED_CONTEXT })
-  if recorded then return recorded end
+  if run.recording then return run.recording.session or { model = "recorded", context_length = RECORDED_CONTEXT } end
   return models.connect(run, run.job.inference.allowed_models)
 end
 
@@ -215,17 +215,15 @@ function agent.run(run)
   local session, failure = connect(run)
   if not session then return failure end
   local has_todo = #run.todo.items > 0 or session.context_length >= ROOMY
-  local gateway_tools, instructions = offered.tools(run, session.context_length - asking.reserve(session), has_todo)
+  local gateway_tools, instructions = tools.of_gateway(run, session.context_length - asking.reserve(session), has_todo)
   local told = told_of(run, session, instructions, has_todo)
   run.context.words = phrases
   run.context.shell = process.find("bash", run.environment.PATH)
   run.journal:session(session, gateway_tools, told)
   local state = begin(run, session, gateway_tools, told)
-  repeat
-    failure = next_turn(state)
-  until failure or state.finished
-  run.record.final_answer, run.record.acceptance = state.answer, state.acceptance or run.record.acceptance
-  return failure and state.missed:rename(failure, state.acceptance)
+  repeat failure = next_turn(state) until failure or state.ending.is_over
+  run.record.final_answer, run.record.acceptance = state.ending.answer, state.ending.acceptance or run.record.acceptance
+  return failure and finish.failure(state, failure)
 end
 
 return agent

@@ -2,10 +2,10 @@
 -- What tools answered: shown to the model as head and tail with the lines that are left out, kept whole so that read_output gives
 -- the rest: what is shorter than the limit in memory, the others in outputs/ next to the result.
 
+local estimate = require "sba.agent.conversation".estimate
 local excerpt = require "sba.util.excerpt"
 local file = require "native.file"
 local lines = require "sba.util.lines"
-local meter = require "sba.agent.meter"
 local phrases = require "sba.agent.words"
 local text = require "native.text"
 local workspace = require "native.workspace"
@@ -51,7 +51,7 @@ end
 ---@return integer? bytes nil: all of it may be shown
 function outputs:fitting(part, count)
   local most = self.tokens // (count or 1)
-  local tokens = #part > most and meter.raw(part) or 0
+  local tokens = #part > most and estimate(part) or 0
   return tokens > most and math.max(1, #part * most // tokens) or nil
 end
 

@@ -1,19 +1,21 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The tools of the model: the step types by their own schemas, run_command first, the todo list, read_output, and finish. What the
--- gateway offers stands before finish. Not all that is taken is shown.
+-- The tools of the model: the step types by their own schemas, run_command first, the todo list, read_output, what the gateway offers, and
+-- finish. Not all that is taken is shown.
 
 local acceptance = require "sba.agent.acceptance"
-local finishing = require "sba.agent.finishing"
+local estimate = require "sba.agent.conversation".estimate
 local json = require "sba.util.json"
-local meter = require "sba.agent.meter"
 local phrases = require "sba.agent.words"
+local rules = require "sba.gateway.rules"
 local tools_of = require "sba.model.tools"
-local words = require "sba.util.words"
 
 local tools = {}
 
 local FIRST <const> = "run_command" -- what models know best
 local CHEAPER <const> = 4 / 5 -- schemas cost less than other code: they are prose, and names that come again and again
+local MOST_TOOLS <const> = 128 -- that servers of models take, the runner's own included
+local SHARE <const> = 1 / 3 -- of what the runner's own tools leave is for the gateway's; the rest is for the conversation
+local MOST_REASONS <const> = 5 -- that the log gives
 
 ---@class agent.tool
 ---@field name string
@@ -26,18 +28,6 @@ local CHEAPER <const> = 4 / 5 -- schemas cost less than other code: they are pro
 ---@field exact? boolean not called by a name that is only near to its own
 ---@field tool? string of a gateway's: its own name of it
 
---- "completed" is done.
-local statuses <const> = {
-  completed = "done", complete = "done", finished = "done", todo = "pending", open = "pending", inprogress = "in_progress",
-  started = "in_progress", active = "in_progress", cancelled = "dropped", canceled = "dropped", skipped = "dropped",
-}
-
-local function read_status(arguments)
-  local status = arguments.status
-  if type(status) == "string" then arguments.status = statuses[words.plain(status)] or status end
-  return arguments
-end
-
 --- "3", "step 3" and "[step-3]" are step-3; "[check-3]" is check-3.
 local function read_step(arguments)
   local step = type(arguments.step) == "string" and arguments.step or ""
@@ -46,99 +36,73 @@ local function read_step(arguments)
   return arguments
 end
 
+local function object(order, required, properties)
+  return { type = "object", order = order, required = json.array(required), additionalProperties = false, properties = properties }
+end
+
 local todo_add = {
-  name = "todo_add", kind = "todo", called = { "add_todo", "create_todo", "add_task" },
-  description = phrases.todo_add,
-  accepted = {
-    type = "object", order = { "title", "parent" }, required = json.array { "title" }, additionalProperties = false,
-    properties = {
-      title = { type = "string", minLength = 1 },
-      parent = { type = "string", description = "Id of the item that this is part of." },
-    },
-  },
+  name = "todo_add", kind = "todo", called = { "add_todo", "create_todo", "add_task" }, description = phrases.todo_add,
+  accepted = object({ "title", "parent" }, { "title" }, {
+    title = { type = "string", minLength = 1 },
+    parent = { type = "string", description = "Id of the item that this is part of." },
+  }),
 }
 
 local todo_update = {
-  name = "todo_update", kind = "todo", called = { "update_todo" }, read = read_status,
-  description = phrases.todo_update, order = { "id", "status", "title", "position", "note" },
-  accepted = {
-    type = "object", order = { "id", "status", "title", "position", "note" }, required = json.array { "id" },
-    additionalProperties = false,
-    properties = {
-      id = { type = "string" },
-      status = { type = "string", enum = json.array { "pending", "in_progress", "done", "dropped" } },
-      title = { type = "string", minLength = 1 },
-      position = { type = "integer", minimum = 1, description = "New place in the list, from 1." },
-      note = { type = "string" },
-    },
-  },
+  name = "todo_update", kind = "todo", called = { "update_todo" }, description = phrases.todo_update,
+  accepted = object({ "id", "status", "title", "position", "note" }, { "id" }, {
+    id = { type = "string" },
+    status = { type = "string", enum = json.array { "pending", "in_progress", "done", "dropped" } },
+    title = { type = "string", minLength = 1 },
+    position = { type = "integer", minimum = 1 },
+    note = { type = "string" },
+  }),
 }
 
 local read_output = {
-  name = "read_output", kind = "read_output", read = read_step,
-  description = phrases.read_output,
+  name = "read_output", kind = "read_output", read = read_step, description = phrases.read_output,
   order = { "step", "start_line", "end_line" }, descriptions = { step = "For example step-3" },
-  accepted = {
-    type = "object", order = { "step", "start_line", "end_line", "offset_bytes", "max_bytes" }, required = json.array { "step" },
-    additionalProperties = false,
-    properties = {
-      step = { type = "string" },
-      start_line = { type = "integer", minimum = 1 }, end_line = { type = "integer", minimum = 1 },
-      offset_bytes = { type = "integer", minimum = 0 },
-      max_bytes = { type = "integer", minimum = 1 },
-    },
-  },
-}
-
-local names_of_finish <const> = {
-  "done", "complete", "completed", "submit", "end", "final_answer", "task_complete", "attempt_completion", "finished", "complete_task",
-  "finish_task", "submit_answer",
+  accepted = object({ "step", "start_line", "end_line", "offset_bytes", "max_bytes" }, { "step" }, {
+    step = { type = "string" }, start_line = { type = "integer", minimum = 1 }, end_line = { type = "integer", minimum = 1 },
+    offset_bytes = { type = "integer", minimum = 0 }, max_bytes = { type = "integer", minimum = 1 },
+  }),
 }
 
 local finish = {
-  name = "finish", kind = "finish", called = names_of_finish, read = finishing.read,
-  description = phrases.finish_with_criteria,
-  accepted = {
-    type = "object", order = { "answer", "status", "acceptance" }, required = json.array { "answer" }, additionalProperties = false,
-    properties = {
-      answer = { type = "string", description = phrases.answer },
-      status = { type = "string", enum = json.array { "done", "failed" }, description = phrases.status },
-      acceptance = {
-        type = "array",
-        description = "One entry for each criterion without a check.",
-        items = {
-          type = "object", order = { "criterion", "met", "evidence" }, required = json.array { "criterion", "met", "evidence" },
-          additionalProperties = false,
-          properties = {
-            criterion = { type = "string", description = "The criterion's text or number." },
-            met = { type = "boolean" },
-            evidence = { type = "string", description = "The id of the step that shows it, and what it shows." },
-          },
-        },
-      },
-    },
+  name = "finish", kind = "finish", description = phrases.finish_with_criteria,
+  called = {
+    "done", "complete", "completed", "submit", "end", "final_answer", "task_complete", "attempt_completion", "finished", "complete_task",
+    "finish_task", "submit_answer",
   },
+  accepted = object({ "answer", "status", "acceptance" }, { "answer" }, {
+    answer = { type = "string", description = phrases.answer },
+    status = { type = "string", enum = json.array { "done", "failed" }, description = phrases.status },
+    acceptance = {
+      type = "array", description = "One entry for each criterion without a check.",
+      items = object({ "criterion", "met", "evidence" }, { "criterion", "met", "evidence" }, {
+        criterion = { type = "string", description = "The criterion's text or number." },
+        met = { type = "boolean" },
+        evidence = { type = "string", description = "The id of the step that shows it, and what it shows." },
+      }),
+    },
+  }),
 }
 
---- What a model is shown of a schema: the arguments in an order, each with its type and few words.
-local function shown(schema, order, required, descriptions)
-  local properties = {}
-  for _, name in ipairs(order) do
-    local full = schema.properties[name]
-    properties[name] = { type = full.type, enum = full.enum, items = full.items, description = (descriptions or {})[name] }
-  end
-  return {
-    type = "object", order = order, required = json.array(required), additionalProperties = false, properties = properties,
-  }
-end
-
----@param own table the name and kind of the tool, what it accepts, and what a model is shown of that
+--- A tool. With an order a model is shown these arguments alone, each with its type and few words.
+---@param own table name, kind, accepted, description, called, read; order, required, descriptions
 ---@return agent.tool
 local function tool_of(own)
-  local schema = own.accepted
+  local schema, shown = own.accepted, own.accepted
+  if own.order then
+    shown = object(own.order, own.required or schema.required or {}, {})
+    for _, name in ipairs(own.order) do
+      local full = schema.properties[name]
+      shown.properties[name] = { type = full.type, enum = full.enum, items = full.items, description = (own.descriptions or {})[name] }
+    end
+  end
   return {
     name = own.name, kind = own.kind, description = own.description, read = own.read, called = own.called, accepted = schema,
-    parameters = own.order and shown(schema, own.order, own.required or schema.required or {}, own.descriptions) or schema,
+    parameters = shown,
   }
 end
 
@@ -152,14 +116,11 @@ end
 
 --- finish as a job wants it: its answer may have to fit a schema, and without criteria to judge nothing is said of them.
 local function finish_of(job)
-  local schema, criteria = job and (job.inference or {}).answer_schema, job and job.context
-  local own = { name = finish.name, kind = finish.kind, called = finish.called, read = finish.read, description = finish.description }
-  own.accepted = finish.accepted
+  local schema, criteria, tool = job and (job.inference or {}).answer_schema, job and job.context, tool_of(finish)
   if criteria and #acceptance.numbers(criteria) == #criteria.acceptance_criteria then
-    own.description, own.order = phrases.finish, { "answer", "status" }
-    own.descriptions = { answer = phrases.answer, status = phrases.status }
+    tool.description, tool.parameters = phrases.finish, json.copy(finish.accepted)
+    tool.parameters.order, tool.parameters.properties.acceptance = { "answer", "status" }, nil
   end
-  local tool = tool_of(own)
   if not schema then return tool end
   tool.accepted, tool.parameters = json.copy(tool.accepted), json.copy(tool.parameters)
   tool.accepted.properties.answer, tool.parameters.properties.answer = {}, schema
@@ -194,7 +155,60 @@ end
 ---@param list agent.tool[]
 ---@return integer tokens
 function tools.cost(list)
-  return math.ceil(meter.raw(tools_of.json(list)) * CHEAPER)
+  return math.ceil(estimate(tools_of.json(list)) * CHEAPER)
+end
+
+--- The gateway's tools that have room, in its order and named apart from our own, and the names of the others.
+local function choose(listed, own, taken, room)
+  local chosen, others, free = {}, {}, MOST_TOOLS - #own
+  for _, tool in ipairs(listed) do
+    -- What it does is done on another machine: no misspelled name may mean it.
+    local one = {
+      kind = "gateway", exact = true, name = rules.mapped(tool.tool, taken), tool = tool.tool, description = tool.description,
+      parameters = json.encode(tool.parameters),
+    }
+    local tokens = tools.cost { one }
+    if #chosen < free and tokens <= room then
+      chosen[#chosen + 1], taken[one.name], room = one, one, room - tokens
+    else
+      others[#others + 1] = { name = one.name, reason = "there is no room for it" }
+    end
+  end
+  return chosen, others
+end
+
+local function log_choice(run, chosen, left_out)
+  local reasons = {}
+  for i = 1, math.min(#left_out, MOST_REASONS) do reasons[i] = ("%s: %s"):format(left_out[i].name, left_out[i].reason) end
+  run.log:event(#left_out > 0 and "warning" or "info", "gateway.tools", {
+    tools = #chosen, left_out = #left_out, error = reasons[1] and table.concat(reasons, "; ") or nil,
+  })
+end
+
+---The tools of the job's gateway: as the journal has them, so that the same replies mean the same calls; else as they are listed now, and
+---no more than there is room for. They stay the same for the whole job, for they stand at the beginning of every request. A job can do
+---without, and the log says so.
+---@param run run
+---@param space integer tokens for tools and conversation
+---@param has_todo boolean whether the todo list's tools are shown
+---@return agent.tool[]
+---@return string? instructions the gateway's own words on how to use them
+function tools.of_gateway(run, space, has_todo)
+  local past = run.recording or run.past
+  if past.session then return past.session.tools, past.session.instructions end
+  if run.recording or not run.outside:has_gateway() then return {} end
+  local gateway, failure = run.outside:gateway()
+  local listed
+  if gateway then listed, failure = gateway:tools() end
+  if not listed then
+    run.log:event("warning", "gateway.failed", { code = failure.code, error = failure.message .. "; the job goes on without its tools" })
+    return {}
+  end
+  local own, taken = tools.list(run.catalogue, nil, run.job, has_todo)
+  local chosen, others = choose(listed, own, taken, (space - tools.cost(own)) * SHARE)
+  local dropped = gateway:dropped()
+  log_choice(run, chosen, table.move(others, 1, #others, #dropped + 1, table.move(dropped, 1, #dropped, 1, {})))
+  return chosen, gateway.instructions
 end
 
 return tools

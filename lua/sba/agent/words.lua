@@ -62,7 +62,7 @@ words.not_done = "not done: the job ended"
 words.resumed = "[The job ended here (%s). It goes on now, with a new time limit. A step that failed or was interrupted may have done part "
   .. "of its work: look at the state of things, and do again what is missing.]"
 
--- A reply without a call (init.lua, finishing.lua).
+-- A reply without a call (init.lua, finish.lua).
 
 words.go_on = 'Every reply must call a tool until you call finish. Call the next tool now; or, if the job is done, call finish: %s. If it '
   .. "cannot be done, give the status failed and say why."
@@ -73,7 +73,7 @@ words.cut_off = "Your reply was cut off because it was too long. Say it in fewer
 words.unreadable = "Your reply could not be read: %s"
 words.repeated = "Your reply was stopped: %s. Nothing of it was done. Say it once; let a command write what is to be repeated."
 
--- finish (finishing.lua).
+-- finish (finish.lua).
 
 words.nothing_done = "No tool was called yet. If the job needs none, call finish once more; else begin now: call a tool, for example "
   .. "list_tree to see the workspace."
@@ -82,20 +82,19 @@ words.checks_failed = "not finished: %d of %d checks failed%s. Mend what they sh
 words.check_failed = "[%s]\nThe check of %s failed: %s"
 words.answer_misfits = "the answer does not fit the job's schema: %s; call finish again with an answer that fits"
 
--- Calls (call_runner.lua, init.lua).
+-- Calls (calls.lua, init.lua).
 
-words.unknown_tool = "failed: unknown tool %s; the tools are %s. run_command runs any program."
-words.unread_arguments = "failed: the arguments cannot be read: %s%s"
+words.unknown_tool = "unknown tool %s; the tools are %s. run_command runs any program."
+words.unread_arguments = "the arguments cannot be read: %s%s"
 words.in_circles = "\n[The same call gave the same result again and again. Do something else, or the job ends; to wait for something, wait "
   .. "longer in one call.]"
 words.too_many_calls = "not done: a reply may hold %d calls at most"
 words.interrupted = "the runner was ended while this step ran; %s"
 words.maybe_done = "it may have done part or all of its work"
-words.todo_mistake = "failed: %s"
 words.old_item = "item %s: %s; it was in the list before"
 words.no_parent = "; there is no item %s, so it is at the top"
 
--- What is too long (outputs.lua, window.lua).
+-- What is too long (outputs.lua, conversation.lua).
 
 words.read_them = 'read_output {"step": "%s", %s} gives them'
 words.not_kept = "they were not kept, because the limit for kept outputs is reached"
@@ -104,7 +103,7 @@ words.shortened = "\n[... %d bytes shortened%s ...]"
 words.read_the_rest = "; read_output of %s gives the rest"
 words.dropped = "[%d earlier exchanges are left out here to make room; the workspace is as they left it.]"
 
--- What may help where a step failed (advice.lua), by the step's type and the failure's code; "" is any type. NAME is the file's name.
+-- What may help where a step failed (calls.lua), by the step's type and the failure's code; "" is any type. NAME is the file's name.
 
 local LOOK <const> = 'list_tree shows what is there; run_command {"command": "find . -name NAME"} finds a file'
 local READ_AGAIN <const> = "read_file the place again, and copy the lines from it without their numbers"

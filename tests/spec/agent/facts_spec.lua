@@ -1,8 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 local facts = require "sba.agent.facts"
-local git_branch = require "sba.agent.git_branch"
 local scratch = require "scratch"
-local survey = require "sba.agent.survey"
 local workspace = require "native.workspace"
 
 describe("what an agent is told of its workspace", function()
@@ -12,23 +10,23 @@ describe("what an agent is told of its workspace", function()
     it("has two levels in byte order and counts what is below them", function()
       here:shell "mkdir -p a/deep empty && touch a/f a/deep/x a/deep/y z.txt .hidden && ln -s /etc out && mkfifo pipe"
       assert.same({ ".hidden", "a/", "  deep/ (2)", "  f", "empty/", "out (symlink)", "pipe (fifo)", "z.txt" },
-        survey.of(here.root, 60).lines)
+        facts.survey(here.root, 60).lines)
     end)
 
     it("shares its lines between directories and counts the rest", function()
       here:shell "mkdir a b c && (cd a && seq 100 | xargs touch) && (cd b && seq 40 | xargs touch) && touch c/one"
-      local lines = survey.of(here.root, 60).lines
+      local lines = facts.survey(here.root, 60).lines
       assert.equal(60, #lines)
       assert.equal("a/ (first 28 of 100)", lines[1])
       assert.equal("b/ (first 28 of 40)", lines[30])
       assert.same({ "c/", "  one" }, { lines[59], lines[60] })
-      assert.same({ "a/ (100)", "b/ (40)", "c/ (1)" }, survey.of(here.root, 3).lines)
-      assert.same({ "a/ (100)", "... and 2 more" }, survey.of(here.root, 2).lines)
+      assert.same({ "a/ (100)", "b/ (40)", "c/ (1)" }, facts.survey(here.root, 3).lines)
+      assert.same({ "a/ (100)", "... and 2 more" }, facts.survey(here.root, 2).lines)
     end)
 
     it("reads no more than a bounded number of names", function()
       here:shell "seq 20000 | xargs touch"
-      local lines = survey.of(here.root, 60).lines
+      local lines = facts.survey(here.root, 60).lines
       assert.equal(60, #lines)
       assert.matches("^%.%.%. and more than %d+ more$", lines[60])
       local names, more = here.root:names(".", 100)
@@ -41,7 +39,7 @@ describe("what an agent is told of its workspace", function()
 
     it("does not look into what tools have made", function()
       here:shell "mkdir -p .git/objects node_modules/x src && touch src/a node_modules/AGENTS.md"
-      local seen = survey.of(here.root, 60)
+      local seen = facts.survey(here.root, 60)
       assert.same({ ".git/", "node_modules/", "src/", "  a" }, seen.lines)
       assert.same({}, seen.agents_md)
     end)
@@ -50,7 +48,7 @@ describe("what an agent is told of its workspace", function()
       here:put("a\nSystem: \27[2J b", "")
       here:put(("n"):rep(250), "")
       here:put("\xff", "")
-      assert.same({ "a System: \\x1b[2J b", ("n"):rep(77) .. "...", "\u{FFFD}" }, survey.of(here.root, 60).lines)
+      assert.same({ "a System: \\x1b[2J b", ("n"):rep(77) .. "...", "\u{FFFD}" }, facts.survey(here.root, 60).lines)
     end)
   end)
 
@@ -63,28 +61,27 @@ describe("what an agent is told of its workspace", function()
 
   it("names deeper AGENTS.md files that are files", function()
     here:shell "mkdir -p a/b/c d e && touch AGENTS.md a/b/AGENTS.md a/b/c/AGENTS.md && ln -s /etc/passwd d/AGENTS.md && mkfifo e/AGENTS.md"
-    assert.same({ "a/b/AGENTS.md", "a/b/c/AGENTS.md" }, survey.of(here.root, 60).agents_md)
+    assert.same({ "a/b/AGENTS.md", "a/b/c/AGENTS.md" }, facts.survey(here.root, 60).agents_md)
     here:shell "for i in $(seq 40); do mkdir p$i && touch p$i/AGENTS.md; done"
-    local seen = survey.of(here.root, 60)
+    local seen = facts.survey(here.root, 60)
     assert.same({ 42, false }, { #seen.agents_md, seen.partial })
     assert.matches("AGENTS.md and 32 more.\n", facts_of(32768), 1, true)
   end)
 
   it("does not search a large workspace to its end", function()
     here:shell "for i in $(seq 400); do mkdir $i; done"
-    assert.is_true(survey.of(here.root, 60).partial)
+    assert.is_true(facts.survey(here.root, 60).partial)
   end)
 
   describe("the branch", function()
-    local function branch() return git_branch(assert(workspace.open(here.path))) end
+    local function branch() return facts.branch(assert(workspace.open(here.path))) end
 
-    it("is read from a repository, packed or not, and from a worktree", function()
+    it("is read from a repository, packed or not", function()
       local git = "git -c user.name=n -c user.email=e -c init.defaultBranch=main "
       here:shell(git .. "init -q . && touch a && git add a && " .. git .. "commit -qm a")
       assert.equal("branch main", branch())
-      here:shell "git checkout -qb feature/x && git pack-refs --all && git worktree add -q ../tree -b other"
+      here:shell "git checkout -qb feature/x && git pack-refs --all"
       assert.equal("branch feature/x", branch())
-      assert.equal("branch other", git_branch(assert(workspace.open(here.above .. "/tree"))))
       here:shell "git checkout -q --detach"
       assert.matches("^detached HEAD at %x%x%x%x%x%x%x%x%x%x%x%x$", branch())
     end)
@@ -111,15 +108,8 @@ describe("what an agent is told of its workspace", function()
       assert.equal(unreadable, branch())
     end)
 
-    it("is not what a hostile .git says", function()
-      for _, content in ipairs {
-        "gitdir: /dev/zero", "gitdir: /nowhere", "gitdir: ../../../../../../etc", "gitdir:", "gitdir: a\0b", "nonsense", "",
-        "gitdir: " .. ("/x"):rep(3000), ("gitdir: x"):rep(100000),
-      } do
-        here:put(".git", content)
-        assert.equal(unreadable, branch(), content:sub(1, 40))
-      end
-      here:shell "rm .git && mkfifo .git"
+    it("is not looked for where a .git file says", function()
+      here:put(".git", "gitdir: /dev/zero")
       assert.equal(unreadable, branch())
       here:shell "rm .git && ln -s . .git"
       assert.equal(unreadable, branch())

@@ -2,20 +2,45 @@
 -- What a model's call does: a step of the job, a change of the todo list, a look at what was left out, or the end.
 -- Whatever goes wrong is an answer to the model; only the job's own time and a bug of ours end the job here.
 
-local advice = require "sba.agent.advice"
 local arguments_of = require "sba.agent.arguments"
-local finishing = require "sba.agent.finishing"
+local finish = require "sba.agent.finish"
 local json = require "sba.util.json"
 local phrases = require "sba.agent.words"
+local text = require "native.text"
 
-local call_runner = {}
+local calls = {}
 
 local GATEWAY_STEP <const> = "call_tool" -- what a call to a tool of the gateway is among the job's steps
+local COMMAND_NOT_FOUND <const>, NOT_EXECUTABLE <const> = 127, 126
 
 -- Steps whose success changes the workspace, and commands, which may whatever comes of them: after one, the same call may well be
 -- tried again.
-local changes = { write_file = true, replace_in_file = true, apply_unified_diff = true }
+local changes <const> = { write_file = true, replace_in_file = true, apply_unified_diff = true }
 local COMMAND <const> = "run_command"
+
+-- What /bin/sh says where bash was meant.
+local bashisms <const> = { "[[: not found", "source: not found", "Bad substitution", "Syntax error: \"(\"", "Syntax error: redirection" }
+
+local function advice_on_command(entry, output)
+  for _, words in ipairs(bashisms) do
+    if text.find(output, words, 1) then return phrases.no_bash end
+  end
+  local code = (entry.result or {}).exit_code
+  return code == COMMAND_NOT_FOUND and phrases.no_program or code == NOT_EXECUTABLE and phrases.not_executable or nil
+end
+
+--- What may help after a step that failed: the tool or the argument, by name; nil: the failure's own message says it.
+local function advice(step, entry, output)
+  local kind, code = step.type, entry.error_code
+  if kind == COMMAND and code == "step_failed" then return advice_on_command(entry, output) end
+  local words = (phrases.advice[kind] or {})[code]
+  if not words and kind ~= GATEWAY_STEP and kind ~= COMMAND then words = phrases.advice[""][code] end
+  if not words or words == "" then return nil end
+  -- The file that was looked for, in the command that would find it.
+  local path = step.arguments.path
+  local name = type(path) == "string" and ("/" .. path):reverse():match("^[^/]*"):reverse():match("^[%w._-]+$")
+  return name and words:gsub("NAME", name) or words
+end
 
 --- A result as its step shows it, within the bytes and the tokens that there are for it.
 local function show(module, result, step, outputs)
@@ -43,7 +68,7 @@ local function run_step(state, name, arguments, note)
   local entry, failure, ends_job = state.run.perform(step)
   if not entry or ends_job then return nil, failure end
   state.status_of[step.id] = entry.status
-  state.missed:note(entry)
+  finish.note(state, entry)
   local recorded = state.run.recording and state.run.recording.entries[index]
   local answer = answer_of(entry, module, step, state.outputs)
   return {
@@ -54,28 +79,7 @@ local function run_step(state, name, arguments, note)
   }
 end
 
-local function change_todo(state, call, arguments)
-  local todo = state.run.todo
-  local item, mistake, is_old, note
-  if call.name == "todo_add" then
-    local parent = todo:has(arguments.parent) and arguments.parent or nil
-    note = arguments.parent ~= parent and phrases.no_parent:format(arguments.parent) or ""
-    item, mistake, is_old = todo:add(arguments.title, parent)
-  else
-    item, mistake = todo:update(arguments)
-  end
-  if not item then return { text = phrases.todo_mistake:format(mistake) } end
-  if is_old then return { text = phrases.old_item:format(item.id, item.status) } end
-  state.run.log:event("info", "todo.changed", { id = item.id, status = item.status, title = item.title })
-  return { text = ("item %s: %s%s"):format(item.id, item.status, note or "") }
-end
-
-local function read_output(state, _, arguments)
-  local part, mistake = state.outputs:read(arguments)
-  return { text = part or "failed: " .. mistake }
-end
-
-local kinds = { todo = change_todo, read_output = read_output, finish = finishing.called }
+local kinds = { finish = finish.called }
 
 function kinds.step(state, call, arguments, note)
   return run_step(state, call.name, arguments, note)
@@ -85,26 +89,50 @@ function kinds.gateway(state, call, arguments)
   return run_step(state, GATEWAY_STEP, { tool = state.tools[call.name].tool, arguments = arguments })
 end
 
+function kinds.todo(state, call, arguments)
+  local todo = state.run.todo
+  local item, mistake, is_old, note
+  if call.name == "todo_add" then
+    local parent = todo:has(arguments.parent) and arguments.parent or nil
+    note = arguments.parent ~= parent and phrases.no_parent:format(arguments.parent) or ""
+    item, mistake, is_old = todo:add(arguments.title, parent)
+  else
+    item, mistake = todo:update(arguments)
+  end
+  if not item then return { text = "failed: " .. mistake } end
+  if is_old then return { text = phrases.old_item:format(item.id, item.status) } end
+  state.run.log:event("info", "todo.changed", { id = item.id, status = item.status, title = item.title })
+  return { text = ("item %s: %s%s"):format(item.id, item.status, note or "") }
+end
+
+function kinds.read_output(state, _, arguments)
+  local part, mistake = state.outputs:read(arguments)
+  return { text = part or "failed: " .. mistake }
+end
+
+local function mistaken(words) return { mistaken = true, text = "failed: " .. words } end
+
+local function unknown_tool(state, name)
+  local names = {}
+  for i, tool in ipairs(state.shown) do names[i] = tool.name end
+  return mistaken(phrases.unknown_tool:format(name, table.concat(names, ", ")))
+end
+
 ---Does what a call says.
----@param state table of the agent
----@param call { id: string, name: string, arguments: table }
+---@param state agent.state
+---@param call inference.call
 ---@return { text: string, answer?: string, step?: string, changed?: boolean, arguments?: table, mistaken?: boolean }? answer text is what
 ---the model is shown; answer the same without the step's number and notes; arguments those that were run
 ---@return table? failure the job's
-function call_runner.perform(state, call)
+function calls.perform(state, call)
   local tool = state.tools[call.name]
-  if not tool then
-    return {
-      mistaken = true,
-      text = phrases.unknown_tool:format(call.name, state.tool_names),
-    }
-  end
+  if not tool then return unknown_tool(state, call.name) end
   if call.mistake then
     local form = tool.kind ~= "gateway" and "; it has " .. arguments_of.form(tool) or ""
-    return { mistaken = true, text = phrases.unread_arguments:format(call.mistake, form) }
+    return mistaken(phrases.unread_arguments:format(call.mistake, form))
   end
   local arguments, note = arguments_of.read(tool, call.arguments, state.run.catalogue.get(call.name))
-  if not arguments then return { mistaken = true, text = "failed: " .. note } end
+  if not arguments then return mistaken(note) end
   local answer, failure = kinds[tool.kind](state, call, arguments, note)
   state.run.context.tick()
   if answer then
@@ -114,4 +142,4 @@ function call_runner.perform(state, call)
   return answer, failure
 end
 
-return call_runner
+return calls

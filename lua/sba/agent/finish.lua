@@ -9,37 +9,31 @@ local json = require "sba.util.json"
 local phrases = require "sba.agent.words"
 local printable = require "sba.util.printable"
 local schema_check = require "sba.util.schema_check"
-local text = require "native.text"
 local words = require "sba.util.words"
 
-local finishing = {}
+local finish = {}
 
-local MOST_REFUSED <const> = 3 -- times that the model is told what is missing, and as many that a check fails
+local MOST_REFUSED <const> = 3 -- times that the model is told what is missing, that its answer misfits, and that a check fails
 local MOST_MISTAKES <const> = 5 -- of an answer that are told at once
 local MOST_SHOWN <const> = 8 -- failing checks whose output the model is shown at once
 local MOST_PROSE <const> = 3 -- answers in prose in a row
 local LEAST_SHARES <const> = 4 -- of what is shown of a step; each failing check has one
 local LONGEST_REASON <const> = 1000 -- bytes of the model's answer in a message
 
--- What models write for the two words.
-local meant <const> = {
-  success = "done", successful = "done", succeeded = "done", complete = "done", completed = "done", finished = "done", ok = "done",
-  passed = "done", ["true"] = "done",
-  failure = "failed", fail = "failed", error = "failed", blocked = "failed", impossible = "failed", incomplete = "failed",
-  gave_up = "failed", ["false"] = "failed",
-}
+---@class agent.ending
+---@field prose integer answers in prose in a row
+---@field refused integer times that a finish lacked evidence
+---@field misfits integer times that its answer did not fit the job's schema
+---@field failed_checks integer times that it met a failing check
+---@field asked_to_begin? boolean it came before any tool was called
+---@field answer? string the last one
+---@field acceptance? run.verdict[] as far as they are known
+---@field is_over? boolean the job ended well
 
----Puts a status that a model writes by itself into the tool's words.
----@param arguments table changed
----@return table
-function finishing.read(arguments)
-  local status = arguments.status
-  if type(status) == "string" or type(status) == "boolean" then
-    status = text.trim(tostring(status)):lower()
-    arguments.status = meant[status] or status
-  end
-  return arguments
-end
+---@return agent.ending
+function finish.new() return { prose = 0, refused = 0, misfits = 0, failed_checks = 0 } end
+
+local function gave_up(code, message) return nil, { code = code, gave_up = true, message = message } end
 
 --- Whether the model has done something: a step, or a call to the gateway. The todo list alone is only a plan.
 local function has_acted(state)
@@ -49,27 +43,10 @@ local function has_acted(state)
   return false
 end
 
---- The job cannot end like this; told so once too often, it ends as unmet.
-local function refuse(state, why)
-  state.refused = (state.refused or 0) + 1
-  if state.refused > MOST_REFUSED then
-    return nil, { code = "acceptance_unmet", gave_up = true, message = "the model ended the job without evidence: " .. why }
-  end
-  return { text = phrases.not_finished:format(why) }
-end
-
---- The answer does not fit the job's schema; once too often, and it is the last.
-local function refuse_answer(state, misfit)
-  state.misfits = (state.misfits or 0) + 1
-  if state.misfits <= MOST_REFUSED then return { text = misfit } end
-  return nil, { code = "agent_gave_up", gave_up = true, message = "the model gave no answer that fits inference.answer_schema: " .. misfit }
-end
-
---- The model says that the job cannot be done.
-local function give_up(state, list)
-  state.acceptance = list
-  local reason = printable.line((excerpt.of(state.answer, LONGEST_REASON)))
-  return nil, { code = "agent_gave_up", gave_up = true, message = "the model gave up: " .. reason }
+--- Counts one more reason why the job cannot end. Returns whether that was once too often.
+local function is_once_too_often(ending, what)
+  ending[what] = ending[what] + 1
+  return ending[what] > MOST_REFUSED
 end
 
 --- A failing check as the model is shown it: what failed, and its output, without which it cannot be mended.
@@ -82,11 +59,9 @@ end
 
 --- Failing checks are an answer to the model, or once too often the job's failure.
 local function judge_checks(state, failing)
-  state.failed_checks = (state.failed_checks or 0) + 1
-  if state.failed_checks > MOST_REFUSED then
+  if is_once_too_often(state.ending, "failed_checks") then
     local failure = acceptance.unmet(failing)
-    failure.gave_up = true
-    return nil, failure
+    return gave_up(failure.code, failure.message)
   end
   local count = math.min(#failing, MOST_SHOWN)
   local parts = { phrases.checks_failed:format(
@@ -99,15 +74,15 @@ end
 local function check_all(state, list)
   local failing, failure = state.run.perform_checks(list, function(checked)
     state.status_of[checked.id] = checked.entry.status
-    state.missed:note(checked.entry)
+    finish.note(state, checked.entry)
   end)
   if not failing then return nil, failure end
   local answer
   if #failing > 0 then answer, failure = judge_checks(state, failing) end
   if answer then return answer end
-  state.acceptance = list
+  state.ending.acceptance = list
   if failure then return nil, failure end
-  state.finished = true
+  state.ending.is_over = true
   return { text = "finished" }
 end
 
@@ -129,46 +104,89 @@ local function read_answer(state, arguments)
 end
 
 ---The model called finish.
----@param state table of the agent
+---@param state agent.state
 ---@param _ table the call
 ---@param arguments { answer: any, status?: "done"|"failed", acceptance?: table[] }
 ---@return { text: string }? answer, table? failure the job's
-function finishing.called(state, _, arguments)
+function finish.called(state, _, arguments)
+  local ending = state.ending
   local list, missing, unmet = acceptance.judge(state.context, arguments.acceptance or {}, state.status_of)
   local answer, misfit = read_answer(state, arguments)
-  state.answer = answer or state.answer
+  ending.answer = answer or ending.answer
   for i, item in ipairs(list) do
     if item.met == true then state.run.todo:settle(i, "done") end
   end
-  if arguments.status == "failed" then return give_up(state, list) end
-  if unmet then
-    state.acceptance = list
-    return nil, { code = "acceptance_unmet", gave_up = true, message = ("the model says that a criterion is not met: %s"):format(unmet) }
+  if arguments.status == "failed" or unmet then
+    ending.acceptance = list
+    if unmet and arguments.status ~= "failed" then
+      return gave_up("acceptance_unmet", ("the model says that a criterion is not met: %s"):format(unmet))
+    end
+    return gave_up("agent_gave_up", "the model gave up: " .. printable.line((excerpt.of(ending.answer, LONGEST_REASON))))
   end
-  if not has_acted(state) and not state.asked_to_begin then
-    state.asked_to_begin = true
+  if not has_acted(state) and not ending.asked_to_begin then
+    ending.asked_to_begin = true
     return { text = phrases.nothing_done }
   end
-  if misfit then return refuse_answer(state, misfit) end
-  if #missing > 0 then return refuse(state, table.concat(missing, "; ")) end
-  return check_all(state, list)
+  if misfit then
+    if not is_once_too_often(ending, "misfits") then return { text = misfit } end
+    return gave_up("agent_gave_up", "the model gave no answer that fits inference.answer_schema: " .. misfit)
+  end
+  if #missing == 0 then return check_all(state, list) end
+  local why = table.concat(missing, "; ")
+  if not is_once_too_often(ending, "refused") then return { text = phrases.not_finished:format(why) } end
+  return gave_up("acceptance_unmet", "the model ended the job without evidence: " .. why)
 end
 
 ---The model answered in prose: it is asked to go on or to call finish.
----@param state table of the agent
+---@param state agent.state
 ---@param content string
 ---@param as_text boolean the reply had to be a call as text, which the reply says: a replay has no session
 ---@return { text: string }? answer
 ---@return table? failure the job's, after too many in a row
-function finishing.answered(state, content, as_text)
-  state.prose, state.answer = state.prose + 1, content
-  if state.prose < MOST_PROSE then
-    return { text = phrases.go_on:format(as_text and phrases.form_as_text or phrases.form) }
-  end
-  return nil, {
-    code = "agent_gave_up", gave_up = true,
-    message = "the model called no tool in three replies in a row; the last of them is the final answer",
-  }
+function finish.answered(state, content, as_text)
+  state.ending.prose, state.ending.answer = state.ending.prose + 1, content
+  if state.ending.prose < MOST_PROSE then return { text = phrases.go_on:format(as_text and phrases.form_as_text or phrases.form) } end
+  return gave_up("agent_gave_up", "the model called no tool in three replies in a row; the last of them is the final answer")
 end
 
-return finishing
+-- Whether the job failed because the outside was missing. A step that fails for want of it is an answer to the model, who may find another
+-- way. The job failed for it if the model gives up on a criterion or repeats itself, and
+--   the last command or call to the gateway failed for want of the outside, or
+--   the evidence for a criterion that is not met names such a step.
+
+---@class agent.network
+---@field by_id table<string, string> why a step failed for want of the outside, by its id
+---@field last? string the last command or call to the gateway, if it is one of them
+
+local reach_out <const> = { run_command = true, call_tool = true }
+
+---Takes notice of a step.
+---@param state agent.state
+---@param entry { id: string, type: string, error?: string, error_code?: string }
+function finish.note(state, entry)
+  local failed = entry.error_code == "ext_net_required"
+  if failed then state.network.by_id[entry.id] = ("%s: %s"):format(entry.id, entry.error) end
+  if reach_out[entry.type] then state.network.last = failed and entry.id or nil end
+end
+
+--- The step that the model gave up for.
+local function blamed(network, list)
+  for _, item in ipairs(list or {}) do
+    for _, id in ipairs(item.met == false and acceptance.named_steps(item.evidence) or {}) do
+      if network.by_id[id] then return id end
+    end
+  end
+  return network.last
+end
+
+---The job's failure as it is to be called.
+---@param state agent.state
+---@param failure { code: string, message: string, gave_up?: boolean }
+---@return { code: string, message: string }
+function finish.failure(state, failure)
+  local id = failure.gave_up and blamed(state.network, state.ending.acceptance)
+  if not id then return failure end
+  return { code = "ext_net_required", message = ("%s; %s"):format(state.network.by_id[id], failure.message) }
+end
+
+return finish

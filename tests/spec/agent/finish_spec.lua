@@ -1,15 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
-local missed = require "sba.agent.missed"
+local finish = require "sba.agent.finish"
 
 local UNMET <const> = { code = "acceptance_unmet", message = "not met", gave_up = true }
 
 --- What the failure is called after steps: { type, error_code }, in order.
 local function called(steps, failure, list)
-  local state = missed.new()
+  local state = { network = { by_id = {} }, ending = { acceptance = list } }
   for i, step in ipairs(steps) do
-    state:note { id = "step-" .. i, type = step[1], error = step[2] and "it wanted x", error_code = step[2] }
+    finish.note(state, { id = "step-" .. i, type = step[1], error = step[2] and "it wanted x", error_code = step[2] })
   end
-  return state:rename(failure, list)
+  return finish.failure(state, failure)
 end
 
 local function criterion(met, evidence)

@@ -1,0 +1,177 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The conversation with the model: what its messages cost in tokens, an estimate until the server has counted a prompt, and how they fit
+-- into the model's context. Old tool results and long replies are shortened, then whole exchanges (a reply and what follows it) are left
+-- out, oldest first, then the last exchange is shortened. The system text and the task always stay; arguments of calls are never shortened.
+
+local json = require "sba.util.json"
+local phrases = require "sba.agent.words"
+local text = require "native.text"
+
+---@class agent.conversation
+---@field messages table[] the first are the system text and the task; `step` names the step of a result
+---@field fresh table[] the messages that are new since the last exchange, in full: a replay compares them
+---@field tools integer tokens of the tools
+---@field scale number tokens that one of the estimate has turned out to cost
+---@field has_learned boolean whether the server has counted a prompt
+---@field cost table<table, integer> tokens by message
+---@field is_counted table<table, true> messages that were in a prompt that the server has counted
+local conversation = {}
+conversation.__index = conversation
+
+local MESSAGE <const> = 8 -- tokens of a message's role and marks
+local LEAST <const> = 0.1 -- of the estimate; a smaller count leaves out what the server had in its cache
+local MOST <const> = 3 -- times the estimate that a token may turn out to cost
+local LEAST_LEARNED <const> = 64 -- tokens of new messages from which something is learned
+local KEPT <const> = 2 -- messages that always stay: system text and task
+local LOW_WATER <const> = 0.7 -- clearing goes down to this share, so that not every turn changes what a server cached
+local SHORT <const>, SHORTEST <const> = 400, 80 -- bytes that stay of an old text, and of one of the last exchange
+local MARK_TOKENS <const> = 40 -- of the line that says that one was shortened, and of its message
+
+---@param tools integer tokens of the tools, estimated
+---@param messages? table[]
+---@return agent.conversation
+function conversation.new(tools, messages)
+  return setmetatable({
+    messages = messages or {}, fresh = {}, tools = tools, scale = 1, has_learned = false,
+    cost = setmetatable({}, { __mode = "k" }), is_counted = setmetatable({}, { __mode = "k" }),
+  }, conversation)
+end
+
+---Adds a message, which is new to the model until the next exchange.
+---@param message table
+function conversation:add(message)
+  table.insert(self.messages, message)
+  table.insert(self.fresh, message)
+end
+
+---The estimate for a text.
+---@param utf8 string
+---@return integer tokens
+function conversation.estimate(utf8)
+  local words, dense, other = text.tokens(utf8)
+  return words + dense + other
+end
+
+local function estimate(message)
+  local pieces = { (message.content or "") .. (message.thinking or "") }
+  for _, call in ipairs(message.tool_calls or {}) do
+    pieces[#pieces + 1] = call.name .. "\n" .. (call.written or json.encode(call.arguments or {}))
+  end
+  return MESSAGE + conversation.estimate(table.concat(pieces, "\n"))
+end
+
+---@param message table
+---@return integer tokens
+function conversation:of(message)
+  self.cost[message] = self.cost[message] or math.ceil(estimate(message) * self.scale)
+  return self.cost[message]
+end
+
+---@return integer tokens of all messages
+function conversation:total()
+  local total = 0
+  for _, message in ipairs(self.messages) do total = total + self:of(message) end
+  return total
+end
+
+---@param utf8 string
+---@return integer tokens of a text at the end of a message
+function conversation:text(utf8) return math.ceil(conversation.estimate(utf8) * self.scale) end
+
+---The server has counted a prompt: its new messages, and the first time its tools, cost what the others leave of the count.
+---@param status integer tokens of what was sent besides messages and tools
+---@param count? integer tokens of the prompt; nil: it does not say
+---@param is_other_form? boolean whether the tools are told in another form than before: their price is to be learned again
+function conversation:learn(status, count, is_other_form)
+  local total = self:total()
+  if not count or count < LEAST * total then return end
+  local is_first, new = is_other_form or not self.has_learned, 0
+  for _, message in ipairs(self.messages) do
+    if not self.is_counted[message] then new = new + self:of(message) end
+  end
+  local known = total - new + status + (is_first and 0 or self.tools)
+  local ratio = math.max(LEAST, (count - known) / math.max(1, new + (is_first and self.tools or 0)))
+  for _, message in ipairs(self.messages) do
+    if not self.is_counted[message] then self.cost[message] = math.ceil(self.cost[message] * ratio) end
+    self.is_counted[message] = true
+  end
+  -- Prose shows little of what numbers cost: what comes is never taken for cheaper than the estimate.
+  if new > LEAST_LEARNED then self.scale = math.min(MOST, math.max(1, self.scale * ratio)) end
+  self.tools, self.has_learned = math.max(0, count - status - self:total()), true
+end
+
+--- Puts a copy with a shorter text, and without thoughts, in the place of a message, at the same price a token. Returns how many tokens
+--- that saves.
+local function shorten(self, i, kept)
+  local old, new = self.messages[i], {}
+  for name, value in pairs(old) do new[name] = value end
+  local how = old.step and phrases.read_the_rest:format(old.step) or ""
+  new.thinking, new.said = nil, nil
+  new.content, new.shortened = text.cut(old.content, kept) .. phrases.shortened:format(#old.content - kept, how), true
+  local before = self:of(old)
+  self.cost[new], self.messages[i] = math.ceil(before * estimate(new) / estimate(old)), new
+  self.is_counted[new] = self.is_counted[old]
+  return before - self.cost[new]
+end
+
+--- Where the last exchange begins: the last reply of the model, or what was said after it.
+local function last_exchange(messages)
+  for i = #messages, 1, -1 do
+    if messages[i].role == "assistant" then return i end
+  end
+  return #messages
+end
+
+--- Shortens what is long in all exchanges but the last. Returns the tokens that are still too many.
+local function shorten_old(self, excess)
+  for i = KEPT + 1, last_exchange(self.messages) - 1 do
+    local message = self.messages[i]
+    if excess <= 0 then break end
+    if message.role ~= "user" and not message.shortened and #message.content > 2 * SHORT then excess = excess - shorten(self, i, SHORT) end
+  end
+  return excess
+end
+
+--- Leaves out whole exchanges after the task. A message in their place says how many there were.
+local function drop_exchanges(self, excess)
+  local messages = self.messages
+  local dropped = messages[KEPT + 1] and messages[KEPT + 1].dropped or 0
+  local first, before = KEPT + (dropped > 0 and 2 or 1), dropped
+  while excess > 0 and first < last_exchange(messages) do
+    repeat excess = excess - self:of(table.remove(messages, first)) until messages[first].role == "assistant"
+    dropped = dropped + 1
+  end
+  if dropped == before then return end
+  if before == 0 then table.insert(messages, KEPT + 1, false) end
+  messages[KEPT + 1] = { role = "user", dropped = dropped, content = phrases.dropped:format(dropped) }
+end
+
+--- Shortens the texts of the last exchange to equal shares of the room, the longest to what the others leave.
+local function shorten_last(self, budget)
+  local messages, results, room = self.messages, {}, budget - self:total()
+  for i = last_exchange(messages), #messages do
+    if messages[i].role ~= "user" then results[#results + 1], room = i, room + self:of(messages[i]) end
+  end
+  table.sort(results, function(a, b) return self:of(messages[a]) < self:of(messages[b]) end)
+  for done, i in ipairs(results) do
+    local tokens, share, size = self:of(messages[i]), room // (#results - done + 1), #messages[i].content
+    local kept = math.max(SHORTEST, size * (share - MARK_TOKENS) // tokens)
+    if tokens > share and size > kept then shorten(self, i, kept) end
+    room = room - self:of(messages[i])
+  end
+end
+
+---Makes the messages fit, as far as that can be. Shorter messages are new tables.
+---@param budget integer tokens for all messages
+---@return integer before tokens that they had
+---@return integer after tokens that they have now
+function conversation:fit(budget)
+  local before = self:total()
+  if before <= budget then return before, before end
+  local excess = shorten_old(self, before - math.floor(budget * LOW_WATER))
+  if excess > 0 then drop_exchanges(self, excess) end
+  if self:total() > budget then shorten_last(self, budget) end
+  return before, self:total()
+end
+
+return conversation
