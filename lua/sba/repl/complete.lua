@@ -3,32 +3,26 @@
 
 local file = require "native.file"
 local modules = require "sba.repl.modules"
-local text = require "native.text"
 
 local MOST_SHOWN <const> = 200
+local DEEPEST <const> = 10 -- tables that inherit from each other
 
-local keywords = {
+local keywords <const> = {
   "and", "break", "do", "else", "elseif", "end", "false", "for", "function", "goto", "if", "in", "local", "nil", "not", "or", "repeat",
   "return", "then", "true", "until", "while",
 }
-
---- The table that a value's missing fields are looked up in, or nil.
-local function fallback(value)
-  local metatable = debug.getmetatable(value)
-  local index = type(metatable) == "table" and rawget(metatable, "__index")
-  return type(index) == "table" and index or nil
-end
 
 --- The fields of a value by their names, inherited ones too. Of those that are not loaded yet the content is true.
 local function fields_of(value)
   local fields, names = {}, modules.fields(value)
   for _, name in ipairs(names or {}) do fields[name] = true end
-  for _ = 1, names and 0 or 10 do
+  for _ = 1, names and 0 or DEEPEST do
     for key, content in next, type(value) == "table" and value or {} do
       if type(key) == "string" and key:find("^[%a_][%w_]*$") and fields[key] == nil then fields[key] = content end
     end
-    value = fallback(value)
-    if not value then break end
+    local metatable = debug.getmetatable(value)
+    value = type(metatable) == "table" and rawget(metatable, "__index") or nil
+    if type(value) ~= "table" then break end
   end
   return fields
 end
@@ -53,7 +47,7 @@ local function matching(partial, fields)
   return list
 end
 
-local function of_path(globals, path)
+local function fields_of_path(globals, path)
   local owner, separator, partial = path:match("^(.-)([.:]?)([%w_]*)$") -- bounded: typed by a person
   local value = value_at(globals, owner)
   local fields = value ~= nil and fields_of(value) or {}
@@ -61,13 +55,7 @@ local function of_path(globals, path)
   for name, content in pairs(separator == ":" and fields or {}) do
     if content ~= true and type(content) ~= "function" then fields[name] = nil end
   end
-  return partial, matching(partial, fields)
-end
-
-local function of_module(partial)
-  local names = {}
-  for _, name in ipairs(modules.names()) do names[name] = true end
-  return partial, matching(partial, names)
+  return partial, fields
 end
 
 local function common_beginning(list)
@@ -77,38 +65,37 @@ local function common_beginning(list)
   return first:sub(1, size)
 end
 
---- The list in columns as ls has it, down and then across.
+--- The list in columns.
 local function in_columns(list)
-  local widest, shown = 0, math.min(#list, MOST_SHOWN)
+  local widest, shown, parts = 0, math.min(#list, MOST_SHOWN), {}
   for i = 1, shown do widest = math.max(widest, #list[i]) end
   local columns = math.max(1, (file.terminal_columns(1) or 80) // (widest + 2))
-  local rows, lines = (shown + columns - 1) // columns, {}
-  for row = 1, rows do
-    local line = {}
-    for i = row, shown, rows do line[#line + 1] = ("%-" .. widest .. "s"):format(list[i]) end
-    lines[row] = text.trim_end(table.concat(line, "  "), " ")
+  for i = 1, shown do
+    local is_last = i % columns == 0 or i == shown
+    parts[i] = is_last and list[i] .. (i < shown and "\n" or "") or ("%-" .. widest .. "s  "):format(list[i])
   end
-  if shown < #list then lines[#lines + 1] = ("and %d more"):format(#list - shown) end
-  return table.concat(lines, "\n")
-end
-
-local function complete(globals, line, cursor)
-  local before = line:sub(1, cursor)
-  if not before:find("%S") then return "  " end
-  local quoted = before:match("%f[%w_]require%s*%(?%s*[\"']([%w_.]*)$") -- bounded: typed by a person
-  local path = before:match("[%a_][%w_.:]*$") -- bounded: typed by a person
-  if not quoted and not path then return nil end
-  local partial, list
-  if quoted then partial, list = of_module(quoted) else partial, list = of_path(globals, path) end
-  if #list == 0 then return nil end
-  local beginning = common_beginning(list):sub(#partial + 1)
-  if beginning ~= "" then return beginning end
-  return nil, #list > 1 and in_columns(list) or nil
+  if shown < #list then parts[#parts + 1] = ("\nand %d more"):format(#list - shown) end
+  return table.concat(parts)
 end
 
 ---What fits at the cursor of a line, as native.line_editor asks.
 ---@param globals table
 ---@return fun(line: string, cursor: integer): string?, string?
 return function(globals)
-  return function(line, cursor) return complete(globals, line, cursor) end
+  return function(line, cursor)
+    local before = line:sub(1, cursor)
+    if not before:find("%S") then return "  " end
+    local partial, fields = before:match("%f[%w_]require%s*%(?%s*[\"']([%w_.]*)$"), {} -- bounded: typed by a person
+    local path = before:match("[%a_][%w_.:]*$") -- bounded: typed by a person
+    if partial then
+      for _, name in ipairs(modules.names()) do fields[name] = true end
+    elseif path then
+      partial, fields = fields_of_path(globals, path)
+    end
+    local list = matching(partial or "", fields)
+    if #list == 0 then return nil end
+    local beginning = common_beginning(list):sub(#partial + 1)
+    if beginning ~= "" then return beginning end
+    return nil, #list > 1 and in_columns(list) or nil
+  end
 end

@@ -42,7 +42,7 @@ local function explain(problem)
   if type(problem) == "table" and type(problem.message) == "string" then
     return ("%s: %s"):format(problem.code or "error", problem.message)
   end
-  return (type(problem) == "string" and problem or show.value(problem, columns())) .. traceback()
+  return (type(problem) == "string" and problem or show.values({ problem, n = 1 }, columns())) .. traceback()
 end
 
 local function show_results(results)

@@ -4,7 +4,7 @@ local show = require "sba.repl.show"
 
 describe("a value at the prompt", function()
   local function shows(expected, value, columns)
-    assert.are.equal(expected, show.value(value, columns))
+    assert.are.equal(expected, show.values({ value, n = 1 }, columns or 80))
   end
 
   it("is shown as Lua would write it", function()
@@ -35,14 +35,14 @@ describe("a value at the prompt", function()
     shows("{ { { { { { { { {...} } } } } } } } }", deep)
     local long = {}
     for i = 1, 100000 do long[i] = i end
-    assert.truthy(show.value(long):find("... 99800 more", 1, true))
+    assert.truthy(show.values({ long, n = 1 }, 80):find("... 99800 more", 1, true))
     local wide = {}
     for i = 1, 200 do
       wide[i] = {}
       for j = 1, 200 do wide[i][j] = { j } end
     end
-    assert.is_true(#show.value(wide) < 100000)
-    assert.are.equal('"' .. ("x"):rep(4096) .. '" ... 904 bytes more', show.value(("x"):rep(5000)))
+    assert.is_true(#show.values({ wide, n = 1 }, 80) < 100000)
+    assert.are.equal('"' .. ("x"):rep(4096) .. '" ... 904 bytes more', show.values({ ("x"):rep(5000), n = 1 }, 80))
   end)
 
   it("does nothing to a terminal", function()
@@ -61,12 +61,12 @@ describe("a value at the prompt", function()
   it("has a name where it is known", function()
     shows("<function in C>", string.format)
     shows("<native.buffer>", require "native.json".raw "1")
-    assert.truthy(show.value(function() end):find("^<function .*show_spec.lua:%d+>$"))
+    assert.truthy(show.values({ function() end, n = 1 }, 80):find("^<function .*show_spec.lua:%d+>$"))
     shows("<coroutine, suspended>", coroutine.create(print))
   end)
 
   it("stands beside others on one line where they fit", function()
-    assert.are.equal('1, nil, "a"', show.values(table.pack(1, nil, "a")))
+    assert.are.equal('1, nil, "a"', show.values(table.pack(1, nil, "a"), 80))
     assert.are.equal('"aaaa"\n"bbbb"', show.values(table.pack("aaaa", "bbbb"), 10))
   end)
 end)
