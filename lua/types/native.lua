@@ -455,63 +455,56 @@ function transaction:revert() end
 function transaction:close() end
 
 ------------------------------------------------------------------------------------------------------------------------
----@class native.patch unified diffs, parsed and applied to bytes
-local patch = {}
+---@class native.edit the hunks of a diff, read line by line and applied to bytes
+local edit = {}
 
----@class native.patch.file
----@field old_path? string as written, unquoted, nothing stripped; nil: /dev/null, or only from and to are said
----@field new_path? string
----@field from? string of a rename or copy, without a prefix; then to is there too
----@field to? string
----@field action "created"|"modified"|"deleted"|"renamed"|"copied"|"mode_changed"
----@field git boolean it begins with "diff --git"
----@field plain boolean its names have no prefix
----@field prefix? boolean whether both names of its "diff --git" line begin with a directory that belongs to no name; nil: not said
----@field whole boolean deleted whatever it holds
----@field may_create boolean a file that is absent is created
----@field old_mode? integer as git writes it: 0100644 (octal), 0120000 a link
----@field new_mode? integer
----@field hunks integer
----@field offset integer of the diff, in bytes, where it begins
----@field line integer where in the diff it begins, from 1
----@field tolerated? native.patch.tolerated[] known before it is applied
+---@param diff string at most 64 MiB
+---@return native.edit.hunks
+function edit.hunks(diff) end
 
----What was not as diff and git write it, and was taken nevertheless.
----@alias native.patch.tolerated "code_fence"|"prose"|"begin_patch"|"no_git_line"|"no_line_numbers"|"blank_lines"|"trailing_blanks"|"final_newline"
+---@class native.edit.hunks to be declared <close>, or left to the collector
+local hunks = {}
 
----Parses a unified diff with git's extensions, or the form of "*** Begin Patch". Errors: invalid_patch (message with the line),
----binary_patch, too_large.
----@param diff string
----@return native.patch.parsed|nil, native.failure?
-function patch.parse(diff) end
+---Reads the lines of a hunk and adds it; what was added from that number on is dropped.
+---@param number integer of the hunk, from 1
+---@param header integer where its @@ lines begin in the diff; body: there are none
+---@param body integer where its lines begin
+---@param limit integer where they end at the latest or, if the counts are nil, where they end
+---@param old_start? integer of the @@ line; nil: it has no numbers, and is found by its lines
+---@param new_start? integer
+---@param old_count? integer lines
+---@param new_count? integer lines
+---@param at_end? boolean it belongs at the end of the file
+---@return integer|false|nil after where it ends; false: these are no such lines; nil: too_large
+---@return integer|native.failure|nil old_count
+---@return integer? new_count
+---@return boolean? changes a line is added or removed
+function hunks:add(number, header, body, limit, old_start, new_start, old_count, new_count, at_end) end
 
----@class native.patch.parsed
-local parsed = {}
-
----@class native.patch.files: native.patch.file[]
----@field tolerated? native.patch.tolerated[] of the whole diff: the first three
-
----@return native.patch.files
-function parsed:files() end
-
----@class native.patch.report
+---@class native.edit.report
 ---@field hunks integer
 ---@field added integer lines
 ---@field removed integer lines
 ---@field offset integer largest, in lines, absolute
 ---@field fuzz integer largest, 0 to 2
----@field recounted integer hunks whose @@ counts were wrong
 ---@field line_ends? "crlf"|"lf" the file's, where the diff's were others throughout and were made the same
----@field tolerated? native.patch.tolerated[] of this file
+---@field tolerated table<"blank_lines"|"trailing_blanks"|"line_ends"|"final_newline"|"indentation", true>
 
----Applies the hunks of file number index (from 1) to bytes. The nearest place wins, the later one of two as near. Errors:
----patch_mismatch (message: hunk, the first line that differs with what is there, and the place that fits best),
----patch_ambiguous (a hunk without line numbers, or that fits only loosely, fits in two places; message: both lines),
----already_applied, already_exists (bytes where the diff says the file is new), too_large, timeout, cancelled.
----@param index integer
+---@class native.edit.failure: native.failure patch_mismatch, patch_ambiguous, already_applied, too_large
+---@field hunk? integer number of the hunk among those to be applied, from 1; without it, it is about none
+---@field header integer where its @@ lines begin in the diff
+---@field body integer where its lines begin
+---@field last integer where they end
+---@field line integer of the file: where the hunk belongs, or fits; 0: the message says all
+---@field other integer where it fits too
+
+---Applies count hunks from number first on to bytes. The nearest place wins, the later one of two as near. A hunk without numbers, or that
+---only fits without blanks and indentation, must fit in one place.
+---@param first integer
+---@param count integer
 ---@param bytes string
----@return string|nil, native.patch.report|native.failure
-function parsed:apply(index, bytes) end
+---@return string|nil, native.edit.report|native.edit.failure
+function hunks:apply(first, count, bytes) end
 
 ------------------------------------------------------------------------------------------------------------------------
 ---@class native.search regular expressions over files

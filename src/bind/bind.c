@@ -23,7 +23,7 @@ static const luaL_Reg modules[] = {
     {"native.interrupt", luaopen_native_interrupt},
     {"native.json", luaopen_native_json},
     {"native.line_editor", luaopen_native_line_editor},
-    {"native.patch", luaopen_native_patch},
+    {"native.edit", luaopen_native_edit},
     {"native.process", luaopen_native_process},
     {"native.search", luaopen_native_search},
     {"native.secret", luaopen_native_secret},

@@ -29,7 +29,7 @@ int luaopen_native_identity(lua_State *L);
 int luaopen_native_interrupt(lua_State *L);
 int luaopen_native_json(lua_State *L);
 int luaopen_native_line_editor(lua_State *L);
-int luaopen_native_patch(lua_State *L);
+int luaopen_native_edit(lua_State *L);
 int luaopen_native_process(lua_State *L);
 int luaopen_native_search(lua_State *L);
 int luaopen_native_secret(lua_State *L);

@@ -77,7 +77,7 @@ class Patches(sba.SandboxCase):
 
     def test_runs_nothing(self):
         self.put("x", "1\n")
-        self.refused("1d\na\n!touch pwned\n.\nw\nq\n", "invalid_patch", "an ed script is not a unified diff")
+        self.refused("1d\na\n!touch pwned\n.\nw\nq\n", "invalid_patch", "no change found")
         self.refused("--- x\n+++ x\n1d\n!touch pwned\nw\n", "invalid_patch")
 
     def test_a_header_of_git_alone_is_no_change(self):

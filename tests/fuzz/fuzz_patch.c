@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes as a diff, applied to any bytes. An input is "SIZE\n", that many bytes of a file, then the diff.
-#include "core/edit/patch.h"
+#include "core/edit/edit.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,37 +23,23 @@ static long count_lines(const char *bytes, size_t size)
     return lines;
 }
 
-// A refusal is said in one line.
-static void check_error(struct error *error)
-{
-    require(error->code && error->message && !strchr(error->message, '\n'));
-    error_clear(error);
-}
-
 // No line is lost or made up: what is there after is what was there before, less what was taken away, and what was
 // added.
-static void check_file(const struct patch *patch, uint32_t file, const char *bytes, size_t size)
+static void check_hunks(const struct edit_hunks *hunks, const char *bytes, size_t size)
 {
     struct buffer out = {0};
     struct error error = {0};
-    struct patch_report report;
-    if (patch_apply(patch, file, bytes, size, &out, &report, &error) == 0) {
+    struct edit_report report;
+    if (edit_apply(hunks, 0, hunks->count, bytes, size, &out, &report, &error) == 0) {
         long lines = count_lines(bytes, size) - report.removed + report.added;
         require(count_lines(out.data, out.size) == lines);
-        require(report.fuzz <= PATCH_MAX_FUZZ);
-    } else {
-        check_error(&error);
+        require(report.fuzz <= EDIT_MAX_FUZZ);
     }
+    error_clear(&error);
     buffer_free(&out);
 }
 
-static void check_names(const struct patch_file *file)
-{
-    require(file->from ? file->to != NULL : file->old_name || file->new_name);
-    require(!file->old_name || *file->old_name);
-    require(!file->new_name || *file->new_name);
-}
-
+// Reads what is below each @@ line as a hunk: with its numbers, or by its lines alone.
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const char *newline = size ? memchr(data, '\n', size) : NULL;
@@ -62,15 +49,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t file_size = strtoul((const char *)data, NULL, 10);
     if (file_size > (size_t)(end - bytes))
         file_size = (size_t)(end - bytes);
-    struct patch patch;
     struct error error = {0};
-    if (patch_parse(bytes + file_size, (size_t)(end - bytes) - file_size, &patch, &error) < 0)
-        check_error(&error);
-    else
-        for (uint32_t i = 0; i < patch.file_count && i < 100; i++) {
-            check_names(&patch.files[i]);
-            check_file(&patch, i, bytes, file_size);
-        }
-    patch_free(&patch);
+    struct edit_hunks hunks = {.diff = bytes + file_size, .size = (uint32_t)(end - bytes - (long)file_size)};
+    const char *at = hunks.diff;
+    while ((at = memmem(at, (size_t)(end - at), "@@", 2)) && (newline = memchr(at, '\n', (size_t)(end - at)))) {
+        struct edit_hunk hunk = {.header = (uint32_t)(at - hunks.diff), .body = (uint32_t)(newline + 1 - hunks.diff)};
+        const char *next = memmem(newline, (size_t)(end - newline), "\n@@", 3);
+        uint32_t limit = next ? (uint32_t)(next + 1 - hunks.diff) : hunks.size;
+        hunk.by_content =
+            sscanf(at, "@@ -%u,%u +%u,%u", &hunk.old_start, &hunk.old_count, &hunk.new_start, &hunk.new_count) < 4;
+        edit_add_hunk(&hunks, &hunk, limit, !hunk.by_content && hunk.old_start % 2, &error);
+        at = newline + 1;
+    }
+    if (hunks.count)
+        check_hunks(&hunks, bytes, file_size);
+    free(hunks.items);
     return 0;
 }

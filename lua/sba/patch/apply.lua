@@ -5,14 +5,17 @@
 -- path that another file leaves later, so files can be swapped. Only a part of mode 120000 changes a link. Nothing is read or written
 -- through a link.
 
+local diffs = require "sba.patch.diff"
+local explain = require "sba.patch.explain"
 local fail = require "sba.util.fail"
-local loose = require "sba.patch.loose"
+local lpeg = require "lpeg"
 local names = require "sba.patch.names"
 local overlay = require "sba.patch.overlay"
-local patch = require "native.patch"
 local printable = require "sba.util.printable"
 local text = require "native.text"
+local tolerated = require "sba.patch.tolerated"
 
+local LONGEST_HEADER <const> = 80 -- bytes of an @@ line that is shown
 local LINK, PLAIN, EXECUTABLE = 40960, 33188, 33261 -- 0120000, 0100644, 0100755
 
 local function kind_of(mode)
@@ -35,18 +38,52 @@ local function check_target(files, path, target)
   return fail("path_escape", "path escapes workspace: the link would point to %s", target)
 end
 
+local newline = lpeg.P "\n"
+local line = (1 - newline) ^ 0 * (newline + -1)
+local old_side = lpeg.Cs((-lpeg.P(-1) * (newline + (lpeg.S " -" / "") * line + (lpeg.S "+\\" * line) / "")) ^ 0)
+
+--- Says why a hunk cannot be applied.
+local function explained(change, bytes, failure)
+  local code, message, diff = failure.code, failure.message, change.diff
+  local hunk = ('hunk %d of %d %s'):format(failure.hunk or 0, change.file.hunks,
+    failure.header and printable.quoted(diff:match("^[^\r\n]*", failure.header), LONGEST_HEADER))
+  if code == "patch_ambiguous" then
+    return fail(code, "%s fits as well at line %d as at line %d; give it more lines of context", hunk, failure.line, failure.other)
+  elseif code == "already_applied" then
+    return fail(code, "%s: the change is already there, at line %d", hunk, failure.line)
+  elseif code ~= "patch_mismatch" then
+    return nil, failure
+  elseif failure.line == 0 then
+    return fail(code, "%s: %s", hunk, message)
+  end
+  local old = lpeg.match(old_side, diff:sub(failure.body, failure.last))
+  if old == "" then return fail(code, "%s only adds lines, and nothing that the file has says where they belong", hunk) end
+  local why = explain(bytes, old, "the diff", failure.line)
+  return fail(code, "%s does not fit: %s", hunk,
+    why or "its first lines are there, but not all of it, or not where it belongs: below the hunk before it, or at the end")
+end
+
+--- One hunk that only adds, at line 0, means that the file is new or empty. Git writes the same for lines inserted at the top without
+--- context (-U0), but then its header names the content that was there.
+local function refused_as_there(change, bytes)
+  local file = change.file
+  if not file.is_new or file.hunks > 1 or bytes == "" then return false end
+  if change.parsed.hunks:apply(file.first, 1, "") == bytes then
+    return true, fail("already_applied", "the change is already there: the file is as the diff would make it")
+  end
+  return not file.not_empty,
+    fail("already_exists", "the diff says that the file is new or empty, but it has %d lines", text.count_lines(bytes))
+end
+
 ---The change that a part makes to an entry, which goes to path; nil: it is deleted.
----@return sba.overlay.entry|nil, native.patch.report|native.failure
+---@return sba.overlay.entry|nil, native.edit.report|native.failure
 local function changed(change, files, before, path)
-  local bytes, report = before.bytes, { hunks = 0, added = 0, removed = 0, offset = 0, fuzz = 0, recounted = 0 }
+  local bytes, report = before.bytes, { hunks = 0, added = 0, removed = 0, offset = 0, fuzz = 0, tolerated = {} }
   if change.file.hunks > 0 then
-    bytes, report = change.parsed:apply(change.index, before.bytes)
-    if not bytes and report.code == "patch_mismatch" and before.kind == "file" then
-      local failure = report
-      bytes, report = loose.apply(change.diff:sub(change.file.offset + 1, change.last), before.bytes, path)
-      report = bytes and report or failure
-    end
-    if not bytes then return nil, report end
+    local is_there, _, failure = refused_as_there(change, bytes)
+    if is_there then return nil, failure end
+    bytes, report = change.parsed.hunks:apply(change.file.first, change.file.hunks, before.bytes)
+    if not bytes then return explained(change, before.bytes, report) end
   end
   local entry = { kind = before.kind, bytes = bytes, mode = permissions(change.file.new_mode, before.mode) }
   if entry.kind == "link" and path then
@@ -150,7 +187,7 @@ local function locate(change, files, strip, prefixes)
   end
   change.old, change.new = change.old or change.new, change.new or change.old
   if change.file.from and change.old == change.new then
-    return fail("invalid_patch", "line %d of the diff: %s is renamed or copied to itself", file.line, change.old)
+    return fail("invalid_patch", "%s is renamed or copied to itself", change.old)
   end
   return true
 end
@@ -170,21 +207,20 @@ local function entry_of(change, report)
     old_path = change.action == "renamed" and change.old or nil,
     action = change.action,
     hunks = report.hunks, added = report.added, removed = report.removed, offset = report.offset, fuzz = report.fuzz,
-    recounted = report.recounted > 0 and report.recounted or nil,
+    recounted = change.file.recounted > 0 and change.file.recounted or nil,
     line_ends = report.line_ends,
-    tolerated = report.tolerated or change.file.tolerated,
+    tolerated = tolerated.list(change.file.tolerated, report.tolerated),
   }
 end
 
 --- Applies a diff as it is written to an overlay.
 local function apply_diff(diff, files, strip)
-  local parsed <close>, failure = patch.parse(diff)
+  local parsed, failure = diffs.parse(diff)
   if not parsed then return nil, failure end
-  local described, changes, entries = parsed:files(), {}, {}
-  local prefixes = names.prefixes(described)
-  for i, file in ipairs(described) do
-    local following = described[i + 1]
-    local change = { parsed = parsed, index = i, file = file, action = file.action, diff = diff, last = following and following.offset }
+  local changes, entries = {}, {}
+  local prefixes = names.prefixes(parsed.files)
+  for i, file in ipairs(parsed.files) do
+    local change = { parsed = parsed, file = file, action = file.action, diff = diff }
     local good
     good, failure = locate(change, files, strip, prefixes)
     if not good then return about(change, failure) end
@@ -199,7 +235,7 @@ local function apply_diff(diff, files, strip)
     if not report then return about(change, failure) end
     entries[i] = entry_of(change, report)
   end
-  return entries, described.tolerated
+  return entries, parsed.tolerated
 end
 
 --- Runs a way to apply the change, and commits all of it or nothing.
@@ -223,22 +259,23 @@ local BLOCK <const> = "\n<<<<<<< SEARCH"
 ---@param directory native.root
 ---@param arguments { diff: string, strip?: integer, dry_run?: boolean }
 ---@param commit? fun(transaction: native.transaction): true?, native.failure? as overlay:commit takes it
----@return table[]? entries one for each part of the diff: path, old_path, action and the fields of native.patch.report
+---@return table[]? entries one for each part of the diff: path, old_path, action and the fields of native.edit.report
 ---@return native.failure|string[]|nil tolerated of the whole diff; or the failure
 return function(directory, arguments, commit)
   local function try(diff)
     return attempt(directory, arguments, commit, function(files) return apply_diff(diff, files, arguments.strip) end)
   end
   local entries, more = try(arguments.diff)
-  if entries or not readable[more.code] then return entries, more end
+  if entries then return entries, tolerated.list(more) end
+  if not readable[more.code] then return nil, more end
   if text.find("\n" .. arguments.diff, BLOCK, 1) then
     return fail("invalid_patch", "SEARCH/REPLACE blocks are not a diff; make each of them a call of replace_in_file")
   end
-  for _, diff in ipairs(loose.with_blanks(arguments.diff)) do
-    local tolerated
-    entries, tolerated = try(diff)
-    if entries then return entries, table.move({ "bare_context" }, 1, 1, #(tolerated or {}) + 1, tolerated or {}) end
-    if more.code == "invalid_patch" then more = tolerated end -- this one tells where the hunks do not fit
+  for _, diff in ipairs(diffs.with_blanks(arguments.diff)) do
+    local other
+    entries, other = try(diff)
+    if entries then return entries, tolerated.list(other, { bare_context = true }) end
+    if more.code == "invalid_patch" then more = other end -- this one tells where the hunks do not fit
   end
   return nil, more
 end

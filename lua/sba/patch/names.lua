@@ -34,7 +34,7 @@ local function is_prefixed_pair(file)
 end
 
 ---The first directories that do not belong to the names in this diff: those that its pairs of names show, and a and b.
----@param files native.patch.file[]
+---@param files sba.patch.file[]
 ---@return table<string, "shown"|"usual">
 function names.prefixes(files)
   local prefixes = { a = "usual", b = "usual" }
@@ -75,11 +75,11 @@ local function chosen(old, new, exists)
   return name
 end
 
-local function no_name(file, name, count)
-  return fail("invalid_patch", "line %d of the diff: the name %s does not have more than %d directories to strip", file.line, name, count)
+local function no_name(name, count)
+  return fail("invalid_patch", "the name %s does not have more than %d directories to strip", name, count)
 end
 
----@param file native.patch.file
+---@param file sba.patch.file
 ---@param count? integer as the step's argument says; nil: found out
 ---@param prefixes table<string, "shown"|"usual"> of this diff
 ---@param exists fun(path: string): boolean
@@ -92,13 +92,12 @@ function names.resolve(file, count, prefixes, exists)
     count = count or found_strip(file, prefixes, exists)
   end
   local old_name, new_name = old and strip(old, count), new and strip(new, count)
-  if old and not old_name then return no_name(file, old, count) end
-  if new and not new_name then return no_name(file, new, count) end
+  if old and not old_name then return no_name(old, count) end
+  if new and not new_name then return no_name(new, count) end
   if old_name and new_name and not file.from then
     old_name = file.git and old_name or chosen(old_name, new_name, exists)
     if file.git and old_name ~= new_name then
-      return fail("invalid_patch", "line %d of the diff: %s and %s are two files, but the diff has no rename or copy lines", file.line,
-        old_name, new_name)
+      return fail("invalid_patch", "%s and %s are two files, but the diff has no rename or copy lines", old_name, new_name)
     end
     new_name = old_name
   end

@@ -3,14 +3,12 @@
 
 local apply = require "sba.patch.apply"
 local counted = require "sba.util.words".counted
+local diffs = require "sba.patch.diff"
 local json = require "sba.util.json"
-local patch = require "native.patch"
 local printable = require "sba.util.printable"
-local replace = require "sba.patch.replace"
+local tolerated = require "sba.patch.tolerated"
 
-local function list(tolerated)
-  return tolerated and json.array(tolerated)
-end
+local function list(names) return names and json.array(names) end
 
 ---"modified src/a.c: 2 hunks, +3 -1 (offset 4, fuzz 1)"
 local function line_of(entry)
@@ -22,7 +20,7 @@ local function line_of(entry)
   note(entry.fuzz > 0, "fuzz %d", entry.fuzz)
   note(entry.recounted, "%s recounted", counted(entry.recounted or 0, "hunk"))
   note(entry.line_ends, "line ends made %s", (entry.line_ends or ""):upper())
-  note(entry.tolerated, "%s", entry.tolerated and replace.taken(entry.tolerated))
+  note(entry.tolerated, "%s", entry.tolerated and tolerated.words(entry.tolerated))
   local from = entry.old_path and entry.old_path .. " to " or ""
   local line = ("%s %s%s"):format(entry.action:gsub("_", " "), from, entry.path)
   if entry.hunks > 0 then line = ("%s: %s, +%d -%d"):format(line, counted(entry.hunks, "hunk"), entry.added, entry.removed) end
@@ -34,16 +32,16 @@ end
 ---@return table? result
 ---@return string|native.failure text or failure
 local function run(arguments, job_context)
-  local entries, tolerated = apply(job_context.workspace, arguments, job_context.commit)
-  if not entries then return nil, tolerated end
+  local entries, more = apply(job_context.workspace, arguments, job_context.commit)
+  if not entries then return nil, more end
   local lines = {}
   for i, entry in ipairs(entries) do
     lines[i] = line_of(entry)
     entry.tolerated = list(entry.tolerated)
   end
-  if tolerated then lines[#lines + 1] = "(" .. replace.taken(tolerated) .. ")" end
+  if more then lines[#lines + 1] = "(" .. tolerated.words(more) .. ")" end
   if arguments.dry_run then lines[#lines + 1] = "(dry run: nothing was written)" end
-  local result = { files = entries, tolerated = list(tolerated), dry_run = arguments.dry_run or nil }
+  local result = { files = entries, tolerated = list(more), dry_run = arguments.dry_run or nil }
   return result, table.concat(lines, "\n") .. "\n"
 end
 
@@ -51,14 +49,14 @@ end
 ---@param arguments { diff: string }
 ---@return string? message, string? argument
 local function lint(arguments)
-  local parsed <close>, failure = patch.parse(arguments.diff)
+  local parsed, failure = diffs.parse(arguments.diff)
   if not parsed then return failure.message, "diff" end
 end
 
 local count = { type = "integer", minimum = 0 }
 
-local function tolerated_schema(description, ...)
-  return { type = "array", minItems = 1, items = { type = "string", enum = { ... } }, description = description }
+local function tolerated_schema(description, names)
+  return { type = "array", minItems = 1, items = { type = "string", enum = names }, description = description }
 end
 
 return {
@@ -115,13 +113,11 @@ return {
             fuzz = { type = "integer", minimum = 0, maximum = 2, description = "Lines of context left out at an end of a hunk, at most." },
             recounted = { type = "integer", minimum = 1, description = "Hunks whose @@ line had wrong counts." },
             line_ends = { type = "string", enum = { "crlf", "lf" }, description = "The file's, which the diff's lines were given." },
-            tolerated = tolerated_schema("What of the diff was not as git writes it, where only one place fits.",
-              "no_git_line", "no_line_numbers", "blank_lines", "trailing_blanks", "final_newline", "line_ends", "indentation"),
+            tolerated = tolerated_schema("What of the diff was not as git writes it, where only one place fits.", tolerated.file),
           },
         },
       },
-      tolerated = tolerated_schema("What stood around the diff, or that it was of another form.",
-        "code_fence", "prose", "begin_patch", "bare_context"),
+      tolerated = tolerated_schema("What stood around the diff, or that it was of another form.", tolerated.diff),
       dry_run = { type = "boolean", description = "True where nothing was written." },
     },
   },

@@ -3,9 +3,9 @@
 
 local fail = require "sba.util.fail"
 local json = require "sba.util.json"
-local places = require "sba.patch.places"
 local replace = require "sba.patch.replace"
 local text = require "native.text"
+local tolerated = require "sba.patch.tolerated"
 
 local MOST_BYTES <const> = 64 * 1024 * 1024 -- of the file
 local MOST_LINKS <const> = 40 -- as the kernel
@@ -51,15 +51,15 @@ local function put(job_context, root, path, content)
 end
 
 --- Changes a file, or makes it.
----@return { sha256: string, created: boolean, tolerated: table<string, true> }? done
+---@return { sha256: string, created: boolean, tolerated: string[] }? done
 ---@return native.failure?
 local function edit(job_context, root, path, name, arguments)
   local read, failure = root:read(path, { max_bytes = MOST_BYTES })
-  local content, tolerated = changed(read, failure, name, arguments)
-  if not content then return nil, tolerated end
+  local content, more = changed(read, failure, name, arguments)
+  if not content then return nil, more end
   local good
   good, failure = put(job_context, root, path, content)
-  return good and { sha256 = text.sha256(content), created = not read, tolerated = tolerated }, failure
+  return good and { sha256 = text.sha256(content), created = not read, tolerated = tolerated.list(more) or {} }, failure
 end
 
 ---@param arguments { path: string, old_text: string, new_text: string, expected_count: integer }
@@ -74,8 +74,8 @@ local function run(arguments, job_context)
   local done
   done, failure = edit(job_context, root, path, prefix .. path, arguments)
   if not done then return nil, failure end
-  local names, count = replace.names(done.tolerated), arguments.old_text == "" and 1 or arguments.expected_count
-  local note = #names > 0 and (" (%s)"):format(replace.taken(names)) or ""
+  local names, count = done.tolerated, arguments.old_text == "" and 1 or arguments.expected_count
+  local note = #names > 0 and (" (%s)"):format(tolerated.words(names)) or ""
   local result = {
     path = prefix .. root:relative(place), count = count, created = done.created,
     tolerated = json.array(names), sha256 = done.sha256,
@@ -130,7 +130,7 @@ return {
       count = { type = "integer", minimum = 1, description = "Places that were replaced." },
       created = { type = "boolean", description = "There was no such file before." },
       tolerated = {
-        type = "array", items = { type = "string", enum = places.names },
+        type = "array", items = { type = "string", enum = tolerated.replaced },
         description = "How old_text differs from the file. new_text is written as the file is.",
       },
       sha256 = { type = "string", description = "Of the whole file, in hex." },

@@ -98,7 +98,7 @@ describe("the step replace_in_file", function()
   it("tolerates indentation that is shifted as a whole", function()
     assert_edit("  if q:\n    r()\n\nz\n", "indentation", "  if x:\n    y()\nz\n", "if x:\n  y()\n", "if q:\n  r()\n\n")
     assert_edit("  q\n", "indentation", "  if x:\n    y()\n", "    if x:\n      y()", "    q")
-    assert_refused("text_not_found", "new_text cannot lose", "  if x:\n    y()\n", "    if x:\n      y()", " q")
+    assert_refused("text_not_found", "the new lines cannot lose", "  if x:\n    y()\n", "    if x:\n      y()", " q")
     assert_refused("text_not_found", "line 1 is", "  if x:\n    y()\n", "if x:\n   y()\n", "q") -- not as a whole
   end)
 
@@ -108,17 +108,17 @@ describe("the step replace_in_file", function()
       "    if z {\n\n            q()\n    }\n")
     assert_edit("func f() {\n\tz()\n}\n", "indentation", go, "func f() {\n  if x {\n    y()\n  }\n}", "func f() {\n\tz()\n}")
     assert_edit("all:\n\tld\n", "indentation", "all:\n\tcc\n", "all:\n        cc\n", "all:\n        ld\n")
-    assert_refused("text_not_found", "line 2 with tabs, which new_text cannot be given", go, "    if x {\n        y()\n",
+    assert_refused("text_not_found", "with tabs, which the new lines cannot be given", go, "    if x {\n        y()\n",
       "    if x {\n      y()\n")
-    assert_refused("text_not_found", "line 2 with tabs", go, "    if x {\n        y()\n", "    if x {\n    \ty()\n")
+    assert_refused("text_not_found", "with tabs", go, "    if x {\n        y()\n", "    if x {\n    \ty()\n")
     assert_refused("text_not_found", "line 2 is", go, "    if x {\n      y()\n", "z") -- not as many for each
     assert_refused("text_not_found", "line 2 is", "a\n\tb\n\t\tc\n", "b\nc\n", "z")
   end)
 
   it("takes no place where two fit", function()
-    assert_refused("text_ambiguous", "tolerated: indentation%), lines 1, 3", "  if x:\n    y()\n  if x:\n    y()\n",
+    assert_refused("text_ambiguous", "but for blanks or indentation, at lines 1 and 3", "  if x:\n    y()\n  if x:\n    y()\n",
       "    if x:\n      y()", "q")
-    assert_refused("text_ambiguous", "tolerated: trailing blanks", "a \nb\na\t\nb\n", "a\nb", "q")
+    assert_refused("text_ambiguous", "but for blanks or indentation, at lines 1 and 3", "a \nb\na\t\nb\n", "a\nb", "q")
   end)
 
   it("names the nearest lines of a miss, and what differs", function()
@@ -186,7 +186,7 @@ describe("the step replace_in_file", function()
   it("never holds much more than the file in memory", function()
     local long = ("y"):rep(1 << 20)
     assert_edit(long:rep(50), "", ("x"):rep(50), "x", long, 50)
-    assert_refused("too_large", "more than 64 MiB", ("x \n"):rep(100), "x\n", long, 100)
+    assert_refused("too_large", "more than 64 MiB", ("x\n"):rep(100), "x\n", long, 100)
   end)
 
   it("takes linear time", function()
@@ -194,17 +194,5 @@ describe("the step replace_in_file", function()
     assert_refused("text_not_found", "no line", long, long:sub(1, 1 << 19) .. "b", "x")
     assert_refused("text_not_found", "no line", (" "):rep(1 << 20), "  x", "x")
     assert_edit("x\n" .. long .. "\n", "indentation", ("\t"):rep(1 << 19) .. "x\n" .. long .. "\n", (" "):rep(1 << 20) .. "x\n", "x\n")
-  end)
-
-  it("goes over a line once, however many places it has", function()
-    local searches, find = 0, string.find
-    rawset(string, "find", function(...)
-      searches = searches + 1
-      return find(...)
-    end)
-    local _, failure = edit(("ab"):rep(1000), "b", "x", 1001)
-    rawset(string, "find", find)
-    assert.equal("text_not_found", failure.code)
-    assert.is_true(searches < 100, searches)
   end)
 end)

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Finds the lines of a file that resemble a text most, for whoever has to correct the text. Each word that both have is a vote for the line
--- where the text would begin.
+-- Says why lines do not stand in a file, for whoever has to correct them: finds the lines that resemble them most. Each word that both have
+-- is a vote for the line where they would begin.
 
 local lines = require "sba.util.lines"
 local printable = require "sba.util.printable"
@@ -61,35 +61,37 @@ local function shown(line)
   return printable.quoted(redact(line), LONGEST)
 end
 
-local function difference(number, there, wanted)
-  if not there then return ("the file ends before line %d, where old_text has %s"):format(number, shown(wanted)) end
-  return ("line %d is %s where old_text has %s"):format(number, shown(there), shown(wanted))
+local function difference(number, there, wanted, name)
+  if not there then return ("the file ends before line %d, where %s has %s"):format(number, name, shown(wanted)) end
+  return ("line %d is %s where %s has %s"):format(number, shown(there), name, shown(wanted))
 end
 
 ---@param bytes string the file
----@param old_text string
----@return string? what how the first of those lines that differs does so; nil: nothing resembles the text
----@return string? numbered those lines
-return function(bytes, old_text)
+---@param wanted_text string
+---@param name string of the text, for people
+---@param hint? integer the line where it should begin: looked at where no line resembles it
+---@return string? what how the first of those lines that differs does so; nil: nothing resembles the text, or no line differs
+---@return string? numbered those lines; nil: nothing resembles the text
+return function(bytes, wanted_text, name, hint)
   bytes = bytes:sub(1, MOST_BYTES)
-  local old = first_lines(old_text)
-  local start = best_start(bytes, old)
+  local old = first_lines(wanted_text)
+  local start = best_start(bytes, old) or hint
   if not start then return nil end
   local number, listed, problem, slight = 0, {}, nil, nil -- slight: only blanks differ
-  if start < 1 then problem = difference(1, bytes:match("^[^\n]*"), old[1]) end
+  if start < 1 then problem = difference(1, bytes:match("^[^\n]*"), old[1], name) end
   for _, line in lines(bytes) do
     number = number + 1
     local wanted = old[number - start + 1]
     if number >= start and not wanted or #listed == MOST_SHOWN then break end
     if wanted then
-      problem = problem or text.trim(line) ~= text.trim(wanted) and difference(number, line, wanted) or nil
-      slight = slight or line ~= wanted and difference(number, line, wanted) or nil
+      problem = problem or text.trim(line) ~= text.trim(wanted) and difference(number, line, wanted, name) or nil
+      slight = slight or line ~= wanted and difference(number, line, wanted, name) or nil
       if problem or #listed < MOST_SHOWN // 2 then
         listed[#listed + 1] = ("%6d  %s"):format(number, text.cut(text.repair(redact(line)), LONGEST))
       end
     end
   end
   local missing = old[number - start + 2]
-  problem = problem or missing and difference(number + 1, nil, missing) or slight or ("the first %d lines are the same"):format(#old)
+  problem = problem or missing and difference(math.max(number + 1, start), nil, missing, name) or slight
   return problem, table.concat(listed, "\n") .. "\n"
 end

@@ -1,0 +1,359 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Reads unified diffs, git's extensions included, and the form of "*** Begin Patch" that models are taught. Lines of hunks are read by
+-- native.edit; what is between is read here, by patterns that pass over each line once.
+--
+-- What models write is taken too: code fences and words around the diff, and hunks without line numbers. The lists `tolerated` say so.
+
+local edit = require "native.edit"
+local header = require "sba.patch.header"
+local lpeg = require "lpeg"
+local text = require "native.text"
+
+local P, R, S, C, Cp = lpeg.P, lpeg.R, lpeg.S, lpeg.C, lpeg.Cp
+
+local diff = {}
+
+local MOST_BYTES <const> = 64 << 20
+local MOST_FILES <const> = 10000
+local LONGEST_NAME <const> = 16 << 10 -- bytes of a line with names
+local HIGHEST <const> = 1 << 31 -- number of a line
+
+local newline = P "\n"
+local line_end = P "\r" ^ -1 * (newline + -1)
+local rest = (1 - newline) ^ 0 * newline ^ -1 -- of a line
+local line = newline + (1 - newline) * rest
+local blank = P "\r" ^ -1 * newline
+local blanks = (S " \t" ^ 0 * blank) ^ 0 -- lines
+local names = "--- " * rest * "+++ "
+local signature = P "--" * P " " ^ -1 * P "\r" ^ -1 * (newline * -S " +-@\\" + -1) -- of a mail
+local separator = P "diff " + "Index: " + "====" + "From " + "commit " + "Only in " + "Binary files " + "```" + "Property changes on"
+  + "*** End Patch" + names + signature + -1
+local marked = S " +" + P "-" - names - signature
+local blank_lines = blank ^ 0 * Cp()
+local tail = (blank + line - separator - marked - "@@" - "\\") ^ 0 * Cp()
+local begin = P "*** Begin Patch" * S " \t" ^ 0 * line_end * blanks * "*** " * (P "Add" + "Delete" + "Update") * " File:"
+local end_patch = blanks * Cp() * "*** End Patch" * S " \t" ^ 0 * line_end
+local end_of_file = blanks * "*** End of File" * S " \t" ^ 0 * line_end * Cp()
+local binary = P "GIT binary patch" + "Binary files "
+
+-- Lines outside of any file: those to be looked at one by one, those that a diff may have, and words.
+local special = P "diff --git " + names + begin + "```" + "From " + "commit " + "@@ -" + binary
+local boring = ((blank + #separator * line) - special) ^ 0 * Cp()
+local words = (line - special - separator - blank) ^ 1 * Cp()
+
+-- The lines of a hunk by their look, if no numbers tell where it ends; blank lines at its end are left out. In the form of "*** Begin
+-- Patch" nothing else can look so.
+local by_look = (blank ^ 0 * (marked + "\\ ") * rest) ^ 0 * Cp()
+local begin_look = (blank ^ 0 * (S " +-" + "\\ ") * rest) ^ 0 * Cp()
+local goes_on = blank ^ 0 * marked
+local ends_well = blank + "@@" + separator
+local first_hunk, next_hunk = Cp() * "@@", blanks * Cp() * "@@"
+local at_lines = ("@@" * rest) ^ 0 * Cp()
+local past_blanks = blanks * Cp()
+local begin_ends = blanks * (P "*** " + -1)
+local begin_ends_well = next_hunk + begin_ends
+local added_lines = (P "+" * rest) ^ 1 * ("\\ " * rest) ^ -1 * Cp()
+local fenced_off = "```" * rest * (line - blank - marked - separator) ^ 0 * marked
+
+local number = C(R "09" ^ 1) / tonumber
+local range = number * ("," * number + lpeg.Cc(1))
+local numbered = "@@ -" * range * " +" * range * " @@" * rest * Cp()
+local bare = (P "@@" * (#line_end + " ") * rest - "@@ " * S "+-" * R "09") ^ 1 * Cp()
+
+---@class sba.patch.file a part of a diff
+---@field old_path? string as written, unquoted, nothing stripped; nil: /dev/null, or only from and to are said
+---@field new_path? string
+---@field from? string of a rename or copy, without a prefix; then to is there too
+---@field to? string
+---@field action "created"|"modified"|"deleted"|"renamed"|"copied"|"mode_changed"
+---@field git? boolean it begins with "diff --git"
+---@field plain? boolean its names have no prefix
+---@field is_plain? boolean it has no lines of git's
+---@field prefix? boolean whether both names of its "diff --git" line begin with a directory that belongs to no name; nil: not said
+---@field whole? boolean deleted whatever it holds
+---@field may_create? boolean its one hunk removes nothing: a file that is absent is created
+---@field is_new? boolean its one hunk says that the file is new or empty
+---@field not_empty? boolean its "index" line names an old content that is not empty
+---@field old_mode? integer as git writes it: 0100644 (octal), 0120000 a link
+---@field new_mode? integer
+---@field first integer number of its first hunk in the diff
+---@field hunks integer
+---@field recounted integer hunks whose @@ line had wrong counts
+---@field tolerated table<string, true> known before it is applied
+
+---@class sba.patch.reader
+---@field diff string
+---@field at integer where the next line begins
+---@field files sba.patch.file[]
+---@field hunks native.edit.hunks count says how many
+---@field tolerated table<string, true> of the whole diff
+---@field is_mail? boolean it is a mail or a log, which has words
+---@field in_fence? boolean a code fence is open
+---@field is_open? boolean only its lines tell where the last hunk ends
+
+local DAMAGED <const> = "neither a line of the hunk (' ', '+', '-') nor its end; the diff is damaged"
+local NO_NAME <const> = "no file name can be read here (empty, with a NUL, or its quotes are wrong)"
+
+local function refuse(code, message, ...) error({ code = code, message = message:format(...) }, 0) end
+
+local function refuse_line(reader, code, message, at)
+  local _, before = reader.diff:sub(1, (at or reader.at) - 1):gsub("\n", "")
+  refuse(code, "line %d of the diff: %s", before + 1, message)
+end
+
+local function invalid(reader, message, at) refuse_line(reader, "invalid_patch", message, at) end
+
+local function refuse_binary(reader)
+  refuse_line(reader, "binary_patch", "a binary patch cannot be applied; write the file with write_file instead")
+end
+
+local function is_at(reader, pattern) return lpeg.match(pattern, reader.diff, reader.at) end
+
+local function starts(reader, with) return reader.diff:sub(reader.at, reader.at + #with - 1) == with end
+
+--- Moves to the lines that a pattern finds, which may be behind blank ones. False: they are not next.
+local function reach(reader, pattern)
+  local at = is_at(reader, pattern)
+  reader.at = at or reader.at
+  return at ~= nil
+end
+
+--- Moves past the next line. Returns it without its end.
+local function take(reader)
+  local at, stop = reader.at, reader.diff:find("\n", reader.at, true) or #reader.diff + 1
+  reader.at = stop + 1
+  return reader.diff:sub(at, reader.diff:byte(stop - 1) == 13 and stop - 2 or stop - 1)
+end
+
+--- Moves past the next line, which has names.
+local function take_names(reader)
+  local at, found = reader.at, take(reader)
+  if #found > LONGEST_NAME then invalid(reader, "this line is too long to hold a file name", at) end
+  return found
+end
+
+local function new_file(reader, fields)
+  if #reader.files == MOST_FILES then refuse("too_large", "the diff has more than %d files", MOST_FILES) end
+  fields.action, fields.tolerated = fields.action or "modified", {}
+  fields.first, fields.hunks, fields.recounted = reader.count + 1, 0, 0
+  reader.files[#reader.files + 1] = fields
+  return fields
+end
+
+--- Adds a hunk whose lines begin at body and, if no counts tell, end at limit. False: they are not as many as the counts say.
+local function add_hunk(reader, file, body, limit, old_start, new_start, old_count, new_count, at_end)
+  local after, old, new, changes = reader.hunks:add(reader.count + 1, reader.at, body, limit, old_start, new_start, old_count, new_count,
+    at_end)
+  if after == nil then refuse(old.code, old.message) end
+  if not after or old_count and lpeg.match(goes_on, reader.diff, after) then return false end
+  if not changes then invalid(reader, "the hunk above changes nothing", body) end
+  reader.count, reader.at, file.hunks = reader.count + 1, after, file.hunks + 1
+  file.removes, file.adds = file.removes or old > 0, file.adds or new > 0
+  file.is_new = file.hunks == 1 and old_start == 0 and old == 0
+  return true
+end
+
+--- Adds a hunk of which only the lines tell where it ends.
+local function add_by_look(reader, file, body, old_start, new_start)
+  local after = lpeg.match(by_look, reader.diff, body)
+  if not lpeg.match(ends_well, reader.diff, after) or not add_hunk(reader, file, body, after, old_start, new_start) then
+    invalid(reader, DAMAGED, after)
+  end
+  reader.is_open = true
+  if is_at(reader, fenced_off) then invalid(reader, "this looks like the end of a hunk, but lines that look like a part of it follow") end
+end
+
+local function read_hunk(reader, file)
+  reader.is_open = false
+  local body = is_at(reader, bare)
+  if body then
+    file.tolerated.no_line_numbers = true
+    return add_by_look(reader, file, body)
+  end
+  local old_start, old_count, new_start, new_count
+  old_start, old_count, new_start, new_count, body = is_at(reader, numbered)
+  if not body or math.max(old_start, old_count, new_start, new_count) > HIGHEST then
+    invalid(reader, "a hunk begins with '@@ -LINE,COUNT +LINE,COUNT @@'")
+  end
+  if add_hunk(reader, file, body, #reader.diff + 1, old_start, new_start, old_count, new_count) then return end
+  add_by_look(reader, file, body, old_start, new_start)
+  file.recounted = file.recounted + 1
+end
+
+--- Passes what stands between the last hunk of a file and the next file: blank lines and words. Lines that may be a part of a hunk are
+--- refused, for a change would be lost.
+local function pass_tail(reader)
+  local after = is_at(reader, tail)
+  if is_at(reader, blank_lines) < after then reader.tolerated.prose = true end
+  reader.at = after
+  if starts(reader, "\\") then invalid(reader, "'\\ No newline' belongs right below a line of a hunk") end
+  if not is_at(reader, separator) then invalid(reader, "this looks like a part of a hunk, but what stands above it does not") end
+end
+
+local function read_hunks(reader, file)
+  local at = reader.at
+  while reach(reader, file.hunks > 0 and next_hunk or first_hunk) do
+    if reader.at ~= at then file.tolerated.blank_lines = true end
+    read_hunk(reader, file)
+    at = reader.at
+  end
+  if file.hunks == 0 and not file.git then
+    invalid(reader, "after '---' and '+++' a hunk must begin, with '@@ -LINE,COUNT +LINE,COUNT @@'")
+  end
+  if file.action == "created" and file.removes then invalid(reader, "the new file above takes lines from an old one") end
+  if file.action == "deleted" and file.adds then invalid(reader, "the deleted file above still has lines") end
+  local has_mode = file.new_mode and file.old_mode ~= file.new_mode
+  if file.action == "modified" and file.hunks == 0 and has_mode then file.action = "mode_changed" end
+  file.may_create = not file.git and file.action == "modified" and file.hunks == 1 and not file.removes
+  pass_tail(reader)
+end
+
+--- Reads the lines of a file before its hunks, as many as look like them or the two of a plain diff.
+local function read_file(reader, fields)
+  local file, seen = new_file(reader, fields), {}
+  repeat
+    local at = reader.at
+    local found = take_names(reader)
+    seen[found:sub(1, 4)] = true
+    local mistake = header.read(file, found)
+    if mistake then invalid(reader, mistake, at) end
+  until not is_at(reader, header.known) or file.is_plain and seen["+++ "]
+  if is_at(reader, binary) then refuse_binary(reader) end
+  if seen["--- "] ~= seen["+++ "] then invalid(reader, "the header above has only one of its lines '---' and '+++'") end
+  local mistake = header.settle(file)
+  if mistake then invalid(reader, mistake) end
+  read_hunks(reader, file)
+end
+
+--- Reads a line outside of any file.
+local function read_special(reader)
+  if starts(reader, "@@ -") then invalid(reader, "a hunk without '---' and '+++' before it: which file is it for?") end
+  local found = take(reader)
+  if found:find "^From " or found:find "^commit " then
+    reader.is_mail = true
+  elseif found == "GIT binary patch" or found:find "^Binary files .* differ$" then
+    refuse_binary(reader)
+  else
+    reader.tolerated.prose = not reader.is_mail or reader.tolerated.prose
+  end
+end
+
+-- The form of "*** Begin Patch".
+
+--- The name after a field, if the next line has it; then moves past it.
+local function take_field(reader, field)
+  if not starts(reader, field) then return nil end
+  local at = reader.at
+  local name = header.name(text.trim(take_names(reader):sub(#field + 1)))
+  return name or invalid(reader, NO_NAME, at)
+end
+
+local function read_updated(reader, name)
+  local to = take_field(reader, "*** Move to:")
+  local file = new_file(reader, { plain = true, action = to and "renamed", from = to and name, to = to, old_path = name, new_path = name })
+  while reach(reader, next_hunk) or not is_at(reader, begin_ends) do
+    local body = is_at(reader, at_lines)
+    local after = lpeg.match(begin_look, reader.diff, body)
+    local at_end = lpeg.match(end_of_file, reader.diff, after)
+    if not lpeg.match(begin_ends_well, reader.diff, after)
+      or not add_hunk(reader, file, body, after, nil, nil, nil, nil, at_end ~= nil) then
+      invalid(reader, DAMAGED, after)
+    end
+    reader.at, file.tolerated.no_line_numbers = at_end or reader.at, true
+  end
+  if file.hunks == 0 and not to then invalid(reader, "the file above is to be updated, but no change follows") end
+end
+
+local function read_added(reader, name)
+  local file = new_file(reader, { plain = true, action = "created", new_path = name })
+  local after = is_at(reader, added_lines)
+  if after then add_hunk(reader, file, reader.at, after, 0, 1) end
+end
+
+local function read_begin(reader)
+  reader.tolerated.begin_patch = true
+  take(reader)
+  while not reach(reader, end_patch) do
+    reach(reader, past_blanks)
+    if reader.at > #reader.diff then invalid(reader, "'*** Begin Patch' without '*** End Patch': the patch was cut off") end
+    if starts(reader, "*** Add File:") then
+      read_added(reader, take_field(reader, "*** Add File:"))
+    elseif starts(reader, "*** Update File:") then
+      read_updated(reader, take_field(reader, "*** Update File:"))
+    elseif starts(reader, "*** Delete File:") then
+      new_file(reader, { plain = true, action = "deleted", whole = true, old_path = take_field(reader, "*** Delete File:") })
+    else
+      invalid(reader, "here '*** Add File: ', '*** Delete File: ', '*** Update File: ' or '*** End Patch' belongs; each line of a new file "
+        .. "begins with '+'")
+    end
+  end
+  take(reader)
+  reader.is_open = false
+end
+
+local function read_next(reader)
+  reader.at = is_at(reader, boring)
+  if reader.at > #reader.diff then return end
+  local after = is_at(reader, words)
+  if after then
+    reader.tolerated.prose, reader.at = not reader.is_mail or reader.tolerated.prose, after
+  elseif starts(reader, "```") then
+    reader.in_fence, reader.tolerated.code_fence = not reader.in_fence, true
+    take(reader)
+  elseif is_at(reader, begin) then
+    read_begin(reader)
+  elseif starts(reader, "diff --git ") then
+    read_file(reader, { git = true })
+  elseif is_at(reader, names) then
+    read_file(reader, { is_plain = true })
+  else
+    read_special(reader)
+  end
+end
+
+--- Whether the diff changes anything. Git writes a header alone for a file if only its times differ.
+local function changes_anything(files)
+  for _, file in ipairs(files) do
+    if file.hunks > 0 or file.action ~= "modified" or file.new_mode then return true end
+  end
+end
+
+local function read(bytes)
+  if #bytes > MOST_BYTES then refuse("too_large", "the diff is larger than %d MiB", MOST_BYTES >> 20) end
+  local reader = { diff = bytes, at = 1, files = {}, hunks = edit.hunks(bytes), count = 0, tolerated = {} }
+  while reader.at <= #bytes do read_next(reader) end
+  if not changes_anything(reader.files) then
+    refuse("invalid_patch", "no change found: a unified diff has lines '--- a/FILE', '+++ b/FILE' and '@@ -1,3 +1,4 @@'")
+  end
+  if reader.in_fence and reader.is_open then invalid(reader, "a code fence (```) has no other end: the diff may have been cut off") end
+  return reader
+end
+
+---@param bytes string
+---@return sba.patch.reader? parsed its files, hunks, tolerated
+---@return native.failure? failure invalid_patch (with the line), binary_patch, too_large
+function diff.parse(bytes)
+  local done, parsed = pcall(read, bytes)
+  if done then return parsed end
+  if type(parsed) ~= "table" then error(parsed, 0) end
+  return nil, parsed
+end
+
+local ends_part = P "diff --git " + "*** " + "```" + "Index: " + names
+local function with_blanks(unmarked)
+  local body = "@@" * rest + S "+-\\" * rest + blank + unmarked
+  return lpeg.Cs(("@@" * rest * (body - ends_part) ^ 0 + line) ^ 0)
+end
+local add_blank = P "" / " " * line
+local all, some = with_blanks(add_blank), with_blanks(" " * rest + add_blank)
+
+---The diff with a blank before each context line: a model that leaves out one leaves out all, and what looks like one is indentation.
+---Second, the diff with a blank before each context line that has none.
+---@param bytes string
+---@return string[] readings none where each line of each hunk has its mark
+function diff.with_blanks(bytes)
+  local second = lpeg.match(some, bytes)
+  return second ~= bytes and { lpeg.match(all, bytes), second } or {}
+end
+
+return diff

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// native.edit: the hunks of a diff, read line by line and applied to bytes.
+#include "core/edit/edit.h"
+
+#include "bind/bind.h"
+
+static const char hunks_name[] = "native.edit.hunks";
+
+static int free_hunks(lua_State *L)
+{
+    struct edit_hunks *hunks = luaL_checkudata(L, 1, hunks_name);
+    free(hunks->items);
+    hunks->items = NULL;
+    hunks->count = 0;
+    return 0;
+}
+
+// hunks(diff) -> hunks. The userdata keeps the diff alive.
+static int f_hunks(lua_State *L)
+{
+    size_t size;
+    const char *diff = luaL_checklstring(L, 1, &size);
+    luaL_argcheck(L, size <= EDIT_MAX_DIFF, 1, "the diff is too large");
+    struct edit_hunks *hunks = bind_new_handle(L, hunks_name, sizeof *hunks, 1);
+    hunks->diff = diff;
+    hunks->size = (uint32_t)size;
+    lua_pushvalue(L, 1);
+    lua_setiuservalue(L, -2, 1);
+    return 1;
+}
+
+static uint32_t check_offset(lua_State *L, int index, uint32_t from, const struct edit_hunks *hunks)
+{
+    lua_Integer offset = luaL_checkinteger(L, index) - 1;
+    luaL_argcheck(L, offset >= from && offset <= hunks->size, index, "no such place in the diff");
+    return (uint32_t)offset;
+}
+
+static uint32_t check_count(lua_State *L, int index)
+{
+    lua_Integer count = luaL_optinteger(L, index, 0);
+    luaL_argcheck(L, count >= 0 && count <= UINT32_MAX / 2 + 1, index, "no such line");
+    return (uint32_t)count;
+}
+
+// hunks:add(number, header, body, limit, old_start, new_start, old_count, new_count, at_end) -> after, old_count,
+// new_count, changes | false | nil, failure
+static int m_add(lua_State *L)
+{
+    struct error error = {0};
+    struct edit_hunks *hunks = luaL_checkudata(L, 1, hunks_name);
+    lua_Integer number = luaL_checkinteger(L, 2);
+    struct edit_hunk hunk = {.header = check_offset(L, 3, 0, hunks), .by_content = lua_isnoneornil(L, 6)};
+    hunk.body = check_offset(L, 4, hunk.header, hunks);
+    uint32_t limit = check_offset(L, 5, hunk.body, hunks);
+    hunk.old_start = check_count(L, 6);
+    hunk.new_start = check_count(L, 7);
+    hunk.old_count = check_count(L, 8);
+    hunk.new_count = check_count(L, 9);
+    hunk.at_end = lua_toboolean(L, 10);
+    luaL_argcheck(L, number >= 1 && number <= (lua_Integer)hunks->count + 1, 2, "not the next hunk");
+    hunks->count = (uint32_t)number - 1;
+    int status = edit_add_hunk(hunks, &hunk, limit, !lua_isnoneornil(L, 8), &error);
+    if (status < 0)
+        return bind_fail(L, &error);
+    if (!status) {
+        lua_pushboolean(L, false);
+        return 1;
+    }
+    lua_pushinteger(L, (lua_Integer)hunk.end + 1);
+    lua_pushinteger(L, hunk.old_count);
+    lua_pushinteger(L, hunk.new_count);
+    lua_pushboolean(L, hunk.changes);
+    return 4;
+}
+
+static void push_report(lua_State *L, uint32_t hunks, const struct edit_report *report)
+{
+    static const char *const names[EDIT_TOLERATED_COUNT] = {"blank_lines", "trailing_blanks", "line_ends",
+                                                            "final_newline", "indentation"};
+    lua_createtable(L, 0, 8);
+    bind_set_integer(L, "hunks", hunks);
+    bind_set_integer(L, "added", report->added);
+    bind_set_integer(L, "removed", report->removed);
+    bind_set_integer(L, "offset", report->offset);
+    bind_set_integer(L, "fuzz", report->fuzz);
+    if (report->line_ends)
+        bind_set_string(L, "line_ends", report->line_ends == 'c' ? "crlf" : "lf");
+    lua_newtable(L);
+    for (int i = 0; i < EDIT_TOLERATED_COUNT; i++)
+        if (report->tolerated >> i & 1)
+            bind_set_boolean(L, names[i], true);
+    lua_setfield(L, -2, "tolerated");
+}
+
+// A failure says which hunk it is about, and where.
+static int fail(lua_State *L, const struct edit_hunk *hunk, const struct edit_report *report, struct error *error)
+{
+    bind_fail(L, error);
+    bind_set_integer(L, "hunk", report->hunk);
+    bind_set_integer(L, "header", (lua_Integer)hunk->header + 1);
+    bind_set_integer(L, "body", (lua_Integer)hunk->body + 1);
+    bind_set_integer(L, "last", hunk->end);
+    bind_set_integer(L, "line", report->line);
+    bind_set_integer(L, "other", report->other);
+    return 2;
+}
+
+// hunks:apply(first, count, bytes) -> bytes, report | nil, failure
+static int m_apply(lua_State *L)
+{
+    size_t size;
+    struct error error = {0};
+    struct edit_report report;
+    const struct edit_hunks *hunks = luaL_checkudata(L, 1, hunks_name);
+    lua_Integer first = luaL_checkinteger(L, 2), count = luaL_checkinteger(L, 3);
+    const char *bytes = luaL_checklstring(L, 4, &size);
+    luaL_argcheck(L, first >= 1 && first <= hunks->count, 2, "no such hunk");
+    luaL_argcheck(L, count >= 1 && count <= hunks->count - first + 1, 3, "no such hunk");
+    struct buffer *out = bind_push_shared_buffer(L);
+    if (edit_apply(hunks, (uint32_t)first - 1, (uint32_t)count, bytes, size, out, &report, &error) < 0)
+        return report.hunk ? fail(L, &hunks->items[first + report.hunk - 2], &report, &error) : bind_fail(L, &error);
+    lua_pushlstring(L, out->data, out->size);
+    bind_empty_shared_buffer(out);
+    push_report(L, (uint32_t)count, &report);
+    return 2;
+}
+
+static const luaL_Reg functions[] = {{"hunks", f_hunks}, {NULL, NULL}};
+static const luaL_Reg methods[] = {{"add", m_add}, {"apply", m_apply}, {NULL, NULL}};
+
+int luaopen_native_edit(lua_State *L)
+{
+    bind_new_type(L, hunks_name, methods, free_hunks);
+    luaL_newlib(L, functions);
+    return 1;
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Edits of a file: where their lines stand in it, and what it becomes. Touches no file.
+//
+// A hunk of a diff and a text that is to be replaced are the same here: lines that are kept, removed and added. They
+// are looked for as they are, then without blanks at line ends, then without indentation. What had to be overlooked is
+// told (enum edit_tolerated), and is only overlooked where one place fits.
+//
+// Errors as error.h says. Codes: patch_mismatch, already_applied, patch_ambiguous, too_large,
+// out_of_memory, timeout, cancelled. Lines count from 1, sizes are bytes.
+#ifndef SBA_CORE_EDIT_H
+#define SBA_CORE_EDIT_H
+
+#include "core/base/buffer.h"
+#include "core/base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    EDIT_MAX_DIFF = 64 << 20,
+    EDIT_MAX_HUNKS = 100000,
+    EDIT_MAX_TARGET = 1 << 30, // bytes of a file
+    EDIT_MAX_FUZZ = 2,
+};
+
+// How the file differs from what the edit says.
+enum edit_tolerated {
+    EDIT_BLANK_LINES = 1 << 0,     // lines of context in the diff without their leading blank
+    EDIT_TRAILING_BLANKS = 1 << 1, // blanks at line ends
+    EDIT_LINE_ENDS = 1 << 2,       // CR LF and LF
+    EDIT_FINAL_NEWLINE = 1 << 3,   // the file ends without a newline; it still does
+    EDIT_INDENTATION = 1 << 4,     // the same on all lines; added lines get it too
+    EDIT_TOLERATED_COUNT = 5,
+};
+
+// One hunk: offsets into the diff.
+struct edit_hunk {
+    uint32_t header, body, end; // from header to body: its @@ line, if it has one
+    uint32_t old_start, old_count;
+    uint32_t new_start, new_count;
+    bool by_content; // it has no line numbers
+    bool at_end;     // it belongs at the end of the file
+    bool changes;    // some line is added or removed
+    bool crlf, lf;   // some line ends so
+};
+
+struct edit_hunks {
+    const char *diff; // not owned
+    uint32_t size;
+    struct edit_hunk *items; // owned
+    uint32_t count;
+};
+
+struct edit_report {
+    uint32_t added, removed; // lines
+    uint32_t offset;         // largest distance of a hunk from where its @@ line says, in lines
+    uint32_t fuzz;           // most lines of context left out at one end of a hunk
+    char line_ends; // 'c' or 'l': the diff's line ends were made the file's, CR LF or LF; 0: taken as they were
+    unsigned tolerated;
+    // Where it failed:
+    uint32_t hunk;        // the number of the hunk in its file
+    uint32_t line, other; // lines where it belongs, or where it fits and fits too
+};
+
+// Reads the lines of a hunk from hunk->body to the offset limit, and adds it: as many lines as its counts say or, if
+// not counted, all of them, which sets its counts. 1; 0: these are no such lines, and nothing is added; -1 and *error.
+int edit_add_hunk(struct edit_hunks *hunks, struct edit_hunk *hunk, uint32_t limit, bool counted, struct error *error);
+
+// Appends to out what count hunks from number first make of a file, and fills *report.
+//
+// A hunk is looked for at its line number, then at the nearest other place (of two that are as near, the later), then
+// the same with one and two lines of context less at its ends. Hunks keep their order and never overlap. A hunk with
+// less context after than before belongs at the end of the file. One with less context before, at line 1, belongs at
+// its beginning. A hunk without numbers, or one that fits nowhere so, is looked for by its lines alone and must fit in
+// one place; else it is patch_ambiguous.
+int edit_apply(const struct edit_hunks *hunks, uint32_t first, uint32_t count, const char *bytes, size_t size,
+               struct buffer *out, struct edit_report *report, struct error *error);
+
+#endif

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// What edits make of a file, see edit.h.
+#include "core/edit/edit_lines.h"
+
+#include <string.h>
+
+struct application {
+    struct edit_file file;
+    struct edit_body body;
+    struct buffer *out;
+    struct edit_report *report;
+    uint32_t done;   // lines of the file that were copied or removed
+    int64_t offset;  // of the last hunk
+    bool ends_added; // the last line that was written was added
+};
+
+static int append(struct application *application, const char *bytes, size_t size, struct error *error)
+{
+    return buffer_append(application->out, bytes, size) < 0 ? edit_out_of_memory(error) : 0;
+}
+
+static int end_line(struct application *application, bool crlf, struct error *error)
+{
+    return append(application, crlf ? "\r\n" : "\n", crlf ? 2 : 1, error);
+}
+
+// A line must not be joined to one that has no newline.
+static int begin_line(struct application *application, struct error *error)
+{
+    const struct buffer *out = application->out;
+    if (!out->size || out->data[out->size - 1] == '\n')
+        return 0;
+    if (application->report->tolerated & EDIT_FINAL_NEWLINE)
+        return end_line(application, application->file.ends == 'c', error);
+    return error_set(
+        error, "patch_mismatch", 0,
+        "a line would follow one without a newline: '\\ No newline at end of file' is missing or misplaced");
+}
+
+static int copy_until(struct application *application, uint32_t line, struct error *error)
+{
+    const struct edit_file *file = &application->file;
+    uint32_t from = file->starts[application->done], to = file->starts[line];
+    application->done = line;
+    if (to == from)
+        return 0;
+    application->ends_added = false;
+    if (begin_line(application, error) < 0)
+        return -1;
+    return append(application, file->bytes + from, to - from, error);
+}
+
+// Writes the indentation that a line gets, and takes its own from the line.
+static int indent(struct application *application, const struct edit_shift *shift, struct edit_line *line,
+                  struct error *error)
+{
+    uint32_t own = edit_indent(*line), used = 0;
+    if (own == edit_trim_end(*line).size)
+        return 0;
+    if (shift->kind == SHIFT_MORE)
+        return append(application, shift->text, shift->size, error);
+    if (shift->kind == SHIFT_LESS)
+        used = own >= shift->size && memcmp(line->text, shift->text, shift->size) == 0 ? shift->size : UINT32_MAX;
+    else if (memchr(line->text, ' ', own))
+        used = !memchr(line->text, '\t', own) && own % shift->size == 0 ? own : UINT32_MAX;
+    if (used == UINT32_MAX)
+        return error_set(error, "patch_mismatch", 0, "the lines are there with %s: indent as the file is",
+                         shift->kind == SHIFT_LESS ? "less indentation, which the new lines cannot lose"
+                                                   : "tabs, which the new lines cannot be given");
+    for (uint32_t tabs = shift->kind == SHIFT_TABS ? used / shift->size : 0; tabs; tabs--)
+        if (append(application, "\t", 1, error) < 0)
+            return -1;
+    line->text += used;
+    line->size -= used;
+    return 0;
+}
+
+static int add_line(struct application *application, const struct edit_search *found, const struct edit_shift *shift,
+                    struct edit_line line, struct error *error)
+{
+    bool crlf = application->file.ends == 'c';
+    application->report->added++;
+    application->ends_added = true;
+    if (!line.size && !line.newline)
+        return 0;
+    if (found->level > EDIT_EXACT && !application->file.ends && found->side->count) { // as the line it was found at
+        struct edit_line there = edit_line_at(&application->file, (uint32_t)found->place);
+        crlf = edit_ends_cr(there);
+        line.size -= edit_ends_cr(line);
+    }
+    if (begin_line(application, error) < 0 || (shift && indent(application, shift, &line, error) < 0) ||
+        append(application, line.text, line.size, error) < 0)
+        return -1;
+    return line.newline ? end_line(application, crlf, error) : 0;
+}
+
+// Writes the edit at its place. Context lines are taken from the file.
+static int write_edit(struct application *application, const struct edit_search *found, struct error *error)
+{
+    struct edit_shift shift, *shifted = found->level == EDIT_INDENTED ? &shift : NULL;
+    uint32_t at = (uint32_t)(found->place + found->head), kept = found->side->count - found->tail, seen = 0;
+    if (shifted)
+        edit_find_shift(found, found->place, shifted);
+    if (copy_until(application, at, error) < 0)
+        return -1;
+    for (uint32_t i = 0; i < application->body.count; i++) {
+        const struct edit_line *line = &application->body.lines[i];
+        if (line->kind == '+') {
+            if (copy_until(application, at, error) < 0 || add_line(application, found, shifted, *line, error) < 0)
+                return -1;
+            continue;
+        }
+        if (seen++ < found->head || seen > kept)
+            continue;
+        if (line->kind == '-') {
+            if (copy_until(application, at, error) < 0)
+                return -1;
+            application->done = at + 1;
+            application->report->removed++;
+        }
+        at++;
+    }
+    return copy_until(application, at, error);
+}
+
+static void note(struct application *application, const struct edit_search *found, int64_t expected)
+{
+    struct edit_report *report = application->report;
+    const struct edit_hunk *hunk = found->hunk;
+    int64_t distance = found->place - expected;
+    uint32_t fuzz = found->head > found->tail ? found->head : found->tail;
+    report->tolerated |= edit_differences(found) | (application->body.bare ? EDIT_BLANK_LINES : 0u);
+    if (hunk->by_content)
+        return;
+    application->offset = distance;
+    if (distance < 0)
+        distance = -distance;
+    if (distance > report->offset)
+        report->offset = (uint32_t)distance;
+    if (fuzz > report->fuzz)
+        report->fuzz = fuzz;
+}
+
+static int refuse(struct application *application, const char *code, int64_t line, int64_t other, struct error *error)
+{
+    application->report->line = (uint32_t)(line < 0 ? 1 : line + 1);
+    application->report->other = (uint32_t)other + 1;
+    return error_set(error, code, 0, "the hunk does not fit");
+}
+
+static int apply_hunk(struct application *application, const char *diff, const struct edit_hunk *hunk,
+                      struct error *error)
+{
+    struct edit_body *body = &application->body;
+    int64_t expected = (int64_t)hunk->old_start - (hunk->old_count > 0), there;
+    struct edit_search search = {.hunk = hunk,
+                                 .file = &application->file,
+                                 .old = &body->old,
+                                 .new = &body->new,
+                                 .guess = expected + application->offset,
+                                 .floor = application->done};
+    if (edit_body_read(body, diff + hunk->body, diff + hunk->end, application->file.ends) < 0)
+        return edit_out_of_memory(error);
+    int status = edit_find(&search, error);
+    if (status < 0)
+        return -1;
+    if (status == 2)
+        return refuse(application, "patch_ambiguous", search.place, search.other, error);
+    if (!status && edit_find_new(&search, &there))
+        return refuse(application, "already_applied", there, 0, error);
+    if (!status)
+        return refuse(application, "patch_mismatch", search.guess, 0, error);
+    note(application, &search, expected);
+    return write_edit(application, &search, error);
+}
+
+// If all lines of an edit end in one way and all lines of the file in the other, added lines get the file's, so that no
+// file ends up with both. Otherwise line ends count as all bytes do.
+static char choose_ends(const struct edit_file *file, bool crlf, bool lf)
+{
+    if (!file->crlf == !file->lf || (file->crlf ? crlf : lf))
+        return 0;
+    return file->crlf ? 'c' : 'l';
+}
+
+// A file without a final newline, which the edit does not mention, stays without one; but an empty line needs one.
+static void keep_open_end(struct application *application)
+{
+    struct buffer *out = application->out;
+    size_t end = out->size > 1 && out->data[out->size - 2] == '\r' ? 2 : 1;
+    if (!application->ends_added || !(application->report->tolerated & EDIT_FINAL_NEWLINE))
+        return;
+    if (out->size > end && out->data[out->size - 1] == '\n' && out->data[out->size - end - 1] != '\n')
+        out->size -= end;
+}
+
+int edit_apply(const struct edit_hunks *hunks, uint32_t first, uint32_t count, const char *bytes, size_t size,
+               struct buffer *out, struct edit_report *report, struct error *error)
+{
+    struct application application = {.out = out, .report = report};
+    bool crlf = false, lf = false;
+    *report = (struct edit_report){0};
+    if (size > EDIT_MAX_TARGET)
+        return error_set(error, "too_large", 0, "a file of more than %d MiB is not patched", EDIT_MAX_TARGET >> 20);
+    for (uint32_t i = first; i < first + count; i++) {
+        crlf |= hunks->items[i].crlf;
+        lf |= hunks->items[i].lf;
+    }
+    int status = 0;
+    if (edit_split(&application.file, bytes, size) < 0 || buffer_reserve(out, size + size / 16 + 64) < 0)
+        status = edit_out_of_memory(error);
+    report->line_ends = application.file.ends = choose_ends(&application.file, crlf, lf);
+    for (uint32_t i = 0; !status && i < count; i++) {
+        report->hunk = i + 1;
+        status = apply_hunk(&application, hunks->diff, &hunks->items[first + i], error);
+    }
+    if (!status)
+        status = copy_until(&application, application.file.count, error);
+    if (!status)
+        keep_open_end(&application);
+    edit_body_free(&application.body);
+    edit_file_free(&application.file);
+    return status;
+}

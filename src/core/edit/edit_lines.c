@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file and an edit as lines, see edit_lines.h; and the hunks of a diff as they are read.
+#include "core/edit/edit_lines.h"
+#include "core/text/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int edit_out_of_memory(struct error *error)
+{
+    return error_set(error, "out_of_memory", 0, "not enough memory for the edit");
+}
+
+int edit_split(struct edit_file *file, const char *bytes, size_t size)
+{
+    const char *at = bytes, *end = bytes + size;
+    *file = (struct edit_file){.bytes = bytes};
+    for (;; file->count++) {
+        uint32_t *starts = array_grow(file->starts, file->count, sizeof *starts);
+        if (!starts)
+            return -1;
+        file->starts = starts;
+        starts[file->count] = (uint32_t)(at - bytes);
+        if (at == end)
+            return 0;
+        const char *newline = text_find_byte(at, (size_t)(end - at), '\n');
+        if (newline && newline > at && newline[-1] == '\r')
+            file->crlf++;
+        else if (newline)
+            file->lf++;
+        at = newline ? newline + 1 : end;
+    }
+}
+
+void edit_file_free(struct edit_file *file)
+{
+    free(file->starts);
+    free(file->hashes);
+    free(file->buckets);
+    free(file->places);
+    *file = (struct edit_file){0};
+}
+
+static struct edit_line make_line(const char *text, const char *end, bool newline, char ends)
+{
+    if (ends && newline && end > text && end[-1] == '\r')
+        end--;
+    return (struct edit_line){.text = text, .size = (uint32_t)(end - text), .newline = newline};
+}
+
+struct edit_line edit_line_at(const struct edit_file *file, uint32_t number)
+{
+    const char *text = file->bytes + file->starts[number], *end = file->bytes + file->starts[number + 1];
+    bool newline = end[-1] == '\n';
+    return make_line(text, end - newline, newline, file->ends);
+}
+
+uint32_t edit_indent(struct edit_line line)
+{
+    uint32_t size = 0;
+    while (size < line.size && (line.text[size] == ' ' || line.text[size] == '\t'))
+        size++;
+    return size;
+}
+
+struct edit_line edit_trim_end(struct edit_line line)
+{
+    while (line.size && memchr(" \t\r", line.text[line.size - 1], 3))
+        line.size--;
+    return line;
+}
+
+static struct edit_line trim(struct edit_line line)
+{
+    line = edit_trim_end(line);
+    uint32_t indent = edit_indent(line);
+    line.text += indent;
+    line.size -= indent;
+    return line;
+}
+
+bool edit_line_equal(struct edit_line there, struct edit_line wanted, enum edit_level level)
+{
+    if (level == EDIT_EXACT ? there.newline != wanted.newline : there.newline && !wanted.newline)
+        return false;
+    if (level == EDIT_TRAILING) {
+        there = edit_trim_end(there);
+        wanted = edit_trim_end(wanted);
+    } else if (level == EDIT_INDENTED) {
+        there = trim(there);
+        wanted = trim(wanted);
+    }
+    return there.size == wanted.size && memcmp(there.text, wanted.text, wanted.size) == 0;
+}
+
+// The same for lines that are equal at any level.
+static uint32_t hash_line(struct edit_line line)
+{
+    line = trim(line);
+    uint64_t hash = line.size, word;
+    size_t i = 0;
+    for (; i + sizeof word <= line.size; i += sizeof word) {
+        memcpy(&word, line.text + i, sizeof word);
+        hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+        hash ^= hash >> 29;
+    }
+    for (word = 0; i < line.size; i++)
+        word = word << 8 | (unsigned char)line.text[i];
+    hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+    return (uint32_t)(hash >> 32);
+}
+
+// Sorts line numbers by bucket (counting sort).
+static void sort_places(struct edit_file *file)
+{
+    uint32_t *buckets = file->buckets, mask = file->bucket_mask;
+    for (uint32_t i = 0; i < file->count; i++)
+        buckets[(file->hashes[i] & mask) + 1]++;
+    for (uint32_t i = 0; i <= mask; i++)
+        buckets[i + 1] += buckets[i];
+    for (uint32_t i = file->count; i-- > 0;)
+        file->places[--buckets[(file->hashes[i] & mask) + 1]] = i;
+    // buckets[i + 1] now has the start of bucket i: move all of them by one.
+    memmove(buckets, buckets + 1, mask * sizeof *buckets + sizeof *buckets);
+    buckets[mask + 1] = file->count;
+}
+
+int edit_index(struct edit_file *file)
+{
+    if (file->places)
+        return 0;
+    file->bucket_mask = 15;
+    while (file->bucket_mask < file->count)
+        file->bucket_mask = file->bucket_mask * 2 + 1;
+    file->hashes = malloc((file->count + 1) * sizeof *file->hashes);
+    file->buckets = calloc((size_t)file->bucket_mask + 2, sizeof *file->buckets);
+    uint32_t *places = malloc((file->count + 1) * sizeof *file->places);
+    if (!file->hashes || !file->buckets || !places) {
+        free(places);
+        return -1;
+    }
+    for (uint32_t i = 0; i < file->count; i++)
+        file->hashes[i] = hash_line(edit_line_at(file, i));
+    file->places = places;
+    sort_places(file);
+    return 0;
+}
+
+static struct edit_line *add_line(struct edit_body *body, struct edit_line line, char kind)
+{
+    struct edit_line *lines = array_grow(body->lines, body->count, sizeof *lines);
+    if (!lines)
+        return NULL;
+    line.kind = kind;
+    line.hash = hash_line(line);
+    body->lines = lines;
+    lines[body->count] = line;
+    return &lines[body->count++];
+}
+
+static void make_side(struct edit_body *body, struct edit_side *side, char left_out, struct edit_line **room)
+{
+    *side = (struct edit_side){.lines = room};
+    for (uint32_t i = 0; i < body->count; i++)
+        if (body->lines[i].kind != left_out)
+            side->lines[side->count++] = &body->lines[i];
+    while (side->prefix < body->count && body->lines[side->prefix].kind == ' ')
+        side->prefix++;
+    while (side->suffix < body->count && body->lines[body->count - 1 - side->suffix].kind == ' ')
+        side->suffix++;
+}
+
+static int make_sides(struct edit_body *body)
+{
+    struct edit_line **pointers = realloc(body->pointers, (2 * (size_t)body->count + 1) * sizeof *pointers);
+    if (!pointers)
+        return -1;
+    body->pointers = pointers;
+    make_side(body, &body->old, '+', pointers);
+    make_side(body, &body->new, '-', pointers + body->count);
+    return 0;
+}
+
+static const char *line_end(const char *at, const char *end)
+{
+    const char *newline = text_find_byte(at, (size_t)(end - at), '\n');
+    return newline ? newline : end;
+}
+
+// Takes the newline from the line above "\\ No newline". If the diff has CR LF, so the line's CR is not the file's.
+static void end_without_newline(struct edit_line *line, const char *marker_end)
+{
+    line->newline = false;
+    if (line->size && line->text[line->size - 1] == '\r' && marker_end[-1] == '\r')
+        line->size--;
+}
+
+// What a line of a hunk is: '\\' for "\\ No newline", 0 for none. A blank line is context that lost its blank.
+static char kind_of(const char *at, const char *stop)
+{
+    if (at == stop || *at == '\r')
+        return ' ';
+    if (*at == '\\')
+        return stop - at > 1 && at[1] == ' ' ? '\\' : 0;
+    return *at == ' ' || *at == '-' || *at == '+' ? *at : 0;
+}
+
+int edit_body_read(struct edit_body *body, const char *text, const char *end, char ends)
+{
+    body->count = 0;
+    body->bare = false;
+    for (const char *at = text, *stop; at < end; at = stop + 1) {
+        stop = line_end(at, end);
+        char kind = kind_of(at, stop);
+        bool bare = at == stop || *at == '\r';
+        if (kind == '\\' && body->count)
+            end_without_newline(&body->lines[body->count - 1], stop);
+        else if (kind != '\\' && !add_line(body, make_line(at + !bare, stop, true, ends), kind))
+            return -1;
+        body->bare |= bare;
+    }
+    return make_sides(body);
+}
+
+void edit_body_free(struct edit_body *body)
+{
+    free(body->lines);
+    free(body->pointers);
+    *body = (struct edit_body){0};
+}
+
+// What is known of a hunk while its lines are counted.
+struct counts {
+    uint32_t old, new;
+    bool old_ends, new_ends; // the side's last line was read: it has no newline
+    char last;               // kind of the line before; 0: there is none, or it is empty
+};
+
+// Counts a line. False: it does not belong to a hunk.
+static bool count_line(const char *at, const char *stop, struct counts *counts, struct edit_hunk *hunk)
+{
+    char kind = kind_of(at, stop);
+    if (kind == '\\') {
+        counts->old_ends |= counts->last != '+';
+        counts->new_ends |= counts->last != '-';
+        return counts->last != 0; // an empty line cannot lack its newline
+    }
+    if (!kind || (kind != '+' && counts->old_ends) || (kind != '-' && counts->new_ends))
+        return false;
+    counts->old += kind != '+';
+    counts->new += kind != '-';
+    counts->last = stop - at > 1 ? kind : 0;
+    hunk->changes |= kind != ' ';
+    bool crlf = stop > at && stop[-1] == '\r';
+    hunk->crlf |= crlf;
+    hunk->lf |= !crlf;
+    return true;
+}
+
+static bool count_lines(const char *diff, struct edit_hunk *hunk, uint32_t limit, bool counted)
+{
+    struct counts counts = {0};
+    const char *at = diff + hunk->body, *end = diff + limit, *stop;
+    for (; at < end; at = stop + (stop < end)) {
+        if (counted && counts.old == hunk->old_count && counts.new == hunk->new_count &&*at != '\\')
+            break;
+        stop = line_end(at, end);
+        if (!count_line(at, stop, &counts, hunk))
+            return false;
+        if (counted && (counts.old > hunk->old_count || counts.new > hunk->new_count))
+            return false;
+    }
+    if (counted && (counts.old < hunk->old_count || counts.new < hunk->new_count))
+        return false;
+    hunk->end = (uint32_t)(at - diff);
+    hunk->old_count = counts.old;
+    hunk->new_count = counts.new;
+    return true;
+}
+
+int edit_add_hunk(struct edit_hunks *hunks, struct edit_hunk *hunk, uint32_t limit, bool counted, struct error *error)
+{
+    if (hunks->count == EDIT_MAX_HUNKS)
+        return error_set(error, "too_large", 0, "the diff has more than %d hunks", EDIT_MAX_HUNKS);
+    if (!count_lines(hunks->diff, hunk, limit, counted))
+        return 0;
+    struct edit_hunk *items = array_grow(hunks->items, hunks->count, sizeof *items);
+    if (!items)
+        return edit_out_of_memory(error);
+    hunks->items = items;
+    items[hunks->count++] = *hunk;
+    return 1;
+}

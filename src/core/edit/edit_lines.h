@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of edit share, and nobody else: a file and an edit as lines (edit_lines.c), and where an edit stands
+// (edit_find.c). Lines are numbered from 0 here.
+#ifndef SBA_CORE_EDIT_LINES_H
+#define SBA_CORE_EDIT_LINES_H
+
+#include "core/edit/edit.h"
+
+// How lines are compared. CR LF and LF are the same from EDIT_TRAILING on.
+enum edit_level { EDIT_EXACT, EDIT_TRAILING, EDIT_INDENTED };
+
+struct edit_line {
+    const char *text; // without its end
+    uint32_t size;
+    uint32_t hash; // of an edit's line
+    bool newline;
+    char kind; // of an edit's line: ' ', '-' or '+'
+};
+
+struct edit_file {
+    const char *bytes; // not owned
+    uint32_t *starts;  // count + 1 offsets
+    uint32_t count;
+    uint32_t crlf; // lines that end in CR LF
+    uint32_t lf;   // in LF alone
+    char ends;     // 'c' or 'l': CR LF and LF are the same, and what is added gets this one; 0: all bytes count
+    // The index, made when first needed: line numbers by hash, ascending within one.
+    uint32_t *hashes;  // of each line
+    uint32_t *buckets; // bucket_mask + 2 offsets into places
+    uint32_t *places;
+    uint32_t bucket_mask;
+};
+
+// The old lines of an edit or the new ones.
+struct edit_side {
+    struct edit_line **lines;
+    uint32_t count;
+    uint32_t prefix, suffix; // lines of context at its ends
+};
+
+struct edit_body {
+    struct edit_line *lines;
+    uint32_t count;
+    struct edit_line **pointers; // room for both sides
+    struct edit_side old, new;
+    bool bare; // a line of context had lost its blank
+};
+
+// Fills error. Returns -1.
+int edit_out_of_memory(struct error *error);
+
+// These return 0, or -1 when memory is out.
+int edit_split(struct edit_file *file, const char *bytes, size_t size);
+int edit_index(struct edit_file *file);
+void edit_file_free(struct edit_file *file);
+struct edit_line edit_line_at(const struct edit_file *file, uint32_t number);
+
+// Whether the lines are the same at a level.
+bool edit_line_equal(struct edit_line there, struct edit_line wanted, enum edit_level level);
+
+// The blanks that a line begins with.
+uint32_t edit_indent(struct edit_line line);
+
+static inline bool edit_ends_cr(struct edit_line line)
+{
+    return line.size && line.text[line.size - 1] == '\r';
+}
+
+// A line without blanks and CR at its end.
+struct edit_line edit_trim_end(struct edit_line line);
+
+// Fills the body, which is used again, with a hunk's lines.
+int edit_body_read(struct edit_body *body, const char *text, const char *end, char ends);
+void edit_body_free(struct edit_body *body);
+
+// The search for one edit. A place is the line where the side's first line would stand; it may be below 0 or past the
+// end.
+struct edit_search {
+    const struct edit_hunk *hunk;
+    struct edit_file *file;
+    const struct edit_side *old, *new;
+    const struct edit_side *side; // the one that is looked for
+    int64_t guess;
+    uint32_t floor; // the edit before ends here
+    enum edit_level level;
+    // Found:
+    int64_t place, other;
+    uint32_t head, tail; // lines left out at the side's ends
+};
+
+// How the indentation of a place differs from an edit's on all lines: it has text more, or less, or size blanks of the
+// edit stand for a tab.
+struct edit_shift {
+    enum { SHIFT_MORE, SHIFT_LESS, SHIFT_TABS } kind;
+    const char *text;
+    uint32_t size;
+};
+
+bool edit_find_shift(const struct edit_search *search, int64_t place, struct edit_shift *shift);
+
+// Finds the place of a hunk. 1; 0: it stands nowhere; 2: in two places, place and other; -1 and *error.
+int edit_find(struct edit_search *search, struct error *error);
+
+// Whether the new side stands there already.
+bool edit_find_new(const struct edit_search *search, int64_t *place);
+
+// What was overlooked where the side was found.
+unsigned edit_differences(const struct edit_search *search);
+
+#endif
