@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests use from PyPI, npm, Go's proxy and Cargo's registry: pinned, fetched once, and kept in the user's cache directory. A
+"""What the tests use from PyPI, npm and Go's proxy: pinned, fetched once, and kept in the user's cache directory. A
 test is skipped where its packages cannot be had.
 
 As a program, packages.py NAME PACKAGE... prints the directory of npm's packages; it ends with status 77 where they cannot be had.
@@ -108,21 +108,6 @@ def go_program(name, target, *modules):
             shutil.copy(target, place)
         subprocess.run(["go", "build", "-mod=mod", "-o", "program", "." if is_file else target], cwd=place, check=True, **options)
     return fetched(name + (version_of(target) if is_file else ""), fetch) / "program"
-
-
-@functools.cache
-def rust_program(name, source, *crates):
-    """A program that Cargo builds: a source file, and crates, each as cargo add takes it: "NAME@VERSION --features A,B"."""
-    def fetch(place):
-        begin("Cargo's registry", works("cargo", "info", "--quiet", crates[0].partition("@")[0]), crates, place)
-        subprocess.run(["cargo", "init", "--quiet", "--vcs", "none", "--name", "program", place], check=True)
-        for crate in crates:
-            subprocess.run(["cargo", "add", "--quiet", *crate.split()], cwd=place, check=True)
-        shutil.copy(source, place / "src" / "main.rs")
-        with tempfile.TemporaryDirectory() as target:
-            subprocess.run(["cargo", "build", "--quiet", "--target-dir", target], cwd=place, check=True)
-            shutil.copy(f"{target}/debug/program", place)
-    return fetched(name + version_of(source), fetch) / "program"
 
 
 if __name__ == "__main__":

@@ -102,24 +102,15 @@ class Bench:
             nanoseconds, kib = report.read().split()
         return int(nanoseconds) / 1e9, int(kib)
 
-    def number_printed(self, script, *arguments):
-        """The number that a Lua script prints."""
-        source = self.tools / "script.lua"
-        source.write_text(script, encoding="utf-8")
-        with open(self.rival / "number", "w+", encoding="utf-8") as out:
-            self.run([self.binary, "--lua", source, *arguments], stdout=out)
-            out.seek(0)
-            return float(out.read())
-
     def failure(self):
         result = self.job_directory / "result.json"
         return self.result()["failure_message"] if result.exists() else "no result"
 
-    def write_job(self, *steps, max_output_bytes=1 << 20, arguments="arguments", **constraints):
-        """Steps are (type, arguments); `arguments` is the name of these in the job."""
+    def write_job(self, *steps, max_output_bytes=1 << 20, **constraints):
+        """Steps are (type, arguments)."""
         job = {"protocol_version": "1.0", "job_id": "bench", "task_id": "bench",
                "constraints": {"max_runtime_seconds": 3600, "max_output_bytes": max_output_bytes, **constraints},
-               "steps": [{"type": kind, arguments: values} for kind, values in steps]}
+               "steps": [{"type": kind, "arguments": values} for kind, values in steps]}
         path = self.job_directory / "job.json"
         path.write_text(json.dumps(job), encoding="utf-8")
         self.give(path)

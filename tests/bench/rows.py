@@ -16,19 +16,11 @@ def row_of_memory(what, kib, bound):
     return row_alone(what, mib(kib), kib / 1024, bound, "MiB")
 
 
-def size(bench):
-    megabytes = os.stat(bench.binary).st_size / 1e6
-    return [row_alone("binary size, everything linked", f"{megabytes:.2f} MB", megabytes, 5, "MB")]
-
-
 def empty(bench):
     """An empty job: its time, and its memory."""
     bench.write_job()
     _, result = bench.run_job()
     bench.check(result["steps"] == [], "an empty job has steps")
-    if bench.file_system != "tmpfs":
-        ours, theirs = bench.compare([bench.compiled("replace.c"), bench.rival / "file"], 100)
-        return [row("empty job, start to result", ours.seconds, "C: one file written, fsynced and renamed", theirs.seconds, 1.5)]
     ours, theirs = bench.compare(["/bin/true"], 300)
     return [row("empty job, start to result", ours.seconds, "`/bin/true`", theirs.seconds, 2.5),
             row_of_memory("the same, peak memory", ours.kib, 4)]
@@ -217,31 +209,7 @@ def patch(bench):
     bench.run(git, cwd=bench.rival / "tree")
     bench.check(same(bench.rival / "tree"), "git apply did not apply the patch")
     ours, theirs = bench.compare(git, 9, before=restore, cwd=bench.rival / "tree")
-    lines = [row("`apply_unified_diff`, 100 files, 10,000 hunks", ours.seconds, "`git apply`", theirs.seconds, 1)]
-    bench.write_job(("apply_unified_diff", {"diff": diff}), ("apply_unified_diff", {"diff": difference(new, old)}))
-    twice = ["dash", "-c", "git apply ../patch && git apply -R ../patch"]
-    ours, theirs = bench.compare(twice, 9, before=restore, cwd=bench.rival / "tree")
-    bench.check(not same(bench.workspace), "the files were not changed back")
-    return lines + [row("the same, there and back", ours.seconds, "`git apply`, twice", theirs.seconds, 1)]
-
-
-def replace_in_file(bench):
-    """One text in a large file."""
-    total, target = bench.size(64, 2) * MIB, bench.workspace / "text"
-    text = source_text(total // 2) + "the one place\n" + source_text(total - total // 2)
-    original = bench.rival / "text"
-    original.write_text(text, encoding="utf-8")
-
-    def restore():
-        shutil.copyfile(original, target)
-        bench.give(target)
-
-    bench.write_job(("replace_in_file", {"path": "text", "old_text": "the one place", "new_text": "another place"}))
-    restore()
-    bench.run_job()
-    bench.check(target.read_text(encoding="utf-8") == text.replace("the one place", "another place"), "the file is not as it should be")
-    ours, theirs = bench.compare(["cp", original, bench.rival / "copy"], 9, before=restore)
-    return [row(f"`replace_in_file` in {total // MIB} MiB", ours.seconds, "`cp`", theirs.seconds, 3)]
+    return [row("`apply_unified_diff`, 100 files, 10,000 hunks", ours.seconds, "`git apply`", theirs.seconds, 1)]
 
 
 def copy_source(top, wanted):
@@ -303,9 +271,8 @@ def files(bench):
     return lines + [row("`read_file` of 64 MiB", ours.seconds, "`cp`", theirs.seconds, 3)]
 
 
-ALL = {"size": size, "empty": empty, "commands": commands, "commands200": commands200, "confined": confined, "steps": steps, "memory": memory,
-       "drain": drain, "capture": capture, "tree": tree, "changes": changes, "patch": patch,
-       "replace_in_file": replace_in_file, "search": search, "files": files}
+ALL = {"empty": empty, "commands": commands, "commands200": commands200, "confined": confined, "steps": steps, "memory": memory, "drain": drain,
+       "capture": capture, "tree": tree, "changes": changes, "patch": patch, "search": search, "files": files}
 
 # Measured in the build directory too, which is on a disk.
-ON_DISK = ("empty", "commands200", "steps")
+ON_DISK = ("commands200", "steps")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// server go-sdk|mcp-go PORT: an MCP server with the official SDK of Go, or with mcp-go.
+// server PORT: an MCP server with the official SDK of Go.
 package main
 
 import (
@@ -10,8 +10,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mark3labs/mcp-go/server"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -59,29 +57,6 @@ func official() http.Handler {
 	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, nil)
 }
 
-func mcpGo() http.Handler {
-	s := server.NewMCPServer("server", "1", server.WithInstructions(instructions), server.WithToolCapabilities(true))
-	s.AddTool(mcp.NewTool("echo", mcp.WithString("message", mcp.Required())),
-		func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return mcp.NewToolResultText(r.GetString("message", "")), nil
-		})
-	s.AddTool(mcp.NewTool("rows"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return mcp.NewToolResultStructuredOnly(someRows), nil
-	})
-	s.AddTool(mcp.NewTool("slow"), func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		for range 13 {
-			time.Sleep(200 * time.Millisecond)
-			if r.Params.Meta != nil {
-				progress := map[string]any{"progress": 1, "progressToken": r.Params.Meta.ProgressToken}
-				server.ServerFromContext(ctx).SendNotificationToClient(ctx, "notifications/progress", progress)
-			}
-		}
-		return mcp.NewToolResultText("slept"), nil
-	})
-	return server.NewStreamableHTTPServer(s)
-}
-
 func main() {
-	kinds := map[string]func() http.Handler{"go-sdk": official, "mcp-go": mcpGo}
-	log.Fatal(http.ListenAndServe("127.0.0.1:"+os.Args[2], kinds[os.Args[1]]()))
+	log.Fatal(http.ListenAndServe("127.0.0.1:"+os.Args[1], official()))
 }

@@ -1,23 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""server.py TRANSPORT [PORT]: an MCP server with the package that is installed: fastmcp, or the Python SDK of any major version."""
-import ctypes
+"""server.py PORT: an MCP server with the Python SDK of the major version that is installed."""
 import sys
 
 import anyio
 
 try:
-    from fastmcp import Context, FastMCP as Server
-    HTTP = "http"
+    from mcp.server.mcpserver import Context, MCPServer as Server
 except ImportError:
-    HTTP = "streamable-http"
-    try:
-        from mcp.server.mcpserver import Context, MCPServer as Server
-    except ImportError:
-        from mcp.server.fastmcp import Context, FastMCP as Server
+    from mcp.server.fastmcp import Context, FastMCP as Server
 
-transport, port = sys.argv[1], int((sys.argv[2:] or [0])[0])
-in_constructor = HTTP != "http" and Server.__name__ == "FastMCP"  # SDK 1
-server = Server("server", instructions="Call echo.", **({"port": port} if in_constructor else {}))
+port = {"port": int(sys.argv[1])}
+is_first = Server.__name__ == "FastMCP"  # SDK 1 has its port in the constructor
+server = Server("server", instructions="Call echo.", **(port if is_first else {}))
 
 
 @server.tool()
@@ -47,8 +41,4 @@ async def ask(ctx: Context) -> str:
         return f"refused: {problem}"
 
 
-if transport == "stdio":
-    ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG: SIGKILL, for not every SDK ends when its bridge has
-    server.run("stdio")
-else:
-    server.run(HTTP, **({} if in_constructor else {"port": port}))
+server.run("streamable-http", **({} if is_first else port))

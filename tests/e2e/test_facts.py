@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import unittest
 
 import sba
 from agent_case import AgentCase, call, calls
@@ -62,38 +61,6 @@ class Facts(FactsCase):
         (self.root / "stop").touch()
         again = self.run_job(self.agent_job(), "--replay", str(recording))
         self.assertIn("exchange 3, message 1 (tool)", again.result["failure_message"])  # this run's command ends
-
-    def test_a_small_context_still_works(self):
-        for number in range(100):
-            self.put(f"d{number}/{'n' * 80}", "x")
-        self.put("AGENTS.md", "rule\n" * 10000)
-        text = self.prompt(models={"m": {"context_length": 8192}})
-        self.assertIn("[end of AGENTS.md: the first 2048 of 50000 bytes", text)
-
-    @unittest.skipUnless(shutil.which("strace"), "wants strace")
-    def test_a_huge_workspace_costs_a_bounded_number_of_calls(self):
-        files = 200000 if sba.LONG else 20000
-        def count():
-            trace = self.root / "trace"
-            server = self.server(LOOK, OK)
-            outcome = self.run_agent(server, wrapper=sba.strace("%file,%desc", "-f", log=trace))
-            self.assertEqual(outcome.exit, 0, outcome.result)
-            return len(trace.read_bytes().splitlines())
-        os.chmod(self.root, 0o777)
-        empty = count()
-        for directory in range(200):
-            path = self.workspace / f"{directory:03}"
-            path.mkdir()
-            for number in range(files // 400):
-                os.mknod(path / f"file-of-a-huge-workspace-{number}")
-        for number in range(files // 2):
-            os.mknod(self.workspace / f"file-{number}")
-        self.assertLess(count() - empty, 3000)
-
-    def test_a_fifth_of_the_time_is_announced(self):
-        server = self.server(call("run_command", shell="sleep 12.1"), OK)
-        self.assertEqual(self.run_agent(server, job=self.agent_job(max_runtime_seconds=15)).exit, 0)
-        self.assertIn("Less than a fifth of the job's time is left", server.chats()[1]["messages"][-1]["content"])
 
 
 class AgentsMd(FactsCase):
@@ -178,25 +145,6 @@ class ArtifactsAsAPlace(FactsCase):
         self.assertIn("this job has no artifacts directory; give a path of the workspace", outcome.result["failure_message"])
         self.assertEqual(os.listdir(self.workspace), [])
         self.assertIn("no directory for them", self.prompt())
-
-    @unittest.skipUnless(shutil.which("strace"), "wants strace")
-    def test_an_edit_there_that_a_kill_interrupted_is_undone(self):
-        (self.job_directory / "artifacts").mkdir()
-        path = self.job_directory / "artifacts" / "report"
-        path.write_text("one\n")
-        self.give(path, path.parent)
-        job = self.job(self.step("replace_in_file", path="$CYNODE_ARTIFACTS_DIR/report", old_text="one", new_text="one one"))
-        for moment in (1, 2):
-            with self.subTest(moment=moment):
-                path.write_text("one\n")
-                self.give(path)
-                if self.run_job(job, wrapper=sba.injecting("linkat", f"signal=SIGKILL:when={moment}")).exit == 0:
-                    break
-                outcome = self.run_job(job, "--resume")
-                self.assertEqual((outcome.exit, path.read_text()), (0, "one one\n"), outcome.result)
-                self.assertEqual(self.artifacts(outcome), {"report": 8})
-                self.assertTrue(outcome.events("step.undone"))
-        self.assertGreater(moment, 1)
 
 
 if __name__ == "__main__":

@@ -118,18 +118,6 @@ class Files(NaturalCallsCase):
         self.assertIn("tolerated: indentation", told[0])
         self.assertEqual((self.workspace / "a.go").read_text(), "func f() {\n\tif z {\n\t\ty()\n\t\tq()\n\t}\n}\n")
 
-    def test_paths_below_the_real_place_of_the_workspace(self):
-        self.put("a.txt", TEXT)
-        link = self.root / "link"
-        link.symlink_to(self.workspace)
-        real = self.workspace.resolve()
-        server = self.server(calls(("read_file", {"path": f"{real}/a.txt"}), ("read_file", {"path": f"{link}/a.txt"}),
-                                   ("run_command", {"command": f"cat {real}/a.txt", "working_dir": str(real)}),
-                                   ("read_file", {"path": f"{real}2/a.txt"})), finish("done"))
-        arguments = ["--job", str(self.job_directory / "job.json"), "--result", str(self.result_path), "--workspace", str(link)]
-        outcome = self.run_agent(server, arguments=arguments)
-        self.assertEqual([step["status"] for step in outcome.result["steps"]], ["success", "success", "success", "failure"], outcome.result)
-
     def test_unknown_fields_are_left_out_and_said(self):
         self.put("a.txt", TEXT)
         told, outcome = self.answers(("read_file", {"path": "a.txt", "encoding_hint": "utf-8", "offset": 3}), {"command": "echo hi", "explanation": "x"},
@@ -152,20 +140,6 @@ class Files(NaturalCallsCase):
         self.assertEqual((outcome.exit, outcome.result["final_answer"]), (0, "all done"), outcome.result)
         self.assertEqual(outcome.result["acceptance"][0]["met"], True)
         self.assertEqual([item["status"] for item in outcome.result["todo"]["items"] if item["title"] == "t"], ["done"])
-
-    def test_as_text(self):
-        models = {"m": {"capabilities": ["completion"], "context_length": 32768}}
-        server = self.server({"content": '{"tool": "bash", "arguments": {"cmd": "echo hi > a"}}'},
-                             {"content": '{"name": "done", "parameters": {"result": "ok"}}'}, models=models)
-        outcome = self.run_agent(server)
-        self.assertEqual((outcome.exit, outcome.result["final_answer"]), (0, "ok"), outcome.result)
-        self.assertEqual((self.workspace / "a").read_text(), "hi\n")
-
-    def test_as_text_of_a_model_with_tools(self):
-        server = self.server({"content": '```json\n{"name": "shell", "arguments": {"command": ["sh", "-c", "echo hi > a"]}}\n```'}, finish("ok"))
-        outcome = self.run_agent(server)
-        self.assertEqual(outcome.exit, 0, outcome.result)
-        self.assertEqual((self.workspace / "a").read_text(), "hi\n")
 
 
 class Mistakes(NaturalCallsCase):

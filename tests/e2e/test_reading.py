@@ -44,16 +44,6 @@ class Files(ReadingCase):
             start = int(last) + 1
         self.assertEqual(read, lines)
 
-    def test_a_range_that_is_longer_than_a_result(self):
-        self.put("a", "x" * 99 + "\n" * 1 + ("y" * 99 + "\n") * 999)
-        (answer,) = self.told(("read_file", {"path": "a", "start_line": 2, "end_line": 900}))
-        self.assertRegex(answer, r"^a, lines 2 to \d+ of 1000; start_line \d+ reads on\n2\ty")
-
-    def test_past_the_bound_of_the_job(self):
-        self.put("a", ("y" * 9 + "\n") * 1000)
-        (answer,) = self.told(("read_file", {"path": "a"}), max_output_bytes=1000)
-        self.assertRegex(answer, r"^a, lines 1 to \d\d of 1000; start_line \d\d reads on\n1\tyyyyyyyyy\n")
-
     def test_one_line_without_end(self):
         self.put("a", "head\n" + "z" * 300000 + "\ntail\n")
         told = self.told(("read_file", {"path": "a"}), ("read_file", {"path": "a", "offset_bytes": 299000}), ("read_file", {"path": "a", "start_line": 2}))
@@ -66,12 +56,6 @@ class Files(ReadingCase):
         self.put("a", b"\x7fELF\x00\xff" * 100)
         (answer,) = self.told(("read_file", {"path": "a"}))
         self.assertRegex(answer, r"^a is not text, but 600 bytes.*run_command")
-
-    def test_a_direct_job_reads_as_before(self):
-        self.put("a", "one\ntwo\nthree")
-        outcome = self.run_job(self.job(self.step("read_file", path="a"), self.step("read_file", path="a", start_line=2, end_line=2)))
-        self.assertEqual([(step["output"], step["result"]["content"], step["result"]["total_lines"]) for step in outcome.result["steps"]],
-                         [("one\ntwo\nthree",) * 2 + (3,), ("two\n",) * 2 + (3,)])
 
 
 class Cuts(ReadingCase):

@@ -3,7 +3,6 @@
 refused."""
 import fcntl
 import json
-import os
 import shutil
 import signal
 import unittest
@@ -70,12 +69,6 @@ class ResumeTest(SandboxCase):
         self.assertEqual(self.run_job(job, "--resume").exit, 0)
         self.assertEqual(self.counts(), ["one", "two", "three"])
 
-    def test_the_same_result_as_without_the_kill(self):
-        job = self.kill_in_the_middle()
-        resumed = sba.without_times(self.run_job(job, "--resume").result)
-        (self.workspace / "count").unlink()
-        self.assertEqual(resumed, sba.without_times(self.run_job(job).result))
-
     def test_a_job_that_was_over_gives_its_result_again(self):
         for steps in (self.counted("one"), []):
             job = self.job(*steps)
@@ -131,29 +124,6 @@ class ResumeTest(SandboxCase):
                 for name in ("good", "begun", "count"):
                     (self.workspace / name).unlink()
 
-    def test_a_journal_of_version_0_1_0(self):
-        """There a resumed run took over the step that had failed, and went on after it."""
-        job = self.job(*self.counted("one"), shell("echo x >> count; test -e good"), *self.counted("three"))
-        self.run_job(job)
-        lines = self.journal_file.read_bytes().splitlines(keepends=True)
-        lines.insert(5, b'{"event":"job.resumed","at":"2026-01-01T00:00:00.000Z"}\n')
-        self.journal_file.write_bytes(b"".join(lines))
-        self.put("good")
-        outcome = self.run_job(job, "--resume")
-        self.assertEqual((outcome.exit, self.counts()), (0, ["one", "x", "x", "three"]), outcome.result)
-
-    def test_checks_run_again(self):
-        criteria = [{"criterion": name, "check": {"shell": f"echo {name} >> count; test -e good"}} for name in "ab"]
-        job = self.job(*self.counted("one"), context={"acceptance_criteria": criteria})
-        first = self.run_job(job)
-        self.assertEqual((first.exit, first.result["failure_code"]), (1, "acceptance_unmet"))
-        self.put("good")
-        second = self.run_job(job, "--resume")
-        self.assertEqual((second.exit, self.counts()), (0, ["one", "a", "b", "a", "b"]), second.result)
-        self.assertEqual([item["met"] for item in second.result["acceptance"]], [True, True])
-        self.assertEqual([step["id"] for step in second.result["steps"]], ["step-1", "check-2", "check-3"])
-        self.assertEqual([item["status"] for item in second.result["todo"]["items"]], ["done"] * 3)
-
     @unittest.skipUnless(shutil.which("strace"), "wants strace")
     def test_a_signal_while_the_journal_is_read_loses_no_step(self):
         """At any moment: of a job that goes on all its steps stay; a result that is final stays as it is."""
@@ -201,23 +171,10 @@ class ResumeTest(SandboxCase):
             self.journal_file.write_bytes(b"".join(edited))
             self.check_refused(job, "journal.jsonl cannot be used, line ")
 
-    def test_a_journal_that_is_no_file(self):
-        job = self.kill_in_the_middle()
-        self.journal_file.unlink()
-        self.journal_file.mkdir()
-        outcome = self.run_job(job, "--resume")
-        self.assertEqual((outcome.exit, outcome.result["failure_code"]), (2, "schema_validation"))
-
     def test_a_fresh_run_forgets_the_old_journal(self):
         job = self.kill_in_the_middle()
         self.assertEqual(self.run_job(job).exit, 0)
         self.assertEqual(self.counts(), ["one", "one", "two", "three"])
-
-    def test_a_journal_that_cannot_be_written_does_not_stop_the_job(self):
-        os.mkfifo(self.journal_file)
-        outcome = self.run_job(self.job(*self.counted("one")))
-        self.assertEqual((outcome.exit, self.counts()), (0, ["one"]))
-        self.assertEqual([line["event"] for line in outcome.log].count("journal.failed"), 1)
 
     def test_a_link_in_the_journals_place_is_not_followed(self):
         target = self.put("target", "untouched")
@@ -333,13 +290,6 @@ class InterruptedTest(SandboxCase):
         self.assertEqual((kept["index"], kept["since"], kept["output"]), (1, begun, "to stdout\nto stderr\n"))
         self.assertFalse(self.spool().exists())
 
-    def test_the_text_log_tells_it_too(self):
-        job, process = self.killed("echo the cause")
-        self.wait_for_output("the cause\n")
-        self.kill(process)
-        shown = self.run_job(job, "--resume", "--log-format", "text").stderr.decode()
-        self.assertRegex(shown, r"warning: step 2 \(step-2, run_command\), which began at \S+, was interrupted; it runs again\n    the cause\n")
-
     def test_the_output_is_bounded_and_its_end_is_kept(self):
         _, process = self.killed("head -c 30000000 /dev/zero | tr '\\0' x; echo; echo the end", max_output_bytes=1 << 30)
         self.wait_for_output("the end\n")
@@ -347,28 +297,10 @@ class InterruptedTest(SandboxCase):
         self.assertRegex(self.spool().read_text()[:100], r"^\[\.\.\. \d+ bytes left out \.\.\.\]\n")
         self.kill(process)
 
-    def test_no_more_is_kept_than_the_step_may_return(self):
-        job = self.job(self.step("run_command", shell="seq 5000; touch now; sleep 60", max_output_bytes=100))
-        process = self.start(job)
-        self.wait_for_output("5000\n")
-        self.assertLess(self.spool().stat().st_size, 150)
-        self.kill(process)
-
     def test_a_step_that_is_over_leaves_nothing(self):
         outcome = self.run_job(self.job(shell("echo said; sleep 0.5; echo more"), shell("sleep 0.3; exit 1")))
         self.assertNotIn("running_step", outcome.result)
         self.assertFalse(self.spool().exists())
-
-    def test_what_an_older_job_left_is_not_taken_for_this_ones(self):
-        self.spool().write_text("of an older job")
-        self.give(self.spool())
-        _, process = self.killed("true")
-        self.kill(process)
-        self.assertFalse(self.spool().exists())
-
-    def test_a_directory_in_its_place_does_not_stop_the_job(self):
-        self.spool().mkdir()
-        self.assertEqual(self.run_job(self.job(shell("echo said; sleep 0.5"))).exit, 0)
 
 
 if __name__ == "__main__":

@@ -23,12 +23,6 @@ class Circles(AgentCase):
         self.assertIn("item 1: pending; it was in the list before", json.dumps(server.chats()[2]))
         self.assertEqual(outcome.result["failure_code"], "agent_stuck", outcome.result)
 
-    def test_a_title_that_another_item_has(self):
-        server = self.server(call("todo_add", title="a"), call("todo_add", title="b"), call("todo_update", id="2", title="A"), {"content": "ok"})
-        outcome = self.run_agent(server)
-        self.assertEqual([item["title"] for item in outcome.result["todo"]["items"]], ["a", "b"])
-        self.assertIn("item 1 has that title", json.dumps(server.chats()[3]))
-
     def test_the_same_command_after_each_of_many_changes(self):
         replies = []
         for number in range(6):
@@ -79,13 +73,6 @@ class Degenerate(AgentCase):
         self.assert_stopped(server, self.run_agent(server, form="openai"), "openai")
         self.assertEqual(list(self.workspace.iterdir()), [])
 
-    def test_a_stream_that_ollama_broke_off(self):
-        """After a token that came 30 times it ends the stream without a word."""
-        server = self.server({"content": "So: " + "the " * 31, "piece": 4, "fault": "no_done"}, call("list_tree"), finish("ok"))
-        outcome = self.run_agent(server)
-        self.assert_stopped(server, outcome, "ollama")
-        self.assertNotIn("model.retry", [line["event"] for line in outcome.log])
-
     def test_three_in_a_row_end_the_job_with_the_reason(self):
         server = self.server(*[{"content": "ha " * 10000}] * 4)
         outcome = self.run_agent(server)
@@ -93,28 +80,6 @@ class Degenerate(AgentCase):
         self.assertIn("over and over", outcome.result["failure_message"])
         temperatures = [body["options"].get("temperature") for body in server.chats()]
         self.assertEqual(temperatures, [None, 1.0, 1.2])
-
-    def test_text_that_repeats_itself_a_little_is_taken(self):
-        table = "| --- | --- |\n" * 60 + "-" * 1000 + "\n" + "    }\n" * 100
-        for form in FORMATS:
-            server = self.server(call("write_file", path=form, content=table * 4 + "x\n" * 4000), {"content": table}, finish("ok"))
-            outcome = self.run_agent(server, form=form)
-            self.assertEqual((outcome.exit, (self.workspace / form).read_text()), (0, table * 4 + "x\n" * 4000), outcome.result)
-
-    def test_a_text_in_a_bound_reply(self):
-        """SmolLM2's own words: the grammar ends each text at 1999 characters, and the next one is the same again."""
-        again = "The todo list is finished. " * 70
-        text = json.dumps({"thought": again[:250], "tool": "finish", "arguments": {"answer": again, "acceptance": [{"evidence": again}] * 9}})
-        models = {"m": {"capabilities": ["completion"], "context_length": 4096, "counts": True}}
-        server = self.server({"content": text}, ToolsThatAreLost.LIST, ToolsThatAreLost.FINISH, models=models)
-        self.assert_stopped(server, self.run_agent(server), "ollama", usual=0)
-
-    def test_a_question_of_a_direct_job(self):
-        server = self.server({"content": "ha " * 10000})
-        job = self.job(self.step("ask_model", prompt="what?"), inference={"allowed_models": ["m"]})
-        outcome = self.run_job(job, env={"OLLAMA_BASE_URL": server.url})
-        self.assertEqual(outcome.result["failure_code"], "step_failed", outcome.result)
-        self.assertIn("over and over", outcome.result["failure_message"])
 
 
 class SmallWindows(AgentCase):
@@ -157,16 +122,6 @@ class SmallWindows(AgentCase):
             self.assertEqual((outcome.exit, server.refused), (0, 0), outcome.result)
             self.assert_within(server, form, self.WINDOW)
 
-    def test_tools_are_charged_what_the_server_counted(self):
-        """A template that takes 3,000 tokens more for the tools than they seem to cost."""
-        outputs = [call("run_command", shell=f"seq {number} 3000") for number in range(6)]
-        server = self.server(*outputs, finish("seen"), models={"m": {"capabilities": ["completion", "tools"], "context_length": 16384,
-                                                                     "counts": True, "template": 3000}})
-        outcome = self.run_agent(server)
-        self.assertEqual((outcome.exit, server.refused), (0, 0), outcome.result)
-        for body in server.chats()[1:]:
-            self.assertLessEqual(tokens.of_request(body) + 3000 + body["options"]["num_predict"], 16384)
-
     def test_a_refusal_says_how_much_there_was(self):
         """The counted prompt of the refusal is learned from, so the second try fits."""
         job = self.agent_job(context={"task_context": "word " * 1000})
@@ -175,16 +130,6 @@ class SmallWindows(AgentCase):
         outcome = self.run_agent(server, form="openai", job=job)
         self.assertEqual(outcome.exit, 0, outcome.result)
         self.assertLessEqual(server.refused, 1)
-
-    def test_a_refusal_in_the_words_of_ollamas_engine_says_not_how_much(self):
-        refused = {"fault": {"name": "bad_request", "text": "the input length exceeds the context length"}}
-        outputs = [call("run_command", shell=f"yes 'abc {number}' | head -c 9000") for number in range(4)]
-        server = self.server(*outputs, refused, refused, refused, finish("seen"))
-        outcome = self.run_agent(server)
-        self.assertEqual((outcome.exit, outcome.result.get("final_answer")), (0, "seen"), outcome.result)
-        sizes = [len(json.dumps(body["messages"])) for body in server.chats()[-4:]]
-        for before, after in zip(sizes, sizes[1:]):
-            self.assertLess(after, 0.95 * before, sizes)
 
     def test_half_of_the_window_is_the_replys(self):
         for window, most in ((32768, 16384), (16384, 8192), (131072, 32768)):
@@ -199,18 +144,11 @@ class SmallWindows(AgentCase):
             self.assertEqual(self.run_agent(server, form="openai").exit, 0)
             self.assertEqual([body["max_tokens"] for body in server.chats()], [16384, bound, bound])
 
-    def test_what_was_shortened_to_fit_is_replayed_all_the_same(self):
-        server = self.server(*[call("run_command", shell=f"seq {number} 9000") for number in range(5)], finish("seen"), models=self.models())
-        self.assertEqual(self.run_agent(server).exit, 0)
-        outcome = self.run_job(self.agent_job(), "--replay", self.recording())
-        self.assertEqual(outcome.exit, 0, outcome.result)
-
 
 class ToolsThatAreLost(AgentCase):
     """Tools that a server leaves out in silence, or refuses in words that nobody knows."""
     LIST = {"content": json.dumps({"thought": "I look.", "tool": "list_tree", "arguments": {"path": ""}})}
     FINISH = {"content": json.dumps({"thought": "", "tool": "finish", "arguments": {"answer": "ok"}})}
-    PROSE = {"content": "Of course! To begin, one would look into the workspace."}
 
     def assert_told_as_text(self, outcome, server, first):
         """The requests from that number on have no tools, and the job went well."""
@@ -231,20 +169,6 @@ class ToolsThatAreLost(AgentCase):
             self.assertEqual(outcome.exit, 0, outcome.result)
             self.assertTrue(all("tools" in body for body in server.chats()))
 
-    def test_a_count_far_below_the_tools_size_shows_it(self):
-        models = {"m": {"drops_tools": True, "counts": True, "capabilities": None, "context_length": 32768, "max_model_len": 32768}}
-        for form in FORMATS:
-            with self.subTest(form):
-                server = self.server(self.PROSE, self.LIST, self.FINISH, models=models)
-                self.assert_told_as_text(self.run_agent(server, form=form), server, 1)
-
-    def test_a_count_that_has_the_tools_in_it_does_not(self):
-        models = {"m": {"counts": True, "capabilities": None, "context_length": 32768, "max_model_len": 32768}}
-        for form in FORMATS:
-            server = self.server(self.PROSE, call("list_tree"), finish("ok"), models=models)
-            self.assertEqual(self.run_agent(server, form=form).exit, 0)
-            self.assertTrue(all("tools" in body for body in server.chats()))
-
     def test_a_refusal_in_unknown_words_tries_the_tools_as_text_once(self):
         for form in FORMATS:
             for status, natively in ((400, 1), (422, 1), (500, 2)):
@@ -252,14 +176,6 @@ class ToolsThatAreLost(AgentCase):
                     models = {"m": {"capabilities": None, "refuses_tools": [status, "Value is not callable: null at row 23"]}}
                     server = self.server(self.LIST, self.FINISH, models=models)
                     self.assert_told_as_text(self.run_agent(server, form=form), server, natively)
-
-    def test_a_refusal_of_both_is_the_first_ones(self):
-        for form in FORMATS:
-            refused = {"fault": {"name": "bad_request", "text": "no such thing"}}
-            server = self.server(refused, {"fault": {"name": "bad_request", "text": "and not this"}})
-            outcome = self.run_agent(server, form=form)
-            self.assertEqual((outcome.result["failure_code"], len(server.chats())), ("inference_unavailable", 2), outcome.result)
-            self.assertIn("no such thing", outcome.result["failure_message"])
 
 
 class BoundReplies(AgentCase):

@@ -2,11 +2,8 @@
 """The end that does not depend on Lua: a runner that hangs ends itself, with a complete result."""
 import json
 import os
-import shutil
 import signal
-import subprocess
 import sys
-import unittest
 
 import sba
 
@@ -78,49 +75,6 @@ class HangingRunner(WatchdogCase):
         done = self.run_job(self.hanging("find", max_runtime_seconds=1), "--log-format", "text")
         self.assertEqual(done.exit, 124)
         self.assertTrue(done.stderr.decode().splitlines()[-1].startswith("error: watchdog ended: "), done.stderr)
-
-
-@unittest.skipUnless(sba.UID and shutil.which("bindfs") and os.access("/dev/fuse", os.W_OK), "wants root, bindfs and FUSE")
-class StalledFileSystem(WatchdogCase):
-    """A file system whose server stands still answers nothing, and only a kill ends the wait for it."""
-
-    def stall(self, directory):
-        """Mounts the directory over itself and returns what makes it stand still."""
-        server = subprocess.Popen(["bindfs", "-f", str(directory), str(directory)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.addCleanup(server.wait)
-        self.addCleanup(subprocess.run, ["umount", "-l", str(directory)], check=True)
-        self.addCleanup(server.send_signal, signal.SIGCONT)
-        sba.wait_for(lambda: os.path.ismount(directory), "the file system")
-        return lambda: server.send_signal(signal.SIGSTOP)
-
-    def run_stalled(self, directory, *steps):
-        """Runs steps on a file system that stalls before them."""
-        sba.BINARY = os.environ["SBA_BINARY"]
-        meeting = self.root / "meeting"
-        meeting.mkdir()
-        self.give(meeting)
-        stall = self.stall(directory)
-        wait = self.step("run_command", shell="touch begun; until [ -e go ]; do sleep 0.05; done", working_dir=str(meeting))
-        process = self.start(self.job(wait, *steps, max_runtime_seconds=5))
-        sba.wait_for((meeting / "begun").exists, "the command to begin")
-        stall()
-        (meeting / "go").touch()
-        return process
-
-    def test_of_the_workspace(self):
-        done = self.outcome_of(self.run_stalled(self.workspace, self.step("write_file", path="a", content="x")))
-        self.assertEqual((done.exit, done.result["status"]), (124, "timeout"), done.stderr)
-        self.assertIn("watchdog", done.result["failure_message"])
-
-    def test_of_the_result(self):
-        """There is no place for a result then: what stands stays, and the status says why the job ended."""
-        results = self.root / "results"
-        results.mkdir()
-        self.give(results)
-        self.result_path = results / "result.json"
-        process = self.run_stalled(results, self.step("run_command", shell="true"))
-        self.addCleanup(process.communicate)
-        self.assertEqual(process.wait(timeout=60), 124)
 
 
 if __name__ == "__main__":
