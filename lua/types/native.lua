@@ -559,7 +559,7 @@ function secret.add(bytes) end
 function secret.is_known() end
 
 ---For text that comes in pieces: how many of the first bytes can be redacted now, because no secret that may continue after the text
----reaches into them.
+---reaches into them, without a character that they tear.
 ---@param text string
 ---@return integer bytes
 ---@return boolean cut the rest must be redacted as cut at its start

@@ -3,6 +3,7 @@
 #include "core/text/secret.h"
 
 #include "bind/bind.h"
+#include "core/text/text.h"
 
 static int f_add(lua_State *L)
 {
@@ -40,7 +41,7 @@ static int f_settled(lua_State *L)
     size_t size;
     const char *bytes = luaL_checklstring(L, 1, &size);
     bool cut;
-    lua_pushinteger(L, (lua_Integer)secret_settled(bytes, size, &cut));
+    lua_pushinteger(L, (lua_Integer)text_whole(bytes, secret_settled(bytes, size, &cut)));
     lua_pushboolean(L, cut);
     return 2;
 }

@@ -46,20 +46,12 @@ struct listing {
 static void set_name(lua_State *L, struct listing *listing, const char *field, const char *bytes)
 {
     struct buffer *clean = listing->clean;
-    size_t size = strlen(bytes);
     clean->size = 0;
-    int changed = 1;
-    if (text_is_utf8(bytes, size))
-        changed = secret_redact_copy(bytes, size, 0, clean);
-    else if (text_repair(bytes, size, clean) < 0 || secret_redact(clean, 0) < 0)
-        changed = -1;
-    if (changed < 0)
+    if (buffer_append(clean, bytes, strlen(bytes)) < 0 || secret_redact(clean, 0) < 0)
         luaL_error(L, "not enough memory");
-    bytes = changed ? clean->data : bytes;
-    size = changed ? clean->size : size;
-    lua_pushlstring(L, bytes, size);
+    lua_pushlstring(L, clean->data, clean->size);
     lua_setfield(L, -2, field);
-    listing->bytes += text_json_size(bytes, size);
+    listing->bytes += text_json_size(clean->data, clean->size);
 }
 
 // Pushes an entry as a table, and adds its size as JSON, with a comma.

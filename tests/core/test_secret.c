@@ -13,8 +13,10 @@ enum { LEAST = 4 };
 static struct buffer redacted(const char *bytes, size_t size, unsigned cuts)
 {
     struct buffer text = {0};
-    assert_int_equal(buffer_append(&text, bytes, size), 0);
-    int found = secret_redact(&text, cuts);
+    int found = secret_redact_copy(bytes, size, cuts, &text);
+    assert_in_range(found, 0, 1);
+    if (!found)
+        assert_int_equal(buffer_append(&text, bytes, size), 0);
     assert_int_equal(found, text.size != size || memcmp(text.data, bytes, size) != 0);
     return text;
 }

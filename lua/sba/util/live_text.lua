@@ -10,20 +10,9 @@ live_text.__index = live_text
 
 local MOST_HELD <const> = 64 * 1024 -- bytes; a secret that goes on for longer is cut, and redacted on both sides
 local NOTE <const> = "\n[... %d bytes left out ...]\n"
-local LONGEST_CHARACTER <const> = 4
 
 function live_text.new()
   return setmetatable({ held = "", is_cut = false }, live_text)
-end
-
---- How many of the last bytes begin a character whose end is missing.
-local function torn(bytes, size)
-  for back = 1, math.min(LONGEST_CHARACTER - 1, size) do
-    local byte = bytes:byte(size - back + 1)
-    if byte >= 0xC0 then return back < (byte >= 0xF0 and 4 or byte >= 0xE0 and 3 or 2) and back or 0 end
-    if byte < 0x80 then return 0 end
-  end
-  return 0
 end
 
 --- Gives out the first bytes of what is held. is_cut: they may end in a secret. is_lost: so they do if they look like it.
@@ -49,7 +38,7 @@ function live_text:add(bytes, missing)
   self.held = self.held .. bytes
   local settled, is_cut = secret.settled(self.held)
   if #self.held - settled > MOST_HELD then return before .. take(self, #self.held, true, true) end
-  return before .. take(self, settled - torn(self.held, settled), is_cut)
+  return before .. take(self, settled, is_cut)
 end
 
 ---What is still held, at the end.

@@ -19,7 +19,6 @@ enum {
     PIPE_USUAL = 64 << 10,
     PIPE_WIDE = 1 << 20,
     LAST_LEAST = OUTPUT_SHOWN / 2, // bytes that stay of those past the limit
-    LONGEST_CHARACTER = 4,
     LONGEST_WORD = 256,
 };
 
@@ -152,32 +151,6 @@ uint64_t output_news(struct output *output, bool whole, struct buffer *news)
     return copy(output, from, output->total, news) < 0 ? size : from - seen;
 }
 
-// The size without an incomplete character at the end.
-static size_t without_torn_end(const char *bytes, size_t size)
-{
-    bool good = true;
-    for (size_t back = 1; back < LONGEST_CHARACTER && back <= size; back++)
-        if ((unsigned char)bytes[size - back] >= 0xC0)
-            return text_character(bytes + size - back, back, &good) == back && !good ? size - back : size;
-    return size;
-}
-
-// Redacts, and makes UTF-8 of it.
-static int clean(struct buffer *text, unsigned cuts)
-{
-    struct buffer good = {0};
-    if (secret_redact(text, cuts) < 0)
-        return -1;
-    if (cuts & SECRET_CUT_END)
-        text->size = without_torn_end(text->data, text->size);
-    if (text_is_utf8(text->data, text->size))
-        return 0;
-    int outcome = text_repair(text->data, text->size, &good);
-    buffer_free(text);
-    *text = good;
-    return outcome;
-}
-
 // Drops the bytes before a blank that is near.
 static void start_at_word(struct buffer *text)
 {
@@ -202,12 +175,12 @@ int output_show(const struct output *output, struct buffer *head, struct buffer 
         (!output->streams[PROCESS_STDOUT].printed || !output->streams[PROCESS_STDERR].printed))
         return 0;
     if (total <= most)
-        return copy(output, 0, total, head) < 0 ? -1 : clean(head, 0);
+        return copy(output, 0, total, head) < 0 ? -1 : secret_redact(head, 0);
     if (copy(output, 0, half ? half : most, head) < 0 || copy(output, total - half, total, tail) < 0)
         return -1;
     start_at_word(tail);
-    *missing = total - without_torn_end(head->data, head->size) - tail->size;
-    return clean(head, SECRET_CUT_END) < 0 ? -1 : clean(tail, SECRET_CUT_START);
+    *missing = total - text_whole(head->data, head->size) - tail->size;
+    return secret_redact(head, SECRET_CUT_END) < 0 ? -1 : secret_redact(tail, SECRET_CUT_START);
 }
 
 // Parts the streams: stdout stays in its place.
@@ -249,7 +222,7 @@ int output_take(struct output *output, struct process_text texts[PROCESS_STREAMS
         return -1;
     for (int i = 0; i < PROCESS_STREAMS; i++) {
         texts[i].truncated = output->streams[i].printed > output->streams[i].kept;
-        if (clean(&texts[i].text, texts[i].truncated ? SECRET_CUT_END : 0) < 0)
+        if (secret_redact(&texts[i].text, texts[i].truncated ? SECRET_CUT_END : 0) < 0)
             return -1;
     }
     size_t limit = output->limit, half = limit / 2;

@@ -3,11 +3,19 @@
 //
 // A file is read in pieces cut at line ends. A piece is matched as a whole if that finds all that is in its lines, and
 // line by line otherwise, or if it has carriage returns or long lines, or without JIT.
+#include "core/base/cleanup.h"
 #include "core/base/interrupt.h"
+#include "core/files/workspace.h"
+#include "core/files/workspace_tree.h"
 #include "core/search/search_internal.h"
+#include "core/text/glob.h"
+#include "core/text/secret.h"
 #include "core/text/text.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,7 +25,100 @@ enum {
     SHORT_LINE = 1024,        // bytes; longer lines are not matched together with others
     BINARY_PREFIX = 8192,
     RECHECKS_MAX = 1000, // of a file; each may follow a match that goes over a whole piece
+    TEXT_MAX = 1000,     // bytes of a long line that are shown
+    TEXT_BEFORE = 200,   // of them before the match
 };
+
+int search_out_of_memory(struct error *error)
+{
+    return error_set(error, "out_of_memory", 0, "out of memory while searching");
+}
+
+void search_results_free(struct search_results *results)
+{
+    free(results->matches);
+    buffer_free(&results->bytes);
+    results->matches = NULL;
+    results->count = 0;
+}
+
+// Appends text from a file as UTF-8 without secrets.
+static int append_clean(struct buffer *bytes, const char *text, size_t size, unsigned cuts)
+{
+    cleanup_buffer struct buffer clean = {0};
+    if (buffer_append(&clean, text, size) < 0 || secret_redact(&clean, cuts) < 0)
+        return -1;
+    return buffer_append(bytes, clean.data, clean.size);
+}
+
+// Appends the line to bytes as UTF-8. A long one is cut around the start of the match.
+static int append_text(struct buffer *bytes, const char *line, size_t size, size_t start)
+{
+    size_t from = 0, to = size;
+    if (size > TEXT_MAX) {
+        from = start > TEXT_BEFORE ? start - TEXT_BEFORE : 0;
+        if (from > size - TEXT_MAX)
+            from = size - TEXT_MAX;
+        to = from + TEXT_MAX;
+    }
+    for (int i = 0; i < 3 && from > 0 && search_is_continuation(line[from]); i++)
+        from++;
+    unsigned cuts = (from > 0 ? SECRET_CUT_START : 0) | (to < size ? SECRET_CUT_END : 0);
+    return buffer_append(bytes, "...", from > 0 ? 3 : 0) < 0 || append_clean(bytes, line + from, to - from, cuts) < 0
+               ? -1
+               : buffer_append(bytes, "...", to < size ? 3 : 0);
+}
+
+// Adds the path to the results, once, before the first match of its file.
+static int append_path(struct scan *scan)
+{
+    struct buffer *bytes = &scan->results->bytes;
+    if (scan->path_size > 0)
+        return 0;
+    scan->path_at = bytes->size;
+    if (append_clean(bytes, scan->path, strlen(scan->path), 0) < 0)
+        return -1;
+    scan->path_size = bytes->size - scan->path_at;
+    return 0;
+}
+
+// Bytes that the match takes in the result, with a comma.
+static size_t json_size(const struct search_results *results, const struct search_match *match)
+{
+    const char *bytes = results->bytes.data;
+    return text_json_size(bytes + match->path, match->path_size) +
+           text_json_size(bytes + match->text, match->text_size) + (size_t)snprintf(NULL, 0, "%" PRId64, match->line) +
+           strlen("{\"path\":\"\",\"line\":,\"text\":\"\"},");
+}
+
+// Adds the line with the number scan->last, in which a match begins at start: 0; 1: it is not added because of a limit;
+// -1.
+static int add_match(struct scan *scan, const char *line, size_t size, size_t start)
+{
+    struct search_results *results = scan->results;
+    if (results->count >= results->max_matches) {
+        results->limit = SEARCH_MATCHES;
+        return 1;
+    }
+    struct search_match *matches = array_grow(results->matches, results->count, sizeof *matches);
+    if (!matches)
+        return search_out_of_memory(scan->error);
+    results->matches = matches;
+    if (append_path(scan) < 0)
+        return search_out_of_memory(scan->error);
+    size_t text_at = results->bytes.size;
+    if (append_text(&results->bytes, line, size, start) < 0)
+        return search_out_of_memory(scan->error);
+    struct search_match match = {scan->path_at, scan->path_size, text_at, results->bytes.size - text_at, scan->last};
+    size_t cost = json_size(results, &match);
+    if (results->json_bytes + cost > results->max_bytes) {
+        results->limit = SEARCH_BYTES;
+        return 1;
+    }
+    results->json_bytes += cost;
+    results->matches[results->count++] = match;
+    return 0;
+}
 
 static bool has_long_line(const char *bytes, size_t size)
 {
@@ -68,7 +169,7 @@ static int add_line(struct scan *scan, const char *bytes, size_t size, size_t st
     if (scan->line == scan->last) // another part of a line that is too long to be searched at once
         return 0;
     scan->last = scan->line;
-    return search_add_match(scan, line, length, start - (size_t)(line - bytes));
+    return add_match(scan, line, length, start - (size_t)(line - bytes));
 }
 
 // Matches the lines from `at` on together. 1 and *found, 0, or -1; 2: the line that begins at *line must be matched
@@ -195,4 +296,76 @@ int search_descriptor(struct search_regex *regex, int fd, const char *path, stru
     if (buffer_reserve(&regex->piece, PIECE) < 0)
         return search_out_of_memory(error);
     return search_pieces(&scan, fd, &regex->piece) < 0 ? -1 : 0;
+}
+
+struct search_walk {
+    struct search_regex *regex;
+    const struct workspace *workspace;
+    const struct glob *include;
+    struct workspace_tree *tree;
+    struct search_results *results;
+    struct error *error;
+};
+
+// Searches the file that the tree is at. A disk error is only counted; any other error ends the search.
+static int search_entry(struct search_walk *walk)
+{
+    struct stat status;
+    cleanup_fd int fd = workspace_tree_open_file(walk->tree, &status);
+    if (fd < 0) {
+        // These three mean that the entry has changed since it was listed.
+        walk->results->files_unreadable += errno != ENOENT && errno != ELOOP && errno != EINVAL;
+        return 0;
+    }
+    if (search_descriptor(walk->regex, fd, workspace_tree_path(walk->tree), walk->results, walk->error) == 0)
+        return 0;
+    if (strcmp(walk->error->code, "io_error") != 0)
+        return -1;
+    error_clear(walk->error);
+    walk->results->files_unreadable++;
+    return 0;
+}
+
+// Searches the single file that the path names.
+static int search_one_file(struct search_walk *walk, const char *path)
+{
+    struct stat status;
+    cleanup_fd int fd = workspace_open_file(walk->workspace, path, &status, walk->error);
+    if (fd < 0)
+        return -1;
+    if (walk->include && !glob_match(walk->include, workspace_tree_path(walk->tree)))
+        return 0;
+    return search_descriptor(walk->regex, fd, workspace_tree_path(walk->tree), walk->results, walk->error);
+}
+
+static int search_all(struct search_walk *walk, const char *path)
+{
+    struct workspace_tree_entry entry;
+    int more = 0, outcome = 0;
+    while (outcome == 0 && walk->results->limit == SEARCH_NO_LIMIT &&
+           (more = workspace_tree_next(walk->tree, &entry, walk->error)) > 0) {
+        if (S_ISDIR(entry.mode) && entry.depth > 0 && strcmp(entry.name, ".git") == 0)
+            workspace_tree_skip(walk->tree, &entry);
+        else if (S_ISDIR(entry.mode))
+            walk->results->files_unreadable += !entry.entered;
+        else if (entry.depth == 0)
+            outcome = search_one_file(walk, path);
+        else if (S_ISREG(entry.mode) && (!walk->include || glob_match(walk->include, workspace_tree_path(walk->tree))))
+            outcome = search_entry(walk);
+    }
+    return more < 0 ? -1 : outcome;
+}
+
+int search_files(struct search_regex *regex, const struct workspace *workspace, const char *path,
+                 const struct glob *include, struct search_results *results, struct error *error)
+{
+    const struct workspace_tree_options options = {.max_depth = SIZE_MAX, .hidden = true, .types_only = true};
+    struct search_walk walk = {
+        .regex = regex, .workspace = workspace, .include = include, .results = results, .error = error};
+    walk.tree = workspace_tree_open(workspace, path, &options, error);
+    if (!walk.tree)
+        return -1;
+    int outcome = search_all(&walk, path);
+    workspace_tree_close(walk.tree);
+    return outcome;
 }

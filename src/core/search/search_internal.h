@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the search*.c files share, and nobody else.
+// What search.c and search_regex.c share, and nobody else.
 #ifndef SBA_CORE_SEARCH_INTERNAL_H
 #define SBA_CORE_SEARCH_INTERNAL_H
 
@@ -45,10 +45,6 @@ int search_out_of_memory(struct error *error);
 // the line of from, "timeout", "cancelled").
 int search_match(struct scan *scan, const pcre2_code *code, const char *bytes, size_t size, size_t from,
                  struct span *found);
-
-// Adds the line with the number scan->last, in which a match begins at start: 0; 1: it is not added because of a limit;
-// -1.
-int search_add_match(struct scan *scan, const char *line, size_t size, size_t start);
 
 // Whether a byte continues a character of UTF-8.
 static inline bool search_is_continuation(char byte)

@@ -299,14 +299,27 @@ int secret_redact_copy(const char *text, size_t size, unsigned cuts, struct buff
     return failed ? -1 : done > 0;
 }
 
+static void replace(struct buffer *text, struct buffer *by)
+{
+    buffer_free(text);
+    *text = *by;
+    *by = (struct buffer){0};
+}
+
 int secret_redact(struct buffer *text, unsigned cuts)
 {
-    cleanup_buffer struct buffer clean = {0};
-    int outcome = secret_redact_copy(text->data, text->size, cuts, &clean);
-    if (outcome <= 0)
-        return outcome;
-    struct buffer old = *text;
-    *text = clean;
-    clean = old;
-    return outcome;
+    cleanup_buffer struct buffer clean = {0}, repaired = {0};
+    int found = secret_redact_copy(text->data, text->size, cuts, &clean);
+    if (found < 0)
+        return -1;
+    if (found)
+        replace(text, &clean);
+    if (cuts & SECRET_CUT_END)
+        text->size = text_whole(text->data, text->size);
+    if (text_is_utf8(text->data, text->size))
+        return 0;
+    if (text_repair(text->data, text->size, &repaired) < 0)
+        return -1;
+    replace(text, &repaired);
+    return 0;
 }

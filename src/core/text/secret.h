@@ -35,7 +35,8 @@ bool secret_is_known(void);
 // the text holds no secret: then nothing is appended; -1 if memory is out.
 int secret_redact_copy(const char *text, size_t size, unsigned cuts, struct buffer *clean);
 
-// The same in the buffer's own text. If memory is out, it is unchanged.
+// Redacts the buffer's own text and makes it UTF-8, as text_repair does. A character that is cut at the end is dropped.
+// Returns 0, or -1 if memory is out.
 int secret_redact(struct buffer *text, unsigned cuts);
 
 // For text that comes in pieces: the size of its first part, in which no secret is still open. *cut: that part ends

@@ -151,6 +151,15 @@ size_t text_tail(const char *utf8, size_t size, size_t limit)
     return limit;
 }
 
+size_t text_whole(const char *bytes, size_t size)
+{
+    bool good = true;
+    for (size_t back = 1; back < 4 && back <= size; back++)
+        if ((unsigned char)bytes[size - back] >= 0xC0)
+            return text_character(bytes + size - back, back, &good) == back && !good ? size - back : size;
+    return size;
+}
+
 size_t text_base64_write(const char *bytes, size_t size, char *out)
 {
     return (size_t)EVP_EncodeBlock((unsigned char *)out, (const unsigned char *)bytes, (int)size);

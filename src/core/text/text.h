@@ -29,6 +29,9 @@ size_t text_cut(const char *utf8, size_t size, size_t limit);
 // Size of the longest suffix of at most limit bytes that does not split a character.
 size_t text_tail(const char *utf8, size_t size, size_t limit);
 
+// Size of the bytes without an incomplete character at their end.
+size_t text_whole(const char *bytes, size_t size);
+
 size_t text_count_newlines(const char *bytes, size_t size);
 
 // Characters of a UTF-8 text.
