@@ -108,7 +108,6 @@ static void test_malformed(void **state)
         "[z-a]",
         "/a",
         "a/",
-        "[a/b]",
         "{[}",
         "[a\\",
         "{a,b\\",

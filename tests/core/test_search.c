@@ -119,17 +119,6 @@ static void test_nothing_reaches_over_a_line_end(void **state)
     expect("^\\s*$", "a\n\n \nb\n", "2:|3: |");
 }
 
-// Before it matches, the search looks for the longest text that every match holds.
-static void test_what_only_seems_to_be_in_every_match(void **state)
-{
-    expect(".abcd?", "xabc\n", "1:xabc|");
-    expect(".abcd{0}", "xabc\n", "1:xabc|");
-    expect(".abc+de", "xabccde\n", "1:xabccde|");
-    expect(".(abc)?", "x\n", "1:x|");
-    expect(".abc|d", "d\n", "1:d|");
-    expect("(?i).abc", "xABC\n", "1:xABC|");
-}
-
 // PCRE2 10.42's JIT misses lines where it backtracks into an alternative that matches nothing.
 static void test_empty_alternatives(void **state)
 {
@@ -376,7 +365,7 @@ static void test_a_line_longer_than_memory_allows(void **state)
     assert_int_equal(status_of_child(search_endless_line, "a", "a"), 0);
 }
 
-// Random patterns of every kind of piece over random lines: the rewritten pattern over the whole text finds what the
+// Random patterns of every kind of piece over random lines: the pattern over the whole text finds what the
 // original finds line by line. A carriage return in the text makes the search go line by line.
 static void test_together_is_as_line_by_line(void **state)
 {
@@ -474,7 +463,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_nothing_reaches_over_a_line_end),
-        cmocka_unit_test(test_what_only_seems_to_be_in_every_match),
         cmocka_unit_test(test_empty_alternatives),
         cmocka_unit_test(test_carriage_returns),
         cmocka_unit_test(test_broken_utf8),

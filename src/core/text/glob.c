@@ -46,7 +46,7 @@ static int append_stars(struct buffer *out, const char *pattern, size_t at, size
 static int simplify(const char *pattern, struct buffer *out)
 {
     for (size_t at = 0, size; pattern[at]; at += size) {
-        size = pattern[at] == '*' ? strspn(pattern + at, "*") : pattern[at] == '\\' ? 2 : 1;
+        size = pattern[at] == '*' ? strspn(pattern + at, "*") : pattern[at] == '\\' && pattern[at + 1] ? 2 : 1;
         int failed = pattern[at] == '*' ? append_stars(out, pattern, at, size) : buffer_append(out, pattern + at, size);
         if (failed)
             return -1;
@@ -90,65 +90,41 @@ static const char *set_end(const char *pattern)
     for (bool first = true; *pattern && *pattern != '/'; first = false, pattern++) {
         if (*pattern == ']' && !first)
             return pattern + 1;
-        if (*pattern == '\\' && *++pattern == '\0')
-            break;
+        if (*pattern == '\\' && pattern[1])
+            pattern++;
     }
     return NULL;
 }
 
-// Moves past the next piece of the pattern: an escape, a set, or a byte. NULL: it is malformed.
-static const char *piece_end(const char *pattern, const char *whole, struct error *error)
+// Moves past the next piece of the pattern: an escape, a set, or a byte. PCRE2 refuses those that are malformed.
+static const char *piece_end(const char *pattern)
 {
-    if (*pattern == '\\' && !pattern[1])
-        return malformed(error, whole, "it ends in a backslash"), NULL;
-    const char *end = *pattern == '[' ? set_end(pattern) : pattern + (*pattern == '\\' ? 2 : 1);
-    if (!end)
-        malformed(error, whole, "a [ has no ] in the same name");
-    return end;
+    const char *end = *pattern == '[' ? set_end(pattern) : NULL;
+    return end ? end : pattern + (*pattern == '\\' && pattern[1] ? 2 : 1);
 }
 
-// Finds the first group, from its '{' (open; NULL: there is none) to its '}' (close). Reads on to there, or to the end,
-// and so finds what is malformed.
-static int find_group(const char *pattern, const char *whole, const char **open, const char **close,
-                      struct error *error)
+// The first of these bytes that stands outside groups, or the end.
+static const char *find_outside(const char *pattern, const char *bytes)
 {
-    int depth = 0;
-    *open = NULL;
-    while (*pattern) {
-        if (*pattern == '{' && depth++ == 0)
-            *open = pattern;
-        if (*pattern == '}' && depth == 0)
-            return malformed(error, whole, "a } has no { before it");
-        if (*pattern == '}' && --depth == 0)
-            break;
-        if (!(pattern = piece_end(pattern, whole, error)))
-            return -1;
-    }
-    if (depth > 0)
+    for (int depth = 0; *pattern && (depth > 0 || !strchr(bytes, *pattern)); pattern = piece_end(pattern))
+        depth += (*pattern == '{') - (*pattern == '}');
+    return pattern;
+}
+
+static int expand(struct glob *glob, const char *pattern, const char *whole, struct error *error)
+{
+    const char *open = find_outside(pattern, "{}"), *end = open;
+    if (*open == '}')
+        return malformed(error, whole, "a } has no { before it");
+    if (*open == '\0')
+        return add_alternative(glob, pattern, whole, error);
+    const char *close = find_outside(open + 1, "}");
+    if (*close == '\0')
         return malformed(error, whole, "a { has no } after it");
-    *close = pattern;
-    return 0;
-}
-
-static int expand(struct glob *glob, const char *pattern, const char *whole, struct error *error);
-
-// The end of the alternative that begins at start: its ',' or close.
-static const char *alternative_end(const char *start, const char *close, const char *whole, struct error *error)
-{
-    int depth = 0;
-    while (start < close && (*start != ',' || depth > 0)) {
-        depth += (*start == '{') - (*start == '}');
-        start = piece_end(start, whole, error);
-    }
-    return start;
-}
-
-static int expand_group(struct glob *glob, const char *pattern, const char *open, const char *close, const char *whole,
-                        struct error *error)
-{
-    for (const char *start = open + 1, *end; start <= close; start = end + 1) {
+    while (end < close) {
         cleanup_buffer struct buffer plain = {0};
-        end = alternative_end(start, close, whole, error);
+        const char *start = end + 1;
+        end = find_outside(start, ",}");
         if (buffer_append(&plain, pattern, (size_t)(open - pattern)) < 0 ||
             buffer_append(&plain, start, (size_t)(end - start)) < 0 ||
             buffer_append(&plain, close + 1, strlen(close)) < 0)
@@ -157,16 +133,6 @@ static int expand_group(struct glob *glob, const char *pattern, const char *open
             return -1;
     }
     return 0;
-}
-
-static int expand(struct glob *glob, const char *pattern, const char *whole, struct error *error)
-{
-    const char *open = NULL, *close = NULL;
-    if (find_group(pattern, whole, &open, &close, error) < 0)
-        return -1;
-    if (open)
-        return expand_group(glob, pattern, open, close, whole, error);
-    return add_alternative(glob, pattern, whole, error);
 }
 
 static int check_whole(const char *pattern, struct error *error)

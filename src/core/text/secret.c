@@ -91,11 +91,6 @@ static struct character read_character(const char *text, size_t size, enum way w
     return (struct character){{name ? controls[name - names] : text[1]}, 1, 2};
 }
 
-static bool is_blank(char byte)
-{
-    return byte == '\n' || byte == '\r' || byte == '\t' || byte == ' ';
-}
-
 // Whether the form goes on with the character.
 static bool goes_on(const struct form *form, size_t at, const struct character *character)
 {
@@ -122,7 +117,8 @@ static struct match compare(const struct form *form, size_t from, const char *te
         if (at < size)
             character = read_character(text + at, size - at, way);
         match.is_open = character.length == 0;
-        bool wraps = form->is_base64 && i > 0 && is_blank(character.bytes[0]) && blanks++ < SECRET_BLANKS_MAX;
+        bool is_blank = memchr(" \n\r\t", character.bytes[0], 4);
+        bool wraps = is_blank && form->is_base64 && i > 0 && blanks++ < SECRET_BLANKS_MAX;
         if (match.is_open || (!wraps && !goes_on(form, i, &character)))
             return match;
         at += character.length;
