@@ -96,22 +96,8 @@ static void test_matches_not(void **state)
 static void test_malformed(void **state)
 {
     static const char *const patterns[] = {
-        "",
-        "[a",
-        "[",
-        "[]",
-        "[!]",
-        "{a",
-        "a}",
-        "{a,{b}",
-        "a\\",
-        "[z-a]",
-        "/a",
-        "a/",
-        "{[}",
-        "[a\\",
-        "{a,b\\",
-        "{,}{,}{,}{,}{,}{,}{,}{,}{,}{,}",
+        "",    "[a",    "[",  "[]", "[!]", "{a",   "a}",     "{a,{b}",
+        "a\\", "[z-a]", "/a", "a/", "{[}", "[a\\", "{a,b\\", "{,}{,}{,}{,}{,}{,}{,}{,}{,}{,}",
         NULL,
     };
     for (size_t i = 0; patterns[i]; i++) {
