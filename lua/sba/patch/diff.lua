@@ -16,7 +16,6 @@ local diff = {}
 local MOST_BYTES <const> = 64 << 20
 local MOST_FILES <const> = 10000
 local LONGEST_NAME <const> = 16 << 10 -- bytes of a line with names
-local HIGHEST <const> = 1 << 31 -- number of a line
 
 local newline = P "\n"
 local line_end = P "\r" ^ -1 * (newline + -1)
@@ -47,7 +46,7 @@ local by_look = (blank ^ 0 * (marked + "\\ ") * rest) ^ 0 * Cp()
 local begin_look = (blank ^ 0 * (S " +-" + "\\ ") * rest) ^ 0 * Cp()
 local goes_on = blank ^ 0 * marked
 local ends_well = blank + "@@" + separator
-local first_hunk, next_hunk = Cp() * "@@", blanks * Cp() * "@@"
+local next_hunk = blanks * Cp() * "@@"
 local at_lines = ("@@" * rest) ^ 0 * Cp()
 local past_blanks = blanks * Cp()
 local begin_ends = blanks * (P "*** " + -1)
@@ -55,8 +54,8 @@ local begin_ends_well = next_hunk + begin_ends
 local added_lines = (P "+" * rest) ^ 1 * ("\\ " * rest) ^ -1 * Cp()
 local fenced_off = "```" * rest * (line - blank - marked - separator) ^ 0 * marked
 
-local number = C(R "09" ^ 1) / tonumber
-local range = number * ("," * number + lpeg.Cc(1))
+local number = C(R "09" * R "09" ^ -8) -- of at most nine digits: no file has more lines
+local range = number * ("," * number + lpeg.Cc "1")
 local numbered = "@@ -" * range * " +" * range * " @@" * rest * Cp()
 local bare = (P "@@" * (#line_end + " ") * rest - "@@ " * S "+-" * R "09") ^ 1 * Cp()
 
@@ -91,6 +90,7 @@ local bare = (P "@@" * (#line_end + " ") * rest - "@@ " * S "+-" * R "09") ^ 1 *
 ---@field in_fence? boolean a code fence is open
 ---@field is_open? boolean only its lines tell where the last hunk ends
 
+local AT <const> = 64 -- the byte "@"
 local DAMAGED <const> = "neither a line of the hunk (' ', '+', '-') nor its end; the diff is damaged"
 local NO_NAME <const> = "no file name can be read here (empty, with a NUL, or its quotes are wrong)"
 
@@ -145,11 +145,11 @@ local function add_hunk(reader, file, body, limit, old_start, new_start, old_cou
   local after, old, new, changes = reader.hunks:add(reader.count + 1, reader.at, body, limit, old_start, new_start, old_count, new_count,
     at_end)
   if after == nil then refuse(old.code, old.message) end
-  if not after or old_count and lpeg.match(goes_on, reader.diff, after) then return false end
+  if not after or old_count and reader.diff:byte(after) ~= AT and lpeg.match(goes_on, reader.diff, after) then return false end
   if not changes then invalid(reader, "the hunk above changes nothing", body) end
   reader.count, reader.at, file.hunks = reader.count + 1, after, file.hunks + 1
   file.removes, file.adds = file.removes or old > 0, file.adds or new > 0
-  file.is_new = file.hunks == 1 and old_start == 0 and old == 0
+  file.is_new = file.hunks == 1 and old_start == "0" and old == 0
   return true
 end
 
@@ -165,19 +165,15 @@ end
 
 local function read_hunk(reader, file)
   reader.is_open = false
-  local body = is_at(reader, bare)
-  if body then
+  local old_start, old_count, new_start, new_count, body = is_at(reader, numbered)
+  if body and not add_hunk(reader, file, body, #reader.diff + 1, old_start, new_start, old_count, new_count) then
+    add_by_look(reader, file, body, old_start, new_start)
+    file.recounted = file.recounted + 1
+  elseif not body then
+    body = is_at(reader, bare) or invalid(reader, "a hunk begins with '@@ -LINE,COUNT +LINE,COUNT @@'")
     file.tolerated.no_line_numbers = true
-    return add_by_look(reader, file, body)
+    add_by_look(reader, file, body)
   end
-  local old_start, old_count, new_start, new_count
-  old_start, old_count, new_start, new_count, body = is_at(reader, numbered)
-  if not body or math.max(old_start, old_count, new_start, new_count) > HIGHEST then
-    invalid(reader, "a hunk begins with '@@ -LINE,COUNT +LINE,COUNT @@'")
-  end
-  if add_hunk(reader, file, body, #reader.diff + 1, old_start, new_start, old_count, new_count) then return end
-  add_by_look(reader, file, body, old_start, new_start)
-  file.recounted = file.recounted + 1
 end
 
 --- Passes what stands between the last hunk of a file and the next file: blank lines and words. Lines that may be a part of a hunk are
@@ -192,7 +188,7 @@ end
 
 local function read_hunks(reader, file)
   local at = reader.at
-  while reach(reader, file.hunks > 0 and next_hunk or first_hunk) do
+  while starts(reader, "@@") or file.hunks > 0 and reach(reader, next_hunk) do
     if reader.at ~= at then file.tolerated.blank_lines = true end
     read_hunk(reader, file)
     at = reader.at
@@ -267,7 +263,7 @@ end
 local function read_added(reader, name)
   local file = new_file(reader, { plain = true, action = "created", new_path = name })
   local after = is_at(reader, added_lines)
-  if after then add_hunk(reader, file, reader.at, after, 0, 1) end
+  if after then add_hunk(reader, file, reader.at, after, "0", "1") end
 end
 
 local function read_begin(reader)

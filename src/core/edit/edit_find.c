@@ -11,22 +11,10 @@ static bool fits(const struct edit_search *search, int64_t place)
     uint32_t end = search->side->count - search->tail;
     if (place + search->head < search->floor || place + end > file->count)
         return false;
-    for (uint32_t i = search->head; i < end; i++) {
-        const struct edit_line *line = search->side->lines[i];
-        uint32_t number = (uint32_t)(place + i);
-        if ((file->places && file->hashes[number] != line->hash) ||
-            !edit_line_equal(edit_line_at(file, number), *line, search->level))
+    for (uint32_t i = search->head; i < end; i++)
+        if (!edit_line_equal(edit_line_at(file, (uint32_t)(place + i)), *search->side->lines[i], search->level))
             return false;
-    }
     return true;
-}
-
-// The file's lines that may equal a line, by number.
-static const uint32_t *places_of(const struct edit_file *file, const struct edit_line *line, uint32_t *count)
-{
-    uint32_t bucket = line->hash & file->bucket_mask;
-    *count = file->buckets[bucket + 1] - file->buckets[bucket];
-    return file->places + file->buckets[bucket];
 }
 
 // The places of the side's line that is in the file least often, so that few have to be tried.
@@ -35,7 +23,7 @@ static const uint32_t *places_of_rarest(const struct edit_search *search, uint32
     uint32_t count;
     const uint32_t *best = NULL;
     for (uint32_t i = search->head; i < search->side->count - search->tail; i++) {
-        const uint32_t *places = places_of(search->file, search->side->lines[i], &count);
+        const uint32_t *places = edit_places(search->file, *search->side->lines[i], &count);
         if (best && count >= *least)
             continue;
         best = places;
@@ -190,24 +178,6 @@ static int find_only(struct edit_search *search, int64_t first, int64_t last, st
     return status;
 }
 
-// Finds the only place by the lines alone. A hunk with numbers whose context binds it to the beginning or end of the
-// file must be there; without its indentation it must be the only one in the file, too.
-static int find_by_lines(struct edit_search *search, struct error *error)
-{
-    const struct edit_hunk *hunk = search->hunk;
-    const struct edit_side *side = search->side;
-    int64_t end = (int64_t)search->file->count - side->count, first = 0, last = end;
-    if (hunk->at_end || (!hunk->by_content && side->suffix < side->prefix))
-        first = end;
-    if (!hunk->by_content && side->prefix < side->suffix && hunk->old_start <= 1)
-        last = 0;
-    if (first < 0 || last < first)
-        return 0;
-    bool whole = search->level == EDIT_INDENTED && !hunk->at_end;
-    int status = find_only(search, whole ? 0 : first, whole ? end : last, error);
-    return status == 1 && (search->place < first || search->place > last) ? 0 : status;
-}
-
 bool edit_find_new(const struct edit_search *search, int64_t *place)
 {
     struct edit_search after = *search;
@@ -237,7 +207,7 @@ static bool is_there(const struct edit_search *search)
 int edit_find(struct edit_search *search, struct error *error)
 {
     bool by_content = search->hunk->by_content;
-    int64_t place;
+    int64_t end = (int64_t)search->file->count - search->old->count, place;
     int status = 0;
     search->side = search->old;
     search->level = EDIT_EXACT;
@@ -250,7 +220,7 @@ int edit_find(struct edit_search *search, struct error *error)
     if (status || (!by_content && edit_find_new(search, &place)))
         return status;
     search->level = by_content ? EDIT_EXACT : EDIT_TRAILING;
-    while (!(status = find_by_lines(search, error)) && search->level < EDIT_INDENTED)
+    while (!(status = find_only(search, search->hunk->at_end ? end : 0, end, error)) && search->level < EDIT_INDENTED)
         search->level++;
     if (status == 2 && search->level == EDIT_INDENTED && !by_content)
         return 0;
@@ -274,5 +244,7 @@ unsigned edit_differences(const struct edit_search *search)
         found |= edit_ends_cr(there) != edit_ends_cr(wanted) ? EDIT_LINE_ENDS : 0u;
         found |= there.newline != wanted.newline ? EDIT_FINAL_NEWLINE : 0u;
     }
-    return found | (search->level == EDIT_INDENTED ? EDIT_INDENTATION : 0u);
+    struct edit_shift shift;
+    bool shifted = search->level == EDIT_INDENTED && edit_find_shift(search, search->place, &shift) && shift.size;
+    return found | (shifted ? EDIT_INDENTATION : 0u);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A file and an edit as lines, see edit_lines.h; and the hunks of a diff as they are read.
 #include "core/edit/edit_lines.h"
+#include "core/base/cleanup.h"
 #include "core/text/text.h"
 
 #include <stdlib.h>
@@ -35,7 +36,6 @@ int edit_split(struct edit_file *file, const char *bytes, size_t size)
 void edit_file_free(struct edit_file *file)
 {
     free(file->starts);
-    free(file->hashes);
     free(file->buckets);
     free(file->places);
     *file = (struct edit_file){0};
@@ -111,15 +111,15 @@ static uint32_t hash_line(struct edit_line line)
 }
 
 // Sorts line numbers by bucket (counting sort).
-static void sort_places(struct edit_file *file)
+static void sort_places(struct edit_file *file, const uint32_t *hashes)
 {
     uint32_t *buckets = file->buckets, mask = file->bucket_mask;
     for (uint32_t i = 0; i < file->count; i++)
-        buckets[(file->hashes[i] & mask) + 1]++;
+        buckets[(hashes[i] & mask) + 1]++;
     for (uint32_t i = 0; i <= mask; i++)
         buckets[i + 1] += buckets[i];
     for (uint32_t i = file->count; i-- > 0;)
-        file->places[--buckets[(file->hashes[i] & mask) + 1]] = i;
+        file->places[--buckets[(hashes[i] & mask) + 1]] = i;
     // buckets[i + 1] now has the start of bucket i: move all of them by one.
     memmove(buckets, buckets + 1, mask * sizeof *buckets + sizeof *buckets);
     buckets[mask + 1] = file->count;
@@ -132,18 +132,21 @@ int edit_index(struct edit_file *file)
     file->bucket_mask = 15;
     while (file->bucket_mask < file->count)
         file->bucket_mask = file->bucket_mask * 2 + 1;
-    file->hashes = malloc((file->count + 1) * sizeof *file->hashes);
+    cleanup_free uint32_t *hashes = malloc((file->count + 1) * sizeof *hashes);
     file->buckets = calloc((size_t)file->bucket_mask + 2, sizeof *file->buckets);
-    uint32_t *places = malloc((file->count + 1) * sizeof *file->places);
-    if (!file->hashes || !file->buckets || !places) {
-        free(places);
+    if (!hashes || !file->buckets || !(file->places = malloc((file->count + 1) * sizeof *file->places)))
         return -1;
-    }
     for (uint32_t i = 0; i < file->count; i++)
-        file->hashes[i] = hash_line(edit_line_at(file, i));
-    file->places = places;
-    sort_places(file);
+        hashes[i] = hash_line(edit_line_at(file, i));
+    sort_places(file, hashes);
     return 0;
+}
+
+const uint32_t *edit_places(const struct edit_file *file, struct edit_line line, uint32_t *count)
+{
+    uint32_t bucket = hash_line(line) & file->bucket_mask;
+    *count = file->buckets[bucket + 1] - file->buckets[bucket];
+    return file->places + file->buckets[bucket];
 }
 
 static struct edit_line *add_line(struct edit_body *body, struct edit_line line, char kind)
@@ -152,7 +155,6 @@ static struct edit_line *add_line(struct edit_body *body, struct edit_line line,
     if (!lines)
         return NULL;
     line.kind = kind;
-    line.hash = hash_line(line);
     body->lines = lines;
     lines[body->count] = line;
     return &lines[body->count++];

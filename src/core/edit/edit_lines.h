@@ -12,7 +12,6 @@ enum edit_level { EDIT_EXACT, EDIT_TRAILING, EDIT_INDENTED };
 struct edit_line {
     const char *text; // without its end
     uint32_t size;
-    uint32_t hash; // of an edit's line
     bool newline;
     char kind; // of an edit's line: ' ', '-' or '+'
 };
@@ -25,7 +24,6 @@ struct edit_file {
     uint32_t lf;   // in LF alone
     char ends;     // 'c' or 'l': CR LF and LF are the same, and what is added gets this one; 0: all bytes count
     // The index, made when first needed: line numbers by hash, ascending within one.
-    uint32_t *hashes;  // of each line
     uint32_t *buckets; // bucket_mask + 2 offsets into places
     uint32_t *places;
     uint32_t bucket_mask;
@@ -53,6 +51,10 @@ int edit_out_of_memory(struct error *error);
 int edit_split(struct edit_file *file, const char *bytes, size_t size);
 int edit_index(struct edit_file *file);
 void edit_file_free(struct edit_file *file);
+
+// The lines of an indexed file that may equal a line at any level, by number.
+const uint32_t *edit_places(const struct edit_file *file, struct edit_line line, uint32_t *count);
+
 struct edit_line edit_line_at(const struct edit_file *file, uint32_t number);
 
 // Whether the lines are the same at a level.

@@ -90,9 +90,10 @@ describe("a diff", function()
   end)
 
   it("holds to beginning and end", function()
-    refuses(X .. "@@ -2,3 +2,4 @@\n b\n c\n d\n+e\n", "a\nb\nc\nd\nX\n", "patch_mismatch") -- less context after than before
+    refuses(X .. "@@ -2,3 +2,4 @@\n b\n c\n d\n+e\n", "b\nc\nd\nb\nc\nd\nX\n", "patch_") -- less context after than before
+    gives(X .. "@@ -2,3 +2,4 @@\n b\n c\n d\n+e\n", "a\nb\nc\nd\nX\n", "a\nb\nc\nd\ne\nX\n") -- but only one place fits
     gives(X .. "@@ -2,3 +2,4 @@\n b\n c\n d\n+e\n", "a\nb\nc\nd\n", "a\nb\nc\nd\ne\n")
-    refuses(X .. "@@ -1,3 +1,4 @@\n+0\n a\n b\n c\n", "X\na\nb\nc\n", "patch_mismatch")
+    refuses(X .. "@@ -1,3 +1,4 @@\n+0\n a\n b\n c\n", "X\na\nb\nc\na\nb\nc\n", "patch_")
     gives(X .. "@@ -1,3 +1,4 @@\n+0\n a\n b\n c\n", "a\nb\nc\n", "0\na\nb\nc\n")
   end)
 
@@ -151,9 +152,9 @@ describe("a diff", function()
     refuses(X .. "@@ -98765432109876543210 +98765432109876543210 @@\n-a\n+b\n", "a\n", "a hunk begins with")
     refuses(X .. "@@ -1,4294967297 +1 @@\n-a\n+b\n", "a\n", "a hunk begins with")
     refuses(X .. "@@ -18446744073709551617 +1 @@\n-a\n+b\n", "a\n", "a hunk begins with") -- 2^64 and 1
-    gives(X .. "@@ -2147483648 +2147483648 @@\n-a\n+b\n", "a\n", "b\n")
-    gives(X .. "@@ -1,2147483648 +1,2147483648 @@\n-a\n+b\n", "a\n", "b\n")
-    refuses(X .. "@@ -2147483648,0 +1 @@\n+b\n", "a\n", "only adds lines, and nothing that the file has says where they belong")
+    gives(X .. "@@ -999999999 +999999999 @@\n-a\n+b\n", "a\n", "b\n")
+    gives(X .. "@@ -1,999999999 +1,999999999 @@\n-a\n+b\n", "a\n", "b\n")
+    refuses(X .. "@@ -999999999,0 +1 @@\n+b\n", "a\n", "only adds lines, and nothing that the file has says where they belong")
     refuses(X .. "@@ -1,1 +1,-1 @@\n-a\n+b\n", "a\n", "a hunk begins with")
     refuses(X .. "@@ -1 @@\n-a\n+b\n", "a\n", "a hunk begins with")
   end)
