@@ -5,10 +5,12 @@
 -- What models write is taken too: code fences and words around the diff, and hunks without line numbers. The lists `tolerated` say so.
 
 local edit = require "native.edit"
+local failure = require "sba.patch.failure"
 local header = require "sba.patch.header"
 local lpeg = require "lpeg"
 local text = require "native.text"
 
+local raise = failure.raise
 local P, R, S, C, Cp = lpeg.P, lpeg.R, lpeg.S, lpeg.C, lpeg.Cp
 
 local diff = {}
@@ -94,11 +96,9 @@ local AT <const> = 64 -- the byte "@"
 local DAMAGED <const> = "neither a line of the hunk (' ', '+', '-') nor its end; the diff is damaged"
 local NO_NAME <const> = "no file name can be read here (empty, with a NUL, or its quotes are wrong)"
 
-local function refuse(code, message, ...) error({ code = code, message = message:format(...) }, 0) end
-
 local function refuse_line(reader, code, message, at)
   local _, before = reader.diff:sub(1, (at or reader.at) - 1):gsub("\n", "")
-  refuse(code, "line %d of the diff: %s", before + 1, message)
+  raise(code, "line %d of the diff: %s", before + 1, message)
 end
 
 local function invalid(reader, message, at) refuse_line(reader, "invalid_patch", message, at) end
@@ -133,7 +133,7 @@ local function take_names(reader)
 end
 
 local function new_file(reader, fields)
-  if #reader.files == MOST_FILES then refuse("too_large", "the diff has more than %d files", MOST_FILES) end
+  if #reader.files == MOST_FILES then raise("too_large", "the diff has more than %d files", MOST_FILES) end
   fields.action, fields.tolerated = fields.action or "modified", {}
   fields.first, fields.hunks, fields.recounted = reader.count + 1, 0, 0
   reader.files[#reader.files + 1] = fields
@@ -144,7 +144,7 @@ end
 local function add_hunk(reader, file, body, limit, old_start, new_start, old_count, new_count, at_end)
   local after, old, new, changes = reader.hunks:add(reader.count + 1, reader.at, body, limit, old_start, new_start, old_count, new_count,
     at_end)
-  if after == nil then refuse(old.code, old.message) end
+  if after == nil then error(old, 0) end
   if not after or old_count and reader.diff:byte(after) ~= AT and lpeg.match(goes_on, reader.diff, after) then return false end
   if not changes then invalid(reader, "the hunk above changes nothing", body) end
   reader.count, reader.at, file.hunks = reader.count + 1, after, file.hunks + 1
@@ -315,11 +315,11 @@ local function changes_anything(files)
 end
 
 local function read(bytes)
-  if #bytes > MOST_BYTES then refuse("too_large", "the diff is larger than %d MiB", MOST_BYTES >> 20) end
+  if #bytes > MOST_BYTES then raise("too_large", "the diff is larger than %d MiB", MOST_BYTES >> 20) end
   local reader = { diff = bytes, at = 1, files = {}, hunks = edit.hunks(bytes), count = 0, tolerated = {} }
   while reader.at <= #bytes do read_next(reader) end
   if not changes_anything(reader.files) then
-    refuse("invalid_patch", "no change found: a unified diff has lines '--- a/FILE', '+++ b/FILE' and '@@ -1,3 +1,4 @@'")
+    raise("invalid_patch", "no change found: a unified diff has lines '--- a/FILE', '+++ b/FILE' and '@@ -1,3 +1,4 @@'")
   end
   if reader.in_fence and reader.is_open then invalid(reader, "a code fence (```) has no other end: the diff may have been cut off") end
   return reader
@@ -328,12 +328,7 @@ end
 ---@param bytes string
 ---@return sba.patch.reader? parsed its files, hunks, tolerated
 ---@return native.failure? failure invalid_patch (with the line), binary_patch, too_large
-function diff.parse(bytes)
-  local done, parsed = pcall(read, bytes)
-  if done then return parsed end
-  if type(parsed) ~= "table" then error(parsed, 0) end
-  return nil, parsed
-end
+function diff.parse(bytes) return failure.caught(read, bytes) end
 
 local ends_part = P "diff --git " + "*** " + "```" + "Index: " + names
 local function with_blanks(unmarked)

@@ -12,7 +12,7 @@
 -- If two names still differ (x.orig and x), a diff without git's header means the second, or the first if the second only adds to it, or
 -- else the one that exists.
 
-local fail = require "sba.util.fail"
+local raise = require "sba.patch.failure".raise
 
 local names = {}
 
@@ -75,15 +75,15 @@ local function chosen(old, new, exists)
   return name
 end
 
-local function no_name(name, count)
-  return fail("invalid_patch", "the name %s does not have more than %d directories to strip", name, count)
+local function stripped(name, count)
+  return name and (strip(name, count) or raise("invalid_patch", "the name %s does not have more than %d directories to strip", name, count))
 end
 
 ---@param file sba.patch.file
 ---@param count? integer as the step's argument says; nil: found out
 ---@param prefixes table<string, "shown"|"usual"> of this diff
 ---@param exists fun(path: string): boolean
----@return { old: string?, new: string? }|nil, native.failure?
+---@return { old: string?, new: string? }
 function names.resolve(file, count, prefixes, exists)
   local old, new = file.from or file.old_path, file.to or file.new_path
   if file.from or file.plain then
@@ -91,13 +91,11 @@ function names.resolve(file, count, prefixes, exists)
   else
     count = count or found_strip(file, prefixes, exists)
   end
-  local old_name, new_name = old and strip(old, count), new and strip(new, count)
-  if old and not old_name then return no_name(old, count) end
-  if new and not new_name then return no_name(new, count) end
+  local old_name, new_name = stripped(old, count), stripped(new, count)
   if old_name and new_name and not file.from then
     old_name = file.git and old_name or chosen(old_name, new_name, exists)
     if file.git and old_name ~= new_name then
-      return fail("invalid_patch", "%s and %s are two files, but the diff has no rename or copy lines", old_name, new_name)
+      raise("invalid_patch", "%s and %s are two files, but the diff has no rename or copy lines", old_name, new_name)
     end
     new_name = old_name
   end

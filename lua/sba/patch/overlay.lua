@@ -1,7 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Shows the files of a workspace as they will be after the changes made so far, until all changes are committed at once.
+-- Shows the files of a workspace as they will be after the changes made so far, until all changes are committed at once. Raises failures.
 
-local fail = require "sba.util.fail"
+local failure = require "sba.patch.failure"
+
+local check, raise = failure.check, failure.raise
 
 local overlay = {}
 overlay.__index = overlay
@@ -24,43 +26,35 @@ end
 
 function overlay:count_bytes(size)
   self.size = self.size + size
-  if self.size <= MAX_BYTES then return true end
-  return fail("too_large", "the files to patch are larger than %d MiB together", MAX_BYTES >> 20)
+  if self.size > MAX_BYTES then raise("too_large", "the files to patch are larger than %d MiB together", MAX_BYTES >> 20) end
 end
 
 ---What is at path in the workspace: a stat result, or false.
 local function look(self, path)
   local known = self.kinds[path]
   if known ~= nil then return known end
-  local stat, failure = self.directory:stat(path)
-  if not stat and failure.code ~= "not_found" and failure.code ~= "not_a_directory" then return nil, failure end
+  local stat, problem = self.directory:stat(path)
+  if not stat and problem.code ~= "not_found" and problem.code ~= "not_a_directory" then error(problem, 0) end
   self.kinds[path] = stat or false
   return stat or false
 end
 
 local function load(self, path)
-  local stat, failure = look(self, path)
-  if not stat then return stat, failure end
+  local stat = look(self, path)
+  if not stat then return false end
   if stat.type == "directory" then return { kind = "directory" } end
   if stat.type == "symlink" then return { kind = "link", bytes = stat.target } end
-  if stat.type ~= "file" then return fail("not_a_file", "%s is not a regular file but a %s", path, stat.type) end
-  local read
-  read, failure = self.directory:read(path, { max_bytes = MAX_BYTES })
-  if not read then return nil, failure end
-  if read.truncated then return fail("too_large", "%s is larger than %d MiB", path, MAX_BYTES >> 20) end
+  if stat.type ~= "file" then raise("not_a_file", "%s is not a regular file but a %s", path, stat.type) end
+  local read = check(self.directory:read(path, { max_bytes = MAX_BYTES }))
+  if read.truncated then raise("too_large", "%s is larger than %d MiB", path, MAX_BYTES >> 20) end
   return { kind = "file", bytes = read.content, mode = read.mode & 511 }
 end
 
 ---The entry in the workspace as it was found; false: there is nothing.
 local function original(self, path)
   if self.original[path] == nil then
-    local entry, failure = load(self, path)
-    if entry == nil then return nil, failure end
-    if entry and entry.bytes then
-      local good
-      good, failure = self:count_bytes(#entry.bytes)
-      if not good then return nil, failure end
-    end
+    local entry = load(self, path)
+    if entry and entry.bytes then self:count_bytes(#entry.bytes) end
     self.original[path] = entry
   end
   return self.original[path]
@@ -76,34 +70,29 @@ end
 local function check_way(self, path, reads)
   for slash in above(path) do
     local parent = path:sub(1, slash - 1)
-    local entry, failure = not reads and self.current[parent]
-    if entry == nil or reads then
-      entry, failure = look(self, parent)
-      if entry == nil then return nil, failure end
-    end
+    local entry = not reads and self.current[parent]
+    if entry == nil or reads then entry = look(self, parent) end
     local kind = entry and (entry.kind or entry.type)
     if kind == "link" or kind == "symlink" then
-      return fail("path_escape", "path escapes workspace: %s is behind the symbolic link %s; a patch does not follow links", path, parent)
+      raise("path_escape", "path escapes workspace: %s is behind the symbolic link %s; a patch does not follow links", path, parent)
     elseif kind and kind ~= "directory" and not (self.leaving[parent] and not reads and not self.current[parent]) then
-      return fail("not_a_directory", "cannot create %s: %s is not a directory", path, parent)
+      raise("not_a_directory", "cannot create %s: %s is not a directory", path, parent)
     end
   end
-  return true
 end
 
 ---A path of the workspace, as the overlay names it. Errors: path_escape, invalid_patch.
 ---@param name string
----@return string|nil, native.failure?
+---@return string
 function overlay:path(name)
   for part in name:gmatch("[^/]+") do
-    if part == ".." then return fail("path_escape", "path escapes workspace: %s has a '..' in it", name) end
+    if part == ".." then raise("path_escape", "path escapes workspace: %s has a '..' in it", name) end
     if part:lower() == ".git" then
-      return fail("invalid_patch", "%s: a patch may not change .git, where git keeps programs that it runs", name)
+      raise("invalid_patch", "%s: a patch may not change .git, where git keeps programs that it runs", name)
     end
   end
-  local path, failure = self.directory:relative(name)
-  if not path then return nil, failure end
-  if path == "." or name:sub(-1) == "/" then return fail("invalid_patch", "%s names a directory, not a file", name) end
+  local path = check(self.directory:relative(name))
+  if path == "." or name:sub(-1) == "/" then raise("invalid_patch", "%s names a directory, not a file", name) end
   return path
 end
 
@@ -137,26 +126,24 @@ end
 
 ---What is at path now, with the changes made so far. If a file was put there while the old one is still to leave: the old one.
 ---@param path string
----@return sba.overlay.entry|nil, native.failure?
+---@return sba.overlay.entry
 function overlay:get(path)
-  local entry, failure = self.current[path]
+  local entry = self.current[path]
   if entry == nil or (entry and entry.early) then
-    local good
-    good, failure = check_way(self, path, true)
-    if not good then return nil, failure end
-    entry, failure = original(self, path)
-    if entry == nil then return nil, failure end
+    check_way(self, path, true)
+    entry = original(self, path)
   end
-  if not entry then return fail("not_found", "%s: no such file", path) end
-  if entry.kind == "directory" then return fail("is_a_directory", "%s is a directory", path) end
+  if not entry then raise("not_found", "%s: no such file", path) end
+  if entry.kind == "directory" then raise("is_a_directory", "%s is a directory", path) end
   return entry
 end
 
 ---What was at path before any change or, if there was nothing, what is there now.
 ---@param path string
----@return sba.overlay.entry|nil, native.failure?
+---@return sba.overlay.entry
 function overlay:get_original(path)
-  local entry = check_way(self, path, true) and original(self, path)
+  check_way(self, path, true)
+  local entry = original(self, path)
   if entry and entry.kind ~= "directory" then return entry end
   return self:get(path)
 end
@@ -174,59 +161,51 @@ local function opened(self)
 end
 
 local function stage(transaction, path, old, new)
+  local is_same = old and new and old.kind == new.kind and old.bytes == new.bytes
   if not new then
-    if not old then return true end
-    return transaction:remove(path)
+    if old then check(transaction:remove(path)) end
+  elseif new.kind == "link" then
+    if not is_same then check(transaction:symlink(path, new.bytes)) end
+  elseif not is_same then
+    check(transaction:write(path, new.bytes, new.mode))
+  elseif new.mode and old.mode ~= new.mode then
+    check(transaction:chmod(path, new.mode))
   end
-  if new.kind == "link" then
-    if old and old.kind == "link" and old.bytes == new.bytes then return true end
-    return transaction:symlink(path, new.bytes)
-  end
-  if not old or old.kind ~= "file" or old.bytes ~= new.bytes then return transaction:write(path, new.bytes, new.mode) end
-  if not new.mode or old.mode == new.mode then return true end
-  return transaction:chmod(path, new.mode)
 end
 
 ---Puts an entry at path. A file that only one change is about is staged at once and not kept, so that a large diff does not hold every
 ---file in memory.
 ---@param path string
 ---@param entry sba.overlay.entry
----@return true|nil, native.failure?
 function overlay:put(path, entry)
-  local good, failure = check_way(self, path, false)
-  if good then good, failure = self:count_bytes(#entry.bytes) end
-  if not good then return nil, failure end
+  check_way(self, path, false)
+  self:count_bytes(#entry.bytes)
   local before, current = self.original[path], self.current[path]
   if current and current.early then
-    return fail("invalid_patch", "%s is replaced, changed and removed by the same diff, which is ambiguous", path)
+    raise("invalid_patch", "%s is replaced, changed and removed by the same diff, which is ambiguous", path)
   end
   if self.uses[path] ~= 1 or not before or before.kind ~= "file" or entry.kind ~= "file" then
     touch(self, path)
     self.current[path] = entry
-    return true
+    return
   end
   self.size = self.size - #before.bytes - #entry.bytes
   self.original[path], self.current[path] = nil, { kind = "file" }
-  if not self.writes then return true end
-  return stage(opened(self), path, before, entry)
+  if self.writes then stage(opened(self), path, before, entry) end
 end
 
 ---Puts an entry where nothing is, or what is there is to leave. Errors: already_exists.
 ---@param path string
 ---@param entry sba.overlay.entry
----@return true|nil, native.failure?
 function overlay:create(path, entry)
-  local there, failure = self.current[path]
+  local there = self.current[path]
   if there == nil then
-    there, failure = original(self, path)
-    if there == nil then return nil, failure end
+    there = original(self, path)
     entry.early = there and there.kind ~= "directory" and self.leaving[path] or nil
     if there and (entry.early or (there.kind == "directory" and self.left[path])) then there = false end
   end
-  if there then
-    return fail("already_exists", "%s already exists%s", path, there.kind == "directory" and ", a directory" or "")
-  end
-  return self:put(path, entry)
+  if there then raise("already_exists", "%s already exists%s", path, there.kind == "directory" and ", a directory" or "") end
+  self:put(path, entry)
 end
 
 ---@param path string
@@ -242,16 +221,11 @@ end
 
 ---Makes all changes, or none.
 ---@param commit? fun(transaction: native.transaction): true?, native.failure? does it, and ends the transaction that it did
----@return true|nil, native.failure?
 function overlay:commit(commit)
-  for _, path in ipairs(self.touched) do
-    local good, failure = stage(opened(self), path, self.original[path], self.current[path])
-    if not good then return nil, failure end
-  end
-  if not commit then return opened(self):commit() end
-  local good, failure = commit(opened(self))
-  if good then self.transaction = nil end
-  return good, failure
+  for _, path in ipairs(self.touched) do stage(opened(self), path, self.original[path], self.current[path]) end
+  if not commit then return check(opened(self):commit()) end
+  check(commit(opened(self)))
+  self.transaction = nil
 end
 
 ---Undoes what was not committed.

@@ -154,7 +154,7 @@ describe("a diff", function()
     refuses(X .. "@@ -18446744073709551617 +1 @@\n-a\n+b\n", "a\n", "a hunk begins with") -- 2^64 and 1
     gives(X .. "@@ -999999999 +999999999 @@\n-a\n+b\n", "a\n", "b\n")
     gives(X .. "@@ -1,999999999 +1,999999999 @@\n-a\n+b\n", "a\n", "b\n")
-    refuses(X .. "@@ -999999999,0 +1 @@\n+b\n", "a\n", "only adds lines, and nothing that the file has says where they belong")
+    refuses(X .. "@@ -999999999,0 +1 @@\n+b\n", "a\n", "it only adds lines, and nothing that the file has says where they belong")
     refuses(X .. "@@ -1,1 +1,-1 @@\n-a\n+b\n", "a\n", "a hunk begins with")
     refuses(X .. "@@ -1 @@\n-a\n+b\n", "a\n", "a hunk begins with")
   end)
