@@ -183,7 +183,7 @@ local process = {}
 ---@class native.process.outcome
 ---@field ended "exit"|"timeout"|"deadline"|"cancelled"|"output_limit" why it ended; "timeout" is its own
 ---@field exit_code? integer
----@field signal? string "SIGKILL"; if a signal ended it
+---@field signal? integer if a signal ended it
 ---@field stdout string UTF-8, repaired, never cut inside a character
 ---@field stderr string likewise
 ---@field stdout_truncated boolean
@@ -673,24 +673,20 @@ function json.raw(bytes) end
 ---@class native.line_editor reads lines from a terminal
 local line_editor = {}
 
----Errors: not_a_terminal (stdin or stdout is not a terminal that can move its cursor).
+---Opens the one editor there is. Errors: not_a_terminal (stdin or stdout is not a terminal that can move its cursor).
 ---@param complete fun(line: string, cursor: integer): string?, string? gets a line, and the number of bytes before the cursor; returns text to
 ---insert there, or lines to show below
----@return native.editor|nil, native.failure?
+---@return true|nil, native.failure?
 function line_editor.open(complete) end
-
----@class native.editor must be closed
-local editor = {}
 
 ---Reads a line. nil alone is the end of the input (Ctrl-D). Errors: cancelled (Ctrl-C; see interrupt.clear), timeout.
 ---@param prompt string
 ---@return string|nil, native.failure?
-function editor:read(prompt) end
+function line_editor.read(prompt) end
 
 ---Appends an entry to the history, which keeps the last 1000.
 ---@param entry string
-function editor:remember(entry) end
-function editor:close() end
+function line_editor.remember(entry) end
 
 ------------------------------------------------------------------------------------------------------------------------
 ---@class native.file files of the runner itself, outside the workspace, and its standard streams

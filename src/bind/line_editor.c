@@ -1,120 +1,91 @@
 // SPDX-License-Identifier: Apache-2.0
-// native.line_editor: reads lines from a terminal.
+// native.line_editor: reads lines from the terminal.
 #include "core/base/line_editor.h"
 
 #include "bind/bind.h"
 
-#define EDITOR "native.editor"
+static const char completer[] = "native.line_editor.complete"; // its key in the registry
 
-struct handle {
-    struct line_editor *editor; // NULL: closed
-    lua_State *reading;         // the state of the running read, or NULL
-};
+static bool is_open;
+static lua_State *reading; // the state of the running read, or NULL
 
-enum { COMPLETER = 1 };                                        // user value of a handle
-enum { READ_HANDLE = 1, READ_PROMPT = 2, READ_COMPLETER = 3 }; // stack indexes in read
-
-struct request {
-    const char *line;
-    size_t size, cursor;
-    struct line_completion *found;
-};
-
-static void take_text(lua_State *L, int index, struct buffer *into)
-{
-    size_t size;
-    const char *text = lua_tolstring(L, index, &size);
-    if (text && buffer_append(into, text, size) < 0)
-        luaL_error(L, "not enough memory");
-}
-
-// Calls the completer, which is the upvalue: complete(line, cursor) -> insert?, show?
+// Argument: the line.
 static int call_completer(lua_State *L)
 {
-    const struct request *request = lua_touserdata(L, 1);
-    lua_pushvalue(L, lua_upvalueindex(1));
-    lua_pushlstring(L, request->line, request->size);
-    lua_pushinteger(L, (lua_Integer)request->cursor);
+    const LineInfo *line = lua_touserdata(L, 1);
+    lua_getfield(L, LUA_REGISTRYINDEX, completer);
+    lua_pushlstring(L, line->buffer, (size_t)(line->lastchar - line->buffer));
+    lua_pushinteger(L, line->cursor - line->buffer);
     lua_call(L, 2, 2);
-    take_text(L, -2, &request->found->insert);
-    take_text(L, -1, &request->found->show);
-    return 0;
+    return 2;
 }
 
 // An error must not jump past libedit: a completer that raises one has found nothing.
-static void complete(void *context, const char *line, size_t size, size_t cursor, struct line_completion *found)
+static unsigned char complete(EditLine *edit, int unused)
 {
-    lua_State *L = ((struct handle *)context)->reading;
-    struct request request = {line, size, cursor, found};
-    lua_pushvalue(L, READ_COMPLETER);
-    lua_pushlightuserdata(L, &request);
-    if (lua_pcall(L, 1, 0, 0) != LUA_OK)
-        lua_pop(L, 1);
-}
-
-static struct handle *check_handle(lua_State *L)
-{
-    struct handle *handle = luaL_checkudata(L, READ_HANDLE, EDITOR);
-    luaL_argcheck(L, handle->editor, READ_HANDLE, "the editor is closed");
-    luaL_argcheck(L, !handle->reading, READ_HANDLE, "the editor reads a line");
-    return handle;
+    (void)unused;
+    lua_State *L = reading;
+    int top = lua_gettop(L);
+    unsigned char outcome = CC_ERROR;
+    lua_pushcfunction(L, call_completer);
+    lua_pushlightuserdata(L, (void *)el_line(edit));
+    bool found = lua_pcall(L, 1, 2, 0) == LUA_OK;
+    if (found && lua_type(L, -2) == LUA_TSTRING) {
+        outcome = el_insertstr(edit, lua_tostring(L, -2)) == 0 ? CC_REFRESH : CC_ERROR;
+    } else if (found && lua_type(L, -1) == LUA_TSTRING) {
+        printf("\n%s\n", lua_tostring(L, -1));
+        outcome = CC_REDISPLAY;
+    }
+    lua_settop(L, top);
+    return outcome;
 }
 
 static int f_open(lua_State *L)
 {
     struct error error = {0};
     luaL_checktype(L, 1, LUA_TFUNCTION);
-    struct handle *handle = bind_new_handle(L, EDITOR, sizeof *handle, COMPLETER);
-    lua_pushvalue(L, 1);
-    lua_setiuservalue(L, -2, COMPLETER);
-    handle->editor = line_editor_open(complete, handle, &error);
-    return handle->editor ? 1 : bind_fail(L, &error);
+    lua_settop(L, 1);
+    lua_setfield(L, LUA_REGISTRYINDEX, completer);
+    int outcome = is_open ? 0 : line_editor_open(complete, &error);
+    is_open = outcome == 0;
+    return bind_outcome(L, outcome, &error);
 }
 
-static int m_read(lua_State *L)
+static void check_open(lua_State *L)
+{
+    if (!is_open || reading)
+        luaL_error(L, is_open ? "the editor reads a line" : "the editor is not open");
+}
+
+static int f_read(lua_State *L)
 {
     struct error error = {0};
-    const char *line;
+    const char *line, *prompt = luaL_checkstring(L, 1);
     size_t size;
-    struct handle *handle = check_handle(L);
-    const char *prompt = luaL_checkstring(L, READ_PROMPT);
-    lua_settop(L, READ_PROMPT);
-    lua_getiuservalue(L, READ_HANDLE, COMPLETER);
-    lua_pushcclosure(L, call_completer, 1); // to READ_COMPLETER
-
-    handle->reading = L;
-    int got = line_editor_read(handle->editor, prompt, &line, &size, &error);
-    handle->reading = NULL;
+    check_open(L);
+    reading = L;
+    int got = line_editor_read(prompt, &line, &size, &error);
+    reading = NULL;
     if (got < 0)
         return bind_fail(L, &error);
-    if (got == 0)
-        lua_pushnil(L);
-    else
+    if (got > 0)
         lua_pushlstring(L, line, size);
+    else
+        lua_pushnil(L);
     return 1;
 }
 
-static int m_remember(lua_State *L)
+static int f_remember(lua_State *L)
 {
-    line_editor_remember(check_handle(L)->editor, luaL_checkstring(L, 2));
+    check_open(L);
+    line_editor_remember(luaL_checkstring(L, 1));
     return 0;
 }
 
-static int m_close(lua_State *L)
-{
-    struct handle *handle = luaL_checkudata(L, 1, EDITOR);
-    luaL_argcheck(L, !handle->reading, 1, "the editor reads a line");
-    line_editor_close(handle->editor);
-    handle->editor = NULL;
-    return 0;
-}
-
-static const luaL_Reg methods[] = {{"read", m_read}, {"remember", m_remember}, {"close", m_close}, {NULL, NULL}};
-static const luaL_Reg functions[] = {{"open", f_open}, {NULL, NULL}};
+static const luaL_Reg functions[] = {{"open", f_open}, {"read", f_read}, {"remember", f_remember}, {NULL, NULL}};
 
 int luaopen_native_line_editor(lua_State *L)
 {
-    bind_new_type(L, EDITOR, methods, m_close);
     luaL_newlib(L, functions);
     return 1;
 }

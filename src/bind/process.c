@@ -6,7 +6,6 @@
 #include "bind/bind.h"
 #include "core/process/process_spawn.h"
 #include "core/process/process_usage.h"
-#include "core/process/signal_name.h"
 
 #include <string.h>
 
@@ -81,11 +80,8 @@ static void push_outcome(lua_State *L, struct process_outcome *outcome)
     bind_set_string(L, "ended", endings[outcome->ending]);
     if (outcome->exit_code >= 0)
         bind_set_integer(L, "exit_code", outcome->exit_code);
-    if (outcome->signal) {
-        char name[SIGNAL_NAME_SIZE];
-        signal_name(outcome->signal, name);
-        bind_set_string(L, "signal", name);
-    }
+    if (outcome->signal)
+        bind_set_integer(L, "signal", outcome->signal);
     set_buffer(L, "stdout", &outcome->texts[PROCESS_STDOUT].text);
     set_buffer(L, "stderr", &outcome->texts[PROCESS_STDERR].text);
     bind_set_boolean(L, "stdout_truncated", outcome->texts[PROCESS_STDOUT].truncated);

@@ -4,7 +4,6 @@
 
 #include "check.h"
 #include "core/base/interrupt.h"
-#include "core/process/signal_name.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -94,14 +93,12 @@ static void says_why_a_command_cannot_start(void **state)
     put_program("lost", "#!/no/such/interpreter -x\n");
     put_program("crlf", "#!/bin/sh\r\n");
     put_program("text", "neither\n");
-    put_program("empty", "");
     check_refused("no-such-command", NULL, "not_found", "/nowhere:/usr/bin:/bin");
     check_refused("./missing", NULL, "not_found", "no such file");
     check_refused("./plain", NULL, "not_executable", "chmod +x");
     check_refused("./lost", NULL, "not_found", "/no/such/interpreter");
     check_refused("./crlf", NULL, "not_found", "carriage return");
     check_refused("./text", NULL, "not_executable", "#!/bin/sh");
-    check_refused("./empty", NULL, "not_executable", "empty");
     check_refused("/usr", NULL, "not_executable", "directory");
     check_refused("", NULL, "invalid", "without a name");
 }
@@ -290,17 +287,6 @@ static void spares_what_earlier_commands_left(void **state)
     assert_int_equal(process_finish(1000, &rest), 0);
 }
 
-static void names_signals(void **state)
-{
-    char name[SIGNAL_NAME_SIZE];
-    signal_name(SIGKILL, name);
-    assert_string_equal(name, "SIGKILL");
-    signal_name(SIGRTMIN + 2, name);
-    assert_string_equal(name, "SIGRTMIN+2");
-    signal_name(99, name);
-    assert_string_equal(name, "signal 99");
-}
-
 static int set_up(void **state)
 {
     interrupt_install();
@@ -321,19 +307,12 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(collects_output_and_status),
-        cmocka_unit_test(says_why_a_command_cannot_start),
-        cmocka_unit_test(refuses_too_many_arguments),
-        cmocka_unit_test(cuts_at_its_limit_between_characters),
-        cmocka_unit_test(keeps_head_and_tail_of_both),
-        cmocka_unit_test(keeps_the_order_of_both),
-        cmocka_unit_test(counts_what_is_missing),
-        cmocka_unit_test(times_out),
-        cmocka_unit_test(ends_when_a_tick_says_so),
-        cmocka_unit_test(tells_what_is_printed_while_it_runs),
-        cmocka_unit_test(tells_all_or_the_end),
-        cmocka_unit_test(spares_what_earlier_commands_left),
-        cmocka_unit_test(names_signals),
+        cmocka_unit_test(collects_output_and_status),  cmocka_unit_test(says_why_a_command_cannot_start),
+        cmocka_unit_test(refuses_too_many_arguments),  cmocka_unit_test(cuts_at_its_limit_between_characters),
+        cmocka_unit_test(keeps_head_and_tail_of_both), cmocka_unit_test(keeps_the_order_of_both),
+        cmocka_unit_test(counts_what_is_missing),      cmocka_unit_test(times_out),
+        cmocka_unit_test(ends_when_a_tick_says_so),    cmocka_unit_test(tells_what_is_printed_while_it_runs),
+        cmocka_unit_test(tells_all_or_the_end),        cmocka_unit_test(spares_what_earlier_commands_left),
     };
     return cmocka_run_group_tests_name("process", tests, set_up, tear_down);
 }

@@ -49,10 +49,10 @@ end
 local edited = {}
 edited.__index = edited
 
-function edited:read(prompt) return self.editor:read(prompt) end
+function edited.read(_, prompt) return line_editor.read(prompt) end
 
 function edited:remember(entry)
-  self.editor:remember(entry)
+  line_editor.remember(entry)
   if not self.log then return end
   local ok, failure = self.log:append { (entry:gsub("[\n\\]", escapes)) }
   if ok then return end
@@ -63,7 +63,7 @@ end
 local function open_history(self, path)
   local entries, failure = entries_of(path)
   if entries then
-    for _, entry in ipairs(entries) do self.editor:remember(entry) end
+    for _, entry in ipairs(entries) do line_editor.remember(entry) end
     self.log, failure = keep(path, entries)
   end
   if failure then self.complain("the history is not kept: " .. failure.message) end
@@ -75,9 +75,8 @@ end
 ---@param complain fun(message: string)
 ---@return table
 function input.open(complete, history, complain)
-  local editor = line_editor.open(complete)
-  if not editor then return setmetatable({}, plain) end
-  local self = setmetatable({ editor = editor, complain = complain }, edited)
+  if not line_editor.open(complete) then return setmetatable({}, plain) end
+  local self = setmetatable({ complain = complain }, edited)
   if history and history ~= "" then open_history(self, history) end
   return self
 end

@@ -15,6 +15,11 @@ local DEFAULT_PATH <const> = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr
 local MOST_TEXT <const> = 1024 * 1024 -- bytes of both streams as they came
 local MODELS_SECONDS <const> = 120 -- for a model's command that names no time; words.lua says so too
 local LONGEST_NAME <const> = 100 -- bytes of a command in a message
+local SIGNALS <const> = { -- by their numbers
+  "SIGHUP", "SIGINT", "SIGQUIT", "SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGKILL", "SIGUSR1", "SIGSEGV", "SIGUSR2",
+  "SIGPIPE", "SIGALRM", "SIGTERM", "SIGSTKFLT", "SIGCHLD", "SIGCONT", "SIGSTOP", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGURG",
+  "SIGXCPU", "SIGXFSZ", "SIGVTALRM", "SIGPROF", "SIGWINCH", "SIGIO", "SIGPWR", "SIGSYS",
+}
 
 local function argv_of(arguments, shell)
   if arguments.shell then return { shell or "/bin/sh", "-c", arguments.shell } end
@@ -107,10 +112,13 @@ local function ran_out_of_memory(outcome)
   return known_kills > before
 end
 
+local function signal_of(outcome)
+  return outcome.signal and (SIGNALS[outcome.signal] or "signal " .. outcome.signal)
+end
+
 local function how_it_ended(outcome)
   if outcome.exit_code then return ("ended with exit code %d"):format(outcome.exit_code) end
-  if outcome.signal then return "was ended by " .. outcome.signal end
-  return "could not be ended"
+  return outcome.signal and "was ended by " .. signal_of(outcome) or "could not be ended"
 end
 
 --- Why the step fails; nil where it does not.
@@ -134,7 +142,7 @@ end
 
 local function result_of(outcome)
   return {
-    exit_code = outcome.exit_code, signal = outcome.signal, stdout = outcome.stdout, stderr = outcome.stderr,
+    exit_code = outcome.exit_code, signal = signal_of(outcome), stdout = outcome.stdout, stderr = outcome.stderr,
     stdout_truncated = outcome.stdout_truncated, stderr_truncated = outcome.stderr_truncated,
     duration_ms = outcome.duration_ms, cpu_time_ms = outcome.cpu_time_ms, max_rss_bytes = outcome.max_rss_bytes,
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The monotonic clock and the wall clock. Nothing here fails, allocates memory or takes a lock.
+// The monotonic clock and the wall clock. Nothing here fails.
 #ifndef SBA_CORE_CLOCK_H
 #define SBA_CORE_CLOCK_H
 

@@ -27,7 +27,6 @@ enum {
 // A running command.
 struct run {
     const struct process_options *options;
-    struct spawn spawn;
     struct child child;
     struct output output;
     int ends[PROCESS_STREAMS]; // the writing ends of stdout and stderr; -1: closed
@@ -100,7 +99,7 @@ static int start(struct run *run, struct error *error)
     cleanup_fd int in = -1;
     if (open_input(run, &in, error) < 0 || open_outputs(run, error) < 0)
         return -1;
-    run->spawn = (struct spawn){
+    const struct spawn spawn = {
         .argv = run->options->argv,
         .env = run->options->env,
         .directory = run->options->directory,
@@ -108,7 +107,7 @@ static int start(struct run *run, struct error *error)
         .apart = run->options->apart,
         .until = own_deadline(run),
     };
-    run->child.pid = spawn_command(&run->spawn, error);
+    run->child.pid = spawn_command(&spawn, error);
     if (run->child.pid < 0)
         return -1;
     children_started(run->child.pid);
@@ -282,9 +281,6 @@ int process_run(const struct process_options *options, struct process_outcome *o
     follow(&run);
     if (!tell_rest(&run))
         run.ending = PROCESS_TICK;
-    if (run.child.ended && WIFEXITED(run.child.status) && WEXITSTATUS(run.child.status) == SPAWN_FAILED &&
-        spawn_check(&run.spawn, error) < 0)
-        return -1;
     return fill_outcome(&run, outcome, error);
 }
 

@@ -8,20 +8,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-enum { FIRST_LINE = 256 }; // bytes of a script that the kernel looks at
+enum {
+    FIRST_LINE = 256, // bytes of a script that the kernel looks at
+    FAILED = 127,     // the exit status of a child that could not start its command
+};
 
 static const char *path_of(const char *const *env)
 {
@@ -44,18 +45,16 @@ static enum kind kind_of(int directory, const char *path)
     return S_ISREG(status.st_mode) && faccessat(directory, path, X_OK, 0) == 0 ? PROGRAM : NO_PROGRAM;
 }
 
-static int out_of_memory(struct error *error)
+static int refuse(const struct spawn *spawn, const char *code, const char *why, struct error *error)
 {
-    return error_set(error, "out_of_memory", 0, "out of memory while starting a command");
+    return error_set(error, code, 0, "cannot run %s: %s", spawn->argv[0], why);
 }
 
-static int not_runnable(const char *name, const char *path, enum kind kind, struct error *error)
+static int not_executable(const struct spawn *spawn, const char *path, struct error *error)
 {
-    if (kind == DIRECTORY)
-        return error_set(error, "not_executable", 0, "cannot run %s: %s is a directory", name, path);
     return error_set(error, "not_executable", 0,
                      "cannot run %s: %s is not executable; make it so with chmod +x, or give it to its interpreter",
-                     name, path);
+                     spawn->argv[0], path);
 }
 
 // Finds the first program of that name in the directories of PATH; an empty name there is the working directory. The
@@ -68,7 +67,7 @@ static char *search(const struct spawn *spawn, const char *path, struct error *e
         size_t size = strcspn(directory, ":");
         char *candidate;
         if (asprintf(&candidate, "%.*s/%s", size ? (int)size : 1, size ? directory : ".", name) < 0) {
-            out_of_memory(error);
+            refuse(spawn, "out_of_memory", "out of memory", error);
             return NULL;
         }
         enum kind kind = kind_of(spawn->directory, candidate);
@@ -80,7 +79,7 @@ static char *search(const struct spawn *spawn, const char *path, struct error *e
         directory += size;
     }
     if (refused)
-        not_runnable(name, refused, NO_PROGRAM, error);
+        not_executable(spawn, refused, error);
     else
         error_set(error, "not_found", 0,
                   "cannot run %s: no such command in the directories of PATH (%s); is it installed in the image, or "
@@ -107,7 +106,7 @@ static char *locate(const struct spawn *spawn, struct error *error)
         return search(spawn, path_of(spawn->env), error);
     char *path = strdup(name);
     if (!path)
-        out_of_memory(error);
+        refuse(spawn, "out_of_memory", "out of memory", error);
     return path;
 }
 
@@ -124,126 +123,81 @@ static void read_first_line(const struct spawn *spawn, const char *path, char li
 static int explain_missing(const struct spawn *spawn, const char *path, struct error *error)
 {
     char line[FIRST_LINE];
-    const char *name = spawn->argv[0];
     if (kind_of(spawn->directory, path) == MISSING)
-        return error_set(error, "not_found", 0,
-                         "cannot run %s: there is no such file (seen from the working directory)", name);
+        return refuse(spawn, "not_found", "there is no such file (seen from the working directory)", error);
     read_first_line(spawn, path, line);
     if (strncmp(line, "#!", 2) != 0)
-        return error_set(
-            error, "not_found", 0,
-            "cannot run %s: the dynamic loader that it was built for is not in this image; was it built for "
-            "another C library or architecture?",
-            name);
-    char *interpreter = line + 2 + strspn(line + 2, " \t");
-    interpreter[strcspn(interpreter, " \t")] = '\0';
-    size_t size = strlen(interpreter);
-    if (size && interpreter[size - 1] == '\r') {
-        interpreter[size - 1] = '\0';
-        return error_set(
-            error, "not_found", 0,
-            "cannot run %s: its first line ends in a carriage return, so that its interpreter %s is not found; "
-            "convert its line ends",
-            name, interpreter);
-    }
+        return refuse(spawn, "not_found",
+                      "the dynamic loader that it was built for is not in this image; was it built for another C "
+                      "library or architecture?",
+                      error);
+    const char *interpreter = line + 2 + strspn(line + 2, " \t");
+    int size = (int)strcspn(interpreter, " \t\r");
     return error_set(error, "not_found", 0,
-                     "cannot run %s: the interpreter that its first line names, %s, does not exist", name, interpreter);
+                     "cannot run %s: the interpreter that its first line names, %.*s, does not exist%s", spawn->argv[0],
+                     size, interpreter,
+                     interpreter[size] == '\r' ? ": a carriage return is part of its name; convert the line ends" : "");
 }
 
-static int explain_no_format(const struct spawn *spawn, const char *path, struct error *error)
+static int explain_denied(const struct spawn *spawn, const char *path, struct error *error)
 {
-    struct stat status;
-    if (fstatat(spawn->directory, path, &status, 0) == 0 && status.st_size == 0)
-        return error_set(error, "not_executable", 0, "cannot run %s: the file is empty", spawn->argv[0]);
-    return error_set(error, "not_executable", 0,
-                     "cannot run %s: it is neither a program for this machine nor a script whose first line names an "
-                     "interpreter (#!/bin/sh)",
-                     spawn->argv[0]);
-}
-
-static int explain_too_large(const struct spawn *spawn, struct error *error)
-{
-    size_t total = 0;
-    for (const char *const *argument = spawn->argv; *argument; argument++)
-        total += strlen(*argument) + 1;
-    for (const char *const *variable = spawn->env; *variable; variable++)
-        total += strlen(*variable) + 1;
-    return error_set(
-        error, "too_large", E2BIG,
-        "cannot run %s: arguments and environment take %zu bytes, and the kernel takes no more than about 2 MiB "
-        "in all and 128 KiB in one; hand data over by stdin or in a file",
-        spawn->argv[0], total);
-}
-
-static int explain_directory(const struct spawn *spawn, int number, struct error *error)
-{
-    char link[32], path[PATH_MAX];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", spawn->directory);
-    ssize_t size = readlink(link, path, sizeof path); // -1 without /proc
-    return error_system(error, number, "cannot run %s: the working directory%s%.*s cannot be entered", spawn->argv[0],
-                        size > 0 ? " " : "", size > 0 ? (int)size : 0, path);
+    enum kind kind = kind_of(spawn->directory, path);
+    if (kind == DIRECTORY)
+        return refuse(spawn, "not_executable", "it is a directory", error);
+    if (kind == NO_PROGRAM)
+        return not_executable(spawn, path, error);
+    return refuse(spawn, "permission_denied",
+                  "it is marked executable, but it, its directory or its interpreter is not open to this user, or its "
+                  "file system is mounted noexec",
+                  error);
 }
 
 static int explain(const struct spawn *spawn, const char *path, int number, struct error *error)
 {
-    const char *name = spawn->argv[0];
     if ((number == EACCES || number == ENOENT) && faccessat(spawn->directory, ".", X_OK, 0) < 0)
-        return explain_directory(spawn, errno, error);
-    enum kind kind = number == EACCES ? kind_of(spawn->directory, path) : PROGRAM;
+        return error_system(error, errno, "cannot run %s: the working directory cannot be entered", spawn->argv[0]);
     switch (number) {
     case ENOENT:
         return explain_missing(spawn, path, error);
-    case ENOEXEC:
-        return explain_no_format(spawn, path, error);
-    case E2BIG:
-        return explain_too_large(spawn, error);
     case EACCES:
-        if (kind == DIRECTORY || kind == NO_PROGRAM)
-            return not_runnable(name, path, kind, error);
-        return error_set(
-            error, "permission_denied", number,
-            "cannot run %s, though it is marked executable: it, its directory or its interpreter is not open to "
-            "this user, or its file system is mounted noexec",
-            name);
-    case ELOOP:
-        return error_set(error, "invalid", number, "cannot run %s", name);
+        return explain_denied(spawn, path, error);
+    case ENOEXEC:
+        return refuse(spawn, "not_executable",
+                      "it is neither a program for this machine nor a script whose first line names an interpreter "
+                      "(#!/bin/sh)",
+                      error);
+    case E2BIG:
+        return refuse(spawn, "too_large",
+                      "arguments and environment take more than the kernel allows, about 2 MiB in all and 128 KiB in "
+                      "one; hand data over by stdin or in a file",
+                      error);
     case EAGAIN:
     case ENOMEM:
-        return error_set(error, "out_of_processes", number, "cannot run %s: the kernel starts no further process",
-                         name);
+        return refuse(spawn, "out_of_processes", "the kernel starts no further process", error);
     default:
-        return error_system(error, number, "cannot run %s", name);
+        return error_system(error, number, "cannot run %s", spawn->argv[0]);
     }
 }
-
-// The errno of the last start; 0: it succeeded. In shared memory, because vfork may be a fork.
-static volatile int *failure;
 
 // The signals that this process ignores or handles. Handlers must not run in the child, in our memory.
 static sigset_t changed;
 
-static int prepare(void)
+static void find_changed_signals(void)
 {
-    if (failure)
-        return 0;
-    void *page = mmap(NULL, sizeof *failure, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (page == MAP_FAILED)
-        return -1;
-    failure = page;
     sigemptyset(&changed);
     for (int number = 1; number <= SIGRTMAX; number++) {
         struct sigaction action;
         if (sigaction(number, NULL, &action) == 0 && action.sa_handler != SIG_DFL)
             sigaddset(&changed, number);
     }
-    return 0;
 }
 
 // What a new child needs.
 struct start {
     const struct spawn *spawn;
     const char *path;
-    bool confine; // it enters a domain of its own
+    bool confine;         // it enters a domain of its own
+    volatile int failure; // errno; 0: it executed the program
 };
 
 ON_FOREIGN_STACK static void reset_signals(void)
@@ -275,44 +229,32 @@ ON_FOREIGN_STACK static int exec_command(const struct start *start)
     return errno;
 }
 
-ON_FOREIGN_STACK static void run_child(void *start)
+ON_FOREIGN_STACK static void run_child(void *data)
 {
-    *failure = exec_command(start);
-    _exit(SPAWN_FAILED);
+    struct start *start = data;
+    start->failure = exec_command(start);
+    _exit(FAILED);
 }
 
-// Not posix_spawn: musl's version waits on a pipe for exec, which costs one more sleep for each command.
-static pid_t start_command(const struct spawn *spawn, const char *path)
-{
-    if (prepare() < 0)
-        return -1;
-    struct start start = {spawn, path, spawn->apart && confine_is_on()};
-    const struct launch request = {run_child, &start, start.confine, spawn->until};
-    *failure = 0;
-    pid_t pid = launch(&request);
-    if (pid < 0)
-        *failure = errno;
-    if (pid < 0 || *failure == 0)
-        return pid;
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-        continue;
-    return -1;
-}
-
+// Not posix_spawn: musl's version waits on a pipe for exec, which costs one more sleep for each command. Where vfork is
+// fork, as in qemu-user, a command that cannot start is one that exits with FAILED.
 pid_t spawn_command(const struct spawn *spawn, struct error *error)
 {
+    static bool prepared;
     cleanup_free char *path = locate(spawn, error);
     if (!path)
         return -1;
-    pid_t pid = start_command(spawn, path);
-    return pid < 0 ? explain(spawn, path, failure ? *failure : ENOMEM, error) : pid;
-}
-
-int spawn_check(const struct spawn *spawn, struct error *error)
-{
-    if (*failure == 0)
-        return 0;
-    int number = *failure;
-    cleanup_free char *path = locate(spawn, error);
-    return path ? explain(spawn, path, number, error) : -1;
+    if (!prepared)
+        find_changed_signals();
+    prepared = true;
+    struct start start = {spawn, path, spawn->apart && confine_is_on(), 0};
+    const struct launch request = {run_child, &start, start.confine, spawn->until};
+    pid_t pid = launch(&request);
+    if (pid < 0)
+        return explain(spawn, path, errno, error);
+    if (start.failure == 0)
+        return pid;
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    return explain(spawn, path, start.failure, error);
 }

@@ -28,9 +28,4 @@ pid_t spawn_command(const struct spawn *spawn, struct error *error);
 // caller frees the result. NULL and "not_found", "not_executable", "out_of_memory".
 char *spawn_find(const char *name, const char *path, struct error *error);
 
-// If vfork is really fork, as in qemu-user, a failure to start is known only after the command ended with SPAWN_FAILED.
-// 0: it ran. -1: it could not be started, errors as above.
-enum { SPAWN_FAILED = 127 };
-int spawn_check(const struct spawn *spawn, struct error *error);
-
 #endif
