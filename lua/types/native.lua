@@ -176,9 +176,9 @@ local process = {}
 ---@field end_at_limit? boolean past the limit end the command; default false: read on, and keep no more
 ---@field apart? boolean in a Landlock domain of its own: commands that ran before can neither trace nor signal it
 ---@field tick? fun(news?: string, missing?: integer) called about every 0.1 s while the command runs. If the streams printed something
---- since the last call, it gets these bytes, and how many before them are left out. The first output after a pause is passed at once; that of
---- a command which ends before the first tick is not passed. An error in it ends the command and is raised again
----@field whole_news? boolean pass all output, that of short commands too; default false: at most 128 KiB at once
+--- since the last call, it gets these bytes, and how many before them are left out; that of a command which ends before the first tick is
+--- not passed. An error in it ends the command and is raised again
+---@field whole_news? boolean pass all output, that of short commands too; default false: at most 64 KiB at once
 
 ---@class native.process.outcome
 ---@field ended "exit"|"timeout"|"deadline"|"cancelled"|"output_limit" why it ended; "timeout" is its own

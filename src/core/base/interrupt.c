@@ -23,7 +23,6 @@ static volatile int64_t cancelled_at;       // when the first one since then cam
 static int64_t deadline = INT64_MAX;
 static bool disarmed;
 static bool in_session;
-static unsigned cleared_count;
 static int event_fd = -1;
 static void (*on_stop)(void);
 static void (*on_cancel)(void);
@@ -191,15 +190,9 @@ bool interrupt_clear(void)
         ssize_t ignored = read(event_fd, &count, sizeof count);
         (void)ignored;
         cancel_signal = cancelled = 0;
-        cleared_count++;
     }
     sigprocmask(SIG_SETMASK, &before, NULL);
     return cleared;
-}
-
-unsigned interrupt_cleared(void)
-{
-    return cleared_count;
 }
 
 void interrupt_on_stop(void (*call)(void))

@@ -56,9 +56,6 @@ bool interrupt_in_session(void);
 // Clears a SIGINT, so that the session goes on; SIGTERM stays. Returns whether there was one.
 bool interrupt_clear(void);
 
-// How many SIGINTs were cleared so far. It tells one from the next.
-unsigned interrupt_cleared(void);
-
 // Sets the function that a signal handler on the main thread calls at a cancel or at the deadline.
 void interrupt_on_stop(void (*call)(void));
 

@@ -35,8 +35,6 @@ struct run {
     struct pids spared; // children that earlier commands left
     int64_t started;
     int64_t next_tick;
-    int64_t next_news; // from then on, news are passed at once
-    bool told;         // news were passed
     enum process_ending ending;
 };
 
@@ -171,10 +169,6 @@ static bool tell(struct run *run)
     uint64_t missing = output_news(&run->output, run->options->whole_news, &news);
     bool go_on = run->options->tick(run->options->data, news.data, news.size, missing);
     run->next_tick = clock_now() + TICK_INTERVAL;
-    if (news.size > 0 || missing > 0) {
-        run->next_news = run->next_tick;
-        run->told = true;
-    }
     return go_on;
 }
 
@@ -185,8 +179,7 @@ static uint64_t unseen(const struct run *run)
 
 static bool tick(struct run *run, int64_t now)
 {
-    bool due = now >= run->next_tick || (unseen(run) > 0 && now >= run->next_news) ||
-               (run->options->whole_news && unseen(run) >= OUTPUT_NEWS);
+    bool due = now >= run->next_tick || (run->options->whole_news && unseen(run) >= OUTPUT_NEWS);
     return due && run->options->tick ? tell(run) : true;
 }
 
@@ -194,7 +187,7 @@ static bool tick(struct run *run, int64_t now)
 static bool tell_rest(struct run *run)
 {
     const struct process_options *options = run->options;
-    bool wanted = options->tick && (run->told || options->whole_news) && run->ending != PROCESS_TICK;
+    bool wanted = options->tick && (run->output.seen > 0 || options->whole_news) && run->ending != PROCESS_TICK;
     return wanted && unseen(run) > 0 ? tell(run) : true;
 }
 
@@ -267,7 +260,6 @@ int process_run(const struct process_options *options, struct process_outcome *o
     run.output.limit = options->output_limit;
     run.output.streams[PROCESS_STDOUT].fd = run.output.streams[PROCESS_STDERR].fd = -1;
     run.next_tick = run.started; // the first tick comes as soon as the command runs
-    run.next_news = run.started + TICK_INTERVAL;
     if (children_watch(error) < 0)
         return -1;
     if (children_any()) {

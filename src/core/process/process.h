@@ -41,7 +41,6 @@ struct process_options {
     bool end_at_limit;   // past the limit end the command; else read on, and keep no more
     // If not NULL, called once the command runs, then about every 0.1 s; false ends the command. It gets what both
     // streams printed since the last call: all of it (whole_news), or its end, after `missing` bytes that are left out.
-    // The first output after a pause is passed at once.
     bool (*tick)(void *data, const char *news, size_t size, uint64_t missing);
     bool whole_news;
     void *data;

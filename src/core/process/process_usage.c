@@ -9,7 +9,6 @@
 
 enum { RSS_UNIT = 1024 }; // bytes; ru_maxrss is in KiB
 
-static struct rusage own_before;
 static int64_t cpu_time_before;
 
 int64_t usage_cpu_time(const struct rusage *usage)
@@ -24,37 +23,35 @@ uint64_t usage_max_rss(const struct rusage *usage)
     return (uint64_t)usage->ru_maxrss * RSS_UNIT;
 }
 
-static int64_t cpu_time_so_far(struct rusage *own)
+static int64_t cpu_time_so_far(void)
 {
-    struct rusage children;
-    getrusage(RUSAGE_SELF, own);
+    struct rusage own, children;
+    getrusage(RUSAGE_SELF, &own);
     getrusage(RUSAGE_CHILDREN, &children);
-    return usage_cpu_time(own) + usage_cpu_time(&children);
+    return usage_cpu_time(&own) + usage_cpu_time(&children);
 }
 
 void usage_begin(void)
 {
-    cpu_time_before = cpu_time_so_far(&own_before);
+    cpu_time_before = cpu_time_so_far();
 }
 
-// ru_maxrss keeps its value across exec. VmHWM counts from exec on, but costs more to read.
-static long own_max_rss(const struct rusage *own)
+// VmHWM counts from exec on; 0 without /proc.
+static long own_max_rss(void)
 {
     char line[256];
     long kib = 0;
-    FILE *status = own->ru_maxrss > own_before.ru_maxrss ? NULL : fopen("/proc/self/status", "re");
-    if (!status)
-        return own->ru_maxrss;
-    while (kib == 0 && fgets(line, sizeof line, status))
+    FILE *status = fopen("/proc/self/status", "re");
+    while (status && kib == 0 && fgets(line, sizeof line, status))
         sscanf(line, "VmHWM: %ld", &kib);
-    fclose(status);
-    return kib > 0 ? kib : own->ru_maxrss;
+    if (status)
+        fclose(status);
+    return kib;
 }
 
 void usage_so_far(int64_t *cpu_time, uint64_t *max_rss)
 {
-    struct rusage own;
-    *cpu_time = cpu_time_so_far(&own) - cpu_time_before;
-    long largest = own_max_rss(&own), of_children = children_max_rss();
-    *max_rss = (uint64_t)(largest > of_children ? largest : of_children) * RSS_UNIT;
+    *cpu_time = cpu_time_so_far() - cpu_time_before;
+    long own = own_max_rss(), of_children = children_max_rss();
+    *max_rss = (uint64_t)(own > of_children ? own : of_children) * RSS_UNIT;
 }
