@@ -11,32 +11,39 @@
 #include <unistd.h>
 
 enum {
-    MOST = 4096,        // processes in one walk; the others become our children when their parents end
+    ASKING = 500,       // ms for SIGTERM to reach all
     CROWD = 64,         // with more than so many, not every single end is handled at once
     QUIET = 10,         // ms of one wait for an end
     NO_PROGRESS = 5000, // ms without an end, after which we give up
     NOT_OURS = 500,     // the same if only the dead are left: another process that a command left traces them
 };
 
-// Signals a process with the group that it leads and with its descendants, but for those in *asked, to which it adds
-// them. A PID that was listed a moment ago is not another process's yet: they are given out in turn.
-static void signal_all(pid_t pid, int number, struct pids *asked)
+static void signal_one(pid_t pid, int number)
+{
+    kill(pid, number);
+    kill(-pid, number); // no group has this number unless the process made it
+}
+
+// Signals a process with its descendants, but for those in *asked, to which it adds them. A PID that was listed a
+// moment ago is not another process's yet: they are given out in turn. False: the time was up.
+static bool signal_all(pid_t pid, int number, struct pids *asked, int64_t until)
 {
     cleanup_pids struct pids found = {0};
     pids_add(&found, pid);
-    for (size_t i = 0; i < found.count && i < MOST; i++) {
+    for (size_t i = 0; i < found.count; i++) {
         pid = found.items[i];
+        if (clock_now() >= until)
+            return false;
         children_of(pid, &found);
         if (asked && pids_hold(asked, pid))
             continue;
-        kill(pid, number);
-        kill(-pid, number); // no group has this number unless the process made it
+        signal_one(pid, number);
         if (asked) {
-            kill(pid, SIGCONT); // who is stopped does not see the signal
-            kill(-pid, SIGCONT);
+            signal_one(pid, SIGCONT); // who is stopped does not see the signal
             pids_add(asked, pid);
         }
     }
+    return true;
 }
 
 // Lists the children of the tree. Those that we may not signal are none: a privileged process left them to us.
@@ -53,37 +60,40 @@ static void list(const struct tree *tree, struct pids *found)
     }
 }
 
-// Sends SIGTERM to what has not got it. False: there are no children.
-static bool terminate(const struct tree *tree, struct pids *asked)
+// Sends SIGTERM to what has not got it. False: not to all, because they use all the processor's time.
+static bool terminate(const struct pids *children, struct pids *asked)
 {
-    cleanup_pids struct pids children = {0};
-    list(tree, &children);
-    for (size_t i = 0; i < children.count; i++)
-        if (!pids_hold(asked, children.items[i]))
-            signal_all(children.items[i], SIGTERM, asked);
-    return children.count > 0;
+    int64_t until = clock_now() + ASKING;
+    for (size_t i = 0; i < children->count; i++)
+        if (!pids_hold(asked, children->items[i]) && !signal_all(children->items[i], SIGTERM, asked, until))
+            return false;
+    return true;
 }
 
-// Sends SIGKILL to what lives. As PID 1, to all processes of this PID namespace at once, which no fork escapes.
-// Returns how many children live, and in *all how many there are.
-static size_t kill_children(const struct tree *tree, size_t *all)
+// Sends SIGKILL to the children. As PID 1, to all processes of this PID namespace at once, which no fork escapes.
+// Returns how many live, which are the first in the list then.
+static size_t kill_children(const struct tree *tree, struct pids *children)
 {
     size_t living = 0;
-    cleanup_pids struct pids children = {0};
     if (getpid() == 1 && !tree->spared)
         kill(-1, SIGKILL);
-    list(tree, &children);
-    for (size_t i = 0; i < children.count; i++) {
-        pid_t pid = children.items[i];
-        if (children_dead(pid)) {
-            kill(-pid, SIGKILL); // what is left of its group
-            continue;
+    list(tree, children);
+    for (size_t i = 0; i < children->count; i++) {
+        pid_t pid = children->items[i];
+        signal_one(pid, SIGKILL);
+        if (!children_dead(pid)) {
+            children->items[i] = children->items[living];
+            children->items[living++] = pid;
         }
-        signal_all(pid, SIGKILL, NULL);
-        living++;
     }
-    *all = children.count;
     return living;
+}
+
+static void kill_below(const struct pids *children, size_t count)
+{
+    int64_t until = clock_now() + QUIET;
+    for (size_t i = 0; i < count && signal_all(children->items[i], SIGKILL, NULL, until); i++)
+        continue;
 }
 
 // Waits for an end; in a crowd, for some more. False: there was none.
@@ -104,20 +114,24 @@ static size_t reap_all(const struct tree *tree)
     return sum;
 }
 
-// Kills the tree, one level at a time. Nothing is reaped before all are dead and a second look shows no more of them.
-// So no PID is reused, and the dead still count for RLIMIT_NPROC and pids.max: a fork bomb at its limit can fork no
-// more, and need not be stopped.
+// Kills the tree, one level at a time; after a wait in vain, what is below too, for it may take the time that the
+// killed ones need to die. Nothing is reaped before all are dead and a second look shows no more of them. So no PID is
+// reused, and the dead still count for RLIMIT_NPROC and pids.max: a fork bomb at its limit can fork no more.
 static size_t kill_all(const struct tree *tree)
 {
-    size_t ended = 0, before = 0, children, living = 1;
-    for (int64_t last = clock_now(); clock_now() - last < (living ? NO_PROGRESS : NOT_OURS); before = children) {
+    size_t ended = 0, before = 0, living = 1;
+    for (int64_t last = clock_now(); clock_now() - last < (living ? NO_PROGRESS : NOT_OURS);) {
+        cleanup_pids struct pids children = {0};
         living = kill_children(tree, &children);
-        size_t reaped = living == 0 && children == before ? reap_all(tree) : 0;
+        size_t reaped = living == 0 && children.count == before ? reap_all(tree) : 0;
         ended += reaped;
-        if (children == 0)
+        if (children.count == 0)
             break;
-        if (reaped > 0 || ((living > 0 || children == before) && wait_for_end(living)))
+        if (reaped > 0 || ((living > 0 || children.count == before) && wait_for_end(living)))
             last = clock_now();
+        else
+            kill_below(&children, living);
+        before = children.count;
     }
     return ended;
 }
@@ -126,11 +140,16 @@ size_t tree_end(const struct tree *tree, int64_t grace, size_t (*wait)(void *dat
 {
     cleanup_pids struct pids asked = {0};
     size_t ended = 0, reaped = 1;
-    for (int64_t began = clock_now(), left; !reaped || terminate(tree, &asked); ended += reaped) {
+    for (int64_t began = clock_now(), left;; ended += reaped) {
+        cleanup_pids struct pids children = {0};
+        if (reaped > 0)
+            list(tree, &children);
+        if (reaped > 0 && children.count == 0)
+            return ended;
+        bool all = terminate(&children, &asked);
         left = began + grace - (int64_t)asked.count - clock_now();
-        if (left <= 0)
+        if (left <= 0 || !all)
             return ended + kill_all(tree);
         reaped = wait(data, left < INT_MAX ? (int)left : INT_MAX);
     }
-    return ended;
 }
