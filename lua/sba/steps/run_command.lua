@@ -97,9 +97,7 @@ local by_ending = {
   timeout = function(arguments, command)
     return "timeout", ("%s ran longer than its timeout of %s s and was ended"):format(command, arguments.timeout_seconds)
   end,
-  deadline = function(_, command)
-    return "timeout", "the job's time was up while " .. command .. " ran"
-  end,
+  deadline = function(_, command) return "timeout", "the job's time was up while " .. command .. " ran" end,
   cancelled = function(_, command) return "cancelled", "the job was cancelled while " .. command .. " ran" end,
 }
 
@@ -112,13 +110,9 @@ local function ran_out_of_memory(outcome)
   return known_kills > before
 end
 
-local function signal_of(outcome)
-  return outcome.signal and (SIGNALS[outcome.signal] or "signal " .. outcome.signal)
-end
-
 local function how_it_ended(outcome)
   if outcome.exit_code then return ("ended with exit code %d"):format(outcome.exit_code) end
-  return outcome.signal and "was ended by " .. signal_of(outcome) or "could not be ended"
+  return outcome.signal and "was ended by " .. outcome.signal or "could not be ended"
 end
 
 --- Why the step fails; nil where it does not.
@@ -140,12 +134,14 @@ local function failure_of(arguments, job_context, outcome)
   return "step_failed", command .. " " .. how
 end
 
+local FIELDS <const> = {
+  "exit_code", "signal", "stdout", "stderr", "stdout_truncated", "stderr_truncated", "duration_ms", "cpu_time_ms", "max_rss_bytes",
+}
+
 local function result_of(outcome)
-  return {
-    exit_code = outcome.exit_code, signal = signal_of(outcome), stdout = outcome.stdout, stderr = outcome.stderr,
-    stdout_truncated = outcome.stdout_truncated, stderr_truncated = outcome.stderr_truncated,
-    duration_ms = outcome.duration_ms, cpu_time_ms = outcome.cpu_time_ms, max_rss_bytes = outcome.max_rss_bytes,
-  }
+  local result = {}
+  for _, name in ipairs(FIELDS) do result[name] = outcome[name] end
+  return result
 end
 
 --- The directory to run in: of the workspace where the path leads into it, else any that the user can enter.
@@ -180,9 +176,7 @@ end
 ---@return boolean? is_cut whether something is missing from the text
 local function run(arguments, job_context)
   local directory <close>, unusable = directory_of(job_context.workspace, arguments.working_dir)
-  if not directory then
-    return nil, { code = unusable.code, message = "the working directory cannot be used: " .. unusable.message }
-  end
+  if not directory then return nil, { code = unusable.code, message = "the working directory cannot be used: " .. unusable.message } end
   local limit = math.min(arguments.max_output_bytes or math.huge, job_context.max_output_bytes)
   known_kills = known_kills or oom_kills()
   local outcome, failure = process.run {
@@ -193,6 +187,7 @@ local function run(arguments, job_context)
     tick = job_context.tick, whole_news = job_context.follow,
   }
   if not outcome then return nil, failure end
+  if outcome.signal then outcome.signal = SIGNALS[outcome.signal] or "signal " .. outcome.signal end
   local code, message = failure_of(arguments, job_context, outcome)
   local output, is_cut = text_of(outcome, limit)
   if code then return nil, { code = code, message = message, result = result_of(outcome), text = output, is_cut = is_cut } end
@@ -339,19 +334,15 @@ return {
     descriptions = { timeout_seconds = "Default: 120; then the command is ended." },
     required = { "command" },
     called = {
-      "bash", "shell", "sh", "cmd", "exec", "execute", "terminal", "command", "run", "run_shell", "shell_command", "run_shell_command",
-      "execute_command", "exec_command", "run_bash", "execute_bash", "bash_command", "run_terminal_cmd", "run_in_terminal",
-      "terminal_command", "local_shell", "shell_exec", "console", "container_exec",
+      "bash", "shell", "sh", "cmd", "exec", "terminal", "run", "run_shell_command", "execute_command", "exec_command", "run_terminal_cmd",
+      "local_shell", "container_exec",
     },
     read = read_command,
   },
   result = {
     type = "object",
     required = { "stdout", "stderr", "stdout_truncated", "stderr_truncated", "duration_ms", "cpu_time_ms", "max_rss_bytes" },
-    order = {
-      "exit_code", "signal", "stdout", "stderr", "stdout_truncated", "stderr_truncated", "duration_ms", "cpu_time_ms",
-      "max_rss_bytes",
-    },
+    order = FIELDS,
     additionalProperties = false,
     properties = {
       exit_code = { type = "integer", minimum = 0, maximum = 255, description = "Absent where a signal ended the command." },
