@@ -152,10 +152,8 @@ static size_t wait_and_move(void *data, int timeout)
     int ready = poll(events, ALL, timeout);
     if (ready <= 0)
         return ready < 0 ? children_reap(&run->child) : 0; // most likely SIGCHLD interrupted it
-    if (events[OUT].revents && events[ERR].revents)
-        output_read_waiting(&run->output, PROCESS_STDOUT); // so that the last output on stderr stays last
-    else if (events[OUT].revents)
-        output_read(&run->output, PROCESS_STDOUT);
+    if (events[OUT].revents)
+        output_read(&run->output, PROCESS_STDOUT); // first, so that the last output on stderr stays last
     if (events[ERR].revents)
         output_read(&run->output, PROCESS_STDERR);
     if (events[IN].revents)

@@ -10,41 +10,98 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
+
+// For functions that run on a stack which the sanitizers do not know.
+#define ON_FOREIGN_STACK __attribute__((no_sanitize("address", "undefined")))
 
 enum {
     STACK = 256 << 10,
     CHILD_STACK = 64 << 10,
+    FAILED = 127,  // the exit status of a child that could not start its command
     STOPPED = 100, // ms without exec until a child gets SIGCONT: a command may have stopped it
 };
 
 enum { SHARED, APART, LAUNCHERS };
 
+struct request {
+    const struct spawn *spawn;
+    const char *path;
+    volatile int failure; // errno; 0: the child executed the program
+};
+
 // The mutex guards the fields below. `request` is the main thread's until it is set, then the launcher's until NULL.
 struct launcher {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    const struct launch *request;
+    struct request *request;
     bool ready;
     volatile pid_t started; // 0: none yet; the kernel fills it in before the child runs
-    int error;
     _Alignas(16) char stack[CHILD_STACK];
 };
 
 static struct launcher launchers[LAUNCHERS];
 
-ON_FOREIGN_STACK static int run_child(void *request)
+// The signals that this process ignores or handles. Handlers must not run in the child, in our memory.
+static sigset_t changed;
+
+static void find_changed_signals(void)
 {
-    const struct launch *launch = request;
-    launch->run(launch->data);
-    return 0;
+    sigemptyset(&changed);
+    for (int number = 1; number <= SIGRTMAX; number++) {
+        struct sigaction action;
+        if (sigaction(number, NULL, &action) == 0 && action.sa_handler != SIG_DFL)
+            sigaddset(&changed, number);
+    }
+}
+
+ON_FOREIGN_STACK static void reset_signals(void)
+{
+    const struct sigaction standard = {.sa_handler = SIG_DFL};
+    for (int number = 1; number <= SIGRTMAX; number++)
+        if (sigismember(&changed, number) == 1)
+            sigaction(number, &standard, NULL);
+}
+
+// What the child does until exec. Returns only an errno.
+ON_FOREIGN_STACK static int exec_command(const struct request *request)
+{
+    sigset_t none;
+    const struct spawn *spawn = request->spawn;
+    reset_signals();
+    sigemptyset(&none);
+    setsid();
+    if (fchdir(spawn->directory) < 0)
+        return errno;
+    for (int fd = 0; fd < 3; fd++)
+        if (dup2(spawn->standard[fd], fd) < 0)
+            return errno;
+    int refused = spawn->apart && confine_is_on() ? confine_enter() : 0;
+    if (refused)
+        return refused;
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    execve(request->path, (char *const *)spawn->argv, (char *const *)spawn->env);
+    return errno;
+}
+
+// Runs in our memory, so it makes only system calls.
+ON_FOREIGN_STACK static int run_child(void *data)
+{
+    struct request *request = data;
+    request->failure = exec_command(request);
+    _exit(FAILED);
 }
 
 static void start_child(struct launcher *self)
 {
     const int flags = CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | SIGCHLD;
-    pid_t pid = clone(run_child, self->stack + CHILD_STACK, flags, (void *)self->request, &self->started);
-    self->error = pid < 0 ? errno : 0;
+    pid_t pid = clone(run_child, self->stack + CHILD_STACK, flags, self->request, &self->started);
+    if (pid < 0)
+        self->request->failure = errno;
     self->started = pid; // qemu-user sets it in the child only
 }
 
@@ -67,7 +124,7 @@ static void *serve(void *launcher)
             pthread_cond_wait(&self->changed, &self->mutex);
         pthread_mutex_unlock(&self->mutex);
         if (refused)
-            refused = self->error = enter(self);
+            refused = self->request->failure = enter(self);
         if (!refused)
             start_child(self);
         pthread_mutex_lock(&self->mutex);
@@ -110,8 +167,10 @@ static int prepare(void)
     for (int i = 0, error; i < LAUNCHERS; i++)
         if (!launchers[i].ready && (error = start_thread(&launchers[i])))
             return error;
-    if (!prepared)
+    if (!prepared) {
         confine_calls_prepare();
+        find_changed_signals();
+    }
     prepared = true;
     return 0;
 }
@@ -130,20 +189,25 @@ static bool wait_for_change(struct launcher *launcher)
     return pthread_cond_timedwait(&launcher->changed, &launcher->mutex, &time) == 0;
 }
 
-pid_t launch(const struct launch *launch)
+pid_t launch(const struct spawn *spawn, const char *path, int *failure)
 {
-    struct launcher *launcher = &launchers[launch->apart ? APART : SHARED];
-    errno = prepare();
-    if (errno)
+    struct launcher *launcher = &launchers[spawn->apart && confine_is_on() ? APART : SHARED];
+    struct request request = {spawn, path, 0};
+    *failure = prepare();
+    if (*failure)
         return -1;
     pthread_mutex_lock(&launcher->mutex);
     launcher->started = 0;
-    launcher->request = launch;
+    launcher->request = &request;
     pthread_cond_signal(&launcher->changed);
     while (launcher->request)
         if (!wait_for_change(launcher))
-            continue_child(launcher, launch->until);
+            continue_child(launcher, spawn->until);
     pthread_mutex_unlock(&launcher->mutex);
-    errno = launcher->error;
-    return launcher->error ? -1 : launcher->started;
+    *failure = request.failure;
+    if (*failure == 0)
+        return launcher->started;
+    while (launcher->started > 0 && waitpid(launcher->started, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    return -1;
 }

@@ -11,11 +11,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 enum {
-    READ_MOST = 256 << 10,
     PIPE_USUAL = 64 << 10,
     PIPE_WIDE = 1 << 20,
     LAST_LEAST = OUTPUT_SHOWN / 2, // bytes that stay of those past the limit
@@ -76,7 +74,7 @@ static void keep(struct output *output, int which, const char *bytes, size_t siz
 
 void output_read(struct output *output, int which)
 {
-    static char bytes[READ_MOST];
+    static char bytes[PIPE_WIDE];
     struct output_stream *stream = &output->streams[which];
     ssize_t got = read(stream->fd, bytes, sizeof bytes);
     if (got > 0) {
@@ -87,26 +85,11 @@ void output_read(struct output *output, int which)
     }
 }
 
-void output_read_waiting(struct output *output, int which)
-{
-    const struct output_stream *stream = &output->streams[which];
-    int waiting = 0;
-    if (stream->fd >= 0)
-        output_read(output, which); // most often all, up to its end
-    if (stream->fd < 0 || ioctl(stream->fd, FIONREAD, &waiting) < 0)
-        return;
-    uint64_t until = stream->printed + (uint64_t)waiting, before;
-    do {
-        before = stream->printed;
-        output_read(output, which);
-    } while (stream->fd >= 0 && stream->printed < until && stream->printed > before);
-}
-
 void output_drain(struct output *output, int milliseconds)
 {
     struct output_stream *streams = output->streams;
     for (int i = 0; i < PROCESS_STREAMS; i++)
-        output_read_waiting(output, i);
+        output_read(output, i);
     int64_t until = clock_now() + milliseconds, left;
     while ((streams[0].fd >= 0 || streams[1].fd >= 0) && (left = until - clock_now()) > 0) {
         struct pollfd ends[PROCESS_STREAMS] = {{streams[0].fd, POLLIN, 0}, {streams[1].fd, POLLIN, 0}};

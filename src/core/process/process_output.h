@@ -39,11 +39,8 @@ struct process_text {
     bool truncated;
 };
 
-// Reads what a stream holds now, at most 256 KiB; closes it at its end.
+// Reads what a stream's pipe holds now; closes it at its end.
 void output_read(struct output *output, int stream);
-
-// Reads what a stream's pipe holds at this moment, and not what is added meanwhile.
-void output_read_waiting(struct output *output, int stream);
 
 // Reads what the pipes hold, and what comes within that many milliseconds unless both end earlier. Closes both.
 void output_drain(struct output *output, int milliseconds);

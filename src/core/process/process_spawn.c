@@ -3,26 +3,20 @@
 #include "core/process/process_spawn.h"
 
 #include "core/base/cleanup.h"
-#include "core/process/confine.h"
 #include "core/process/process_launch.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define DEFAULT_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-enum {
-    FIRST_LINE = 256, // bytes of a script that the kernel looks at
-    FAILED = 127,     // the exit status of a child that could not start its command
-};
+enum { FIRST_LINE = 256 }; // bytes of a script that the kernel looks at
 
 static const char *path_of(const char *const *env)
 {
@@ -179,82 +173,12 @@ static int explain(const struct spawn *spawn, const char *path, int number, stru
     }
 }
 
-// The signals that this process ignores or handles. Handlers must not run in the child, in our memory.
-static sigset_t changed;
-
-static void find_changed_signals(void)
-{
-    sigemptyset(&changed);
-    for (int number = 1; number <= SIGRTMAX; number++) {
-        struct sigaction action;
-        if (sigaction(number, NULL, &action) == 0 && action.sa_handler != SIG_DFL)
-            sigaddset(&changed, number);
-    }
-}
-
-// What a new child needs.
-struct start {
-    const struct spawn *spawn;
-    const char *path;
-    bool confine;         // it enters a domain of its own
-    volatile int failure; // errno; 0: it executed the program
-};
-
-ON_FOREIGN_STACK static void reset_signals(void)
-{
-    const struct sigaction standard = {.sa_handler = SIG_DFL};
-    for (int number = 1; number <= SIGRTMAX; number++)
-        if (sigismember(&changed, number) == 1)
-            sigaction(number, &standard, NULL);
-}
-
-// What the child does until exec. It runs in our memory, so it makes only system calls. Returns only an errno.
-ON_FOREIGN_STACK static int exec_command(const struct start *start)
-{
-    sigset_t none;
-    const struct spawn *spawn = start->spawn;
-    reset_signals();
-    sigemptyset(&none);
-    setsid();
-    if (fchdir(spawn->directory) < 0)
-        return errno;
-    for (int fd = 0; fd < 3; fd++)
-        if (dup2(spawn->standard[fd], fd) < 0)
-            return errno;
-    int refused = start->confine ? confine_enter() : 0;
-    if (refused)
-        return refused;
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    execve(start->path, (char *const *)spawn->argv, (char *const *)spawn->env);
-    return errno;
-}
-
-ON_FOREIGN_STACK static void run_child(void *data)
-{
-    struct start *start = data;
-    start->failure = exec_command(start);
-    _exit(FAILED);
-}
-
-// Not posix_spawn: musl's version waits on a pipe for exec, which costs one more sleep for each command. Where vfork is
-// fork, as in qemu-user, a command that cannot start is one that exits with FAILED.
 pid_t spawn_command(const struct spawn *spawn, struct error *error)
 {
-    static bool prepared;
+    int failure = 0;
     cleanup_free char *path = locate(spawn, error);
     if (!path)
         return -1;
-    if (!prepared)
-        find_changed_signals();
-    prepared = true;
-    struct start start = {spawn, path, spawn->apart && confine_is_on(), 0};
-    const struct launch request = {run_child, &start, start.confine, spawn->until};
-    pid_t pid = launch(&request);
-    if (pid < 0)
-        return explain(spawn, path, errno, error);
-    if (start.failure == 0)
-        return pid;
-    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-        continue;
-    return explain(spawn, path, start.failure, error);
+    pid_t pid = launch(spawn, path, &failure);
+    return pid < 0 ? explain(spawn, path, failure, error) : pid;
 }
