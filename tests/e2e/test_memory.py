@@ -82,9 +82,10 @@ class OutOfMemory(sba.SandboxCase):
     def test_the_runner_itself(self):
         """It is killed like anybody else; what was done until then stands."""
         self.put("large", b"x" * (LIMIT - (32 << 20)))
-        done = self.run_limited("echo before", "sleep 0.5", self.step("read_file", path="large"), max_output_bytes=1 << 30)
+        seen = f"""until grep -qF '"output":"before' {self.result_path}; do sleep 0.05; done"""
+        done = self.run_limited("echo before", seen, self.step("read_file", path="large"), max_output_bytes=1 << 30)
         self.assertEqual((done.exit, done.result["failure_code"]), (-9, "interrupted"), done.stderr)
-        self.assertEqual([step["output"] for step in done.result["steps"]], ["before\n", ""])
+        self.assertEqual(done.result["steps"][0]["output"], "before\n")
 
     def test_a_process_of_the_command(self):
         self.assert_out_of_memory(self.run_limited(HOG + "; exit 2"), "ended with exit code 2")
@@ -93,7 +94,8 @@ class OutOfMemory(sba.SandboxCase):
         self.assertEqual(self.run_limited(HOG + "; exit 0").exit, 0)
 
     def test_an_earlier_kill_is_not_blamed_on_a_later_command(self):
-        done = self.run_limited(HOG + "; exit 0", "kill -KILL $$")
+        counted = f"until grep -qs 'oom_kill [1-9]' {self.cgroup.directory}/memory.oom_control {self.cgroup.directory}/memory.events"
+        done = self.run_limited(f"{HOG}; {counted}; do sleep 0.05; done", "kill -KILL $$")
         step = done.result["steps"][1]
         self.assertEqual((step["error_code"], step["result"]["signal"]), ("step_failed", "SIGKILL"), done.result)
         self.assertNotIn("memory", step["error"])

@@ -105,9 +105,7 @@ local known_kills -- before the command
 
 --- Whether the kernel killed a process because memory ran out, while a command ran that failed by itself.
 local function ran_out_of_memory(outcome)
-  local before = known_kills
-  if outcome.ended == "exit" and outcome.exit_code ~= 0 then known_kills = oom_kills() end
-  return known_kills > before
+  return outcome.ended == "exit" and outcome.exit_code ~= 0 and oom_kills() > known_kills
 end
 
 local function how_it_ended(outcome)
@@ -178,7 +176,7 @@ local function run(arguments, job_context)
   local directory <close>, unusable = directory_of(job_context.workspace, arguments.working_dir)
   if not directory then return nil, { code = unusable.code, message = "the working directory cannot be used: " .. unusable.message } end
   local limit = math.min(arguments.max_output_bytes or math.huge, job_context.max_output_bytes)
-  known_kills = known_kills or oom_kills()
+  known_kills = oom_kills()
   local outcome, failure = process.run {
     argv = argv_of(arguments, job_context.shell), env = environment(job_context.environment, arguments.env), directory = directory,
     stdin = arguments.stdin, timeout = arguments.timeout_seconds,
