@@ -59,10 +59,6 @@ class Clients(unittest.TestCase):
         self.check("go", "vet", "./...", cwd=CLIENTS / "go", env=env)
         self.check("go", "test", "./...", cwd=CLIENTS / "go", env={**env, "SBA_EXAMPLES": str(kept)})
 
-    def test_each_is_small(self):
-        for paths in (CLIENTS.glob("python/cynode_sba/__init__.py"), CLIENTS.glob("go/decode.go")):
-            self.assertLess(sum(len(path.read_text().splitlines()) for path in paths), 300)
-
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """The manifests of examples/kubernetes: by the API's schema, and by what they promise."""
-import copy
 import json
 import subprocess
 import unittest
@@ -26,17 +25,6 @@ class ManifestTest(unittest.TestCase):
         for version in VERSIONS:
             for document in [*self.documents.values(), *manifests.load("pod.yaml").values()]:
                 self.validate(document, version)
-
-    def test_the_validator_would_notice(self):
-        import kubernetes_validate
-        mistakes = [lambda job: job["spec"].update(activeDeadline=1), lambda job: job["spec"].update(backoffLimit="none"),
-                    lambda job: job["spec"]["template"]["spec"]["containers"][0]["securityContext"].update(readOnlyRoot=True),
-                    lambda job: job["spec"].pop("template")]
-        for mistake in mistakes:
-            broken = copy.deepcopy(self.documents["Job"])
-            mistake(broken)
-            with self.assertRaises(kubernetes_validate.ValidationError):
-                self.validate(broken, VERSIONS[0])
 
     def test_the_job_is_valid(self):
         for job in (self.job, json.loads(manifests.load("pod.yaml")["ConfigMap"]["data"]["job.json"])):
@@ -93,17 +81,6 @@ class SandboxTest(unittest.TestCase):
         for version in VERSIONS:
             for kind, part in parts:
                 kubernetes_validate.validate({"apiVersion": "v1", "kind": kind, **part}, version, strict=True)
-
-    def test_the_sandbox_by_its_own_definition(self):
-        import jsonschema
-        validator = jsonschema.Draft4Validator(manifests.sandbox_definition())
-        self.assertEqual([], [error.message for error in validator.iter_errors(self.sandbox)])
-        mistakes = [lambda spec: spec.update(replica=1), lambda spec: spec.update(shutdownPolicy="Keep"), lambda spec: spec.pop("podTemplate"),
-                    lambda spec: spec["podTemplate"]["spec"]["containers"][0].update(arg=["--idle"])]
-        for mistake in mistakes:
-            broken = copy.deepcopy(self.sandbox)
-            mistake(broken["spec"])
-            self.assertFalse(validator.is_valid(broken))
 
     def test_it_waits_with_the_claim_as_its_workspace(self):
         runner, = self.sandbox["spec"]["podTemplate"]["spec"]["containers"]

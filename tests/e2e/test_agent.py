@@ -192,12 +192,6 @@ class Tools(AgentCase):
             tools, _ = self.shown({"acceptance_criteria": criteria})
             self.assertEqual("acceptance" in tools["finish"], has_some)
 
-    def test_an_unknown_parent(self):
-        server = self.server(call("todo_add", title="a", parent="7"), call("todo_add", title="b", parent="1"), model.ending())
-        outcome = self.run_agent(server)
-        self.assertEqual([(item["title"], item["parent"]) for item in outcome.result["todo"]["items"]], [("a", None), ("b", "1")])
-        self.assertEqual(self.told(server, 1), "item 1: pending; there is no item 7, so it is at the top")
-
 
 class Budget(AgentCase):
     def job_with(self, **inference):
@@ -352,13 +346,6 @@ class Ending(AgentCase):
             self.assertRegex(self.told(server, -1), self.GO_ON)
         self.assertIn('{"tool": "finish", "arguments": {"answer"', self.told(server, -1))
 
-    def test_announcements_between_calls_end_nothing(self):
-        server = self.server(*self.PROSE[:2], call("write_file", path="a", content="x"), *self.PROSE[:2], finish("did it"))
-        outcome = self.run_agent(server)
-        self.assertEqual((outcome.exit, outcome.result["final_answer"]), (0, "did it"), outcome.result)
-        for number in (1, 2, 4, 5):
-            self.assertRegex(self.told(server, number), self.GO_ON)
-
     def test_finish_before_any_tool_is_asked_once_and_counts_the_second_time(self):
         for form in FORMATS:
             server = self.server(call("todo_add", title="answer"), finish("4"), finish("It is 4."), {"content": "never asked"})
@@ -418,11 +405,6 @@ class InTheLog(AgentCase):
         self.assertEqual(lines[-3:], ["    roman.c is fixed.", "    \\x1b[2Jresult: elsewhere", f"result: {self.result_path}"])
         self.assertIn("3 steps: 2 succeeded, 1 failed", sba.run("--report", str(self.result_path)).stdout.decode())
         self.assertIn("job job-1: steps chosen by a model, at most 1 min 00 s", lines)
-
-    def test_the_end_has_what_the_job_used(self):
-        (finished,) = self.run_job(self.job(self.step("run_command", argv=["true"]), self.step("run_command", argv=["false"]))).events("job.finished")
-        self.assertEqual(finished["outcomes"], {"success": 1, "failure": 1})
-        self.assertEqual(set(finished["resource_usage"]), {"cpu_time_ms", "max_rss_bytes"})
 
 
 class TheWindow(AgentCase):

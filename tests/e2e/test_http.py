@@ -106,14 +106,6 @@ class Http(sba.SandboxCase):
     def test_an_answer_with_its_header(self):
         self.assertEqual(self.fetch(self.server(says(OK + b"hello")).url), b"status\t200\tyes\nhello")
 
-    def test_an_error_status_is_an_answer(self):
-        server = self.server(says(b"HTTP/1.1 503 Busy\r\nContent-Length: 2\r\n\r\nno"))
-        self.assertEqual(self.fetch(server.url), b"status\t503\tnil\nno")
-
-    def test_an_interim_answer_is_passed_over(self):
-        server = self.server(says(b"HTTP/1.1 103 Early\r\nX-Test: early\r\n\r\n", OK + b"late", pause=0.05))
-        self.assertEqual(self.fetch(server.url), b"status\t200\tyes\nlate")
-
     def test_a_unix_socket_and_its_path(self):
         server = self.server(says(OK + b"by socket"), f"{self.root}/a b.sock")
         self.assertEqual(self.fetch(server.url + "/v1/x?y=1"), b"status\t200\tyes\nby socket")
@@ -203,11 +195,6 @@ class Http(sba.SandboxCase):
                  "slow_answer")):
             with self.subTest(name):
                 self.assert_failure(self.fetch(self.server(answer).url, **limit), code, *words)
-
-    def test_nobody_listens(self):
-        server = self.server(says())
-        server.close()
-        self.assert_failure(self.fetch(server.url), "connection_refused", server.url)
 
     def test_no_such_socket(self):
         self.assert_failure(self.fetch("http+unix://%2Fnowhere.sock/x"), "connection_refused", "the socket /nowhere.sock failed: there is no such")

@@ -124,39 +124,6 @@ class KillTest(SandboxCase):
         self.assertEqual(self.result_path.read_text(), "older")
 
 
-class LongJobTest(SandboxCase):
-    """The cost of staying safe, in bytes."""
-
-    @staticmethod
-    def bytes_into_temporary_files(trace):
-        """strace cannot read the names in a process that is closed to others: temporary files are those opened with O_EXCL."""
-        total, descriptor = 0, None
-        for line in trace.splitlines():
-            call, _, answer = line.rpartition(" = ")
-            if call.startswith("openat(") and "O_CREAT" in call:
-                descriptor = answer if "O_EXCL" in call else None
-            elif call.startswith(f"writev({descriptor},"):
-                total += int(answer)
-        return total
-
-    @unittest.skipUnless(shutil.which("strace"), "wants strace")
-    def test_five_thousand_steps_rewrite_result_and_list_a_bounded_number_of_times(self):
-        self.put("small", "small\n")
-        job = self.job(*[self.step("read_file", path="small") for _ in range(5000)], max_runtime_seconds=600)
-        trace = self.root / "trace"
-        trace.touch()
-        self.give(trace)
-        begun = time.monotonic()
-        outcome = self.run_job(job, wrapper=sba.strace("openat,writev", log=trace), timeout=600, stdout=subprocess.DEVNULL)
-        seconds = time.monotonic() - begun
-        self.assertEqual((outcome.exit, len(outcome.result["steps"])), (0, 5000))
-        written = self.bytes_into_temporary_files(trace.read_text())
-        size = self.result_path.stat().st_size + (self.job_directory / "todo.json").stat().st_size
-        # Five times a second, at the beginning and at the end.
-        self.assertLess(written, (4 + 5 * seconds) * size)
-        self.assertGreater(written, size)
-
-
 class Crash(SandboxCase):
     """The runner crashes, or is refused memory: it executes itself, and the result is complete."""
     environment = {"SBA_CONFINE": "off"}

@@ -2,7 +2,6 @@
 """The MCP client and the gateway's tools, against servers of both eras that do what servers do, and worse."""
 import json
 import pathlib
-import socket
 import subprocess
 import time
 import unittest
@@ -109,18 +108,6 @@ class Eras(Gateway):
         server = self.server(version="2024-11-05", tools={"echo": ECHO}, hook=mcp.only("server/discover", lambda e: e.rfile.read(1)))
         first, (said,) = self.talk(server.url, ("echo", {"a": 1}), answer_timeout=1)
         self.assertEqual((first["era"], said["answer"]["content"]), ("legacy", '{"a": 1}'))
-
-    def test_a_connection_that_dies_during_a_call(self):
-        """The call may have been carried out: it is not sent again on another connection."""
-        def die(exchange):
-            exchange.close_connection = True
-            exchange.connection.shutdown(socket.SHUT_RDWR)
-        for era in ("legacy", "modern"):
-            server = self.server(era=era, tools={"echo": ECHO, "die": ({}, die)})
-            _, said = self.talk(server.url, ("echo", {}), ("die", {}), ("echo", {"a": 1}))
-            self.assertEqual([m["params"]["name"] for m in server.messages("tools/call")], ["echo", "die", "echo"])
-            self.assertIn(said[1]["failure"]["code"], ("cut_off", "connection_failed", "request_lost"))
-            self.assertEqual(said[2]["answer"]["content"], '{"a": 1}')
 
 
 class Streams(Gateway):
@@ -247,18 +234,6 @@ class Sessions(Gateway):
         self.assertEqual([m["method"] for _, _, _, m in server.requests if m and m.get("method") in ("initialize", "tools/call")],
                          ["initialize", "tools/call", "initialize", "tools/call"])
         self.assertNotIn("Mcp-Session-Id", server.headers("initialize")[1])
-
-    def test_expiry_that_is_said_with_another_status(self):
-        for say in (lambda e: e.refuse(-32000, "Bad Request: Invalid or missing session ID"),
-                    lambda e: e.whole(b"Unauthorized: Session not found", 401, "text/plain")):  # rmcp 0.8
-            def lose(exchange, say=say):
-                if exchange.headers["Mcp-Session-Id"] != "s-1":
-                    return False
-                server.session = "s-2"
-                return say(exchange)
-            server = self.server(tools={"echo": ECHO}, hook=mcp.only("tools/call", lose))
-            self.assertEqual(self.call(server)["answer"]["content"], "{}")
-            self.assertEqual([headers["Mcp-Session-Id"] for headers in server.headers("tools/call")], ["s-1", "s-2"])
 
     def test_a_session_that_is_always_gone(self):
         server = self.server(tools={"echo": ECHO}, hook=mcp.only("tools/call", lambda e: e.refuse(-32001, "Session not found", 404)))
@@ -501,18 +476,6 @@ class Modern(Gateway):
         ids = [m["id"] for m in server.messages("tools/call")]
         self.assertEqual(len(set(ids)), 2)
 
-    def test_questions_that_cannot_be_declined(self):
-        for requests in ({"k": {"method": "sampling/createMessage"}}, {"k": {"method": "elicitation/create"}}, None):
-            asked = {"resultType": "input_required", **({"inputRequests": requests} if requests else {"requestState": "s"})}
-            server = self.server(era="modern", tools={"echo": ({}, lambda _, asked=asked: asked)})
-            self.assertEqual(self.call(server)["failure"]["code"], "input_required")
-            self.assertLessEqual(len(server.messages("tools/call")), 8)
-
-    def test_a_broken_answer_is_not_asked_for_again(self):
-        server = self.server(era="modern", tools={"echo": ({}, lambda exchange: exchange.begin_events())})
-        self.assertEqual(self.call(server)["failure"]["code"], "request_lost")
-        self.assertEqual(len(server.messages("tools/call")), 1)
-
 
 class Plain(Gateway):
     def form(self, **tools):
@@ -537,14 +500,6 @@ class Plain(Gateway):
                              and not e.message.get("tool_name") else e.path == "/tools" and e.whole(mcp.text("called")))
         first, (said,) = self.talk(server.origin + "/tools", ("help.get", {}))
         self.assertEqual((first["form"], said["answer"]["content"]), ("plain", "called"))
-
-    def test_its_errors(self):
-        for status, code, transient in ((400, "tool_refused", False), (403, "tool_denied", False), (501, "tool_unavailable", False),
-                                      (401, "unauthorized", False), (503, "gateway_failed", True), (404, "tool_refused", False)):
-            server = self.form(help__get=lambda e, status=status: e.whole({"error": "the reason"}, status))
-            _, (said,) = self.talk(server.origin, ("help.get", {}))
-            self.assertEqual((said["failure"]["code"], said["failure"]["transient"]), (code, transient))
-            self.assertIn("the reason", said["failure"]["message"])
 
     def test_its_answers(self):
         for value, content in ((mcp.text("as MCP has it"), "as MCP has it"), (["a"], '["a"]'), ("words", "words")):

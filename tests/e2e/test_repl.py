@@ -59,11 +59,6 @@ class EditingTest(PromptCase):
         terminal.press("Enter")
         terminal.wait_for_end("end", "10", "20", ">")
 
-    def test_lines_that_come_all_at_once(self):
-        terminal = self.start()
-        terminal.type("x = 0\nfor i = 1, 3 do\n\tx = x + i\nend\nx * 7\n")
-        terminal.wait(lambda screen: screen.endswith("\n42\n>"), "42")
-
 
 class CompletionTest(PromptCase):
     def complete(self, terminal, typed, completed, *shown):
@@ -159,19 +154,6 @@ class SessionTest(PromptCase):
         self.run_line(terminal, "x x", "stdin:1: syntax error near 'x'")
         self.run_line(terminal, "error { code = 'not_found', message = 'no such thing' }", "not_found: no such thing")
         self.run_line(terminal, "1", "1")
-
-    def test_what_is_set_breaks_nothing(self):
-        terminal = self.start()
-        self.run_line(terminal, "type, next, print, io, string, table, debug = 1, 2, 3, 4, 5, 6, 7")
-        self.run_line(terminal, "_G.load, pairs, tostring, select = 10, 8, 9, 0")
-        self.run_line(terminal, "stepper = function() return type end")
-        self.run_line(terminal, "stepper(), { _G.type, load }", "1, { 1, 10 }")
-        terminal.type("stepp")
-        terminal.press("Tab")
-        terminal.wait_for_end("> stepper")
-        terminal.press("C-c")
-        terminal.wait_for_end("> stepper^C", ">")
-        self.run_line(terminal, "error { code = 'not_found', message = 'no such thing' }", "not_found: no such thing")
 
     def test_help(self):
         terminal = self.start(rows=60)

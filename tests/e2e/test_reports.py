@@ -217,13 +217,6 @@ class Troubled(ReportCase):
             code = answer[0] if isinstance(answer, tuple) else answer
             self.assertEqual([line["status"] for line in outcome.events("report.failed")], [code] * 2)
 
-    def test_a_redirect_to_another_origin_is_not_followed(self):
-        other = self.server(204)
-        for code in (307, 308, 302):
-            outcome = self.reported(self.server((code, {"Location": other.url})), env={"SBA_MCP_TOKEN": "s3cret-token"})
-            self.assertEqual(self.ends(outcome), {"in_progress": "refused", "completed": "refused"})
-        self.assertEqual(other.connections, 0)
-
     def test_the_token_stays_with_the_gateway(self):
         server = self.server(204)
         self.reported(server, env={"SBA_MCP_TOKEN": "s3cret-token"})

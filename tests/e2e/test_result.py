@@ -308,21 +308,6 @@ class PlaceTest(SandboxCase):
         self.check_kills_in_place()
 
     @unittest.skipUnless(sba.MAY_MOUNT, "nothing can be mounted here")
-    def test_a_full_disk_below_a_bind_mounted_file_takes_what_fits(self):
-        tiny = self.root / "tiny"
-        tiny.mkdir()
-        self.result_path.touch()
-        job = self.job(self.step("run_command", shell="echo checkpointed"),
-                       self.step("run_command", shell="sleep 0.5; head -c 300000 /dev/zero | tr '\\0' x"))
-        mounts = f"mount -t tmpfs -o size=64k none {tiny}; touch {tiny}/file; chown {sba.UID} {tiny}/file; mount --bind {tiny}/file {self.result_path}"
-        keep = f'"$@"; status=$?; cp {self.result_path} {self.workspace}/kept; exit $status'
-        outcome = self.run_job(job, **self.in_namespace(mounts, "sh", "-c", keep, "sh"))
-        self.assertEqual(outcome.exit, 0, outcome.stderr)
-        first, last = json.loads((self.workspace / "kept").read_text())["steps"]
-        self.assertEqual((first["output"], last["output_truncated"]), ("checkpointed\n", True))
-        self.assertEqual(len(outcome.events("result.shortened")), 1)
-
-    @unittest.skipUnless(sba.MAY_MOUNT, "nothing can be mounted here")
     def test_a_read_only_mount_with_a_bind_mounted_file(self):
         """As a node does that lets a container write its result and nothing else of the job's directory."""
         outside = self.root / "outside"

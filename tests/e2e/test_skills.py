@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Skills that a job names by id: fetched before the first prompt, or named as missing; and what comes late."""
-import os
 
 import sba
 from agent_case import AgentCase, call
@@ -43,11 +42,6 @@ class Skills(AgentCase):
             (call,) = gateway.messages("tools/call")
             self.assertEqual(call["params"]["arguments"], {"task_id": "task-1", "skill_id": "gap-1"})
 
-    def test_by_the_plain_form(self):
-        gateway = self.gateway(lambda name: {"id": name, "name": "Gaps", "content": "Mind the gap."}, mcp.PlainForm)
-        _, prompt = self.prompted(gateway.origin, self.with_skills("gap-1"))
-        self.assertIn("### Gaps\n\nMind the gap.\n", prompt)
-
     def test_beside_those_of_the_job(self):
         gateway = self.gateway(lambda name: mcp.text("fetched " + name))
         _, prompt = self.prompted(gateway.url, self.with_skills("one", "two", skills=["given"]))
@@ -66,11 +60,6 @@ class Skills(AgentCase):
         missing = [line for line in outcome.log if line["event"] == "skill.missing"]
         self.assertEqual([(line["skill_id"], line["code"]) for line in missing],
                          [("bad", "skill_refused"), ("empty", "bad_answer"), ("huge", "too_large"), ("odd", "bad_answer")])
-
-    def test_all_together_are_bounded(self):
-        self.prompted(self.gateway(lambda _: mcp.text("y" * 250000)).url, self.with_skills(*"abcdef"))
-        (line,) = [line for line in self.journal() if line["event"] == "skills"]
-        self.assertEqual(([skill["id"] for skill in line["found"]], line["missing"]), (list("abcd"), list("ef")))
 
     def test_without_a_gateway_and_with_a_dead_one(self):
         dead = self.closing(status.Server(begin=False))
@@ -91,16 +80,6 @@ class Skills(AgentCase):
         self.assertEqual(gateway.connections, asked)
         self.assertIn("Mind the gap", first)
 
-    def test_a_run_that_goes_on_fetches_nothing_again(self):
-        gateway = self.gateway(lambda name: mcp.text("Mind the " + name))
-        job = self.with_skills("gap")
-        server = self.server(call("run_command", shell="touch killed; sleep 30"), models=WIDE)
-        self.run_and_kill(job, env={"OLLAMA_BASE_URL": server.url, "SBA_MCP_GATEWAY_URL": gateway.url})
-        calls = len(gateway.messages("tools/call"))
-        outcome, prompt = self.prompted(gateway.url, job, "--resume")
-        self.assertEqual((outcome.exit, len(gateway.messages("tools/call")), calls), (0, 1, 1))
-        self.assertIn("Mind the gap", prompt)
-
     def test_a_direct_jobs_questions_have_them_too(self):
         gateway = self.gateway(lambda name: {} if name == "lost" else mcp.text("Mind the gap."))
         server = self.server({"content": "mind"}, {"content": "what?"})
@@ -118,35 +97,6 @@ class Skills(AgentCase):
         outcome = self.run_job(self.job(self.step("run_command", shell="true"), context={"skill_ids": ["gap"]}),
                                env={"SBA_MCP_GATEWAY_URL": gateway.url})
         self.assertEqual((outcome.exit, gateway.connections), (0, 0))
-
-
-class Late(AgentCase):
-    """What was not there when the job began."""
-
-    def test_a_gateway_takes_artifacts_although_it_had_no_skills(self):
-        os.chmod(self.root, 0o777)
-        path = self.root / "gateway.sock"
-        wait = call("run_command", shell="echo > $CYNODE_ARTIFACTS_DIR/a; echo > begun; until test -e go; do sleep 0.02; done")
-        server = self.server(wait, DONE)
-        process = self.start(self.agent_job(context={"skill_ids": ["gap"]}), env={
-            "OLLAMA_BASE_URL": server.url, "SBA_MCP_GATEWAY_URL": "http+unix://" + str(path).replace("/", "%2F") + "/mcp"})
-        sba.wait_for((self.workspace / "begun").exists, "the command to begin")
-        self.closing(mcp.Server(tools={"artifact.put": ({}, lambda _: mcp.text("art-1"))}, socket=str(path)))
-        path.chmod(0o777)
-        self.put("go")
-        outcome = self.outcome_of(process)
-        self.assertEqual((outcome.exit, outcome.result["artifacts"][0].get("ref")), (0, "art-1"))
-        self.assertEqual([line["skill_id"] for line in outcome.log if line["event"] == "skill.missing"], ["gap"])
-
-    def test_the_beginning_is_reported_before_a_later_step_of_an_agent(self):
-        for answers in ([503, 204], [503, 503, 204]):
-            reports = self.closing(status.Server(*answers))
-            server = self.server(*[call("run_command", shell="true")] * 3, DONE)
-            outcome = self.run_agent(server, env={"SBA_JOB_STATUS_URL": reports.url})
-            self.assertEqual(outcome.exit, 0)
-            self.assertEqual([body["status"] for body in reports.bodies], ["in_progress"] * len(answers) + ["completed"])
-            events = [line["event"] for line in outcome.log if line["event"].startswith(("report", "step"))]
-            self.assertEqual(events.index("report.sent"), {2: 3, 3: 5}[len(answers)])
 
 
 class OneOrigin(AgentCase):

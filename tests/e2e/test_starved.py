@@ -108,9 +108,6 @@ class StarvedTest(SandboxCase):
     def test_a_job_of_many_steps(self):
         self.starve(*[self.step("read_file", path="small") for _ in range(2500)])
 
-    def test_a_large_job(self):
-        self.starve(self.step("write_file", path="new", content="y" * (8 * MIB)), self.step("read_file", path="small"))
-
     def test_tree_and_search(self):
         for i in range(5000):
             (self.workspace / f"file{i}").write_text(f"line {i}\n")

@@ -9,7 +9,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 import unittest
 
@@ -86,12 +85,6 @@ class Release(unittest.TestCase):
                                   str(path.relative_to(archive)) for path in archive.rglob("*")})
         self.assertIn(VERSION, output_of(root / "usr/bin/cynode-sba", "--version"))
 
-    def test_lintian_has_no_error_for_the_package(self):
-        for arch in ARCHITECTURES:
-            done = subprocess.run(["lintian", "--fail-on=error", self.dist / f"cynode-sba_{VERSION}_{arch}.deb"], capture_output=True,
-                                  text=True, timeout=300, check=False)
-            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-
     def test_the_bill_of_materials_names_every_library(self):
         path = self.dist / f"cynode-sba-{VERSION}-{HOST}.spdx.json"
         named = {package["name"]: package for package in json.loads(path.read_text())["packages"]}
@@ -102,23 +95,6 @@ class Release(unittest.TestCase):
         checker = packages.environment("spdx-tools-0.8.3", "spdx-tools==0.8.3", "click<8.2") / "pyspdxtools"
         done = subprocess.run([checker, "--infile", path], capture_output=True, text=True, timeout=120, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-
-    def test_the_image_has_a_description_that_fits_its_blobs(self):
-        for arch in ARCHITECTURES:
-            with tarfile.open(self.dist / f"cynode-sba-{VERSION}-{arch}.oci.tar") as archive:
-                def read(name):
-                    return archive.extractfile(name).read()
-
-                def blob(descriptor):
-                    content = read("./blobs/" + descriptor["digest"].replace(":", "/"))
-                    self.assertEqual((len(content), "sha256:" + hashlib.sha256(content).hexdigest()), (descriptor["size"], descriptor["digest"]))
-                    return content
-                index = json.loads(read("./index.json"))
-                manifest = json.loads(blob(index["manifests"][0]))
-                config = json.loads(blob(manifest["config"]))
-                blob(manifest["layers"][0])
-                self.assertEqual((config["architecture"], config["config"]["User"]), (arch, "1000:1000"))
-                self.assertNotIn("io.cynodeai.sandbox.agent-compatible", config["config"]["Labels"])  # it has no shell
 
     def test_the_image_runs_a_job(self):
         archive, job_directory, workspace = self.dist / f"cynode-sba-{VERSION}-{HOST}.oci.tar", self.place / "job", self.place / "workspace"

@@ -123,16 +123,14 @@ class Recorder(listener.Listener):
 
 class Judge(Recorder):
     """A script says what the model replies; the real server takes or refuses each request, and counts it: its template must render
-    the conversation, and its window must hold it. A reply's calls are written as text where the request has no tools. before: a function
-    that is called with the number of each chat, before it is handed on."""
+    the conversation, and its window must hold it. A reply's calls are written as text where the request has no tools."""
 
-    def __init__(self, server, *replies, before=lambda number: None):
-        self.replies, self.before, self.chats = list(replies), before, 0
+    def __init__(self, server, *replies):
+        self.replies, self.chats = list(replies), 0
         super().__init__(server)
 
     def chat(self, connection, body):
         self.chats += 1
-        self.before(self.chats)
         with self.forward("POST", "/v1/chat/completions", json.dumps({**body, "max_tokens": 1, "stream": False})) as judged:
             answer = judged.read()
         taken = judged.status == 200 or b"does not match the expected" in answer  # what the model wrote is no matter here
