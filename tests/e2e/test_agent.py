@@ -123,12 +123,6 @@ class TheLoop(AgentCase):
         self.assertIn("1. from a file\n", task)
         self.assertIn("## Skills\n\n### s\n\nSKILL TEXT\n", task)
 
-    def test_output_past_the_job_bound_is_cut_and_the_job_goes_on(self):
-        server = self.server(call("run_command", shell="seq 100000"), finish("ok"))
-        outcome = self.run_agent(server, job=self.agent_job(max_output_bytes=2000))
-        self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"), outcome.result)
-        self.assertTrue(outcome.result["steps"][0]["result"]["stdout_truncated"])
-
 
 class Commands(AgentCase):
     def told_of(self, shell, **options):
@@ -238,7 +232,7 @@ class Budget(AgentCase):
         server = self.server({"content": "late", "fault": {"name": "silence", "seconds": 30}})
         outcome = self.run_and_signal(self.agent_job(), signal.SIGTERM, server.chats, "a request", env={"OLLAMA_BASE_URL": server.url})
         used = outcome.result["inference"]
-        self.assertEqual((outcome.result["failure_code"], used["requests"]), ("cancelled", 1))
+        self.assertEqual((outcome.exit, outcome.result["failure_code"], used["requests"]), (143, "cancelled", 1))
         self.assertGreater(used["prompt_tokens"], 500)
         server = self.server({"content": "word " * 200, "piece": 500, "fault": {"name": "pause", "seconds": 60}})
         used = self.run_agent(server, job=self.agent_job(max_runtime_seconds=3)).result["inference"]
@@ -358,11 +352,6 @@ class Ending(AgentCase):
         outcome = self.run_agent(server)
         self.assertEqual((outcome.exit, outcome.result["failure_code"], len(server.chats())), (1, "agent_gave_up", 1))
 
-    def test_criteria_need_evidence_also_of_a_job_that_needs_no_tool(self):
-        server = self.server(*[finish("did it", ("c", True, "it is well"))] * 5)
-        outcome = self.run_agent(server, job=self.agent_job(context={"acceptance_criteria": ["c"]}))
-        self.assertEqual((outcome.exit, outcome.result["failure_code"], len(server.chats())), (1, "acceptance_unmet", 5), outcome.result)
-
     def test_a_criterion_that_is_not_met_ends_at_once(self):
         job = self.agent_job(context={"acceptance_criteria": ["a", "b"]})
         server = self.server(call("list_tree"), finish("could not", ("a", True, "step-1"), ("b", False, "")), {"content": "never asked"})
@@ -379,11 +368,6 @@ class Ending(AgentCase):
         self.assertEqual(len(outcome.result["steps"]), 4)
         self.assertIn("The same call gave the same result again and again", self.told(server, 3))
         self.assertNotIn("again and again", self.told(server, 2))
-
-    def test_waiting_is_no_circle(self):
-        """A call that took a second counts a third: the fifth is not the end."""
-        server = self.server(*[call("run_command", shell="sleep 1; echo building")] * 5, finish("built"))
-        self.assertEqual(self.run_agent(server).exit, 0)
 
     def test_three_replies_that_are_empty_or_cannot_be_read(self):
         for replies in ([{"content": ""}] * 9, [{"content": text, "done_reason": "length"} for text in "ababab"]):

@@ -111,13 +111,6 @@ class Files(NaturalCallsCase):
         self.assertEqual((self.workspace / "b.txt").read_text(), "1\n3\n")
         self.assertEqual(self.run_arguments()[1]["start_line"], 2)
 
-    def test_blanks_for_tabs(self):
-        self.put("a.go", "func f() {\n\tif x {\n\t\ty()\n\t}\n}\n")
-        edit = {"path": "a.go", "old_text": "    if x {\n        y()\n    }\n", "new_text": "    if z {\n        y()\n        q()\n    }\n"}
-        told, _ = self.answers(("replace_in_file", edit))
-        self.assertIn("tolerated: indentation", told[0])
-        self.assertEqual((self.workspace / "a.go").read_text(), "func f() {\n\tif z {\n\t\ty()\n\t\tq()\n\t}\n}\n")
-
     def test_unknown_fields_are_left_out_and_said(self):
         self.put("a.txt", TEXT)
         told, outcome = self.answers(("read_file", {"path": "a.txt", "encoding_hint": "utf-8", "offset": 3}), {"command": "echo hi", "explanation": "x"},
@@ -156,7 +149,6 @@ class Mistakes(NaturalCallsCase):
         outcome = self.run_agent(server)
         self.assertEqual(outcome.result["failure_code"], "agent_stuck", outcome.result)
         self.assertEqual(len(server.chats()), 8)
-
 
     def test_the_conversation_has_the_call_and_the_journal_what_was_run(self):
         server = self.server(call("bash", cmd="echo hi", timeout="5", why="test"), finish("done"))

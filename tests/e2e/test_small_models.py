@@ -23,13 +23,6 @@ class Circles(AgentCase):
         self.assertIn("item 1: pending; it was in the list before", json.dumps(server.chats()[2]))
         self.assertEqual(outcome.result["failure_code"], "agent_stuck", outcome.result)
 
-    def test_the_same_command_after_each_of_many_changes(self):
-        replies = []
-        for number in range(6):
-            replies += [call("run_command", shell=f"echo {number} > a.txt"), call("run_command", shell="exit 3")]
-        outcome = self.run_agent(self.server(*replies, finish("ok")))
-        self.assertEqual((outcome.exit, len(outcome.result["steps"])), (0, 12), outcome.result)
-
     def test_the_temperature_rises_before_the_job_ends(self):
         for form in FORMATS:
             server = self.assert_stuck([call("run_command", shell="exit 1")] * 9, 4, form)
@@ -161,13 +154,6 @@ class ToolsThatAreLost(AgentCase):
         outcome = self.run_agent(server, form="openai")
         self.assert_told_as_text(outcome, server, 0)
         self.assertLess(server.chats()[0]["max_tokens"], 9000)
-
-    def test_a_template_that_has_one(self):
-        for props in ({"chat_template_caps": {"supports_tools": True}}, {}, {"chat_template_caps": None, "default_generation_settings": []}):
-            server = self.server(call("list_tree"), finish("ok"), models={"m": {"props": props}}, formats=["openai"])
-            outcome = self.run_agent(server, form="openai")
-            self.assertEqual(outcome.exit, 0, outcome.result)
-            self.assertTrue(all("tools" in body for body in server.chats()))
 
     def test_a_refusal_in_unknown_words_tries_the_tools_as_text_once(self):
         for form in FORMATS:
@@ -301,11 +287,6 @@ class ToolChoice(AgentCase):
         outcome = self.run_agent(server, form="openai")
         self.assertEqual(outcome.exit, 0, outcome.result)
         self.assertEqual([body.get("tool_choice") for body in server.chats()], [None, "required", None, None, None])
-
-    def test_ollama_has_none(self):
-        server = self.server({"content": "I would look."}, call("list_tree"), finish("ok"))
-        self.assertEqual(self.run_agent(server).exit, 0)
-        self.assertTrue(all("tool_choice" not in body for body in server.chats()))
 
 
 if __name__ == "__main__":

@@ -16,10 +16,9 @@ In the stream:
     unended                 ends in good order after the first line          endless   never ends; "pause" seconds between its lines
     pause                   "seconds" after the first line     byte_by_byte  one byte at a time
     noise                   a line that is no JSON after the first
-    keep_alives             comment and blank lines between the events       crlf      lines end CR LF
-    error_event             an "error:" line, as older llama-server has it   not_streamed   one JSON object although a stream was asked for
+    crlf                    lines end CR LF                not_streamed  one JSON object although a stream was asked for
 
-In the reply (model.py): arguments_swapped (a string for an object and the other way round), garbage_arguments, parallel_index_0
+In the reply (model.py): arguments_swapped (a string for an object and the other way round)
 """
 REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed",
            429: "Too Many Requests", 500: "Internal Server Error", 502: "Bad Gateway", 503: "Service Unavailable"}
@@ -120,8 +119,6 @@ def bent(fault, lines):
     for line in lines:
         if fault.name == "crlf":
             line = line.replace(b"\n", b"\r\n")
-        if fault.name == "keep_alives":
-            yield b": keep-alive\n\n\n"
         yield line
 
 
@@ -142,9 +139,6 @@ def stream(fault, answer, writer, stopping):
         answer.chunk(line)
         if index == 0 and fault.name == "error_midstream":
             answer.chunk(writer.error_line(fault.get("text", "llama runner process has terminated")))
-            break
-        if index == 0 and fault.name == "error_event":
-            answer.chunk(b'error: {"code":500,"message":"slot unavailable","type":"server_error"}\n\n')
             break
         if index == 0 and fault.name == "noise":
             answer.chunk(b"data: upstream timed out\n\n")

@@ -121,10 +121,7 @@ class Ollama(Writer):
             arguments = call.get("arguments", {})
             if self.fault.name == "arguments_swapped":
                 arguments = json.dumps(arguments)
-            elif self.fault.name == "garbage_arguments":
-                arguments = '{"path": "a", oops'
-            function = {"index": 0 if self.fault.name == "parallel_index_0" else index, "name": call["name"],
-                        "arguments": arguments}
+            function = {"index": index, "name": call["name"], "arguments": arguments}
             calls.append({**({"id": call["id"]} if "id" in call else {}), "function": function})
         return calls
 
@@ -173,20 +170,17 @@ class OpenAI(Writer):
         return b"data: " + json.dumps(value).encode() + b"\n\n"
 
     def arguments(self, call):
-        if self.fault.name == "garbage_arguments":
-            return '{"path": "a", oops'
         arguments = call.get("arguments", {})
         return arguments if self.fault.name == "arguments_swapped" else json.dumps(arguments)
 
     def call_events(self, index, call):
-        slot = 0 if self.fault.name == "parallel_index_0" else index
         arguments = self.arguments(call)
         fragments = [arguments] if isinstance(arguments, dict) else ["", *pieces(arguments, 5)]
-        head = {"index": slot, "id": call.get("id", f"call_{index + 1}"), "type": "function",
+        head = {"index": index, "id": call.get("id", f"call_{index + 1}"), "type": "function",
                 "function": {"name": call["name"], "arguments": fragments[0]}}
         yield self.event({"tool_calls": [head]})
         for fragment in fragments[1:]:
-            yield self.event({"tool_calls": [{"index": slot, "function": {"arguments": fragment}}]})
+            yield self.event({"tool_calls": [{"index": index, "function": {"arguments": fragment}}]})
 
     def finish(self):
         return self.reply.get("done_reason", "tool_calls" if self.reply.get("tool_calls") else "stop")

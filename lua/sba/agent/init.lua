@@ -76,7 +76,7 @@ local function without_calls(state, reply)
   if not (reply.content or ""):find "%S" then
     return nudge(state, count:said_nothing(), "three replies in a row said nothing", phrases.empty)
   end
-  count.unreadable, count.silent = 0, 0
+  count:was_read()
   local answer, failure = finish.answered(state, reply.content, unreadable ~= nil)
   if answer then state.conversation:add { role = "user", content = answer.text } end
   return failure

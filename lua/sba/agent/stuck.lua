@@ -78,19 +78,18 @@ function stuck:mistaken()
   return false
 end
 
+local function once_more(self, kind, other)
+  self[kind], self[other] = self[kind] + 1, 0
+  return self[kind] >= MOST_IN_A_ROW
+end
+
 ---A reply could not be read (no JSON, cut off).
 ---@return boolean over whether that was once too often
-function stuck:could_not_read()
-  self.unreadable, self.silent = self.unreadable + 1, 0
-  return self.unreadable >= MOST_IN_A_ROW
-end
+function stuck:could_not_read() return once_more(self, "unreadable", "silent") end
 
 ---A reply held neither text nor a call.
 ---@return boolean over
-function stuck:said_nothing()
-  self.silent, self.unreadable = self.silent + 1, 0
-  return self.silent >= MOST_IN_A_ROW
-end
+function stuck:said_nothing() return once_more(self, "silent", "unreadable") end
 
 ---The temperature of the next request.
 ---@return number? nil: the usual one

@@ -99,37 +99,36 @@ local spare_comma <const> = blank * (P "," / "") * #(blank * S "]}")
 local mended <const> = Cs(('"' * (P "\\" * 1 + S "\n\r\t" / escapes + (1 - P '"')) ^ 0 * P '"' ^ -1 * spare_comma ^ -1
   + (R("09", "az") + S "]}") * spare_comma + 1) ^ 0)
 
---- @return any value, table? failure, boolean? was_mended
+--- @return any value, table? failure
 local function decode(written)
   local value, failure = json.decode_repaired(written)
   local better = failure and lpeg.match(mended, written)
   if not failure or better == written then return value, failure end
   local again, still = json.decode_repaired(better)
-  if still then return nil, failure end
-  return again, nil, true
+  return again, still and failure
 end
 
 --- Arguments given as text: JSON, in a fence, or JSON that was encoded twice.
 local function decode_arguments(given)
   if not given:find("%S") then return {} end
-  local value, failure, was_mended = decode(lpeg.match(in_fence, given) or given)
+  local value, failure = decode(lpeg.match(in_fence, given) or given)
   if failure then return nil, "the arguments are not JSON: " .. failure.message end
-  if type(value) ~= "string" then return value, nil, was_mended end
+  if type(value) ~= "string" then return value end
   value, failure = decode(value)
-  return value, failure and "the arguments are a string, not an object", true
+  return value, failure and "the arguments are a string, not an object"
 end
 
 ---Arguments as an object.
 ---@param given any
----@return table? arguments, string? mistake, boolean? was_mended where their text is not JSON of an object
+---@return table? arguments, string? mistake
 function calls.arguments(given)
-  local value, mistake, was_mended = given, nil, nil
-  if type(given) == "string" then value, mistake, was_mended = decode_arguments(given) end
+  local value, mistake = given, nil
+  if type(given) == "string" then value, mistake = decode_arguments(given) end
   if mistake then return nil, mistake end
   local kind = value == nil and "null" or json.kind(value)
   if kind == "null" or kind == "array" and #value == 0 then return {} end
   if kind ~= "object" then return nil, "the arguments must be an object, not " .. words.value(value) end
-  return value, nil, was_mended
+  return value
 end
 
 local function first_of(object, names)
@@ -294,17 +293,6 @@ function calls.find(content, tools)
     .. '<tool_call>{"name": "%s", "arguments": {...}}</tool_call>'):format(why, tools[1].name) or nil
 end
 
---- What is in marks anywhere in a text, or in its first code fence with a call.
-local function marked_calls(content, names, tools)
-  local found = {}
-  for _, item in ipairs(lpeg.match(found_in, content)) do
-    local these = calls_of(item, names, tools) or {}
-    table.move(these, 1, #these, #found + 1, found)
-    if #found > 0 and not item.is_marked then break end
-  end
-  return #found > 0 and found or nil
-end
-
 --- The first object in the middle of a text that is a call.
 local function embedded_calls(content, names)
   local from, size = 0, 0
@@ -325,7 +313,9 @@ end
 function calls.read(content, tools)
   local names = names_of(tools)
   local found, mistake = calls_in(content, names)
-  found = found or marked_calls(content, names, tools) or embedded_calls(content, names)
+  if found then return found end
+  found = calls_at_end(content, lpeg.match(found_in, content), names, tools)
+  if #found == 0 then found = embedded_calls(content, names) end
   if found then return found end
   if mistake then return nil, "the reply is not the JSON object that was asked for: " .. mistake end
   return nil, 'the reply names no tool; it must be {"thought": ..., "tool": ..., "arguments": {...}}'
@@ -355,15 +345,16 @@ end
 --- The arguments as they were written, where that is JSON that servers take back.
 local function written(given)
   local bytes = text.trim(type(given.arguments) == "string" and given.arguments or given.text or "")
-  return bytes:sub(1, 1) == "{" and text.is_utf8(bytes) and bytes or nil
+  return bytes:sub(1, 1) == "{" and json.decode(bytes) and bytes or nil
 end
 
-local function unused_id(session, id, used)
-  if type(id) == "string" and id ~= "" and not used[id] then return id end
-  repeat
+--- The id of a call, or a new one where it has none of its own.
+local function unused_id(session, id)
+  while type(id) ~= "string" or id == "" or session.ids[id] do
     session.calls = session.calls + 1
     id = ("call%05d"):format(session.calls) -- templates of Mistral's models take nine letters and digits, and nothing else
-  until not used[id]
+  end
+  session.ids[id] = true
   return id
 end
 
@@ -375,15 +366,13 @@ end
 function calls.normal(raw, tools, session)
   local list, notes = json.array {}, {}
   for i, given in ipairs(raw) do
-    local arguments, mistake, was_mended = calls.arguments(given.arguments)
+    local arguments, mistake = calls.arguments(given.arguments)
     local meant = calls.name(given.name, tools)
     local called = type(given.name) == "string" and text.cut(redact(given.name), LONGEST_NAME) or "(no name)"
     if meant and meant ~= given.name then notes[#notes + 1] = ("the tool %s was taken for %s"):format(words.quoted(called), meant) end
-    local id = unused_id(session, given.id, session.ids)
-    session.ids[id] = true
     list[i] = {
-      id = id, name = meant or called, arguments = arguments or {}, mistake = mistake,
-      written = arguments and not was_mended and written(given) or nil,
+      id = unused_id(session, given.id), name = meant or called, arguments = arguments or {}, mistake = mistake,
+      written = arguments and written(given),
       called = meant and called ~= meant and called:find("^[%w_-]+$") and #called <= LONGEST_CALLED and called or nil,
     }
   end

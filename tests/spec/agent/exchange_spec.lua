@@ -45,12 +45,6 @@ describe("exchange", function()
     end
   end)
 
-  it("names the version that recorded where a replay differs", function()
-    local past = { exchanges = { { messages = said "a", reply = {} } }, resumes = {}, job = { version = "0.1" } }
-    local talk = exchange.new { journal = journal(), recording = past }
-    assert.matches("the recording of version 0.1: ", select(2, talk:next(said "b")).message, 1, true)
-  end)
-
   it("names the first difference in a replay", function()
     local recorded = { { messages = said "one\ntwo\nthree", reply = { content = "x" } } }
     local reply, failure = replay(recorded, said "one\n2\nthree")

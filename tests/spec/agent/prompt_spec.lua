@@ -43,31 +43,6 @@ describe("the prompt", function()
     assert.is_nil(prompt.system({}, full):find("sandbox", 1, true))
   end)
 
-  it("tells the facts once, before the project and the task, and how to work", function()
-    local text, from = both({}, full, { facts = "FACTS", agents_md = "AGENTS" }), 1
-    for _, word in ipairs { "BASE", "Every reply calls a tool", "Call finish", "FACTS", "PROJ", "AGENTS", "TASK" } do
-      from = assert(text:find(word, from, true), word .. " is missing or out of order")
-    end
-    assert.is_nil(text:find("FACTS", from, true))
-    assert.matches("## Project\n\nAGENTS", prompt.system({}, context {}, { agents_md = "AGENTS" }), 1, true)
-    assert.is_nil(prompt.question({}, full, {}, nil, "STATUS"):find("Call finish", 1, true))
-  end)
-
-  it("speaks of the todo list only where there is one", function()
-    assert.matches("todo list", prompt.system({}, full, { facts = "FACTS", has_todo = true }), 1, true)
-    assert.is_nil(prompt.system({}, full, { facts = "FACTS" }):find("todo", 1, true))
-    assert.equal("Time left: no limit.", prompt.status(nil, nil))
-  end)
-
-  it("says what is nearly used up", function()
-    assert.matches("Less than a fifth of the job's tokens is left", prompt.status(20, nil, "tokens"), 1, true)
-    assert.is_nil(prompt.status(20, {}):find("fifth", 1, true))
-  end)
-
-  it("ends with the schema of the answer", function()
-    assert.matches('schema: {"type":"object"}$', prompt.opening(full, { answer_schema = { type = "object" } }))
-  end)
-
   it("names skills that could not be fetched", function()
     assert.matches("skill%-7 could not be fetched", prompt.opening(full, { missing_skills = { "skill-7" } }))
   end)

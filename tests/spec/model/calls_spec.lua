@@ -66,7 +66,7 @@ describe("calls.read", function()
   end)
 end)
 
--- As models write them whose server does not know the form; the rest of the 23 that are known is below, under what is not read.
+-- As models write them whose server does not know the form. What is done with the other known forms: test_small_models.py, CallsAsText.
 local FORMS <const> = {
   ["Hermes"] = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a"}}\n</tool_call>',
   ["Hermes without its end"] = '<tool_call>\n{"name": "read_file", "arguments": {"path": "a"}}',
@@ -83,16 +83,6 @@ local FORMS <const> = {
   ["Mistral"] = '[TOOL_CALLS][{"name": "read_file", "arguments": {"path": "a"}}]</s>',
   ["Mistral, newer"] = '[TOOL_CALLS]read_file[ARGS]{"path": "a"}',
   ["Harmony"] = '<|channel|>commentary to=functions.read_file <|constrain|>json<|message|>{"path": "a"}<|call|>',
-}
-
-local UNREAD <const> = {
-  ["DeepSeek"] = "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>read_file\n```json\n"
-    .. '{"path": "a"}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
-  ["Kimi"] = "<|tool_calls_section_begin|><|tool_call_begin|>functions.read_file:0<|tool_call_argument_begin|>"
-    .. '{"path": "a"}<|tool_call_end|><|tool_calls_section_end|>',
-  ["Llama 4"] = '[read_file(path="a")]', ["Gemma"] = '```tool_code\nread_file(path="a")\n```',
-  ["Cline"] = "<read_file>\n<path>a</path>\n</read_file>", ["ReAct"] = 'Action: read_file\nAction Input: {"path": "a"}',
-  ["a shell fence"] = "```bash\ncat a\n```",
 }
 
 describe("calls.find", function()
@@ -114,16 +104,6 @@ describe("calls.find", function()
       assert.is_nil(found)
       assert.is_truthy(mistake:find('there is no tool "rm", so nothing was done. Call the tool, or end the reply with this form: '
         .. '<tool_call>{"name": "read_file", "arguments": {...}}</tool_call>', 1, true), mistake)
-    end)
-  end
-
-  for form, written in pairs(UNREAD) do
-    it("says of a call that it does not read that it is none: " .. form, function()
-      for _, said in ipairs { "", "I look.\n" } do
-        local found, mistake = calls.find(said .. written, tools)
-        assert.is_nil(found)
-        assert.is_truthy(mistake and mistake:find("it looks like a call, but", 1, true))
-      end
     end)
   end
 

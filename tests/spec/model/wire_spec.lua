@@ -71,6 +71,10 @@ describe("wire.events", function()
     assert.are.same({}, (events { "data: [DONE]|" }))
   end)
 
+  it("gives what stands in a field of errors", function()
+    assert.are.same({ { error = { code = 500 } }, { error = "gone" } }, (events { 'error: {"code":500}', "", "error: gone", "" }))
+  end)
+
   it("does not look for its marks inside of text", function()
     assert.are.same({ { a = "data: [DONE]" } }, (events { 'data: {"a":"data: [DONE]"}', "" }))
   end)
