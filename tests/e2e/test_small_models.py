@@ -155,6 +155,18 @@ class ToolsThatAreLost(AgentCase):
         self.assert_told_as_text(outcome, server, 0)
         self.assertLess(server.chats()[0]["max_tokens"], 9000)
 
+    def test_a_count_far_below_the_tools_size_shows_it(self):
+        """A count that has the tools in it does not."""
+        models = {"m": {"drops_tools": True, "counts": True, "capabilities": None, "context_length": 32768, "max_model_len": 32768}}
+        prose = {"content": "Of course! To begin, one would look into the workspace."}
+        for form in FORMATS:
+            with self.subTest(form):
+                server = self.server(prose, self.LIST, self.FINISH, models=models)
+                self.assert_told_as_text(self.run_agent(server, form=form), server, 1)
+                server = self.server(prose, call("list_tree"), finish("ok"), models={"m": {**models["m"], "drops_tools": False}})
+                self.assertEqual(self.run_agent(server, form=form).exit, 0)
+                self.assertTrue(all("tools" in body for body in server.chats()))
+
     def test_a_refusal_in_unknown_words_tries_the_tools_as_text_once(self):
         for form in FORMATS:
             for status, natively in ((400, 1), (422, 1), (500, 2)):

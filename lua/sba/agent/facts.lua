@@ -7,6 +7,7 @@ local identity = require "native.identity"
 local native_text = require "native.text"
 local printable = require "sba.util.printable"
 local process = require "native.process"
+local prompt = require "sba.agent.prompt"
 local real_path = require "native.confine".real_path
 local redact = require "native.secret".redact
 
@@ -164,10 +165,6 @@ local function size(bytes)
   return ("%d MiB"):format(bytes // (KIBIBYTE * KIBIBYTE))
 end
 
-local function time(seconds)
-  return seconds < 120 and ("%d seconds"):format(seconds) or ("%d minutes"):format(seconds // 60)
-end
-
 --- Where further AGENTS.md files are.
 local function deeper(seen)
   local paths, named = seen.agents_md, {}
@@ -197,7 +194,7 @@ function facts.of(options)
     system(options.environment), tools(options.environment),
     constraints.ext_net_allowed and "Network: allowed." or "Network: not allowed; nothing can be downloaded.",
     ("Limits: %s for the job; you see at most %s of a result, read_output gives the rest."):format(
-      time(constraints.max_runtime_seconds), size(math.min(facts.MOST_SHOWN, constraints.max_output_bytes))),
+      prompt.time(constraints.max_runtime_seconds), size(math.min(facts.MOST_SHOWN, constraints.max_output_bytes))),
     options.artifacts and "Artifacts: files to hand over go below $CYNODE_ARTIFACTS_DIR, in commands and in the paths of the file tools."
       or "Artifacts: this job has no directory for them.",
   }

@@ -2,7 +2,6 @@
 -- The agent: a model calls tools in the workspace until it says with evidence that the job is done, or cannot.
 -- A turn: asking sends the conversation, calls does what the reply says by way of arguments, outputs and finish; stuck notices circles.
 
-local agents_md = require "sba.agent.agents_md"
 local asking = require "sba.agent.asking"
 local calls = require "sba.agent.calls"
 local conversation = require "sba.agent.conversation"
@@ -188,7 +187,7 @@ local function told_of(run, session, instructions, has_todo)
   return {
     facts = past.facts or facts.of {
       workspace = run.workspace, artifacts = run.artifacts ~= nil, constraints = run.job.constraints, environment = run.environment,
-      agents_md = agents_md.is_wanted(run.job), context_length = session.context_length,
+      agents_md = prompt.wants_agents_md(run.job), context_length = session.context_length,
     },
     agents_md = past.facts and past.agents_md or not past.facts and models.agents_md(run, session) or nil,
     missing_skills = run.missing_skills, instructions = instructions, answer_schema = run.job.inference and run.job.inference.answer_schema,

@@ -2,9 +2,9 @@
 -- The models that a job may ask, and what it has used of them: its requests and tokens are counted for the result, and bounded by
 -- inference.max_requests and inference.max_total_tokens.
 
-local agents_md = require "sba.agent.agents_md"
 local inference = require "sba.model"
 local interrupt = require "native.interrupt"
+local prompt = require "sba.agent.prompt"
 
 local models = {}
 
@@ -90,8 +90,8 @@ end
 ---@param session inference.session
 ---@return string?
 function models.agents_md(run, session)
-  if not agents_md.is_wanted(run.job) then return nil end
-  local shown, problem = agents_md.of(run.workspace, session.context_length)
+  if not prompt.wants_agents_md(run.job) then return nil end
+  local shown, problem = prompt.agents_md(run.workspace, session.context_length)
   if problem then run.log:event("warning", "agents_md.left_out", { error = problem }) end
   return shown
 end

@@ -5,14 +5,20 @@
 
 local describe = require "sba.util.describe"
 local json = require "sba.util.json"
+local redact = require "sba.util.secret".redact
+local text = require "native.text"
 local words = require "sba.agent.words"
 
 local prompt = {}
 
+local AGENTS_MD <const> = "AGENTS.md"
+local MOST <const> = 32 * 1024 -- bytes that a prompt has of it: a third of a context of as many tokens, and ever less of a smaller one
+local LONGEST_CHARACTER <const> = 4 -- bytes
+
 local function joined(blocks)
   local there = {}
-  for _, text in ipairs(blocks) do
-    if text ~= "" then there[#there + 1] = text end
+  for _, one in ipairs(blocks) do
+    if one ~= "" then there[#there + 1] = one end
   end
   return table.concat(there, "\n\n")
 end
@@ -124,6 +130,41 @@ function prompt.question(job, context, more, instructions, status)
   }
 end
 
+---Whether a job takes the AGENTS.md files of its workspace: what a project tells agents.
+---@param job sba.job
+---@return boolean
+function prompt.wants_agents_md(job)
+  return not job.context or job.context.agents_md ~= false
+end
+
+--- At most so many bytes of it as text; nil and why it cannot be shown, or nil if there is nothing to show.
+local function read_agents_md(root, most)
+  local found, failure = root:read(AGENTS_MD, { max_bytes = most + LONGEST_CHARACTER })
+  if not found then return nil, failure.code ~= "not_found" and failure.message or nil end
+  local content = text.cut(found.content, most)
+  if content:find("\0", 1, true) or not text.is_utf8(content) then return nil, AGENTS_MD .. " is not UTF-8 text" end
+  if text.trim(content) == "" then return nil end
+  return content, nil, found.size_bytes
+end
+
+---What every prompt says of the AGENTS.md of the workspace's root, as part of the project.
+---@param root native.root of the workspace
+---@param context_length integer of the model, in tokens
+---@return string? words nil: there is none
+---@return string? problem why it is not shown; words say so
+function prompt.agents_md(root, context_length)
+  local content, problem, size = read_agents_md(root, math.min(MOST, context_length * context_length // MOST))
+  if problem then
+    problem = redact(problem)
+    return words.agents_md_left_out:format(problem), problem
+  end
+  if not content then return nil end
+  local cut = #content < size and words.agents_md_cut:format(#content, size) or ""
+  -- What follows its end is the job's again, so it cannot hold the mark of its end.
+  local clean = redact(content, cut ~= "" and "end" or "none"):gsub("%[end of AGENTS", "(end of AGENTS")
+  return words.agents_md:format(text.trim_end(clean), cut)
+end
+
 local marks = { pending = "[ ]", in_progress = "[>]", done = "[x]", dropped = "[-]" }
 
 local function todo_lines(items)
@@ -136,11 +177,11 @@ local function todo_lines(items)
   return table.concat(lines, "\n")
 end
 
---- Rounded so that the text does not change more often than it says something new.
-local function time_left(seconds)
-  if not seconds then return "no limit" end
-  if seconds >= 120 then return ("%d minutes"):format(seconds // 60) end
-  return ("%d seconds"):format(seconds // 1)
+---A time, rounded so that a text does not change more often than it says something new.
+---@param seconds number
+---@return string
+function prompt.time(seconds)
+  return seconds < 120 and ("%d seconds"):format(seconds // 1) or ("%d minutes"):format(seconds // 60)
 end
 
 ---What changes every turn.
@@ -149,7 +190,8 @@ end
 ---@param scarce? string what is nearly used up
 ---@return string
 function prompt.status(remaining, items, scarce)
-  local status = ("Time left: %s.%s"):format(time_left(remaining), scarce and words.scarce:format(scarce) or "")
+  local left = remaining and prompt.time(remaining) or "no limit"
+  local status = ("Time left: %s.%s"):format(left, scarce and words.scarce:format(scarce) or "")
   if not items then return status end
   local list = todo_lines(items)
   return ("%s\n\nTodo list:\n%s"):format(status, list ~= "" and list or "(empty)")

@@ -2,7 +2,6 @@
 -- The globals of scripts and of the prompt of --lua, in addition to Lua's own: a look at what the runner would make of a job file, one
 -- step alone, the modules, and help. Failures are raised, their messages with each mistake on a line.
 
-local agents_md = require "sba.agent.agents_md"
 local catalogue = require "sba.catalogue"
 local context = require "sba.job.context"
 local describe = require "sba.util.describe"
@@ -67,14 +66,14 @@ end
 ---@return string
 function globals.prompt(path)
   local read, root = globals.job(path), must(workspace.open(must(real_path ".")))
-  local wanted = agents_md.is_wanted(read)
+  local wanted = prompt.wants_agents_md(read)
   local told = {
     facts = facts.of {
       workspace = root, artifacts = true, constraints = read.constraints, environment = environment, agents_md = wanted,
       context_length = CONTEXT_LENGTH,
     },
     has_todo = true, answer_schema = (read.inference or {}).answer_schema,
-    agents_md = wanted and agents_md.of(root, CONTEXT_LENGTH) or nil,
+    agents_md = wanted and prompt.agents_md(root, CONTEXT_LENGTH) or nil,
   }
   local list = todo.new()
   list:fill(read, describe)
