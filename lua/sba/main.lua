@@ -169,7 +169,7 @@ local function new_run(settings, environment)
     settings = settings, environment = environment,
     catalogue = catalogue,
     record = record.new(job_id, task_id),
-    past = { entries = {}, begun = {}, planned = {}, exchanges = {}, resumes = {}, asked = {} }, -- as past.new; most jobs have none
+    past = { size = 0, entries = {}, begun = {}, planned = {}, exchanges = {}, resumes = {}, asked = {} }, -- past.new()
     log = log.new {
       format = settings.log_format, environment = environment, follow = settings.follow, terminal = on_demand.terminal,
     },

@@ -83,7 +83,7 @@ local function say_answer(run)
   if type(answer) ~= "string" then return end
   answer = redact(answer)
   run.settings.is_answered = file.terminal_columns(STDOUT) ~= nil
-  file.write(STDOUT, (run.settings.is_answered and printable.replace(answer, "%s") or answer) .. "\n", TIMEOUT)
+  file.write(STDOUT, { run.settings.is_answered and printable.replace(answer, "%s") or answer, "\n" }, TIMEOUT)
 end
 
 local function copy(from, to)

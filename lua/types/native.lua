@@ -665,11 +665,6 @@ function json.encode(value, schema, rules, head) end
 ---@return integer? offset from 0; nil: it does not
 function json.past(bytes, most) end
 
----Text that encode writes as it is.
----@param bytes string
----@return native.buffer
-function json.raw(bytes) end
-
 ---@class native.line_editor reads lines from a terminal
 local line_editor = {}
 
@@ -704,12 +699,17 @@ function file.read(path, limit, options) end
 ---@field durable? boolean default true: fsync of file and directory
 ---@field mode? integer default 0644
 
+---@class native.file.parts a text to be written part by part: strings, and for each span of `from` two integers, offset and size
+---@field [integer] string|integer
+---@field from? native.file.log
+
 ---Replaces a file: temporary file beside it, rename. Where the file is a mount point, or the directory takes no new file, it is written in
----place, which is not atomic. A link is itself replaced. Errors: not_a_file (directory, FIFO, socket, device), no_space, permission_denied, ...
+---place, which is not atomic. A link is itself replaced. Errors: not_a_file (directory, FIFO, socket, device), no_space, permission_denied,
+---changed (`from` is shorter than it was), ...
 ---@param path string
----@param parts string[] written one after the other
+---@param parts native.file.parts
 ---@param options? native.file.replace_options
----@return "renamed"|"in_place"|nil, native.failure?
+---@return "renamed"|"in_place"|nil, integer|native.failure size
 function file.replace(path, parts, options) end
 
 ---Keeps room on the disk for the next replace of a file, which frees it: its temporary file, made ahead. Errors: no_space, ...
@@ -718,12 +718,11 @@ function file.replace(path, parts, options) end
 ---@return true|nil, native.failure?
 function file.keep_room(path, size) end
 
----Opens a file to append lines; a torn last line of an earlier run is cut off. Errors: not_a_file (link, directory, FIFO, device), ...
+---Opens a file to append lines. Errors: not_a_file (link, directory, FIFO, device), ...
 ---@param path string
----@param options? { empty?: boolean, create?: boolean, whole?: boolean } empty: without what it held; create: default true; whole: it
----stays as it is until cut is called
+---@param create? boolean default true
 ---@return native.file.log|nil, native.failure?
-function file.append(path, options) end
+function file.append(path, create) end
 
 ---A log that is no file and that nobody else sees.
 ---@return native.file.log|nil, native.failure?
@@ -736,14 +735,16 @@ function file.adopt(descriptor) end
 ---@class native.file.log to be declared <close> or closed
 local log = {}
 
----Appends one line in one write.
----@param parts string[] the line, without the newline
----@return true|nil, native.failure?
+---Appends one line. A failure may leave it torn.
+---@param parts native.file.parts the line, without the newline
+---@return integer|nil offset of its first byte
+---@return integer|native.failure size of the file
 function log:append(parts) end
 
----@param limit integer bytes
----@return string|nil bytes, native.failure?
-function log:read(limit) end
+---@param offset integer
+---@param size integer
+---@return string|nil bytes, native.failure? failure changed: it is shorter
+function log:read(offset, size) end
 
 ---@return integer
 function log:descriptor() end
@@ -752,20 +753,27 @@ function log:descriptor() end
 ---@return true|nil, native.failure?
 function log:lock() end
 
----Empties the file, or else cuts off a torn last line.
----@param empty boolean
+---@param size integer bytes that stay
 ---@return true|nil, native.failure?
-function log:cut(empty) end
+function log:cut(size) end
+
+---From now on is_unchanged finds out whether others have written to it.
+---@return true|nil, native.failure?
+function log:guard() end
+
+---@return boolean
+function log:is_unchanged() end
 function log:close() end
 
 ---Writes to an open descriptor (1 or 2), waiting for a slow reader at most so long.
 ---@param fd integer
----@param bytes string
+---@param parts native.file.parts
 ---@param timeout number seconds without progress
 ---@param whole? number seconds in all, from the first wait on; default: no limit
 ---@return boolean all whether all was written
 ---@return integer written bytes
-function file.write(fd, bytes, timeout, whole) end
+---@return integer size of all
+function file.write(fd, parts, timeout, whole) end
 
 ---Creates a directory and those above it.
 ---@param path string
@@ -782,10 +790,10 @@ function file.make_private_directory(path) end
 ---@return string|nil path, native.failure?
 function file.make_temporary_directory(above) end
 
----Whether another process has the file open as append opens it: a runner its journal. False where that cannot be told.
+---Whether another process has locked the file, as a runner its journal. False where that cannot be told.
 ---@param path string
 ---@return boolean
-function file.is_open(path) end
+function file.is_locked(path) end
 
 ---Removes a directory and all that is in it. Links are removed, not followed.
 ---@param path string
@@ -825,7 +833,7 @@ local client = {}
 ---@field method string
 ---@field url string http://, https:// or http+unix://%2Fpath%2Fto.sock/request/path
 ---@field headers? string[] "Name: value"
----@field body? string|(string|native.opened)[] a list of parts is sent in order; files are read and encoded as base64 meanwhile
+---@field body? string|native.file.parts|(string|native.opened)[] parts are sent in order; opened files are encoded as base64 meanwhile
 ---@field connect_timeout? number seconds, default 10
 ---@field first_timeout? number seconds from the request to the first byte of the answer, default 60
 ---@field idle_timeout? number seconds between two pieces of the answer, default 60

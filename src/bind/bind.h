@@ -84,6 +84,15 @@ int bind_check_directory(lua_State *L, int index); // O_PATH descriptor
 // opened, and what its SHA-256 must be.
 int bind_check_opened(lua_State *L, int index, uint64_t *size, char sha256[TEXT_SHA256_HEX]);
 
+// An open native.file.log.
+struct file_log;
+struct file_log *bind_check_log(lua_State *L, int index);
+
+// Part i of the list, which keeps it alive: a string, or two integers, offset and size of a span of the log in its
+// field `from`. Returns how many elements it has.
+struct file_part;
+lua_Integer bind_check_part(lua_State *L, int list, lua_Integer i, struct file_part *part);
+
 // Path at index as a C string, or NULL and *error filled ("invalid": it holds a NUL). No string raises an error.
 const char *bind_check_path(lua_State *L, int index, struct error *error);
 

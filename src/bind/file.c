@@ -3,15 +3,13 @@
 #include "core/files/file.h"
 
 #include "bind/bind.h"
+#include "core/files/file_log.h"
 #include "core/files/file_replace.h"
 #include "core/files/own_files.h"
 #include "core/files/stream.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #define LOG_TYPE "native.file.log"
@@ -48,42 +46,70 @@ static int f_read(lua_State *L)
     return 2;
 }
 
-// Makes a run of iovec, in a new userdata on the stack, of the strings of the table at index, with room for one more.
-static struct iovec *push_parts(lua_State *L, int index, size_t *count)
+struct file_log *bind_check_log(lua_State *L, int index)
 {
-    luaL_checktype(L, index, LUA_TTABLE);
-    *count = (size_t)lua_rawlen(L, index);
-    struct iovec *parts = lua_newuserdatauv(L, (*count + 1) * sizeof *parts, 0);
-    for (size_t i = 0; i < *count; i++) {
-        if (lua_rawgeti(L, index, (lua_Integer)i + 1) != LUA_TSTRING)
-            luaL_argerror(L, index, "every part must be a string");
-        // The table keeps the string alive.
-        parts[i].iov_base = (void *)lua_tolstring(L, -1, &parts[i].iov_len);
-        lua_pop(L, 1);
-    }
-    return parts;
+    struct file_log *log = luaL_checkudata(L, index, LOG_TYPE);
+    luaL_argcheck(L, log->fd >= 0, index, "the log is closed");
+    return log;
 }
 
-// replace(path, parts, options?) -> "renamed" | "in_place" | nil, failure
+static lua_Integer integer_at(lua_State *L, int list, lua_Integer i)
+{
+    lua_rawgeti(L, list, i);
+    lua_Integer value = lua_isinteger(L, -1) ? lua_tointeger(L, -1) : -1;
+    luaL_argcheck(L, value >= 0, list, "every part must be a string, or offset and size of a span");
+    lua_pop(L, 1);
+    return value;
+}
+
+lua_Integer bind_check_part(lua_State *L, int list, lua_Integer i, struct file_part *part)
+{
+    bool is_string = lua_rawgeti(L, list, i) == LUA_TSTRING;
+    *part = (struct file_part){.fd = -1};
+    if (is_string)
+        part->bytes = lua_tolstring(L, -1, &part->size);
+    lua_pop(L, 1);
+    if (is_string)
+        return 1;
+    part->offset = integer_at(L, list, i);
+    part->size = (size_t)integer_at(L, list, i + 1);
+    lua_getfield(L, list, "from");
+    part->fd = bind_check_log(L, -1)->fd;
+    lua_pop(L, 1);
+    return 2;
+}
+
+// The parts of the list at index, which keeps them alive, in memory that is pushed, with room for one more.
+static struct file_parts push_parts(lua_State *L, int index)
+{
+    luaL_checktype(L, index, LUA_TTABLE);
+    lua_Integer length = (lua_Integer)lua_rawlen(L, index);
+    struct file_part *parts = lua_newuserdatauv(L, ((size_t)length + 1) * sizeof *parts, 0);
+    size_t count = 0;
+    for (lua_Integer i = 1; i <= length; count++)
+        i += bind_check_part(L, index, i, &parts[count]);
+    return (struct file_parts){parts, count, 0};
+}
+
+// replace(path, parts, options?) -> "renamed" | "in_place", size | nil, failure
 static int f_replace(lua_State *L)
 {
     static const char *const names[] = {"durable", "mode", NULL};
-    size_t count;
     const char *path = check_path(L, 1);
     bind_check_options(L, 3, names);
     bool durable = bind_option_boolean(L, 3, "durable", true);
     mode_t mode = (mode_t)bind_option_integer(L, 3, "mode", 0644, 0);
-    const struct iovec *parts = push_parts(L, 2, &count);
+    const struct file_parts parts = push_parts(L, 2);
 
     enum file_way way;
     struct error error = {0};
-    if (file_replace(path, parts, count, mode, durable, &way, &error) < 0)
+    if (file_replace(path, &parts, mode, durable, &way, &error) < 0)
         return bind_fail(L, &error);
     lua_pushstring(L, way == FILE_RENAMED ? "renamed" : "in_place");
-    return 1;
+    lua_pushinteger(L, (lua_Integer)file_parts_size(&parts));
+    return 2;
 }
 
-// keep_room(path, size) -> true | nil, failure
 static int f_keep_room(lua_State *L)
 {
     struct error error = {0};
@@ -93,108 +119,104 @@ static int f_keep_room(lua_State *L)
     return bind_outcome(L, file_keep_room(path, (size_t)size, &error), &error);
 }
 
-static int *new_log(lua_State *L, int descriptor)
-{
-    int *fd = lua_newuserdatauv(L, sizeof *fd, 0);
-    *fd = descriptor;
-    luaL_setmetatable(L, LOG_TYPE);
-    return fd;
-}
-
-// append(path, options?) -> log | nil, failure
-static int f_append(lua_State *L)
-{
-    static const char *const names[] = {"empty", "create", "whole", NULL};
-    const char *path = check_path(L, 1);
-    bind_check_options(L, 2, names);
-    bool empty = bind_option_boolean(L, 2, "empty", false), create = bind_option_boolean(L, 2, "create", true);
-    bool whole = bind_option_boolean(L, 2, "whole", false);
-
-    int *fd = new_log(L, -1);
-    struct error error = {0};
-    *fd = file_open_log(path, create, &error);
-    if (*fd < 0 || (!whole && file_cut_log(*fd, empty, &error) < 0))
-        return bind_fail(L, &error);
-    return 1;
-}
-
-// log:lock() -> true | nil, failure
 static int log_lock(lua_State *L)
 {
-    const int *fd = luaL_checkudata(L, 1, LOG_TYPE);
     struct error error = {0};
-    return bind_outcome(L, file_lock_log(*fd, &error), &error);
+    return bind_outcome(L, file_log_lock(bind_check_log(L, 1), &error), &error);
 }
 
-// log:cut(empty) -> true | nil, failure
 static int log_cut(lua_State *L)
 {
-    const int *fd = luaL_checkudata(L, 1, LOG_TYPE);
     struct error error = {0};
-    return bind_outcome(L, file_cut_log(*fd, lua_toboolean(L, 2), &error), &error);
+    lua_Integer size = luaL_checkinteger(L, 2);
+    luaL_argcheck(L, size >= 0, 2, "must not be negative");
+    return bind_outcome(L, file_log_cut(bind_check_log(L, 1), size, &error), &error);
 }
 
-// adopt(descriptor) -> log
-static int f_adopt(lua_State *L)
+static int log_guard(lua_State *L)
 {
-    new_log(L, (int)luaL_checkinteger(L, 1));
+    struct error error = {0};
+    return bind_outcome(L, file_log_guard(bind_check_log(L, 1), &error), &error);
+}
+
+static int log_is_unchanged(lua_State *L)
+{
+    lua_pushboolean(L, file_log_is_unchanged(bind_check_log(L, 1)));
     return 1;
-}
-
-// memory() -> log | nil, failure
-static int f_memory(lua_State *L)
-{
-    struct error error = {0};
-    int *fd = new_log(L, -1);
-    *fd = memfd_create("journal", MFD_CLOEXEC);
-    if (*fd >= 0)
-        return 1;
-    error_system(&error, errno, "cannot keep a file in memory");
-    return bind_fail(L, &error);
 }
 
 static int log_descriptor(lua_State *L)
 {
-    lua_pushinteger(L, *(const int *)luaL_checkudata(L, 1, LOG_TYPE));
+    lua_pushinteger(L, bind_check_log(L, 1)->fd);
     return 1;
 }
 
-// log:read(limit) -> bytes | nil, failure
 static int log_read(lua_State *L)
 {
-    const int *fd = luaL_checkudata(L, 1, LOG_TYPE);
+    lua_Integer offset = luaL_checkinteger(L, 2), size = luaL_checkinteger(L, 3);
+    luaL_argcheck(L, offset >= 0 && size >= 0, 2, "must not be negative");
+    const struct file_part span = {.fd = bind_check_log(L, 1)->fd, .offset = offset, .size = (size_t)size};
+    struct file_parts all = {&span, 1, 0};
     struct error error = {0};
-    struct buffer *buffer = bind_new_buffer(L);
-    if (file_read_log(*fd, (size_t)luaL_checkinteger(L, 2), buffer, &error) < 0)
+    luaL_Buffer bytes;
+    if (file_parts_next(&all, luaL_buffinitsize(L, &bytes, span.size), span.size, &error) < 0)
         return bind_fail(L, &error);
-    lua_pushlstring(L, buffer->data, buffer->size);
-    buffer_free(buffer);
+    luaL_pushresultsize(&bytes, span.size);
     return 1;
+}
+
+static int log_append(lua_State *L)
+{
+    struct file_log *log = bind_check_log(L, 1);
+    struct file_parts parts = push_parts(L, 2);
+    ((struct file_part *)parts.part)[parts.count++] = (struct file_part){.bytes = "\n", .size = 1};
+
+    struct error error = {0};
+    int64_t size = file_log_append(log, &parts, &error);
+    if (size < 0)
+        return bind_fail(L, &error);
+    lua_pushinteger(L, size - (int64_t)file_parts_size(&parts));
+    lua_pushinteger(L, size);
+    return 2;
+}
+
+static struct file_log *new_log(lua_State *L)
+{
+    struct file_log *log = bind_new_handle(L, LOG_TYPE, sizeof *log, 0);
+    log->fd = -1;
+    return log;
 }
 
 static int log_close(lua_State *L)
 {
-    int *fd = luaL_checkudata(L, 1, LOG_TYPE);
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
+    struct file_log *log = luaL_checkudata(L, 1, LOG_TYPE);
+    if (log->fd >= 0)
+        close(log->fd);
+    log->fd = -1;
     return 0;
 }
 
-// log:append(parts) -> true | nil, failure
-static int log_append(lua_State *L)
+static int f_append(lua_State *L)
 {
-    const int *fd = luaL_checkudata(L, 1, LOG_TYPE);
-    luaL_argcheck(L, *fd >= 0, 1, "the log is closed");
-    size_t count;
-    struct iovec *parts = push_parts(L, 2, &count);
-    parts[count] = (struct iovec){.iov_base = (void *)"\n", .iov_len = 1};
-
+    const char *path = check_path(L, 1);
+    bool create = lua_isnoneornil(L, 2) || lua_toboolean(L, 2);
+    struct file_log *log = new_log(L);
     struct error error = {0};
-    if (file_write_parts(*fd, parts, count + 1, &error) < 0)
-        return bind_fail(L, &error);
-    lua_pushboolean(L, 1);
+    return file_log_open(log, path, create, &error) < 0 ? bind_fail(L, &error) : 1;
+}
+
+static int f_adopt(lua_State *L)
+{
+    int fd = (int)luaL_checkinteger(L, 1);
+    new_log(L)->fd = fd;
     return 1;
+}
+
+static int f_memory(lua_State *L)
+{
+    struct file_log *log = new_log(L);
+    struct error error = {0};
+    return file_log_open_memory(log, &error) < 0 ? bind_fail(L, &error) : 1;
 }
 
 static int64_t check_timeout(lua_State *L, int index)
@@ -204,37 +226,46 @@ static int64_t check_timeout(lua_State *L, int index)
     return (int64_t)(seconds * 1000);
 }
 
-// write(fd, bytes, timeout, whole?) -> whether all was written, count of bytes that were
+// write(fd, parts, timeout, whole?) -> whether all was written, count of bytes that were, and of all
 static int f_write(lua_State *L)
 {
-    size_t size;
     int fd = (int)luaL_checkinteger(L, 1);
-    const char *bytes = luaL_checklstring(L, 2, &size);
     int64_t timeout = check_timeout(L, 3), whole = lua_isnoneornil(L, 4) ? INT64_MAX : check_timeout(L, 4);
-    size_t written = stream_write(fd, bytes, size, timeout, whole);
+    const struct file_parts parts = push_parts(L, 2);
+    size_t size = file_parts_size(&parts), written = stream_write(fd, &parts, timeout, whole);
     lua_pushboolean(L, written == size);
     lua_pushinteger(L, (lua_Integer)written);
-    return 2;
+    lua_pushinteger(L, (lua_Integer)size);
+    return 3;
 }
 
-// make_directory(path) -> true | nil, failure
+// Calls a function of core with the path at 1 -> true | nil, failure
+static int call_with_path(lua_State *L, int (*function)(const char *path, struct error *error))
+{
+    struct error error = {0};
+    return bind_outcome(L, function(check_path(L, 1), &error), &error);
+}
+
 static int f_make_directory(lua_State *L)
 {
-    struct error error = {0};
-    if (file_make_directory(check_path(L, 1), &error) < 0)
-        return bind_fail(L, &error);
-    lua_pushboolean(L, 1);
-    return 1;
+    return call_with_path(L, file_make_directory);
 }
 
-// make_private_directory(path) -> true | nil, failure
 static int f_make_private_directory(lua_State *L)
 {
-    struct error error = {0};
-    return bind_outcome(L, file_make_private_directory(check_path(L, 1), &error), &error);
+    return call_with_path(L, file_make_private_directory);
 }
 
-// make_temporary_directory(above) -> path | nil, failure
+static int f_remove_directory(lua_State *L)
+{
+    return call_with_path(L, file_remove_directory);
+}
+
+static int f_own(lua_State *L)
+{
+    return call_with_path(L, own_files_add);
+}
+
 static int f_make_temporary_directory(lua_State *L)
 {
     struct error error = {0};
@@ -246,30 +277,9 @@ static int f_make_temporary_directory(lua_State *L)
     return 1;
 }
 
-// is_open(path) -> boolean
-static int f_is_open(lua_State *L)
+static int f_is_locked(lua_State *L)
 {
-    lua_pushboolean(L, file_is_open(check_path(L, 1)));
-    return 1;
-}
-
-// remove_directory(path) -> true | nil, failure
-static int f_remove_directory(lua_State *L)
-{
-    struct error error = {0};
-    if (file_remove_directory(check_path(L, 1), &error) < 0)
-        return bind_fail(L, &error);
-    lua_pushboolean(L, 1);
-    return 1;
-}
-
-// own(path) -> true | nil, failure
-static int f_own(lua_State *L)
-{
-    struct error error = {0};
-    if (own_files_add(check_path(L, 1), &error) < 0)
-        return bind_fail(L, &error);
-    lua_pushboolean(L, 1);
+    lua_pushboolean(L, file_log_is_locked(check_path(L, 1)));
     return 1;
 }
 
@@ -277,10 +287,8 @@ static int f_own(lua_State *L)
 static int f_terminal_columns(lua_State *L)
 {
     int rows = 0, columns = stream_columns((int)luaL_checkinteger(L, 1), &rows);
-    if (!columns) {
-        lua_pushnil(L);
-        return 1;
-    }
+    if (!columns)
+        return luaL_pushfail(L), 1;
     lua_pushinteger(L, columns);
     lua_pushinteger(L, rows);
     return 2;
@@ -297,16 +305,18 @@ static const luaL_Reg functions[] = {
     {"make_directory", f_make_directory},
     {"make_private_directory", f_make_private_directory},
     {"make_temporary_directory", f_make_temporary_directory},
-    {"is_open", f_is_open},
+    {"is_locked", f_is_locked},
     {"remove_directory", f_remove_directory},
     {"own", f_own},
     {"terminal_columns", f_terminal_columns},
     {NULL, NULL},
 };
 
-static const luaL_Reg log_methods[] = {{"read", log_read}, {"descriptor", log_descriptor}, {"lock", log_lock},
-                                       {"cut", log_cut},   {"append", log_append},         {"close", log_close},
-                                       {NULL, NULL}};
+static const luaL_Reg log_methods[] = {
+    {"lock", log_lock}, {"cut", log_cut},       {"guard", log_guard},           {"is_unchanged", log_is_unchanged},
+    {"read", log_read}, {"append", log_append}, {"descriptor", log_descriptor}, {"close", log_close},
+    {NULL, NULL},
+};
 
 int luaopen_native_file(lua_State *L)
 {

@@ -3,6 +3,7 @@
 #include "core/http/http.h"
 
 #include "bind/bind.h"
+#include "core/files/file_replace.h"
 
 #include <string.h>
 
@@ -106,16 +107,22 @@ static const char *const *header_list(lua_State *L)
     return list;
 }
 
-// The string or opened file at index as a part of a body.
-static struct http_part check_part(lua_State *L, int index)
+// Part i of a body, an opened file or as bind_check_part. Pushes what keeps it alive. Returns how many elements it has.
+static lua_Integer check_part(lua_State *L, int list, lua_Integer i, struct http_part *part)
 {
-    size_t size;
-    struct http_part part = {.fd = -1};
-    if (lua_type(L, index) != LUA_TSTRING)
-        part.fd = bind_check_opened(L, index, &part.size, part.sha256);
-    else if ((part.bytes = lua_tolstring(L, index, &size)))
-        part.size = size;
-    return part;
+    struct file_part given;
+    *part = (struct http_part){.fd = -1};
+    if (lua_rawgeti(L, list, i) == LUA_TUSERDATA) {
+        part->fd = bind_check_opened(L, lua_gettop(L), &part->size, part->sha256);
+        return 1;
+    }
+    lua_Integer taken = bind_check_part(L, list, i, &given);
+    *part = (struct http_part){given.bytes, given.size, given.fd, !given.bytes, given.offset, ""};
+    if (taken > 1) {
+        lua_pop(L, 1);
+        lua_getfield(L, list, "from");
+    }
+    return taken;
 }
 
 // Fills the request's body from the option, a string or a list of parts. The exchange at index keeps it alive.
@@ -129,14 +136,14 @@ static void read_body(lua_State *L, struct http_request *request, int exchange)
         lua_rawseti(L, -2, 1);
     }
     int list = lua_gettop(L);
-    request->body_count = (size_t)luaL_len(L, list);
-    lua_createtable(L, (int)request->body_count + 1, 0);
-    struct http_part *parts = lua_newuserdatauv(L, (request->body_count + 1) * sizeof *parts, 0);
-    lua_rawseti(L, -2, (lua_Integer)request->body_count + 1);
-    for (size_t i = 0; i < request->body_count; i++) {
-        lua_rawgeti(L, list, (lua_Integer)i + 1);
-        parts[i] = check_part(L, lua_gettop(L));
-        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    lua_Integer length = luaL_len(L, list);
+    lua_createtable(L, (int)length + 1, 0);
+    struct http_part *parts = lua_newuserdatauv(L, ((size_t)length + 1) * sizeof *parts, 0);
+    lua_rawseti(L, -2, length + 1);
+    for (lua_Integer i = 1; i <= length;) {
+        lua_Integer at = i;
+        i += check_part(L, list, at, &parts[request->body_count++]);
+        lua_rawseti(L, -2, at);
     }
     lua_setiuservalue(L, exchange, KEPT_BODY);
     request->body = parts;

@@ -3,6 +3,7 @@
 #include "bind/bind.h"
 
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { VALUE = 1, SCHEMA, RULES, HEAD, PLANS, OUT };                  // on the stack
@@ -31,14 +32,9 @@ static void add_string(lua_State *L, struct buffer *out, int index)
 
 static void add_integer(lua_State *L, struct buffer *out, int index)
 {
-    char digits[24], *first = digits + sizeof digits;
-    lua_Integer value = lua_tointeger(L, index);
-    for (lua_Unsigned rest = value < 0 ? 0 - (lua_Unsigned)value : (lua_Unsigned)value;
-         rest || first == digits + sizeof digits; rest /= 10)
-        *--first = (char)('0' + rest % 10);
-    if (value < 0)
-        *--first = '-';
-    add_bytes(L, out, first, (size_t)(digits + sizeof digits - first));
+    char digits[24];
+    int size = snprintf(digits, sizeof digits, LUA_INTEGER_FMT, lua_tointeger(L, index));
+    add_bytes(L, out, digits, (size_t)size);
 }
 
 // Adds a value as lua-cjson encodes it.
@@ -191,8 +187,6 @@ static bool add_ordered(lua_State *L, struct buffer *out, int index, int schema,
 
 static void add_value(lua_State *L, struct buffer *out, int index, int schema, int level)
 {
-    size_t size;
-    const char *bytes;
     switch (lua_type(L, index)) {
     case LUA_TSTRING:
         add_string(L, out, index);
@@ -206,14 +200,6 @@ static void add_value(lua_State *L, struct buffer *out, int index, int schema, i
     case LUA_TTABLE:
         if (!add_ordered(L, out, index, schema, level))
             add_encoded(L, out, index);
-        return;
-    case LUA_TBOOLEAN:
-        bytes = lua_toboolean(L, index) ? "true" : "false";
-        add_bytes(L, out, bytes, strlen(bytes));
-        return;
-    case LUA_TUSERDATA:
-        bytes = bind_check_bytes(L, index, &size);
-        add_bytes(L, out, bytes, size);
         return;
     default:
         add_encoded(L, out, index);
@@ -242,15 +228,6 @@ static int f_encode(lua_State *L)
     return 1;
 }
 
-// raw(bytes) -> native.buffer
-static int f_raw(lua_State *L)
-{
-    size_t size;
-    const char *bytes = luaL_checklstring(L, 1, &size);
-    check(L, buffer_append(bind_new_buffer(L), bytes, size));
-    return 1;
-}
-
 static int f_past(lua_State *L)
 {
     size_t size;
@@ -264,7 +241,7 @@ static int f_past(lua_State *L)
     return 1;
 }
 
-static const luaL_Reg functions[] = {{"encode", f_encode}, {"past", f_past}, {"raw", f_raw}, {NULL, NULL}};
+static const luaL_Reg functions[] = {{"encode", f_encode}, {"past", f_past}, {NULL, NULL}};
 
 int luaopen_native_json(lua_State *L)
 {

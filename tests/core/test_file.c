@@ -4,6 +4,7 @@
 
 #include "check.h"
 #include "core/base/interrupt.h"
+#include "core/files/file_log.h"
 #include "core/files/stream.h"
 
 #include <fcntl.h>
@@ -62,59 +63,67 @@ static void reads_a_pipe_that_is_written_slowly(void **state)
     assert_int_equal(waitpid(writer, NULL, 0), writer);
 }
 
-static int open_log(const char *path, bool empty, struct error *error)
+static struct file_log open_log(const char *name)
 {
-    int fd = file_open_log(path, true, error);
-    assert_int_equal(file_cut_log(fd, empty, error), 0);
-    return fd;
+    struct error error = {0};
+    struct file_log log;
+    assert_int_equal(file_log_open(&log, in_directory(name), true, &error), 0);
+    return log;
 }
 
-static void appends_after_the_last_whole_line(void **state)
+static int64_t append(struct file_log *log, const char *line)
+{
+    struct error error = {0};
+    const struct file_part parts[] = {{.bytes = line, .size = strlen(line)}, {.bytes = "\n", .size = 1}};
+    return file_log_append(log, &(struct file_parts){parts, 2, 0}, &error);
+}
+
+static void appends_after_what_is_left(void **state)
 {
     struct error error = {0};
     put(in_directory("log"), "one\ntwo\nthr");
-    int fd = open_log(in_directory("log"), false, &error);
-    assert_true(fd >= 0);
-    const struct iovec parts[] = {{(void *)"th", 2}, {(void *)"ree\n", 4}};
-    assert_int_equal(file_write_parts(fd, parts, 2, &error), 0);
-    close(fd);
-    check_read(in_directory("log"), 100, "one\ntwo\nthree\n");
-    close(open_log(in_directory("log"), true, &error));
+    struct file_log log = open_log("log");
+    assert_int_equal(file_log_cut(&log, 8, &error), 0);
+    assert_int_equal(append(&log, "three"), 14);
+    assert_int_equal(append(&log, "four"), 19);
+    check_read(in_directory("log"), 100, "one\ntwo\nthree\nfour\n");
+    assert_int_equal(file_log_cut(&log, 0, &error), 0);
     check_read(in_directory("log"), 100, "");
+    close(log.fd);
 }
 
-static void cuts_a_torn_line_however_long(void **state)
+static void knows_what_others_wrote(void **state)
 {
     struct error error = {0};
-    char *torn = malloc(20001);
-    assert_non_null(torn);
-    memset(torn, 'x', 20000);
-    torn[20000] = '\0';
-    put(in_directory("long"), torn);
-    close(open_log(in_directory("long"), false, &error));
-    check_read(in_directory("long"), 100, "");
-    memcpy(torn, "a\n", 2);
-    put(in_directory("long"), torn);
-    close(open_log(in_directory("long"), false, &error));
-    check_read(in_directory("long"), 100, "a\n");
-    free(torn);
+    put(in_directory("log"), "one\n");
+    struct file_log log = open_log("log"), other = open_log("log");
+    assert_int_equal(file_log_guard(&log, &error), 0);
+    append(&log, "two");
+    assert_true(file_log_is_unchanged(&log));
+    append(&other, "three");
+    assert_false(file_log_is_unchanged(&log));
+    close(log.fd);
+    close(other.fd);
 }
 
 static void is_locked_by_one(void **state)
 {
     struct error error = {0};
+    struct file_log log, other;
     put(in_directory("log"), "torn");
-    int fd = file_open_log(in_directory("log"), false, &error),
-        other = file_open_log(in_directory("log"), false, &error);
-    assert_int_equal(file_lock_log(fd, &error), 0);
-    assert_int_equal(file_lock_log(other, &error), -1);
+    assert_int_equal(file_log_open(&log, in_directory("log"), false, &error), 0);
+    assert_int_equal(file_log_open(&other, in_directory("log"), false, &error), 0);
+    assert_int_equal(file_log_lock(&log, &error), 0);
+    assert_int_equal(file_log_lock(&other, &error), -1);
     assert_string_equal(error.code, "locked");
     error_clear(&error);
+    assert_true(file_log_is_locked(in_directory("log")));
     check_read(in_directory("log"), 100, "torn");
-    close(fd);
-    assert_int_equal(file_lock_log(other, &error), 0);
-    close(other);
-    assert_int_equal(file_open_log(in_directory("none"), false, &error), -1);
+    close(log.fd);
+    assert_false(file_log_is_locked(in_directory("log")));
+    assert_int_equal(file_log_lock(&other, &error), 0);
+    close(other.fd);
+    assert_int_equal(file_log_open(&log, in_directory("none"), false, &error), -1);
     assert_string_equal(error.code, "not_found");
     error_clear(&error);
 }
@@ -122,7 +131,8 @@ static void is_locked_by_one(void **state)
 static void check_no_log(const char *path)
 {
     struct error error = {0};
-    assert_int_equal(file_open_log(path, true, &error), -1);
+    struct file_log log;
+    assert_int_equal(file_log_open(&log, path, true, &error), -1);
     assert_string_equal(error.code, "not_a_file");
     error_clear(&error);
 }
@@ -138,23 +148,29 @@ static void appends_to_regular_files_only(void **state)
     check_read(in_directory("target"), 100, "untouched");
 }
 
+static size_t write_bytes(int fd, const char *bytes, size_t size, int64_t timeout, int64_t whole)
+{
+    const struct file_part part = {.bytes = bytes, .size = size};
+    return stream_write(fd, &(struct file_parts){&part, 1, 0}, timeout, whole);
+}
+
 static void gives_up_on_a_reader_that_does_not_read(void **state)
 {
     static char bytes[1 << 20];
     int ends[2];
     assert_int_equal(pipe(ends), 0);
-    size_t written = stream_write(ends[1], bytes, sizeof bytes, 20, INT64_MAX);
+    size_t written = write_bytes(ends[1], bytes, sizeof bytes, 20, INT64_MAX);
     assert_true(written > 0 && written < sizeof bytes);
-    assert_int_equal(stream_write(ends[1], bytes, 1, 0, INT64_MAX), 0);
+    assert_int_equal(write_bytes(ends[1], bytes, 1, 0, INT64_MAX), 0);
     close(ends[0]);
-    assert_int_equal(stream_write(ends[1], bytes, 1, 1000, INT64_MAX), 0); // nobody is left: at once
+    assert_int_equal(write_bytes(ends[1], bytes, 1, 1000, INT64_MAX), 0); // nobody is left: at once
     close(ends[1]);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
-    written = stream_write(ends[1], bytes, sizeof bytes, 20, INT64_MAX);
+    written = write_bytes(ends[1], bytes, sizeof bytes, 20, INT64_MAX);
     assert_true(written > 0 && written < sizeof bytes);
     close(ends[0]);
     close(ends[1]);
-    assert_int_equal(stream_write(-1, bytes, 1, 0, INT64_MAX), 0);
+    assert_int_equal(write_bytes(-1, bytes, 1, 0, INT64_MAX), 0);
 }
 
 // A terminal that has room for a few bytes says that it can be written, and a write of more waits until it is read.
@@ -163,19 +179,22 @@ static void does_not_wait_for_a_terminal_that_nobody_reads(void **state)
     static char bytes[1 << 20];
     int rows, ours = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
     assert_true(ours >= 0 && grantpt(ours) == 0 && unlockpt(ours) == 0);
-    int terminal = open(ptsname(ours), O_RDWR | O_NOCTTY | O_CLOEXEC);
-    assert_true(terminal >= 0);
+    int opened = open(ptsname(ours), O_RDWR | O_NOCTTY | O_CLOEXEC), terminal = STDIN_FILENO;
+    assert_int_equal(dup2(opened, terminal), terminal);
+    close(opened);
     assert_int_equal(stream_columns(terminal, &rows), 80);
     assert_int_equal(rows, 24);
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = i % 61 ? 'x' : '\n'; // each of which wants room for two bytes
     int64_t begun = clock_now();
-    assert_true(stream_write(terminal, bytes, sizeof bytes, 100, INT64_MAX) < sizeof bytes);
+    assert_true(write_bytes(terminal, bytes, sizeof bytes, 100, INT64_MAX) < sizeof bytes);
     for (int i = 0; i < 100000; i++)
-        stream_write(terminal, bytes, 100, 0, INT64_MAX);
+        write_bytes(terminal, bytes, 100, 0, INT64_MAX);
     assert_true(clock_now() - begun < 60000);
     close(ours);
-    close(terminal);
+    int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    dup2(nothing, terminal);
+    close(nothing);
 }
 
 // Writes zeros to a process that reads so many bytes at a time, and pauses after each. Returns how many were written.
@@ -193,7 +212,7 @@ static size_t write_to_reader(size_t size, size_t read_size, int pause, int64_t 
         _exit(0);
     }
     close(ends[0]);
-    size_t written = stream_write(ends[1], bytes, size, 60000, longest);
+    size_t written = write_bytes(ends[1], bytes, size, 60000, longest);
     close(ends[1]);
     assert_int_equal(waitpid(reader, NULL, 0), reader);
     free(bytes);
@@ -209,7 +228,7 @@ static void writes_to_slow_readers(void **state)
 static void writes_all_to_a_file(void **state)
 {
     int fd = open(in_directory("written"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    assert_int_equal(stream_write(fd, "all of it", 9, 0, INT64_MAX), 9);
+    assert_int_equal(write_bytes(fd, "all of it", 9, 0, INT64_MAX), 9);
     close(fd);
     check_read(in_directory("written"), 100, "all of it");
 }
@@ -276,8 +295,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_up_to_its_limit),
         cmocka_unit_test(reads_a_pipe_that_is_written_slowly),
-        cmocka_unit_test(appends_after_the_last_whole_line),
-        cmocka_unit_test(cuts_a_torn_line_however_long),
+        cmocka_unit_test(appends_after_what_is_left),
+        cmocka_unit_test(knows_what_others_wrote),
         cmocka_unit_test(is_locked_by_one),
         cmocka_unit_test(appends_to_regular_files_only),
         cmocka_unit_test(gives_up_on_a_reader_that_does_not_read),

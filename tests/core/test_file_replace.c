@@ -3,7 +3,9 @@
 #include "core/files/file_replace.h"
 
 #include "check.h"
+#include "core/files/file.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -11,12 +13,12 @@
 static int replace(const char *path, const char *content, enum file_way *way, struct error *error)
 {
     size_t size = strlen(content);
-    struct iovec parts[] = {
-        {.iov_base = (void *)content, .iov_len = size / 2},
-        {.iov_base = (void *)"", .iov_len = 0},
-        {.iov_base = (void *)(content + size / 2), .iov_len = size - size / 2},
+    const struct file_part parts[] = {
+        {.bytes = content, .size = size / 2},
+        {.bytes = ""},
+        {.bytes = content + size / 2, .size = size - size / 2},
     };
-    return file_replace(path, parts, 3, 0640, true, way, error);
+    return file_replace(path, &(struct file_parts){parts, 3, 0}, 0640, true, way, error);
 }
 
 static void check_content(const char *name, const char *content)
@@ -123,20 +125,35 @@ static void writes_in_place_where_the_directory_takes_no_file(void **state)
     assert_int_equal(chmod(in_directory("closed"), 0755), 0);
 }
 
-static void writes_more_parts_than_one_call_takes(void **state)
+static void writes_strings_and_spans(void **state)
 {
     enum { COUNT = 5000 };
     struct error error = {0};
     enum file_way way;
-    struct stat status;
-    struct iovec *parts = calloc(COUNT, sizeof *parts);
+    struct buffer there = {0};
+    struct file_part *parts = calloc(COUNT, sizeof *parts);
     assert_non_null(parts);
-    for (size_t i = 0; i < COUNT; i++)
-        parts[i] = (struct iovec){.iov_base = (void *)"abc", .iov_len = i % 4};
-    assert_int_equal(file_replace(in_directory("many"), parts, COUNT, 0600, false, &way, &error), 0);
-    assert_int_equal(stat(in_directory("many"), &status), 0);
-    assert_int_equal(status.st_size, COUNT / 4 * 6);
-    assert_int_equal(file_replace(in_directory("none"), NULL, 0, 0600, false, &way, &error), 0);
+    put(in_directory("source"), "0123456789");
+    int fd = open(in_directory("source"), O_RDONLY | O_CLOEXEC);
+    for (size_t i = 0; i < COUNT; i++) {
+        parts[i] = (struct file_part){.bytes = i % 2 ? "abc" : NULL, .size = i % 4, .fd = fd, .offset = (off_t)(i % 8)};
+        assert_int_equal(buffer_append(&there, i % 2 ? "abc" : "0123456789" + i % 8, i % 4), 0);
+    }
+    assert_int_equal(
+        file_replace(in_directory("many"), &(struct file_parts){parts, COUNT, 0}, 0600, false, &way, &error), 0);
+    struct buffer written = {0};
+    assert_true(file_read(in_directory("many"), 100000, true, &written, &error) > 0);
+    check_bytes(&written, there.data, there.size);
+    assert_int_equal(file_replace(in_directory("none"), &(struct file_parts){0}, 0600, false, &way, &error), 0);
+    parts[0] = (struct file_part){.fd = fd, .offset = 8, .size = 3};
+    assert_int_equal(file_replace(in_directory("none"), &(struct file_parts){parts, 1, 0}, 0600, false, &way, &error),
+                     -1);
+    assert_string_equal(error.code, "changed");
+    error_clear(&error);
+    check_content("none", "");
+    close(fd);
+    buffer_free(&there);
+    buffer_free(&written);
     free(parts);
 }
 
@@ -149,7 +166,7 @@ int main(void)
         cmocka_unit_test(replaces_a_link_and_not_what_it_names),
         cmocka_unit_test(refuses_what_is_no_file),
         cmocka_unit_test(writes_in_place_where_the_directory_takes_no_file),
-        cmocka_unit_test(writes_more_parts_than_one_call_takes),
+        cmocka_unit_test(writes_strings_and_spans),
     };
     return cmocka_run_group_tests(tests, make_directory, remove_directory);
 }

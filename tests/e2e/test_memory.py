@@ -115,5 +115,24 @@ class SecondVersion(sba.SandboxCase):
             self.assertEqual(done.result["steps"][0]["error_code"], code, done.result)
 
 
+@unittest.skipIf(sba.IS_DEV, "the sanitizers take memory as they like")
+class ManySteps(sba.SandboxCase):
+    """What steps gave is in the journal, not in memory, and the result is composed of it."""
+
+    def test_memory_does_not_grow_with_them(self):
+        step = self.step("run_command", shell="head -c 30000 /dev/zero | tr '\\0' x")
+        done = self.run_job(self.job(*[step] * 2000, max_runtime_seconds=600))
+        self.assertEqual((done.exit, [step["output"] for step in done.result["steps"]]), (0, ["x" * 30000] * 2000))
+        self.assertLess(done.result["resource_usage"]["max_rss_bytes"], 12 << 20)
+
+    def test_a_journal_that_a_command_changed(self):
+        """It is said, and nothing of it is believed. Below /tmp the commands may write to it."""
+        for script in ("printf x >>", "printf x | dd conv=notrunc of=", ": >"):
+            done = self.run_job(self.job(self.step("run_command", shell="echo one"),
+                                         self.step("run_command", shell=f"{script}{self.job_directory}/journal.jsonl")))
+            self.assertEqual((done.exit, done.result["failure_code"], done.result["steps"]), (1, "internal_error", []))
+            self.assertIn("journal.jsonl was changed by a command", done.result["failure_message"])
+
+
 if __name__ == "__main__":
     sba.main()

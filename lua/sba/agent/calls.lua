@@ -63,7 +63,7 @@ end
 --- @param note? string on the call, for the model
 local function run_step(state, name, arguments, note)
   local module = state.run.catalogue.get(name)
-  local index = #state.run.record.steps + 1
+  local index = state.run.record.count + 1
   local step = { id = "step-" .. index, type = name, arguments = arguments }
   local entry, failure, ends_job = state.run.perform(step)
   if not entry or ends_job then return nil, failure end

@@ -2,7 +2,6 @@
 -- Requests to an endpoint for models, and the JSON in its answers: one object, a line each (Ollama's NDJSON), or server-sent events.
 -- The failures are those of sba.util.http, with a code that a job may have and a finer cause.
 
-local chunks = require "sba.util.chunks"
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
@@ -176,7 +175,10 @@ function wire.post(endpoint, path, body, accept) return send(endpoint, path, bod
 ---@return string[]
 function wire.body(fields, ask, more)
   local parts = { json.encode(fields):sub(1, -2), ',"messages":[' }
-  chunks.add_list(parts, ask.messages)
+  for i, message in ipairs(ask.messages) do
+    if i > 1 then parts[#parts + 1] = "," end
+    parts[#parts + 1] = message
+  end
   parts[#parts + 1] = "]" .. (ask.tools and ',"tools":' .. ask.tools or "") .. (more or "") .. "}"
   return parts
 end

@@ -110,7 +110,7 @@ function globals.step(type, arguments)
   local read = job_of_step(type, arguments)
   local step, module = read.steps[1], catalogue.get(type)
   local run = state {
-    job = read, steps = read.steps, environment = environment, record = { steps = {} }, past = { entries = {} },
+    job = read, steps = read.steps, environment = environment, record = { count = 0 }, past = { entries = {} },
     log = { event = function() end }, journal = { event = function() end }, todo = todo.new(), workspace = must(workspace.open(".")),
   }
   run.outside, run.context = outside.new(run), step_context(run, variables())

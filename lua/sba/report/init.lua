@@ -52,7 +52,7 @@ end
 function report.print(path, job_path)
   local bytes, message = report.page(path, job_path)
   if not bytes then return exit.because(message, exit.REFUSED) end
-  if file.write(1, bytes, TIMEOUT) then return exit.OK end
+  if file.write(1, { bytes }, TIMEOUT) then return exit.OK end
   return exit.because("cannot write the report to stdout: its reader stopped reading", exit.UNWRITABLE)
 end
 

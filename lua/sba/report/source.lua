@@ -146,7 +146,7 @@ function source.read(path, job_path)
   local notes, paths, journal, patch, is_running = {}, { job_path ~= "-" and job_path or nil }, nil, nil, false
   if directory then
     journal, notes[1] = read_journal(directory .. "journal.jsonl", result)
-    is_running = journal ~= nil and file.is_open(directory .. "journal.jsonl")
+    is_running = journal ~= nil and file.is_locked(directory .. "journal.jsonl")
     patch = read_patch(directory, result)
     table.insert(paths, 1, directory .. "job.json")
   end

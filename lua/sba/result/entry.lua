@@ -4,7 +4,6 @@
 local excerpt = require "sba.util.excerpt"
 local failures = require "sba.result.failure"
 local json = require "sba.util.json"
-local raw = require "native.json".raw
 local result_schema = require "sba.result.result_schema"
 local secret = require "sba.util.secret"
 local text = require "native.text"
@@ -12,8 +11,6 @@ local text = require "native.text"
 local entries = {}
 
 local MOST_OUTPUT <const> = 1024 * 1024 -- bytes
-local SHARED <const> = 16 * 1024 -- bytes, from which on a text that an entry has twice is encoded and kept once
-local HOLE <const> = raw "\0" -- which JSON never has
 
 local entry_schema = result_schema.properties.steps.items
 local schemas = setmetatable({}, { __mode = "k" })
@@ -90,60 +87,6 @@ end
 ---@return string
 function entries.encode(entry, module)
   return json.encode(entry, schema_of(module))
-end
-
---- The member of the result that repeats the plain text, as a command's stdout or a file's content does.
-local function repeated(entry)
-  local output, result = entry.output, entry.result
-  if not output or #output < SHARED or type(result) ~= "table" then return nil end
-  for name, value in next, result do
-    if value == output then return name end
-  end
-end
-
-local function with(object, name, value)
-  local copy = {}
-  for key, member in next, object do copy[key] = member end
-  copy[name] = value
-  return copy
-end
-
----The entry as JSON, whole, or in strings that are written one after the other.
----@param entry table
----@param module? table of the step's type
----@return string|string[]
-function entries.parts(entry, module)
-  local name = repeated(entry)
-  if not name then return entries.encode(entry, module) end
-  local result = with(entry.result, name, HOLE)
-  local whole = entries.encode(with(with(entry, "output", HOLE), "result", result), module)
-  local output, first = json.encode(entry.output), whole:find("\0", 1, true)
-  local second = whole:find("\0", first + 1, true)
-  return { whole:sub(1, first - 1), output, whole:sub(first + 1, second - 1), output, whole:sub(second + 1) }
-end
-
-local function split(whole, word)
-  local from, to = whole:find(word, 1, true)
-  return whole:sub(1, from - 1), whole:sub(to + 1)
-end
-
----Encodes entries of steps that were not reached: many times as fast as one by one, for there may be very many.
----@param started_at string
----@return fun(index: integer, id: string, type: string): string
-function entries.skipped(started_at)
-  local before_index, before_id, before_type, rest
-  before_index, rest = split(entries.encode {
-    index = 123456789, id = "<id>", type = "<type>", status = "skipped", started_at = started_at, duration_ms = 0,
-  }, "123456789")
-  before_id, rest = split(rest, '"<id>"')
-  before_type, rest = split(rest, '"<type>"')
-  local types = setmetatable({}, { __index = function(known, name)
-    known[name] = json.encode(name)
-    return known[name]
-  end })
-  return function(index, id, type)
-    return before_index .. index .. before_id .. json.encode(id) .. before_type .. types[type] .. rest
-  end
 end
 
 return entries

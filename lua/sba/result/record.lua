@@ -1,10 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What has come of a job so far, and its result as text. A step's entry is turned into JSON once, when it is added; the
--- result is a list of strings to be written one after the other, so that a large step is never copied again.
+-- What has come of a job so far, and its result as parts of a text. The entries of its steps are in the journal only; of them the record
+-- knows where they are.
 
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
-local chunks = require "sba.util.chunks"
 local printable = require "sba.util.printable"
 local process = require "native.process"
 local result_schema = require "sba.result.result_schema"
@@ -20,12 +19,14 @@ local PROTOCOL_VERSION <const> = "1.0"
 ---@field message string
 
 ---@class record
----@field steps (string|string[])[] JSON of the entries, whole or in parts
+---@field steps (string|integer)[] the entries as parts of a text: of each the offset and size of its span in the journal, or its JSON
+---@field count integer entries
+---@field from? native.file.log the journal
 ---@field succeeded integer steps that did, checks left out
 ---@field outcomes table<string, integer> how many steps have each status, checks among them
 ---@field artifacts table[]
 ---@field running? fun(): table? the step that runs, for the result of a job that is not over
----@field todo? { items: table[], summary: (fun(self): table), encoded: (fun(self): string[]) }
+---@field todo? { summary: fun(self): table }
 
 --- The record of a job that starts now.
 ---@param job_id string
@@ -35,7 +36,7 @@ function record.new(job_id, task_id)
   return setmetatable({
     protocol_version = PROTOCOL_VERSION, job_id = job_id, task_id = task_id,
     began = interrupt.now(), started_wall = interrupt.wall(),
-    steps = {}, succeeded = 0, outcomes = {}, artifacts = json.array {}, confinement = { writes = "none" },
+    steps = {}, count = 0, succeeded = 0, outcomes = {}, artifacts = json.array {}, confinement = { writes = "none" },
   }, record)
 end
 
@@ -52,28 +53,54 @@ function record:continue(started_wall)
 end
 
 --- Adds a step's entry.
----@param text string|string[] its JSON, whole or in parts
+---@param part integer|string the offset of its span in the journal, or its JSON
+---@param size? integer of the span
 ---@param status string
 ---@param check? integer the criterion that it checks: then it is none of the job's own
-function record:add_step(text, status, check)
-  self.steps[#self.steps + 1] = text
+function record:add_step(part, size, status, check)
+  local steps = self.steps
+  if self.count > 0 then steps[#steps + 1] = "," end
+  steps[#steps + 1] = part
+  steps[#steps + 1] = size
+  self.count = self.count + 1
   self.outcomes[status] = (self.outcomes[status] or 0) + 1
   if status == "success" and not check then self.succeeded = self.succeeded + 1 end
 end
 
+--- Replaces the entries over so many bytes.
+---@param change fun(entry: string): string
+local function replace(self, most, change)
+  local old, steps, i = self.steps, {}, 1
+  while i <= #old do
+    local part, size = old[i], old[i + 1]
+    local is_span = math.type(part) ~= nil
+    if is_span and size <= most then
+      steps[#steps + 1], steps[#steps + 2] = part, size
+    else
+      local entry = is_span and assert(self.from:read(part, size)) or part
+      steps[#steps + 1] = #entry > most and change(entry) or entry
+    end
+    i = i + (is_span and 2 or 1)
+  end
+  self.steps = steps
+end
+
+--- Keeps the entries in memory: the journal is lost.
+function record:load() replace(self, 0, function(entry) return entry end) end
+
 --- Leaves what a step gave out of entries over so many bytes, and says so there. For a disk that is full.
 ---@param most integer
 function record:shorten(most)
-  for i, text in ipairs(self.steps) do
-    local whole = type(text) == "table" and table.concat(text) or text
-    if #whole > most then
-      local entry = json.decode_own(whole)
-      entry.result, entry.output_truncated = nil, true
-      entry.output = ("[no space is left on the disk of the result: %d bytes of this step are left out]"):format(#whole)
-      self.steps[i] = json.encode(entry, result_schema.properties.steps.items)
-    end
-  end
+  replace(self, most, function(text)
+    local entry = json.decode_own(text)
+    entry.result, entry.output_truncated = nil, true
+    entry.output = ("[no space is left on the disk of the result: %d bytes of this step are left out]"):format(#text)
+    return json.encode(entry, result_schema.properties.steps.items)
+  end)
 end
+
+--- Forgets all entries.
+function record:forget() self.steps, self.count = {}, 0 end
 
 local function status_of(failure)
   if not failure then return "success" end
@@ -110,45 +137,23 @@ function record:fields(failure)
   }
 end
 
--- The lists that are kept as the JSON of each element.
-local function add_steps(parts, self)
-  parts[#parts + 1] = "["
-  chunks.add_list(parts, self.steps)
-  parts[#parts + 1] = "]"
-end
-
-local function add_todo(parts, self, summary)
-  parts[#parts + 1] = ('{"total":%d,"done":%d,"items":['):format(summary.total, summary.done)
-  chunks.add_list(parts, self.todo:encoded())
-  parts[#parts + 1] = "]}"
-end
-
-local function add_field(parts, self, name, value)
-  if name == "steps" then return add_steps(parts, self) end
-  if name == "todo" and self.todo and value.items == self.todo.items then return add_todo(parts, self, value) end
-  parts[#parts + 1] = json.encode(value, result_schema.properties[name])
-end
-
---- The result as strings to be written one after the other.
+--- The result as parts of a text, as native.file writes them.
 ---@param fields table as record:fields gives
----@return string[], table<string, integer> places the index of the string where each field begins
+---@return native.file.parts
 function record:parts(fields)
-  local parts, before, places = {}, "{", {}
+  local head, tail = {}, {}
+  local half = head
   for _, name in ipairs(result_schema.order) do
-    local value = fields[name]
-    if value ~= nil or name == "steps" then
-      places[name] = #parts + 1
-      parts[#parts + 1] = ('%s"%s":'):format(before, name)
-      add_field(parts, self, name, value)
-      before = ","
-    end
+    if name == "steps" then half = tail else half[name] = fields[name] end
   end
-  parts[#parts + 1] = "}\n"
-  return parts, places
+  local parts = { json.encode(head, result_schema):sub(1, -2) .. ',"steps":[', from = self.from }
+  table.move(self.steps, 1, #self.steps, 2, parts)
+  parts[#parts + 1] = "]," .. json.encode(tail, result_schema):sub(2) .. "\n"
+  return parts
 end
 
 --- The result of a job that is not over: it stays if the runner is killed.
----@return string[] parts
+---@return native.file.parts
 function record:interim()
   local message, running = INTERRUPTED, self.running and self.running()
   if running then
@@ -156,7 +161,7 @@ function record:interim()
   end
   local fields = self:fields { code = "interrupted", message = message }
   fields.running_step = running
-  return (self:parts(fields))
+  return self:parts(fields)
 end
 
 return record

@@ -4,7 +4,6 @@
 
 local artifacts = require "sba.run.artifacts"
 local changes = require "sba.run.undo"
-local chunks = require "sba.util.chunks"
 local checkpoint = require "sba.result.checkpoint"
 local context = require "sba.run.context"
 local confinement = require "sba.run.confinement"
@@ -66,6 +65,7 @@ local function read_past(run, path)
     run.log:event("warning", "journal.missing", { error = secret.redact(path) .. " holds no job to resume; starting anew" })
     return nil
   end
+  if not run.lock then return { code = "environment_invalid", message = "cannot resume: the journal cannot be written" } end
   run.past = past
   run.record:continue(past.job.started_wall)
   -- An agent's replies are counted as they are taken over.
@@ -95,14 +95,14 @@ local function open_live(run, path)
   if path then os.remove(path) end
 end
 
---- The journal begins, or goes on.
+--- The journal begins, or goes on. The result is composed of it.
 local function begin_journal(run)
   run.lock = run.lock or file.memory()
-  if not run.lock then
-    run.journal = journal.none()
-    return
-  end
-  run.journal = journal.begin(run.lock, not run.past.job, once(run, "journal.failed", "this job cannot be resumed"))
+  run.record.from = run.lock
+  run.journal = journal.begin(run.lock, run.past.size, function(failure)
+    warn(run, "journal.failed", failure, "this job cannot be resumed")
+    run.record:load()
+  end)
   if not run.past.job then
     run.journal:job(run.job, run.job_sha256, run.record.started_wall)
   elseif not is_over(run) then
@@ -149,6 +149,7 @@ local function confine(run)
     secret_files = secret.files(), steps = run.steps, checks = run.record.acceptance,
   }
   if not state then return nil, failure end
+  if state.partial or state.writes == "none" then run.lock:guard() end
   run.record.confinement, run.job_directory = state, run.result_directory and confinement.real_path(run.result_directory)
   return true, nil, can_be_helped
 end
@@ -199,14 +200,14 @@ local function open_checkpoint(run)
   local warned = false
   run.checkpoint = checkpoint.new(function()
     local parts = run.record:interim()
-    if run.interim then return run.interim:cut(true) and run.interim:append(parts) end
-    local how, failure = file.replace(run.settings.result, parts, { durable = false })
-    keep_room(run.settings.result, chunks.size(parts))
+    if run.interim then return run.interim:cut(0) and run.interim:append(parts) end
+    local how, more = file.replace(run.settings.result, parts, { durable = false })
+    keep_room(run.settings.result, how and more or 0)
     if how then return true end
-    run.checkpoint_failure = failure
+    run.checkpoint_failure = more
     if run.accepted and not warned then
       warned = true
-      warn(run, "checkpoint.failed", failure, "the previous result stays, and the job goes on")
+      warn(run, "checkpoint.failed", more, "the previous result stays, and the job goes on")
     end
   end)
 end

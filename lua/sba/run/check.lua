@@ -61,7 +61,7 @@ local function for_the_journal(arguments)
 end
 
 local function step_of(run, number)
-  local index, arguments = #run.record.steps + 1, run.job.context.checks[number]
+  local index, arguments = run.record.count + 1, run.job.context.checks[number]
   return index, {
     id = free_id(run, index), type = TYPE, arguments = arguments, shown = for_the_journal(arguments), check = number,
   }

@@ -7,7 +7,7 @@ local on_demand = require "sba.run.on_demand"
 
 --- The file's size before a step first appended to it, so that a step that runs again appends to the same.
 local function size_before_append(run, size)
-  local index, known = #run.record.steps + 1, run.past.append
+  local index, known = run.record.count + 1, run.past.append
   if known and known.index == index then return known.size end
   run.journal:event("step.append", { index = index - 1, size = size })
   return size

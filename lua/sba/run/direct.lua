@@ -22,7 +22,7 @@ end
 ---@param run run
 ---@return failure?
 function direct.run(run)
-  for index = #run.record.steps + 1, #run.job.steps do
+  for index = run.record.count + 1, #run.job.steps do
     local failure = perform(run, index, run.job.steps[index])
     if failure then return failure end
   end
@@ -31,7 +31,7 @@ end
 ---Reports the steps that were not reached. There may be very many, and the time is up: they share one line of the log.
 ---@param run run
 function direct.skip_rest(run)
-  local first = #run.record.steps + 1
+  local first = run.record.count + 1
   if first > #run.job.steps then return end
   steps.skip_from(run, first)
   for index = first, #run.job.steps do run.todo:follow(index, "dropped") end

@@ -41,23 +41,18 @@ local function last(bytes, part)
   return found
 end
 
---- The fields of the latest result, without its lists of steps and todo items; and these items, as text. Of a large result only the
---- beginning and the end are read.
+--- The fields of the latest result, without its steps. Of a large result only the beginning and the end are read.
 local function read_interim(path)
   local handle = io.open(path)
   local size = handle and handle:seek "end" or 0
-  if size == 0 then return {}, "" end
+  if size == 0 then return {} end
   handle:seek "set"
   local head = handle:read(math.min(size, ENDS))
   handle:seek("set", math.max(0, size - ENDS))
   local tail = handle:read "a"
   local steps = head:find(',"steps":[', 1, true)
   local after = last(tail, '],"running_step":{') or last(tail, '],"artifacts":[')
-  if not steps or not after then return {}, "" end
-  tail = tail:sub(after + 1)
-  local from, to = select(2, tail:find('"items":[', 1, true)), last(tail, ']},"resource_usage":')
-  if not from or not to then return {}, "" end
-  return json.decode(head:sub(1, steps - 1) .. tail:sub(1, from) .. tail:sub(to)) or {}, tail:sub(from + 1, to - 1)
+  return steps and after and json.decode_own(head:sub(1, steps - 1) .. tail:sub(after + 1)) or {}
 end
 
 --- A run of which nothing is known yet but what accept.keep said.
@@ -76,11 +71,14 @@ end
 --- The lines of the journal as util.lines gives them, one at a time: memory may be short.
 local function lines_of(book)
   local handle = assert(io.open("/proc/self/fd/" .. book:descriptor()))
+  local after = 1
   return function()
-    local line = handle:read "L"
-    if line and #line > MUCH then collectgarbage() end
-    local is_whole = line and line:sub(-1) == "\n"
-    return line and true, is_whole and line:sub(1, -2) or line, is_whole
+    local line, at = handle:read "L", after
+    if not line then return nil end
+    if #line > MUCH then collectgarbage() end
+    local is_whole = line:sub(-1) == "\n"
+    after = at + #line
+    return after, is_whole and line:sub(1, -2) or line, is_whole, at
   end
 end
 
@@ -88,14 +86,14 @@ end
 local function look_back(run, interim)
   local problem, is_torn = run.past:fold({ strict = true, brief = true }, lines_of(run.lock))
   if problem and not is_torn then error(problem, 0) end
-  local fields, items = read_interim(interim >= 0 and "/proc/self/fd/" .. interim or run.settings.result)
+  local fields = read_interim(interim >= 0 and "/proc/self/fd/" .. interim or run.settings.result)
   local result = run.record
   if run.past.job then result:continue(run.past.job.started_wall) end
   for _, name in ipairs { "job_id", "task_id", "confinement", "acceptance", "inference", "final_answer" } do
     result[name] = fields[name] or result[name]
   end
   local todo = fields.todo
-  result.todo = todo and { items = todo.items, summary = function() return todo end, encoded = function() return { items } end }
+  result.todo = todo and { summary = function() return todo end }
   run.log:identify(result.job_id, result.task_id)
 end
 
@@ -126,9 +124,10 @@ return function()
   run.artifacts = told.artifacts and workspace.open(told.artifacts)
   if book >= 0 then
     run.lock = file.adopt(book)
+    run.record.from = run.lock
     local ok, problem = pcall(look_back, run, interim)
     if not ok and told.result ~= "-" then return give_up(run, problem, reason) end
-    run.journal = journal.begin(run.lock, false, function() end)
+    run.journal = journal.begin(run.lock, run.past.size, function() end)
     recover(run)
   end
   run.deadline = interrupt.now() - AGO

@@ -2,15 +2,17 @@
 -- The end of every job: ends its processes, lists its artifacts and writes its result.
 
 local artifacts = require "sba.run.artifacts"
-local emit = require "sba.result.emit"
 local ending = require "native.ending"
 local exit = require "sba.util.exit"
 local failures = require "sba.result.failure"
+local file = require "native.file"
 local interrupt = require "native.interrupt"
 local on_demand = require "sba.run.on_demand"
 local process = require "native.process"
 local redact = require "native.secret".redact
 
+local STDOUT <const>, STDERR <const> = 1, 2
+local TIMEOUT <const> = 30 -- seconds without progress until a reader of a stream counts as gone
 local GRACE <const> = 2 -- seconds from SIGTERM to SIGKILL
 local OVERRUN <const> = 2.5 -- seconds past the deadline within which everything must be dead
 local SHORTER <const> = { 65536, 4096, 1024 } -- bytes of a step's entry that a full disk still takes
@@ -50,35 +52,44 @@ local function upload_artifacts(run)
   if run.outside:has_gateway() then on_demand.upload()(run) end
 end
 
+--- Writes the result to where it belongs.
+---@return "renamed"|"in_place"|"stdout"|nil, native.failure?
+local function write_to(path, parts)
+  if path ~= "-" then return file.replace(path, parts) end
+  local all, taken, size = file.write(STDOUT, parts, TIMEOUT)
+  if all then return "stdout" end
+  return nil, { code = "io_error", message = ("stdout took only %d of the result's %d bytes"):format(taken, size) }
+end
+
 --- Writes the result without its largest steps, where a full disk takes no more.
-local function write_shorter(run, how)
+local function write_shorter(run, problem)
   for _, most in ipairs(SHORTER) do
     run.record:shorten(most)
     run.parts = run.record:parts(run.fields)
-    local size, again = emit.write(run.settings.result, run.parts)
-    if size then
+    local how = write_to(run.settings.result, run.parts)
+    if how then
       run.log:event("warning", "result.shortened", { error = ("steps of more than %d bytes are left out of the result: %s")
-        :format(most, redact(how.message)) })
-      return size, again
+        :format(most, redact(problem.message)) })
+      return how
     end
   end
-  return nil, how
+  return nil, problem
 end
 
+--- Where nothing takes the result, it follows on stderr as one line.
 local function write_parts(run, parts)
   local path = run.settings.result
-  local size, how = emit.write(path, parts)
-  if not size and how.code == "no_space" then size, how = write_shorter(run, how) end
-  if not size then
-    run.log:event("error", "result.failed", { error = redact(how.message) })
-    emit.to_stderr(parts, how)
-    return false
-  end
-  if how == "in_place" then
+  local how, problem = write_to(path, parts)
+  if not how and problem.code == "no_space" then how, problem = write_shorter(run, problem) end
+  if not how then
+    run.log:event("error", "result.failed", { error = redact(problem.message) })
+    file.write(STDERR, { "cynode-sba: the result follows here: ", redact(problem.message), "\n" }, TIMEOUT)
+    file.write(STDERR, parts, TIMEOUT)
+  elseif how == "in_place" then
     local why = redact(path) .. " was written in place, which is not atomic: no file beside it can take its place"
     run.log:event("warning", "result.in_place", { error = why })
   end
-  return true
+  return how ~= nil
 end
 
 local function null_to_nil(value)
@@ -115,7 +126,7 @@ local function attempt(run, part)
 end
 
 local function take_over_steps(run)
-  if #run.past.entries > #run.record.steps then on_demand.step().take_over(run) end
+  if #run.past.entries > run.record.count then on_demand.step().take_over(run) end
 end
 
 local function skip_rest(run)
@@ -125,6 +136,13 @@ end
 --- Undoes the changes of a step that raised before its entry was written.
 local function revert(run)
   if run.kept then on_demand.step().revert(run) end
+end
+
+--- Where commands could write to the journal, its entries count only if none did.
+local function check_journal(run)
+  if not run.lock or run.lock:is_unchanged() then return end
+  run.record:forget()
+  run.failure = { code = "internal_error", message = "journal.jsonl was changed by a command, so what the steps gave is lost" }
 end
 
 local function finish_todo(run)
@@ -150,9 +168,8 @@ end
 local function write_result(run)
   local earlier, again = run.past.result, run.parts ~= nil
   run.fields = run.fields or earlier or run.record:fields(run.failure)
-  local parts, places = run.record:parts(run.fields)
-  run.parts = parts
-  if run.journal and not earlier and not again then attempt(run, function() run.journal:job_finished(parts, places) end) end
+  run.parts = run.record:parts(run.fields)
+  if run.journal and not earlier and not again then attempt(run, function() run.journal:job_finished(run.fields) end) end
   if run.settings.result == "-" then ending.written(status_of(run, true)) end
   run.written = write_parts(run, run.parts)
   ending.written(status_of(run, run.written))
@@ -173,6 +190,7 @@ end
 local parts_again <const> = { take_over_steps }
 local parts <const> = {
   flush_checkpoint, end_processes, revert, skip_rest, take_over_steps, compare_workspace, list_artifacts, finish_todo, upload_artifacts,
+  check_journal,
 }
 
 --- Ends the job and returns the exit status.

@@ -18,10 +18,10 @@
 --   {"event":"journal.failed"}                    last line: later events could not be written, so the job cannot be resumed
 
 local bundle = require "native.bundle"
-local chunks = require "sba.util.chunks"
 local file = require "native.file"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
+local result_schema = require "sba.result.result_schema"
 
 local journal = {}
 journal.__index = journal
@@ -30,6 +30,7 @@ local FAILED <const> = '{"event":"journal.failed"}'
 local ENTRY_PREFIX <const> = '{"event":"step.finished","entry":'
 -- The order of an event's own fields, which follow `event` and `at`.
 local fields_schema = {
+  properties = { result = result_schema },
   order = { "index", "id", "type", "check", "job_sha256", "protocol_version", "job_id", "task_id", "started_wall" },
 }
 
@@ -38,7 +39,7 @@ local fields_schema = {
 ---@param create boolean
 ---@return native.file.log? log, native.failure? failure not_locked: the log is returned, and others may open it too
 function journal.lock(path, create)
-  local log, failure = file.append(path, { create = create, whole = true })
+  local log, failure = file.append(path, create)
   if not log then return nil, failure end
   local locked, why = log:lock()
   if locked or why.code ~= "locked" then return log, why and { code = "not_locked", message = why.message } end
@@ -47,13 +48,14 @@ function journal.lock(path, create)
 end
 
 --- Begins to write.
----@param log native.file.log
----@param fresh boolean without what it held
+---@param log? native.file.log nil: this journal writes nothing
+---@param size integer bytes of it that stay; a torn line does not
 ---@param failed fun(failure: native.failure) called once, when it cannot be written; the job continues without it
----@return table journal
-function journal.begin(log, fresh, failed)
-  local self = setmetatable({ failed = failed, log = log }, journal)
-  local done, failure = log:cut(fresh)
+---@return journal
+function journal.begin(log, size, failed)
+  local self = setmetatable({ failed = failed, log = log, size = size }, journal)
+  local done, failure = true, nil
+  if log then done, failure = log:cut(size) end
   if not done then
     self.log = nil
     failed(failure)
@@ -61,37 +63,30 @@ function journal.begin(log, fresh, failed)
   return self
 end
 
---- A journal that writes nothing, for jobs with the result on stdout.
-function journal.none()
-  return setmetatable({}, journal)
-end
-
 --- Says at its end that there would have been more: who went on from here would do again what was done. Cutting off the torn
 --- line makes room for that on a full disk, or else leaving out all lines.
-local function end_early(self)
+local function end_early(self, failure)
   local log = self.log
   self.log = nil
-  for _, empty in ipairs { false, true } do
-    if log:cut(empty) and log:append { FAILED } then return end
+  self.failed(failure)
+  for _, size in ipairs { self.size, 0 } do
+    if log:cut(size) and log:append { FAILED } then return end
   end
 end
 
 ---@param parts string[] a line
+---@return integer? offset nil: it is not written
 function journal:append(parts)
-  if not self.log then return end
-  local ok, failure = self.log:append(parts)
-  if ok then return end
-  end_early(self)
-  self.failed(failure)
-end
-
-local function head_of(event)
-  return '{"event":"' .. event .. '","at":"' .. interrupt.timestamp() .. '"'
+  if not self.log then return nil end
+  local offset, more = self.log:append(parts)
+  if not offset then return end_early(self, more) end
+  self.size = more
+  return offset
 end
 
 function journal:event(event, fields)
   if not self.log then return end
-  self:append { json.continue(head_of(event), fields, fields_schema) }
+  self:append { json.continue('{"event":"' .. event .. '","at":"' .. interrupt.timestamp() .. '"', fields, fields_schema) }
 end
 
 --- The first line.
@@ -137,19 +132,20 @@ function journal:step_interrupted(index, step, since)
   self:event("step.interrupted", { index = index - 1, id = step.id, type = step.type, since = since, output = step.output })
 end
 
---- A step is over.
----@param entry string|string[] JSON of its entry, whole or in parts
-function journal:step_finished(entry)
-  local line = { ENTRY_PREFIX }
-  chunks.add_list(line, { entry })
-  line[#line + 1] = "}"
-  self:append(line)
-end
+journal.BETWEEN = #("}\n" .. ENTRY_PREFIX) -- bytes from one entry to the next of the same call
 
---- Many are over at once. A kill within the one write leaves some of them, which is as good.
----@param texts string[] the JSON of their entries
-function journal:steps_finished(texts)
-  if #texts > 0 then self:append { ENTRY_PREFIX, table.concat(texts, "}\n" .. ENTRY_PREFIX), "}" } end
+--- Steps are over. A kill within the one write leaves some of them, which is as good.
+---@param entries string[] the JSON of each
+---@return integer? offset of the first entry; nil: they are not written
+function journal:steps_finished(entries)
+  local line = { ENTRY_PREFIX }
+  for i, entry in ipairs(entries) do
+    if i > 1 then line[#line + 1] = "}\n" .. ENTRY_PREFIX end
+    line[#line + 1] = entry
+  end
+  line[#line + 1] = "}"
+  local offset = self:append(line)
+  return offset and offset + #ENTRY_PREFIX
 end
 
 --- Which model works, how much it holds, the gateway's tools that it is offered, and what it is told besides the job.
@@ -179,14 +175,9 @@ function journal:exchange(number, messages, reply)
 end
 
 --- The job is over.
----@param parts string[] the result as record:parts gives it, of which the steps are left out
----@param places table<string, integer>
-function journal:job_finished(parts, places)
-  if not self.log then return end
-  local list = table.move(parts, 1, places.steps - 1, 2, { head_of "job.finished" .. ',"result":' })
-  table.move(parts, places.artifacts, #parts - 1, #list + 1, list) -- the last is the end of a file
-  list[#list + 1] = "}}"
-  self:append(list)
+---@param fields table the result without its steps
+function journal:job_finished(fields)
+  self:event("job.finished", { result = fields })
 end
 
 --- The skills that were fetched, and the ids of those that were not.

@@ -11,8 +11,10 @@ local schema_check = require "sba.util.schema_check"
 local secret = require "sba.util.secret"
 
 ---@class past
+---@field size integer bytes of the lines that were folded
 ---@field job? table the first event: job_sha256, started_wall, job_id, task_id, version
----@field entries table<integer, { text?: string, entry: table }> of finished steps, by index from 1; text: in a strict fold
+---@field entries table<integer, { part: integer|string, size?: integer, entry: table }> of finished steps, by index from 1; part and
+---size as record:add_step takes them
 ---@field begun table<integer, table> the step.started of steps that have not ended; `output`: what one had said, set by accept
 ---@field started? table<integer, table> the step.started of all steps, for a report
 ---@field changes? { index: integer, plan: native.plan, committed?: boolean } of the last step; committed: it has ended well
@@ -83,7 +85,7 @@ local schemas = {
 ---The fold of no events.
 ---@return past
 function past.new()
-  return setmetatable({ entries = {}, begun = {}, planned = {}, exchanges = {}, resumes = {}, asked = {} }, past)
+  return setmetatable({ size = 0, entries = {}, begun = {}, planned = {}, exchanges = {}, resumes = {}, asked = {} }, past)
 end
 
 --- What is wrong with a value, in one line, or nil.
@@ -126,15 +128,15 @@ end
 
 apply["step.append"] = function(self, event) self.append = { index = event.index + 1, size = event.size } end
 
---- The text of an event's entry: a part of the line, unless something follows it there.
-local function text_of_entry(event, text)
+--- The span of an event's entry in the journal, or its text where something follows it in its line.
+local function part_of(event, size, at)
   for name in pairs(event) do
     if name ~= "event" and name ~= "entry" then return json.encode(event.entry, entry_schema) end
   end
-  return text:sub(#ENTRY_PREFIX + 1, -2)
+  return at - 1 + #ENTRY_PREFIX, size - #ENTRY_PREFIX - 1
 end
 
-apply["step.finished"] = function(self, event, text)
+apply["step.finished"] = function(self, event, size, at)
   local entry = event.entry
   local index = entry.index + 1
   if entry.status ~= "skipped" then -- which has ended nothing: what an earlier run had begun of it is still to be undone
@@ -142,7 +144,8 @@ apply["step.finished"] = function(self, event, text)
     if self.changes and entry.status == "success" then self.changes.committed = true else self.changes = nil end
   end
   if entry.type == "ask_model" and entry.result then table.insert(self.asked, entry.result) end
-  self.entries[index] = { text = text and text_of_entry(event, text), entry = entry }
+  local part, length = part_of(event, size, at)
+  self.entries[index] = { part = part, size = length, entry = entry }
 end
 
 apply["model.session"] = function(self, event)
@@ -230,7 +233,7 @@ local function untimely(self, event)
 end
 
 --- Folds one line; returns why it cannot.
-local function fold_line(self, text, rules)
+local function fold_line(self, text, rules, at)
   local short = rules.brief and brief(text)
   local event, failure = short, nil
   if not short then event, failure = json.decode_own(text) end
@@ -253,7 +256,7 @@ local function fold_line(self, text, rules)
   end
   reason = rules.strict and refusals[name] and refusals[name](self, event, rules)
   if reason then return reason end
-  apply[name](self, event, rules.strict and text)
+  apply[name](self, event, #text, at)
 end
 
 ---@class past.rules
@@ -272,11 +275,12 @@ end
 ---@return boolean? is_torn the last line has no end: the runner was killed while it wrote it
 function past:fold(rules, ...)
   local number = 0
-  for _, text, is_whole in ... do
+  for after, text, is_whole, at in ... do
     number = number + 1
     if not rules.script and not is_whole then return "its last line is incomplete, which happens when the runner is killed", true end
-    local reason = not (rules.script and text == "") and fold_line(self, text, rules)
+    local reason = not (rules.script and text == "") and fold_line(self, text, rules, at)
     if reason then return ("line %d: %s"):format(number, reason) end
+    self.size = after - 1
   end
 end
 

@@ -105,11 +105,12 @@ local function deliver(self, body)
 end
 
 --- Reports how the job ended, within 30 s. The first signal leaves it 5 s; the next one ends it at once.
----@param result string[] its JSON, to be sent part by part
+---@param result native.file.parts
 ---@return "delivered"|"refused"|"undeliverable"
 local function completed(self, result)
   if self.failure and not self.over then close_beginning(self) end
-  local body = table.move(result, 1, #result, 2, { (body_of(self, "completed"):gsub("}$", ',"result":')) })
+  local head = body_of(self, "completed"):gsub("}$", ',"result":')
+  local body = table.move(result, 1, #result, 2, { head, from = result.from })
   body[#body + 1] = "}"
   local at, signalled = interrupt.now(), interrupt.signal()
   local code, failure, tries = deliver(self, body)
@@ -138,7 +139,7 @@ end
 
 ---Reports how the job ended. A resumed run does not repeat a report that arrived or was refused.
 ---@param run run with a status_url
----@param result string[]|false as written; false: it could not be written, and the end is not reported
+---@param result native.file.parts|false as written; false: it could not be written, and the end is not reported
 function status.ended(run, result)
   if run.past.reported then return end
   if not result then

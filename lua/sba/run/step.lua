@@ -7,6 +7,7 @@ local describe = require "sba.util.describe"
 local entries = require "sba.result.entry"
 local failures = require "sba.result.failure"
 local interrupt = require "native.interrupt"
+local journal = require "sba.run.journal"
 local native_text = require "native.text"
 local network = require "sba.result.network"
 local redact = require "native.secret".redact
@@ -166,15 +167,25 @@ local function execute(run, index, step, module)
   return entry, failure
 end
 
---- The entry as JSON, whole or in parts. If the step's result cannot be encoded, the entry has an error instead.
+--- The entry as JSON. If the step's result cannot be encoded, the entry has an error instead.
 local function encode(entry, module, failure)
-  local ok, parts = xpcall(entries.parts, failures.traced, entry, module)
-  if ok then return parts, failure end
-  local problem = failures.caught(parts, true)
+  local ok, text = xpcall(entries.encode, failures.traced, entry, module)
+  if ok then return text, failure end
+  local problem = failures.caught(text, true)
   entry.result, entry.status, entry.error, entry.error_code = nil, "failure", problem.message, problem.code
   failure = failures.of_step(problem.code, problem.message)
   failure.traceback = problem.traceback
-  return entries.parts(entry), failure
+  return entries.encode(entry), failure
+end
+
+--- Adds entries to the journal, and to the record where they are.
+---@param texts string[] their JSON
+local function add(run, texts, status, check)
+  local at = run.journal:steps_finished(texts)
+  for _, text in ipairs(texts) do
+    run.record:add_step(at or text, at and #text, status, check)
+    at = at and at + #text + journal.BETWEEN
+  end
 end
 
 ---Restores the files of a step that changed them and then failed, for example for lack of memory.
@@ -198,9 +209,7 @@ end
 local function keep(run, index, step, entry)
   place(entry, index, step)
   entry.started_at, entry.duration_ms = entry.started_at or interrupt.timestamp(), entry.duration_ms or 0
-  local parts = entries.parts(entry, entry.result and run.catalogue.get(step.type))
-  run.journal:step_finished(parts)
-  run.record:add_step(parts, entry.status)
+  add(run, { entries.encode(entry, entry.result and run.catalogue.get(step.type)) }, entry.status)
   return entry
 end
 
@@ -208,27 +217,26 @@ end
 ---@param run run
 ---@param first integer
 function steps.skip_from(run, first)
-  local skipped, texts = entries.skipped(interrupt.timestamp()), {}
+  local at, texts = interrupt.timestamp(), {}
   for index = first, #run.job.steps do
     local step = run.job.steps[index]
-    local text = skipped(index - 1, step.id, step.type)
-    texts[#texts + 1] = text
-    run.record:add_step(text, "skipped")
+    texts[#texts + 1] = entries.encode {
+      index = index - 1, id = step.id, type = step.type, status = "skipped", started_at = at, duration_ms = 0,
+    }
   end
-  run.journal:steps_finished(texts)
+  add(run, texts, "skipped")
 end
 
 local function perform(run, index, step)
   local module = run.catalogue.get(step.type)
   begin(run, index, step)
   local entry, failure = execute(run, index, step, module)
-  local parts
-  parts, failure = encode(entry, module, failure)
+  local text
+  text, failure = encode(entry, module, failure)
   if failure then steps.revert(run) end
-  run.journal:step_finished(parts)
+  add(run, { text }, entry.status, step.check)
   settle(run)
   local left_out = run.live:finish()
-  run.record:add_step(parts, entry.status, step.check)
   run.checkpoint:changed()
   log_finished(run, index, step, entry, failure, left_out)
   return entry, failure
@@ -264,10 +272,10 @@ end
 ---@return failure? failure what the step failed with in this run, or the job's
 ---@return boolean? ends_job
 function steps.run(run, step)
-  local index = #run.record.steps + 1
+  local index = run.record.count + 1
   local old, begun = run.past.entries[index], run.past.begun[index]
   if old then
-    run.record:add_step(old.text, old.entry.status, step.check)
+    run.record:add_step(old.part, old.size, old.entry.status, step.check)
     return old.entry
   end
   local stopped = interrupt.reason()
@@ -281,9 +289,9 @@ end
 ---Takes over the steps that an earlier run finished and that this one has not come to.
 ---@param run run
 function steps.take_over(run)
-  for index = #run.record.steps + 1, #run.past.entries do
+  for index = run.record.count + 1, #run.past.entries do
     local old = run.past.entries[index]
-    run.record:add_step(old.text, old.entry.status, old.entry.check)
+    run.record:add_step(old.part, old.size, old.entry.status, old.entry.check)
     if run.steps and run.todo then run.todo:follow(index, "done") end
   end
 end

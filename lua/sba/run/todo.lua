@@ -5,7 +5,6 @@
 local checkpoint = require "sba.result.checkpoint"
 local file = require "native.file"
 local json = require "sba.util.json"
-local chunks = require "sba.util.chunks"
 local result_schema = require "sba.result.result_schema"
 local text = require "native.text"
 
@@ -14,7 +13,7 @@ todo.__index = todo
 
 local LONGEST_TITLE <const> = 200 -- characters
 local MOST_ITEMS <const> = 10000
-local item_schema = result_schema.properties.todo.properties.items.items
+local todo_schema = result_schema.properties.todo
 
 local function shortened(words, limit)
   local past = utf8.offset(words, limit + 1)
@@ -35,7 +34,7 @@ end
 ---@return todo
 function todo.new()
   return setmetatable({
-    items = json.array {}, texts = {}, steps = {}, criteria = {}, count = 0, done = 0,
+    items = json.array {}, steps = {}, criteria = {}, count = 0, done = 0,
   }, todo)
 end
 
@@ -52,30 +51,12 @@ function todo:fill(job, describe)
   end
 end
 
---- Each item as JSON. The list is written at every change of one of them, so the others' texts are kept.
----@return string[]
-function todo:encoded()
-  local list, texts = {}, self.texts
-  for i, item in ipairs(self.items) do
-    local encoded = texts[item]
-    if not encoded then
-      encoded = json.encode(item, item_schema)
-      texts[item] = encoded
-    end
-    list[i] = encoded
-  end
-  return list
-end
-
 --- Keeps the list in a file from now on.
 ---@param path string
 ---@param failed fun(failure: native.failure) called once, when it cannot be written; the job goes on
 function todo:keep(path, failed)
   self.checkpoint = checkpoint.new(function()
-    local parts = { '{"items":[' }
-    chunks.add_list(parts, self:encoded())
-    parts[#parts + 1] = "]}\n"
-    local ok, failure = file.replace(path, parts, { durable = false })
+    local ok, failure = file.replace(path, { json.encode({ items = self.items }, todo_schema), "\n" }, { durable = false })
     if ok then return true end
     if failed then failed(failure) end
     failed = nil
@@ -84,7 +65,6 @@ function todo:keep(path, failed)
 end
 
 local function changed(self, item)
-  self.texts[item] = nil
   if self.checkpoint then self.checkpoint:changed() end
   return item
 end

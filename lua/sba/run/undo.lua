@@ -80,7 +80,7 @@ function changes.commit(run, transaction, root)
   if not plan then return nil, failure end
   if can_be_kept(plan) then
     with_names(plan, written)
-    run.journal:step_changes(#run.record.steps + 1, array(plan.changes), array(plan.directories), root ~= nil and root == run.artifacts)
+    run.journal:step_changes(run.record.count + 1, array(plan.changes), array(plan.directories), root ~= nil and root == run.artifacts)
   end
   local done
   done, failure = transaction:commit(true)

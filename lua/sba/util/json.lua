@@ -4,7 +4,7 @@
 --
 -- Values: objects are tables with string keys, arrays carry the array mark, null is json.null. A number without fraction and
 -- exponent is an integer. A number that neither 64 bits nor a double hold is kept as its text (json.is_long_number), which
--- is written again as it was read. Objects and arrays keep apart even when empty. A native.buffer is JSON text already.
+-- is written again as it was read. Objects and arrays keep apart even when empty.
 
 local cjson = require "cjson"
 local native = require "native.json"

@@ -43,7 +43,7 @@ local function write(self, bytes)
   if dropped > 0 then
     bytes = (self.view and self.view:missed(dropped) or line_of(self, "warning", "log.dropped", { lines = dropped })) .. bytes
   end
-  local all, written = file.write(STDERR, self.torn and "\n" .. bytes or bytes, self.timeout, SLOWEST)
+  local all, written = file.write(STDERR, { self.torn and "\n" or "", bytes }, self.timeout, SLOWEST)
   self.torn = not all and written > 0
   self.timeout, self.dropped = all and TIMEOUT or 0, all and 0 or dropped + 1
 end

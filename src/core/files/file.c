@@ -12,11 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { READ_BLOCK = 64 * 1024, PARTS_AT_ONCE = 512, TAIL_BLOCK = 4096 };
+enum { READ_BLOCK = 64 * 1024 };
 
 static int fail_interrupted(const char *path, struct error *error)
 {
@@ -83,153 +82,28 @@ int64_t file_read(const char *path, size_t limit, bool regular, struct buffer *o
     bool is_regular = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
     if (regular && !is_regular)
         return error_set(error, "not_a_file", 0, "cannot read %s: it is not a regular file", path);
-    if (is_regular) {
-        if ((uintmax_t)status.st_size > limit)
-            return fail_too_large(path, limit, error);
-        if (buffer_reserve(out, (size_t)status.st_size + 1) < 0)
-            return error_set(error, "out_of_memory", 0, "no memory is left to read %s", path);
-    }
+    if (is_regular && (uintmax_t)status.st_size <= limit && buffer_reserve(out, (size_t)status.st_size + 1) < 0)
+        return error_set(error, "out_of_memory", 0, "no memory is left to read %s", path);
     return read_all(fd, path, limit, out, error);
-}
-
-// The length of the file up to its last newline, included.
-static off_t whole_lines(int fd, off_t size)
-{
-    char block[TAIL_BLOCK];
-    while (size > 0) {
-        off_t start = size > TAIL_BLOCK ? size - TAIL_BLOCK : 0;
-        ssize_t got = pread(fd, block, (size_t)(size - start), start);
-        if (got <= 0)
-            return got < 0 ? -1 : start;
-        const char *newline = memrchr(block, '\n', (size_t)got);
-        if (newline)
-            return start + (newline - block) + 1;
-        size = start;
-    }
-    return 0;
-}
-
-// A lock of fcntl(2), which children do not inherit.
-static struct flock whole_file(void)
-{
-    return (struct flock){.l_type = F_WRLCK, .l_whence = SEEK_SET};
-}
-
-bool file_is_open(const char *path)
-{
-    struct flock lock = whole_file();
-    cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    return fd >= 0 && fcntl(fd, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
-}
-
-int file_open_log(const char *path, bool create, struct error *error)
-{
-    const int flags = O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
-    cleanup_fd int fd = open(path, flags | (create ? O_CREAT : 0), 0644);
-    struct stat status;
-    if (fd < 0 && (errno == ELOOP || errno == EISDIR || errno == ENXIO))
-        return error_set(error, "not_a_file", 0, "cannot append to %s: it is not a regular file", path);
-    if (fd < 0 || fstat(fd, &status) < 0)
-        return error_system(error, errno, "cannot open %s", path);
-    if (!S_ISREG(status.st_mode))
-        return error_set(error, "not_a_file", 0, "cannot append to %s: it is not a regular file", path);
-    return steal_fd(&fd);
-}
-
-// A runner that was killed a moment ago may have left a process that still holds the lock.
-int file_lock_log(int fd, struct error *error)
-{
-    const int tries = 50, pause = 10; // ms
-    for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; i++) {
-        if (errno != EWOULDBLOCK)
-            return error_system(error, errno, "cannot lock it");
-        if (i == tries)
-            return error_set(error, "locked", 0, "it is locked");
-        poll(NULL, 0, pause);
-    }
-    return 0;
-}
-
-int file_read_log(int fd, size_t limit, struct buffer *out, struct error *error)
-{
-    if (lseek(fd, 0, SEEK_SET) < 0)
-        return error_system(error, errno, "cannot read it");
-    return read_all(fd, "it", limit, out, error) < 0 ? -1 : 0;
-}
-
-int file_cut_log(int fd, bool empty, struct error *error)
-{
-    struct stat status;
-    if (fstat(fd, &status) < 0)
-        return error_system(error, errno, "cannot cut it");
-    off_t keep = empty ? 0 : whole_lines(fd, status.st_size);
-    if (keep < 0 || (keep < status.st_size && ftruncate(fd, keep) < 0))
-        return error_system(error, errno, "cannot cut it");
-    struct flock lock = whole_file();
-    fcntl(fd, F_SETLK, &lock); // fails on file systems without locks
-    return 0;
-}
-
-// Copies the next parts to write to *next, the first of them from offset on. Returns how many.
-static int next_parts(const struct iovec *parts, size_t count, size_t offset, struct iovec *next)
-{
-    size_t some = count < PARTS_AT_ONCE ? count : PARTS_AT_ONCE;
-    memcpy(next, parts, some * sizeof *parts);
-    next->iov_base = (char *)next->iov_base + offset;
-    next->iov_len -= offset;
-    return (int)some;
-}
-
-int file_write_parts(int fd, const struct iovec *parts, size_t count, struct error *error)
-{
-    struct iovec next[PARTS_AT_ONCE];
-    size_t offset = 0; // bytes of the first part that were written
-    while (count) {
-        ssize_t done = writev(fd, next, next_parts(parts, count, offset, next));
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0)
-            return error_system(error, errno, "cannot write");
-        offset += (size_t)done;
-        for (; count && offset >= parts->iov_len; parts++, count--)
-            offset -= parts->iov_len;
-    }
-    return 0;
-}
-
-// Makes a directory, unless it exists. False and errno: there is none.
-static bool have_directory(const char *path)
-{
-    struct stat status;
-    if (mkdir(path, 0755) == 0)
-        return true;
-    int number = errno;
-    bool have = stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-    errno = number;
-    return have;
-}
-
-// Makes the directories above. Failures do not count: one that exists may be unwritable or on a read-only system.
-static void make_above(char *path)
-{
-    for (char *at = path + 1; *path && *at; at++) {
-        if (*at != '/')
-            continue;
-        *at = '\0';
-        mkdir(path, 0755);
-        *at = '/';
-    }
 }
 
 int file_make_directory(const char *path, struct error *error)
 {
-    if (have_directory(path))
-        return 0;
+    struct stat status;
     cleanup_free char *copy = strdup(path);
     if (!copy)
         return error_set(error, "out_of_memory", 0, "no memory is left");
-    make_above(copy);
-    return have_directory(path) ? 0 : error_system(error, errno, "cannot create the directory %s", path);
+    // Those above may exist, and be unwritable or on a read-only system.
+    for (char *at = strchr(copy + 1, '/'); at; *at = '/', at = strchr(at + 1, '/')) {
+        *at = '\0';
+        mkdir(copy, 0755);
+    }
+    if (mkdir(path, 0755) == 0)
+        return 0;
+    int number = errno;
+    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+        return 0;
+    return error_system(error, number, "cannot create the directory %s", path);
 }
 
 int file_make_private_directory(const char *path, struct error *error)

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Atomic, durable replacement of a file, see file_replace.h.
+// Texts in parts, and the atomic replacement of a file, see file_replace.h.
 #include "core/files/file_replace.h"
 
 #include "core/base/cleanup.h"
-#include "core/files/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,8 +10,73 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 
-enum { TEMPORARY_NAMES = 8, MOST_BLANKS = 64 << 20, LARGEST_ROOM = 1 << 20 };
+enum { TEMPORARY_NAMES = 8, LARGEST_ROOM = 1 << 20 };
+
+static ssize_t read_span(const struct file_part *part, size_t done, char *to, size_t size, struct error *error)
+{
+    ssize_t got;
+    do
+        got = pread(part->fd, to, size, part->offset + (off_t)done);
+    while (got < 0 && errno == EINTR);
+    if (got < 0)
+        return error_system(error, errno, "cannot read");
+    return got || !size ? got : error_set(error, "changed", 0, "the file is shorter than it was");
+}
+
+ssize_t file_parts_next(struct file_parts *parts, char *to, size_t room, struct error *error)
+{
+    size_t given = 0;
+    while (given < room && parts->count) {
+        const struct file_part *part = parts->part;
+        size_t left = part->size - parts->done, size = left < room - given ? left : room - given;
+        ssize_t count = (ssize_t)size;
+        if (part->bytes)
+            memcpy(to + given, part->bytes + parts->done, size);
+        else if ((count = read_span(part, parts->done, to + given, size, error)) < 0)
+            return -1;
+        given += (size_t)count;
+        parts->done += (size_t)count;
+        if (parts->done == part->size)
+            *parts = (struct file_parts){parts->part + 1, parts->count - 1, 0};
+    }
+    return (ssize_t)given;
+}
+
+size_t file_parts_size(const struct file_parts *parts)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < parts->count; i++)
+        size += parts->part[i].size;
+    return size;
+}
+
+int file_write_all(int fd, const char *bytes, size_t size, struct error *error)
+{
+    for (ssize_t done; size; bytes += done, size -= (size_t)done) {
+        const struct iovec all = {.iov_base = (void *)bytes, .iov_len = size};
+        done = writev(fd, &all, 1);
+        if (done < 0 && errno != EINTR)
+            return error_system(error, errno, "cannot write");
+        done = done < 0 ? 0 : done;
+    }
+    return 0;
+}
+
+int file_write_parts(int fd, const struct file_parts *parts, struct text_sha256 *digest, struct error *error)
+{
+    struct file_parts left = *parts;
+    char block[FILE_BLOCK];
+    ssize_t size;
+    while ((size = file_parts_next(&left, block, sizeof block, error)) > 0) {
+        if (file_write_all(fd, block, (size_t)size, error) < 0)
+            return -1;
+        if (digest)
+            text_sha256_update(digest, block, (size_t)size);
+    }
+    return (int)size;
+}
 
 static int sync_file(int fd)
 {
@@ -28,6 +92,8 @@ static int sync_file(int fd)
 static int fail_write(const char *path, struct error *error)
 {
     int number = error->number;
+    if (!number)
+        return -1;
     error_clear(error);
     return error_system(error, number, "cannot write %s", path);
 }
@@ -73,62 +139,31 @@ static bool takes_no_file(int number)
     return number == EACCES || number == EPERM || number == EROFS;
 }
 
-// All parts as one run of whole bytes, with blanks at its end. NULL: memory is out.
-static char *join(const struct iovec *parts, size_t count, size_t whole)
-{
-    char *bytes = malloc(whole ? whole : 1), *end = bytes;
-    for (size_t i = 0; bytes && i < count; i++)
-        end = (char *)mempcpy(end, parts[i].iov_base, parts[i].iov_len);
-    if (bytes)
-        memset(end, ' ', whole - (size_t)(end - bytes));
-    return bytes;
-}
-
-// Writes the parts over the old content in one call, so that a kill after it leaves nothing of the old content behind
-// them.
-static int write_over(int fd, const struct iovec *parts, size_t count, size_t whole, struct error *error)
-{
-    char *bytes = join(parts, count, whole);
-    if (!bytes)
-        return file_write_parts(fd, parts, count, error);
-    struct iovec all = {.iov_base = bytes, .iov_len = whole};
-    int outcome = file_write_parts(fd, &all, 1, error);
-    free(bytes);
-    return outcome;
-}
-
 // The directory takes no new file, because of the errno refused; or nothing may take the file's place, because it is a
 // mount point, or another user's in a sticky directory.
-static int write_in_place(int directory, const char *name, const char *path, const struct iovec *parts, size_t count,
+static int write_in_place(int directory, const char *name, const char *path, const struct file_parts *parts,
                           bool durable, int refused, struct error *error)
 {
-    size_t size = 0;
-    struct stat old;
-    for (size_t i = 0; i < count; i++)
-        size += parts[i].iov_len;
+    off_t size = (off_t)file_parts_size(parts);
     cleanup_fd int fd = openat(directory, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return error_system(error, errno == ENOENT ? refused : errno,
                             "user %u cannot write %s, nor put a file in its place", geteuid(), path);
-    if (fstat(fd, &old) < 0)
-        return error_system(error, errno, "cannot look at %s", path);
     // Reserves space first: a full disk must be found before the old content changes.
-    if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, size ? (off_t)size : 1) < 0 && errno != EOPNOTSUPP && errno != ENOSYS)
+    if (fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, size ? size : 1) < 0 && errno != EOPNOTSUPP && errno != ENOSYS)
         return error_system(error, errno, "cannot write %s", path);
-    size_t end = (size_t)old.st_size;
-    bool hides_old = end > size && end - size <= MOST_BLANKS;
-    if (write_over(fd, parts, count, hides_old ? end : size, error) < 0)
+    if (file_write_parts(fd, parts, NULL, error) < 0)
         return fail_write(path, error);
-    if (ftruncate(fd, (off_t)size) < 0 || (durable && sync_file(fd) < 0))
+    if (ftruncate(fd, size) < 0 || (durable && sync_file(fd) < 0))
         return error_system(error, errno, "cannot write %s", path);
     return 0;
 }
 
 // Fills the temporary file. It is renamed afterwards, so that nobody sees a part of it.
-static int fill(int fd, const char *path, const struct iovec *parts, size_t count, mode_t mode, bool durable,
+static int fill(int fd, const char *path, const struct file_parts *parts, mode_t mode, bool durable,
                 struct error *error)
 {
-    if (file_write_parts(fd, parts, count, error) < 0)
+    if (file_write_parts(fd, parts, NULL, error) < 0)
         return fail_write(path, error);
     if (fchmod(fd, mode) < 0 || (durable && sync_file(fd) < 0))
         return error_system(error, errno, "cannot write %s", path);
@@ -167,8 +202,8 @@ static int open_directory(const char *path, const char **name, struct error *err
     return fd < 0 ? error_system(error, errno, "cannot open the directory %s", directory) : fd;
 }
 
-int file_replace(const char *path, const struct iovec *parts, size_t count, mode_t mode, bool durable,
-                 enum file_way *way, struct error *error)
+int file_replace(const char *path, const struct file_parts *parts, mode_t mode, bool durable, enum file_way *way,
+                 struct error *error)
 {
     const char *name = NULL;
     cleanup_fd int directory = open_directory(path, &name, error);
@@ -179,11 +214,11 @@ int file_replace(const char *path, const struct iovec *parts, size_t count, mode
     int refused = fd < 0 ? errno : 0;
     *way = takes_no_file(refused) ? FILE_IN_PLACE : FILE_RENAMED;
     if (*way == FILE_IN_PLACE)
-        return write_in_place(directory, name, path, parts, count, durable, refused, error);
+        return write_in_place(directory, name, path, parts, durable, refused, error);
     if (fd < 0)
         return error_system(error, refused, "cannot create a file beside %s", path);
 
-    if (fill(fd, path, parts, count, mode, durable, error) < 0) {
+    if (fill(fd, path, parts, mode, durable, error) < 0) {
         unlinkat(directory, temporary, 0);
         return -1;
     }
@@ -193,7 +228,7 @@ int file_replace(const char *path, const struct iovec *parts, size_t count, mode
         if (number != EBUSY && number != EPERM)
             return error_system(error, number, "cannot replace %s", path);
         *way = FILE_IN_PLACE;
-        return write_in_place(directory, name, path, parts, count, durable, number, error);
+        return write_in_place(directory, name, path, parts, durable, number, error);
     }
     // A directory without read permission cannot be synced; the rename is done all the same.
     if (durable && sync_file(directory) < 0 && errno != EBADF)
@@ -212,9 +247,9 @@ int file_keep_room(const char *path, size_t size, struct error *error)
     cleanup_fd int fd = open_temporary(directory, name, &temporary);
     if (fd < 0)
         return error_system(error, errno, "cannot create a file beside %s", path);
-    const struct iovec part = {.iov_base = zeros, .iov_len = size < LARGEST_ROOM ? size : LARGEST_ROOM};
-    int outcome = fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)part.iov_len);
+    size = size < LARGEST_ROOM ? size : LARGEST_ROOM;
+    int outcome = fallocate(fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)size);
     if (outcome < 0 && (errno == EOPNOTSUPP || errno == ENOSYS))
-        return file_write_parts(fd, &part, 1, error);
+        return file_write_all(fd, zeros, size, error);
     return outcome < 0 ? error_system(error, errno, "cannot keep room for %s", path) : 0;
 }

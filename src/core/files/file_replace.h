@@ -1,18 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
-// Atomic, durable replacement of a file: a reader sees the whole old or the whole new content at any instant.
+// What is written: texts in parts, so that no text is in memory as a whole; and the atomic, durable replacement of a
+// file: a reader sees the whole old or the whole new content at any instant.
 //
-// Errors as in error.h. After an error the old content stays (in place: unless the write itself failed).
+// Errors as in error.h. "changed": a file is shorter than its span. After an error the old content stays (in place:
+// unless the write itself failed).
 #ifndef SBA_CORE_FILE_REPLACE_H
 #define SBA_CORE_FILE_REPLACE_H
 
 #include "core/base/error.h"
+#include "core/text/text.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
-#include <sys/uio.h>
 
 enum file_way { FILE_RENAMED, FILE_IN_PLACE };
+enum { FILE_BLOCK = 64 << 10 };
+
+struct file_part {
+    const char *bytes; // borrowed; NULL: a span of fd
+    size_t size;
+    int fd;
+    off_t offset;
+};
+
+struct file_parts {
+    const struct file_part *part; // borrowed
+    size_t count;
+    size_t done; // bytes of the first part that were read
+};
+
+// Copies the next bytes, and leaves them out of *parts. Returns how many: fewer than room at the end.
+ssize_t file_parts_next(struct file_parts *parts, char *to, size_t room, struct error *error);
+
+// Bytes of all parts.
+size_t file_parts_size(const struct file_parts *parts);
+
+// Writes all bytes where the descriptor stands, also past the deadline and after a cancel: in one call where the kernel
+// takes them so.
+int file_write_all(int fd, const char *bytes, size_t size, struct error *error);
+
+// Writes all parts likewise, and adds them to the digest (NULL: none). After an error some of them may have been
+// written.
+int file_write_parts(int fd, const struct file_parts *parts, struct text_sha256 *digest, struct error *error);
 
 // Replaces the file at path by the parts, one after the other, with the permissions mode. A temporary file beside it
 // (".NAME.tmp"; one that a killed run left is removed) is written, synced (durable) and renamed, and the directory is
@@ -20,13 +50,9 @@ enum file_way { FILE_RENAMED, FILE_IN_PLACE };
 // "not_a_file".
 //
 // If path is a mount point, or another user's in a sticky directory, or the directory takes no new file, an existing
-// regular file is written in place: space is reserved, one call writes all parts and blanks up to the old end (at most
-// 64 MiB of them), then the file is cut to its new size. A kill between these calls leaves the whole old content or the
-// whole new content, maybe with blanks at its end. A kill during that one call, if the content is larger than a page,
-// leaves a file that begins with some of the new content and ends with the rest of the old, or nothing. If there is no
-// memory for all parts together, several calls write them.
-int file_replace(const char *path, const struct iovec *parts, size_t count, mode_t mode, bool durable,
-                 enum file_way *way, struct error *error);
+// regular file is overwritten in place, where there is room for all. A kill then may leave a mixture of old and new.
+int file_replace(const char *path, const struct file_parts *parts, mode_t mode, bool durable, enum file_way *way,
+                 struct error *error);
 
 // Keeps room on the disk for the next file_replace of path: makes its temporary file ahead, with size bytes (at most 1
 // MiB), which that call frees. Errors: "no_space", ...

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Keeps what a workspace was, see snapshot.h. snapshot_compare.c compares.
 #include "core/base/cleanup.h"
-#include "core/files/file.h"
+#include "core/files/file_replace.h"
 #include "core/files/snapshot_internal.h"
 #include "core/files/workspace_read.h"
 
@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 enum { LARGEST_IGNORE_FILE = 1 << 20, DEEPEST = 1000, BLOCK = 128 << 10 };
@@ -86,9 +85,9 @@ int snapshot_next(struct snapshot *snapshot, struct workspace_tree *tree, bool r
 
 static int write_pending(struct snapshot *snapshot, struct error *error)
 {
-    struct iovec part = {.iov_base = snapshot->pending.data, .iov_len = snapshot->pending.size};
+    size_t size = snapshot->pending.size;
     snapshot->pending.size = 0;
-    return part.iov_len ? file_write_parts(snapshot->store, &part, 1, error) : 0;
+    return file_write_all(snapshot->store, snapshot->pending.data, size, error);
 }
 
 // Makes room for more content at the end of what is pending. NULL: *error is filled.

@@ -5,38 +5,17 @@
 #include "core/base/clock.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
-#ifndef RWF_NOWAIT
-#define RWF_NOWAIT 0x00000008 // in linux/fs.h; musl lacks it
-#endif
-#ifndef sigev_notify_thread_id
-#define sigev_notify_thread_id _sigev_un._tid // glibc lacks it
-#endif
-
 enum { DEFAULT_COLUMNS = 80, DEFAULT_ROWS = 24 };
-enum { WRITE_TIMEOUT = 5, STUCK = 100 }; // milliseconds for a terminal, see stream_write
-
-// How to write to a stream without waiting.
-enum stream_kind { STREAM_UNKNOWN, STREAM_SOCKET, STREAM_FILE, STREAM_NO_WAIT, STREAM_POLL };
-
-static enum stream_kind kind_of(int fd)
-{
-    struct stat status;
-    if (fstat(fd, &status) < 0)
-        return STREAM_POLL;
-    return S_ISSOCK(status.st_mode) ? STREAM_SOCKET : S_ISREG(status.st_mode) ? STREAM_FILE : STREAM_NO_WAIT;
-}
 
 static bool is_writable(int fd, int timeout)
 {
@@ -44,85 +23,47 @@ static bool is_writable(int fd, int timeout)
     return poll(&wait, 1, timeout) > 0 && !(wait.revents & (POLLERR | POLLNVAL));
 }
 
-static void on_timer(int unused)
+// How to write without waiting.
+struct stream {
+    enum { UNKNOWN, SOCKET, DIRECTLY, POLLED } way;
+    int fd;
+};
+
+// A pipe or terminal is opened anew, so that nobody else's descriptor becomes non-blocking.
+static struct stream open_stream(int fd)
 {
-    (void)unused;
+    char path[32];
+    struct stat status = {0};
+    fstat(fd, &status);
+    if (S_ISSOCK(status.st_mode) || S_ISREG(status.st_mode))
+        return (struct stream){S_ISREG(status.st_mode) ? DIRECTLY : SOCKET, fd};
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    bool can_open = fd <= STDERR_FILENO && (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDONLY;
+    int opened = !can_open ? -1 : open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    return opened < 0 ? (struct stream){POLLED, fd} : (struct stream){DIRECTLY, opened};
 }
 
-// Makes a timer that interrupts a system call of this thread. Without a handler, SIGURG would be ignored.
-static bool have_timer(timer_t *timer)
+static ssize_t write_some(struct stream *stream, const char *bytes, size_t size)
 {
-    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGURG};
-    struct sigaction action = {.sa_handler = on_timer};
-    sigset_t urgent;
-    event.sigev_notify_thread_id = (pid_t)syscall(SYS_gettid);
-    sigemptyset(&action.sa_mask);
-    sigemptyset(&urgent);
-    sigaddset(&urgent, SIGURG);
-    return sigaction(SIGURG, &action, NULL) == 0 && pthread_sigmask(SIG_UNBLOCK, &urgent, NULL) == 0 &&
-           timer_create(CLOCK_MONOTONIC, &event, timer) == 0;
-}
-
-// A terminal with room for a byte counts as writable, and a longer write waits until somebody reads. The timer repeats,
-// because it may fire before the wait begins.
-static ssize_t write_briefly(int fd, const char *bytes, size_t size)
-{
-    static _Thread_local enum { UNKNOWN, READY, MISSING } state;
-    static _Thread_local timer_t timer;
-    const struct timespec timeout = {.tv_nsec = WRITE_TIMEOUT * 1000000L};
-    const struct itimerspec often = {.it_value = timeout, .it_interval = timeout}, never = {0};
-    if (state == UNKNOWN)
-        state = have_timer(&timer) ? READY : MISSING;
-    if (state == MISSING)
-        return write(fd, bytes, size);
-    timer_settime(timer, 0, &often, NULL);
-    ssize_t done = write(fd, bytes, size);
-    int number = errno;
-    timer_settime(timer, 0, &never, NULL);
-    errno = number;
-    return done;
-}
-
-// Writes to a pipe or device. If the kernel cannot do that without waiting, as for a terminal, poll tells whether there
-// is room.
-static ssize_t write_no_wait(int fd, const char *bytes, size_t size, enum stream_kind *kind)
-{
-    struct iovec part = {.iov_base = (void *)bytes, .iov_len = size};
-    if (*kind == STREAM_NO_WAIT) {
-        ssize_t done = syscall(SYS_pwritev2, fd, &part, 1L, -1L, -1L, RWF_NOWAIT);
-        if (done >= 0 || errno == EAGAIN || errno == EINTR || errno == EPIPE)
-            return done;
-        *kind = STREAM_POLL;
-    }
-    if (is_writable(fd, 0))
-        return write_briefly(fd, bytes, size);
+    size_t some = size < PIPE_BUF ? size : PIPE_BUF; // a pipe that can be written has room for so many
+    if (stream->way == SOCKET)
+        return send(stream->fd, bytes, some, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (stream->way == DIRECTLY || is_writable(stream->fd, 0))
+        return write(stream->fd, bytes, some);
     errno = EAGAIN;
     return -1;
 }
 
-// One write of at most PIPE_BUF bytes that does not wait: EAGAIN or EINTR if it would have to.
-static ssize_t write_some(int fd, const char *bytes, size_t size, enum stream_kind *kind)
+static size_t write_bytes(int fd, const char *bytes, size_t size, int64_t timeout, int64_t whole)
 {
-    size_t some = size < PIPE_BUF ? size : PIPE_BUF;
-    if (*kind == STREAM_UNKNOWN)
-        *kind = kind_of(fd);
-    if (*kind == STREAM_SOCKET)
-        return send(fd, bytes, some, MSG_DONTWAIT | MSG_NOSIGNAL);
-    return *kind == STREAM_FILE ? write(fd, bytes, some) : write_no_wait(fd, bytes, some, kind);
-}
-
-size_t stream_write(int fd, const char *bytes, size_t size, int64_t timeout, int64_t whole)
-{
-    static enum stream_kind kinds[STDERR_FILENO + 1]; // of the standard streams, which do not change
-    static int64_t
-        stuck_until; // a write to a terminal that nobody reads takes WRITE_TIMEOUT: not for each of many lines
-    enum stream_kind own = STREAM_UNKNOWN, *kind = fd >= 0 && fd <= STDERR_FILENO ? &kinds[fd] : &own;
+    static struct stream standard[STDERR_FILENO + 1]; // they do not change
+    struct stream own = {0}, *stream = fd >= 0 && fd <= STDERR_FILENO ? &standard[fd] : &own;
+    if (stream->way == UNKNOWN)
+        *stream = open_stream(fd);
     size_t written = 0;
     int64_t until = 0, end = INT64_MAX; // set at the first wait
-    if (timeout == 0 && *kind == STREAM_POLL && clock_now() < stuck_until)
-        return 0;
     while (written < size) {
-        ssize_t done = write_some(fd, bytes + written, size - written, kind);
+        ssize_t done = write_some(stream, bytes + written, size - written);
         if (done > 0)
             written += (size_t)done;
         if (done > 0 && end == INT64_MAX)
@@ -137,8 +78,21 @@ size_t stream_write(int fd, const char *bytes, size_t size, int64_t timeout, int
         if (left <= 0 || (!is_writable(fd, left > INT_MAX ? INT_MAX : (int)left) && errno != EINTR))
             break;
     }
-    if (*kind == STREAM_POLL)
-        stuck_until = written < size ? clock_now() + STUCK : 0;
+    return written;
+}
+
+size_t stream_write(int fd, const struct file_parts *parts, int64_t timeout, int64_t whole)
+{
+    struct file_parts left = *parts;
+    struct error error = {0};
+    char block[FILE_BLOCK];
+    size_t written = 0, some = 0;
+    for (ssize_t size; (size = file_parts_next(&left, block, sizeof block, &error)) > 0;) {
+        written += some = write_bytes(fd, block, (size_t)size, timeout, whole);
+        if (some < (size_t)size)
+            break;
+    }
+    error_clear(&error);
     return written;
 }
 

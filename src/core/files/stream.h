@@ -3,13 +3,15 @@
 #ifndef SBA_CORE_STREAM_H
 #define SBA_CORE_STREAM_H
 
+#include "core/files/file_replace.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
 // Writes to a pipe, socket, terminal or file that others may read slowly, or not at all: waits at most timeout
 // milliseconds without progress, and `whole` in all from the first wait on (INT64_MAX: no limit). Returns the bytes
 // written, fewer than size when the time was up or the reader left.
-size_t stream_write(int fd, const char *bytes, size_t size, int64_t timeout, int64_t whole);
+size_t stream_write(int fd, const struct file_parts *parts, int64_t timeout, int64_t whole);
 
 // The columns of a terminal and its rows, 80 and 24 if it does not say; 0 if fd is not a terminal.
 int stream_columns(int fd, int *rows);

@@ -2,7 +2,6 @@
 // The body of a request, see http_body.h.
 #include "core/http/http_body.h"
 
-#include <stdbool.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,7 +9,8 @@ int64_t http_body_size(const struct http_body *body)
 {
     uint64_t size = 0;
     for (size_t i = 0; i < body->count; i++)
-        size += body->parts[i].bytes ? body->parts[i].size : (body->parts[i].size + 2) / 3 * 4;
+        size +=
+            body->parts[i].bytes || body->parts[i].is_span ? body->parts[i].size : (body->parts[i].size + 2) / 3 * 4;
     return (int64_t)size;
 }
 
@@ -67,12 +67,27 @@ static ssize_t read_bytes(struct http_body *body, const struct http_part *part, 
     return (ssize_t)count;
 }
 
+static ssize_t read_span(struct http_body *body, const struct http_part *part, char *to, size_t room, const char **why)
+{
+    size_t wanted = smaller(room, part->size - body->offset);
+    ssize_t count = pread(part->fd, to, wanted, (off_t)(part->offset + (int64_t)body->offset));
+    if (count <= 0) {
+        *why = count < 0 ? "it cannot be read" : "the file changed meanwhile";
+        return -1;
+    }
+    body->offset += (uint64_t)count;
+    return count;
+}
+
 ssize_t http_body_read(struct http_body *body, char *to, size_t room, const char **why)
 {
     for (; body->at < body->count; begin_part(body, body->at + 1)) {
         const struct http_part *part = &body->parts[body->at];
-        if (body->offset < part->size)
-            return part->bytes ? read_bytes(body, part, to, room) : read_file(body, part, to, room, why);
+        if (body->offset == part->size)
+            continue;
+        if (part->bytes)
+            return read_bytes(body, part, to, room);
+        return part->is_span ? read_span(body, part, to, room, why) : read_file(body, part, to, room, why);
     }
     return 0;
 }

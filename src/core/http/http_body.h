@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The body of a request: a list of bytes and of files, which are encoded as base64 while they are sent.
+// The body of a request: a list of bytes, of spans of files, and of files that are encoded as base64 while they are
+// sent.
 #ifndef SBA_CORE_HTTP_BODY_H
 #define SBA_CORE_HTTP_BODY_H
 
 #include "core/text/text.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 struct http_part {
-    const char *bytes;            // NULL: a file
-    uint64_t size;                // of the bytes, or how much of the file is sent
-    int fd;                       // of a regular file
+    const char *bytes; // NULL: a file
+    uint64_t size;     // of the bytes, or how much of the file is sent
+    int fd;            // of a regular file
+    bool is_span;      // it is sent as it is, from the offset on
+    int64_t offset;
     char sha256[TEXT_SHA256_HEX]; // of the file, which is checked; empty: not checked
 };
 

@@ -60,7 +60,7 @@ describe("a value at the prompt", function()
 
   it("has a name where it is known", function()
     shows("<function in C>", string.format)
-    shows("<native.buffer>", require "native.json".raw "1")
+    shows("<native.file.log>", (require "native.file".memory()))
     assert.truthy(show.values({ function() end, n = 1 }, 80):find("^<function .*show_spec.lua:%d+>$"))
     shows("<coroutine, suspended>", coroutine.create(print))
   end)

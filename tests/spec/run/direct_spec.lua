@@ -10,7 +10,7 @@ local function prepare(types, ...)
   local steps = {}
   for i, name in ipairs { ... } do steps[i] = { id = "step-" .. i, type = name, arguments = {} } end
   local run = {
-    job = { steps = steps }, journal = journal.none(), record = record.new("j", "t"), todo = todo.new(), events = {},
+    job = { steps = steps }, journal = journal.begin(nil, 0), record = record.new("j", "t"), todo = todo.new(), events = {},
     checkpoint = { changed = function() end, hurry = function() end },
     past = { begun = {}, entries = {} }, context = { tick = function() end, max_output_bytes = 1000 },
     catalogue = { get = function(name) return { run = types[name] } end },
@@ -23,7 +23,9 @@ end
 
 local function entries(run)
   local list = {}
-  for i, text in ipairs(run.record.steps) do list[i] = assert(json.decode(text)) end
+  for _, text in ipairs(run.record.steps) do
+    if text ~= "," then list[#list + 1] = assert(json.decode(text)) end
+  end
   return list
 end
 
@@ -42,19 +44,6 @@ describe("a direct job", function()
     assert.are.equal("text\u{FFFD}", list[1].output)
     assert.are.same({ a = 1 }, list[1].result)
     assert.are.equal(2, run.todo.done)
-  end)
-
-  it("writes its list in the order of the schema, with every character", function()
-    local run = prepare({ good = good }, "good")
-    run.todo:fill({ steps = {}, context = { requirements = { 'a "b"\n\u{E4}\x7f' } } })
-    run.todo:add('"', "1")
-    run.todo:update { id = "3", note = "\\" }
-    local items = require "sba.result.result_schema".properties.todo.properties.items.items
-    for _ = 1, 2 do
-      for i, text in ipairs(run.todo:encoded()) do assert.are.equal(json.encode(run.todo.items[i], items), text) end
-      run.todo:follow(1, "done", "why")
-      run.todo:update { id = "3", status = "done" }
-    end
   end)
 
   it("begins no step once the job must stop", function()

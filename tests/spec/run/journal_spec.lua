@@ -24,14 +24,14 @@ describe("the journal", function()
       index, id, status or "success", failed)
   end
 
-  local function begin(fresh, failed)
+  local function begin(size, failed)
     if held then held:close() end
     held = assert(journal.lock(path, true))
-    return journal.begin(held, fresh, failed or error)
+    return journal.begin(held, size, failed or error)
   end
 
   local function write(fill)
-    local log = begin(true)
+    local log = begin(0)
     log:job(JOB, "sha", 1000)
     if fill then fill(log) end
   end
@@ -53,12 +53,13 @@ describe("the journal", function()
   it("gives back what was written", function()
     write(function(log)
       log:step_started(1, STEPS[1])
-      log:step_finished(entry(0, "a"))
+      log:steps_finished { entry(0, "a") }
       log:step_started(2, STEPS[2])
     end)
     local history = assert(read())
     assert.are.equal(1000, history.job.started_wall)
-    assert.are.equal(entry(0, "a"), history.entries[1].text)
+    local old = history.entries[1]
+    assert.are.equal(entry(0, "a"), held:read(old.part, old.size))
     assert.are.equal("success", history.entries[1].entry.status)
     assert.truthy(history.begun[2].at:find("^%d%d%d%d%-.*Z$"))
     assert.is_nil(history.begun[1])
@@ -71,7 +72,7 @@ describe("the journal", function()
       log:step_started(1, STEPS[1])
       log:append({ '{"event":"step.finished","entry":' .. entry(0, "a") .. ',"later":{}}' })
     end)
-    assert.are.same(json.decode(entry(0, "a")), json.decode(assert(read()).entries[1].text))
+    assert.are.same(json.decode(entry(0, "a")), json.decode(assert(read()).entries[1].part))
   end)
 
   local function ended(failure, first, second)
@@ -79,10 +80,10 @@ describe("the journal", function()
     local result = job:fields(failure)
     write(function(log)
       log:step_started(1, STEPS[1])
-      log:step_finished(entry(0, "a", first))
+      log:steps_finished { entry(0, "a", first) }
       if second == "success" then log:step_started(2, STEPS[2]) end
-      log:step_finished(entry(1, "b", second))
-      log:job_finished(job:parts(result))
+      log:steps_finished { entry(1, "b", second) }
+      log:job_finished(result)
     end)
     return result
   end
@@ -97,18 +98,18 @@ describe("the journal", function()
     local history = assert(read())
     assert.is_nil(history.result)
     assert.are.same({ {}, 1, { { after = 0, why = "step_failed: no" } } }, { history.entries, history.failed, history.resumes })
-    local log = begin(false)
+    local log = begin(assert(read()).size)
     log:resumed()
     log:step_started(1, STEPS[1])
-    log:step_finished(entry(0, "a"))
+    log:steps_finished { entry(0, "a") }
     history = assert(read())
     assert.are.same({ 1, nil }, { #history.entries, history.failed })
     log:resumed()
     log:step_started(1, STEPS[1])
     assert.are.equal(0, #assert(read()).entries)
     log:step_started(1, STEPS[1])
-    log:step_finished(entry(0, "a"))
-    log:step_finished(entry(0, "a"))
+    log:steps_finished { entry(0, "a") }
+    log:steps_finished { entry(0, "a") }
     refusal "not the next one"
   end)
 
@@ -116,12 +117,12 @@ describe("the journal", function()
     write(function(log) log:step_started(1, STEPS[1]) end)
     append '{"event":"step.fini'
     assert.is_table(assert(read()).begun[1])
-    local log = begin(false)
+    local log = begin(assert(read()).size)
     log:resumed()
     log:step_interrupted(1, { id = STEPS[1].id, type = STEPS[1].type, output = "said" }, "2026-01-31T09:05:00.123Z")
     assert.is_table(assert(read()).begun[1])
     log:step_started(1, STEPS[1])
-    log:step_finished(entry(0, "a"))
+    log:steps_finished { entry(0, "a") }
     assert.are.equal(1, #assert(read()).entries)
   end)
 
@@ -139,9 +140,9 @@ describe("the journal", function()
     for _, case in ipairs {
       { "line 2", "\n" }, { "not the next one", started(1) }, { "no such step", started(0) }, { "not an event", '{"event":"other"}\n' },
       { "not an event", "[1]\n" },
-      { "had not begun", fill = function(log) log:step_finished(entry(0, "a")) end },
-      { "not the next one", fill = function(log) log:step_started(1, STEPS[1]) log:step_finished(entry(1, "b")) end },
-      { "steps are missing", fill = function(log) local job = record.new("j", "t") log:job_finished(job:parts(job:fields())) end },
+      { "had not begun", fill = function(log) log:steps_finished { entry(0, "a") } end },
+      { "not the next one", fill = function(log) log:step_started(1, STEPS[1]) log:steps_finished { entry(1, "b") } end },
+      { "steps are missing", fill = function(log) local job = record.new("j", "t") log:job_finished(job:fields()) end },
     } do
       write(case.fill)
       append(case[2] or "")
@@ -149,16 +150,16 @@ describe("the journal", function()
     end
     file.replace(path, { '{"event":"job.resumed"}\n' })
     refusal "does not begin with its job"
-    begin(true):job(JOB, "another", 1000)
+    begin(0):job(JOB, "another", 1000)
     refusal "another job"
   end)
 
   it("is given up for good when a line cannot be written: one behind it would make the whole unreadable", function()
     local failures, tries = 0, 0
-    local log = begin(true, function() failures = failures + 1 end)
+    local log = begin(0, function() failures = failures + 1 end)
     log.log = { append = function() tries = tries + 1 return nil, { code = "no_space", message = "" } end, cut = function() end }
     log:job(JOB, "sha", 1)
-    log:step_finished "{}"
+    log:steps_finished { "{}" }
     assert.are.same({ 1, 1 }, { failures, tries })
   end)
 

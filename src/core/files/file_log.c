@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file to which lines are appended, see file_log.h.
+#include "core/files/file_log.h"
+
+#include "core/base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int file_log_open(struct file_log *log, const char *path, bool create, struct error *error)
+{
+    const int flags = O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+    cleanup_fd int fd = open(path, flags | (create ? O_CREAT : 0), 0644);
+    struct stat status;
+    if (fd < 0 && errno != ELOOP && errno != EISDIR && errno != ENXIO)
+        return error_system(error, errno, "cannot open %s", path);
+    if (fd < 0 || fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
+        return error_set(error, "not_a_file", 0, "cannot append to %s: it is not a regular file", path);
+    *log = (struct file_log){.fd = steal_fd(&fd)};
+    return 0;
+}
+
+int file_log_open_memory(struct file_log *log, struct error *error)
+{
+    *log = (struct file_log){.fd = memfd_create("journal", MFD_CLOEXEC)};
+    if (log->fd < 0 || fcntl(log->fd, F_SETFL, O_APPEND) < 0)
+        return error_system(error, errno, "cannot keep a file in memory");
+    return 0;
+}
+
+// A runner that was killed a moment ago may have left a process that still holds the lock.
+int file_log_lock(struct file_log *log, struct error *error)
+{
+    const int tries = 50, pause = 10; // ms
+    for (int i = 0; flock(log->fd, LOCK_EX | LOCK_NB) < 0; i++) {
+        if (errno != EWOULDBLOCK)
+            return error_system(error, errno, "cannot lock it");
+        if (i == tries)
+            return error_set(error, "locked", 0, "it is locked");
+        poll(NULL, 0, pause);
+    }
+    return 0;
+}
+
+bool file_log_is_locked(const char *path)
+{
+    cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+}
+
+int file_log_cut(struct file_log *log, int64_t size, struct error *error)
+{
+    if (ftruncate(log->fd, size) < 0)
+        return error_system(error, errno, "cannot cut it");
+    if (size == 0)
+        text_sha256_init(&log->digest);
+    return 0;
+}
+
+int64_t file_log_append(struct file_log *log, const struct file_parts *parts, struct error *error)
+{
+    struct text_sha256 digest = log->digest;
+    if (file_write_parts(log->fd, parts, log->guarded ? &digest : NULL, error) < 0)
+        return -1;
+    log->digest = digest;
+    return lseek(log->fd, 0, SEEK_CUR);
+}
+
+static int digest_all(int fd, struct text_sha256 *digest)
+{
+    char block[FILE_BLOCK];
+    ssize_t got;
+    text_sha256_init(digest);
+    for (off_t at = 0; (got = pread(fd, block, sizeof block, at)) > 0; at += got)
+        text_sha256_update(digest, block, (size_t)got);
+    return (int)got;
+}
+
+int file_log_guard(struct file_log *log, struct error *error)
+{
+    log->guarded = true;
+    return digest_all(log->fd, &log->digest) < 0 ? error_system(error, errno, "cannot read it") : 0;
+}
+
+bool file_log_is_unchanged(const struct file_log *log)
+{
+    struct text_sha256 written = log->digest, there;
+    char one[TEXT_SHA256_HEX], other[TEXT_SHA256_HEX];
+    if (!log->guarded)
+        return true;
+    int outcome = digest_all(log->fd, &there);
+    text_sha256_final(&written, one);
+    text_sha256_final(&there, other);
+    return outcome == 0 && strcmp(one, other) == 0;
+}

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file to which lines are appended, of which spans are read again: the journal. Errors as in error.h.
+#ifndef SBA_CORE_FILE_LOG_H
+#define SBA_CORE_FILE_LOG_H
+
+#include "core/files/file_replace.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct file_log {
+    int fd; // -1: closed
+    bool guarded;
+    struct text_sha256 digest; // guarded: of all that was appended
+};
+
+// Opens a regular file. create: if there is none, creates it (0644). A link, FIFO or device is "not_a_file".
+int file_log_open(struct file_log *log, const char *path, bool create, struct error *error);
+
+// Opens a file that has no name.
+int file_log_open_memory(struct file_log *log, struct error *error);
+
+// Locks it (flock) until all copies of the descriptor are closed. Errors: "locked" by another, or what flock says on
+// a file system without locks.
+int file_log_lock(struct file_log *log, struct error *error);
+
+// Whether another process has locked the file. False also if that cannot be told.
+bool file_log_is_locked(const char *path);
+
+// Leaves so many bytes of it. Without this, a line that could not be appended whole stays torn.
+int file_log_cut(struct file_log *log, int64_t size, struct error *error);
+
+// Appends parts, also past the deadline. Returns the size of the file.
+int64_t file_log_append(struct file_log *log, const struct file_parts *parts, struct error *error);
+
+// From now on file_log_is_unchanged finds out whether others have written to it.
+int file_log_guard(struct file_log *log, struct error *error);
+bool file_log_is_unchanged(const struct file_log *log);
+
+#endif
