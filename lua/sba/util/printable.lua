@@ -7,12 +7,6 @@ local text = require "native.text"
 
 local printable = {}
 
--- Where characters two columns wide lie: East Asian ones and pictures.
-local wide = {
-  { 0x1100, 0x115f }, { 0x2e80, 0xa4cf }, { 0xac00, 0xd7a3 }, { 0xf900, 0xfaff }, { 0xfe30, 0xfe6f }, { 0xff00, 0xff60 },
-  { 0x1f300, 0x1faff }, { 0x20000, 0x3fffd },
-}
-
 --- Whether a character does something to a terminal instead of standing there.
 local function acts(code)
   return code < 0x20 or (code >= 0x7f and code < 0xa0) or (code >= 0x200b and code <= 0x200f)
@@ -73,37 +67,15 @@ function printable.quoted(bytes, limit)
   return '"' .. table.concat(parts) .. '"' .. more
 end
 
-local function is_wide(code)
-  if code < wide[1][1] then return false end
-  for _, range in ipairs(wide) do
-    if code >= range[1] and code <= range[2] then return true end
-  end
-  return false
-end
-
---- Columns that a printable line takes on a terminal, combining characters counted as if they took one.
+--- Cuts a printable line to so many characters.
 ---@param line string
----@return integer
-function printable.width(line)
-  local width = 0
-  for _, code in utf8.codes(line) do width = width + (is_wide(code) and 2 or 1) end
-  return width
-end
-
---- Cuts a printable line to so many columns.
----@param line string
----@param columns integer
+---@param most integer
 ---@param more string stands for what is cut off
 ---@return string
-function printable.shortened(line, columns, more)
-  if printable.width(line) <= columns then return line end
-  local room, parts = columns - printable.width(more), {}
-  for character in line:gmatch(utf8.charpattern) do
-    room = room - printable.width(character)
-    if room < 0 then break end
-    parts[#parts + 1] = character
-  end
-  return table.concat(parts) .. more
+function printable.shortened(line, most, more)
+  if utf8.len(line) <= most then return line end
+  local kept = math.max(0, most - utf8.len(more))
+  return line:sub(1, utf8.offset(line, kept + 1) - 1) .. more
 end
 
 return printable

@@ -144,15 +144,15 @@ static bool begins(const struct form *form, const char *bytes, size_t size, enum
 // Learns how the form may begin in a text.
 static void add_beginnings(const struct form *form)
 {
-    for (enum way way = AS_IS; way < WAYS; way++)
-        for (int first = 0; first <= UCHAR_MAX; first++) {
-            char pair[] = {(char)first, 0};
-            bool is_first = begins(form, pair, 1, way);
-            for (int next = 0; is_first && next <= UCHAR_MAX; next++) {
-                pair[1] = (char)next;
-                beginnings[first][next] |= begins(form, pair, 2, way);
-            }
+    const char firsts[] = {form->bytes[0], '-', '_', '%', '\\'}; // - and _ stand for + and /
+    for (size_t i = 0; i < sizeof firsts * WAYS; i++) {
+        char pair[] = {firsts[i / WAYS], 0};
+        bool is_first = begins(form, pair, 1, i % WAYS);
+        for (int next = 0; is_first && next <= UCHAR_MAX; next++) {
+            pair[1] = (char)next;
+            beginnings[(unsigned char)pair[0]][next] |= begins(form, pair, 2, i % WAYS);
         }
+    }
 }
 
 static int add_form(const char *bytes, size_t size, bool is_base64)

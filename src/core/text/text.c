@@ -97,7 +97,7 @@ static bool goes_on(char byte)
 }
 
 // These two go over blocks of constant size, so that the compiler vectorizes the loop.
-enum { BLOCK = 192 };
+enum { BLOCK = 64 };
 
 const char *text_find_byte(const char *bytes, size_t size, char byte)
 {

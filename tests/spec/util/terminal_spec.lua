@@ -23,11 +23,6 @@ describe("foreign text on a terminal", function()
     assert.are.equal("\\x7f\\x9b\\u{202e}\\u{feff}", printable.line "\127\u{9b}\u{202e}\u{feff}")
     assert.are.equal("\u{FFFD}é€", printable.line "\xffé€")
   end)
-
-  it("has a width", function()
-    assert.are.equal(3, printable.width "aé…")
-    assert.are.equal(4, printable.width "日本")
-  end)
 end)
 
 describe("the live view", function()
@@ -57,11 +52,11 @@ describe("the live view", function()
     assert.is_nil(shown(80, { TERM = "dumb" }, { "info", "step.started", step() }, finished):find("[\r\27]"))
   end)
 
-  it("fits the columns, wide characters too", function()
-    for _, what in ipairs { ("x"):rep(500), ("日"):rep(500), "\27\7" .. ("\0"):rep(500), "" } do
+  it("fits the columns", function()
+    for _, what in ipairs { ("x"):rep(500), ("é"):rep(500), "\27\7" .. ("\0"):rep(500), "" } do
       for columns = 20, 120, 7 do
         local line = shown(columns, { TERM = "dumb", LANG = "C.UTF-8" }, { "info", "step.finished", step { what = what } })
-        if columns > 50 then assert.is_true(printable.width(line:gsub("\n", "")) < columns, line) end
+        if columns > 50 then assert.is_true(utf8.len((line:gsub("\n", ""))) < columns, line) end
       end
     end
   end)
