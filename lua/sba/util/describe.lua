@@ -40,7 +40,11 @@ local function files_of(diff)
   return table.concat(names, ", ", 1, math.min(#names, MOST_FILES)) .. (more > 0 and (" and %d more"):format(more) or "")
 end
 
-local function describe(step, is_whole)
+---A short text, and whether it is cut shows at its end; valid UTF-8 as the job is.
+---@param step { type: string, arguments: table }
+---@param is_whole? boolean not cut
+---@return string
+return function(step, is_whole)
   local arguments = step.arguments
   local what = arguments.shell or (arguments.argv or arguments.command) and command_line(arguments)
   what = what or arguments.pattern or arguments.path or arguments.tool or arguments.prompt
@@ -48,16 +52,4 @@ local function describe(step, is_whole)
   what = redact(what)
   if is_whole or not utf8.offset(what, LONGEST + 2) then return what end
   return what:sub(1, utf8.offset(what, LONGEST) - 1) .. "…"
-end
-
-local last_step, last_text -- the begin and the end of a step ask one after the other
-
---- A short text, and whether it is cut shows at its end; valid UTF-8 as the job is.
----@param step { type: string, arguments: table }
----@param is_whole? boolean not cut
----@return string
-return function(step, is_whole)
-  if is_whole then return describe(step, true) end
-  if step ~= last_step then last_step, last_text = step, describe(step) end
-  return last_text
 end

@@ -18,7 +18,6 @@ enum {
     LINES_LIMIT = 2000,        // the same for many lines at once
     LINE_MILLISECONDS = 10000, // for one line
     CALLOUTS_UNCHECKED = 16,   // between two checks of the clock; each may go over the whole line
-    CODE_SIZE_MAX = 2048,      // bytes of a compiled pattern that is matched against many lines
     HEAP_LIMIT = 65536,        // KiB, without JIT
     JIT_STACK_MAX = 8 << 20,
     WINDOW = 4096, // places to try in one call
@@ -38,13 +37,6 @@ static pcre2_code *compile(const char *pattern, size_t size, uint32_t options, i
     return code;
 }
 
-static size_t code_size(const pcre2_code *code)
-{
-    size_t size = SIZE_MAX;
-    pcre2_pattern_info(code, PCRE2_INFO_SIZE, &size);
-    return size;
-}
-
 // If the kernel grants no memory that is both writable and executable, PCRE2 interprets, which is only slower.
 static bool compile_to_machine_code(pcre2_code *code)
 {
@@ -57,7 +49,7 @@ static pcre2_code *compile_for_pieces(const char *pattern, size_t size, uint32_t
     int number;
     size_t offset;
     pcre2_code *code = compile(pattern, size, options, &number, &offset);
-    if (code && code_size(code) <= CODE_SIZE_MAX && compile_to_machine_code(code))
+    if (code && compile_to_machine_code(code))
         return code;
     pcre2_code_free(code);
     return NULL;
