@@ -16,7 +16,7 @@ local budgets = {
   },
   { "edits", 965, 38, "src/core/edit/" },
   { "files, trees, snapshots, changes", 4110, 160, "src/core/files/" },
-  { "search, globs, secrets, text", 1925, 73, "src/core/search/", "src/core/text/" },
+  { "search, globs, secrets, text", 1881, 71, "src/core/search/", "src/core/text/" },
   { "lua", 22010, 953, "lua/" },
   { "lua/sba/agent", 2425, 113, "lua/sba/agent/" },
   { "lua/sba/run", 3690, 164, "lua/sba/run/" },
