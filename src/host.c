@@ -13,6 +13,7 @@
 #include <lua.h>
 #include <lualib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { COLLECTOR_PAUSE = 130 }; // per cent of the memory in use, at which a collection begins
@@ -34,6 +35,22 @@ static void seal_loader(lua_State *L)
     lua_pushcfunction(L, bundle_searcher);
     lua_rawseti(L, -2, 2);
     lua_pop(L, 2);
+}
+
+// Refused twice running: by then Lua has collected all that it can.
+static void *allocate(void *unused, void *block, size_t old_size, size_t size)
+{
+    static size_t refused;
+    (void)unused, (void)old_size;
+    if (size == 0) {
+        free(block);
+        return NULL;
+    }
+    void *moved = realloc(block, size);
+    if (!moved && refused == size)
+        ending_memory();
+    refused = moved ? 0 : size;
+    return moved;
 }
 
 static int with_traceback(lua_State *L)
@@ -85,6 +102,7 @@ int host_run(int argc, char **argv)
         fputs("cynode-sba: cannot start: out of memory\n", stderr);
         return -1;
     }
+    lua_setallocf(L, allocate, NULL);
     lua_gc(L, LUA_GCSTOP); // as lua.c does: modules that are loaded now stay
     lua_pushcfunction(L, with_traceback);
     lua_pushcfunction(L, prepare_and_run);

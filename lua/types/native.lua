@@ -126,7 +126,7 @@ function interrupt.rearm(seconds) end
 local ending = {}
 
 ---What the image before left; nothing where there was none.
----@return "timeout"|"SIGTERM"|"SIGINT"|"crash"|"memory"|nil reason, string information, integer journal, integer result descriptors, or -1
+---@return "timeout"|"SIGTERM"|"SIGINT"|"crash"|"memory"|nil reason, string information, integer journal descriptor, or -1
 function ending.inherited() end
 
 ---Starts to watch. Errors: the program cannot be executed, out_of_processes, ...
@@ -141,9 +141,8 @@ function ending.last(status) end
 ---Sets what the new image inherits.
 ---@param information string
 ---@param journal integer descriptor, or -1
----@param result integer
 ---@return true|nil, native.failure?
-function ending.keep(information, journal, result) end
+function ending.keep(information, journal) end
 
 ---Stops watching: the program ends by itself.
 function ending.stop() end
@@ -154,9 +153,6 @@ function ending.deadline(at) end
 
 ---Says that the runner is ending the job: it gets 2 s more past the deadline, and 2.5 s more past a signal.
 function ending.begun() end
-
----Memory is short: ends the job in a new image. Returns where there is none.
-function ending.memory() end
 
 ---Says that the result is written, or cannot be. If the runner hangs or crashes from now on, it ends with this status and writes nothing.
 ---@param status integer

@@ -4,7 +4,7 @@
 
 #include "bind/bind.h"
 
-// inherited() -> reason, information, journal, result | nil
+// inherited() -> reason, information, journal | nil
 static int f_inherited(lua_State *L)
 {
     const struct ending *before = ending_inherited();
@@ -13,8 +13,7 @@ static int f_inherited(lua_State *L)
     lua_pushstring(L, before->reason);
     lua_pushstring(L, before->information ? before->information : "");
     lua_pushinteger(L, before->journal);
-    lua_pushinteger(L, before->result);
-    return 4;
+    return 3;
 }
 
 static int f_start(lua_State *L)
@@ -33,8 +32,8 @@ static int f_keep(lua_State *L)
 {
     struct error error = {0};
     const char *information = luaL_checkstring(L, 1);
-    int journal = (int)luaL_checkinteger(L, 2), result = (int)luaL_checkinteger(L, 3);
-    return bind_outcome(L, ending_keep(information, journal, result, &error), &error);
+    int journal = (int)luaL_checkinteger(L, 2);
+    return bind_outcome(L, ending_keep(information, journal, &error), &error);
 }
 
 static int f_deadline(lua_State *L)
@@ -57,13 +56,6 @@ static int f_written(lua_State *L)
     return 0;
 }
 
-static int f_memory(lua_State *L)
-{
-    (void)L;
-    ending_memory();
-    return 0;
-}
-
 static int f_stop(lua_State *L)
 {
     (void)L;
@@ -72,9 +64,8 @@ static int f_stop(lua_State *L)
 }
 
 static const luaL_Reg functions[] = {
-    {"inherited", f_inherited}, {"start", f_start}, {"last", f_last},       {"keep", f_keep},
-    {"deadline", f_deadline},   {"begun", f_begun}, {"written", f_written}, {"memory", f_memory},
-    {"stop", f_stop},           {NULL, NULL},
+    {"inherited", f_inherited}, {"start", f_start},     {"last", f_last}, {"keep", f_keep}, {"deadline", f_deadline},
+    {"begun", f_begun},         {"written", f_written}, {"stop", f_stop}, {NULL, NULL},
 };
 
 int luaopen_native_ending(lua_State *L)

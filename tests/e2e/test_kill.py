@@ -133,15 +133,16 @@ class Crash(SandboxCase):
         sba.result_validator().validate(result)
         self.assertEqual((outcome.exit, result["status"], result["failure_code"]), (1, "failure", "internal_error"), outcome.stderr)
         self.assertIn(words, result["failure_message"])
-        self.assertEqual((result["job_id"], [step["status"] for step in result["steps"]]), ("job-1", ["success"] * steps))
+        self.assertEqual((result["job_id"], [step["status"] for step in result["steps"]]), ("job-1", ["success"] * steps + ["failure", "skipped"]))
         self.assertEqual(outcome.log[-1]["event"], "watchdog.ended")
         return result
 
     def crashing(self):
-        """A job of two steps that leaves a daemon, and crashes the runner in the third."""
+        """A job of four steps that leaves a daemon, and crashes the runner in the third."""
         daemon = "setsid sleep 600 & echo $! > daemon; echo said; echo kept > $CYNODE_ARTIFACTS_DIR/kept"
         return self.job(self.step("run_command", shell="true"), self.step("run_command", shell=daemon),
-                        self.step("run_command", shell="touch begun; test -e again || sleep 600"), context={"acceptance_criteria": ["c"]})
+                        self.step("run_command", shell="touch begun; test -e again || sleep 600"),
+                        self.step("run_command", shell="true"), context={"acceptance_criteria": ["c"]})
 
     def in_third_step(self):
         return (self.workspace / "begun").exists() and len(json.loads(self.result_path.read_text())["steps"]) == 2
@@ -169,10 +170,10 @@ class Crash(SandboxCase):
         self.check(self.run_and_signal(job, signal.SIGSEGV, (self.workspace / "begun").exists, "the third step"), 2)
         self.put("again")
         outcome = self.run_job(job, "--resume")
-        self.assertEqual((outcome.exit, len(outcome.result["steps"])), (0, 3), outcome.result)
+        self.assertEqual((outcome.exit, len(outcome.result["steps"])), (0, 4), outcome.result)
 
     def test_the_variable_of_another_process_means_nothing(self):
-        outcome = self.run_job(self.job(self.step("run_command", command="env")), env={"SBA_END": "1 crash -1 -1 {}"})
+        outcome = self.run_job(self.job(self.step("run_command", command="env")), env={"SBA_END": "1 crash -1 {}"})
         self.assertEqual(outcome.exit, 0)
         self.assertNotIn("SBA_END", outcome.result["steps"][0]["output"])
 
@@ -184,7 +185,7 @@ class Crash(SandboxCase):
         result = outcome.result
         self.assertEqual((outcome.exit, result["failure_code"] in ("internal_error", "step_failed")), (1, True), outcome.stderr)
         self.assertRegex(result["failure_message"], "(?i)memory")
-        self.assertEqual({step["status"] for step in result["steps"][:2]}, {"success"})
+        self.assertEqual([step["status"] for step in result["steps"]], ["success"] * 2 + ["failure"])
 
 
 if __name__ == "__main__":

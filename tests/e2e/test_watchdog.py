@@ -26,7 +26,10 @@ class WatchdogCase(sba.SandboxCase):
         result = done.result or json.loads(done.stdout)
         self.assertEqual((result["status"], result["failure_code"]), (status, code), result)
         sba.result_validator().validate(result)
-        self.assertEqual([step["status"] for step in result["steps"]], ["success"] * steps)
+        hung = "timeout" if code == "timeout" else "failure"
+        self.assertEqual([step["status"] for step in result["steps"]], ["success"] * steps + [hung, "skipped"])
+        self.assertEqual([item["status"] for item in result["todo"]["items"]], ["done"] * steps + ["dropped"] * 2)
+        self.assertNotEqual(result["confinement"], {"writes": "none"})
         self.assertEqual(done.log[-1]["event"], "watchdog.ended")
         self.assertFalse((self.workspace / "never").exists())
         self.assertGreaterEqual(result["duration_ms"], (seconds - 0.5) * 1000 - 10)

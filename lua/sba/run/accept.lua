@@ -38,8 +38,8 @@ function accept.keep(run)
   ending.keep(json.encode {
     result = settings.result, workspace = settings.workspace, log_format = settings.log_format,
     artifacts = run.artifacts and run.artifacts:path(), temporary = run.temporary_artifacts,
-    status_url = url and not url:find("@", 1, true) and url or nil,
-  }, run.journal and run.lock and run.lock:descriptor() or -1, run.interim and run.interim:descriptor() or -1)
+    status_url = url and not url:find("@", 1, true) and url or nil, job_id = run.record.job_id, task_id = run.record.task_id,
+  }, run.journal and run.lock and run.lock:descriptor() or -1)
 end
 
 --- Whether an earlier run had done the whole job: only its result is written again.
@@ -48,11 +48,6 @@ local function is_over(run) return run.past.result ~= nil end
 --- Logs a failure that does not end the job.
 local function warn(run, event, failure, advice)
   run.log:event("warning", event, { code = failure.code, error = secret.redact(failure.message) .. "; " .. advice })
-end
-
---- Returns a function that logs one failure; its callers call it once.
-local function once(run, event, advice)
-  return function(failure) warn(run, event, failure, advice) end
 end
 
 --- Reads the journal of an earlier run; returns why it cannot. If there is none, the job starts from the beginning.
@@ -95,7 +90,7 @@ local function open_live(run, path)
   if path then os.remove(path) end
 end
 
---- The journal begins, or goes on. The result is composed of it.
+--- The journal begins, or goes on.
 local function begin_journal(run)
   run.lock = run.lock or file.memory()
   run.record.from = run.lock
@@ -103,11 +98,17 @@ local function begin_journal(run)
     warn(run, "journal.failed", failure, "this job cannot be resumed")
     run.record:load()
   end)
-  if not run.past.job then
-    run.journal:job(run.job, run.job_sha256, run.record.started_wall)
-  elseif not is_over(run) then
-    run.journal:resumed()
-  end
+  if run.past.job and not is_over(run) then run.journal:resumed() end
+end
+
+--- The first line: until then nothing was done.
+local function write_job(run)
+  local steps = run.steps and json.array {}
+  for i, step in ipairs(run.steps or {}) do steps[i] = { id = step.id, type = step.type } end
+  run.journal:job(run.job, run.job_sha256, run.record.started_wall, {
+    steps = steps, criteria = run.record.acceptance and run.job.context.acceptance_criteria, todo = run.todo.items,
+    confinement = run.record.confinement,
+  })
 end
 
 -- What a model's commands get where it is not set: nothing waits for a person.
@@ -188,21 +189,14 @@ local function open_acceptance(run)
   run.record.acceptance, run.taken_ids = on_demand.acceptance().unchecked(criteria), on_demand.check().taken_ids(run.steps or {})
 end
 
---- Room for the next result, should a command fill the disk: for one that is a little larger, or else for one without large outputs.
-local function keep_room(path, size)
-  local kept = file.keep_room(path, ROOM + size)
-  if not kept then file.keep_room(path, ROOM) end
-end
-
---- Writes a result after each step. With the result on stdout, it stays in memory.
+--- Writes a result after each step, and keeps room for the next: one that is a little larger, or else one without large outputs.
 local function open_checkpoint(run)
-  run.interim = run.settings.result == "-" and file.memory() or nil
   local warned = false
   run.checkpoint = checkpoint.new(function()
-    local parts = run.record:interim()
-    if run.interim then return run.interim:cut(0) and run.interim:append(parts) end
-    local how, more = file.replace(run.settings.result, parts, { durable = false })
-    keep_room(run.settings.result, how and more or 0)
+    local path = run.settings.result
+    if path == "-" then return true end
+    local how, more = file.replace(path, run.record:interim(), { durable = false })
+    if not file.keep_room(path, ROOM + (how and more or 0)) then file.keep_room(path, ROOM) end
     if how then return true end
     run.checkpoint_failure = more
     if run.accepted and not warned then
@@ -287,7 +281,9 @@ local function open_files(run)
   open_checkpoint(run)
   if run.steps and run.past.job then on_demand.step().take_over(run) end
   ok, failure = write_first(run)
-  if ok and directory then run.todo:keep(directory .. "todo.json", once(run, "todo.failed", "the list is in the result only")) end
+  if ok and directory then
+    run.todo:keep(directory .. "todo.json", function(why) warn(run, "todo.failed", why, "the list is in the result only") end)
+  end
   return ok, failure
 end
 
@@ -308,6 +304,7 @@ function accept.accept(run)
   ok, failure = open_workspace(run)
   local can_be_helped
   if ok then ok, failure, can_be_helped = confine(run) end
+  if not run.past.job then write_job(run) end
   log_accepted(run, can_be_helped)
   if ok and wants_changes(run) then ok, failure = on_demand.workspace_changes().begin(run) end
   if ok then open_context(run) end

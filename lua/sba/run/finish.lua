@@ -76,7 +76,7 @@ local function write_shorter(run, problem)
   return nil, problem
 end
 
---- Where nothing takes the result, it follows on stderr as one line.
+--- What no place takes goes to stderr.
 local function write_parts(run, parts)
   local path = run.settings.result
   local how, problem = write_to(path, parts)
@@ -99,9 +99,7 @@ end
 local function log_outcome(run, fields)
   local code, message = null_to_nil(fields.failure_code), null_to_nil(fields.failure_message)
   if failures.exit_status(code) == exit.REFUSED then
-    run.log:event("error", "job.refused", {
-      failure_code = code, failure_message = message, errors = run.errors,
-    })
+    run.log:event("error", "job.refused", { failure_code = code, failure_message = message, errors = run.errors })
   end
   if not run.settings.is_answered then run.log:answer(fields.final_answer) end
   run.log:event(code and "error" or "info", "job.finished", {
@@ -116,7 +114,7 @@ local function log_problem(run, problem)
   run.log:event("error", "internal.error", { error = problem.traceback or problem.message })
 end
 
---- Does one part of the end. If it raises, for example for lack of memory, the other parts still run.
+--- Does one part of the end. If it raises, the other parts still run.
 local function attempt(run, part)
   local ok, problem = xpcall(part, failures.traced, run)
   if ok then return end
@@ -138,7 +136,7 @@ local function revert(run)
   if run.kept then on_demand.step().revert(run) end
 end
 
---- Where commands could write to the journal, its entries count only if none did.
+--- Where commands could write to the journal, its entries count if none did.
 local function check_journal(run)
   if not run.lock or run.lock:is_unchanged() then return end
   run.record:forget()
@@ -166,10 +164,10 @@ end
 
 --- A stream is said to be written before it is, so that nothing adds a second result to it.
 local function write_result(run)
-  local earlier, again = run.past.result, run.parts ~= nil
-  run.fields = run.fields or earlier or run.record:fields(run.failure)
+  local earlier = run.past.result
+  run.fields = earlier or run.record:fields(run.failure)
   run.parts = run.record:parts(run.fields)
-  if run.journal and not earlier and not again then attempt(run, function() run.journal:job_finished(run.fields) end) end
+  if run.journal and not earlier then attempt(run, function() run.journal:job_finished(run.fields) end) end
   if run.settings.result == "-" then ending.written(status_of(run, true)) end
   run.written = write_parts(run, run.parts)
   ending.written(status_of(run, run.written))
@@ -200,8 +198,6 @@ return function(run)
   ending.begun()
   for _, part in ipairs(done_before(run) and parts_again or parts) do attempt(run, part) end
   attempt(run, write_result)
-  if run.written == nil then attempt(run, write_result) end
-  if run.written == nil then ending.memory() end
   local fields, written = run.fields, run.written
   local at = interrupt.now()
   if run.status_url then attempt(run, function() on_demand.status().ended(run, written and run.parts) end) end

@@ -50,7 +50,7 @@ end
 --- Begins to write.
 ---@param log? native.file.log nil: this journal writes nothing
 ---@param size integer bytes of it that stay; a torn line does not
----@param failed fun(failure: native.failure) called once, when it cannot be written; the job continues without it
+---@param failed fun(failure: native.failure) called once, when it cannot be written
 ---@return journal
 function journal.begin(log, size, failed)
   local self = setmetatable({ failed = failed, log = log, size = size }, journal)
@@ -63,8 +63,7 @@ function journal.begin(log, size, failed)
   return self
 end
 
---- Says at its end that there would have been more: who went on from here would do again what was done. Cutting off the torn
---- line makes room for that on a full disk, or else leaving out all lines.
+--- Marks the journal as incomplete, so that --resume refuses it. Cutting off the torn line makes room for that, or else all lines.
 local function end_early(self, failure)
   local log = self.log
   self.log = nil
@@ -93,11 +92,12 @@ end
 ---@param job table
 ---@param job_sha256 string
 ---@param started_wall integer as interrupt.wall
-function journal:job(job, job_sha256, started_wall)
-  self:event("job", {
-    job_sha256 = job_sha256, protocol_version = job.protocol_version, job_id = job.job_id, task_id = job.task_id,
-    started_wall = started_wall, version = bundle.version,
-  })
+---@param known? { steps?: table[], criteria?: string[], todo: table[], confinement: table } for an end by exec
+function journal:job(job, job_sha256, started_wall, known)
+  local fields = known or {}
+  fields.job_sha256, fields.started_wall, fields.version = job_sha256, started_wall, bundle.version
+  fields.protocol_version, fields.job_id, fields.task_id = job.protocol_version, job.job_id, job.task_id
+  self:event("job", fields)
 end
 
 function journal:resumed() self:event("job.resumed", {}) end
@@ -132,9 +132,9 @@ function journal:step_interrupted(index, step, since)
   self:event("step.interrupted", { index = index - 1, id = step.id, type = step.type, since = since, output = step.output })
 end
 
-journal.BETWEEN = #("}\n" .. ENTRY_PREFIX) -- bytes from one entry to the next of the same call
+journal.BETWEEN = #("}\n" .. ENTRY_PREFIX) -- bytes from one entry to the next of a call
 
---- Steps are over. A kill within the one write leaves some of them, which is as good.
+--- Steps are over.
 ---@param entries string[] the JSON of each
 ---@return integer? offset of the first entry; nil: they are not written
 function journal:steps_finished(entries)

@@ -24,7 +24,6 @@
 ---@field past past what earlier runs did, with --resume, else empty; set by main and accept
 ---@field recording? past the journal to answer from, with --replay; set by accept
 ---@field lock? native.file.log the journal's file, locked, or in memory; set by accept
----@field interim? native.file.log the latest result, if it goes to stdout; set by accept
 ---@field journal? journal set by accept
 ---@field todo? todo set by accept
 ---@field live? live what runs now; set by accept

@@ -205,8 +205,13 @@ local function settle(run)
   run.kept = nil
 end
 
---- Adds an entry of a step that does not run to journal and record.
-local function keep(run, index, step, entry)
+---Adds an entry of a step that does not run to journal and record.
+---@param run run
+---@param index integer
+---@param step { id: string, type: string }
+---@param entry table
+---@return table entry
+function steps.keep(run, index, step, entry)
   place(entry, index, step)
   entry.started_at, entry.duration_ms = entry.started_at or interrupt.timestamp(), entry.duration_ms or 0
   add(run, { entries.encode(entry, entry.result and run.catalogue.get(step.type)) }, entry.status)
@@ -246,7 +251,7 @@ end
 local function interrupted(run, index, step, begun)
   local phrases = run.context.words
   run.past.begun[index] = nil
-  return keep(run, index, step, {
+  return steps.keep(run, index, step, {
     status = "failure", error_code = "interrupted", started_at = begun.at, output = begun.output,
     error = phrases.interrupted:format(run.past.undone or phrases.maybe_done),
   })
@@ -260,7 +265,7 @@ local function replayed(run, index, step)
   end
   begin(run, index, step)
   run.live:finish()
-  local entry = keep(run, index, step, old.entry)
+  local entry = steps.keep(run, index, step, old.entry)
   return entry, entry.error_code and failures.of_step(entry.error_code, entry.error)
 end
 

@@ -51,6 +51,19 @@ function todo:fill(job, describe)
   end
 end
 
+--- A list with the items of another.
+---@param items table[]
+---@return todo
+function todo.restore(items)
+  local self = todo.new()
+  self.items, self.count = json.array(items), #items
+  for _, item in ipairs(items) do
+    if item.source == "step" then table.insert(self.steps, item) end
+    if item.status == "done" then self.done = self.done + 1 end
+  end
+  return self
+end
+
 --- Keeps the list in a file from now on.
 ---@param path string
 ---@param failed fun(failure: native.failure) called once, when it cannot be written; the job goes on

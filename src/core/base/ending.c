@@ -41,7 +41,7 @@ static char **arguments, **variables; // for the new image; the last variable is
 static size_t variable_count;
 static const char *program;
 static char *_Atomic kept; // SBA_END, behind PREFIX the information
-static atomic_int journal_fd = -1, result_fd = -1;
+static atomic_int journal_fd = -1;
 static int timer_fd = -1, signal_fd = -1;
 static pid_t runner;
 static struct ending before;
@@ -108,9 +108,7 @@ static _Noreturn void end(const char *reason)
         _exit(written_status);
     if (journal_fd >= 0)
         fcntl(journal_fd, F_SETFD, 0);
-    if (result_fd >= 0)
-        fcntl(result_fd, F_SETFD, 0);
-    int size = snprintf(head, sizeof head, "SBA_END=%d %s %d %d ", (int)getpid(), reason, journal_fd, result_fd);
+    int size = snprintf(head, sizeof head, "SBA_END=%d %s %d ", (int)getpid(), reason, journal_fd);
     variables[variable_count] = memcpy(variable + PREFIX - size, head, (size_t)size);
     execve(program, arguments, variables);
     _exit(UNWRITABLE);
@@ -245,7 +243,7 @@ void ending_stop(void)
     deadline = signalled_at = written_at = never;
 }
 
-int ending_keep(const char *information, int journal, int result, struct error *error)
+int ending_keep(const char *information, int journal, struct error *error)
 {
     size_t size = strlen(information) + 1;
     char *text = malloc(PREFIX + size), *old = kept;
@@ -255,7 +253,6 @@ int ending_keep(const char *information, int journal, int result, struct error *
     memcpy(text, &old, sizeof old); // it may be in use: it is kept too
     kept = text;
     journal_fd = journal;
-    result_fd = result;
     return 0;
 }
 
@@ -285,11 +282,6 @@ void ending_memory(void)
         end("memory");
 }
 
-static int inherited(int fd)
-{
-    return fd >= 0 && fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 ? fd : -1;
-}
-
 const struct ending *ending_inherited(void)
 {
     return &before;
@@ -302,10 +294,9 @@ void ending_begin(char **argv)
     int pid = 0, size = 0;
     arguments = argv;
     sigemptyset(&none);
-    if (given && sscanf(given, "%d %15s %d %d %n", &pid, before.reason, &before.journal, &before.result, &size) == 4 &&
-        pid == getpid()) {
-        before.journal = inherited(before.journal);
-        before.result = inherited(before.result);
+    if (given && sscanf(given, "%d %15s %d %n", &pid, before.reason, &before.journal, &size) == 3 && pid == getpid()) {
+        if (before.journal < 0 || fcntl(before.journal, F_SETFD, FD_CLOEXEC) < 0)
+            before.journal = -1;
         before.information = strdup(given + size);
         if (strncmp(before.reason, "SIG", 3) == 0)
             raise(strcmp(before.reason, "SIGINT") == 0 ? SIGINT : SIGTERM);

@@ -15,8 +15,8 @@
 
 // What the image before left.
 struct ending {
-    char reason[16];     // "timeout", "SIGTERM", "SIGINT", "crash", "memory"; empty: this is no new image
-    int journal, result; // descriptors; -1: none
+    char reason[16]; // "timeout", "SIGTERM", "SIGINT", "crash", "memory"; empty: this is no new image
+    int journal;     // descriptor; -1: none
     const char *information;
 };
 
@@ -29,8 +29,8 @@ const struct ending *ending_inherited(void);
 int ending_start(struct error *error);
 void ending_stop(void);
 
-// What the new image gets: a text, and the descriptors of the journal and of the latest result, or -1.
-int ending_keep(const char *information, int journal, int result, struct error *error);
+// What the new image gets: a text, and the descriptor of the journal, or -1.
+int ending_keep(const char *information, int journal, struct error *error);
 
 void ending_deadline(int64_t at);
 
