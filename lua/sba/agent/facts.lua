@@ -100,14 +100,10 @@ local function listing(top, room)
   return lines
 end
 
----@class agent.survey
----@field lines string[] the listing; empty: nothing is there
----@field agents_md string[] paths of AGENTS.md files below the workspace's root, as they are
----@field partial boolean there may be further ones, because not every directory was looked into
-
 ---@param root native.root
 ---@param lines integer that the listing may have
----@return agent.survey
+---@return { lines: string[], agents_md: string[], partial: boolean } lines of the listing; paths of AGENTS.md files below the root; whether
+---there may be further ones, because not every directory was looked into
 function facts.survey(root, lines)
   local top, found, partial = read(root)
   return { lines = listing(top, lines), agents_md = found, partial = partial }
