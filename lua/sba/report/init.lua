@@ -19,15 +19,14 @@ local TIMEOUT <const> = 3600 -- seconds that a reader of stdout may take
 
 --- The page: how the job ended first, then what it did and why.
 local function body(source)
-  local scale = timeline.scale(source.result)
   return h.body {
     outcome.view(source),
     h.main {
       lists.changes(source),
-      timeline.view(source, scale),
+      timeline.view(source),
       lists.acceptance(source.result),
       lists.todo(source.result),
-      steps.view(source, scale),
+      steps.view(source),
       turns.view(source),
       lists.artifacts(source.result),
       lists.about(source),

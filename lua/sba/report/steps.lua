@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The steps: a line each, with its bar, and folded below it what it was told and what came of it. What went wrong is open.
+-- The steps: a line each, and folded below it what it was told and what came of it. What went wrong is open.
 
 local block = require "sba.report.block"
 local describe = require "sba.util.describe"
@@ -7,7 +7,6 @@ local excerpt = require "sba.util.excerpt"
 local format = require "sba.report.format"
 local html = require "sba.report.html"
 local json = require "sba.util.json"
-local timeline = require "sba.report.timeline"
 
 local h = html.elements
 local steps = {}
@@ -20,58 +19,49 @@ local BLOCKS <const> = 3 -- that a step has at most, about
 local MOST_OPEN <const> = 20 -- failed steps that are open; of more, one looks at the first
 local LONGEST_FACT <const> = 200 -- bytes
 
--- What of a result is said in the line of facts, and how.
-local facts <const> = {
-  { "exit_code", "exit code" }, { "signal", "ended by" }, { "path", "path" }, { "size_bytes", "size", format.size },
-  { "created", "created" }, { "files_searched", "files searched" }, { "model", "model" },
-  { "prompt_tokens", "prompt tokens" }, { "completion_tokens", "completion tokens" },
-  { "cpu_time_ms", "CPU", format.duration }, { "max_rss_bytes", "memory", format.size },
-  { "truncated", "cut" }, { "stdout_truncated", "stdout cut" }, { "stderr_truncated", "stderr cut" }, { "is_error", "an error" },
-}
-
-local function said(value, form)
-  if value == true then return "yes" end
-  if math.type(value) == "integer" and value >= 0 and form then return form(value) end
-  return tostring(value):sub(1, LONGEST_FACT)
+--- The names of an object's members that are texts, numbers or booleans, in order.
+local function plain_names(object)
+  local names = {}
+  for name, value in pairs(object) do
+    if type(value) == "string" or type(value) == "number" or type(value) == "boolean" then names[#names + 1] = name end
+  end
+  table.sort(names)
+  return names
 end
 
+local function fact(name, value)
+  if math.type(value) == "integer" and value >= 0 and name:find("_bytes$") then return format.size(value) end
+  if math.type(value) == "integer" and value >= 0 and name:find("_ms$") then return format.duration(value) end
+  return value == true and "yes" or tostring(value)
+end
+
+--- The short members of a result, in a line.
 local function fact_list(entry)
   local result, items = type(entry.result) == "table" and entry.result or {}, {}
-  for _, fact in ipairs(facts) do
-    local value = result[fact[1]]
-    if value and type(value) ~= "table" and value ~= json.null then
-      items[#items + 1] = h.span { class = "fact", fact[2], " ", h.b { said(value, fact[3]) } }
+  for _, name in ipairs(plain_names(result)) do
+    local words = fact(name, result[name])
+    if #words <= LONGEST_FACT and words ~= "" and words ~= "false" and not words:find("\n", 1, true) then
+      items[#items + 1] = h.span { class = "fact", name:gsub("_bytes$", ""):gsub("_ms$", ""):gsub("_", " "), " ", h.b { words } }
     end
   end
   return #items > 0 and h.p { class = "facts", items }
 end
 
-local function text_of(arguments, name)
-  local value = arguments[name]
-  return type(value) == "string" and value ~= "" and value or nil
-end
-
--- What a step was told, by its type: the arguments that are texts, and what each is called.
-local told <const> = {
-  run_command = { { "stdin", "Standard input" } },
-  apply_unified_diff = { { "diff", "Diff" } },
-  replace_in_file = { { "old_text", "Replaced" }, { "new_text", "By" } },
-  write_file = { { "content", "Content written" } },
-  ask_model = { { "prompt", "Prompt" } },
-}
-
 local function command(arguments, limit)
   local ok, line = pcall(describe, { arguments = arguments }, true) -- they may be of any shape
-  local directory = text_of(arguments, "working_dir") or text_of(arguments, "cwd")
-  return ok and block.view(directory and "Command, in " .. directory or "Command", "$ " .. line, limit) or nil
+  local directory = arguments.working_dir or arguments.cwd
+  return ok and block.view(type(directory) == "string" and "Command, in " .. directory or "Command", "$ " .. line, limit) or nil
 end
 
+--- What a step was told: its command or diff, the texts of several lines, or all of it.
 local function what_was_told(call, limit)
   if not call or next(call.arguments) == nil then return false end
   local views = { call.type == "run_command" and command(call.arguments, limit) or nil }
-  for _, argument in ipairs(told[call.type] or {}) do
-    local text = text_of(call.arguments, argument[1])
-    if text then views[#views + 1] = block.view(argument[2], text, limit, argument[1] == "diff") end
+  for _, name in ipairs(plain_names(call.arguments)) do
+    local text = call.arguments[name]
+    if type(text) == "string" and name ~= "shell" and (name == "diff" or text:find("\n", 1, true)) then
+      views[#views + 1] = block.view(name, text, limit, name == "diff")
+    end
   end
   return #views > 0 and views or block.view("Arguments", json.encode(call.arguments), limit)
 end
@@ -115,7 +105,7 @@ local function titles_of(result)
   return #titles >= count and titles or {} -- of a job that is not over, some steps are missing
 end
 
-local function line(entry, what, scale)
+local function line(entry, what)
   local status = format.status[entry.status]
   return h.summary {
     h.span { class = "sign " .. entry.status, ["aria-hidden"] = "true", status.sign },
@@ -124,7 +114,6 @@ local function line(entry, what, scale)
       h.b { entry.check and "check" or entry.type }, " ", h.span { class = "quiet", entry.id }, " ", what,
       h.span { class = "unseen", ", " .. status.name },
     },
-    timeline.bar(scale, entry),
     h.span { class = "time", entry.status == "skipped" and "skipped" or format.duration(entry.duration_ms) },
   }
 end
@@ -133,10 +122,10 @@ end
 local function went_wrong(entry) return entry.status ~= "success" and entry.status ~= "skipped" end
 
 --- is_open: what is folded is shown. limit: bytes of a block.
-local function view(entry, call, what, scale, is_open, limit)
+local function view(entry, call, what, is_open, limit)
   local status = format.status[entry.status]
   return h.details { class = "step " .. entry.status, open = is_open,
-    line(entry, what, scale),
+    line(entry, what),
     -- The target of links is inside: a browser opens what is folded around it.
     h.div { class = "inside", id = "s" .. entry.index + 1,
       h.p { class = "quiet", "Step ", h.code { entry.id },
@@ -152,9 +141,8 @@ local function view(entry, call, what, scale, is_open, limit)
 end
 
 ---@param source report.source
----@param scale report.scale
 ---@return html.element|false
-function steps.view(source, scale)
+function steps.view(source)
   local list, titles = source.result.steps, titles_of(source.result)
   local failed, opened, views = 0, 0, {}
   for _, entry in ipairs(list) do failed = failed + (went_wrong(entry) and 1 or 0) end
@@ -164,7 +152,7 @@ function steps.view(source, scale)
     local is_open = went_wrong(entry) and opened < MOST_OPEN
     if is_open then opened = opened + 1 end
     local call = source.calls[i]
-    views[i] = view(entry, call, about(entry, call, titles), scale, is_open, is_open and open_limit or folded_limit)
+    views[i] = view(entry, call, about(entry, call, titles), is_open, is_open and open_limit or folded_limit)
   end
   return #list > 0 and html.section("Steps", views)
 end

@@ -57,7 +57,6 @@ code, pre, .what { font-family: ui-monospace, "SF Mono", Menlo, Consolas, "DejaV
 .answer { padding: .8rem 1rem; border: 1px solid var(--line); border-radius: .5rem; background: var(--card); white-space: pre-wrap; }
 svg { display: block; }
 .strip { width: 100%; height: 1.6rem; border-radius: .3rem; } .strip.two { height: 3.2rem; }
-.bar { width: 100%; height: .7rem; border-radius: .2rem; }
 .track { fill: var(--track); }
 rect.success { fill: var(--success-bar); } rect.failure { fill: var(--failure-bar); }
 rect.timeout, rect.interrupted { fill: var(--timeout-bar); }
@@ -70,7 +69,7 @@ details { border: 1px solid var(--line); border-radius: .4rem; background: var(-
 details.failure { border-color: var(--failure-bar); } details.running { border-color: var(--model-bar); }
 details.timeout, details.interrupted { border-color: var(--timeout-bar); }
 summary {
-  position: relative; display: grid; grid-template-columns: 1.1rem 2.3rem minmax(0, 1fr) 11rem 5rem; gap: .6rem; align-items: center;
+  position: relative; display: grid; grid-template-columns: 1.1rem 2.3rem minmax(0, 1fr) 5rem; gap: .6rem; align-items: center;
   padding: .35rem .7rem .35rem 1.5rem; cursor: pointer; list-style: none;
 }
 summary::-webkit-details-marker { display: none; }
@@ -115,7 +114,6 @@ dt { color: var(--quiet); } dd { margin: 0; }
   h1 { font-size: 1.3rem; }
   summary { grid-template-columns: 1.1rem 2.3rem minmax(0, 1fr) auto; gap: .2rem .5rem; }
   .ticks span:nth-child(even) { display: none; }
-  summary .bar { grid-row: 2; grid-column: 1 / -1; height: .35rem; }
   summary .what { white-space: normal; display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 2; }
   .turn summary { grid-template-columns: 1.6rem minmax(0, 1fr); }
   .turn .time { grid-column: 2; text-align: left; white-space: normal; }

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Time, to scale: the strip of the whole job, and the small bar that each step has of its own.
+-- Time, to scale: a strip of the whole job, with its steps and the turns of the model.
 
 local format = require "sba.report.format"
 local html = require "sba.report.html"
@@ -20,9 +20,8 @@ local LANE <const> = 14 -- height
 ---@field length integer milliseconds, at least 1
 
 --- The scale of a job: from its start to its end.
----@param result table
 ---@return report.scale
-function timeline.scale(result)
+local function scale_of(result)
   local start = format.instant(result.started_at) or 0
   local length = math.max((format.instant(result.finished_at) or start) - start, result.duration_ms, 1)
   return { start = start, length = length }
@@ -41,18 +40,6 @@ end
 local function bar(x, width, y, class)
   width = math.max(width, 2)
   return h.rect { x = ("%.1f"):format(math.min(x, WIDTH - width)), y = y, width = ("%.1f"):format(width), height = LANE, class = class }
-end
-
---- A step's own bar.
----@param scale report.scale
----@param entry table
----@return html.element
-function timeline.bar(scale, entry)
-  local x, width = place_of(scale, entry)
-  return h.svg { class = "bar", viewBox = "0 0 1000 14", preserveAspectRatio = "none", ["aria-hidden"] = "true",
-    h.rect { class = "track", width = WIDTH, height = LANE },
-    entry.status ~= "skipped" and bar(x, math.max(width, 6), 0, entry.status),
-  }
 end
 
 --- Bars of a lane, those too narrow to be told apart drawn as one: there are never more than WIDTH.
@@ -126,9 +113,9 @@ local function ticks(scale)
 end
 
 ---@param source report.source
----@param scale report.scale
 ---@return html.element|false
-function timeline.view(source, scale)
+function timeline.view(source)
+  local scale = scale_of(source.result)
   local steps = step_marks(scale, source.result.steps)
   local turns = source.journal and turn_marks(scale, source.journal.turns) or {}
   if #steps + #turns == 0 then return false end
