@@ -11,7 +11,7 @@ local budgets = {
   { "src", 16600, 606, "src/" },
   { "src/bind", 3430, 115, "src/bind/" },
   {
-    "processes, confinement, ending", 2576, 92,
+    "processes, confinement, ending", 2542, 91,
     "src/core/process/", "src/core/base/terminal_mode", "src/core/base/ending", "src/core/base/threads",
   },
   { "edits", 965, 38, "src/core/edit/" },

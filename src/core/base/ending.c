@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -117,7 +116,6 @@ static _Noreturn void end(const char *reason)
 static void *watch(void *unused)
 {
     (void)unused;
-    threads_join();
     struct pollfd waits[] = {{.fd = timer_fd, .events = POLLIN}, {.fd = signal_fd, .events = POLLIN}};
     for (;;) {
         poll(waits, 2, -1);
@@ -165,23 +163,6 @@ static void catch_crashes(void)
         sigaction(crashes[i], &action, NULL);
 }
 
-// The main thread handles signals. signal_fd shows those that it has not handled yet.
-static int start_thread(void)
-{
-    pthread_t thread;
-    pthread_attr_t attributes;
-    sigset_t all, mask;
-    sigfillset(&all);
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_sigmask(SIG_SETMASK, &all, &mask);
-    int outcome = pthread_create(&thread, &attributes, watch, NULL);
-    pthread_sigmask(SIG_SETMASK, &mask, NULL);
-    pthread_attr_destroy(&attributes);
-    return outcome;
-}
-
 static int start_watching(struct error *error)
 {
     sigset_t cancels;
@@ -191,8 +172,9 @@ static int start_watching(struct error *error)
     watching = true; // also without the thread, for crashes and memory
     if (timer_fd < 0) {
         timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+        // The main thread handles signals. signal_fd shows those that it has not handled yet.
         signal_fd = signalfd(-1, &cancels, SFD_CLOEXEC | SFD_NONBLOCK);
-        int outcome = timer_fd < 0 || signal_fd < 0 ? errno : start_thread();
+        int outcome = timer_fd < 0 || signal_fd < 0 ? errno : threads_start(watch, NULL);
         if (outcome)
             return error_system(error, outcome, "cannot watch over the end of the job");
     }

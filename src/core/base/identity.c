@@ -90,17 +90,6 @@ static bool parse_id(const char *text, unsigned *id)
     return true;
 }
 
-static int find_group(const char *text, gid_t *gid, struct error *error)
-{
-    if (parse_id(text, gid))
-        return 0;
-    const struct group *entry = getgrnam(text);
-    if (!entry)
-        return error_set(error, "unknown_user", 0, "the group %s is not in /etc/group; name a GID", text);
-    *gid = entry->gr_gid;
-    return 0;
-}
-
 static int find_user(const char *text, uid_t *uid, gid_t *gid, struct error *error)
 {
     bool numeric = parse_id(text, uid);
@@ -119,10 +108,12 @@ int identity_become(const char *user, struct error *error)
     const char *colon = strchr(user, ':');
     cleanup_free char *name = colon ? strndup(user, (size_t)(colon - user)) : strdup(user);
 
-    if (!name || !*name || (colon && !colon[1]))
+    if (!name || !*name)
         return error_set(error, "invalid", 0, "%s is no user; write UID, UID:GID or a name", user);
-    if (find_user(name, &uid, &gid, error) < 0 || (colon && find_group(colon + 1, &gid, error) < 0))
+    if (find_user(name, &uid, &gid, error) < 0)
         return -1;
+    if (colon && !parse_id(colon + 1, &gid))
+        return error_set(error, "invalid", 0, "%s is no group; write a GID", colon + 1);
     if (uid == 0)
         return error_set(error, "invalid", 0, "%s is root; name an ordinary user", user);
     if (uid == geteuid() && uid == getuid() && gid == getegid())

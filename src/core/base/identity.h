@@ -10,7 +10,7 @@
 // read-only, opens descriptors 0 to 2 and makes all others close-on-exec. Ends the program if the kernel refuses.
 void identity_harden(void);
 
-// Changes the user for good: groups, gid, uid. The user is "UID", "UID:GID", "name" or "name:group" (as in /etc/passwd;
+// Changes the user for good: groups, gid, uid. The user is "UID", "UID:GID", "name" or "name:GID" (as in /etc/passwd;
 // a bare UID without an entry takes the GID of the same number). Errors: "unknown_user", "permission_denied",
 // "invalid".
 int identity_become(const char *user, struct error *error);

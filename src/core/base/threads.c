@@ -2,26 +2,56 @@
 // Our threads, see threads.h.
 #include "core/base/threads.h"
 
-#include <stdatomic.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static _Atomic pid_t joined[THREADS_MOST - 1];
-static atomic_size_t count;
+enum { STACK = 64 << 10 };
 
-void threads_join(void)
+struct start {
+    void *(*run)(void *);
+    void *data;
+    sem_t runs;
+};
+
+static pid_t started[THREADS_MOST - 1];
+static size_t count;
+
+static void *begin(void *data)
 {
-    size_t place = atomic_fetch_add(&count, 1);
-    if (place < THREADS_MOST - 1)
-        joined[place] = (pid_t)syscall(SYS_gettid);
+    struct start *start = data;
+    void *(*run)(void *) = start->run, *own = start->data;
+    started[count++] = (pid_t)syscall(SYS_gettid);
+    sem_post(&start->runs);
+    return run(own);
+}
+
+int threads_start(void *(*run)(void *), void *data)
+{
+    pthread_t thread;
+    pthread_attr_t attributes;
+    sigset_t all, before;
+    struct start start = {.run = run, .data = data};
+    sem_init(&start.runs, 0, 0);
+    sigfillset(&all);
+    pthread_attr_init(&attributes);
+    pthread_attr_setstacksize(&attributes, STACK);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&thread, &attributes, begin, &start);
+    while (error == 0 && sem_wait(&start.runs) < 0)
+        continue;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return error;
 }
 
 size_t threads_all(pid_t ids[THREADS_MOST])
 {
-    size_t found = 0;
-    ids[found++] = getpid();
-    for (size_t i = 0; i < THREADS_MOST - 1; i++)
-        if (joined[i])
-            ids[found++] = joined[i];
-    return found;
+    ids[0] = getpid();
+    for (size_t i = 0; i < count; i++)
+        ids[i + 1] = started[i];
+    return count + 1;
 }

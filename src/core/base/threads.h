@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our threads that last: the main one, and those that called threads_join. Commands must not reach them, and each has
-// a list of children of its own in /proc. Nothing here fails.
+// Our threads that last. Commands must not reach them, and each has a list of children of its own in /proc.
 #ifndef SBA_CORE_THREADS_H
 #define SBA_CORE_THREADS_H
 
@@ -9,8 +8,9 @@
 
 enum { THREADS_MOST = 8 };
 
-// Adds the calling thread. It must not end.
-void threads_join(void);
+// Starts a thread, with all signals blocked, that calls run(data), which must not return; waits until it runs. 0, or an
+// errno.
+int threads_start(void *(*run)(void *), void *data);
 
 // Fills in their ids, the main thread's first. Returns how many there are.
 size_t threads_all(pid_t ids[THREADS_MOST]);

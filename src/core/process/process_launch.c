@@ -20,7 +20,6 @@
 #define ON_FOREIGN_STACK __attribute__((no_sanitize("address", "undefined")))
 
 enum {
-    STACK = 256 << 10,
     CHILD_STACK = 64 << 10,
     FAILED = 127,  // the exit status of a child that could not start its command
     STOPPED = 100, // ms without exec until a child gets SIGCONT: a command may have stopped it
@@ -39,7 +38,6 @@ struct launcher {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     struct request *request;
-    bool ready;
     volatile pid_t started; // 0: none yet; the kernel fills it in before the child runs
     _Alignas(16) char stack[CHILD_STACK];
 };
@@ -115,9 +113,7 @@ static void *serve(void *launcher)
 {
     struct launcher *self = launcher;
     int refused = -1; // not tried: the filter is made once all threads run
-    threads_join();
     pthread_mutex_lock(&self->mutex);
-    self->ready = true;
     for (;;) {
         pthread_cond_signal(&self->changed);
         while (!self->request)
@@ -135,43 +131,27 @@ static void *serve(void *launcher)
 
 static int start_thread(struct launcher *launcher)
 {
-    pthread_t thread;
-    pthread_attr_t attributes;
     pthread_condattr_t clock;
-    sigset_t all, before;
     pthread_condattr_init(&clock);
     pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
     pthread_mutex_init(&launcher->mutex, NULL);
     pthread_cond_init(&launcher->changed, &clock);
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&thread, &attributes, serve, launcher);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    if (error)
-        return error;
-    pthread_mutex_lock(&launcher->mutex);
-    while (!launcher->ready)
-        pthread_cond_wait(&launcher->changed, &launcher->mutex);
-    pthread_mutex_unlock(&launcher->mutex);
-    return 0;
+    return threads_start(serve, launcher);
 }
 
 // Both run before the filter is made, because it protects them.
 static int prepare(void)
 {
-    static bool prepared;
-    for (int i = 0, error; i < LAUNCHERS; i++)
-        if (!launchers[i].ready && (error = start_thread(&launchers[i])))
+    static int running;
+    if (running == LAUNCHERS)
+        return 0;
+    for (; running < LAUNCHERS; running++) {
+        int error = start_thread(&launchers[running]);
+        if (error)
             return error;
-    if (!prepared) {
-        confine_calls_prepare();
-        find_changed_signals();
     }
-    prepared = true;
+    confine_calls_prepare();
+    find_changed_signals();
     return 0;
 }
 

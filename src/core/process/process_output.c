@@ -15,7 +15,7 @@
 
 enum {
     PIPE_USUAL = 64 << 10,
-    PIPE_WIDE = 1 << 20,
+    PIPE_WIDE = 256 << 10,
     LAST_LEAST = OUTPUT_SHOWN / 2, // bytes that stay of those past the limit
     LONGEST_WORD = 256,
 };
