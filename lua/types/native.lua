@@ -9,7 +9,6 @@
 ---@field code string stable: "not_found", "path_escape", "timeout", "cancelled", ...
 ---@field message string one line for people
 
-------------------------------------------------------------------------------------------------------------------------
 ---@class native.bundle the modules inside this program
 ---@field version string of cynode-sba
 ---@field libraries string "Lua 5.4.4, lua-cjson 2.1.0, ..."
@@ -21,7 +20,6 @@ local bundle = {}
 ---@return string[]
 function bundle.list(prefix) end
 
-------------------------------------------------------------------------------------------------------------------------
 ---@class native.confine confines commands (Landlock)
 local confine = {}
 
@@ -46,7 +44,6 @@ function confine.may_write(path) end
 ---@return true|nil, native.failure?
 function confine.set_rules(writable, hidden) end
 
-------------------------------------------------------------------------------------------------------------------------
 ---@class native.identity the user and the environment of the runner
 local identity = {}
 
@@ -70,7 +67,6 @@ function identity.become(user) end
 ---@return table<string, string>
 function identity.environment(secrets) end
 
-------------------------------------------------------------------------------------------------------------------------
 ---@class native.interrupt the deadline, the cancel flag and the clocks
 local interrupt = {}
 
@@ -114,13 +110,13 @@ function interrupt.disarm() end
 
 ---While held, deadline and signals interrupt nothing; they count afterwards.
 ---@param held boolean
+---@return boolean before
 function interrupt.hold(held) end
 
 ---After disarm: sets a new deadline and forgets earlier signals; new ones cancel again. disarm ends this.
 ---@param seconds number
 function interrupt.rearm(seconds) end
 
-------------------------------------------------------------------------------------------------------------------------
 ---@class native.ending ends a job that cannot end by itself, because the runner hangs (2.5 s past the deadline, 5 s past a signal), crashes or is
 ---refused memory: the program executes itself
 local ending = {}
@@ -158,7 +154,6 @@ function ending.begun() end
 ---@param status integer
 function ending.written(status) end
 
-------------------------------------------------------------------------------------------------------------------------
 ---@class native.process runs commands, and ends the processes that they leave
 local process = {}
 
@@ -224,7 +219,6 @@ function process.usage() end
 ---Reaps children until SIGTERM or SIGINT, without using CPU time (for --idle).
 function process.idle() end
 
-------------------------------------------------------------------------------------------------------------------------
 ---@class native.workspace files of a directory that nothing leads out of
 local workspace = {}
 
@@ -233,6 +227,9 @@ local workspace = {}
 ---@param path string
 ---@return native.root|nil, native.failure?
 function workspace.open(path) end
+
+---@return string name of a temporary file or a file set aside, which a later run recognizes
+function workspace.temporary_name() end
 
 ---@class native.root
 local root = {}
@@ -284,55 +281,80 @@ function root:write(path, content, options) end
 ---@return { type: "file"|"directory"|"symlink"|"fifo"|"socket"|"device", size_bytes: integer, mode: integer, inode: integer, target: string? }|nil, native.failure?
 function root:stat(path) end
 
----@class native.tree where it starts
----@field name string "." for the workspace
+---Begins a walk through the directory or file at path: names in byte order, a directory before what is in it. Links are not followed.
+---@param path string
+---@param options? { max_depth?: integer, max_names?: integer, include_hidden?: boolean } max_names: of one directory, whichever the file system
+---gives first
+---@return native.walk|nil, native.failure?
+function root:walk(path, options) end
+
+---@class native.walk to be declared <close>
+local walk = {}
+
+---@class native.entry
+---@field name string bytes; "." for the directory itself
 ---@field type "file"|"directory"|"symlink"|"fifo"|"socket"|"device"
 ---@field size_bytes integer
----@field mode string octal, four digits: "0644"
----@field target? string of a symlink
----@field children? native.tree[] in byte order of name; absent where max_depth stopped or the directory cannot be read
+---@field mode integer permission bits
+---@field target? string of a symlink, as it is written
 
----The tree below path. Links are listed, never followed. max_entries counts what is below path, max_bytes is of the tree as JSON
----(where it starts is always there). What is below the 64th directory in a row is left out. Names are UTF-8, repaired and redacted.
+---@return native.entry|nil entry the first is where the walk starts; nil: the end
+---@return integer|native.failure|nil depth of the entry
+---@return boolean? entered the entries below it come next; false for a directory that cannot be read or is too deep
+function walk:next() end
+
+---@return string path of the entry, in the root
+function walk:path() end
+
+---@return boolean cut whether names were left out because of max_names
+function walk:is_cut() end
+
+---Removes the entry if it is a temporary file (`.sba-` and eight digits) that a killed run of this user left.
+---@param since integer seconds of the epoch; what was last changed before stays
+---@return boolean
+function walk:remove_temporary(since) end
+function walk:close() end
+
+---Writes a regular file that waits for its place at path, or makes a link that does.
 ---@param path string
----@param options? { max_depth?: integer, max_entries?: integer, max_bytes?: integer, include_hidden?: boolean }
----@return native.tree|nil
----@return "max_entries"|"max_bytes"|"max_depth"|native.failure|nil cut the limit that ended the list
-function root:tree(path, options) end
+---@param content string
+---@param mode? integer as root:write
+---@return string|nil waiting its path, in the nearest directory above that exists
+---@return native.failure?
+function root:stage(path, content, mode) end
 
----The names in one directory, in byte order. Links are not followed. Of a directory with more names than most, about so many are read,
----whichever the file system gives first, so that a huge directory costs little. Errors: as tree.
 ---@param path string
----@param most integer at least 1
----@return { name: string, type: "file"|"directory"|"symlink"|"fifo"|"socket"|"device" }[]|nil
----@return boolean|native.failure more whether there are names that were not read
-function root:names(path, most) end
+---@param target string one that would leave the workspace is path_escape
+---@return string|nil waiting, native.failure?
+function root:stage_link(path, target) end
 
----Every regular file below, and every directory with the start, in the order of a walk.
----@param limit integer files
----@param seconds? number nil: as long as it takes
----@return { path: string, size_bytes: integer }[]|nil files
----@return { path: string, closed: true? }[]|native.failure directories closed: it cannot be read
----@return boolean? more there are more files, or the time was up
-function root:files(limit, seconds) end
+---Moves a file or link; missing directories are made. replace: whatever is there; new: never onto something; aside: as a second link where the
+---file system knows links, so that something stays at the path.
+---@param from string
+---@param to string
+---@param how "replace"|"new"|"aside"
+---@return true|nil, native.failure?
+function root:move(from, to, how) end
 
----Reads a file for its hash. A signal ends it too.
+---@param path string a link at its end is not followed
+---@param kind "file"|"directory" file: or a link; directory: an empty one
+---@return true|nil, native.failure?
+function root:remove(path, kind) end
+
+---Makes a directory and those above it, where they are missing.
 ---@param path string
----@param seconds number
----@return string|false|nil sha256 false: the time was up
----@return integer|native.failure|nil size_bytes
-function root:digest(path, seconds) end
+---@return true|nil, native.failure?
+function root:make_directory(path) end
 
----Adds permission bits to a directory, if it is the runner's own.
+---Removes the directories of path after its first kept bytes, if they are empty.
 ---@param path string
----@param bits integer
-function root:share(path, bits) end
+---@param kept integer
+function root:prune(path, kept) end
 
----Removes the temporary files (`.sba-` and eight digits) below the directory that a killed run of this user left.
----@param since number seconds of the epoch; what was last changed before stays
----@param keep table<string, true> paths that stay
----@return integer|nil, native.failure? count
-function root:sweep(since, keep) end
+---@param path string of a file or directory
+---@param mode integer permission bits
+---@return true|nil, native.failure?
+function root:chmod(path, mode) end
 
 ---A handle on a directory, to run a command in.
 ---@param path string
@@ -361,29 +383,6 @@ function opened:close() end
 ---@return native.snapshot|nil, native.failure?
 function root:snapshot(options) end
 
----Begins a change of several files that is all or nothing.
----@return native.transaction
-function root:transaction() end
-
----Undoes, by the plan's names, what a run that was ended in the middle of a commit did; or, where its commit was complete, removes what it had
----set aside. Raises where the plan is no native.plan.
----@param plan native.plan
----@param committed boolean
----@return true|nil, native.failure? failure incomplete: its message names what was left where
-function root:recover(plan, committed) end
-
----@class native.plan
----@field changes native.plan.change[]
----@field directories { path: string, mode: integer }[] that go because a file comes in their place, each before those in it
-
----@class native.plan.change
----@field kind "put"|"remove"|"mode"
----@field path string
----@field other? string put: where the new file waits
----@field aside? string where the old file or link goes; nil: there was none
----@field kept? integer bytes of path that name directories that were there before
----@field old_mode? integer
-
 ---@class native.snapshot what a directory was
 local snapshot = {}
 
@@ -407,50 +406,6 @@ function snapshot:content(original) end
 
 function snapshot:close() end
 
----@class native.transaction to be declared <close>: what was not committed is undone
-local transaction = {}
-
----Stages a regular file (nothing is visible yet; the disk may be found full here).
----@param path string
----@param content string
----@param mode? integer as directory:write
----@return true|nil, native.failure?
-function transaction:write(path, content, mode) end
-
----Stages a symbolic link. A target that would leave the workspace is path_escape.
----@param path string
----@param target string
----@return true|nil, native.failure?
-function transaction:symlink(path, target) end
-
----Stages the removal of a file or link; directories that become empty by it are removed too.
----@param path string
----@return true|nil, native.failure?
-function transaction:remove(path) end
-
----Stages new permission bits.
----@param path string
----@param mode integer
----@return true|nil, native.failure?
-function transaction:chmod(path, mode) end
-
----Looks at what there is and says what commit will do. Nothing can be staged afterwards.
----@return native.plan|nil, native.failure?
-function transaction:plan() end
-
----Makes everything staged real, or, when any part fails, nothing: originals are put back.
----@param keep? boolean what was there before stays set aside until close; else this is the transaction's end
----@return true|nil, native.failure?
-function transaction:commit(keep) end
-
----Takes a commit that was to be kept back. Errors: incomplete, whose message names what was left where.
----@return true|nil, native.failure?
-function transaction:revert() end
-
----Ends it: removes what was set aside, or undoes what was not committed.
-function transaction:close() end
-
-------------------------------------------------------------------------------------------------------------------------
 ---@class native.edit the hunks of a diff, read line by line and applied to bytes
 local edit = {}
 
@@ -502,7 +457,6 @@ function hunks:add(number, header, body, limit, old_start, new_start, old_count,
 ---@return string|nil, native.edit.report|native.edit.failure
 function hunks:apply(first, count, bytes) end
 
-------------------------------------------------------------------------------------------------------------------------
 ---@class native.search regular expressions over files
 local search = {}
 
@@ -540,7 +494,6 @@ local regex = {}
 ---@return native.search.found|nil, native.failure?
 function regex:files(where, path, options) end
 
-------------------------------------------------------------------------------------------------------------------------
 ---@class native.secret finds secrets in text from outside, in every usual encoding; src/core/text/secret.h says which
 ---@field SHORTEST integer characters; a shorter secret cannot be told from ordinary words
 local secret = {}
@@ -567,7 +520,6 @@ function secret.settled(text) end
 ---@return string
 function secret.redact(text, cut) end
 
-------------------------------------------------------------------------------------------------------------------------
 ---@class native.text UTF-8, base64, SHA-256, and estimates of tokens
 local text = {}
 
@@ -642,7 +594,6 @@ function text.base64_decode(base64) end
 ---@return integer words of prose and source code, integer dense of digits, hexadecimal and base64, integer other of what is not ASCII
 function text.tokens(utf8) end
 
-------------------------------------------------------------------------------------------------------------------------
 ---@class native.json writes values as JSON; see util.json
 local json = {}
 
@@ -679,7 +630,6 @@ function line_editor.read(prompt) end
 ---@param entry string
 function line_editor.remember(entry) end
 
-------------------------------------------------------------------------------------------------------------------------
 ---@class native.file files of the runner itself, outside the workspace, and its standard streams
 local file = {}
 
@@ -806,7 +756,6 @@ function file.own(path) end
 ---@return integer rows
 function file.terminal_columns(fd) end
 
-------------------------------------------------------------------------------------------------------------------------
 ---@class native.http an HTTP/1.1 client
 local http = {}
 

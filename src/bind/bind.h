@@ -96,16 +96,9 @@ lua_Integer bind_check_part(lua_State *L, int list, lua_Integer i, struct file_p
 // Path at index as a C string, or NULL and *error filled ("invalid": it holds a NUL). No string raises an error.
 const char *bind_check_path(lua_State *L, int index, struct error *error);
 
-// Methods of native.root that have a file of their own: snapshot(options), tree(path, options), names(path, most),
-// files(limit, seconds), transaction(), recover(plan, committed).
+// Methods of native.root that have a file of their own.
 int bind_root_snapshot(lua_State *L);
-int bind_root_tree(lua_State *L);
-int bind_root_names(lua_State *L);
-int bind_root_sweep(lua_State *L);
-int bind_root_files(lua_State *L);
-int bind_root_share(lua_State *L);
-int bind_root_transaction(lua_State *L);
-int bind_root_recover(lua_State *L);
+int bind_root_walk(lua_State *L);
 
 // Raises an error unless the value at index is nil, absent or a table whose keys are all among names (NULL-terminated).
 void bind_check_options(lua_State *L, int index, const char *const names[]);

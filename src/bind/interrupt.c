@@ -98,8 +98,8 @@ static int f_disarm(lua_State *L)
 
 static int f_hold(lua_State *L)
 {
-    interrupt_hold(lua_toboolean(L, 1));
-    return 0;
+    lua_pushboolean(L, interrupt_hold(lua_toboolean(L, 1)));
+    return 1;
 }
 
 static int f_rearm(lua_State *L)

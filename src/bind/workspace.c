@@ -3,8 +3,7 @@
 #include "core/files/workspace.h"
 
 #include "bind/bind.h"
-#include "core/base/clock.h"
-#include "core/base/interrupt.h"
+#include "core/files/workspace_change.h"
 #include "core/files/workspace_read.h"
 #include "core/files/workspace_replace.h"
 
@@ -101,11 +100,11 @@ static int root_relative(lua_State *L)
     return 1;
 }
 
-static struct read_options check_read_options(lua_State *L, int index)
+static struct workspace_read_options check_read_options(lua_State *L, int index)
 {
     static const char *const names[] = {"offset_bytes", "max_bytes", "start_line", "end_line", "digest", NULL};
     bind_check_options(L, index, names);
-    return (struct read_options){
+    return (struct workspace_read_options){
         .offset = (uint64_t)bind_option_integer(L, index, "offset_bytes", 0, 0),
         .max_bytes = (size_t)bind_option_integer(L, index, "max_bytes", LUA_MAXINTEGER, 0),
         .first_line = (uint64_t)bind_option_integer(L, index, "start_line", 1, 1),
@@ -117,10 +116,10 @@ static struct read_options check_read_options(lua_State *L, int index)
 static int root_read(lua_State *L)
 {
     struct error error = {0};
-    struct read_result result;
+    struct workspace_read_result result;
     const struct workspace *workspace = bind_check_root(L, 1);
     const char *path = bind_check_path(L, 2, &error);
-    struct read_options options = check_read_options(L, 3);
+    struct workspace_read_options options = check_read_options(L, 3);
     struct buffer *content = bind_push_shared_buffer(L);
     if (!path || workspace_read(workspace, path, &options, content, &result, &error) < 0)
         return bind_fail(L, &error);
@@ -139,13 +138,13 @@ static int root_read(lua_State *L)
     return 1;
 }
 
-static struct write_options check_write_options(lua_State *L, int index)
+static struct workspace_write_options check_write_options(lua_State *L, int index)
 {
     static const char *const names[] = {"mode", "overwrite", "append", NULL};
     bind_check_options(L, index, names);
-    lua_Integer mode = bind_option_integer(L, index, "mode", MODE_AS_BEFORE, 0);
+    lua_Integer mode = bind_option_integer(L, index, "mode", WORKSPACE_MODE_AS_BEFORE, 0);
     luaL_argcheck(L, mode <= 0777, index, "option 'mode' must hold permission bits only, at most 0777");
-    return (struct write_options){
+    return (struct workspace_write_options){
         .mode = (int)mode,
         .overwrite = bind_option_boolean(L, index, "overwrite", true),
         .append = bind_option_boolean(L, index, "append", false),
@@ -157,11 +156,11 @@ static int root_write(lua_State *L)
 {
     size_t size;
     struct error error = {0};
-    struct write_result result;
+    struct workspace_write_result result;
     const struct workspace *workspace = bind_check_root(L, 1);
     const char *path = bind_check_path(L, 2, &error);
     const char *content = luaL_checklstring(L, 3, &size);
-    struct write_options options = check_write_options(L, 4);
+    struct workspace_write_options options = check_write_options(L, 4);
     if (!path || workspace_write(workspace, path, content, size, &options, &result, &error) < 0)
         return bind_fail(L, &error);
 
@@ -170,34 +169,6 @@ static int root_write(lua_State *L)
     bind_set_string(L, "sha256", result.sha256);
     bind_set_boolean(L, "created", result.created);
     return 1;
-}
-
-// root:digest(path, seconds) -> sha256, size_bytes | false | nil, failure
-static int root_digest(lua_State *L)
-{
-    uint64_t size;
-    struct error error = {0};
-    struct stat status;
-    char sha256[TEXT_SHA256_HEX];
-    const struct workspace *workspace = bind_check_root(L, 1);
-    const char *path = bind_check_path(L, 2, &error);
-    lua_Number seconds = luaL_checknumber(L, 3);
-    struct read_time time = {.until = INT64_MAX, .signal = interrupt_signal()};
-    if (seconds < 9e12)
-        time.until = clock_now() + (int64_t)(seconds * 1000);
-    int fd = path ? workspace_open_file(workspace, path, &status, &error) : -1;
-    int outcome = fd < 0 ? -1 : workspace_digest(fd, path, &time, sha256, &size, &error);
-    if (fd >= 0)
-        close(fd);
-    if (outcome < 0)
-        return bind_fail(L, &error);
-    if (outcome > 0) {
-        lua_pushboolean(L, false);
-        return 1;
-    }
-    lua_pushstring(L, sha256);
-    lua_pushinteger(L, (lua_Integer)size);
-    return 2;
 }
 
 // root:stat(path) -> {type=, size_bytes=, mode=, inode=, target=} | nil, failure
@@ -279,28 +250,128 @@ static int opened_close(lua_State *L)
     return 0;
 }
 
+static mode_t check_mode(lua_State *L, int index, mode_t most)
+{
+    lua_Integer mode = luaL_checkinteger(L, index);
+    luaL_argcheck(L, mode >= 0 && mode <= most, index, "must hold permission bits only");
+    return (mode_t)mode;
+}
+
+// Pushes the path that *owner holds, or fails where it holds none.
+static int push_staged(lua_State *L, const struct buffer *owner, struct error *error)
+{
+    if (!owner->data)
+        return bind_fail(L, error);
+    lua_pushstring(L, owner->data);
+    return 1;
+}
+
+// root:stage(path, content, mode?) -> where it waits | nil, failure
+static int root_stage(lua_State *L)
+{
+    size_t size;
+    struct error error = {0};
+    const struct workspace *workspace = bind_check_root(L, 1);
+    const char *path = bind_check_path(L, 2, &error);
+    const char *content = luaL_checklstring(L, 3, &size);
+    int mode = lua_isnoneornil(L, 4) ? WORKSPACE_MODE_AS_BEFORE : (int)check_mode(L, 4, 0777);
+    struct buffer *owner = bind_new_buffer(L);
+    owner->data = path ? workspace_stage(workspace, path, content, size, mode, &error) : NULL;
+    return push_staged(L, owner, &error);
+}
+
+// root:stage_link(path, target) -> where it waits | nil, failure
+static int root_stage_link(lua_State *L)
+{
+    struct error error = {0};
+    const struct workspace *workspace = bind_check_root(L, 1);
+    const char *path = bind_check_path(L, 2, &error);
+    const char *target = path ? bind_check_path(L, 3, &error) : NULL;
+    struct buffer *owner = bind_new_buffer(L);
+    owner->data = target ? workspace_stage_link(workspace, path, target, &error) : NULL;
+    return push_staged(L, owner, &error);
+}
+
+// root:move(from, to, how) -> true | nil, failure
+static int root_move(lua_State *L)
+{
+    static const char *const ways[] = {"replace", "new", "aside", NULL}; // enum workspace_move
+    struct error error = {0};
+    const struct workspace *workspace = bind_check_root(L, 1);
+    const char *from = bind_check_path(L, 2, &error), *to = from ? bind_check_path(L, 3, &error) : NULL;
+    enum workspace_move how = (enum workspace_move)luaL_checkoption(L, 4, NULL, ways);
+    return bind_outcome(L, to ? workspace_move(workspace, from, to, how, &error) : -1, &error);
+}
+
+// root:remove(path, kind) -> true | nil, failure
+static int root_remove(lua_State *L)
+{
+    static const char *const kinds[] = {"file", "directory", NULL};
+    struct error error = {0};
+    const struct workspace *workspace = bind_check_root(L, 1);
+    const char *path = bind_check_path(L, 2, &error);
+    bool directory = luaL_checkoption(L, 3, NULL, kinds);
+    return bind_outcome(L, path ? workspace_remove(workspace, path, directory, &error) : -1, &error);
+}
+
+// root:make_directory(path) -> true | nil, failure
+static int root_make_directory(lua_State *L)
+{
+    struct error error = {0};
+    const struct workspace *workspace = bind_check_root(L, 1);
+    const char *path = bind_check_path(L, 2, &error);
+    return bind_outcome(L, path ? workspace_make_directory(workspace, path, &error) : -1, &error);
+}
+
+// root:prune(path, kept)
+static int root_prune(lua_State *L)
+{
+    lua_Integer kept = luaL_checkinteger(L, 3);
+    luaL_argcheck(L, kept >= 0, 3, "must not be negative");
+    workspace_remove_directories(bind_check_root(L, 1), luaL_checkstring(L, 2), (size_t)kept);
+    return 0;
+}
+
+// root:chmod(path, mode) -> true | nil, failure
+static int root_chmod(lua_State *L)
+{
+    struct error error = {0};
+    const struct workspace *workspace = bind_check_root(L, 1);
+    const char *path = bind_check_path(L, 2, &error);
+    mode_t mode = check_mode(L, 3, 07777);
+    return bind_outcome(L, path ? workspace_chmod(workspace, path, mode, &error) : -1, &error);
+}
+
+static int f_temporary_name(lua_State *L)
+{
+    char name[WORKSPACE_TEMPORARY_SIZE];
+    workspace_temporary_name(name);
+    lua_pushstring(L, name);
+    return 1;
+}
+
 static const luaL_Reg root_methods[] = {
     {"path", root_path},
     {"relative", root_relative},
     {"read", root_read},
     {"write", root_write},
     {"stat", root_stat},
-    {"digest", root_digest},
+    {"walk", bind_root_walk},
     {"snapshot", bind_root_snapshot},
-    {"tree", bind_root_tree},
-    {"names", bind_root_names},
-    {"files", bind_root_files},
-    {"share", bind_root_share},
-    {"sweep", bind_root_sweep},
     {"directory", root_directory},
     {"open", root_open},
-    {"transaction", bind_root_transaction},
-    {"recover", bind_root_recover},
+    {"stage", root_stage},
+    {"stage_link", root_stage_link},
+    {"move", root_move},
+    {"remove", root_remove},
+    {"make_directory", root_make_directory},
+    {"prune", root_prune},
+    {"chmod", root_chmod},
     {NULL, NULL},
 };
 static const luaL_Reg directory_methods[] = {{"close", directory_close}, {NULL, NULL}};
 static const luaL_Reg opened_methods[] = {{"size", opened_size}, {"close", opened_close}, {NULL, NULL}};
-static const luaL_Reg functions[] = {{"open", f_open}, {NULL, NULL}};
+static const luaL_Reg functions[] = {{"open", f_open}, {"temporary_name", f_temporary_name}, {NULL, NULL}};
 
 int luaopen_native_workspace(lua_State *L)
 {

@@ -38,7 +38,7 @@ describe("lua/types/native.lua", function()
     local offered = {}
     add_offered(offered, package.preload, require)
     local directory = require("native.workspace").open(".")
-    directory:transaction() -- types that C makes when the first is begun
+    directory:walk "." -- types that C makes when the first is begun
     directory:snapshot { directory = "/nowhere" }
     add_offered(offered, debug.getregistry(), function(_, metatable) return metatable.__index end) -- else it only owns something in C
     assert.same(declared(), offered)

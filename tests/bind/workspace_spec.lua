@@ -1,16 +1,19 @@
 -- SPDX-License-Identifier: Apache-2.0
-local json = require "sba.util.json"
+local listing = require "sba.util.listing"
 local scratch = require "scratch"
 local workspace = require "native.workspace"
 
-local function tree_of(directory, ...) return directory:tree(...) end
-
--- What a listing holds, as one line: "a dir(b c)".
-local function outline(entry)
-  if not entry.children then return entry.name end
-  local names = {}
-  for i, child in ipairs(entry.children) do names[i] = outline(child) end
-  return entry.name .. "(" .. table.concat(names, " ") .. ")"
+-- What a walk meets, as one line: a slash stands behind a directory that is entered.
+local function outline(root, path, options)
+  local walk <close>, failure = root:walk(path or ".", options)
+  local found = {}
+  while walk do
+    local entry, problem, entered = walk:next()
+    if not entry and problem then return nil, problem end
+    if not entry then return table.concat(found, " "), walk:is_cut() end
+    found[#found + 1] = walk:path() .. (entered and "/" or "")
+  end
+  return nil, failure
 end
 
 describe("native.workspace", function()
@@ -31,16 +34,20 @@ describe("native.workspace", function()
     assert.equal(here.path, here.root:path())
   end)
 
-  it("names what is in one directory, and stays inside", function()
+  it("lists what is in one directory, and stays inside", function()
     here:shell "mkdir d d/deep && touch d/b .a && ln -s /etc link && ln -s d inside"
-    assert.same({ { { name = ".a", type = "file" }, { name = "d", type = "directory" }, { name = "inside", type = "symlink" },
-      { name = "link", type = "symlink" } }, false }, { here.root:names(".", 100) })
-    assert.same({ { name = "b", type = "file" }, { name = "deep", type = "directory" } }, (here.root:names("inside", 1)))
-    assert.same({}, (here.root:names(".a", 1)))
-    refused("path_escape", here.root:names("link", 1))
-    refused("path_escape", here.root:names("..", 1))
-    refused("not_found", here.root:names("missing", 1))
-    assert.error(function() here.root:names(".", 0) end)
+    local entries, more = listing(here.root, ".", 100)
+    assert.same({ ".a file", "d directory", "inside symlink", "link symlink" },
+      { entries[1].name .. " " .. entries[1].type, entries[2].name .. " " .. entries[2].type, entries[3].name .. " " .. entries[3].type,
+        entries[4].name .. " " .. entries[4].type })
+    assert.is_false(more)
+    entries, more = listing(here.root, "inside", 1)
+    assert.same({ 1, true }, { #entries, more })
+    assert.same({}, (listing(here.root, ".a", 1)))
+    refused("path_escape", listing(here.root, "link", 1))
+    refused("path_escape", listing(here.root, "..", 1))
+    refused("not_found", listing(here.root, "missing", 1))
+    assert.error(function() listing(here.root, ".", 0) end)
   end)
 
   it("names paths as the results do", function()
@@ -61,7 +68,7 @@ describe("native.workspace", function()
       refused("path_escape", here.root:read(path))
       refused("path_escape", here.root:write(path, "x"))
       refused("path_escape", here.root:stat(path))
-      refused("path_escape", here.root:tree(path))
+      refused("path_escape", here.root:walk(path))
       refused("path_escape", here.root:directory(path))
     end
   end)
@@ -138,7 +145,7 @@ describe("native.workspace", function()
     here:shell("mkfifo fifo; (echo hello > fifo; touch woken) >/dev/null & sleep 0.2")
     refused("not_a_file", here.root:read("fifo"))
     refused("not_a_file", here.root:write("fifo", "x"))
-    tree_of(here.root, ".")
+    outline(here.root)
     here:shell "sleep 0.1"
     refused("not_found", here.root:stat("woken"))
     here:shell("cat fifo > /dev/null")
@@ -161,7 +168,7 @@ describe("native.workspace", function()
     end
     refused("too_many_links", here.root:read("loop1"))
     refused("too_many_links", here.root:write("loop1", "x"))
-    refused("path_escape", here.root:tree("absolute"))
+    refused("path_escape", here.root:walk("absolute"))
     refused("path_escape", here.root:directory("parent"))
     refused("not_found", here.root:read("dangling"))
     assert.equal("secret\n", here:shell "cat ../secret")
@@ -192,7 +199,7 @@ describe("native.workspace", function()
     refused("not_a_directory", here.root:write("fresh/x", "y"))
     refused("not_a_file", here.root:write("deep/", "y"))
     refused("not_a_file", here.root:write("deep/er/..", "y"))
-    assert.equal(".(deep(er(file)) fresh fresher)", outline(tree_of(here.root, ".")))
+    assert.equal("./ deep/ deep/er/ deep/er/file fresh fresher", (outline(here.root)))
   end)
 
   it("keeps the mode of what it replaces", function()
@@ -209,33 +216,22 @@ describe("native.workspace", function()
     assert.has_error(function() here.root:write("f", "y", { mode = 2541 }) end)
   end)
 
-  it("lists trees in byte order", function()
+  it("walks in byte order", function()
     here:shell("mkdir -p b/c .hidden a && touch b/z b/A b/c/x .hidden/y 'a.c' && ln -s ../../etc b/out && mkfifo pipe")
-    local tree, cut = tree_of(here.root, ".")
-    assert.is_nil(cut)
-    assert.equal(".(.hidden(y) a() a.c b(A c(x) out z) pipe)", outline(tree))
-    local out = tree.children[4].children[3]
-    assert.same({ name = "out", type = "symlink", size_bytes = 9, mode = "0777", target = "../../etc" }, out)
-    assert.equal("fifo", tree.children[5].type)
-    assert.is_true(json.is_array(tree.children[2].children))
-    assert.equal("b(A c(x) out z)", outline(tree_of(here.root, "b")))
-    assert.equal("c(x)", outline(tree_of(here.root, here.path .. "/b/c/")))
-    assert.equal("z", outline(tree_of(here.root, "b/z")))
-    assert.equal(".(a() a.c b(A c(x) out z) pipe)", outline(tree_of(here.root, ".", { include_hidden = false })))
-    assert.equal(".(.hidden a a.c b pipe)", outline(tree_of(here.root, ".", { max_depth = 1 })))
-    assert.equal(".", outline(tree_of(here.root, ".", { max_depth = 0 })))
-    tree, cut = tree_of(here.root, ".", { max_entries = 3 })
-    assert.same({ ".(.hidden(y) a())", "max_entries" }, { outline(tree), cut })
-    tree, cut = tree_of(here.root, ".", { max_entries = 11 })
-    assert.same({ ".(.hidden(y) a() a.c b(A c(x) out z) pipe)" }, { outline(tree), cut })
-    tree, cut = tree_of(here.root, ".", { max_bytes = 200 })
-    assert.same({ ".(.hidden())", "max_bytes" }, { outline(tree), cut })
-    refused("not_found", here.root:tree("missing"))
-  end)
-
-  it("repairs names that are not UTF-8", function()
-    here:shell("touch \"$(printf 'a\\377b')\"")
-    assert.equal("a\u{FFFD}b", tree_of(here.root, ".").children[1].name)
+    assert.equal("./ .hidden/ .hidden/y a/ a.c b/ b/A b/c/ b/c/x b/out b/z pipe", (outline(here.root)))
+    assert.equal("b/ b/A b/c/ b/c/x b/out b/z", (outline(here.root, "b")))
+    assert.equal("b/c/ b/c/x", (outline(here.root, here.path .. "/b/c/")))
+    assert.equal("b/z", (outline(here.root, "b/z")))
+    assert.equal("./ a/ a.c b/ b/A b/c/ b/c/x b/out b/z pipe", (outline(here.root, ".", { include_hidden = false })))
+    assert.equal("./ .hidden a a.c b pipe", (outline(here.root, ".", { max_depth = 1 })))
+    assert.equal(".", (outline(here.root, ".", { max_depth = 0 })))
+    assert.is_true(select(2, outline(here.root, ".", { max_names = 2 })))
+    assert.same({ name = "out", type = "symlink", size_bytes = 9, mode = 511, target = "../../etc" }, listing(here.root, "b", 9)[3])
+    refused("not_found", here.root:walk("missing"))
+    local walk <close> = here.root:walk "."
+    assert.same({ 0, true }, { select(2, walk:next()) })
+    walk:close()
+    assert.has_error(function() walk:next() end)
   end)
 
   it("goes down and up a deep tree with few descriptors", function()
@@ -243,38 +239,29 @@ describe("native.workspace", function()
     script:write('import os\nfor i in range(1500):\n  os.mkdir("d"); open("e", "w").close(); os.mkdir("z"); os.chdir("d")\n')
     script:close()
     here:shell("python3 ../deep.py")
-    local tree, cut = tree_of(here.root, ".")
-    assert.equal("max_depth", cut)
-    local depth = 0
-    while tree.children do
-      depth, tree = depth + 1, tree.children[1]
-      if tree == nil then break end
-    end
-    assert.equal(64, depth)
-    local files = assert(here.root:files(5000))
-    assert.equal(1500, #files)
-    assert.equal("e", files[#files].path)
+    assert.equal(3 * 1500 + 1, select(2, (outline(here.root)):gsub("%S+", "")))
   end)
 
-  it("lists files and directories", function()
-    here:shell("mkdir -p a b && echo 1 > a/x && echo 2 > a.c && echo 3 > .h && ln -s a.c link && mkfifo pipe && mkdir closed")
-    local files, directories, more = here.root:files(10)
-    assert.same({ { path = ".h", size_bytes = 2 }, { path = "a/x", size_bytes = 2 }, { path = "a.c", size_bytes = 2 } }, files)
-    assert.same({ { path = "." }, { path = "a" }, { path = "b" }, { path = "closed" } }, directories)
-    assert.is_false(more)
-    assert.same({ 2, true }, { #here.root:files(2), select(3, here.root:files(2)) })
-    assert.same({ 3, false }, { #here.root:files(3), select(3, here.root:files(3)) })
-    here.root:share("a", tonumber("077", 8))
-    assert.equal(tonumber("777", 8), here.root:stat("a").mode)
-  end)
-
-  it("reads a file for its hash while there is time", function()
-    here:shell("truncate -s 64G a && echo 1 > c")
-    assert.same({ require("native.text").sha256("1\n"), 2 }, { here.root:digest("c", 10) })
-    assert.is_false(here.root:digest("c", 0))
-    assert.is_false(here.root:digest("a", 0.01))
-    refused("not_found", here.root:digest("none", 1))
-    refused("path_escape", here.root:digest("../x", 1))
+  it("changes single names, and stays inside", function()
+    here:shell "mkdir d && echo 1 > d/a && ln -s .. up && ln -s d/a link"
+    assert(here.root:move("d/a", "e/b", "aside"))
+    assert.equal("1\n1\n", here:shell "cat d/a e/b")
+    refused("already_exists", here.root:move("d/a", "e/b", "new"))
+    assert(here.root:move("link", "e/b", "replace"))
+    assert.equal("d/a", here.root:stat("e/b").target)
+    refused("path_escape", here.root:move("d/a", "up/a", "new"))
+    refused("path_escape", here.root:move("up/secret", "a", "new"))
+    refused("path_escape", here.root:remove("up/secret", "file"))
+    refused("path_escape", here.root:chmod("up/secret", 511))
+    refused("path_escape", here.root:make_directory("up/new"))
+    refused("not_a_file", here.root:remove("d/..", "directory"))
+    here.root:prune("up/work/e", 0)
+    assert(here.root:chmod("d", 511))
+    assert.equal(511, here.root:stat("d").mode)
+    assert(here.root:make_directory "n/m")
+    here.root:prune("n/m", 0)
+    refused("not_found", here.root:stat("n"))
+    assert.matches("^e/%.sba%-%x+$", (assert(here.root:stage("e/new/x", "y"))))
   end)
 
   it("gives handles that can be closed", function()

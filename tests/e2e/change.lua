@@ -1,11 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- cynode-sba --lua change.lua WORKSPACE: one change of many kinds, as one transaction. Prints "done" or the failure's code.
+local transaction = require "sba.patch.transaction"
 local workspace = require "native.workspace"
 
 local directory = assert(workspace.open(arg[1]))
 
 local function change()
-  local all <close> = directory:transaction()
+  local all <close> = transaction.new(directory)
   local steps = {
     function() return all:write("a", "new a") end,
     function() return all:write("b", "new b", 493) end,

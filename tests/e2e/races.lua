@@ -3,6 +3,7 @@
 -- leads outside. Prints how often each kind of work succeeded and was refused; whatever it saw of the outside, it says so
 -- and ends with status 9. Only work of these kinds is done, or all.
 local search = require "native.search"
+local transaction = require "sba.patch.transaction"
 local workspace = require "native.workspace"
 
 local MOST_TIMES <const> = 20 -- the rounds, where chance has it that one kind of work never succeeds or is never refused
@@ -16,10 +17,18 @@ local function leak(kind, what)
   os.exit(9)
 end
 
--- Whatever the outside holds, names and sizes too, is recognised.
-local function inspect(kind, entry)
-  if entry.name:find("outsider", 1, true) or entry.size_bytes == 31337 then leak(kind, entry.name) end
-  for _, child in ipairs(entry.children or {}) do inspect(kind, child) end
+-- Walks; whatever the outside holds, names and sizes too, is recognised.
+local function walk_through(kind, path)
+  local walk <close>, failure = directory:walk(path)
+  local entry
+  while walk do
+    entry, failure = walk:next()
+    if not entry then break end
+    local read = entry.type == "file" and directory:read(walk:path(), { digest = true, max_bytes = 0 })
+    local size = read and read.size_bytes or entry.size_bytes
+    if entry.name:find("outsider", 1, true) or size == 31337 then leak(kind, walk:path()) end
+  end
+  return not failure, failure
 end
 
 local work = {
@@ -33,16 +42,8 @@ local work = {
     return directory:write(path:gsub("file$", "appended"), i % 100 == 0 and "" or "more", { append = i % 100 ~= 0 })
   end,
   create = function(path, i) return directory:write(path:gsub("file$", "made/" .. i % 7 .. "/new"), "x") end,
-  tree = function(path)
-    local tree, failure = directory:tree((path:gsub("/[^/]*$", "")))
-    if tree then inspect("tree", tree) end
-    return tree, failure
-  end,
-  whole_tree = function()
-    local tree, failure = directory:tree(".")
-    if tree then inspect("whole_tree", tree) end
-    return tree, failure
-  end,
+  tree = function(path) return walk_through("tree", (path:gsub("/[^/]*$", ""))) end,
+  whole_tree = function() return walk_through("whole_tree", ".") end,
   stat = function(path)
     local status, failure = directory:stat(path)
     if status and status.size_bytes == 31337 then leak("stat", path) end
@@ -53,16 +54,8 @@ local work = {
     if found and #found.matches > 0 then leak("search", found.matches[1].path) end
     return found, failure
   end,
-  files = function()
-    local files, failure = directory:files(1000)
-    for _, file in ipairs(files or {}) do
-      local _, size = directory:digest(file.path, 1)
-      if file.path:find("outsider", 1, true) or size == 31337 then leak("files", file.path) end
-    end
-    return files, failure
-  end,
   transaction = function(path, i)
-    local change <close> = directory:transaction()
+    local change <close> = transaction.new(directory)
     local staged, failure = change:write((path:gsub("file$", "staged")), "from inside " .. i)
     if not staged then return nil, failure end
     staged, failure = change:write((path:gsub("file$", "deep/er/staged")), "from inside " .. i)
@@ -70,13 +63,13 @@ local work = {
     return change:commit()
   end,
   removal = function(path)
-    local change <close> = directory:transaction()
+    local change <close> = transaction.new(directory)
     local staged, failure = change:remove((path:gsub("file$", "victim")))
     if not staged then return nil, failure end
     return change:commit()
   end,
   chmod = function(path)
-    local change <close> = directory:transaction()
+    local change <close> = transaction.new(directory)
     local staged, failure = change:chmod(path, 384)
     if not staged then return nil, failure end
     return change:commit()
@@ -104,7 +97,7 @@ end
 for i = 1, MOST_TIMES * rounds do
   if i > rounds and met() then break end
   for kind, one in pairs(work) do
-    if arg[3] or (kind ~= "files" and kind ~= "whole_tree") or i % 10 == 0 then
+    if arg[3] or kind ~= "whole_tree" or i % 10 == 0 then
       local result, failure = one(paths[i % #paths + 1], i)
       local counts = result and done or refused
       counts[kind] = (counts[kind] or 0) + 1

@@ -74,7 +74,7 @@ class CompletionTest(PromptCase):
         self.run_line(terminal, "directory = native.workspace.open '.'")
         self.run_line(terminal, "thing = { first_field = { nested_one = 1 } }")
         for typed, completed in (("direc", "directory"), ("thing.first_field.ne", "thing.first_field.nested_one"), ("sba.util.js", "sba.util.json"),
-                                 ("directory:transa", "directory:transaction"), ("s:nothing", "s:nothing"), ("retu", "return"),
+                                 ("directory:snap", "directory:snapshot"), ("s:nothing", "s:nothing"), ("retu", "return"),
                                  ('require "native.wor', 'require "native.workspace')):
             self.complete(terminal, typed, completed)
 

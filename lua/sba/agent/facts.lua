@@ -4,6 +4,7 @@
 
 local file = require "native.file"
 local identity = require "native.identity"
+local names_in = require "sba.util.listing"
 local native_text = require "native.text"
 local printable = require "sba.util.printable"
 local process = require "native.process"
@@ -52,7 +53,7 @@ local function read(root)
   while queue[at] and at <= MOST_DIRECTORIES and names < MOST_NAMES do
     local directory = queue[at]
     local prefix = directory.path and directory.path .. "/" or ""
-    directory.entries, directory.more = root:names(directory.path or ".", MOST_OF_ONE)
+    directory.entries, directory.more = names_in(root, directory.path or ".", MOST_OF_ONE)
     for _, entry in ipairs(directory.entries or {}) do
       if entry.type == "directory" and not PASSED_OVER[entry.name] and directory.depth < DEEPEST then
         entry.path, entry.depth = prefix .. entry.name, directory.depth + 1

@@ -4,6 +4,7 @@
 
 local json = require "sba.util.json"
 local lines = require "sba.util.lines"
+local listing = require "sba.util.listing"
 local schema_check = require "sba.util.schema_check"
 local secret = require "sba.util.secret"
 local text = require "native.text"
@@ -180,13 +181,12 @@ local function given_skills(part, directory, given)
 end
 
 local function skills_of_directory(directory)
-  local list = {}
-  local tree, cut
-  if directory then tree, cut = directory:tree("context/skills", { max_depth = 1, max_entries = MOST_ENTRIES }) end
-  if cut == "max_entries" then refuse("the directory context/skills holds more than %d files", MOST_ENTRIES) end
-  for _, entry in ipairs(tree and tree.children or {}) do
+  local list, found, more = {}, nil, nil
+  if directory then found, more = listing(directory, "context/skills", MOST_ENTRIES) end
+  if more == true then refuse("the directory context/skills holds more than %d files", MOST_ENTRIES) end
+  for _, entry in ipairs(found or {}) do
     local name = entry.name:match("^(.+)%.md$")
-    if name then list[#list + 1] = { name = name, text = optional(directory, "skills/" .. entry.name) } end
+    if name then list[#list + 1] = { name = secret.redact((text.repair(name))), text = optional(directory, "skills/" .. entry.name) } end
   end
   return list
 end

@@ -218,7 +218,7 @@ local BLOCK <const> = "\n<<<<<<< SEARCH"
 ---Reads a diff and changes the files as it says.
 ---@param directory native.root
 ---@param arguments { diff: string, strip?: integer, dry_run?: boolean }
----@param commit? fun(transaction: native.transaction): true?, native.failure? as overlay:commit takes it
+---@param commit? fun(change: sba.transaction): true?, native.failure? as overlay:commit takes it
 ---@return table[]? entries one for each part of the diff: path, old_path, action and the fields of native.edit.report
 ---@return native.failure|string[]|nil tolerated of the whole diff; or the failure
 return function(directory, arguments, commit)

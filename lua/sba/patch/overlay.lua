@@ -2,6 +2,7 @@
 -- Shows the files of a workspace as they will be after the changes made so far, until all changes are committed at once. Raises failures.
 
 local failure = require "sba.patch.failure"
+local transaction = require "sba.patch.transaction"
 
 local check, raise = failure.check, failure.raise
 
@@ -156,20 +157,20 @@ local function touch(self, path)
 end
 
 local function opened(self)
-  self.transaction = self.transaction or self.directory:transaction()
+  self.transaction = self.transaction or transaction.new(self.directory)
   return self.transaction
 end
 
-local function stage(transaction, path, old, new)
+local function stage(change, path, old, new)
   local is_same = old and new and old.kind == new.kind and old.bytes == new.bytes
   if not new then
-    if old then check(transaction:remove(path)) end
+    if old then check(change:remove(path)) end
   elseif new.kind == "link" then
-    if not is_same then check(transaction:symlink(path, new.bytes)) end
+    if not is_same then check(change:symlink(path, new.bytes)) end
   elseif not is_same then
-    check(transaction:write(path, new.bytes, new.mode))
+    check(change:write(path, new.bytes, new.mode))
   elseif new.mode and old.mode ~= new.mode then
-    check(transaction:chmod(path, new.mode))
+    check(change:chmod(path, new.mode))
   end
 end
 
@@ -220,7 +221,7 @@ function overlay:remove(path)
 end
 
 ---Makes all changes, or none.
----@param commit? fun(transaction: native.transaction): true?, native.failure? does it, and ends the transaction that it did
+---@param commit? fun(change: sba.transaction): true?, native.failure? does it, and closes the transaction that it did
 function overlay:commit(commit)
   for _, path in ipairs(self.touched) do stage(opened(self), path, self.original[path], self.current[path]) end
   if not commit then return check(opened(self):commit()) end
@@ -230,7 +231,7 @@ end
 
 ---Undoes what was not committed.
 function overlay:__close()
-  if self.transaction then getmetatable(self.transaction).__close(self.transaction) end
+  if self.transaction then self.transaction:close() end
 end
 
 return overlay

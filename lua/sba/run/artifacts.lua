@@ -4,6 +4,7 @@
 local array = require "sba.util.json".array
 local file = require "native.file"
 local interrupt = require "native.interrupt"
+local listing = require "sba.util.listing"
 local redact = require "native.secret".redact
 local text = require "native.text"
 local workspace = require "native.workspace"
@@ -117,30 +118,48 @@ local function redact_names(run, files)
   end
 end
 
---- Reads files for their hashes, the smallest first, until the time is up or a signal comes. What has gone is left out.
-local function digest(root, files, till)
-  local signal, there = interrupt.signal(), array {}
+--- Reads files for their hashes, the smallest first, while there is time. What has gone is left out.
+local function digest(root, files)
+  local there = array {}
   table.sort(files, function(a, b) return a.size_bytes < b.size_bytes end)
   for _, found in ipairs(files) do
-    local left, sha256, more = till - interrupt.now(), false, nil
-    if left > 0 and interrupt.signal() == signal then sha256, more = root:digest(found.path, left) end
-    if sha256 then
-      found.sha256, found.size_bytes = sha256, more
-    elseif sha256 == nil then
-      found.problem = more.message
+    local read, failure = nil, interrupt.reason()
+    if not failure then read, failure = root:read(found.path, { digest = true, max_bytes = 0 }) end
+    if read then
+      found.sha256, found.size_bytes = read.sha256, read.size_bytes
+    elseif not interrupt.reason() then
+      found.problem = failure.message
     end
-    if not (found.problem and gone[more.code]) then there[#there + 1] = found end
+    if not (found.problem and gone[failure.code]) then there[#there + 1] = found end
   end
   table.sort(there, function(a, b) return a.path < b.path end)
   return there
 end
 
---- Whoever may delete the artifacts may delete what is in their directories; and names the first one that cannot be read.
-local function share(run, directories)
-  local closed
-  for _, directory in ipairs(directories) do
-    if run.artifacts_shared ~= 0 then run.artifacts:share(directory.path, run.artifacts_shared) end
-    closed = closed or directory.closed and redact(directory.path)
+--- The files, whether there are more, and a directory that cannot be read. Directories become shared.
+local function find(run)
+  local files, closed = {}, nil
+  local walk <close>, failure = run.artifacts:walk "."
+  while walk do
+    local entry, problem, entered = walk:next()
+    if not entry then return files, problem, closed end
+    if entry.type == "file" then
+      if #files == MOST then return files, true, closed end
+      files[#files + 1] = { path = walk:path(), size_bytes = entry.size_bytes }
+    elseif entry.type == "directory" then
+      local mode = entry.mode | run.artifacts_shared
+      if mode ~= entry.mode then run.artifacts:chmod(walk:path(), mode) end
+      closed = closed or not entered and redact(walk:path()) or nil
+    end
+  end
+  return files, failure
+end
+
+local function say_missing(run, count, problem, closed)
+  if problem == true or problem and problem.code == "timeout" then
+    warn(run, { error = ("only %d artifacts are listed: there are more than %d, or the time was up"):format(count, MOST) })
+  elseif problem then
+    warn(run, { code = problem.code, error = problem.message })
   end
   if not closed then return end
   warn(run, { path = closed, error = ("cannot read the directory %s in the artifacts; its files are not listed"):format(closed) })
@@ -148,29 +167,28 @@ end
 
 ---Lists the artifacts in the record.
 ---@param run run
----@param seconds number how long they may be read
+---@param seconds number for reading them
 function artifacts.list(run, seconds)
   if not run.artifacts then return end
   local till = interrupt.now() + seconds
-  local files, directories, more = run.artifacts:files(MOST, seconds + LISTING)
-  if not files then return warn(run, { code = directories.code, error = directories.message }) end
-  if more then
-    warn(run, { error = ("only %d artifacts are listed: there are more than %d, or the time was up"):format(#files, MOST) })
-  end
-  share(run, directories)
-  files = digest(run.artifacts, files, till)
+  local _ <close> = setmetatable({}, { __close = interrupt.disarm })
+  interrupt.rearm(seconds + LISTING)
+  local files, problem, closed = find(run)
+  say_missing(run, #files, problem, closed)
+  interrupt.rearm(math.max(0, till - interrupt.now()))
+  files = digest(run.artifacts, files)
   redact_names(run, files)
   say_unread(run, files)
   run.record.artifacts = files
 end
 
----Whether the artifacts directory holds anything, or cannot be looked into.
+---Whether there may be artifacts.
 ---@param run run
 ---@return boolean
 function artifacts.any(run)
   if not run.artifacts then return false end
-  local root, cut = run.artifacts:tree(".", { max_entries = 0 })
-  return not root or cut ~= nil
+  local entries = listing(run.artifacts, ".", 1)
+  return not entries or #entries > 0
 end
 
 ---Removes a temporary artifacts directory. If an upload failed, it stays, and the log names it.

@@ -3,6 +3,7 @@
 
 local array = require "sba.util.json".array
 local confine = require "native.confine"
+local listing = require "sba.util.listing"
 local words = require "sba.util.words"
 local workspace = require "native.workspace"
 
@@ -36,7 +37,7 @@ local function beside(top, job_directory)
   for name in job_directory:sub(#top + 1):gmatch "[^/]+" do
     local directory <close> = workspace.open(place)
     if not directory then return nil end
-    local entries, more = directory:names(".", MOST_BESIDE)
+    local entries, more = listing(directory, ".", MOST_BESIDE)
     if not entries or more or #list + #entries > MOST_BESIDE then return nil end
     for _, entry in ipairs(entries) do
       if entry.name ~= name and entry.type ~= "symlink" then list[#list + 1] = place .. "/" .. entry.name end

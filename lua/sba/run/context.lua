@@ -34,7 +34,7 @@ return function(run, environment)
       return run.ask(question)
     end,
     call_tool = function(...) return run.outside:call(...) end,
-    commit = function(transaction, root) return changes.commit(run, transaction, root) end,
+    commit = function(change) return changes.commit(run, change) end,
     size_before_append = function(size) return size_before_append(run, size) end,
     tick = function(news, missing) tick(run, news, missing) end,
   }

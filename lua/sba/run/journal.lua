@@ -112,11 +112,10 @@ end
 
 --- A step is about to change files.
 ---@param index integer from 1
----@param changes table[] of a native.plan, names as JSON can hold them
----@param directories table[]
+---@param changes sba.change[] names as JSON can hold them
 ---@param in_artifacts boolean they are in the artifacts directory, not in the workspace
-function journal:step_changes(index, changes, directories, in_artifacts)
-  self:event("step.changes", { index = index - 1, changes = changes, directories = directories, artifacts = in_artifacts or nil })
+function journal:step_changes(index, changes, in_artifacts)
+  self:event("step.changes", { index = index - 1, changes = changes, artifacts = in_artifacts or nil })
 end
 
 --- A step is about to append to a file.

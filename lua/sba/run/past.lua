@@ -17,7 +17,7 @@ local secret = require "sba.util.secret"
 ---size as record:add_step takes them
 ---@field begun table<integer, table> the step.started of steps that have not ended; `output`: what one had said, set by accept
 ---@field started? table<integer, table> the step.started of all steps, for a report
----@field changes? { index: integer, plan: native.plan, committed?: boolean } of the last step; committed: it has ended well
+---@field changes? { index: integer, plan: table, committed?: boolean } of the last step; committed: it has ended well
 ---@field append? { index: integer, size?: integer } the step that last began to append to a file, and the file's size before
 ---@field planned table<string, true> the temporary names in all plans, as the journal writes them
 ---@field undone? string what came of undoing them, for the model; set by undo

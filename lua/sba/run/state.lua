@@ -42,7 +42,7 @@
 ---@field snapshot? native.snapshot the workspace before the first step; set by workspace_changes
 ---@field missing_skills? string[] the ids that could not be fetched; set by run/skills
 ---@field reporter? status.reporter sends status reports; set by run/status
----@field kept? native.transaction the files that the running step has changed; set by patch/changes, cleared by step
+---@field kept? sba.transaction the files that the running step has changed; set by undo, cleared by step
 ---@field upload_failed? boolean an artifact was not uploaded; set by run/upload
 ---@field fields? table the final result; set by finish
 ---@field parts? string[] the same as it is written; set by finish

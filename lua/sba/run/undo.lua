@@ -1,32 +1,36 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Commits changes of several files so that a kill cannot leave them half done. The journal gets the plan before the first file changes, and
--- the originals are kept until the journal has the end of the step. In between, --resume restores them.
+-- Changes of several files that a kill cannot leave half done: the journal gets the plan before the first file changes, the originals stay
+-- until it has the end of the step, and in between --resume restores them.
 
 local array = require "sba.util.json".array
 local redact = require "native.secret".redact
+local transaction = require "sba.patch.transaction"
 
 local changes = {}
 
 local text <const>, count <const> = { type = "string" }, { type = "integer", minimum = 0 }
-local number <const> = { type = "integer" }
+local bits <const> = { type = "integer", minimum = 0, maximum = 4095 }
 
-local directories_schema = { type = "object", required = { "path", "mode" }, properties = { path = text, mode = count } }
-local change_schema = {
-  type = "object", required = { "kind", "path" },
-  properties = {
-    kind = { type = "string", enum = { "put", "remove", "mode" } }, path = text, other = text, aside = text, kept = count, old_mode = count,
-    old_inode = number, new_inode = number, -- only in plans of 0.1.0
-  },
-}
-
---- The fields of the line in the journal.
+--- The fields of the line in the journal. In 0.1.0 directories had a list of their own.
 changes.schema = {
-  type = "object", required = { "changes", "directories" },
+  type = "object", required = { "changes" },
   properties = {
-    changes = { type = "array", items = change_schema },
-    directories = { type = "array", items = directories_schema }, artifacts = { type = "boolean" },
+    changes = { type = "array", items = {
+      type = "object", required = { "kind", "path" },
+      properties = {
+        kind = { type = "string", enum = { "remove", "directory", "put", "mode" } },
+        path = text, other = text, kept = count, aside = text, mode = bits, old_mode = bits,
+      },
+    } },
+    directories = {
+      type = "array", items = { type = "object", required = { "path", "mode" }, properties = { path = text, mode = bits } },
+    },
+    artifacts = { type = "boolean" },
   },
 }
+
+-- What undoing a change takes.
+local NEEDED <const> = { remove = "aside", directory = "old_mode", put = "other", mode = "old_mode" }
 
 --- Encodes a name, which may have bytes that JSON cannot hold.
 local function written(name)
@@ -39,72 +43,81 @@ local function read(name)
   return (name:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end))
 end
 
-local function with_names(plan, convert)
-  for _, list in ipairs { plan.changes, plan.directories } do
-    for _, entry in ipairs(list) do
-      for _, field in ipairs { "path", "other", "aside" } do entry[field] = entry[field] and convert(entry[field]) end
-    end
+--- A copy with names converted.
+local function with_names(list, convert)
+  local copies = array {}
+  for i, change in ipairs(list) do
+    copies[i] = {}
+    for field, value in pairs(change) do copies[i][field] = type(value) == "string" and convert(value) or value end
   end
-  return plan
+  return copies
 end
 
---- A plan of 0.1.0, which exchanged the two files or, where it could not, set the old one aside with a tilde after its name.
-local function translate(root, plan)
-  for _, change in ipairs(plan.changes) do
+--- The changes of a plan, in order. 0.1.0 exchanged two files or added a tilde to the old one.
+local function changes_of(root, plan)
+  local list, others = {}, {}
+  for _, change in ipairs(with_names(plan.changes, read)) do
     if (change.old_inode or 0) ~= 0 and change.other then
       local there = root:stat(change.other)
       change.aside = there and there.inode ~= change.new_inode and change.other or change.other .. "~"
     end
+    local to = (change.kind == "put" or change.kind == "mode") and others or list
+    if change[NEEDED[change.kind]] then to[#to + 1] = change end
   end
-  return plan
+  for i = #(plan.directories or {}), 1, -1 do
+    list[#list + 1] = { kind = "directory", path = read(plan.directories[i].path), old_mode = plan.directories[i].mode }
+  end
+  return table.move(others, 1, #others, #list + 1, list)
 end
 
 --- Whether the journal keeps every name as it is.
-local function can_be_kept(plan)
-  for _, list in ipairs { plan.changes, plan.directories } do
-    for _, entry in ipairs(list) do
-      if redact(entry.path) ~= entry.path then return false end
-    end
+local function can_be_kept(list)
+  for _, change in ipairs(list) do
+    if redact(change.path) ~= change.path then return false end
   end
   return true
 end
 
---- Commits a step's changes.
----@param run run run.kept: the transaction, to be closed once the step's end is in the journal
----@param transaction native.transaction
----@param root? native.root whose files it changes; default: the workspace
+---Commits a step's changes, closed as run.kept once its end is in the journal.
+---@param run run
+---@param change sba.transaction
 ---@return true?, native.failure?
-function changes.commit(run, transaction, root)
-  if not run.result_directory then return transaction:commit() end -- no journal: nobody can resume
-  local plan, failure = transaction:plan()
-  if not plan then return nil, failure end
-  if can_be_kept(plan) then
-    with_names(plan, written)
-    run.journal:step_changes(run.record.count + 1, array(plan.changes), array(plan.directories), root ~= nil and root == run.artifacts)
+function changes.commit(run, change)
+  local done, failure = change:plan()
+  if done and run.result_directory and can_be_kept(done) then
+    run.journal:step_changes(run.record.count + 1, with_names(done, written), change.root == run.artifacts)
   end
-  local done
-  done, failure = transaction:commit(true)
-  if not done then return nil, failure end
-  run.kept = transaction
-  return true
+  if done then done, failure = change:commit() end
+  if done then run.kept = change end
+  return done, failure
 end
 
---- Puts back the files that an interrupted run was changing or, if it had changed all of them, clears up.
----@param run run run.past: what the step or the model is to know of it
+---Puts back what an interrupted run was changing, or clears up.
+---@param run run
 function changes.recover(run)
   local past, found = run.past, run.past.changes
-  local root, done = run.workspace, nil
-  local failure = { code = "not_found", message = "the artifacts that it was changing cannot be reached" }
-  if found.plan.artifacts then root = run.artifacts end
-  if root then done, failure = root:recover(translate(root, with_names(found.plan, read)), found.committed) end
+  local done, failure = nil, { code = "not_found", message = "the artifacts that it was changing cannot be reached" }
+  local root = run[found.plan.artifacts and "artifacts" or "workspace"]
+  if root then done, failure = transaction.recover(root, changes_of(root, found.plan), found.committed) end
   if found.committed then return end
   past.undone = done and "the files that it was changing are as they were before" or failure.message
   past.left = failure and { index = found.index, message = failure.message }
   run.log:event("warning", done and "step.undone" or "step.not_undone", { step = found.index, error = past.undone })
 end
 
----Removes the temporary files of a step that was killed while it wrote them. Originals that could not be put back stay: their names are in
----the plans of the journal.
+--- Removes a killed run's temporary files.
+local function sweep(root, since, keep)
+  local walk <close>, failure = root:walk "."
+  local removed = 0
+  while walk do
+    local entry, problem = walk:next()
+    if not entry then return removed, problem end
+    if entry.name:sub(1, 5) == ".sba-" and not keep[walk:path()] and walk:remove_temporary(since) then removed = removed + 1 end
+  end
+  return removed, failure
+end
+
+---Removes what a killed step left, but for originals that are kept.
 ---@param run run
 function changes.sweep(run)
   local past = run.past
@@ -114,7 +127,7 @@ function changes.sweep(run)
     keep[read(name)] = true
   end
   for _, root in ipairs { run.workspace, run.artifacts } do
-    local removed, failure = root:sweep(past.job.started_wall // 1000, keep)
+    local removed, failure = sweep(root, past.job.started_wall // 1000, keep)
     if failure or removed > 0 then
       run.log:event("warning", "workspace.swept", { removed = removed, error = failure and failure.message })
     end

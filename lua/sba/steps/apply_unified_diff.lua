@@ -28,7 +28,7 @@ local function line_of(entry)
 end
 
 ---@param arguments { diff: string, strip?: integer, dry_run?: boolean }
----@param job_context { workspace: native.root, commit?: fun(transaction: native.transaction): true?, native.failure? }
+---@param job_context { workspace: native.root, commit?: fun(change: sba.transaction): true?, native.failure? }
 ---@return table? result
 ---@return string|native.failure text or failure
 local function run(arguments, job_context)

@@ -1,7 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The step list_tree: what is below a directory of the workspace, nested.
 
-local BYTES_OF_TRUNCATED = 18 -- ,"truncated":false
+local json = require "sba.util.json"
+local redact = require "native.secret".redact
+local text = require "native.text"
+
+local BYTES_OF_TRUNCATED <const> = 18 -- ,"truncated":false
+local DEEPEST <const> = 64 -- level that is listed; a level takes two of JSON, and JSON readers have a limit
 local kinds <const> = { directory = "/", file = "", symlink = "" } -- as the text shows them
 
 --- The tree as lines: names without control characters, each below its directory.
@@ -13,26 +18,71 @@ local function add_lines(lines, entry, indent)
   return lines
 end
 
+--- A name as UTF-8 without secrets, and how many bytes of JSON it takes.
+local function clean(name)
+  name = redact((text.repair(name)))
+  return name, name:find '[%c"\\\127]' and #json.encode(name) or #name + 2
+end
+
+--- Completes an entry, and returns how many bytes of JSON it takes, with a comma and without what is in it.
+local function complete(entry, entered)
+  local size = #'{"name":,"type":"","size_bytes":,"mode":"0000"},' + #entry.type + #tostring(entry.size_bytes)
+  local more
+  entry.mode = ("%04o"):format(entry.mode)
+  entry.name, more = clean(entry.name)
+  if entered then
+    entry.children = json.array {}
+    size = size + #',"children":[]'
+  end
+  if not entry.target then return size + more end
+  size = size + more
+  entry.target, more = clean(entry.target)
+  return size + #',"target":' + more
+end
+
+--- The tree below a path, each directory with its children; and the limit that cut it.
+---@return table? top
+---@return "max_depth"|"max_entries"|"max_bytes"|native.failure|nil cut
+local function tree(root, path, arguments, most_bytes)
+  local most_depth, left = arguments.max_depth or math.maxinteger, arguments.max_entries or math.maxinteger
+  local walk <close>, failure = root:walk(path, {
+    max_depth = math.min(most_depth, DEEPEST), include_hidden = arguments.include_hidden,
+  })
+  if not walk then return nil, failure end
+  local top, depth, entered = walk:next()
+  if not top then return nil, depth end
+  local open, bytes, cut = { [0] = top }, complete(top, entered) - 1, nil
+  while true do
+    local entry
+    entry, depth, entered = walk:next()
+    if not entry then break end
+    if depth == DEEPEST and entry.type == "directory" and most_depth > DEEPEST then cut = "max_depth" end
+    if left == 0 then return top, "max_entries" end
+    local siblings = open[depth - 1].children
+    bytes, left = bytes + complete(entry, entered) - (siblings[1] and 0 or 1), left - 1
+    if bytes > most_bytes then return top, "max_bytes" end
+    siblings[#siblings + 1], open[depth] = entry, entry
+  end
+  if depth then return nil, depth end
+  return top, cut
+end
+
 ---@param arguments { path?: string, max_depth?: integer, max_entries?: integer, include_hidden?: boolean }
 ---@param job_context { workspace: native.root, max_output_bytes: integer }
 ---@return table? result
 ---@return string|native.failure text or failure
 local function run(arguments, job_context)
   local bound = job_context.max_output_bytes
-  local root, cut = job_context.workspace:tree(arguments.path ~= "" and arguments.path or ".", {
-    max_depth = arguments.max_depth,
-    max_entries = arguments.max_entries,
-    include_hidden = arguments.include_hidden,
-    max_bytes = math.max(0, bound - BYTES_OF_TRUNCATED),
-  })
-  if not root then return nil, cut end
-  local text = table.concat(add_lines({}, root, ""))
-  root.truncated = cut ~= nil
-  if cut then text = text .. "[there is more; list a directory of it, or less deep with max_depth]\n" end
-  if cut ~= "max_bytes" or job_context.agent then return root, text end
+  local path = arguments.path ~= "" and arguments.path or "."
+  local top, cut = tree(job_context.workspace, path, arguments, math.max(0, bound - BYTES_OF_TRUNCATED))
+  if not top then return nil, cut end
+  local shown = table.concat(add_lines({}, top, ""))
+  top.truncated = cut ~= nil
+  if cut then shown = shown .. "[there is more; list a directory of it, or less deep with max_depth]\n" end
+  if cut ~= "max_bytes" or job_context.agent then return top, shown end
   local message = ("the tree takes more than the job's max_output_bytes (%d); list a directory of it, or set max_depth or max_entries")
     :format(bound)
-  return nil, { code = "constraint_violation", message = message, result = root, text = text }
+  return nil, { code = "constraint_violation", message = message, result = top, text = shown }
 end
 
 local order = { "name", "type", "size_bytes", "mode", "target", "children", "truncated" }

@@ -6,6 +6,7 @@ local json = require "sba.util.json"
 local replace = require "sba.patch.replace"
 local text = require "native.text"
 local tolerated = require "sba.patch.tolerated"
+local transaction = require "sba.patch.transaction"
 
 local MOST_BYTES <const> = 64 * 1024 * 1024 -- of the file
 local MOST_LINKS <const> = 40 -- as the kernel
@@ -38,15 +39,10 @@ end
 --- Puts the content in place. --resume undoes it if the runner dies before the step has ended, so that no edit is made twice; a
 --- transaction that was committed so is the run's to close.
 local function put(job_context, root, path, content)
-  local transaction = root:transaction()
-  local done, failure = transaction:write(path, content)
-  if done and job_context.commit then
-    done, failure = job_context.commit(transaction, root)
-    if done then return true end
-  elseif done then
-    done, failure = transaction:commit()
-  end
-  transaction:close()
+  local change = transaction.new(root)
+  local done, failure = change:write(path, content)
+  if done then done, failure = (job_context.commit or change.commit)(change) end
+  if not done or not job_context.commit then change:close() end
   return done, failure
 end
 

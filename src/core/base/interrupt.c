@@ -210,11 +210,13 @@ void interrupt_disarm(void)
     disarmed = true;
 }
 
-void interrupt_hold(bool held)
+bool interrupt_hold(bool held)
 {
+    bool before = disarmed;
     disarmed = held;
     if (on_stop && interrupt_reason() != INTERRUPT_NONE)
         on_stop();
+    return before;
 }
 
 void interrupt_rearm(int64_t milliseconds)

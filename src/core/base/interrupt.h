@@ -65,8 +65,8 @@ void interrupt_on_signal(void (*call)(void));
 // Ends the effect of deadline and cancel, so that the result can be written.
 void interrupt_disarm(void);
 
-// While held, deadline and cancel have no effect; they do afterwards.
-void interrupt_hold(bool held);
+// While held, deadline and cancel have no effect; they do afterwards. Returns whether they were held before.
+bool interrupt_hold(bool held);
 
 // After interrupt_disarm: sets a new deadline that many milliseconds from now, and forgets earlier signals; new ones
 // cancel again. interrupt_disarm ends this.

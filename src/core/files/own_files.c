@@ -23,17 +23,16 @@ int own_files_add(const char *path, struct error *error)
 {
     const char *slash = strrchr(path, '/');
     cleanup_free char *above = slash ? strndup(path, (size_t)(slash + 1 - path)) : strdup(".");
-    cleanup_free char *name = strdup(slash ? slash + 1 : path);
-    struct own_file file = {.directory = -1};
-    cleanup_fd int directory = above ? open(above, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-    if (!name || directory < 0 || fstat(directory, &file.status) < 0)
-        return error_system(error, name ? errno : ENOMEM, "cannot open the directory of %s", path);
-    struct own_file *grown = array_grow(files, count, sizeof *grown);
-    if (!grown)
-        return error_system(error, ENOMEM, "cannot open the directory of %s", path);
-    files = grown;
-    file.directory = steal_fd(&directory);
-    file.name = steal_pointer(&name);
+    struct own_file file = {.name = strdup(slash ? slash + 1 : path)}, *grown = array_grow(files, count, sizeof file);
+    if (grown)
+        files = grown;
+    file.directory = above && grown && file.name ? open(above, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    if (file.directory < 0 || fstat(file.directory, &file.status) < 0) {
+        error_system(error, errno, "cannot open the directory of %s", path);
+        cleanup_close(&file.directory);
+        free(file.name);
+        return -1;
+    }
     files[count++] = file;
     return 0;
 }
@@ -41,14 +40,6 @@ int own_files_add(const char *path, struct error *error)
 static bool is_same(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
-bool own_files_in(const struct stat *directory)
-{
-    for (size_t i = 0; i < count; i++)
-        if (is_same(&files[i].status, directory))
-            return true;
-    return false;
 }
 
 // Whether it is the name of the file or of a temporary one that is to replace it.

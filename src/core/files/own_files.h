@@ -15,9 +15,6 @@
 // Adds a path, for as long as the process lives. The directory must exist, the file need not. 0, or -1.
 int own_files_add(const char *path, struct error *error);
 
-// Whether the directory has any of them.
-bool own_files_in(const struct stat *directory);
-
 // Whether the name in the directory is one of them.
 bool own_files_named(const struct stat *directory, const char *name);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Directories of a workspace and names in them: making and removing directories, temporary files, links, moves.
 #include "core/base/cleanup.h"
+#include "core/files/own_files.h"
 #include "core/files/workspace_internal.h"
 
 #include <errno.h>
@@ -21,9 +22,41 @@ char *workspace_split(const char *path, const char **name)
     return slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
 }
 
-bool workspace_is_file_name(const char *name)
+int workspace_check_name(const struct workspace *workspace, const char *relative, const char *path, struct error *error)
 {
-    return *name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+    const char *slash = strrchr(relative, '/'), *name = slash ? slash + 1 : relative;
+    if (*name && strcmp(name, ".") != 0 && strcmp(name, "..") != 0)
+        return 0;
+    cleanup_fd int fd = workspace_resolve(workspace, relative, O_PATH);
+    if (fd < 0 && errno == EXDEV)
+        return workspace_fail(error, EXDEV, "change", path);
+    return error_set(error, "not_a_file", 0, "%s names a directory; expected a regular file", path);
+}
+
+int workspace_place_open(struct workspace_place *place, const struct workspace *workspace, char *relative, bool makes,
+                         const char *path, struct error *error)
+{
+    *place = (struct workspace_place){.path = relative, .directory = -1};
+    if (!relative)
+        return -1;
+    place->above = workspace_split(relative, &place->name);
+    if (!place->above)
+        return error_system(error, ENOMEM, "cannot look at %s", path);
+    if (workspace_check_name(workspace, relative, path, error) < 0)
+        return -1;
+    place->kept = strlen(place->above);
+    place->directory = makes ? workspace_make_directories(workspace, place->above, &place->kept)
+                             : workspace_resolve(workspace, place->above, O_PATH | O_DIRECTORY);
+    if (place->directory < 0)
+        return workspace_fail(error, errno, makes ? "create the directory of" : "look at", path);
+    return own_files_refuse(place->directory, place->name, path, error) ? -1 : 0;
+}
+
+void workspace_place_close(struct workspace_place *place)
+{
+    cleanup_close(&place->directory);
+    free(place->path);
+    free(place->above);
 }
 
 char *workspace_read_link(int directory, const char *name)
@@ -96,33 +129,34 @@ int workspace_make_directories(const struct workspace *workspace, const char *re
 void workspace_remove_directories(const struct workspace *workspace, const char *relative, size_t kept)
 {
     cleanup_free char *path = strdup(relative);
-    if (!path)
-        return;
-    for (size_t length = strlen(path); length > kept;) {
-        path[length] = '\0';
-        char *slash = strrchr(path, '/');
-        const char *name = slash ? slash + 1 : path;
-        if (slash)
-            *slash = '\0';
-        cleanup_fd int directory = workspace_resolve(workspace, slash ? path : ".", O_PATH | O_DIRECTORY);
-        int removed = directory < 0 ? -1 : unlinkat(directory, name, AT_REMOVEDIR);
-        if (removed < 0 && errno != ENOENT)
+    while (path && strlen(path) > kept) {
+        const char *name;
+        cleanup_free char *above = workspace_split(path, &name);
+        cleanup_fd int directory = above ? workspace_resolve(workspace, above, O_PATH | O_DIRECTORY) : -1;
+        if (directory < 0 || (unlinkat(directory, name, AT_REMOVEDIR) < 0 && errno != ENOENT))
             return;
-        length = slash ? (size_t)(slash - path) : 0;
+        path[name > path ? name - path - 1 : 0] = '\0';
     }
 }
 
-void workspace_temporary_name(char name[TEMPORARY_NAME_SIZE])
+void workspace_temporary_name(char name[WORKSPACE_TEMPORARY_SIZE])
 {
     static uint32_t next;
     // Counts from a random start. If a name exists already, O_EXCL notices.
     while (next == 0 && getrandom(&next, sizeof next, 0) < 0 && errno == EINTR)
         continue;
-    snprintf(name, TEMPORARY_NAME_SIZE, ".sba-%08x", next++);
+    snprintf(name, WORKSPACE_TEMPORARY_SIZE, ".sba-%08x", next++);
+}
+
+bool workspace_is_temporary_name(const char *name)
+{
+    enum { PREFIX = sizeof ".sba-" - 1 };
+    return strlen(name) == WORKSPACE_TEMPORARY_SIZE - 1 && strncmp(name, ".sba-", PREFIX) == 0 &&
+           strspn(name + PREFIX, "0123456789abcdef") == WORKSPACE_TEMPORARY_SIZE - 1 - PREFIX;
 }
 
 int workspace_make_file(int directory, int mode, workspace_fill *fill, void *data, const char *path,
-                        char name[TEMPORARY_NAME_SIZE], struct stat *status, struct error *error)
+                        char name[WORKSPACE_TEMPORARY_SIZE], struct error *error)
 {
     cleanup_fd int fd = -1;
     do {
@@ -132,21 +166,14 @@ int workspace_make_file(int directory, int mode, workspace_fill *fill, void *dat
     if (fd < 0)
         return error_system(error, errno, "cannot make a new file for %s", path);
     int outcome = fill(fd, data, path, error);
-    if (outcome == 0 && ((mode >= 0 && fchmod(fd, (mode_t)mode) < 0) || fstat(fd, status) < 0))
+    if (outcome == 0 && mode >= 0 && fchmod(fd, (mode_t)mode) < 0)
         outcome = error_system(error, errno, "cannot write %s", path);
-    if (outcome != 0)
+    if (outcome < 0)
         unlinkat(directory, name, 0);
     return outcome;
 }
 
-bool workspace_is_temporary_name(const char *name)
-{
-    enum { PREFIX = sizeof ".sba-" - 1 };
-    return strlen(name) == TEMPORARY_NAME_SIZE - 1 && strncmp(name, ".sba-", PREFIX) == 0 &&
-           strspn(name + PREFIX, "0123456789abcdef") == TEMPORARY_NAME_SIZE - 1 - PREFIX;
-}
-
-int workspace_move(int from_directory, const char *from, int to_directory, const char *to)
+int workspace_rename_new(int from_directory, const char *from, int to_directory, const char *to)
 {
     struct stat status;
     if (syscall(SYS_renameat2, from_directory, from, to_directory, to, RENAME_NOREPLACE) == 0)

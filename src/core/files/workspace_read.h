@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 // The range to return. Lines end with \n and are counted from offset on.
-struct read_options {
+struct workspace_read_options {
     uint64_t offset;     // bytes to skip
     uint64_t first_line; // from 1; 0: as 1
     uint64_t last_line;  // inclusive; 0: to the end
@@ -20,7 +20,7 @@ struct read_options {
     bool digest;         // read to the end of the file for its SHA-256 and its lines
 };
 
-struct read_result {
+struct workspace_read_result {
     bool truncated; // the range holds more than max_bytes
     uint64_t size;  // of the file: as read for the digest, else as the file system says
     mode_t mode;    // permission bits
@@ -29,20 +29,7 @@ struct read_result {
 };
 
 // Appends the range to content. After an error, content may hold a part of it.
-int workspace_read(const struct workspace *workspace, const char *path, const struct read_options *options,
-                   struct buffer *content, struct read_result *result, struct error *error);
-
-// How long reading may take.
-struct read_time {
-    int64_t until; // on the clock of clock_now
-    int signal;    // of interrupt_signal when it began: a further signal ends it
-};
-
-bool workspace_time_left(const struct read_time *time);
-
-// Reads an open file from where it stands to its end, for its SHA-256 and size. 1: there was no time for all of it, and
-// neither is filled.
-int workspace_digest(int fd, const char *path, const struct read_time *time, char sha256[TEXT_SHA256_HEX],
-                     uint64_t *size, struct error *error);
+int workspace_read(const struct workspace *workspace, const char *path, const struct workspace_read_options *options,
+                   struct buffer *content, struct workspace_read_result *result, struct error *error);
 
 #endif

@@ -4,7 +4,6 @@
 
 #include "core/base/cleanup.h"
 #include "core/base/interrupt.h"
-#include "core/files/own_files.h"
 #include "core/files/workspace_internal.h"
 
 #include <errno.h>
@@ -36,83 +35,47 @@ int workspace_write_bytes(int fd, const char *bytes, size_t size, struct text_sh
 // The write in progress.
 struct writing {
     const struct workspace *workspace;
-    char *path;           // relative, owned
-    char *directory_path; // relative, owned
-    size_t kept;          // so many bytes of it name directories that were there before
-    int directory;        // -1: none
-    const char *name;     // in the directory; points into path
-    struct stat old;      // what the name stands for, if it exists
+    struct workspace_place place;
+    struct stat old; // what is there
     bool exists;
     const char *bytes;
     size_t size;
-    const struct write_options *options;
-    struct write_result *result;
+    const struct workspace_write_options *options;
+    struct workspace_write_result *result;
 };
 
-static int names_a_directory(const struct writing *writing, const char *path, struct error *error)
-{
-    cleanup_fd int fd = workspace_resolve(writing->workspace, writing->path, O_PATH);
-    if (fd < 0 && errno == EXDEV)
-        return workspace_fail(error, EXDEV, "write", path);
-    return error_set(error, "not_a_file", 0, "%s names a directory; expected a regular file", path);
-}
-
-// Opens the directory of writing->path, and makes it if it is missing.
-static int enter(struct writing *writing, const char *path, struct error *error)
-{
-    writing->directory_path = workspace_split(writing->path, &writing->name);
-    if (!workspace_is_file_name(writing->name))
-        return names_a_directory(writing, path, error);
-    if (!writing->directory_path)
-        return error_system(error, ENOMEM, "cannot look at %s", path);
-    writing->directory = workspace_make_directories(writing->workspace, writing->directory_path, &writing->kept);
-    return writing->directory < 0 ? workspace_fail(error, errno, "create the directory of", path) : 0;
-}
-
-static void leave(struct writing *writing)
-{
-    cleanup_close(&writing->directory);
-    writing->directory = -1;
-    free(writing->directory_path);
-    writing->directory_path = NULL;
-    free(writing->path);
-    writing->path = NULL;
-}
-
 // The path that the link at the place leads to, relative to the workspace. Owned by the caller; NULL and errno.
-static char *behind_link(const struct writing *writing)
+static char *behind_link(const struct workspace_place *place)
 {
     char *path = NULL;
-    cleanup_free char *target = workspace_read_link(writing->directory, writing->name);
-    if (!target)
-        return NULL;
-    if (*target == '/') {
+    cleanup_free char *target = workspace_read_link(place->directory, place->name);
+    if (target && *target == '/')
         errno = EXDEV;
-        return NULL;
-    }
-    return asprintf(&path, "%s/%s", writing->directory_path, target) < 0 ? NULL : path;
+    else if (target && asprintf(&path, "%s/%s", place->above, target) < 0)
+        path = NULL;
+    return path;
 }
 
 // Finds the place of the file and looks at what is there. A link at the end of the path is followed, whether it leads
 // to a file or to nothing.
 static int find_place(struct writing *writing, const char *path, struct error *error)
 {
+    struct workspace_place *place = &writing->place;
+    char *relative = workspace_relative(writing->workspace, path, error);
     for (int links = 0; links <= LINKS_MAX; links++) {
-        if (enter(writing, path, error) < 0)
+        if (workspace_place_open(place, writing->workspace, relative, true, path, error) < 0)
             return -1;
-        if (own_files_refuse(writing->directory, writing->name, path, error))
-            return -1;
-        if (fstatat(writing->directory, writing->name, &writing->old, AT_SYMLINK_NOFOLLOW) < 0)
+        if (fstatat(place->directory, place->name, &writing->old, AT_SYMLINK_NOFOLLOW) < 0)
             return errno == ENOENT ? 0 : error_system(error, errno, "cannot look at %s", path);
         writing->exists = !S_ISLNK(writing->old.st_mode);
         if (writing->exists)
             return 0;
-        char *next = behind_link(writing);
-        if (!next)
+        relative = behind_link(place);
+        if (!relative)
             return workspace_fail(error, errno, "follow the link", path);
-        leave(writing);
-        writing->path = next;
+        workspace_place_close(place);
     }
+    *place = (struct workspace_place){.directory = -1, .path = relative};
     return workspace_fail(error, ELOOP, "follow the link", path);
 }
 
@@ -153,20 +116,20 @@ static int fill(int fd, void *data, const char *path, struct error *error)
 
 static int replace(struct writing *writing, const char *path, struct error *error)
 {
-    struct stat status;
-    char temporary[TEMPORARY_NAME_SIZE];
-    int mode = writing->options->mode, directory = writing->directory;
+    char temporary[WORKSPACE_TEMPORARY_SIZE];
+    const char *name = writing->place.name;
+    int mode = writing->options->mode, directory = writing->place.directory;
     if (writing->exists && !S_ISREG(writing->old.st_mode))
         return workspace_not_a_file(error, writing->old.st_mode, path);
     if (writing->exists && !writing->options->overwrite)
         return error_set(error, "already_exists", EEXIST, "cannot create %s", path);
-    if (mode == MODE_AS_BEFORE && writing->exists)
+    if (mode == WORKSPACE_MODE_AS_BEFORE && writing->exists)
         mode = (int)(writing->old.st_mode & 0777);
-    *writing->result = (struct write_result){.created = !writing->exists};
-    if (workspace_make_file(directory, mode, fill, writing, path, temporary, &status, error) < 0)
+    *writing->result = (struct workspace_write_result){.created = !writing->exists};
+    if (workspace_make_file(directory, mode, fill, writing, path, temporary, error) < 0)
         return -1;
-    int renamed = writing->options->overwrite ? renameat(directory, temporary, directory, writing->name)
-                                              : workspace_move(directory, temporary, directory, writing->name);
+    int renamed = writing->options->overwrite ? renameat(directory, temporary, directory, name)
+                                              : workspace_rename_new(directory, temporary, directory, name);
     if (renamed == 0)
         return 0;
     error_system(error, errno, "cannot write %s", path);
@@ -175,18 +138,16 @@ static int replace(struct writing *writing, const char *path, struct error *erro
 }
 
 int workspace_write(const struct workspace *workspace, const char *path, const char *bytes, size_t size,
-                    const struct write_options *options, struct write_result *result, struct error *error)
+                    const struct workspace_write_options *options, struct workspace_write_result *result,
+                    struct error *error)
 {
     struct writing writing = {
-        .workspace = workspace, .directory = -1, .bytes = bytes, .size = size, .options = options, .result = result};
-    writing.path = workspace_relative(workspace, path, error);
-    if (!writing.path)
-        return -1;
+        .workspace = workspace, .bytes = bytes, .size = size, .options = options, .result = result};
     int outcome = find_place(&writing, path, error);
     if (outcome == 0)
         outcome = replace(&writing, path, error);
-    if (outcome < 0 && writing.directory >= 0)
-        workspace_remove_directories(workspace, writing.directory_path, writing.kept);
-    leave(&writing);
+    if (outcome < 0 && writing.place.directory >= 0)
+        workspace_remove_directories(workspace, writing.place.above, writing.place.kept);
+    workspace_place_close(&writing.place);
     return outcome;
 }

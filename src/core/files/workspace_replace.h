@@ -11,15 +11,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { MODE_AS_BEFORE = -1 };
+enum { WORKSPACE_MODE_AS_BEFORE = -1 };
 
-struct write_options {
-    int mode;       // permission bits, at most 0777; MODE_AS_BEFORE: those of the file replaced, else 0644 less umask
+struct workspace_write_options {
+    int mode;       // permission bits, at most 0777; WORKSPACE_MODE_AS_BEFORE: those of the file replaced, else 0644
+                    // less the umask
     bool overwrite; // false: "already_exists" where there is something
     bool append;    // what the file holds comes first
 };
 
-struct write_result {
+struct workspace_write_result {
     uint64_t size;
     bool created; // nothing was there
     char sha256[TEXT_SHA256_HEX];
@@ -28,6 +29,7 @@ struct write_result {
 // Writes a regular file. A link at the end of the path is followed: what it leads to, inside, is replaced or made. The
 // new file belongs to the runner's user. Set-user-id and the like are not kept.
 int workspace_write(const struct workspace *workspace, const char *path, const char *bytes, size_t size,
-                    const struct write_options *options, struct write_result *result, struct error *error);
+                    const struct workspace_write_options *options, struct workspace_write_result *result,
+                    struct error *error);
 
 #endif

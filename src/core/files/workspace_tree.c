@@ -5,7 +5,6 @@
 #include "core/base/buffer.h"
 #include "core/base/cleanup.h"
 #include "core/base/interrupt.h"
-#include "core/files/directory_names.h"
 #include "core/files/own_files.h"
 #include "core/files/workspace_internal.h"
 
@@ -13,32 +12,33 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum {
-    DIRECTORIES_OPEN = 32, // descriptors kept open; the directories above are opened again on the way back
     ENTRIES_BETWEEN_CHECKS = 512,
     DIRECTORY_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
 };
 
-// A directory that was entered: its names in order, and how far the walk has come.
+struct listed {
+    unsigned char type; // DT_*
+    char name[];
+};
+
+// A directory that was entered: what it holds, in order, and how far the walk has come.
 struct level {
-    int fd; // -1: closed to save descriptors
-    struct stat status;
-    bool has_own_files; // of the runner
-    struct directory_names names;
-    size_t next;      // of the names
+    struct listed **items; // owned, and each of them
+    size_t count, next;
     size_t path_size; // of the part before each name in the path
 };
 
 struct workspace_tree {
-    const struct workspace *workspace;
+    struct workspace start; // what the walk starts with; its path is relative to the workspace
     struct workspace_tree_options options;
-    char *start; // relative path where it starts
     bool begun, cut;
-    int start_fd;         // of what the walk starts with
-    struct level *levels; // the deepest last; buffers are kept for the next directory at that depth
-    size_t depth, capacity;
+    int directory;        // the deepest level's; -1: to be opened again, as after each level below it
+    struct level *levels; // the deepest last
+    size_t depth;
     size_t met; // entries since the start
     struct buffer path;
 };
@@ -48,101 +48,120 @@ static struct level *deepest(const struct workspace_tree *tree)
     return &tree->levels[tree->depth - 1];
 }
 
-static const char *current_name(const struct level *level)
+static const struct listed *current(const struct workspace_tree *tree)
 {
-    return level->names.items[level->next - 1].name;
+    return deepest(tree)->items[deepest(tree)->next - 1];
 }
 
-// Reads the names of an open directory into the level: 0, or -1 and errno (EINTR: the interrupt).
-static int list(struct workspace_tree *tree, struct level *level)
+static int compare_items(const void *a, const void *b)
 {
-    level->next = 0;
-    if (fstat(level->fd, &level->status) < 0)
+    return strcmp((*(struct listed *const *)a)->name, (*(struct listed *const *)b)->name);
+}
+
+static bool is_wanted(const struct workspace_tree *tree, const char *name)
+{
+    if (*name != '.')
+        return true;
+    return tree->options.hidden && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+static int add_item(struct level *level, const struct dirent *read)
+{
+    size_t size = strlen(read->d_name) + 1;
+    struct listed **items = array_grow(level->items, level->count, sizeof *items);
+    if (!items)
         return -1;
-    level->has_own_files = own_files_in(&level->status);
-    int more = directory_names_read(&level->names, level->fd, tree->options.hidden, tree->options.max_names);
-    tree->cut = tree->cut || more > 0;
+    level->items = items;
+    struct listed *item = malloc(sizeof *item + size);
+    if (!item)
+        return -1;
+    item->type = read->d_type;
+    memcpy(item->name, read->d_name, size);
+    items[level->count++] = item;
+    return 0;
+}
+
+// Adds what one getdents64 gave: 1 to go on; 0: there are enough; -1: out of memory.
+static int add_items(struct workspace_tree *tree, struct level *level, const char *read, long size)
+{
+    struct stat status;
+    bool has_own = fstat(tree->directory, &status) == 0;
+    for (long at = 0; at < size;) {
+        const struct dirent *entry = (const void *)(read + at);
+        at += entry->d_reclen;
+        if (!is_wanted(tree, entry->d_name) || (has_own && own_files_named(&status, entry->d_name)))
+            continue;
+        if (tree->options.max_names && level->count == tree->options.max_names) {
+            tree->cut = true;
+            return 0;
+        }
+        if (add_item(level, entry) < 0)
+            return -1;
+    }
+    return 1;
+}
+
+// Reads the open directory into the level: 0, or -1 and errno (EINTR: the interrupt).
+static int read_items(struct workspace_tree *tree, struct level *level)
+{
+    static char read[64 * 1024] __attribute__((aligned(8)));
+    long size;
+    int more = 1;
+    while (more > 0 && (size = syscall(SYS_getdents64, tree->directory, read, sizeof read)) != 0) {
+        if (size < 0 || interrupt_reason() != INTERRUPT_NONE) {
+            errno = size < 0 ? errno : EINTR;
+            return -1;
+        }
+        more = add_items(tree, level, read, size);
+    }
+    if (more < 0)
+        errno = ENOMEM;
+    if (level->count > 1)
+        qsort(level->items, level->count, sizeof *level->items, compare_items);
     return more < 0 ? -1 : 0;
 }
 
-static void close_level(struct level *level)
+static void leave(struct workspace_tree *tree)
 {
-    if (level->fd >= 0)
-        close(level->fd);
-    level->fd = -1;
-}
-
-// Makes room for one more level.
-static int grow(struct workspace_tree *tree)
-{
-    if (tree->depth < tree->capacity)
-        return 0;
-    size_t capacity = tree->capacity ? tree->capacity * 2 : 16;
-    struct level *levels = realloc(tree->levels, capacity * sizeof *levels);
-    if (!levels)
-        return -1;
-    memset(levels + tree->capacity, 0, (capacity - tree->capacity) * sizeof *levels);
-    tree->levels = levels;
-    tree->capacity = capacity;
-    return 0;
+    struct level *level = deepest(tree);
+    while (level->count)
+        free(level->items[--level->count]);
+    free(level->items);
+    tree->depth--;
+    cleanup_close(&tree->directory);
 }
 
 // Enters an open directory, which it owns: 1; 0: it cannot be read; -1 and errno EINTR or ENOMEM.
 static int enter(struct workspace_tree *tree, int fd)
 {
-    if (grow(tree) < 0) {
+    struct level *levels = array_grow(tree->levels, tree->depth, sizeof *levels);
+    if (!levels) {
         close(fd);
         errno = ENOMEM;
         return -1;
     }
-    struct level *level = &tree->levels[tree->depth];
-    level->fd = fd;
-    level->path_size = tree->path.size;
-    if (list(tree, level) < 0) {
-        int saved = errno;
-        close_level(level);
-        errno = saved;
-        return errno == ENOMEM || errno == EINTR ? -1 : 0;
-    }
-    tree->depth++;
-    // The first one stays open: the others are opened again from there.
-    if (tree->depth > DIRECTORIES_OPEN + 1)
-        close_level(&tree->levels[tree->depth - DIRECTORIES_OPEN - 1]);
-    return 1;
+    tree->levels = levels;
+    levels[tree->depth++] = (struct level){.path_size = tree->path.size};
+    cleanup_close(&tree->directory);
+    tree->directory = fd;
+    if (read_items(tree, deepest(tree)) == 0)
+        return 1;
+    int saved = errno;
+    leave(tree);
+    errno = saved;
+    return errno == ENOMEM || errno == EINTR ? -1 : 0;
 }
 
-static int open_level(const struct workspace_tree *tree, size_t index, int parent)
+// Opens the directory of the deepest level again. False: another has taken its place, or its path has become too long.
+static bool is_open(struct workspace_tree *tree)
 {
-    struct stat status;
-    const struct level *level = &tree->levels[index];
-    cleanup_fd int fd = openat(parent, current_name(level - 1), DIRECTORY_FLAGS);
-    if (fd < 0 || fstat(fd, &status) < 0 || status.st_dev != level->status.st_dev ||
-        status.st_ino != level->status.st_ino)
-        return -1;
-    return steal_fd(&fd);
-}
-
-// Opens the deepest level again if it was closed, and those above it that are kept open. -1: another directory has
-// taken its place.
-static int reopen(struct workspace_tree *tree)
-{
-    if (deepest(tree)->fd >= 0)
-        return 0;
-    size_t keep_from = tree->depth > DIRECTORIES_OPEN ? tree->depth - DIRECTORIES_OPEN : 1;
-    int parent = tree->levels[0].fd;
-    for (size_t i = 1; i < tree->depth; i++) {
-        int fd = open_level(tree, i, parent);
-        if (i > 1 && i - 1 < keep_from)
-            close(parent);
-        if (fd < 0)
-            return -1;
-        if (i >= keep_from) {
-            close_level(&tree->levels[i]);
-            tree->levels[i].fd = fd;
-        }
-        parent = fd;
-    }
-    return 0;
+    if (tree->directory >= 0)
+        return true;
+    size_t skipped = tree->levels[0].path_size, size = deepest(tree)->path_size;
+    tree->path.data[size] = '\0';
+    const char *below = tree->path.data + skipped + (skipped && size > skipped);
+    tree->directory = workspace_resolve(&tree->start, size > skipped ? below : ".", DIRECTORY_FLAGS);
+    return tree->directory >= 0;
 }
 
 static int set_path(struct workspace_tree *tree, size_t size, const char *name)
@@ -163,67 +182,57 @@ static int tree_fail(struct error *error, int number)
     return error_system(error, number, "cannot list the directory");
 }
 
+static struct workspace_tree_entry entry_of(const char *name, size_t depth, const struct stat *status)
+{
+    return (struct workspace_tree_entry){.name = name,
+                                         .depth = depth,
+                                         .mode = status->st_mode,
+                                         .size = (uint64_t)status->st_size,
+                                         .inode = status->st_ino,
+                                         .modified = status->st_mtim,
+                                         .changed = status->st_ctim};
+}
+
 // The start: 1 and the entry, or -1.
 static int begin(struct workspace_tree *tree, struct workspace_tree_entry *entry, struct error *error)
 {
     struct stat status;
-    const char *slash = strrchr(tree->start, '/');
+    const char *path = tree->start.path, *slash = strrchr(path, '/');
     tree->begun = true;
-    if (fstat(tree->start_fd, &status) < 0)
-        return workspace_fail(error, errno, "look at", tree->start);
-    if (S_ISREG(status.st_mode) && own_files_refuse_file(&status, tree->start, error))
+    if (fstat(tree->start.fd, &status) < 0)
+        return workspace_fail(error, errno, "look at", path);
+    if (S_ISREG(status.st_mode) && own_files_refuse_file(&status, path, error))
         return -1;
-    *entry = (struct workspace_tree_entry){
-        .name = slash ? slash + 1 : tree->start, .mode = status.st_mode, .size = (uint64_t)status.st_size};
+    *entry = entry_of(slash ? slash + 1 : path, 0, &status);
     if (!S_ISDIR(status.st_mode) || tree->options.max_depth == 0)
         return 1;
-    int fd = openat(tree->start_fd, ".", DIRECTORY_FLAGS);
+    int fd = openat(tree->start.fd, ".", DIRECTORY_FLAGS);
     if (fd < 0)
-        return workspace_fail(error, errno, "list the directory", tree->start);
+        return workspace_fail(error, errno, "list the directory", path);
     int entered = enter(tree, fd);
-    if (entered < 0)
-        return tree_fail(error, errno);
-    entry->entered = entered;
-    return 1;
+    entry->entered = entered > 0;
+    return entered < 0 ? tree_fail(error, errno) : 1;
 }
 
-// The status of an item, as far as the options ask for it: 0, or -1 and errno ENOENT: it is gone.
-static int look(const struct workspace_tree *tree, const struct level *level, const struct directory_name *item,
-                struct stat *status)
+// Fills the entry with the next item of the deepest level: 1; 0: it is gone; -1 and errno.
+static int visit(struct workspace_tree *tree, struct workspace_tree_entry *entry)
 {
-    *status = (struct stat){.st_mode = DTTOIF(item->type)};
-    if (tree->options.types_only && item->type != DT_UNKNOWN)
-        return 0;
-    if (fstatat(level->fd, item->name, status, AT_SYMLINK_NOFOLLOW) == 0)
-        return 0;
-    *status = (struct stat){.st_mode = DTTOIF(item->type)};
-    return errno == ENOENT ? -1 : 0;
-}
-
-// Fills the entry with the next item of the deepest level: 1; 0: it is skipped; -1 and errno.
-static int meet(struct workspace_tree *tree, struct workspace_tree_entry *entry)
-{
-    struct stat status;
     struct level *level = deepest(tree);
-    const struct directory_name *item = &level->names.items[level->next++];
-    if (level->has_own_files && own_files_named(&level->status, item->name))
-        return 0;
-    if (look(tree, level, item, &status) < 0)
-        return 0;
-    *entry = (struct workspace_tree_entry){.name = item->name,
-                                           .depth = tree->depth,
-                                           .mode = status.st_mode,
-                                           .size = (uint64_t)status.st_size,
-                                           .inode = status.st_ino,
-                                           .modified = status.st_mtim,
-                                           .changed = status.st_ctim};
+    const struct listed *item = level->items[level->next++];
+    struct stat status;
+    if (fstatat(tree->directory, item->name, &status, AT_SYMLINK_NOFOLLOW) < 0) {
+        if (errno == ENOENT)
+            return 0;
+        status = (struct stat){.st_mode = DTTOIF(item->type)};
+    }
+    *entry = entry_of(item->name, tree->depth, &status);
     if (set_path(tree, level->path_size, item->name) < 0) {
         errno = ENOMEM;
         return -1;
     }
     if (!S_ISDIR(status.st_mode) || tree->depth >= tree->options.max_depth)
         return 1;
-    int fd = openat(level->fd, item->name, DIRECTORY_FLAGS);
+    int fd = openat(tree->directory, item->name, DIRECTORY_FLAGS);
     if (fd < 0 && errno == ENOENT)
         return 0;
     int entered = fd < 0 ? 0 : enter(tree, fd);
@@ -236,17 +245,15 @@ int workspace_tree_next(struct workspace_tree *tree, struct workspace_tree_entry
     if (!tree->begun)
         return begin(tree, entry, error);
     while (tree->depth > 0) {
-        struct level *level = deepest(tree);
-        if (level->next == level->names.count || reopen(tree) < 0) {
-            close_level(level);
-            tree->depth--;
+        if (deepest(tree)->next == deepest(tree)->count || !is_open(tree)) {
+            leave(tree);
             continue;
         }
         if (++tree->met % ENTRIES_BETWEEN_CHECKS == 0 && interrupt_check(error) < 0)
             return -1;
-        int met = meet(tree, entry);
-        if (met != 0)
-            return met < 0 ? tree_fail(error, errno) : 1;
+        int outcome = visit(tree, entry);
+        if (outcome != 0)
+            return outcome < 0 ? tree_fail(error, errno) : 1;
     }
     return 0;
 }
@@ -258,10 +265,8 @@ bool workspace_tree_is_cut(const struct workspace_tree *tree)
 
 void workspace_tree_skip(struct workspace_tree *tree, const struct workspace_tree_entry *entry)
 {
-    if (entry->entered) {
-        close_level(deepest(tree));
-        tree->depth--;
-    }
+    if (entry->entered)
+        leave(tree);
 }
 
 struct workspace_tree *workspace_tree_open(const struct workspace *workspace, const char *path,
@@ -277,19 +282,17 @@ struct workspace_tree *workspace_tree_open(const struct workspace *workspace, co
     }
     size_t length = strlen(relative);
     if (relative[length - 1] == '/')
-        relative[length - 1] = '\0';
+        relative[--length] = '\0';
     struct workspace_tree *tree = calloc(1, sizeof *tree);
-    bool whole = strcmp(relative, ".") == 0;
-    if (!tree || (!whole && buffer_append(&tree->path, relative, strlen(relative) + 1) < 0)) {
+    if (!tree || buffer_append(&tree->path, relative, length + 1) < 0) {
         free(tree);
         error_system(error, ENOMEM, "cannot look at %s", path);
         return NULL;
     }
-    tree->path.size = whole ? 0 : strlen(relative);
-    tree->workspace = workspace;
+    tree->path.size = strcmp(relative, ".") == 0 ? 0 : length;
     tree->options = *options;
-    tree->start = steal_pointer(&relative);
-    tree->start_fd = steal_fd(&fd);
+    tree->directory = -1;
+    tree->start = (struct workspace){.fd = steal_fd(&fd), .path = steal_pointer(&relative)};
     return tree;
 }
 
@@ -297,14 +300,10 @@ void workspace_tree_close(struct workspace_tree *tree)
 {
     if (!tree)
         return;
-    for (size_t i = 0; i < tree->capacity; i++) {
-        if (i < tree->depth)
-            close_level(&tree->levels[i]);
-        directory_names_free(&tree->levels[i].names);
-    }
-    close(tree->start_fd);
+    while (tree->depth)
+        leave(tree);
+    workspace_close(&tree->start);
     free(tree->levels);
-    free(tree->start);
     buffer_free(&tree->path);
     free(tree);
 }
@@ -316,14 +315,13 @@ const char *workspace_tree_path(const struct workspace_tree *tree)
 
 char *workspace_tree_target(const struct workspace_tree *tree)
 {
-    return tree->depth ? workspace_read_link(deepest(tree)->fd, current_name(deepest(tree))) : NULL;
+    return tree->depth ? workspace_read_link(tree->directory, current(tree)->name) : NULL;
 }
 
 int workspace_tree_open_file(const struct workspace_tree *tree, struct stat *status)
 {
     enum { FLAGS = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
-    cleanup_fd int fd = tree->depth ? openat(deepest(tree)->fd, current_name(deepest(tree)), FLAGS)
-                                    : workspace_resolve(tree->workspace, tree->start, FLAGS & ~O_NOFOLLOW);
+    cleanup_fd int fd = openat(tree->directory, current(tree)->name, FLAGS);
     if (fd < 0 || fstat(fd, status) < 0)
         return -1;
     if (!S_ISREG(status->st_mode)) {
@@ -336,11 +334,10 @@ int workspace_tree_open_file(const struct workspace_tree *tree, struct stat *sta
 bool workspace_tree_remove_temporary(const struct workspace_tree *tree, int64_t since)
 {
     struct stat status;
-    const struct level *level = tree->depth ? deepest(tree) : NULL;
-    if (!level || !workspace_is_temporary_name(current_name(level)) ||
-        fstatat(level->fd, current_name(level), &status, AT_SYMLINK_NOFOLLOW) < 0)
+    if (!tree->depth || !deepest(tree)->next || !workspace_is_temporary_name(current(tree)->name) ||
+        fstatat(tree->directory, current(tree)->name, &status, AT_SYMLINK_NOFOLLOW) < 0)
         return false;
     bool ours = (S_ISREG(status.st_mode) || S_ISLNK(status.st_mode)) && status.st_nlink == 1 &&
                 status.st_uid == geteuid() && status.st_ctim.tv_sec >= since;
-    return ours && unlinkat(level->fd, current_name(level), 0) == 0;
+    return ours && unlinkat(tree->directory, current(tree)->name, 0) == 0;
 }

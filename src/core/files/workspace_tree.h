@@ -16,8 +16,7 @@ struct workspace_tree;
 struct workspace_tree_options {
     size_t max_depth; // directories at this depth are not entered; the start has depth 0
     bool hidden;      // include names that begin with a dot
-    bool types_only;  // below the start, mode has only the type, and size is 0: saves a stat
-    size_t max_names; // stops reading a directory after so many names, in no order; 0: reads all
+    size_t max_names; // of a directory, whichever come first; 0: all
 };
 
 // Valid until the next call of workspace_tree_next.

@@ -359,7 +359,7 @@ static int search_all(struct search_walk *walk, const char *path)
 int search_files(struct search_regex *regex, const struct workspace *workspace, const char *path,
                  const struct glob *include, struct search_results *results, struct error *error)
 {
-    const struct workspace_tree_options options = {.max_depth = SIZE_MAX, .hidden = true, .types_only = true};
+    const struct workspace_tree_options options = {.max_depth = SIZE_MAX, .hidden = true};
     struct search_walk walk = {
         .regex = regex, .workspace = workspace, .include = include, .results = results, .error = error};
     walk.tree = workspace_tree_open(workspace, path, &options, error);

@@ -28,7 +28,7 @@ describe("completion", function()
     assert.are.equal("sba.job.context.load", (completed "sba.job.context.lo"))
     assert.are.equal("require 'native.workspace", (completed "require 'native.wor"))
     _G.spec_handle = require "native.workspace".open "."
-    assert.are.equal("spec_handle:transaction", (completed "spec_handle:tra"))
+    assert.are.equal("spec_handle:snapshot", (completed "spec_handle:snap"))
     _G.spec_handle = nil
   end)
 

@@ -145,6 +145,13 @@ describe("the step list_tree", function()
     assert.is_false(run(list_tree, { max_entries = 9 }).truncated)
   end)
 
+  it("goes down 64 levels", function()
+    here:shell("mkdir -p " .. ("d/"):rep(65))
+    local job_context = { workspace = here.root, max_output_bytes = 1 << 20 }
+    assert.is_true(list_tree.run({}, job_context).truncated)
+    assert.is_false(list_tree.run({ max_depth = 64 }, job_context).truncated)
+  end)
+
   it("fails past the job's bound, with what fits", function()
     here:shell [[mkdir -p d e && touch 'd/"q"' 'd/back\slash' "$(printf 'd/new\nline')" e/f g && ln -s '"x"' d/link]]
     local whole = #json.encode(run(list_tree, {}), list_tree.result)
@@ -165,8 +172,9 @@ describe("the step list_tree", function()
     assert.are.equal(3001, select(2, shown:gsub("\n", "")))
   end)
 
-  it("writes names on one line each", function()
+  it("writes names on one line each, as UTF-8", function()
     here:put("a\nb", "")
-    assert.equal("./\n  a?b\n", select(2, run(list_tree, {})))
+    here:put("c\xffd", "")
+    assert.equal("./\n  a?b\n  c\u{FFFD}d\n", select(2, run(list_tree, {})))
   end)
 end)

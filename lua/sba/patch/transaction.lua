@@ -1,0 +1,285 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Changes several files of a directory: all of them or none.
+--
+-- What is staged waits in temporary files beside its place. A commit sets aside what is there, and moves the new files into place; if any
+-- part fails, everything is put back. The plan is made before the first of this and says what is under which name: whoever kept it can have
+-- the change undone after a crash. Names decide: what others wrote to the files in between is lost. A link at the end of a path is
+-- replaced or removed, not followed. A path is changed once.
+
+local fail = require "sba.util.fail"
+local interrupt = require "native.interrupt"
+local workspace = require "native.workspace"
+
+local MOST_NAMED <const> = 100 -- paths in a message
+
+---@class sba.change
+---@field kind "remove"|"directory"|"put"|"mode" directory: it goes because a file comes in its place
+---@field path string
+---@field other? string put: where the new file waits
+---@field kept? integer put: so many bytes of path name directories that were there before
+---@field aside? string remove, put: where the old file or link goes; nil: there was none
+---@field mode? integer mode: the new permission bits
+---@field old_mode? integer directory, mode: what they were
+
+---@class sba.transaction to be closed: what was not committed is undone
+---@field root native.root
+---@field changes sba.change[]
+---@field state "staging"|"planned"|"done"|"over"
+local transaction = {}
+transaction.__index = transaction
+
+---@param root native.root
+---@return sba.transaction
+function transaction.new(root) return setmetatable({ root = root, changes = {}, state = "staging" }, transaction) end
+
+local function directory_of(path) return path:match "^(.*)/" end
+
+local function add(self, kind, path, change)
+  local relative, failure = self.root:relative(path)
+  if not relative then return nil, failure end
+  change.kind, change.path = kind, relative
+  self.changes[#self.changes + 1] = change
+  return true
+end
+
+local function add_staged(self, path, staged, failure)
+  if not staged then return nil, failure end
+  return add(self, "put", path, { other = staged, kept = #(staged:match "^.*/" or "") })
+end
+
+---Stages a regular file: nothing is visible yet, but the disk may be found full here.
+---@param path string
+---@param content string
+---@param mode? integer permission bits; default: those of the file that is replaced, else 0644 less the umask
+---@return true|nil, native.failure?
+function transaction:write(path, content, mode) return add_staged(self, path, self.root:stage(path, content, mode)) end
+
+---Stages a symbolic link. A target that would leave the workspace is path_escape.
+---@param path string
+---@param target string
+---@return true|nil, native.failure?
+function transaction:symlink(path, target) return add_staged(self, path, self.root:stage_link(path, target)) end
+
+---Stages the removal of a file or link; directories that become empty by it are removed too.
+---@param path string
+---@return true|nil, native.failure?
+function transaction:remove(path) return add(self, "remove", path, {}) end
+
+---Stages new permission bits of a regular file.
+---@param path string
+---@param mode integer
+---@return true|nil, native.failure?
+function transaction:chmod(path, mode) return add(self, "mode", path, { mode = mode }) end
+
+--- Calls with each directory above a path, the outermost first.
+local function each_above(path, call)
+  for slash in path:gmatch "()/" do call(path:sub(1, slash - 1)) end
+end
+
+--- A file replaces a directory, with the directories that the removals below it leave empty.
+local function plan_directories(self, top)
+  local going = { [top] = true }
+  for _, change in ipairs(self.changes) do
+    if change.kind == "remove" and change.path:sub(1, #top + 1) == top .. "/" then
+      each_above(change.path, function(directory) going[directory] = #directory >= #top or nil end)
+    end
+  end
+  for path in pairs(going) do
+    local there, failure = self.root:stat(path)
+    if not there then return nil, failure end
+    self.changes[#self.changes + 1] = { kind = "directory", path = path, old_mode = there.mode }
+  end
+  return true
+end
+
+--- Where an old file waits: beside it or, if a file replaces a directory above it, beside that directory.
+local function aside_of(puts, path)
+  local beside
+  each_above(path, function(directory) beside = beside or puts[directory] and directory end)
+  return ((beside or path):match "^.*/" or "") .. workspace.temporary_name()
+end
+
+local function plan_change(self, change, puts)
+  local there, failure = self.root:stat(change.path)
+  if not there then
+    return change.kind == "put" and (failure.code == "not_found" or failure.code == "not_a_directory"), failure
+  elseif change.kind == "put" and there.type == "directory" then
+    return plan_directories(self, change.path)
+  elseif there.type ~= "file" and (there.type ~= "symlink" or change.kind == "mode") then
+    return fail("not_a_file", "%s is a %s, not a regular file", change.path, there.type)
+  end
+  if change.kind == "mode" then change.old_mode = there.mode else change.aside = aside_of(puts, change.path) end
+  return true
+end
+
+local order <const> = { remove = 1, directory = 2, put = 3, mode = 4 } -- in which changes are made
+
+local function is_before(a, b)
+  if a.kind ~= b.kind then return order[a.kind] < order[b.kind] end
+  if a.kind == "directory" then return a.path > b.path end -- what is in a directory goes before it
+  return a.path < b.path
+end
+
+---Looks at what there is and says what commit will do, in this order. Nothing can be staged afterwards.
+---@return sba.change[]|nil, native.failure?
+function transaction:plan()
+  if self.state == "planned" then return self.changes end
+  local puts = {}
+  for _, change in ipairs(self.changes) do puts[change.path] = change.kind == "put" end
+  for i = 1, #self.changes do
+    local planned, failure = plan_change(self, self.changes[i], puts)
+    if not planned then return nil, failure end
+  end
+  table.sort(self.changes, is_before)
+  self.state = "planned"
+  return self.changes
+end
+
+local make = {}
+
+function make.remove(root, change) return root:move(change.path, change.aside, "replace") end
+
+function make.directory(root, change)
+  local removed, failure = root:remove(change.path, "directory")
+  if removed then return true end
+  return fail("not_a_file", "cannot replace a directory by a file: %s", failure.message)
+end
+
+function make.put(root, change)
+  local done, failure = true, nil
+  if change.aside then done, failure = root:move(change.path, change.aside, "aside") end
+  if not done then return nil, failure end
+  return root:move(change.other, change.path, change.aside and "replace" or "new")
+end
+
+function make.mode(root, change) return root:chmod(change.path, change.mode) end
+
+-- Undoing goes by the names alone, and can be done again after a part of it.
+local undo = {}
+
+function undo.remove(root, change)
+  local there, failure = root:stat(change.aside)
+  if not there then return failure.code == "not_found" end -- it was not set aside: the path is as it was
+  if not root:move(change.aside, change.path, "replace") then return false end
+  root:remove(change.aside, "file") -- if both were links to one file, the move did nothing
+  return true
+end
+
+function undo.directory(root, change)
+  local there = root:make_directory(change.path) and root:stat(change.path)
+  return there and (there.mode == change.old_mode or root:chmod(change.path, change.old_mode))
+end
+
+local function undo_new(root, change)
+  local waits, failure = root:stat(change.other)
+  if waits or failure.code ~= "not_found" then return waits ~= nil end
+  local removed
+  removed, failure = root:remove(change.path, "file") -- what waited is at the path
+  return removed or failure.code == "not_found" or failure.code == "not_a_directory" or failure.code == "is_a_directory"
+end
+
+function undo.put(root, change)
+  local done = (change.aside and undo.remove or undo_new)(root, change)
+  root:remove(change.other, "file")
+  local directory = directory_of(change.path)
+  if directory then root:prune(directory, change.kept or #directory) end
+  return done
+end
+
+function undo.mode(root, change) return root:chmod(change.path, change.old_mode) end
+
+--- Undoes changes, or the part of them that was made. Returns what could not be put back, as words; nil: everything was.
+local function undo_all(root, changes)
+  local lost = {}
+  for i = #changes, 1, -1 do
+    local change = changes[i]
+    if not undo[change.kind](root, change) and #lost < MOST_NAMED then
+      lost[#lost + 1] = change.path .. (change.aside and " is kept as " .. change.aside or "")
+    end
+  end
+  return #lost > 0 and "could not be put back: " .. table.concat(lost, "; ") or nil
+end
+
+--- Removes what was set aside by a commit, and the directories that are empty now.
+local function clear_up(root, changes)
+  for _, change in ipairs(changes) do
+    if change.aside then root:remove(change.aside, "file") end
+  end
+  for _, change in ipairs(changes) do
+    local directory = change.kind == "remove" and directory_of(change.path)
+    if directory then root:prune(directory, 0) end
+  end
+end
+
+--- Makes a call that neither the deadline nor a signal interrupts.
+local function whole(call, ...)
+  local held = interrupt.hold(true)
+  local results = table.pack(pcall(call, ...))
+  interrupt.hold(held)
+  if not results[1] then error(results[2], 0) end
+  return table.unpack(results, 2, results.n)
+end
+
+local function make_all(root, changes)
+  for _, change in ipairs(changes) do
+    local done, failure = make[change.kind](root, change)
+    if not done then return nil, failure end
+  end
+  return true
+end
+
+local function make_or_undo(self)
+  local ok, done, failure = pcall(make_all, self.root, self.changes)
+  if ok and done then return true end
+  local lost = undo_all(self.root, self.changes)
+  if not ok then error(done, 0) end
+  if lost then failure.message = failure.message .. "; " .. lost end
+  return nil, failure
+end
+
+---Makes everything staged real or, when any part fails, nothing: originals are put back. What was there before stays set aside until close.
+---@return true|nil, native.failure?
+function transaction:commit()
+  local done, failure = nil, interrupt.reason()
+  if not failure then done, failure = self:plan() end
+  if done then done, failure = whole(make_or_undo, self) end
+  if done then self.state = "done" else self:close() end
+  return done, failure
+end
+
+local function undo_whole(root, changes, what)
+  local lost = whole(undo_all, root, changes)
+  if lost then return fail("incomplete", "%s could not be undone completely; %s", what, lost) end
+  return true
+end
+
+---Takes a commit back, and closes it. Errors: incomplete, whose message names what was left where.
+---@return true|nil, native.failure?
+function transaction:revert()
+  self.state = "over"
+  return undo_whole(self.root, self.changes, "the change of a step that failed")
+end
+
+---Removes what was set aside by a commit, or else what waits for one.
+function transaction:close()
+  if self.state == "done" then clear_up(self.root, self.changes) end
+  for _, change in ipairs(self.state ~= "done" and self.state ~= "over" and self.changes or {}) do
+    if change.other then self.root:remove(change.other, "file") end
+  end
+  self.state = "over"
+end
+
+transaction.__close, transaction.__gc = transaction.close, transaction.close
+
+---Undoes the changes of another run that was killed or, where it had made all of them, removes what it had set aside; as often as it takes.
+---@param root native.root
+---@param changes sba.change[]
+---@param made boolean
+---@return true|nil, native.failure? failure incomplete
+function transaction.recover(root, changes, made)
+  if not made then return undo_whole(root, changes, "a change that was cut off") end
+  clear_up(root, changes)
+  return true
+end
+
+return transaction

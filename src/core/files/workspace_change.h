@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parts of a change of several files of a workspace. A link at the end of a path is not followed: the link itself
+// is replaced, moved or removed. The runner's own files are refused.
+//
+// Nothing here holds a descriptor: a patch may have more files than a process can open. Errors as in workspace.h and
+// workspace_replace.h.
+#ifndef SBA_CORE_WORKSPACE_CHANGE_H
+#define SBA_CORE_WORKSPACE_CHANGE_H
+
+#include "core/files/workspace.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+// Writes a regular file, or makes a link, that waits for its place at path, in the nearest directory above that exists.
+// mode as in struct workspace_write_options. "path_escape": the link's target, as written, leaves the workspace.
+// Returns where it waits: a relative path of the caller.
+char *workspace_stage(const struct workspace *workspace, const char *path, const char *bytes, size_t size, int mode,
+                      struct error *error);
+char *workspace_stage_link(const struct workspace *workspace, const char *path, const char *target,
+                           struct error *error);
+
+enum workspace_move {
+    WORKSPACE_REPLACE, // whatever is there
+    WORKSPACE_NEW,     // never onto something
+    WORKSPACE_ASIDE,   // as a second link, where the file system knows links, so that something stays at the path
+};
+
+// Moves a file or link. Missing directories are made.
+int workspace_move(const struct workspace *workspace, const char *from, const char *to, enum workspace_move how,
+                   struct error *error);
+
+// Removes a file or link, or an empty directory.
+int workspace_remove(const struct workspace *workspace, const char *path, bool directory, struct error *error);
+
+// Makes a directory and those above it, where they are missing.
+int workspace_make_directory(const struct workspace *workspace, const char *path, struct error *error);
+
+// Removes the directories of a relative path after its first kept bytes, if they are empty.
+void workspace_remove_directories(const struct workspace *workspace, const char *relative, size_t kept);
+
+enum { WORKSPACE_TEMPORARY_SIZE = sizeof ".sba-01234567" };
+
+// Makes a name for a temporary file or a file set aside. What a crash leaves behind is recognised by it.
+void workspace_temporary_name(char name[WORKSPACE_TEMPORARY_SIZE]);
+
+// Changes the permission bits of a file or directory that is readable or writable.
+int workspace_chmod(const struct workspace *workspace, const char *path, mode_t mode, struct error *error);
+
+#endif
