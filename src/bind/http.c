@@ -19,9 +19,9 @@ struct exchange_box {
     struct http_exchange *exchange; // NULL: closed
 };
 
-// User values of an exchange, and of a client.
+// User values of an exchange, and of a client. The client's strings live as long as the table of its settings.
 enum { KEPT_CLIENT = 1, KEPT_BODY, KEPT_COUNT = KEPT_BODY };
-enum { KEPT_TICK = 1 };
+enum { KEPT_TICK = 1, KEPT_SETTINGS, KEPT_OF_CLIENT = KEPT_SETTINGS };
 
 static const char *const setting_names[] = {"http_proxy", "https_proxy", "no_proxy", "ca_file", "ca_directory", NULL};
 static const char *const request_names[] = {
@@ -32,6 +32,7 @@ static const char *const request_names[] = {
 static int f_client(lua_State *L)
 {
     struct error error = {0};
+    lua_settop(L, 1);
     bind_check_options(L, 1, setting_names);
     struct http_settings settings = {
         .http_proxy = bind_option_string(L, 1, "http_proxy", NULL),
@@ -40,7 +41,9 @@ static int f_client(lua_State *L)
         .ca_file = bind_option_string(L, 1, "ca_file", NULL),
         .ca_directory = bind_option_string(L, 1, "ca_directory", NULL),
     };
-    struct client_box *box = bind_new_handle(L, client_type, sizeof *box, KEPT_TICK);
+    struct client_box *box = bind_new_handle(L, client_type, sizeof *box, KEPT_OF_CLIENT);
+    lua_pushvalue(L, 1);
+    lua_setiuservalue(L, -2, KEPT_SETTINGS);
     box->client = http_client_new(&settings, &error);
     return box->client ? 1 : bind_fail(L, &error);
 }

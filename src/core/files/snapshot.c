@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LARGEST_IGNORE_FILE = 1 << 20, DEEPEST = 1000, BLOCK = 128 << 10 };
+enum { LARGEST_IGNORE_FILE = 1 << 20, DEEPEST = 1000 };
 
 int snapshot_out_of_memory(struct error *error)
 {
@@ -24,14 +24,14 @@ static int64_t nanoseconds(struct timespec time)
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-struct item snapshot_item(const struct workspace_tree_entry *entry)
+struct snapshot_item snapshot_item_of(const struct workspace_tree_entry *entry)
 {
-    return (struct item){.mode = entry->mode,
-                         .size = entry->size,
-                         .inode = entry->inode,
-                         .modified = nanoseconds(entry->modified),
-                         .changed = nanoseconds(entry->changed),
-                         .content = NOT_KEPT};
+    return (struct snapshot_item){.mode = entry->mode,
+                                  .size = entry->size,
+                                  .inode = entry->inode,
+                                  .modified = nanoseconds(entry->modified),
+                                  .changed = nanoseconds(entry->changed),
+                                  .content = SNAPSHOT_NOT_KEPT};
 }
 
 static int read_ignore_file(struct snapshot *snapshot, const char *directory)
@@ -55,27 +55,28 @@ static bool is_left_out(const struct snapshot *snapshot, const struct workspace_
 }
 
 // An entry without an inode could not be looked at, because its directory cannot be searched.
-static enum kind kind_of(const struct snapshot *snapshot, const struct workspace_tree_entry *entry, const char *path)
+static enum snapshot_kind kind_of(const struct snapshot *snapshot, const struct workspace_tree_entry *entry,
+                                  const char *path)
 {
     if (entry->depth && is_left_out(snapshot, entry, path))
-        return LEFT_OUT;
+        return SNAPSHOT_LEFT_OUT;
     if (S_ISDIR(entry->mode))
-        return entry->entered ? DIRECTORY : UNREADABLE;
+        return entry->entered ? SNAPSHOT_DIRECTORY : SNAPSHOT_CLOSED;
     if (!S_ISREG(entry->mode) && !S_ISLNK(entry->mode))
-        return LEFT_OUT;
-    return entry->inode ? FILE_OR_LINK : UNREADABLE;
+        return SNAPSHOT_LEFT_OUT;
+    return entry->inode ? SNAPSHOT_FILE_OR_LINK : SNAPSHOT_CLOSED;
 }
 
 int snapshot_next(struct snapshot *snapshot, struct workspace_tree *tree, bool reads,
-                  struct workspace_tree_entry *entry, enum kind *kind, struct error *error)
+                  struct workspace_tree_entry *entry, enum snapshot_kind *kind, struct error *error)
 {
     int more;
     while ((more = workspace_tree_next(tree, entry, error)) > 0) {
         const char *path = entry->depth ? workspace_tree_path(tree) : "";
         *kind = kind_of(snapshot, entry, path);
-        if (*kind == LEFT_OUT)
+        if (*kind == SNAPSHOT_LEFT_OUT)
             workspace_tree_skip(tree, entry);
-        if (*kind == DIRECTORY && reads && read_ignore_file(snapshot, path) < 0)
+        if (*kind == SNAPSHOT_DIRECTORY && reads && read_ignore_file(snapshot, path) < 0)
             return snapshot_out_of_memory(error);
         if (entry->depth)
             return 1;
@@ -83,65 +84,38 @@ int snapshot_next(struct snapshot *snapshot, struct workspace_tree *tree, bool r
     return more;
 }
 
-static int write_pending(struct snapshot *snapshot, struct error *error)
+static int store(struct snapshot *snapshot, const char *bytes, size_t size, struct error *error)
 {
-    size_t size = snapshot->pending.size;
-    snapshot->pending.size = 0;
-    return file_write_all(snapshot->store, snapshot->pending.data, size, error);
-}
-
-// Makes room for more content at the end of what is pending. NULL: *error is filled.
-static char *room(struct snapshot *snapshot, size_t size, struct error *error)
-{
-    if (snapshot->pending.size >= BLOCK && write_pending(snapshot, error) < 0)
-        return NULL;
-    if (buffer_reserve(&snapshot->pending, size) < 0) {
-        snapshot_out_of_memory(error);
-        return NULL;
-    }
-    return snapshot->pending.data + snapshot->pending.size;
-}
-
-static void stored(struct snapshot *snapshot, size_t size)
-{
-    snapshot->pending.size += size;
     snapshot->stored += size;
+    return file_write_all(snapshot->store, bytes, size, error);
 }
 
-static int store_link(struct snapshot *snapshot, const struct workspace_tree *tree, struct item *item,
+static int store_link(struct snapshot *snapshot, const struct workspace_tree *tree, struct snapshot_item *item,
                       struct error *error)
 {
     cleanup_free char *target = workspace_tree_target(tree);
     item->size = target ? strlen(target) : 0;
     item->content = snapshot->stored;
-    char *to = room(snapshot, item->size, error);
-    if (!to)
-        return -1;
-    if (target)
-        memcpy(to, target, item->size);
-    stored(snapshot, item->size);
-    return 0;
+    return store(snapshot, target, item->size, error);
 }
 
 // A file that is shorter than its status said, or cannot be read, is not kept. Of one that has grown, the first part
 // is.
-static int store_file(struct snapshot *snapshot, const struct workspace_tree *tree, struct item *item,
+static int store_file(struct snapshot *snapshot, const struct workspace_tree *tree, struct snapshot_item *item,
                       struct error *error)
 {
+    static char block[128 << 10];
     struct stat status;
     uint64_t begun = snapshot->stored, left = item->size;
     if (left > snapshot->most_bytes - begun)
         return 0;
     cleanup_fd int fd = left ? workspace_tree_open_file(tree, &status) : -1;
     while (fd >= 0 && left > 0) {
-        size_t wanted = left < BLOCK ? left : BLOCK;
-        char *to = room(snapshot, wanted, error);
-        ssize_t size = to ? read(fd, to, wanted) : 0;
-        if (!to)
-            return -1;
+        ssize_t size = read(fd, block, left < sizeof block ? left : sizeof block);
         if (size <= 0)
             break;
-        stored(snapshot, (size_t)size);
+        if (store(snapshot, block, (size_t)size, error) < 0)
+            return -1;
         left -= (uint64_t)size;
     }
     if (left == 0)
@@ -150,9 +124,10 @@ static int store_file(struct snapshot *snapshot, const struct workspace_tree *tr
 }
 
 static int add_item(struct snapshot *snapshot, const struct workspace_tree *tree,
-                    const struct workspace_tree_entry *entry, enum kind kind, struct error *error)
+                    const struct workspace_tree_entry *entry, enum snapshot_kind kind, struct error *error)
 {
-    struct item item = snapshot_item(entry), *items = array_grow(snapshot->items, snapshot->count, sizeof item);
+    struct snapshot_item item = snapshot_item_of(entry),
+                         *items = array_grow(snapshot->items, snapshot->count, sizeof item);
     if (!items)
         return snapshot_out_of_memory(error);
     snapshot->items = items;
@@ -160,9 +135,9 @@ static int add_item(struct snapshot *snapshot, const struct workspace_tree *tree
     if (buffer_append(&snapshot->paths, workspace_tree_path(tree), strlen(workspace_tree_path(tree)) + 1) < 0)
         return snapshot_out_of_memory(error);
     item.kind = kind;
-    int stored = kind != FILE_OR_LINK ? 0
-                 : S_ISLNK(item.mode) ? store_link(snapshot, tree, &item, error)
-                                      : store_file(snapshot, tree, &item, error);
+    int stored = kind != SNAPSHOT_FILE_OR_LINK ? 0
+                 : S_ISLNK(item.mode)          ? store_link(snapshot, tree, &item, error)
+                                               : store_file(snapshot, tree, &item, error);
     snapshot->items[snapshot->count++] = item;
     return stored;
 }
@@ -176,14 +151,11 @@ struct workspace_tree *snapshot_open_tree(const struct workspace *workspace, str
 static int fill(struct snapshot *snapshot, struct workspace_tree *tree, struct error *error)
 {
     struct workspace_tree_entry entry;
-    enum kind kind;
+    enum snapshot_kind kind;
     int more;
     while ((more = snapshot_next(snapshot, tree, true, &entry, &kind, error)) > 0)
         if (add_item(snapshot, tree, &entry, kind, error) < 0)
             return -1;
-    if (more == 0 && write_pending(snapshot, error) < 0)
-        return -1;
-    buffer_free(&snapshot->pending);
     return more;
 }
 
@@ -241,7 +213,6 @@ void snapshot_free(struct snapshot *snapshot)
     cleanup_close(&snapshot->store);
     ignore_free(&snapshot->ignore);
     buffer_free(&snapshot->paths);
-    buffer_free(&snapshot->pending);
     free(snapshot->left_out);
     free(snapshot->items);
     for (size_t i = 0; i < snapshot->change_count; i++)
@@ -250,7 +221,7 @@ void snapshot_free(struct snapshot *snapshot)
     free(snapshot);
 }
 
-int snapshot_read_stored(const struct snapshot *snapshot, const struct item *item, struct buffer *content,
+int snapshot_read_stored(const struct snapshot *snapshot, const struct snapshot_item *item, struct buffer *content,
                          struct error *error)
 {
     if (buffer_reserve(content, item->size) < 0)
@@ -269,7 +240,7 @@ int snapshot_read_stored(const struct snapshot *snapshot, const struct item *ite
 
 int snapshot_content(const struct snapshot *snapshot, size_t original, struct buffer *content, struct error *error)
 {
-    if (original < 1 || original > snapshot->count || snapshot->items[original - 1].content == NOT_KEPT)
+    if (original < 1 || original > snapshot->count || snapshot->items[original - 1].content == SNAPSHOT_NOT_KEPT)
         return error_set(error, "not_found", 0, "the content was not kept");
     return snapshot_read_stored(snapshot, &snapshot->items[original - 1], content, error);
 }

@@ -17,7 +17,7 @@ static int compare_paths(const char *a, const char *b)
     return left - right;
 }
 
-static int same_as_stored(const struct snapshot *snapshot, const struct item *item, int fd)
+static int same_as_stored(const struct snapshot *snapshot, const struct snapshot_item *item, int fd)
 {
     char now[4096], then[sizeof now];
     for (uint64_t at = 0; at < item->size;) {
@@ -31,10 +31,10 @@ static int same_as_stored(const struct snapshot *snapshot, const struct item *it
 }
 
 // Whether the content is the same, though times or inode differ.
-static bool same_content(const struct snapshot *snapshot, const struct workspace_tree *tree, const struct item *before,
-                         const struct item *after)
+static bool same_content(const struct snapshot *snapshot, const struct workspace_tree *tree,
+                         const struct snapshot_item *before, const struct snapshot_item *after)
 {
-    if (before->content == NOT_KEPT)
+    if (before->content == SNAPSHOT_NOT_KEPT)
         return false;
     if (S_ISLNK(after->mode)) {
         cleanup_free char *target = workspace_tree_target(tree);
@@ -50,7 +50,7 @@ static bool same_content(const struct snapshot *snapshot, const struct workspace
 }
 
 static int add_change(struct snapshot *snapshot, const char *path, enum snapshot_action action,
-                      const struct item *before, const struct item *after, struct error *error)
+                      const struct snapshot_item *before, const struct snapshot_item *after, struct error *error)
 {
     struct snapshot_change *changes = array_grow(snapshot->changes, snapshot->change_count, sizeof *changes);
     if (!changes)
@@ -61,7 +61,7 @@ static int add_change(struct snapshot *snapshot, const char *path, enum snapshot
         return snapshot_out_of_memory(error);
     struct snapshot_change *change = &changes[snapshot->change_count++];
     *change = (struct snapshot_change){.path = copy, .action = action};
-    if (before && before->content != NOT_KEPT)
+    if (before && before->content != SNAPSHOT_NOT_KEPT)
         change->original = (size_t)(before - snapshot->items) + 1;
     if (before)
         change->before = (struct snapshot_side){before->mode, before->size};
@@ -70,14 +70,14 @@ static int add_change(struct snapshot *snapshot, const char *path, enum snapshot
     return 0;
 }
 
-static bool is_untouched(const struct item *before, const struct item *after)
+static bool is_untouched(const struct snapshot_item *before, const struct snapshot_item *after)
 {
     return before->mode == after->mode && before->size == after->size && before->inode == after->inode &&
            before->modified == after->modified && before->changed == after->changed;
 }
 
-static int compare_item(struct snapshot *snapshot, const struct workspace_tree *tree, const struct item *before,
-                        const struct item *after, struct error *error)
+static int compare_item(struct snapshot *snapshot, const struct workspace_tree *tree,
+                        const struct snapshot_item *before, const struct snapshot_item *after, struct error *error)
 {
     const char *path = workspace_tree_path(tree);
     if (is_untouched(before, after))
@@ -107,7 +107,7 @@ struct comparison {
 };
 
 // The item to compare next; NULL at the end.
-static const struct item *next_before(const struct comparison *comparison)
+static const struct snapshot_item *next_before(const struct comparison *comparison)
 {
     const struct snapshot *snapshot = comparison->snapshot;
     return comparison->at < snapshot->count ? &snapshot->items[comparison->at] : NULL;
@@ -117,16 +117,16 @@ static const struct item *next_before(const struct comparison *comparison)
 static int pass_items(struct comparison *comparison, const char *path)
 {
     struct snapshot *snapshot = comparison->snapshot;
-    const struct item *item;
+    const struct snapshot_item *item;
     for (; (item = next_before(comparison)); comparison->at++) {
         const char *known = snapshot_path(snapshot, item);
         int order = path ? compare_paths(known, path) : -1;
-        if (order > 0 || (order == 0 && item->kind != UNREADABLE))
+        if (order > 0 || (order == 0 && item->kind != SNAPSHOT_CLOSED))
             return 0;
-        if (item->kind == UNREADABLE)
+        if (item->kind == SNAPSHOT_CLOSED)
             comparison->unknown = known;
-        if (item->kind == UNREADABLE || item->kind == FILE_OR_LINK) {
-            bool read = item->kind == FILE_OR_LINK;
+        if (item->kind == SNAPSHOT_CLOSED || item->kind == SNAPSHOT_FILE_OR_LINK) {
+            bool read = item->kind == SNAPSHOT_FILE_OR_LINK;
             if (add_change(snapshot, known, read ? SNAPSHOT_DELETED : SNAPSHOT_UNREADABLE, read ? item : NULL, NULL,
                            comparison->error) < 0)
                 return -1;
@@ -142,8 +142,9 @@ static bool is_blocked(const struct snapshot *snapshot, size_t at, const char *p
         const char *known = snapshot_path(snapshot, &snapshot->items[at]);
         bool is_last =
             at + 1 == snapshot->count || !is_within(snapshot_path(snapshot, &snapshot->items[at + 1]), known);
-        enum kind kind = snapshot->items[at].kind;
-        if (kind == LEFT_OUT || kind == UNREADABLE || (kind == DIRECTORY && is_last && strcmp(known, path) != 0))
+        enum snapshot_kind kind = snapshot->items[at].kind;
+        if (kind == SNAPSHOT_LEFT_OUT || kind == SNAPSHOT_CLOSED ||
+            (kind == SNAPSHOT_DIRECTORY && is_last && strcmp(known, path) != 0))
             return true;
     }
     return false;
@@ -153,8 +154,8 @@ static int compare_file(struct comparison *comparison, const struct workspace_tr
 {
     struct snapshot *snapshot = comparison->snapshot;
     const char *path = workspace_tree_path(comparison->tree);
-    const struct item after = snapshot_item(entry), *before = next_before(comparison);
-    if (before && before->kind == FILE_OR_LINK && strcmp(snapshot_path(snapshot, before), path) == 0) {
+    const struct snapshot_item after = snapshot_item_of(entry), *before = next_before(comparison);
+    if (before && before->kind == SNAPSHOT_FILE_OR_LINK && strcmp(snapshot_path(snapshot, before), path) == 0) {
         comparison->at++;
         return compare_item(snapshot, comparison->tree, before, &after, comparison->error);
     }
@@ -167,7 +168,7 @@ static int compare_file(struct comparison *comparison, const struct workspace_tr
 // What cannot be read now may be as it was.
 static int compare_unreadable(struct comparison *comparison)
 {
-    const struct item *item;
+    const struct snapshot_item *item;
     const char *path = workspace_tree_path(comparison->tree);
     while ((item = next_before(comparison)) && is_within(snapshot_path(comparison->snapshot, item), path))
         comparison->at++;
@@ -177,17 +178,17 @@ static int compare_unreadable(struct comparison *comparison)
 static int find_changes(struct comparison *comparison)
 {
     struct workspace_tree_entry entry;
-    enum kind kind;
+    enum snapshot_kind kind;
     int more = 0, outcome = 0;
     while (outcome == 0 && (more = snapshot_next(comparison->snapshot, comparison->tree, false, &entry, &kind,
                                                  comparison->error)) > 0) {
         const char *path = workspace_tree_path(comparison->tree);
-        if (kind != FILE_OR_LINK && kind != UNREADABLE)
+        if (kind != SNAPSHOT_FILE_OR_LINK && kind != SNAPSHOT_CLOSED)
             continue;
         outcome = pass_items(comparison, path);
         if (outcome < 0 || (comparison->unknown && is_within(path, comparison->unknown)))
             continue;
-        outcome = kind == UNREADABLE ? compare_unreadable(comparison) : compare_file(comparison, &entry);
+        outcome = kind == SNAPSHOT_CLOSED ? compare_unreadable(comparison) : compare_file(comparison, &entry);
     }
     return outcome < 0 || more < 0 ? -1 : pass_items(comparison, NULL);
 }

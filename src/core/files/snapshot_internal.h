@@ -7,18 +7,18 @@
 #include "core/files/snapshot.h"
 #include "core/files/workspace_tree.h"
 
-#define NOT_KEPT UINT64_MAX
+#define SNAPSHOT_NOT_KEPT UINT64_MAX
 
-// What the walks meet: FILE is a regular file or a link; LEFT_OUT what is neither that nor a directory, too.
-enum kind { FILE_OR_LINK, DIRECTORY, LEFT_OUT, UNREADABLE };
+// What the walks meet: FILE is a regular file or a link; SNAPSHOT_LEFT_OUT what is neither that nor a directory, too.
+enum snapshot_kind { SNAPSHOT_FILE_OR_LINK, SNAPSHOT_DIRECTORY, SNAPSHOT_LEFT_OUT, SNAPSHOT_CLOSED };
 
-struct item {
+struct snapshot_item {
     size_t path; // offset in paths
-    enum kind kind;
+    enum snapshot_kind kind;
     mode_t mode;
     uint64_t size, inode;
     int64_t modified, changed; // ns
-    uint64_t content;          // offset in the store, or NOT_KEPT
+    uint64_t content;          // offset in the store, or SNAPSHOT_NOT_KEPT
 };
 
 struct snapshot {
@@ -26,17 +26,16 @@ struct snapshot {
     uint64_t most_bytes;
     char *left_out; // owned
     struct ignore ignore;
-    struct buffer paths; // NUL-terminated
-    struct item *items;  // in the order of the walk
+    struct buffer paths;         // NUL-terminated
+    struct snapshot_item *items; // in the order of the walk
     size_t count;
     int store;
-    struct buffer pending; // what is not yet written there
-    uint64_t stored;       // bytes, with the pending ones
+    uint64_t stored; // bytes in it
     struct snapshot_change *changes;
     size_t change_count;
 };
 
-static inline const char *snapshot_path(const struct snapshot *snapshot, const struct item *item)
+static inline const char *snapshot_path(const struct snapshot *snapshot, const struct snapshot_item *item)
 {
     return snapshot->paths.data + item->path;
 }
@@ -44,16 +43,16 @@ static inline const char *snapshot_path(const struct snapshot *snapshot, const s
 // Returns -1.
 int snapshot_out_of_memory(struct error *error);
 
-struct item snapshot_item(const struct workspace_tree_entry *entry);
+struct snapshot_item snapshot_item_of(const struct workspace_tree_entry *entry);
 
 struct workspace_tree *snapshot_open_tree(const struct workspace *workspace, struct error *error);
 
 // The next entry of the walk below the workspace: 1, 0 at the end, -1. reads: also reads .gitignore files.
 int snapshot_next(struct snapshot *snapshot, struct workspace_tree *tree, bool reads,
-                  struct workspace_tree_entry *entry, enum kind *kind, struct error *error);
+                  struct workspace_tree_entry *entry, enum snapshot_kind *kind, struct error *error);
 
 // Appends the kept content of an item. 0 or -1.
-int snapshot_read_stored(const struct snapshot *snapshot, const struct item *item, struct buffer *content,
+int snapshot_read_stored(const struct snapshot *snapshot, const struct snapshot_item *item, struct buffer *content,
                          struct error *error);
 
 #endif

@@ -170,12 +170,7 @@ const char *workspace_type_name(mode_t mode)
 
 int workspace_not_a_file(struct error *error, mode_t mode, const char *path)
 {
-    const char *what = S_ISDIR(mode)    ? "directory"
-                       : S_ISLNK(mode)  ? "symbolic link"
-                       : S_ISFIFO(mode) ? "FIFO"
-                       : S_ISSOCK(mode) ? "socket"
-                                        : "device";
-    return error_set(error, "not_a_file", 0, "%s is a %s, not a regular file", path, what);
+    return error_set(error, "not_a_file", 0, "%s is a %s, not a regular file", path, workspace_type_name(mode));
 }
 
 // Looks before it opens, so that a FIFO's writer or a device notices nothing. Something else may take the name in

@@ -75,52 +75,22 @@ char *workspace_read_link(int directory, const char *name)
     return NULL;
 }
 
-// Opens the directory that path names. If it is missing, makes it by its last name in the directory above.
-static int open_or_make(const struct workspace *workspace, int above, const char *path, const char *name, bool *made)
-{
-    int directory = workspace_resolve(workspace, path, O_PATH | O_DIRECTORY);
-    if (directory >= 0 || errno != ENOENT)
-        return directory;
-    if (mkdirat(above, name, 0777) == 0)
-        *made = true;
-    else if (errno != EEXIST)
-        return -1;
-    return workspace_resolve(workspace, path, O_PATH | O_DIRECTORY);
-}
-
-// Resolves each longer beginning of the path from the root, so that every name is confined. path is a copy of relative;
-// on failure it ends with the name that failed.
-static int make_each(const struct workspace *workspace, const char *relative, char *path, size_t *kept, bool *made)
-{
-    cleanup_fd int directory = workspace_resolve(workspace, ".", O_PATH | O_DIRECTORY);
-    for (size_t start = 0, end; directory >= 0 && relative[start]; start = end + (relative[end] == '/')) {
-        end = start + strcspn(relative + start, "/");
-        path[end] = '\0';
-        int next = open_or_make(workspace, directory, path, path + start, made);
-        if (next < 0)
-            return -1;
-        if (!*made)
-            *kept = end;
-        close(directory);
-        directory = next;
-        path[end] = relative[end];
-    }
-    return steal_fd(&directory);
-}
-
 int workspace_make_directories(const struct workspace *workspace, const char *relative, size_t *kept)
 {
-    bool made = false;
+    const char *name;
     int directory = workspace_resolve(workspace, relative, O_PATH | O_DIRECTORY);
-    *kept = strlen(relative);
+    *kept = strcmp(relative, ".") == 0 ? 0 : strlen(relative);
     if (directory >= 0 || errno != ENOENT)
         return directory;
-    *kept = 0;
-    cleanup_free char *path = strdup(relative);
-    directory = path ? make_each(workspace, relative, path, kept, &made) : -1;
-    if (directory < 0 && made) {
+    cleanup_free char *above = workspace_split(relative, &name);
+    cleanup_fd int parent = above ? workspace_make_directories(workspace, above, kept) : -1;
+    if (parent < 0)
+        return -1;
+    if (mkdirat(parent, name, 0777) == 0 || errno == EEXIST)
+        directory = workspace_resolve(workspace, relative, O_PATH | O_DIRECTORY);
+    if (directory < 0) {
         int saved = errno;
-        workspace_remove_directories(workspace, path, *kept);
+        workspace_remove_directories(workspace, relative, *kept);
         errno = saved;
     }
     return directory;

@@ -11,11 +11,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static char *copy(const char *text)
-{
-    return text && *text ? strdup(text) : NULL;
-}
-
 // Debian's libcurl opens descriptors that commands would inherit. All of ours are close-on-exec anyway.
 static void close_on_exec(void)
 {
@@ -31,26 +26,15 @@ struct http_client *http_client_new(const struct http_settings *settings, struct
         return NULL;
     }
     close_on_exec();
-    client->users = 1;
-    client->http_proxy = copy(settings->http_proxy);
-    client->https_proxy = copy(settings->https_proxy);
-    client->no_proxy = copy(settings->no_proxy);
-    client->ca_file = copy(settings->ca_file);
-    client->ca_directory = copy(settings->ca_directory);
+    client->settings = *settings;
     curl_multi_setopt(client->multi, CURLMOPT_MAXCONNECTS, 8L);
     return client;
 }
 
 void http_client_free(struct http_client *client)
 {
-    if (!client || --client->users > 0)
-        return;
-    curl_multi_cleanup(client->multi);
-    free(client->http_proxy);
-    free(client->https_proxy);
-    free(client->no_proxy);
-    free(client->ca_file);
-    free(client->ca_directory);
+    if (client)
+        curl_multi_cleanup(client->multi);
     free(client);
 }
 
@@ -68,7 +52,6 @@ struct http_exchange *http_open(struct http_client *client, const struct http_re
         return NULL;
     }
     exchange->client = client;
-    client->users++;
     exchange->request = *request;
     exchange->started = clock_now();
     if (http_prepare(exchange, error) < 0) {
@@ -86,7 +69,6 @@ void http_close(struct http_exchange *exchange)
         curl_multi_remove_handle(exchange->client->multi, exchange->easy);
         curl_easy_cleanup(exchange->easy);
     }
-    http_client_free(exchange->client);
     curl_slist_free_all(exchange->headers);
     buffer_free(&exchange->body);
     free(exchange->origin);

@@ -19,7 +19,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-// Proxies and trust, as the runner's environment sets them. http_client_new copies the strings.
+// Proxies and trust, as the runner's environment sets them. The strings are borrowed for the client's life.
 struct http_settings {
     const char *http_proxy;   // of http:// requests; NULL: none
     const char *https_proxy;  // of https:// requests; NULL: none
@@ -33,7 +33,7 @@ struct http_client;
 
 struct http_client *http_client_new(const struct http_settings *settings, struct error *error);
 
-// Its open exchanges stay valid. The client is freed with the last of them.
+// Its exchanges must be closed before.
 void http_client_free(struct http_client *client);
 
 // Calls tick about every 0.1 s while an exchange waits; NULL: stop that. If it returns false, the wait fails with

@@ -12,9 +12,7 @@ enum { HTTP_HEADER_LIMIT = 64 << 10 }; // bytes of all header lines together
 
 struct http_client {
     CURLM *multi;
-    unsigned users;                            // the owner and every open exchange
-    char *http_proxy, *https_proxy, *no_proxy; // owned; NULL: none
-    char *ca_file, *ca_directory;
+    struct http_settings settings;
     bool (*tick)(void *data);
     void *data;
     int64_t next_tick;

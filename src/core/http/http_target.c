@@ -23,13 +23,13 @@ static const char *const ca_files[] = {
 
 static void set_trust(const struct http_exchange *exchange)
 {
-    const struct http_client *client = exchange->client;
-    const char *file = client->ca_file;
-    for (size_t i = 0; !file && !client->ca_directory && i < sizeof ca_files / sizeof *ca_files; i++)
+    const struct http_settings *settings = &exchange->client->settings;
+    const char *file = settings->ca_file;
+    for (size_t i = 0; !file && !settings->ca_directory && i < sizeof ca_files / sizeof *ca_files; i++)
         if (access(ca_files[i], R_OK) == 0)
             file = ca_files[i];
     curl_easy_setopt(exchange->easy, CURLOPT_CAINFO, file);
-    curl_easy_setopt(exchange->easy, CURLOPT_CAPATH, client->ca_directory);
+    curl_easy_setopt(exchange->easy, CURLOPT_CAPATH, settings->ca_directory);
 }
 
 // "the proxy http://proxy:3128", without user and password.
@@ -46,10 +46,10 @@ static char *proxy_name(const char *proxy)
 static int set_proxy(struct http_exchange *exchange, const char *scheme, const char *host, struct error *error)
 {
     static const char loopback[] = "localhost,127.0.0.0/8,::1";
-    const struct http_client *client = exchange->client;
-    const char *proxy = strcmp(scheme, "https") == 0 ? client->https_proxy : client->http_proxy;
+    const struct http_settings *settings = &exchange->client->settings;
+    const char *proxy = strcmp(scheme, "https") == 0 ? settings->https_proxy : settings->http_proxy;
     // We check the list, not curl, to know who failed. An empty string keeps curl from reading the environment.
-    if (!proxy || no_proxy_names(loopback, host) || no_proxy_names(client->no_proxy, host)) {
+    if (!proxy || no_proxy_names(loopback, host) || no_proxy_names(settings->no_proxy, host)) {
         curl_easy_setopt(exchange->easy, CURLOPT_PROXY, "");
         return 0;
     }
