@@ -2,7 +2,7 @@
 -- The step list_tree: what is below a directory of the workspace, nested.
 
 local json = require "sba.util.json"
-local redact = require "native.secret".redact
+local secret = require "native.secret"
 local text = require "native.text"
 
 local BYTES_OF_TRUNCATED <const> = 18 -- ,"truncated":false
@@ -20,7 +20,8 @@ end
 
 --- A name as UTF-8 without secrets, and how many bytes of JSON it takes.
 local function clean(name)
-  name = redact((text.repair(name)))
+  if not utf8.len(name) then name = text.repair(name) end
+  if secret.is_known() then name = secret.redact(name) end
   return name, name:find '[%c"\\\127]' and #json.encode(name) or #name + 2
 end
 
