@@ -160,7 +160,7 @@ local process = {}
 ---@class native.process.options
 ---@field argv string[] argv[1] is looked up in PATH of env unless it holds a slash (then relative to directory)
 ---@field env string[] "NAME=value"
----@field directory native.directory the working directory
+---@field directory native.opened the working directory
 ---@field stdin? string default: /dev/null
 ---@field timeout? number seconds for this command alone
 ---@field output_limit integer most bytes of stdout and stderr together, as returned
@@ -356,16 +356,12 @@ function root:prune(path, kept) end
 ---@return true|nil, native.failure?
 function root:chmod(path, mode) end
 
----A handle on a directory, to run a command in.
+---Opens a directory, to run a command in.
 ---@param path string
----@return native.directory|nil, native.failure?
+---@return native.opened|nil, native.failure?
 function root:directory(path) end
 
----@class native.directory
-local directory = {}
-function directory:close() end
-
----Opens a regular file to be sent (native.http).
+---Opens a regular file, to be sent (native.http).
 ---@param path string
 ---@param sha256? string what it must be: sending it fails otherwise, before its last bytes
 ---@return native.opened|nil, native.failure?

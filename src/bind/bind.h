@@ -76,13 +76,12 @@ const char *bind_check_bytes(lua_State *L, int index, size_t *size);
 // Pushes the metatable that marks a table as a JSON array: lua-cjson's, see vendor/patches/lua-cjson.
 void bind_push_array_metatable(lua_State *L);
 
-// Handles of native.workspace; what is no open handle raises an error. Open as long as the value at index is alive.
+// The handle of native.workspace at index. What is no open handle raises an error. Open as long as the value is alive.
 struct workspace *bind_check_root(lua_State *L, int index);
-int bind_check_directory(lua_State *L, int index); // O_PATH descriptor
 
-// Descriptor of the opened file at index (native.opened), open as long as the value is alive; its size when it was
-// opened, and what its SHA-256 must be.
-int bind_check_opened(lua_State *L, int index, uint64_t *size, char sha256[TEXT_SHA256_HEX]);
+// Descriptor of the opened file or directory (O_PATH) at index (native.opened). Of a file also its size when it was
+// opened, and what its SHA-256 must be, unless they are NULL.
+int bind_check_opened(lua_State *L, int index, uint64_t *size, char *sha256);
 
 // An open native.file.log.
 struct file_log;

@@ -131,7 +131,7 @@ static void check_options(lua_State *L, struct process_options *options, struct 
     lua_getfield(L, 1, "stdin");
     options->input = bind_option_string(L, 1, "stdin", &options->input_size);
     lua_getfield(L, 1, "directory");
-    options->directory = bind_check_directory(L, -1);
+    options->directory = bind_check_opened(L, -1, NULL, NULL);
     options->tick = check_tick(L, ticker) ? call_tick : NULL;
     options->data = ticker;
     lua_getfield(L, 1, "argv");

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 static const char root_type[] = "native.root";
-static const char directory_type[] = "native.directory";
 static const char opened_type[] = "native.opened";
 
 struct opened {
@@ -29,25 +28,20 @@ struct workspace *bind_check_root(lua_State *L, int index)
     return workspace;
 }
 
-int bind_check_directory(lua_State *L, int index)
-{
-    const int *fd = luaL_checkudata(L, index, directory_type);
-    luaL_argcheck(L, *fd >= 0, index, "the directory is closed");
-    return *fd;
-}
-
 static struct opened *check_opened(lua_State *L, int index)
 {
     struct opened *opened = luaL_checkudata(L, index, opened_type);
-    luaL_argcheck(L, opened->fd >= 0, index, "the file is closed");
+    luaL_argcheck(L, opened->fd >= 0, index, "it is closed");
     return opened;
 }
 
-int bind_check_opened(lua_State *L, int index, uint64_t *size, char sha256[TEXT_SHA256_HEX])
+int bind_check_opened(lua_State *L, int index, uint64_t *size, char *sha256)
 {
     const struct opened *opened = check_opened(L, index);
-    *size = opened->size;
-    memcpy(sha256, opened->sha256, TEXT_SHA256_HEX);
+    if (size)
+        *size = opened->size;
+    if (sha256)
+        memcpy(sha256, opened->sha256, TEXT_SHA256_HEX);
     return opened->fd;
 }
 
@@ -192,27 +186,23 @@ static int root_stat(lua_State *L)
     return 1;
 }
 
-// root:directory(path) -> directory | nil, failure
+static struct opened *new_opened(lua_State *L)
+{
+    struct opened *opened = lua_newuserdatauv(L, sizeof *opened, 0);
+    *opened = (struct opened){.fd = -1};
+    luaL_setmetatable(L, opened_type);
+    return opened;
+}
+
+// root:directory(path) -> opened | nil, failure
 static int root_directory(lua_State *L)
 {
     struct error error = {0};
     const struct workspace *workspace = bind_check_root(L, 1);
     const char *path = bind_check_path(L, 2, &error);
-    int *fd = lua_newuserdatauv(L, sizeof *fd, 0);
-    *fd = -1;
-    luaL_setmetatable(L, directory_type);
-    if (!path || (*fd = workspace_open_directory(workspace, path, &error)) < 0)
-        return bind_fail(L, &error);
-    return 1;
-}
-
-static int directory_close(lua_State *L)
-{
-    int *fd = luaL_checkudata(L, 1, directory_type);
-    if (*fd >= 0)
-        close(*fd);
-    *fd = -1;
-    return 0;
+    struct opened *opened = new_opened(L);
+    opened->fd = path ? workspace_open_directory(workspace, path, &error) : -1;
+    return opened->fd < 0 ? bind_fail(L, &error) : 1;
 }
 
 // root:open(path, sha256?) -> opened | nil, failure
@@ -220,18 +210,15 @@ static int root_open(lua_State *L)
 {
     size_t size;
     struct error error = {0};
-    struct stat status;
+    struct stat status = {0};
     const struct workspace *workspace = bind_check_root(L, 1);
     const char *path = bind_check_path(L, 2, &error), *sha256 = luaL_optlstring(L, 3, "", &size);
     luaL_argcheck(L, size == 0 || size == TEXT_SHA256_HEX - 1, 3, "must be a SHA-256 in hex");
-    struct opened *opened = lua_newuserdatauv(L, sizeof *opened, 0);
-    *opened = (struct opened){.fd = -1};
+    struct opened *opened = new_opened(L);
     memcpy(opened->sha256, sha256, size);
-    luaL_setmetatable(L, opened_type);
-    if (!path || (opened->fd = workspace_open_file(workspace, path, &status, &error)) < 0)
-        return bind_fail(L, &error);
+    opened->fd = path ? workspace_open_file(workspace, path, &status, &error) : -1;
     opened->size = (uint64_t)status.st_size;
-    return 1;
+    return opened->fd < 0 ? bind_fail(L, &error) : 1;
 }
 
 // opened:size() -> bytes when it was opened
@@ -369,14 +356,12 @@ static const luaL_Reg root_methods[] = {
     {"chmod", root_chmod},
     {NULL, NULL},
 };
-static const luaL_Reg directory_methods[] = {{"close", directory_close}, {NULL, NULL}};
 static const luaL_Reg opened_methods[] = {{"size", opened_size}, {"close", opened_close}, {NULL, NULL}};
 static const luaL_Reg functions[] = {{"open", f_open}, {"temporary_name", f_temporary_name}, {NULL, NULL}};
 
 int luaopen_native_workspace(lua_State *L)
 {
     bind_new_type(L, root_type, root_methods, root_close);
-    bind_new_type(L, directory_type, directory_methods, directory_close);
     bind_new_type(L, opened_type, opened_methods, opened_close);
     luaL_newlib(L, functions);
     return 1;

@@ -145,7 +145,7 @@ end
 --- The directory to run in: of the workspace where the path leads into it, else any that the user can enter.
 ---@param root native.root
 ---@param path? string
----@return native.directory?, native.failure?
+---@return native.opened?, native.failure?
 local function directory_of(root, path)
   if not path or path == "" then path = "." end
   local directory, failure = root:directory(path)
