@@ -131,7 +131,7 @@ describe("native.workspace", function()
 
   it("reads regular files only, and waits for nothing", function()
     here:shell("mkfifo fifo && mkdir dir && ln -s fifo link")
-    for path, what in pairs { fifo = "fifo", link = "fifo", dir = "directory", ["."] = "directory" } do
+    for path, what in pairs { fifo = "FIFO", link = "FIFO", dir = "directory", ["."] = "directory" } do
       local _, failure = here.root:read(path)
       refused("not_a_file", nil, failure)
       assert.truthy(failure.message:find(what, 1, true))

@@ -161,8 +161,8 @@ local function say_missing(run, count, problem, closed)
   elseif problem then
     warn(run, { code = problem.code, error = problem.message })
   end
-  if not closed then return end
-  warn(run, { path = closed, error = ("cannot read the directory %s in the artifacts; its files are not listed"):format(closed) })
+  local unread = "cannot read the directory %s in the artifacts; its files are not listed"
+  if closed then warn(run, { path = closed, error = unread:format(closed) }) end
 end
 
 ---Lists the artifacts in the record.
@@ -186,8 +186,7 @@ end
 ---@param run run
 ---@return boolean
 function artifacts.any(run)
-  if not run.artifacts then return false end
-  local entries = listing(run.artifacts, ".", 1)
+  local entries = not run.artifacts and {} or listing(run.artifacts, ".", 1)
   return not entries or #entries > 0
 end
 

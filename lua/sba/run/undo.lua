@@ -29,8 +29,7 @@ changes.schema = {
   },
 }
 
--- What undoing a change takes.
-local NEEDED <const> = { remove = "aside", directory = "old_mode", put = "other", mode = "old_mode" }
+local NEEDED <const> = { remove = "aside", directory = "old_mode", put = "other", mode = "old_mode" } -- to undo it
 
 --- Encodes a name, which may have bytes that JSON cannot hold.
 local function written(name)

@@ -170,7 +170,8 @@ const char *workspace_type_name(mode_t mode)
 
 int workspace_not_a_file(struct error *error, mode_t mode, const char *path)
 {
-    return error_set(error, "not_a_file", 0, "%s is a %s, not a regular file", path, workspace_type_name(mode));
+    const char *what = S_ISFIFO(mode) ? "FIFO" : S_ISLNK(mode) ? "symbolic link" : workspace_type_name(mode);
+    return error_set(error, "not_a_file", 0, "%s is a %s, not a regular file", path, what);
 }
 
 // Looks before it opens, so that a FIFO's writer or a device notices nothing. Something else may take the name in
