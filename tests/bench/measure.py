@@ -56,7 +56,7 @@ class Bench:
         self.tools.mkdir()
         self.launcher = self.compiled("launch.c")
         self.binary = shutil.copy(binary, self.tools / "cynode-sba")
-        self.file_system = subprocess.run(["findmnt", "-n", "-o", "FSTYPE", "-T", directory], capture_output=True, text=True, check=True).stdout.split()[-1]
+        self.file_system = subprocess.run(["stat", "-f", "-c", "%T", directory], capture_output=True, text=True, check=True).stdout.strip()
         self.clean()
 
     def compiled(self, name):

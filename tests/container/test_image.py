@@ -2,16 +2,11 @@
 """The image of the Containerfile: what it says of itself, what it has, and jobs in it as a node runs them."""
 import json
 import os
-import re
-import shlex
 import shutil
 import subprocess
-import tempfile
-import unittest
 
 import node
 import podman
-import rootless
 
 LABELS = {"io.cynodeai.sandbox.agent-compatible": "true", "io.cynodeai.sandbox.purpose": "base-tools",
           "org.opencontainers.image.title": "cynode-sba", "org.opencontainers.image.licenses": "Apache-2.0"}
@@ -141,63 +136,6 @@ class DeployedNode(node.NodeCase):
             done = podman.podman("run", "--rm", *self.options, "--network=none", *variables, *self.volumes(), self.image, *arguments, check=False)
             self.check(done)
             (self.workspace / "greeting.txt").unlink()
-
-
-class RootlessTest(DeployedNode):
-    """As an ordinary user runs it. What the container writes belongs to that user."""
-
-    test_as_the_images_user = None  # who is another here
-
-    @classmethod
-    def setUpClass(cls):
-        place = cls.enterClassContext(tempfile.TemporaryDirectory(prefix="sba-test-"))
-        os.chmod(place, 0o755)
-        cls.account = cls.enterClassContext(rootless.Account(place))
-        reason = cls.account.why_not(cls.image)
-        if reason:
-            raise unittest.SkipTest(f"no container runs without root here: {reason}")
-
-    def test_keep_id(self):
-        for directory in (self.job_directory, self.workspace):
-            os.chown(directory, rootless.UID, rootless.UID)
-        for options in (["--userns=keep-id", f"--user={rootless.UID}:{rootless.UID}"], ["--userns=keep-id:uid=1000,gid=1000"]):
-            with self.subTest(options=options):
-                self.put_job(self.job("touch made; id -u"))
-                done = self.account.podman("run", "--rm", "--network=none", "--read-only", "--cap-drop=all", *options, *self.volumes(), self.image)
-                self.assertEqual(done.returncode, 0, done.stderr)
-                for path in (self.workspace / "made", self.job_directory / "result.json"):
-                    self.assertEqual(path.stat().st_uid, rootless.UID)
-                    path.unlink()
-
-    def test_the_command_of_the_readme(self):
-        """As it stands there, but for limits that not every machine can set."""
-        for directory in (self.job_directory, self.workspace):
-            os.chown(directory, rootless.UID, rootless.UID)
-        self.put_job(self.job("touch made"))
-        command = re.search(r"^podman (run .*?) cynode-sba$", (podman.TOP / "README.md").read_text(), re.MULTILINE | re.DOTALL)[1]
-        command = command.replace("\\\n", " ").replace("$job:", f"{self.job_directory}:").replace("$workspace:", f"{self.workspace}:")
-        words = [word for word in shlex.split(command) if not word.startswith(("--memory=", "--pids-limit="))]
-        done = self.account.podman(*words, self.image)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual((self.workspace / "made").stat().st_uid, rootless.UID)
-
-    def test_a_deployed_node_can_delete_everything_afterwards(self):
-        """Also where the container's user is another than its own, and may write the workspace all the same."""
-        for userns, mode in (("keep-id:uid=1000,gid=1000", 0o700), ("keep-id", 0o777)):
-            variables = self.lay_out(rootless.UID)
-            self.workspace.chmod(mode)
-            self.check(self.account.podman("run", "--rm", "--network=none", f"--userns={userns}", *variables, *self.volumes(), self.image))
-            subprocess.run(["setpriv", f"--reuid={rootless.UID}", f"--regid={rootless.UID}", "--clear-groups", "sh", "-c",
-                            'rm -r "$0"/* "$1"/*', str(self.job_directory), str(self.workspace)], check=True)
-            self.assertEqual(list(self.job_directory.iterdir()), [])
-
-    def test_in_a_pod_whose_options_the_node_does_not_set(self):
-        """As a node runs an agent's job beside its proxy: the user namespace is the pod's."""
-        variables = self.lay_out(rootless.UID)
-        self.addCleanup(self.account.podman, "pod", "rm", "--force", "sba")
-        made = self.account.podman("pod", "create", "--network=none", "--name=sba", PODMAN_USERNS="keep-id:uid=1000,gid=1000")
-        self.assertEqual(made.returncode, 0, made.stderr)
-        self.check(self.account.podman("run", "--rm", "--pod=sba", *variables, *self.volumes(), self.image))
 
 
 if __name__ == "__main__":

@@ -42,12 +42,6 @@ def run(*arguments, stdin=b"", env=None, **options):
                           env={"PATH": "/usr/bin:/bin", **(env or {})}, **{**ordinary_user(), **options})
 
 
-def run_for_a_reader_that_goes(*arguments):
-    """The same, where who reads its output goes after the first byte."""
-    pipe = ["bash", "-c", '"$@" | head -c 1; exit ${PIPESTATUS[0]}', "bash"]
-    return subprocess.run([*pipe, BINARY, *arguments], capture_output=True, timeout=120, check=False, **ordinary_user())
-
-
 @functools.cache
 def may(*namespace_and_mount):
     """Whether this place lets a command of unshare and mount do its work; a chroot, a container and a hardened kernel may not."""

@@ -74,17 +74,6 @@ class TheLoop(AgentCase):
         self.assertEqual([item["title"] for item in outcome.result["todo"]["items"]], ["be good", "look around"])
         self.assertEqual(json.loads((self.job_directory / "todo.json").read_text())["items"], outcome.result["todo"]["items"])
 
-    def test_every_server_takes_the_tools(self):
-        for form in FORMATS:
-            server = self.server(call("list_tree"), finish("ok"))
-            self.run_agent(server, form=form)
-            schemas = [tool["function"]["parameters"] for tool in server.chats()[0]["tools"]]
-            self.assertGreater(len(schemas), 0)
-            for schema in schemas:
-                self.assertLessEqual(set(schema), {"type", "description", "enum", "properties", "required", "items"}, schema)
-                self.assertIn("type", schema)
-                schemas += [*schema.get("properties", {}).values(), *([schema["items"]] if "items" in schema else [])]
-
     def test_a_template_whose_roles_must_alternate_takes_the_whole_job(self):
         for form in FORMATS:
             for capabilities in (["completion", "tools"], ["completion"]):

@@ -196,11 +196,6 @@ class NotUploaded(ArtifactCase):
             self.assertEqual(self.failed(outcome, "a")[0]["tries"], 4)
             self.assertEqual(self.refs(outcome), {"a": None, "b": "art:b"})
 
-    def test_a_gateway_without_the_tool(self):
-        server = self.closing(mcp.Server(tools={"other": ({}, None)}))
-        lines = self.failed(self.uploaded(server, self.SMALL), "a", "b")  # the second line stands for the rest
-        self.assertEqual(([line["code"] for line in lines], server.messages("tools/call")), (["unknown_tool"] * 2, []))
-
     def test_a_timed_out_job_ends_in_time(self):
         begun = time.monotonic()
         outcome = self.uploaded(self.silent(), command("echo > $CYNODE_ARTIFACTS_DIR/a; sleep 60"), max_runtime_seconds=1)

@@ -131,17 +131,6 @@ class Changes(ChangesCase):
         self.assertEqual((changes["counts"]["unreadable"], changes["truncated"]), (5, True))
         self.assertEqual(self.patch.read_text(), "diff --git a/z b/z\ndeleted file mode 100644\n--- a/z\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n")
 
-    def test_the_patch_leaves_alone_what_is_beside_what_it_leaves_out(self):
-        self.put("binary", b"\0"), self.put("dir/binary", b"\0"), self.put("dir/text", "x\n"), self.put("kept", "x\n"), self.put("empty/file", "x\n")
-        self.put(".gitignore", "*.o\n"), self.put("objects/a.o", "x\n"), self.put("objects/b", "x\n")
-        os.mkdir(self.workspace / "empty" / "directory")
-        script = "rm -r binary dir empty objects; mkdir binary; echo y > binary/new; echo y > dir; echo y > empty; echo y > objects; echo y > kept"
-        changes = self.changed(self.step("run_command", shell=script))
-        self.assertEqual({file["path"]: file.get("left_out") for file in changes["files"]}, {
-            "binary": "binary", "binary/new": "blocked", "dir": "blocked", "dir/binary": "binary", "dir/text": "blocked", "empty": "blocked",
-            "empty/file": "blocked", "kept": None, "objects": "blocked", "objects/b": "blocked"})
-        self.assertEqual((self.before["kept"], self.before["dir/text"], self.before["binary"]), (self.after["kept"], (b"x\n", False), (b"\0", False)))
-
     def test_the_runners_own_files_are_none_of_it(self):
         self.give(self.root)
         done = self.run_job({**self.job(self.step("write_file", path="a", content="b")), **REPORTED}, "--workspace", str(self.root))

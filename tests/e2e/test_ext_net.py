@@ -14,7 +14,6 @@ from agent_case import AgentCase, call, finish
 SITUATION = pathlib.Path(__file__).with_name("situation.py")
 HOST = "files.example.org"  # nobody has it
 URL, PLAIN_URL = f"https://{HOST}/data.tar.gz", f"http://{HOST}/data.tar.gz"
-LWP = f"use LWP::UserAgent; my $r = LWP::UserAgent->new(timeout => 5)->get('{PLAIN_URL}'); die $r->status_line unless $r->is_success"
 APT = "apt-get -q -o Dir=./ -o Dir::Etc::trustedparts=/etc/apt/trusted.gpg.d -o APT::Sandbox::User= -o Debug::NoLocking=1 " \
       "-o Acquire::Retries=0 -o Dir::State::status=status -o Dir::Bin::methods=/usr/lib/apt/methods"
 APT_LIST = f"var/lib/apt/lists/{HOST}_debian_dists_bookworm_"
@@ -22,13 +21,9 @@ COMMANDS = {
     "curl": f"curl -sS -m 20 {URL}",
     "curl-fail": f"curl -fsSL -m 20 {PLAIN_URL}",
     "wget": f"wget -t 1 -T 5 {URL}",
-    "wget-quiet": f"wget -q -t 1 -T 5 {URL}",
-    "curl-quiet": f"curl -s -m 20 {URL}",
     "git": f"git clone https://{HOST}/a.git",
     "pip": f"/usr/bin/python3 -m pip install --break-system-packages --index-url https://{HOST}/simple --retries 1 --timeout 3 leftpad",
     "npm": "npm install",
-    "npm-http": "npm install",
-    "perl": f'perl -e "{LWP}"',
     "python": f"""/usr/bin/python3 -c "import urllib.request; urllib.request.urlopen('{URL}', timeout=5)" """,
     "apt-get": f"{APT} install -y left-pad",
     "go": f"{shutil.which('go') or 'go'} mod download",
@@ -37,8 +32,6 @@ FILES = {
     "go": {"go.mod": "module a\ngo 1.18\nrequire example.org/left v1.0.0\n"},
     "npm": {"package.json": '{"name": "a", "version": "1.0.0", "dependencies": {"left-pad": "1.3.0"}}\n',
             ".npmrc": f"registry=https://{HOST}/\nfetch-retries=0\nupdate-notifier=false\n"},
-    "npm-http": {"package.json": '{"name": "a", "version": "1.0.0", "dependencies": {"left-pad": "1.3.0"}}\n',
-                 ".npmrc": f"registry=http://{HOST}/\nfetch-retries=0\nupdate-notifier=false\n"},
     "apt-get": {
         "etc/apt/sources.list": f"deb [trusted=yes] http://{HOST}/debian bookworm main\n", "var/lib/apt/lists/partial/x": "",
         "var/cache/apt/archives/partial/x": "", "var/lib/apt/status": "",
@@ -49,16 +42,16 @@ FILES = {
                               "Date: Sat, 01 Jan 2022 00:00:00 UTC\n"},
 }
 SITUATIONS = ("no_network", "no_such_name", "proxy_refuses")
-# What a proxy refused where the outside is allowed: they name the proxy, or were told to say nothing, or the URL is http://.
-BY_POLICY = ("curl", "wget", "wget-quiet", "curl-quiet", "git", "pip", "python", "go", "curl-fail", "npm-http", "apt-get")
+# What a proxy refused where the outside is allowed: they name the proxy, or the URL is http://.
+BY_POLICY = ("curl", "wget", "git", "pip", "python", "go", "curl-fail", "apt-get")
 NOWHERE = "no-such-host.invalid"
 FETCH = sba.SandboxCase.step("run_command", shell=f"curl -sS https://{NOWHERE}/x")
 
 
 def is_installed(name):
     program = shlex.split(COMMANDS[name])[0]
-    probe = {"pip": [program, "-m", "pip", "--version"], "perl": [program, "-MLWP::UserAgent", "-e1"]}.get(name)
-    return shutil.which(program) is not None and (not probe or subprocess.run(probe, capture_output=True, check=False).returncode == 0)
+    has_pip = name != "pip" or subprocess.run([program, "-m", "pip", "--version"], capture_output=True, check=False).returncode == 0
+    return shutil.which(program) is not None and has_pip
 
 
 class Tools(sba.SandboxCase):

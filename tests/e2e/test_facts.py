@@ -127,11 +127,6 @@ class ArtifactsAsAPlace(FactsCase):
         self.assertEqual((self.root / "outside" / "secret").read_text(), "secret")
         self.assertEqual(os.listdir(self.root / "outside"), ["secret"])
 
-    def test_the_directory_itself_is_no_file(self):
-        for path in ("$CYNODE_ARTIFACTS_DIR", "$CYNODE_ARTIFACTS_DIR/"):
-            outcome = self.run_job(self.job(self.step("read_file", path=path)))
-            self.assertEqual(outcome.result["steps"][0]["error_code"], "not_a_file", outcome.result)
-
     def test_a_job_without_one_says_so(self):
         (self.job_directory / "artifacts").write_text("in its place")
         outcome = self.run_job(self.job(self.step("write_file", path="$CYNODE_ARTIFACTS_DIR/a", content="x")))

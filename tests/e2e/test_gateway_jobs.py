@@ -60,16 +60,6 @@ class Offered(GatewayCase):
         self.assertIn("### artifact_list", server.chats()[0]["messages"][0]["content"])
         self.assertIn('Result of artifact_list:\n[step-1]\n{"a": 1}', self.told(server, 1))
 
-    def test_base64_in_a_text(self):
-        """FastMCP's and the Python SDK's text of a dict. A model does not see it; the result has it, and a direct job's as it came."""
-        value = {"name": "a.png", "data": "iVB0Rw0K" * 100}
-        gateway = self.gateway(tools={"look": tool(lambda _: mcp.text(json.dumps(value), structuredContent=value))})
-        outcome, model = self.agent(gateway, call("look"))
-        named = '{"name": "a.png", "data": "[base64, 600 bytes]"}'
-        self.assertEqual(self.told(model, 1), "[step-1]\n" + named)
-        self.assertEqual(outcome.result["steps"][0]["result"], {"content": named, "structured": json.dumps(value), "is_error": False})
-        self.assertEqual(self.direct(gateway, step("look")).result["steps"][0]["result"], {"content": json.dumps(value), "is_error": False})
-
     def test_only_its_own_names_mean_a_tool(self):
         gateway = self.gateway(tools={"artifact.put": tool()})
         outcome, model = self.agent(gateway, call("artifact_get"), call("artifact.put", a=1), call("ArtifactPuts"))

@@ -238,16 +238,6 @@ class Http(sba.SandboxCase):
                 self.assert_failure(output, code, address)
                 self.assertNotIn(b"secret", output)
 
-    def test_a_connection_is_used_again(self):
-        server = self.server(ok)
-        self.lua("""
-            local client = require("native.http").client{}
-            for i = 1, 3 do
-              local exchange <close> = client:open{method = "GET", url = arg[1]}
-              assert(exchange:status() == 200 and exchange:read() == "ok" and exchange:read() == nil)
-            end""", server.url)
-        self.assertEqual((len(server.requests), server.connections), (3, 1))
-
     def test_header_lines_cannot_be_smuggled(self):
         said = self.lua("""
             local client = require("native.http").client{}
@@ -268,9 +258,6 @@ class Http(sba.SandboxCase):
             time.sleep(0.3)
             connection.sendall(OK)
         self.assertEqual(self.lua(PAST_DEADLINE, self.server(late).url, "30").split(), [b"timeout", b"200"])
-
-    def test_the_timeout_of_a_request_past_the_deadline(self):
-        self.assertEqual(self.lua(PAST_DEADLINE, self.server(silence).url, "0.1").split(), [b"timeout", b"slow_first_byte"])
 
     def test_a_tick_gives_the_one_before(self):
         said = self.lua("""local client, one, two = assert(require "native.http".client {}), function() end, function() error() end

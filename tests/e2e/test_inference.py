@@ -166,12 +166,6 @@ class Broken(InferenceCase):
                                         timeout={"idle": 0.3, "first": 20}):
             self.assertEqual((run.reply["content"], len(server.chats())), ("late", 1))
 
-    def test_a_first_byte_that_never_comes(self):
-        silent = {"fault": {"name": "silence", "seconds": 30}}
-        for _, _, run in self.each(silent, silent, policy={"tries": 2}, timeout={"first": 0.2}):
-            self.assertEqual((run.failure["code"], run.failure["cause"]), ("inference_unavailable", "slow_first_byte"))
-            self.assertIn("sent no answer within 0.2 s", run.failure["message"])
-
 
 class Refusals(InferenceCase):
     @staticmethod
@@ -286,17 +280,6 @@ class WithoutTools(InferenceCase):
             fault = {"name": "tools_unsupported", "status": status, "text": text}
             server = self.server({"fault": fault}, {"content": self.TEXT})
             self.assert_call(self.chat(server, "openai").reply)
-
-    def test_results_go_back_as_words(self):
-        history = HELLO + [{"role": "assistant", "content": "I look.", "tool_calls": [{"id": "call_1", **CALL}]},
-                           {"role": "tool", "tool_call_id": "call_1", "tool_name": "read_file", "content": "int a;"},
-                           {"role": "user", "content": "Time left: 50 s."}]
-        server = self.server({"content": self.TEXT}, models={"m": {"capabilities": ["completion"]}})
-        self.chat(server, "ollama", {"messages": history, "tools": TOOLS})
-        sent = server.chats()[0]["messages"]
-        self.assertEqual([message["role"] for message in sent], ["system", "user", "assistant", "user"])
-        self.assertEqual(json.loads(sent[2]["content"]), json.loads(self.TEXT))
-        self.assertEqual(sent[3]["content"], "Result of read_file:\nint a;\n\nTime left: 50 s.")
 
     def test_a_server_that_cannot_bind_a_reply(self):
         for _, server, run in self.each(

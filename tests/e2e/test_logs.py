@@ -13,16 +13,6 @@ import sba
 from sba import SandboxCase
 
 
-class TextLogTest(SandboxCase):
-    def test_no_event_has_its_raw_name(self):
-        outcome = self.run_job(self.job(self.step("run_command", shell="yes | head -c 100", max_output_bytes=10)), "--log-format", "text",
-                               env={"SBA_JOB_STATUS_URL": "http://127.0.0.1:1/"})
-        shown = outcome.stderr.decode()
-        self.assertNotRegex(shown, r"\b(job|step|report|confinement|todo)\.[a-z_]+")
-        self.assertRegex(shown, r"(?m)^warning: step output truncated: step 1 .* cut to 10 bytes")
-        self.assertRegex(shown, r"(?m)^warning: report failed: ")
-
-
 class JsonLogTest(SandboxCase):
     environment = {"SBA_CONFINE": "off"}  # else a job below /tmp has a line more: confinement.partial
 
@@ -229,11 +219,6 @@ class TerminalTest(SandboxCase):
         self.assertIn("\x1b[31m", self.on_terminal(self.three()))
         self.assertNotRegex(self.on_terminal(self.three(), env={"NO_COLOR": "1"}), r"\x1b\[[0-9;]*m")
         self.assertNotIn("\x1b", self.on_terminal(self.three(), env={"TERM": "dumb"}))
-
-    def test_json_on_a_terminal_when_asked(self):
-        shown = self.on_terminal(self.three(), "--log-format", "json")
-        for line in shown.splitlines():
-            json.loads(line)
 
 
 if __name__ == "__main__":

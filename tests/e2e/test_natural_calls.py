@@ -77,14 +77,6 @@ class Commands(NaturalCallsCase):
         self.assertEqual(len(outcome.result["steps"]), 1)
         self.assertTrue((self.workspace / "x").is_dir())
 
-    def test_the_schema_is_a_line_for_the_shell(self):
-        server = self.server(call("run_command", command="true"), finish("done"))
-        self.run_agent(server)
-        tool = next(tool["function"] for tool in server.chats()[0]["tools"] if tool["function"]["name"] == "run_command")
-        self.assertEqual({name: property["type"] for name, property in tool["parameters"]["properties"].items()},
-                         {"command": "string", "timeout_seconds": "number", "working_dir": "string"})
-        self.assertEqual(tool["parameters"]["required"], ["command"])
-
     def test_in_a_job_a_command_is_a_program(self):
         for arguments in ({"command": "ls x"}, {"cmd": "ls x"}):
             outcome = self.run_job(self.job(self.step("run_command", **arguments)))

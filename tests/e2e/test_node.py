@@ -86,12 +86,6 @@ class Envelope(NodeCase):
                 self.assertEqual(found, "bad_answer")
                 self.assertIn(words, message)
 
-    def test_an_empty_body(self):
-        gateway = self.proxy()
-        for body in ({}, {"body_b64": None}, {"body_b64": ""}):
-            gateway.refusal = lambda e, body=body: e.whole({"version": 1, "status": 204, **body})
-            self.assertEqual(self.direct(gateway, step("help.get")).exit, 0, body)
-
     def test_an_answer_that_is_nothing_but_an_error(self):
         """Whatever its status says. One that has an error among other things tells about it."""
         for body in ({"error": "user_id required"}, {"error": {"code": 7, "message": "user_id required"}},

@@ -88,13 +88,6 @@ class Nginx(OutsideCase):
         self.assert_works(self.use(before.urls[0], self.trust))
         self.assertEqual(gateway.headers("tools/call")[0]["Authorization"], "Bearer " + TOKEN)
 
-    def test_a_directory_of_authorities(self):
-        before = self.nginx(self.tls(self.locations(self.model(), self.upstream())))
-        directory = self.root / "authorities"
-        directory.mkdir()
-        (directory / self.authority.hashed()).write_text(self.authority.file.read_text())
-        self.assert_works(self.ask(before.urls[0], {"SSL_CERT_DIR": str(directory)}))
-
     def test_certificates_that_are_not_taken(self):
         locations = self.locations(self.model(), self.upstream())
         before = self.nginx(self.tls(locations), self.tls(locations, "DNS:other.example"), self.tls(locations, days=-1))
@@ -110,18 +103,6 @@ class Nginx(OutsideCase):
                     outcome = job(url, env)
                     self.assert_fails(outcome, url, *words)
                     self.assertEqual(outcome.events("model.retry"), [])
-
-    def test_the_wrong_scheme(self):
-        locations = self.locations(self.model(), self.upstream())
-        before = self.nginx(self.tls(locations), {"listen": "http", "locations": locations})
-        for job in (self.ask, self.use):
-            self.assert_fails(job(before.urls[0].replace("https", "http")), "400", "HTTPS port")
-            self.assert_fails(job(before.urls[1].replace("http", "https")), "may not speak TLS", "http://")
-
-    def test_a_unix_socket(self):
-        before = self.nginx({"listen": "unix", "locations": self.locations(self.model(), self.upstream())})
-        self.assert_works(self.ask(before.urls[0], variable="INFERENCE_PROXY_URL"))
-        self.assert_works(self.use(before.urls[0]))
 
     def test_a_server_behind_that_never_comes(self):
         before = self.nginx({"listen": "http", "locations": {"/": f"proxy_pass http://127.0.0.1:{real.free_port()};"}})

@@ -147,17 +147,6 @@ class Patches(sba.SandboxCase):
                     self.accepted(diff.decode())
                     self.assertEqual(tree(self.workspace), tree(wanted))
 
-    def test_a_name_of_git_never_means_the_directory_a(self):
-        self.put("a/x", "1\n"), self.put("b/y", "1\n"), self.put("keep", "1\n")
-        gone = "diff --git a/{0} b/{0}\ndeleted file mode 100644\nindex d00491f..0000000\n--- a/{0}\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n"
-        self.refused(gone.format("x"), "not_found", "x")
-        self.accepted(NEW.format("y", "2"))
-        self.accepted(NEW.format("z", "3").replace("a/z b/z", "b/z b/z"))
-        self.accepted(NEW.format("y", "4").replace("a/y b/y", "b/w b/w").replace("b/y", "b/w"))
-        self.refused("--- a/keep\n+++ b/keep\n@@ -1 +1 @@\n-1\n+2\n--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-1\n", "not_found", "x")
-        self.assertEqual(tree(self.workspace), {"a/x": b"1\n", "b/y": b"1\n", "b/z": b"3\n", "b/w": b"4\n", "keep": b"1\n",
-                                                "y": b"2\n"})
-
     def test_takes_linear_time_for_any_text(self):
         """Each of these took minutes, quadratic in the number or length of lines; the job's 60 s are plenty now."""
         lines = 20000

@@ -96,16 +96,6 @@ class AmongOthers(ProcessCase):
         self.assertEqual(self.run_job(job).exit, 124)
         self.assertEqual([other.poll() for other in others], [None, None])
 
-    def test_a_sibling_that_loses_its_parent_is_not_ours(self):
-        """An orphan of the shell that starts the runner goes to that shell's parent, not to the runner."""
-        script = 'sleep 600 >/dev/null 2>&1 & echo $! > "$0"; "$@"; exit $?'
-        note = self.workspace / "sibling"
-        done = self.run_job(self.job(self.step("run_command", shell=ORPHANS)), wrapper=["sh", "-c", script, str(note)])
-        sibling = int(note.read_text())
-        self.addCleanup(os.kill, sibling, signal.SIGKILL)
-        self.assertEqual(done.exit, 0, done.result)
-        self.assertIn("sleep", pathlib.Path(f"/proc/{sibling}/comm").read_text())
-
 
 @unittest.skipUnless(sba.MAY_MOUNT, "nothing can be mounted here, and /proc not be taken away")
 @unittest.skipIf(sba.IS_DEV, "AddressSanitizer wants /proc")

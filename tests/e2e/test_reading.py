@@ -84,15 +84,6 @@ class Cuts(ReadingCase):
         told = self.told(("run_command", {"command": "seq 1000"}), ("read_output", {"step": "step-1", "start_line": 999}))
         self.assertEqual(told[1], "[lines 999 to 1000 of 1000]\n999\n1000\n")
 
-    def test_more_than_the_job_may_have_is_cut_and_no_failure(self):
-        for number in range(300):
-            self.put(f"directory/file-{number}", "needle\n")
-        told = self.told(("list_tree", {}), ("search_files", {"pattern": "needle"}), max_output_bytes=2000)
-        self.assertIn("there is more", told[0])
-        self.assertIn("there are more", told[1])
-        for answer in told:
-            self.assertNotIn("failed", answer)
-
 
 class Failures(ReadingCase):
     def test_each_says_what_to_do_next(self):

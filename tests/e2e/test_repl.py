@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import signal
-import stat
 import subprocess
 import sys
 import time
@@ -174,27 +173,6 @@ class SessionTest(PromptCase):
         self.run_line(terminal, "step('write_file', { path = 'made', content = 'x' }).created", "true")
         self.assertEqual((self.workspace / "made").read_bytes(), b"x")
         self.run_line(terminal, "select(2, step('run_command', { command = 'false' })).error_code", '"step_failed"')
-
-
-class HistoryTest(PromptCase):
-    def test_it_is_kept_where_the_variable_says(self):
-        path = self.workspace / "history"
-        first = self.start(env={"SBA_LUA_HISTORY": str(path)})
-        self.run_line(first, "1 + 1", "2")
-        for line in ("for i = 1, 0 do", "s = '\\\\n'", "end"):
-            first.enter(line)
-        first.wait_for_end(">> end", ">")
-        first.press("C-d")
-        first.wait_for("status 0")
-        self.assertEqual(path.read_text(), "1 + 1\nfor i = 1, 0 do\\ns = '\\\\\\\\n'\\nend\n")
-        self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o600)
-        second = self.start(env={"SBA_LUA_HISTORY": str(path)})
-        second.press("Up")
-        second.wait_for_end("> for i = 1, 0 do", "s = '\\\\n'", "end")
-        second.press("C-c")
-        second.wait_for_end("end^C", ">")
-        second.press("Up", "Up")
-        second.wait_for_end("> 1 + 1")
 
 
 class TerminalTest(PromptCase):

@@ -218,12 +218,6 @@ class BadInputTest(ReportCase):
         self.refused("-", stdin=b"\xff\xfe")
         self.refused("a", "b")
 
-    def test_a_reader_that_goes(self):
-        self.write(evil_result(steps=[LargeTest.entry(i) for i in range(200)]))
-        done = sba.run_for_a_reader_that_goes("--report", self.result_path)
-        self.assertIn(b"cannot write the report", done.stderr)
-        self.assertEqual(done.returncode, 3)
-
 
 class LargeTest(ReportCase):
     """Bounds are generous: they tell a page that grows with its input from one that does not."""

@@ -61,13 +61,6 @@ class Delivered(ReportCase):
         self.assertEqual([result["failure_code"] for result in seen], ["interrupted", None])
         self.assertEqual(seen[1], outcome.result)
 
-    def test_a_result_on_stdout_is_reported_too(self):
-        server = self.server(204)
-        process = self.start(self.job(command("echo x")), "--result", "-", env={"SBA_JOB_STATUS_URL": server.url})
-        stdout, stderr = process.communicate(timeout=GUARD)
-        self.assertEqual(server.said("completed")[0]["result"], json.loads(stdout))
-        self.assertIn(b'"event":"report.sent"', stderr)
-
     def test_a_large_result_is_not_copied_to_be_sent(self):
         job = self.job(command("head -c 33554432 /dev/zero | tr '\\0' 'x'"), max_output_bytes=1 << 26)
 

@@ -42,12 +42,6 @@ class Skills(AgentCase):
             (call,) = gateway.messages("tools/call")
             self.assertEqual(call["params"]["arguments"], {"task_id": "task-1", "skill_id": "gap-1"})
 
-    def test_beside_those_of_the_job(self):
-        gateway = self.gateway(lambda name: mcp.text("fetched " + name))
-        _, prompt = self.prompted(gateway.url, self.with_skills("one", "two", skills=["given"]))
-        self.assertLess(prompt.index("given"), prompt.index("fetched one"))
-        self.assertLess(prompt.index("fetched one"), prompt.index("fetched two"))
-
     def test_what_cannot_be_had_is_named_as_missing(self):
         answers = {"bad": mcp.text("no such skill", isError=True), "empty": mcp.text(" "), "huge": mcp.text("x" * (256 * 1024 + 1)),
                    "odd": {"content": [], "structuredContent": {"x": 1}}, "good": mcp.text("Mind the gap.")}

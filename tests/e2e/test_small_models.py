@@ -29,14 +29,6 @@ class Circles(AgentCase):
             bodies = [body["options"] if form == "ollama" else body for body in server.chats()]
             self.assertEqual([body.get("temperature") for body in bodies], [None, None, 1.0, 1.2])
 
-    def test_a_model_that_takes_no_temperature(self):
-        refused = {"fault": {"name": "bad_request", "text": "Unsupported value: 'temperature' does not support 1.0 with this model."}}
-        turn = call("run_command", shell="exit 1")
-        server = self.server(turn, turn, refused, turn, turn)
-        outcome = self.run_agent(server, form="openai")
-        self.assertEqual(outcome.result["failure_code"], "agent_stuck", outcome.result)
-        self.assertEqual(["temperature" in body for body in server.chats()], [False, False, True, False, False])
-
 
 class Degenerate(AgentCase):
     """Streams that become one token or line over and over. Each would go on for megabytes."""
@@ -129,13 +121,6 @@ class SmallWindows(AgentCase):
             server = self.server(call("list_tree"), finish("ok"), models={"m": {"num_ctx": window, "context_length": window}})
             self.assertEqual(self.run_agent(server).exit, 0)
             self.assertEqual([body["options"]["num_predict"] for body in server.chats()], [most] * 2)
-
-    def test_a_model_whose_replies_are_shorter_than_that(self):
-        for text, bound in (("max_tokens is too large: 16384. This model supports at most 4096 completion tokens, whereas you provided 16384.",
-                             4096), ("max_tokens: 16384 > 5000, which is the maximum allowed number of output tokens for m", 5000)):
-            server = self.server({"fault": {"name": "bad_request", "text": text}}, call("list_tree"), finish("ok"))
-            self.assertEqual(self.run_agent(server, form="openai").exit, 0)
-            self.assertEqual([body["max_tokens"] for body in server.chats()], [16384, bound, bound])
 
 
 class ToolsThatAreLost(AgentCase):
@@ -263,27 +248,6 @@ class CallsAsText(AgentCase):
         self.assertEqual((outcome.exit, len(outcome.result["steps"])), (0, 1), outcome.result)
         self.assertTrue(all("tools" in body for body in server.chats()))
         self.assertEqual(self.run_job(self.agent_job(), "--replay", self.recording()).exit, 0)
-
-    def test_prose_of_a_model_without_tool_calling_is_replayed(self):
-        as_json = {"content": json.dumps({"thought": "", "tool": "run_command", "arguments": {"command": self.COMMAND}})}
-        server = self.server({"content": "I begin now."}, as_json, ToolsThatAreLost.FINISH, models={"m": {"capabilities": ["completion"]}})
-        self.assertEqual(self.run_agent(server).exit, 0)
-        self.assertIn('{"tool": "finish"', self.told(server, 1))
-        (self.workspace / "made.txt").unlink()
-        outcome = self.run_job(self.agent_job(), "--replay", self.recording())
-        self.assertEqual(outcome.exit, 0, outcome.result["failure_message"])
-
-    def test_json_that_is_nearly_json(self):
-        script = "cat > made.txt <<'EOF'\nmade\nEOF\n"
-        nearly = '{"name": "run_command", "arguments": {"command": "%s",},}' % script
-        for name, reply in {"as text": {"content": f"<tool_call>{nearly}</tool_call>"},
-                            "a call": {"tool_calls": [{"name": "run_command", "arguments": '{"command": "%s",}' % script}]}}.items():
-            with self.subTest(name):
-                server = self.server(reply, finish("ok"))
-                outcome = self.run_agent(server, form="openai")
-                self.assertEqual((outcome.exit, self.made(), len(outcome.result["steps"])), (0, "made\n", 1), outcome.result)
-                said = server.chats()[1]["messages"][-2]["tool_calls"][0]["function"]["arguments"]
-                self.assertEqual(json.loads(said), {"command": script})
 
 
 class ToolChoice(AgentCase):

@@ -47,15 +47,6 @@ class Validate(sba.SandboxCase):
                          ["/steps/0/arguments/command", "/steps/1/arguments/content", "/context/skills/a"])
         self.assertIn("use args for its arguments, or shell for a script", refused["errors"][0])
 
-    def test_criteria_and_requirements_stand_alone_and_beside_the_job(self):
-        (self.job_directory / "requirements.md").write_text("- one\n- two\n")
-        outcome = self.run_job(self.job(self.step("list_tree"), context={"acceptance_criteria": "it works"}))
-        self.assertEqual([item["title"] for item in outcome.result["todo"]["items"]], ["one", "two", "it works", "list_tree: ."])
-        (self.job_directory / "context").mkdir()
-        (self.job_directory / "context/requirements.md").write_text("- first\n")
-        outcome = self.run_job(self.job(self.step("list_tree")))
-        self.assertEqual([item["title"] for item in outcome.result["todo"]["items"]], ["first", "list_tree: ."])
-
     def test_errors_name_line_and_column(self):
         status, lines = self.validate(b'{\n  "protocol_version": "1.0",\n  "job_id": nope\n}')
         self.assertEqual(status, 2)
@@ -87,15 +78,6 @@ class Validate(sba.SandboxCase):
         self.assertIn("valid", self.lint("apply_unified_diff", diff="--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"))
         status, lines = self.validate(self.job({"type": "read_file", "args": {"path": "../x"}}))
         self.assertEqual((status, lines[0].split(": ")[1]), (2, "/steps/0/args/path"))
-
-    def test_several_files(self):
-        good, bad = self.root / "good.json", self.root / "bad.json"
-        good.write_text(json.dumps({**self.job(), "$schema": "job.schema.json"}))
-        bad.write_text("{")
-        done = sba.run("--validate", good, bad, self.root / "none", good)
-        self.assertEqual(done.returncode, 2)
-        self.assertEqual([line.split(": ")[0] for line in done.stdout.decode().splitlines()], [str(good), f"{bad}:1:2", str(good)])
-        self.assertIn(b"none", done.stderr)
 
     def test_control_characters_are_not_printed_raw(self):
         for job in ({"a\x1b[31m\nb": "\x07"}, self.job(context={"task_context": "/job/\x1b[31m\0"})):

@@ -114,14 +114,6 @@ def endless(fault, answer, writer, stopping):
             stopping.wait(fault.get("pause"))
 
 
-def bent(fault, lines):
-    """The lines of a stream as the fault has them."""
-    for line in lines:
-        if fault.name == "crlf":
-            line = line.replace(b"\n", b"\r\n")
-        yield line
-
-
 def is_last(line):
     return b'"done": true' in line or b'"finish_reason": "' in line
 
@@ -130,7 +122,9 @@ def stream(fault, answer, writer, stopping):
     """Streams a reply, bent by the fault."""
     if fault.name == "endless":
         return endless(fault, answer, writer, stopping)
-    for index, line in enumerate(bent(fault, writer.lines())):
+    for index, line in enumerate(writer.lines()):
+        if fault.name == "crlf":
+            line = line.replace(b"\n", b"\r\n")
         if fault.name == "no_done" and (is_last(line) or b'"choices": []' in line):
             continue
         if fault.name == "cut_midline" and index == 1:
