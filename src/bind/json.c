@@ -2,12 +2,11 @@
 // native.json: writes a value as JSON, its keys in the order of a schema. What needs no order is left to lua-cjson.
 #include "bind/bind.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { VALUE = 1, SCHEMA, RULES, HEAD, PLANS, OUT };                  // on the stack
-enum { HEADS = 1, NAMES, SCHEMAS, PROPERTIES, KNOWN, PARTS = KNOWN }; // of a plan
+enum { VALUE = 1, SCHEMA, RULES, HEAD, PLANS, OUT }; // on the stack
+enum { NAMES = 1, KNOWN, PROPERTIES };               // of a plan
 enum { LEVELS_MAX = 200, SLOTS = 16 };
 
 static void check(lua_State *L, int status)
@@ -78,74 +77,44 @@ static lua_Integer count_members(lua_State *L, int index)
 
 static void add_value(lua_State *L, struct buffer *out, int index, int schema, int level);
 
-// Adds the members that the schema does not order, after `written` others. Returns how many.
-static lua_Integer add_others(lua_State *L, struct buffer *out, int object, int plan, lua_Integer written, int level)
+// Adds those of the named members that the object has, after `written` others. Returns how many there are then.
+static lua_Integer add_members(lua_State *L, struct buffer *out, int object, int names, int properties,
+                               lua_Integer written, int level)
 {
-    lua_getfield(L, RULES, "others");
-    lua_pushvalue(L, object);
-    lua_pushvalue(L, plan + KNOWN);
-    lua_call(L, 2, 1);
-    int names = lua_gettop(L);
+    int top = lua_gettop(L), name = top + 1, value = top + 2, schema = top + 3;
     lua_Integer count = (lua_Integer)lua_rawlen(L, names);
-    for (lua_Integer i = 1; i <= count; i++) {
+    for (lua_Integer i = 1; i <= count; i++, lua_settop(L, top)) {
         lua_rawgeti(L, names, i);
-        add_bytes(L, out, written || i > 1 ? "," : "{", 1);
-        add_string(L, out, names + 1);
+        lua_pushvalue(L, name);
+        if (lua_rawget(L, object) == LUA_TNIL)
+            continue;
+        add_bytes(L, out, written++ ? "," : "{", 1);
+        add_string(L, out, name);
         add_bytes(L, out, ":", 1);
-        lua_pushvalue(L, names + 1);
-        lua_rawget(L, object);
-        lua_pushvalue(L, names + 1);
-        lua_rawget(L, plan + PROPERTIES);
-        add_value(L, out, names + 2, names + 3, level);
-        lua_settop(L, names);
+        lua_pushvalue(L, name);
+        lua_rawget(L, properties);
+        add_value(L, out, value, schema, level);
     }
-    lua_settop(L, names - 1);
-    return count;
-}
-
-// Finds the members that the plan orders: bit i stands for its name i + 1. False: there are others.
-static bool find_ordered(lua_State *L, int object, int known, uint64_t *ordered)
-{
-    bool all = true;
-    *ordered = 0;
-    for (lua_pushnil(L); lua_next(L, object);) {
-        lua_pop(L, 1);
-        lua_pushvalue(L, -1);
-        if (lua_rawget(L, known) == LUA_TNUMBER)
-            *ordered |= (uint64_t)1 << (lua_tointeger(L, -1) - 1);
-        else
-            all = false;
-        lua_pop(L, 1);
-    }
-    return all;
+    return written;
 }
 
 // Adds an object, of which `written` members are already there.
 static void add_object(lua_State *L, struct buffer *out, int object, int schema, lua_Integer written, int level)
 {
+    int plan = lua_gettop(L) + 1, names = plan + NAMES, known = plan + KNOWN, properties = plan + PROPERTIES;
+    lua_Integer all = written + count_members(L, object);
     lua_pushvalue(L, schema);
     lua_gettable(L, PLANS);
-    int plan = lua_gettop(L), heads = plan + HEADS, names = plan + NAMES, schemas = plan + SCHEMAS;
-    for (int part = HEADS; part <= KNOWN; part++)
+    for (int part = NAMES; part <= PROPERTIES; part++)
         lua_rawgeti(L, plan, part);
-    uint64_t ordered;
-    bool all = find_ordered(L, object, plan + KNOWN, &ordered);
-    for (uint64_t rest = ordered; rest; rest &= rest - 1) {
-        lua_Integer i = __builtin_ctzll(rest) + 1;
-        size_t size;
-        lua_rawgeti(L, heads, i);
-        const char *head = lua_tolstring(L, -1, &size);
-        add_bytes(L, out, written ? head : "{", 1); // a head begins with a comma
-        add_bytes(L, out, head + 1, size - 1);
-        written++;
-        lua_rawgeti(L, names, i);
-        lua_rawget(L, object);
-        lua_rawgeti(L, schemas, i);
-        add_value(L, out, plan + PARTS + 2, plan + PARTS + 3, level);
-        lua_settop(L, plan + PARTS);
+    written = add_members(L, out, object, names, properties, written, level);
+    if (written < all) { // others, which the schema does not order
+        lua_getfield(L, RULES, "others");
+        lua_pushvalue(L, object);
+        lua_pushvalue(L, known);
+        lua_call(L, 2, 1);
+        written = add_members(L, out, object, lua_gettop(L), properties, written, level);
     }
-    if (!all)
-        written += add_others(L, out, object, plan, written, level);
     add_bytes(L, out, written ? "}" : "{}", written ? 1 : 2);
     lua_settop(L, plan - 1);
 }

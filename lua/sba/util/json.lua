@@ -214,27 +214,15 @@ end
 
 -- Writing ---------------------------------------------------------------------------------------------------------------
 
----@class json.plan what a schema says of the order of keys, worked out once
----@field [1] string[] what stands before each value, in their order: ',"name":'
----@field [2] string[] the names
----@field [3] (table|false)[] the schemas of their values
----@field [4] table<string, table> properties
----@field [5] table<string, integer> the place of each name that has one
-
-local MOST_ORDERED <const> = 64 -- names; the rest comes in byte order
-
+-- What a schema says of the order of keys, worked out once: the names in their order, the same as keys, and the schemas of members.
 local plans = setmetatable({}, { __mode = "k", __index = function(plans, schema)
-  local heads, names, schemas, known, properties = {}, {}, {}, {}, schema.properties or {}
+  local names, known = {}, {}
   for _, list in ipairs { schema.order or {}, schema.required or {} } do
     for _, name in ipairs(list) do
-      if not known[name] and #names < MOST_ORDERED then
-        local at = #names + 1
-        heads[at], names[at], schemas[at] = "," .. codec.encode(name) .. ":", name, properties[name] or false
-        known[name] = at
-      end
+      if not known[name] then names[#names + 1], known[name] = name, true end
     end
   end
-  plans[schema] = { heads, names, schemas, properties, known }
+  plans[schema] = { names, known, schema.properties or {} }
   return plans[schema]
 end })
 

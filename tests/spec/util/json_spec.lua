@@ -216,14 +216,13 @@ describe("json.encode", function()
     assert.are.equal('{"a":0,"aa":0,"b":0}', json.encode { b = 0, aa = 0, a = 0 })
   end)
 
-  it("orders 64 names, and those after them by bytes", function()
+  it("orders any number of names, and those after them by bytes", function()
     local order, object, wanted = {}, { zero = 0 }, {}
     for i = 1, 70 do
       order[i] = ("n%02d"):format(100 - i)
       object[order[i]] = -i
     end
-    for i = 1, 64 do wanted[i] = ('"%s":-%d'):format(order[i], i) end
-    for i = 70, 65, -1 do wanted[#wanted + 1] = ('"%s":-%d'):format(order[i], i) end
+    for i = 1, 70 do wanted[i] = ('"%s":-%d'):format(order[i], i) end
     assert.are.equal("{" .. table.concat(wanted, ",") .. ',"zero":0}', json.encode(object, { order = order }))
   end)
 
