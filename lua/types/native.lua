@@ -58,7 +58,7 @@ function identity.system() end
 function identity.uid() end
 
 ---Changes the user for good. Errors: unknown_user, invalid, permission_denied.
----@param user string UID, UID:GID, name, name:group
+---@param user string UID, UID:GID, name, name:GID
 ---@return true|nil, native.failure?
 function identity.become(user) end
 
