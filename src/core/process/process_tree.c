@@ -147,7 +147,8 @@ size_t tree_end(const struct tree *tree, int64_t grace, size_t (*wait)(void *dat
         if (reaped > 0 && children.count == 0)
             return ended;
         bool all = terminate(&children, &asked);
-        left = began + grace - (int64_t)asked.count - clock_now();
+        int64_t sooner = (int64_t)asked.count < grace / 2 ? (int64_t)asked.count : grace / 2;
+        left = began + grace - sooner - clock_now();
         if (left <= 0 || !all)
             return ended + kill_all(tree);
         reaped = wait(data, left < INT_MAX ? (int)left : INT_MAX);

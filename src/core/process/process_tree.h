@@ -17,8 +17,8 @@ struct tree {
 };
 
 // Ends the tree: SIGTERM, and SIGCONT, to each process once; SIGKILL to what is left after the grace period, which is a
-// millisecond shorter for each of them. Until then it calls wait, which reaps, and returns how many were reaped.
-// Returns how many were reaped in all.
+// millisecond shorter for each of them, down to half, and over if 0.5 s are not enough to reach all. Until then it
+// calls wait, which reaps, and returns how many were reaped. Returns how many were reaped in all.
 size_t tree_end(const struct tree *tree, int64_t grace, size_t (*wait)(void *data, int milliseconds), void *data);
 
 #endif
