@@ -11,7 +11,7 @@ local budgets = {
   { "src", 14440, 527, "src/" },
   { "src/bind", 3070, 102, "src/bind/" },
   {
-    "processes, confinement, ending", 2542, 91,
+    "processes, confinement, ending", 2534, 90,
     "src/core/process/", "src/core/base/terminal_mode", "src/core/base/ending", "src/core/base/threads",
   },
   { "edits", 965, 38, "src/core/edit/" },
