@@ -12,6 +12,7 @@
 
 enum {
     ASKING = 500,       // ms for SIGTERM to reach all
+    KILLING = 100,      // ms for SIGKILL to reach those below
     CROWD = 64,         // with more than so many, not every single end is handled at once
     QUIET = 10,         // ms of one wait for an end
     NO_PROGRESS = 5000, // ms without an end, after which we give up
@@ -91,7 +92,7 @@ static size_t kill_children(const struct tree *tree, struct pids *children)
 
 static void kill_below(const struct pids *children, size_t count)
 {
-    int64_t until = clock_now() + QUIET;
+    int64_t until = clock_now() + KILLING;
     for (size_t i = 0; i < count && signal_all(children->items[i], SIGKILL, NULL, until); i++)
         continue;
 }
