@@ -147,7 +147,7 @@ local function work(run)
   return not failure, failure
 end
 
--- Each stage returns true, or nil and the failure that the job ends with. `finish` is not a stage: it always runs.
+-- Each stage returns true, or nil and the failure that the job ends with, or raises it. `finish` is not a stage: it always runs.
 local stages = { become_user, accept.lock, watch, read, validate, accept.accept, report_start, fetch_skills, work }
 
 local function go_through(run)
@@ -186,7 +186,11 @@ local function run_job(settings, environment, warnings)
   for _, warning in ipairs(warnings) do run.log:event("warning", "secret.warning", { error = warning }) end
   local ok, failure = xpcall(go_through, failures.traced, run)
   interrupt.disarm()
-  run.failure = ok and failure or not ok and failures.caught(failure) or nil
+  if not ok then
+    failure = failures.caught(failure)
+    failure.message = secret.redact(failure.message)
+  end
+  run.failure = failure
   if run.failure and run.failure.code == "locked" then
     run.log:event("error", "job.locked", { error = run.failure.message .. "; nothing was done" })
     ending.stop()

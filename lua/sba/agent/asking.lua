@@ -50,7 +50,7 @@ local function request(state, most)
   state.status_tokens = talk:text(status)
   local room = asking.room(state)
   local before, after = talk:fit(math.min(room, most or room))
-  if after < before then state.run.journal:compacted(before, after) end
+  if after < before then state.run:emit("model.compacted", { tokens_before = before, tokens_after = after }) end
   local most_room = math.max(room, room + asking.reserve(state.session) - LEAST_REPLY)
   if after > most_room or most and after == before then return nil, too_large(state) end
   return {

@@ -3,6 +3,7 @@
 -- request against the recorded one and stops at the first difference; a resume takes the journal as far as it goes.
 
 local changing = require "sba.agent.changing"
+local json = require "sba.util.json"
 local lines = require "sba.util.lines"
 
 local exchange = {}
@@ -10,7 +11,7 @@ exchange.__index = exchange
 
 ---@param run run
 function exchange.new(run)
-  return setmetatable({ past = run.recording or run.past, replay = run.recording ~= nil, journal = run.journal, number = 0 }, exchange)
+  return setmetatable({ past = run.recording or run.past, replay = run.recording ~= nil, run = run, number = 0 }, exchange)
 end
 
 ---Whether an earlier run ended after this exchange, and the next one went on.
@@ -60,15 +61,12 @@ local function difference(number, recorded, fresh)
   end
 end
 
-local function from_recording(self, recorded, fresh)
-  local found = self.replay and difference(self.number, recorded, fresh)
-  if found then
-    local version = (self.past.job or {}).version
-    version = version and " of version " .. version or ""
-    return nil, { code = "internal_error", message = ("the replay differs from the recording%s: %s"):format(version, found) }
-  end
-  if self.replay then self.journal:exchange(self.number, fresh, recorded.reply) end
-  return recorded.reply
+local function from_recording(self, number, recorded, fresh)
+  local found = self.replay and difference(number, recorded, fresh)
+  if not found then return recorded.reply end
+  local version = (self.past.job or {}).version
+  version = version and " of version " .. version or ""
+  return nil, { code = "internal_error", message = ("the replay differs from the recording%s: %s"):format(version, found) }
 end
 
 ---Gives the reply to a request.
@@ -76,21 +74,22 @@ end
 ---@param ask fun(): table?, table? asks the model: reply, or nil and a failure
 ---@return table? reply, native.failure? failure
 function exchange:next(fresh, ask)
-  local recorded = self.past.exchanges[self.number + 1]
+  local number = self.number + 1
+  local reply, failure
+  local recorded = self.past.exchanges[number]
   if recorded then
-    self.number = self.number + 1
-    return from_recording(self, recorded, fresh)
+    reply, failure = from_recording(self, number, recorded, fresh)
+  elseif self.replay then
+    local words = "the recording ends after %d replies, but this run needs another"
+    failure = { code = "internal_error", message = words:format(self.number) }
+  else
+    reply, failure = ask()
   end
-  if self.replay then
-    return nil, {
-      code = "internal_error",
-      message = ("the recording ends after %d replies, but this run needs another"):format(self.number),
-    }
-  end
-  local reply, failure = ask()
   if not reply then return nil, failure end
-  self.number = self.number + 1
-  self.journal:exchange(self.number, fresh, reply)
+  self.number = number
+  if self.replay or not recorded then
+    self.run:emit("model.exchange", { number = number, messages = json.array(fresh), reply = reply })
+  end
   return reply
 end
 

@@ -114,7 +114,7 @@ function finish.called(state, _, arguments)
   local answer, misfit = read_answer(state, arguments)
   ending.answer = answer or ending.answer
   for i, item in ipairs(list) do
-    if item.met == true then state.run.todo:settle(i, "done") end
+    if item.met == true then state.run.todo:set(state.run.todo.criteria[i], "done", json.null) end
   end
   if arguments.status == "failed" or unmet then
     ending.acceptance = list

@@ -9,6 +9,7 @@ local exchange = require "sba.agent.exchange"
 local facts = require "sba.agent.facts"
 local finish = require "sba.agent.finish"
 local interrupt = require "native.interrupt"
+local json = require "sba.util.json"
 local models = require "sba.agent.models"
 local outputs = require "sba.agent.outputs"
 local phrases = require "sba.agent.words"
@@ -218,7 +219,10 @@ function agent.run(run)
   local told = told_of(run, session, instructions, has_todo)
   run.context.words = phrases
   run.context.shell = process.find("bash", run.environment.PATH)
-  run.journal:session(session, gateway_tools, told)
+  run:emit("model.session", {
+    model = session.model, context_length = session.context_length, tools = #gateway_tools > 0 and json.array(gateway_tools) or nil,
+    instructions = told.instructions, facts = told.facts, agents_md = told.agents_md,
+  })
   local state = begin(run, session, gateway_tools, told)
   repeat failure = next_turn(state) until failure or state.ending.is_over
   run.record.final_answer, run.record.acceptance = state.ending.answer, state.ending.acceptance or run.record.acceptance

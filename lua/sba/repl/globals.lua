@@ -83,12 +83,6 @@ function globals.prompt(path)
   }, "\n")
 end
 
-local function variables()
-  local list = {}
-  for name, value in pairs(environment) do list[#list + 1] = name .. "=" .. value end
-  return list
-end
-
 --- The step as a job would have it: checked, aliases resolved, defaults filled; in a job of its own.
 local function job_of_step(type, arguments)
   local given = {
@@ -113,7 +107,7 @@ function globals.step(type, arguments)
     job = read, steps = read.steps, environment = environment, record = { count = 0 }, past = { entries = {} },
     log = { event = function() end }, journal = { event = function() end }, todo = todo.new(), workspace = must(workspace.open(".")),
   }
-  run.outside, run.context = outside.new(run), step_context(run, variables())
+  run.outside, run.context = outside.new(run), step_context(run)
   run.context.tick = function() end
   local entry = entries.make(module, entries.limit(step, run.context), xpcall(module.run, failures.traced, step.arguments, run.context))
   run.outside:close()

@@ -30,7 +30,7 @@ function checkpoint:write()
   return written
 end
 
----The file no longer says how things are.
+---Marks the file as out of date.
 function checkpoint:changed() self.dirty = true end
 
 ---To be called now and then: writes a change when its time has come.

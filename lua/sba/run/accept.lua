@@ -3,6 +3,7 @@
 -- this fails, the job ends before a step has run.
 
 local artifacts = require "sba.run.artifacts"
+local bundle = require "native.bundle"
 local changes = require "sba.run.undo"
 local checkpoint = require "sba.result.checkpoint"
 local context = require "sba.run.context"
@@ -50,36 +51,41 @@ local function warn(run, event, failure, advice)
   run.log:event("warning", event, { code = failure.code, error = secret.redact(failure.message) .. "; " .. advice })
 end
 
---- Reads the journal of an earlier run; returns why it cannot. If there is none, the job starts from the beginning.
+--- Ends the job before it has begun.
+local function refuse(code, message) error { code = code, message = message } end
+
+--- Reads the journal of an earlier run. If there is none, the job starts from the beginning.
 local function read_past(run, path)
   local past, failure = on_demand.past().resume(path, {
     job_sha256 = run.job_sha256, steps = run.steps, checks = on_demand.acceptance().numbers(run.job.context), catalogue = run.catalogue,
   })
-  if failure then return { code = "schema_validation", message = "cannot resume: " .. failure.message } end
+  interrupt.hold(false) -- what earlier runs did is read whole, also where a signal comes meanwhile
+  if failure then refuse("schema_validation", "cannot resume: " .. failure.message) end
   if not past then
     run.log:event("warning", "journal.missing", { error = secret.redact(path) .. " holds no job to resume; starting anew" })
-    return nil
+    return
   end
-  if not run.lock then return { code = "environment_invalid", message = "cannot resume: the journal cannot be written" } end
+  if not run.lock then refuse("environment_invalid", "cannot resume: the journal cannot be written") end
   run.past = past
   run.record:continue(past.job.started_wall)
   -- An agent's replies are counted as they are taken over.
   for _, result in ipairs(is_over(run) and {} or past.asked) do on_demand.models().count(run, result.model, result) end
 end
 
+--- Before the journal is opened anew: it may be the recording.
+local function read_recording(run)
+  local failure
+  run.recording, failure = on_demand.past().recording(run.settings.replay, run.job_sha256)
+  if not run.recording then refuse("schema_validation", "cannot replay: " .. failure.message) end
+end
+
 --- Tells what the step had said during which an earlier run was ended. There is one at most.
 local function tell_interrupted(run, path)
   local index, step = next(run.past.begun)
   if not index then return end
-  local output, since = file.read(path, LONGEST_OUTPUT, { regular = true }), step.at
+  local output = file.read(path, LONGEST_OUTPUT, { regular = true })
   step.output = output and output ~= "" and secret.redact((text.repair(output))) or nil
-  run.journal:step_interrupted(index, step, since)
-  run.log:event("warning", "step.interrupted", {
-    step = index, id = step.id, type = step.type, since = since,
-    error = ("step %d (%s, %s), which began%s, was interrupted; %s"):format(index, step.id, step.type, since and " at " .. since or "",
-      run.steps and "it runs again" or "the model is told"),
-    output_tail = step.output and text.tail(step.output, run.log.tail_size),
-  })
+  run:emit("step.interrupted", { index = index, step = step })
 end
 
 --- The file of what the running step says.
@@ -98,61 +104,41 @@ local function begin_journal(run)
     warn(run, "journal.failed", failure, "this job cannot be resumed")
     run.record:load()
   end)
-  if run.past.job and not is_over(run) then run.journal:resumed() end
+  if run.past.job and not is_over(run) then run:emit("job.resumed", {}) end
 end
 
---- The first line: until then nothing was done.
+--- The first line: until then nothing was done. What follows the ids is for an end by exec.
 local function write_job(run)
-  local steps = run.steps and json.array {}
+  local job, steps = run.job, run.steps and json.array {}
   for i, step in ipairs(run.steps or {}) do steps[i] = { id = step.id, type = step.type } end
-  run.journal:job(run.job, run.job_sha256, run.record.started_wall, {
-    steps = steps, criteria = run.record.acceptance and run.job.context.acceptance_criteria, todo = run.todo.items,
+  run:emit("job", {
+    job_sha256 = run.job_sha256, protocol_version = job.protocol_version, job_id = job.job_id, task_id = job.task_id,
+    started_wall = run.record.started_wall, version = bundle.version,
+    steps = steps, criteria = run.record.acceptance and job.context.acceptance_criteria, todo = run.todo.items,
     confinement = run.record.confinement,
   })
 end
 
--- What a model's commands get where it is not set: nothing waits for a person.
-local unattended <const> = {
-  PAGER = "cat", GIT_PAGER = "cat", GIT_EDITOR = "true", CI = "1", DEBIAN_FRONTEND = "noninteractive", PIP_PROGRESS_BAR = "off",
-}
-
---- The environment of commands: the runner's without its passwords, and the artifacts directory.
-local function children_environment(run)
-  local list, environment = {}, secret.for_commands(run.environment)
-  for name, value in pairs(not run.steps and unattended or {}) do
-    if not environment[name] then list[#list + 1] = name .. "=" .. value end
-  end
-  for name, value in pairs(environment) do
-    if name ~= "CYNODE_ARTIFACTS_DIR" then list[#list + 1] = name .. "=" .. value end
-  end
-  if run.artifacts then list[#list + 1] = "CYNODE_ARTIFACTS_DIR=" .. run.artifacts:path() end
-  table.sort(list)
-  return list
-end
-
 local function open_workspace(run)
-  local directory, failure = workspace.open(run.settings.workspace)
-  if not directory then
-    return nil, {
-      code = "environment_invalid",
-      message = ("cannot use the workspace: %s; mount it, or name another directory with --workspace"):format(failure.message),
-    }
-  end
-  run.workspace = directory
-  return true
+  local failure
+  run.workspace, failure = workspace.open(run.settings.workspace)
+  if run.workspace then return end
+  local words = "cannot use the workspace: %s; mount it, or name another directory with --workspace"
+  refuse("environment_invalid", words:format(failure.message))
 end
 
---- Commands write where they may from here on; what could not be kept apart is said once.
+--- Commands write where they may from here on.
+---@return boolean? can_be_helped whether what could not be kept apart can be changed by who starts the runner
 local function confine(run)
   local state, failure, can_be_helped = confinement.begin {
     mode = run.settings.confine, environment = run.environment, workspace = run.workspace:path(),
     artifacts = run.artifacts and run.artifacts:path(), job_directory = run.result_directory,
     secret_files = secret.files(), steps = run.steps, checks = run.record.acceptance,
   }
-  if not state then return nil, failure end
+  if not state then error(failure) end
   if state.partial or state.writes == "none" then run.lock:guard() end
   run.record.confinement, run.job_directory = state, run.result_directory and confinement.real_path(run.result_directory)
-  return true, nil, can_be_helped
+  return can_be_helped
 end
 
 --- Says that the job is accepted, and once what could not be kept apart from its commands.
@@ -171,7 +157,7 @@ end
 local function open_context(run)
   if run.past.changes then changes.recover(run) end
   changes.sweep(run)
-  run.context = context(run, children_environment(run))
+  run.context = context(run)
   run.perform = function(step) return on_demand.step().run(run, step) end
   run.perform_checks = function(verdicts, note) return on_demand.check().perform_all(run, verdicts, note) end
 end
@@ -211,10 +197,10 @@ local CLOSED <const> = [[; give its directory to that user, or run as its owner:
 
 --- Writes the first result. If that fails, the last one would fail too, so nothing runs.
 local function write_first(run)
-  if run.checkpoint:write() then return true end
+  if run.checkpoint:write() then return end
   local failure = run.checkpoint_failure
   local remedy = failure.code == "permission_denied" and CLOSED or ""
-  return nil, { code = "environment_invalid", message = "cannot write the result, so nothing was run: " .. failure.message .. remedy }
+  refuse("environment_invalid", "cannot write the result, so nothing was run: " .. failure.message .. remedy)
 end
 
 --- The files of the runner are no part of the workspace, wherever they lie.
@@ -227,88 +213,70 @@ end
 
 --- Opens the journal and locks it, before anything is written.
 local function lock(run, create)
-  if run.lock or run.settings.result == "-" then return true end
+  if run.lock or run.settings.result == "-" then return end
   local failure
   run.lock, failure = journal.lock(directory_of(run.settings.result) .. JOURNAL, create)
-  if not failure then return true end
-  if failure.code == "locked" then return nil, failure end
+  if not failure then return end
+  if failure.code == "locked" then error(failure) end
   if run.lock then
     warn(run, "journal.not_locked", failure, "nothing keeps a second runner out of this job directory")
   elseif create then
     warn(run, "journal.failed", failure, "this job cannot be resumed")
   end
+end
+
+---Locks the journal that is there: a job that is refused leaves none. Raises `locked` where another runner works in its directory.
+---@param run run
+---@return true
+function accept.lock(run)
+  lock(run, false)
   return true
 end
 
----Locks the journal that is there: a job that is refused leaves none.
----@param run run
----@return true?, failure? failure locked: another runner works here
-function accept.lock(run) return lock(run, false) end
-
---- Reads what earlier runs did, all of it also where a signal comes meanwhile.
-local function look_back(run)
-  local failure = run.settings.resume and read_past(run, run.result_directory .. JOURNAL)
-  interrupt.hold(false)
-  return not failure, failure
-end
-
 local function open_files(run)
-  local path = run.settings.result
+  local path, settings = run.settings.result, run.settings
   local directory = path ~= "-" and directory_of(path) or nil
   run.result_directory = directory
   own_files(run, directory)
-  local ok, failure = lock(run, true)
-  if ok then ok, failure = look_back(run) end
-  if not ok then return nil, failure end
-  if run.settings.replay then
-    -- Before the journal is opened anew: it may be the recording.
-    local recording
-    recording, failure = on_demand.past().recording(run.settings.replay, run.job_sha256)
-    if not recording then
-      return nil, { code = "schema_validation", message = "cannot replay: " .. failure.message }
-    end
-    run.recording = recording
-  end
+  lock(run, true)
+  if settings.resume then read_past(run, directory .. JOURNAL) end
+  if settings.replay then read_recording(run) end
   -- The old journal goes before the first result is written: no kill in between can make a resumed run take it for this one's.
   begin_journal(run)
   if is_over(run) then
-    run.log:event("info", "job.done_before", { message = "the job had succeeded before: its result is written again" })
-    return true
+    return run.log:event("info", "job.done_before", { message = "the job had succeeded before: its result is written again" })
   end
   open_live(run, directory and directory .. live.FILE)
   open_todo(run)
   open_acceptance(run)
   open_checkpoint(run)
   if run.steps and run.past.job then on_demand.step().take_over(run) end
-  ok, failure = write_first(run)
-  if ok and directory then
-    run.todo:keep(directory .. "todo.json", function(why) warn(run, "todo.failed", why, "the list is in the result only") end)
+  write_first(run)
+  if directory then
+    run.todo:keep(directory .. "todo.json", function(failure) warn(run, "todo.failed", failure, "the list is in the result only") end)
   end
-  return ok, failure
 end
 
-local function wants_changes(run)
-  return run.job.constraints.report_changes or run.environment.SBA_REPORT_CHANGES == "1"
-end
-
----Accepts a valid job.
+---Accepts a valid job. What keeps it from being run is raised.
 ---@param run run
----@return true?, failure? failure
+---@return true
 function accept.accept(run)
-  local ok, failure = open_files(run)
-  if ok then accept.keep(run) end
-  if not ok or is_over(run) then return ok, failure end
+  open_files(run)
+  accept.keep(run)
+  if is_over(run) then return true end
   artifacts.open(run) -- after the first result: it makes directories, and may not hide that the result's directory is missing
   run.accepted = true
   accept.keep(run)
-  ok, failure = open_workspace(run)
-  local can_be_helped
-  if ok then ok, failure, can_be_helped = confine(run) end
+  local ok, more = pcall(function()
+    open_workspace(run)
+    return confine(run)
+  end)
   if not run.past.job then write_job(run) end
-  log_accepted(run, can_be_helped)
-  if ok and wants_changes(run) then ok, failure = on_demand.workspace_changes().begin(run) end
-  if ok then open_context(run) end
-  return ok, failure
+  if not ok then error(more) end
+  log_accepted(run, more)
+  if run.job.constraints.report_changes or run.environment.SBA_REPORT_CHANGES == "1" then on_demand.workspace_changes().begin(run) end
+  open_context(run)
+  return true
 end
 
 return accept

@@ -42,16 +42,9 @@ local function verdict(run, step, entry)
   }
 end
 
-local function follow(run, number, status, note)
-  local item = run.todo:settle(number, status, note)
-  run.log:event("info", "todo.changed", { id = item.id, status = item.status })
-end
-
---- What came of a check; the criterion's todo item says it too.
 local function checked(run, step, entry)
-  local said = verdict(run, step, entry)
-  follow(run, step.check, said.met and "done" or "pending", not said.met and said.evidence or nil)
-  return { id = step.id, verdict = said, entry = entry, code = entry.error_code and failures.of_step(entry.error_code, "").code }
+  local code = entry.error_code and failures.of_step(entry.error_code, "").code
+  return { id = step.id, verdict = verdict(run, step, entry), entry = entry, code = code }
 end
 
 --- The arguments for the journal, which no request of a model tells.
@@ -76,15 +69,11 @@ end
 --- Runs the check of a criterion; returns nil and the job's failure where its time is up or the runner failed.
 local function perform(run, number)
   local index, step = step_of(run, number)
-  follow(run, number, "in_progress")
   local shell = run.context.shell
   run.context.shell, run.context.apart = nil, true -- a check is the job's: it runs in /bin/sh, out of reach of what steps left
   local entry, failure, ends_job = steps.run(run, step)
   run.context.shell, run.context.apart = shell, nil
-  if not entry then
-    follow(run, number, "pending")
-    return nil, failure
-  end
+  if not entry then return nil, failure end
   local result = checked(run, step, entry)
   run.context.tick()
   if not ends_job then return result end

@@ -7,11 +7,8 @@ local direct = {}
 
 --- Runs one step with all that goes with it; returns its failure as the job's.
 local function perform(run, index, step)
-  local before = run.past.begun[index] and "interrupted" or index == run.past.failed and "failed"
-  run.todo:follow(index, "in_progress", before and before .. ", run again" or nil)
   local entry, failure = steps.run(run, step)
   if not entry then return failure end
-  run.todo:follow(index, failure and "dropped" or "done", entry.error)
   run.job.steps[index] = { id = step.id } -- its arguments may be megabytes, and are not needed again
   -- The end of the job writes all itself.
   if index < #run.job.steps or run.record.acceptance then run.context.tick() end
@@ -28,14 +25,11 @@ function direct.run(run)
   end
 end
 
----Reports the steps that were not reached. There may be very many, and the time is up: they share one line of the log.
+---Reports the steps that were not reached.
 ---@param run run
 function direct.skip_rest(run)
   local first = run.record.count + 1
-  if first > #run.job.steps then return end
-  steps.skip_from(run, first)
-  for index = first, #run.job.steps do run.todo:follow(index, "dropped") end
-  run.log:event("info", "steps.skipped", { step = first, steps = #run.job.steps })
+  if first <= #run.job.steps then steps.skip_from(run, first) end
 end
 
 return direct

@@ -80,17 +80,16 @@ local function take_over_steps(run)
   local count = run.steps and #run.steps or 0
   for index, old in ipairs(run.past.entries) do
     run.record:add_step(old.part, old.size, old.entry.status, old.entry.check)
-    if index <= count then run.todo:follow(index, old.entry.status == "success" and "done" or "dropped") end
+    if index <= count then run.todo:set(run.todo.steps[index], old.entry.status == "success" and "done" or "dropped") end
   end
   run.journal = journal.begin(nil, 0)
   local index, step = next(run.past.begun)
   local failure = run.failure
   if index == run.record.count + 1 then
-    on_demand.step().keep(run, index, step, {
+    on_demand.step().keep(run, { index = index, step = step }, {
       status = failure.code == "timeout" and "timeout" or "failure", started_at = step.at,
       error = failure.message, error_code = failure.of_step or failure.code,
-    })
-    if index <= count then run.todo:follow(index, "dropped") end
+    }, "step.kept")
   end
   if run.steps then on_demand.direct().skip_rest(run) end
 end

@@ -101,7 +101,7 @@ local function log_outcome(run, fields)
   if failures.exit_status(code) == exit.REFUSED then
     run.log:event("error", "job.refused", { failure_code = code, failure_message = message, errors = run.errors })
   end
-  if not run.settings.is_answered then run.log:answer(fields.final_answer) end
+  if not run.settings.is_answered then run.log.view:answer(fields.final_answer) end
   run.log:event(code and "error" or "info", "job.finished", {
     status = fields.status, failure_code = code, failure_message = message, duration_ms = fields.duration_ms,
     done = run.record.succeeded, steps = run.steps and #run.steps, outcomes = run.record.outcomes,
@@ -146,8 +146,7 @@ end
 local function finish_todo(run)
   if not run.todo then return end
   local is_over = not run.failure or run.failure.code == "acceptance_unmet"
-  if run.accepted and run.steps and is_over then run.todo:close_unchecked() end
-  if run.accepted and not run.steps and not run.failure then run.todo:complete_requirements() end
+  if run.accepted and is_over and (run.steps or not run.failure) then run.todo:close(not run.steps) end
   run.todo:flush()
 end
 
@@ -167,7 +166,7 @@ local function write_result(run)
   local earlier = run.past.result
   run.fields = earlier or run.record:fields(run.failure)
   run.parts = run.record:parts(run.fields)
-  if run.journal and not earlier then attempt(run, function() run.journal:job_finished(run.fields) end) end
+  if run.journal and not earlier then attempt(run, function() run:emit("job.finished", { result = run.fields }) end) end
   if run.settings.result == "-" then ending.written(status_of(run, true)) end
   run.written = write_parts(run, run.parts)
   ending.written(status_of(run, run.written))

@@ -17,7 +17,6 @@
 --   {"event":"job.reported","outcome"}            the report of the end arrived or was refused
 --   {"event":"journal.failed"}                    last line: later events could not be written, so the job cannot be resumed
 
-local bundle = require "native.bundle"
 local file = require "native.file"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
@@ -88,49 +87,6 @@ function journal:event(event, fields)
   self:append { json.continue('{"event":"' .. event .. '","at":"' .. interrupt.timestamp() .. '"', fields, fields_schema) }
 end
 
---- The first line.
----@param job table
----@param job_sha256 string
----@param started_wall integer as interrupt.wall
----@param known? { steps?: table[], criteria?: string[], todo: table[], confinement: table } for an end by exec
-function journal:job(job, job_sha256, started_wall, known)
-  local fields = known or {}
-  fields.job_sha256, fields.started_wall, fields.version = job_sha256, started_wall, bundle.version
-  fields.protocol_version, fields.job_id, fields.task_id = job.protocol_version, job.job_id, job.task_id
-  self:event("job", fields)
-end
-
-function journal:resumed() self:event("job.resumed", {}) end
-
---- A step is about to begin.
----@param index integer from 1
----@param step { id: string, type: string, check?: integer }
----@param arguments? table those of a model's step, which may have written them otherwise, and of a check
-function journal:step_started(index, step, arguments)
-  self:event("step.started", { index = index - 1, id = step.id, type = step.type, check = step.check, arguments = arguments })
-end
-
---- A step is about to change files.
----@param index integer from 1
----@param changes sba.change[] names as JSON can hold them
----@param in_artifacts boolean they are in the artifacts directory, not in the workspace
-function journal:step_changes(index, changes, in_artifacts)
-  self:event("step.changes", { index = index - 1, changes = changes, artifacts = in_artifacts or nil })
-end
-
---- A step is about to append to a file.
----@param index integer from 1
----@param size? integer of the file; nil: there is none
-function journal:step_append(index, size) self:event("step.append", { index = index - 1, size = size }) end
-
---- An earlier run was ended during a step.
----@param index integer from 1
----@param step { id: string, type: string, output?: string } output: what it had said
----@param since? string when it began
-function journal:step_interrupted(index, step, since)
-  self:event("step.interrupted", { index = index - 1, id = step.id, type = step.type, since = since, output = step.output })
-end
-
 journal.BETWEEN = #("}\n" .. ENTRY_PREFIX) -- bytes from one entry to the next of a call
 
 --- Steps are over.
@@ -145,51 +101,6 @@ function journal:steps_finished(entries)
   line[#line + 1] = "}"
   local offset = self:append(line)
   return offset and offset + #ENTRY_PREFIX
-end
-
---- Which model works, how much it holds, the gateway's tools that it is offered, and what it is told besides the job.
----@param session inference.session
----@param offered agent.tool[]
----@param told sba.prompt.more
-function journal:session(session, offered, told)
-  self:event("model.session", {
-    model = session.model, context_length = session.context_length, tools = #offered > 0 and json.array(offered) or nil,
-    instructions = told.instructions, facts = told.facts, agents_md = told.agents_md,
-  })
-end
-
---- The conversation was shortened to fit the model's context.
----@param before integer tokens, estimated
----@param after integer
-function journal:compacted(before, after)
-  self:event("model.compacted", { tokens_before = before, tokens_after = after })
-end
-
---- A reply of the model, and what was new in the request that it answers.
----@param number integer from 1
----@param messages table[]
----@param reply table
-function journal:exchange(number, messages, reply)
-  self:event("model.exchange", { number = number, messages = json.array(messages), reply = reply })
-end
-
---- The job is over.
----@param fields table the result without its steps
-function journal:job_finished(fields)
-  self:event("job.finished", { result = fields })
-end
-
---- The skills that were fetched, and the ids of those that were not.
----@param found { id: string, name: string, text: string }[]
----@param missing string[] ids
-function journal:skills(found, missing)
-  self:event("skills", { found = json.array(found), missing = json.array(missing) })
-end
-
---- The orchestrator was told how the job ended.
----@param outcome "delivered"|"refused"
-function journal:reported(outcome)
-  self:event("job.reported", { outcome = outcome })
 end
 
 return journal

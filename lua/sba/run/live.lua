@@ -44,13 +44,9 @@ local function begin(self, kind, fields, limit)
 end
 
 ---A step begins.
----@param about { index: integer, id: string, type: string, check?: integer } index from 0
----@param fields fun(): table of the log's events about it
+---@param fields fun(): table of the log's events about it: step, id, type, check
 ---@param limit integer bytes of its output that are kept
-function live:step(about, fields, limit)
-  begin(self, "step", fields, limit)
-  self.current.about = about
-end
+function live:step(fields, limit) begin(self, "step", fields, limit) end
 
 ---A model is asked. Within a step that is a part of the step.
 ---@param model string
@@ -94,8 +90,8 @@ local function hear(self, shown)
   if shown == "" then return end
   local current = self.current
   keep(current, shown)
-  self.log:output(current.kind, current.fields, shown)
-  if self.file and current.about then self.file:changed() end
+  self.log.view:output(shown, current.kind, current.fields)
+  if self.file and current.kind == "step" then self.file:changed() end
   current.next_result = math.min(current.next_result, math.max(self.now(), current.last_result + RESULT_WHILE_SAYING))
 end
 
@@ -135,11 +131,11 @@ end
 ---@return { index: integer, id: string, type: string, check?: integer, started_at: string, output?: string, output_truncated?: boolean }?
 function live:running_step()
   local current = self.current
-  if not current or not current.about then return nil end
+  if not current or current.kind ~= "step" then return nil end
   local shown, left_out = tail(current, math.min(IN_RESULT, current.limit))
-  local about = current.about
+  local about = current.fields()
   return {
-    index = about.index, id = about.id, type = about.type, check = about.check, started_at = interrupt.timestamp(current.wall),
+    index = about.step - 1, id = about.id, type = about.type, check = about.check, started_at = interrupt.timestamp(current.wall),
     output = shown ~= "" and shown or nil, output_truncated = left_out > 0 and true or nil,
   }
 end
@@ -151,9 +147,10 @@ function live:finish()
   if not current then return nil end
   if current.stream then hear(self, current.stream:finish()) end
   self.current = nil
+  local left_out = self.log.view:end_output()
   if current.in_file then os.remove(self.path) end
   if self.file then self.file.dirty = false end
-  return current.stream and self.log:output_over() or nil
+  return left_out
 end
 
 return live

@@ -67,7 +67,7 @@ return function(run)
   local fetched = (run.recording or run.past).skills
   if not fetched and run.recording then fetched = { found = {}, missing = context.skill_ids } end
   if not fetched then fetched = fetch_all(run, context.skill_ids) end
-  run.journal:skills(fetched.found, fetched.missing)
+  run:emit("skills", { found = json.array(fetched.found), missing = json.array(fetched.missing) })
   for _, skill in ipairs(fetched.found) do table.insert(context.skills, { name = skill.name, text = skill.text }) end
   run.missing_skills = fetched.missing
 end

@@ -21,6 +21,7 @@
 ---@field accepted? boolean the first result is written; set by accept
 ---@field result_directory? string with a slash at its end; nil: the result goes to stdout; set by accept
 ---@field job_directory? string the same, resolved, for messages about confinement; set by accept
+---@field emit fun(run: run, name: string, event: table) tells what happens; see events.lua
 ---@field past past what earlier runs did, with --resume, else empty; set by main and accept
 ---@field recording? past the journal to answer from, with --replay; set by accept
 ---@field lock? native.file.log the journal's file, locked, or in memory; set by accept
@@ -48,7 +49,9 @@
 ---@field parts? string[] the same as it is written; set by finish
 ---@field written? boolean whether it could be written; nil: not yet tried; set by finish
 
-local methods = {}
+local emit = require "sba.run.events"
+
+local methods = { emit = emit }
 methods.__index = methods
 
 ---Creates the state of a run.

@@ -149,7 +149,7 @@ function status.ended(run, result)
   end
   local to = reporter_of(run)
   local outcome = to and completed(to, result)
-  if outcome and outcome ~= "undeliverable" and run.journal then run.journal:reported(outcome) end
+  if outcome and outcome ~= "undeliverable" and run.journal then run:emit("job.reported", { outcome = outcome }) end
 end
 
 return status

@@ -34,7 +34,7 @@ end
 ---@return todo
 function todo.new()
   return setmetatable({
-    items = json.array {}, steps = {}, criteria = {}, count = 0, done = 0,
+    items = json.array {}, steps = {}, criteria = {}, count = 0,
   }, todo)
 end
 
@@ -59,7 +59,6 @@ function todo.restore(items)
   self.items, self.count = json.array(items), #items
   for _, item in ipairs(items) do
     if item.source == "step" then table.insert(self.steps, item) end
-    if item.status == "done" then self.done = self.done + 1 end
   end
   return self
 end
@@ -82,52 +81,26 @@ local function changed(self, item)
   return item
 end
 
-local function set_status(self, item, status)
-  if item.status == "done" then self.done = self.done - 1 end
-  if status == "done" then self.done = self.done + 1 end
-  item.status = status
-end
-
---- A step's item takes a new status.
----@param index integer of the step, from 1
+---An item takes a new status.
+---@param item table of `steps` or `criteria`
 ---@param status "pending"|"in_progress"|"done"|"dropped"
----@param note? string
-function todo:follow(index, status, note)
-  local item = self.steps[index]
-  set_status(self, item, status)
-  item.note = note or item.note
-  changed(self, item)
-end
-
---- An acceptance criterion takes a new status.
----@param index integer of the criterion, from 1
----@param status "pending"|"in_progress"|"done"
----@param note? string why it is not met
+---@param note? string|lightuserdata nil: as it was
 ---@return table item
-function todo:settle(index, status, note)
-  local item = self.criteria[index]
-  set_status(self, item, status)
-  item.note = note and shortened(note, LONGEST_TITLE) or json.null
+function todo:set(item, status, note)
+  item.status, item.note = status, type(note) == "string" and shortened(note, LONGEST_TITLE) or note or item.note
   return changed(self, item)
 end
 
---- Requirements and criteria that nothing has checked are no longer open when a direct job has gone to its end.
-function todo:close_unchecked()
+---Closes what is open at the end of a job that went to its end: an agent's job that succeeded has met its requirements; of a direct job
+---nobody has checked them, nor the criteria without a check.
+---@param is_agents boolean
+function todo:close(is_agents)
   for _, item in ipairs(self.items) do
-    if item.status == "pending" and item.note == json.null and (item.source == "requirement" or item.source == "acceptance_criterion") then
-      set_status(self, item, "dropped")
-      item.note = "not checked"
-      changed(self, item)
-    end
-  end
-end
-
---- An agent's job that succeeded has met its requirements.
-function todo:complete_requirements()
-  for _, item in ipairs(self.items) do
-    if item.source == "requirement" and item.status ~= "done" and item.status ~= "dropped" then
-      set_status(self, item, "done")
-      changed(self, item)
+    local source, status = item.source, item.status
+    if is_agents and source == "requirement" and (status == "pending" or status == "in_progress") then
+      self:set(item, "done")
+    elseif not is_agents and source ~= "step" and status == "pending" and item.note == json.null then
+      self:set(item, "dropped", "not checked")
     end
   end
 end
@@ -172,7 +145,7 @@ function todo:update(change)
   end
   local same = change.title and find_title(self, change.title)
   if same and same ~= item then return nil, ("item %s has that title; change that one, or choose another title"):format(same.id) end
-  if change.status then set_status(self, item, change.status) end
+  item.status = change.status or item.status
   if change.title then item.title = shortened(change.title, LONGEST_TITLE) end
   if change.note then item.note = shortened(change.note, LONGEST_TITLE) end
   if change.position then
@@ -195,7 +168,9 @@ end
 --- The list as the result carries it.
 ---@return { total: integer, done: integer, items: table[] }
 function todo:summary()
-  return { total = #self.items, done = self.done, items = self.items }
+  local done = 0
+  for _, item in ipairs(self.items) do done = done + (item.status == "done" and 1 or 0) end
+  return { total = #self.items, done = done, items = self.items }
 end
 
 return todo

@@ -155,9 +155,10 @@ local function set_environment(self)
   context.environment = list
 end
 
-local events = {}
+-- What begins with an event, and what ends with one.
+local begins, ends = {}, { ["step.finished"] = "step", ["model.response"] = "request" }
 
-events["step.started"] = function(self, fields)
+begins["step.started"] = function(self, fields)
   local is_tool = not self.run.steps
   self.step = self:open((is_tool and "execute_tool " or "step ") .. fields.type, INTERNAL, self.job, is_tool and "execute_tool" or nil)
   describe(self.step, fields)
@@ -165,21 +166,11 @@ events["step.started"] = function(self, fields)
   set_environment(self)
 end
 
-events["step.finished"] = function(self, fields)
-  close(self.step, fields.status ~= "success" and (fields.error or fields.status), fields)
-  self.step = nil
-end
-
-events["model.request"] = function(self, fields)
+begins["model.request"] = function(self, fields)
   close(self.request, "the request failed")
   self.request = nil
   self.request = self:open("chat " .. fields.model, CLIENT, self:current(), "chat")
   describe(self.request, fields)
-end
-
-events["model.response"] = function(self, fields)
-  close(self.request, nil, fields)
-  self.request = nil
 end
 
 --- A report or an upload that is over: it began so many milliseconds ago.
@@ -189,14 +180,18 @@ local function add_past(self, fields)
   if span then span.began = span.ended - (fields.duration_ms or 0) end
 end
 
-for _, name in ipairs { "report.sent", "report.failed", "artifact.uploaded", "artifact.failed" } do events[name] = add_past end
+for _, name in ipairs { "report.sent", "report.failed", "artifact.uploaded", "artifact.failed" } do begins[name] = add_past end
 
 --- An event of the log: the beginning or the end of a span, or, if it is a warning or an error, an event of the innermost span.
 function trace:note(level, event, fields)
-  if events[event] then return events[event](self, fields) end
-  local span = self:current()
-  if level == "info" or level == "debug" or not span or #span.events >= MOST_EVENTS then return end
-  table.insert(span.events, { name = event, at = interrupt.wall(), attributes = { error = fields.error or fields.failure_message } })
+  local span, slot = self:current(), ends[event]
+  if begins[event] then return begins[event](self, fields) end
+  if slot then
+    close(self[slot], fields.status ~= "success" and (fields.error or fields.status), fields)
+    self[slot] = nil
+  elseif (level == "warning" or level == "error") and span and #span.events < MOST_EVENTS then
+    table.insert(span.events, { name = event, at = interrupt.wall(), attributes = { error = fields.error or fields.failure_message } })
+  end
 end
 
 --- The job's span, at its end.
@@ -250,32 +245,29 @@ local function body_of(self)
   } } }
 end
 
---- Sends the spans; transient failures are tried again within the seconds given.
-local function send(self, client, seconds)
-  local exporter, body = self.exporter, body_of(self)
-  return retry.within(math.min(seconds, exporter.timeout), function(until_when)
-    local exchange <close>, status = http.send(client, {
-      method = "POST", url = exporter.url, body = body, headers = exporter.headers, connect_timeout = CONNECT,
-    }, until_when)
-    if not exchange then return nil, status end
-    if status >= 300 then return nil, http.refusal(exchange, status, "the trace collector at " .. url.shown(exporter.url)) end
-    http.read(exchange, LARGEST_ANSWER)
-    return true
-  end)
-end
-
 ---Sends the trace, at the very end of the job. A failure is logged and changes nothing.
 ---@param spent number seconds that the last report took
 function trace:export(spent)
-  if not self.exporter or self.run.settings.replay then return end
+  local run, exporter = self.run, self.exporter
+  if not exporter or run.settings.replay then return end
   close_job(self)
   http.propagate(nil)
-  local seconds = (interrupt.signal() and AFTER_SIGNAL or BOTH) - spent
-  local client, failure = self.run.outside:client()
-  local done
-  if client and seconds > 0 then done, failure = send(self, client, seconds) end
+  local seconds = math.min((interrupt.signal() and AFTER_SIGNAL or BOTH) - spent, exporter.timeout)
+  local body, client, failure = body_of(self), run.outside:client()
+  local done = client and seconds > 0 or nil
+  if done then
+    done, failure = retry.within(seconds, function(until_when)
+      local exchange <close>, status = http.send(client, {
+        method = "POST", url = exporter.url, body = body, headers = exporter.headers, connect_timeout = CONNECT,
+      }, until_when)
+      if not exchange then return nil, status end
+      if status >= 300 then return nil, http.refusal(exchange, status, "the trace collector at " .. url.shown(exporter.url)) end
+      http.read(exchange, LARGEST_ANSWER)
+      return true
+    end)
+  end
   if done then return end
-  self.run.log:event("warning", "trace.failed", {
+  run.log:event("warning", "trace.failed", {
     error = "the trace was not delivered: " .. (failure and failure.message or "no time was left after the last report"),
   })
 end

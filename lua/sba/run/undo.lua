@@ -84,7 +84,9 @@ end
 function changes.commit(run, change)
   local done, failure = change:plan()
   if done and run.result_directory and can_be_kept(done) then
-    run.journal:step_changes(run.record.count + 1, with_names(done, written), change.root == run.artifacts)
+    run:emit("step.changes", {
+      index = run.record.count, changes = with_names(done, written), artifacts = change.root == run.artifacts or nil,
+    })
   end
   if done then done, failure = change:commit() end
   if done then run.kept = change end

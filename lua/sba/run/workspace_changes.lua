@@ -29,18 +29,16 @@ local function artifacts_directory(run)
   return root and path and path:sub(1, #root + 1) == root .. "/" and path:sub(#root + 2) or nil
 end
 
----Remembers what the workspace is.
+---Remembers what the workspace is. Raises the job's failure when its time is up.
 ---@param run run
----@return true?, failure? failure the job's, when its time is up
 function workspace_changes.begin(run)
   local failure
   run.snapshot, failure = run.workspace:snapshot {
     directory = run.result_directory or run.environment.TMPDIR or "/tmp", most_bytes = MOST_KEPT, left_out = artifacts_directory(run),
   }
-  if run.snapshot then return true end
-  if interrupt.reason() then return nil, failure end
+  if run.snapshot then return end
+  if interrupt.reason() then error(failure) end
   warn(run, failure, "the workspace's changes cannot be reported")
-  return true
 end
 
 --- A name as git quotes it; and where a directory's name ends in a blank, because git cannot tell where such a name ends.

@@ -15,7 +15,7 @@ function live_text.new()
   return setmetatable({ held = "", is_cut = false }, live_text)
 end
 
---- Gives out the first bytes of what is held. is_cut: they may end in a secret. is_lost: so they do if they look like it.
+--- Gives out the first bytes of what is held. is_cut: they may end inside a secret. is_lost: an ending that looks like one is one.
 local function take(self, size, is_cut, is_lost)
   local bytes = self.held:sub(1, size)
   self.held = self.held:sub(size + 1)

@@ -9,7 +9,8 @@ local output_lines = require "sba.util.output_lines"
 local printable = require "sba.util.printable"
 local words = require "sba.util.words"
 
-local terminal = {}
+---@class terminal: log.view
+local terminal = { TAIL = 64 * 1024 } -- of which people see the last lines
 terminal.__index = terminal
 
 local LONGEST_MESSAGE <const> = 600 -- characters
@@ -52,6 +53,12 @@ end
 
 --- A whole number of seconds, as a job names its limit.
 local function limit(value) return value < 60 and value .. " s" or seconds(value) end
+
+function terminal:identify(job_id) self.job_id = job_id end
+
+function terminal:answer(answer) self.final_answer = answer end
+
+function terminal.tick() end
 
 function terminal:painted(kind, text)
   if not self.colour or not colours[kind] then return text end
@@ -141,9 +148,9 @@ end
 
 local events = {}
 
-events["job.accepted"] = function(self, job, job_id)
+events["job.accepted"] = function(self, job)
   local count = job.steps and words.counted(job.steps, "step") or "steps chosen by a model"
-  self:print(nil, ("job %s: %s, at most %s"):format(printable.line(job_id), count, limit(job.max_runtime_seconds)))
+  self:print(nil, ("job %s: %s, at most %s"):format(printable.line(self.job_id), count, limit(job.max_runtime_seconds)))
 end
 
 events["step.started"] = function(self, step)
@@ -153,7 +160,6 @@ end
 
 events["step.finished"] = function(self, step)
   self.in_step = false
-  self:end_output()
   local mark = self.marks[step.status] or self.marks.failure
   self:print(nil, self:step_line(mark, step.status, step, seconds(step.duration_ms / 1000)))
   if step.error then self:message(step.status, step.error) end
@@ -164,10 +170,6 @@ end
 events["model.request"] = function(self, request)
   if self.in_step or not self.follow then return end
   self:print(nil, self:step_line(self.marks.begun, "running", { type = "model", what = request.model }, ""))
-end
-
-events["model.response"] = function(self)
-  if not self.in_step then self:end_output() end
 end
 
 events["job.refused"] = function(self, job)
@@ -183,7 +185,7 @@ events["job.finished"] = function(self, job)
     self:print(job.status, ("%s in %s, %s"):format(outcome, seconds(job.duration_ms / 1000), words.outcomes(job.outcomes)))
     if job.failure_message then self:message(job.status, job.failure_message) end
   end
-  if self.answer then self:text(excerpt.of(self.answer, LONGEST_ANSWER)) end
+  if self.final_answer then self:text(excerpt.of(self.final_answer, LONGEST_ANSWER)) end
   if job.result then self:print(nil, "result: " .. printable.line(job.result)) end
 end
 
@@ -211,9 +213,9 @@ local function other(self, level, event, fields)
 end
 
 --- Shows an event, as log:event.
-function terminal:event(level, event, fields, job_id)
+function terminal:event(level, event, fields)
   if events[event] then
-    events[event](self, fields, job_id)
+    events[event](self, fields)
   else
     other(self, level, event, fields)
   end

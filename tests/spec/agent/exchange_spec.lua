@@ -1,24 +1,24 @@
 -- SPDX-License-Identifier: Apache-2.0
 local exchange = require "sba.agent.exchange"
 
-local function journal()
-  return { lines = {}, exchange = function(self, number, messages, reply) self.lines[number] = { messages, reply } end }
+local function new_run()
+  return { lines = {}, past = { exchanges = {}, resumes = {} }, emit = function(self, _, event) self.lines[event.number] = event end }
 end
 
 local function said(content) return { { role = "tool", content = content } } end
 
 describe("exchange", function()
   it("asks where nothing is recorded, and writes it down", function()
-    local book = journal()
-    local talk = exchange.new { journal = book, past = { exchanges = {}, resumes = {} } }
+    local book = new_run()
+    local talk = exchange.new(book)
     assert.equal("live", talk:next(said "a", function() return { content = "live" } end).content)
-    assert.equal("live", book.lines[1][2].content)
+    assert.equal("live", book.lines[1].reply.content)
   end)
 
   it("goes through the recording before it asks, on resume, and writes only what is new", function()
-    local book = journal()
-    local recorded = { { messages = said "old", reply = { content = "recorded" } } }
-    local talk = exchange.new { journal = book, past = { exchanges = recorded, resumes = {} } }
+    local book = new_run()
+    book.past.exchanges[1] = { messages = said "old", reply = { content = "recorded" } }
+    local talk = exchange.new(book)
     assert.equal("recorded", talk:next(said "whatever", error).content)
     assert.equal("live", talk:next(said "b", function() return { content = "live" } end).content)
     assert.is_nil(book.lines[1])
@@ -26,7 +26,9 @@ describe("exchange", function()
   end)
 
   local function replay(recorded, fresh)
-    local talk = exchange.new { journal = journal(), recording = { exchanges = recorded, resumes = {} } }
+    local run = new_run()
+    run.recording = { exchanges = recorded, resumes = {} }
+    local talk = exchange.new(run)
     return talk:next(fresh, function() error "asked" end)
   end
 

@@ -2,6 +2,7 @@
 local direct = require "sba.run.direct"
 local journal = require "sba.run.journal"
 local json = require "sba.util.json"
+local state = require "sba.run.state"
 local record = require "sba.result.record"
 local todo = require "sba.run.todo"
 
@@ -9,14 +10,15 @@ local todo = require "sba.run.todo"
 local function prepare(types, ...)
   local steps = {}
   for i, name in ipairs { ... } do steps[i] = { id = "step-" .. i, type = name, arguments = {} } end
-  local run = {
-    job = { steps = steps }, journal = journal.begin(nil, 0), record = record.new("j", "t"), todo = todo.new(), events = {},
+  local events = {}
+  local run = state {
+    job = { steps = steps }, journal = journal.begin(nil, 0), record = record.new("j", "t"), todo = todo.new(), steps = steps,
     checkpoint = { changed = function() end, hurry = function() end },
     past = { begun = {}, entries = {} }, context = { tick = function() end, max_output_bytes = 1000 },
     catalogue = { get = function(name) return { run = types[name] } end },
   }
   run.live = { step = function() end, finish = function() end }
-  run.log = { event = function(_, _, event, fields) table.insert(run.events, { event, fields }) end }
+  run.log = { event = function(_, _, event, fields) table.insert(events, { event, fields }) end }
   run.todo:fill(run.job, function() return "" end)
   return run
 end
@@ -43,7 +45,7 @@ describe("a direct job", function()
     assert.are.same({ 0, 1 }, { list[1].index, list[2].index })
     assert.are.equal("text\u{FFFD}", list[1].output)
     assert.are.same({ a = 1 }, list[1].result)
-    assert.are.equal(2, run.todo.done)
+    assert.are.equal(2, run.todo:summary().done)
   end)
 
   it("begins no step once the job must stop", function()

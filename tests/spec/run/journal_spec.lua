@@ -5,8 +5,15 @@ local json = require "sba.util.json"
 local journal = require "sba.run.journal"
 local record = require "sba.result.record"
 
-local JOB <const> = { protocol_version = "1.0", job_id = "j", task_id = "t" }
 local STEPS <const> = { { id = "a", type = "x" }, { id = "b", type = "x" } }
+
+local function job(log, sha256) log:event("job", { job_sha256 = sha256, started_wall = 1000 }) end
+
+local function started(log, index)
+  log:event("step.started", { index = index - 1, id = STEPS[index].id, type = STEPS[index].type })
+end
+
+local function finished(log, result) log:event("job.finished", { result = result }) end
 
 describe("the journal", function()
   local path, held
@@ -32,7 +39,7 @@ describe("the journal", function()
 
   local function write(fill)
     local log = begin(0)
-    log:job(JOB, "sha", 1000)
+    job(log, "sha")
     if fill then fill(log) end
   end
 
@@ -52,9 +59,9 @@ describe("the journal", function()
 
   it("gives back what was written", function()
     write(function(log)
-      log:step_started(1, STEPS[1])
+      started(log, 1)
       log:steps_finished { entry(0, "a") }
-      log:step_started(2, STEPS[2])
+      started(log, 2)
     end)
     local history = assert(read())
     assert.are.equal(1000, history.job.started_wall)
@@ -69,21 +76,20 @@ describe("the journal", function()
 
   it("takes an entry with something behind it", function()
     write(function(log)
-      log:step_started(1, STEPS[1])
+      started(log, 1)
       log:append({ '{"event":"step.finished","entry":' .. entry(0, "a") .. ',"later":{}}' })
     end)
     assert.are.same(json.decode(entry(0, "a")), json.decode(assert(read()).entries[1].part))
   end)
 
   local function ended(failure, first, second)
-    local job = record.new("j", "t")
-    local result = job:fields(failure)
+    local result = record.new("j", "t"):fields(failure)
     write(function(log)
-      log:step_started(1, STEPS[1])
+      started(log, 1)
       log:steps_finished { entry(0, "a", first) }
-      if second == "success" then log:step_started(2, STEPS[2]) end
+      if second == "success" then started(log, 2) end
       log:steps_finished { entry(1, "b", second) }
-      log:job_finished(result)
+      finished(log, result)
     end)
     return result
   end
@@ -99,29 +105,29 @@ describe("the journal", function()
     assert.is_nil(history.result)
     assert.are.same({ {}, 1, { { after = 0, why = "step_failed: no" } } }, { history.entries, history.failed, history.resumes })
     local log = begin(assert(read()).size)
-    log:resumed()
-    log:step_started(1, STEPS[1])
+    log:event("job.resumed", {})
+    started(log, 1)
     log:steps_finished { entry(0, "a") }
     history = assert(read())
     assert.are.same({ 1, nil }, { #history.entries, history.failed })
-    log:resumed()
-    log:step_started(1, STEPS[1])
+    log:event("job.resumed", {})
+    started(log, 1)
     assert.are.equal(0, #assert(read()).entries)
-    log:step_started(1, STEPS[1])
+    started(log, 1)
     log:steps_finished { entry(0, "a") }
     log:steps_finished { entry(0, "a") }
     refusal "not the next one"
   end)
 
   it("goes on after a torn line, and the next run cuts it off", function()
-    write(function(log) log:step_started(1, STEPS[1]) end)
+    write(function(log) started(log, 1) end)
     append '{"event":"step.fini'
     assert.is_table(assert(read()).begun[1])
     local log = begin(assert(read()).size)
-    log:resumed()
-    log:step_interrupted(1, { id = STEPS[1].id, type = STEPS[1].type, output = "said" }, "2026-01-31T09:05:00.123Z")
+    log:event("job.resumed", {})
+    log:event("step.interrupted", { index = 0, id = STEPS[1].id, type = STEPS[1].type, output = "said" })
     assert.is_table(assert(read()).begun[1])
-    log:step_started(1, STEPS[1])
+    started(log, 1)
     log:steps_finished { entry(0, "a") }
     assert.are.equal(1, #assert(read()).entries)
   end)
@@ -136,13 +142,13 @@ describe("the journal", function()
   end)
 
   it("is refused when it is of another job, edited, or cut in the middle", function()
-    local function started(index) return ('{"event":"step.started","index":%d,"id":"b","type":"x"}\n'):format(index) end
+    local function line(index) return ('{"event":"step.started","index":%d,"id":"b","type":"x"}\n'):format(index) end
     for _, case in ipairs {
-      { "line 2", "\n" }, { "not the next one", started(1) }, { "no such step", started(0) }, { "not an event", '{"event":"other"}\n' },
+      { "line 2", "\n" }, { "not the next one", line(1) }, { "no such step", line(0) }, { "not an event", '{"event":"other"}\n' },
       { "not an event", "[1]\n" },
       { "had not begun", fill = function(log) log:steps_finished { entry(0, "a") } end },
-      { "not the next one", fill = function(log) log:step_started(1, STEPS[1]) log:steps_finished { entry(1, "b") } end },
-      { "steps are missing", fill = function(log) local job = record.new("j", "t") log:job_finished(job:fields()) end },
+      { "not the next one", fill = function(log) started(log, 1) log:steps_finished { entry(1, "b") } end },
+      { "steps are missing", fill = function(log) finished(log, record.new("j", "t"):fields()) end },
     } do
       write(case.fill)
       append(case[2] or "")
@@ -150,7 +156,7 @@ describe("the journal", function()
     end
     file.replace(path, { '{"event":"job.resumed"}\n' })
     refusal "does not begin with its job"
-    begin(0):job(JOB, "another", 1000)
+    job(begin(0), "another")
     refusal "another job"
   end)
 
@@ -158,7 +164,7 @@ describe("the journal", function()
     local failures, tries = 0, 0
     local log = begin(0, function() failures = failures + 1 end)
     log.log = { append = function() tries = tries + 1 return nil, { code = "no_space", message = "" } end, cut = function() end }
-    log:job(JOB, "sha", 1)
+    job(log, "sha")
     log:steps_finished { "{}" }
     assert.are.same({ 1, 1 }, { failures, tries })
   end)

@@ -1,6 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 local live = require "sba.run.live"
-local output_events = require "sba.util.output_events"
+local interrupt = require "native.interrupt"
+local json = require "sba.util.json"
+local json_lines = require "sba.util.json_lines"
 
 local clock = 0
 
@@ -13,15 +15,17 @@ local function new()
     now = now, changed = function() kept.changes = kept.changes + 1 end,
     log = {
       event = function(_, level, event, fields) table.insert(kept.events, { level, event, fields.duration_ms, fields.output_bytes }) end,
-      output = function(_, kind, _, words) table.insert(kept.events, { kind, words }) end,
-      output_over = function() return 5 end,
+      view = {
+        output = function(_, words, kind) table.insert(kept.events, { kind, words }) end,
+        end_output = function() return 5 end,
+      },
     },
   }
   return kept
 end
 
 local function begin(kept)
-  kept.live:step({ index = 2, id = "s", type = "run_command" }, function() return { step = 3 } end, 1 << 20)
+  kept.live:step(function() return { step = 3, id = "s", type = "run_command" } end, 1 << 20)
 end
 
 describe("what runs", function()
@@ -90,39 +94,50 @@ describe("what runs", function()
 end)
 
 describe("events of output", function()
+  local real = interrupt.now
+  before_each(function() interrupt.now = now end)
+  after_each(function() interrupt.now = real end)
+
   local function told(follow)
     local list = {}
-    return output_events.new(function(...) table.insert(list, { ... }) end, now, follow), list
+    local view = json_lines.new(function(line)
+      local event = assert(json.decode(line))
+      table.insert(list, { event.output, event.left_out_bytes })
+    end, follow)
+    view:identify("", "")
+    return view, list
   end
 
+  local function say(view, words) view:output(words, "step", function() return {} end) end
+
   it("come at most once a second, with the last 4 KiB", function()
-    local events, list = told()
-    events:add "a"
-    events:add "b"
+    local view, list = told()
+    say(view, "a")
+    say(view, "b")
     assert.are.same({}, list)
     clock = clock + 1.1
-    events:tick()
+    view:tick()
     assert.are.same({ { "ab" } }, list)
-    events:add(("c"):rep(5000))
+    say(view, ("c"):rep(5000))
     clock = clock + 1.1
-    events:tick()
+    view:tick()
     assert.are.same({ ("c"):rep(4096), 904 }, list[2])
-    events:add "d"
-    assert.are.equal(1, events:finish())
+    say(view, "d")
+    assert.are.equal(1, view:end_output())
     clock = clock + 1.1
-    events:tick()
+    view:tick()
     assert.are.equal(2, #list)
-    assert.is_nil(events:finish())
-    events:add "of another, which is soon over"
-    assert.is_nil(events:finish())
+    assert.is_nil(view:end_output())
+    say(view, "of another, which is soon over")
+    assert.is_nil(view:end_output())
     assert.are.equal(2, #list)
   end)
 
   it("have all where the log follows", function()
-    local events, list = told(true)
-    events:add(("c"):rep(5000))
-    events:add "d"
+    local view, list = told(true)
+    say(view, ("c"):rep(5000))
+    say(view, "d")
     assert.are.same({ { ("c"):rep(5000) }, { "d" } }, list)
-    assert.is_nil(events:finish())
+    assert.is_nil(view:end_output())
   end)
 end)

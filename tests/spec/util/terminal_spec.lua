@@ -7,7 +7,8 @@ local UTF8 <const> = { TERM = "xterm", LANG = "C.UTF-8" }
 local function shown(columns, environment, ...)
   local written = {}
   local view = terminal.new(function(bytes) written[#written + 1] = bytes end, columns, environment)
-  for _, event in ipairs { ... } do view:event(event[1], event[2], event[3] or {}, "job-1") end
+  view:identify "job-1"
+  for _, event in ipairs { ... } do view:event(event[1], event[2], event[3] or {}) end
   return table.concat(written)
 end
 
