@@ -14,10 +14,7 @@ local first_set = require "sba.util.first_set"
 local identity = require "native.identity"
 local interrupt = require "native.interrupt"
 local jobs = require "sba.job"
-local log = require "sba.util.log"
 local on_demand = require "sba.run.on_demand"
-local outside = require "sba.run.outside"
-local record = require "sba.result.record"
 local schema_check = require "sba.util.schema_check"
 local secret = require "sba.util.secret"
 local state = require "sba.run.state"
@@ -164,19 +161,9 @@ end
 
 local function new_run(settings, environment)
   strict.on()
-  local job_id, task_id = environment.CYNODE_JOB_ID or "", environment.CYNODE_TASK_ID or ""
-  local run = state {
-    settings = settings, environment = environment,
-    catalogue = catalogue,
-    record = record.new(job_id, task_id),
-    past = { size = 0, entries = {}, begun = {}, planned = {}, exchanges = {}, resumes = {}, asked = {} }, -- past.new()
-    log = log.new {
-      format = settings.log_format, environment = environment, follow = settings.follow, terminal = on_demand.terminal,
-    },
-    status_url = not settings.replay and first_set(environment, STATUS_URLS) or nil, -- a replay reports nothing
-  }
-  run.log:identify(job_id, task_id)
-  run.outside = outside.new(run)
+  local run = state.new(settings, environment)
+  run.catalogue = catalogue
+  run.status_url = not settings.replay and first_set(environment, STATUS_URLS) or nil -- a replay reports nothing
   if first_set(environment, TRACING) then run.trace = on_demand.trace().new(run) end
   return run
 end

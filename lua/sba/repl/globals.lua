@@ -103,7 +103,7 @@ function globals.step(type, arguments)
   tried = true
   local read = job_of_step(type, arguments)
   local step, module = read.steps[1], catalogue.get(type)
-  local run = state {
+  local run = state.of {
     job = read, steps = read.steps, environment = environment, record = { count = 0 }, past = { entries = {} },
     log = { event = function() end }, journal = { event = function() end }, todo = todo.new(), workspace = must(workspace.open(".")),
   }

@@ -10,12 +10,9 @@ local identity = require "native.identity"
 local interrupt = require "native.interrupt"
 local journal = require "sba.run.journal"
 local json = require "sba.util.json"
-local log = require "sba.util.log"
 local on_demand = require "sba.run.on_demand"
-local outside = require "sba.run.outside"
 local past = require "sba.run.past"
 local process = require "native.process"
-local record = require "sba.result.record"
 local result_schema = require "sba.result.result_schema"
 local schema_check = require "sba.util.schema_check"
 local state = require "sba.run.state"
@@ -42,14 +39,10 @@ local statuses <const> = { timeout = exit.TIMEOUT, SIGTERM = 143, SIGINT = 130 }
 
 --- A run of which nothing is known yet but what accept.keep said.
 local function new_run(environment, told)
-  local run = state {
-    settings = { result = told.result, workspace = told.workspace }, environment = environment,
-    record = record.new(told.job_id, told.task_id),
-    log = log.new { format = told.log_format, environment = environment, terminal = on_demand.terminal },
-    past = past.new(), status_url = told.status_url, temporary_artifacts = told.temporary, artifacts_shared = 0,
-  }
+  local run = state.new({ result = told.result, workspace = told.workspace, log_format = told.log_format }, environment)
+  run.record.job_id, run.record.task_id = told.job_id, told.task_id
   run.log:identify(told.job_id, told.task_id)
-  run.outside = outside.new(run)
+  run.past, run.status_url, run.temporary_artifacts, run.artifacts_shared = past.new(), told.status_url, told.temporary, 0
   return run
 end
 

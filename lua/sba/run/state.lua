@@ -50,11 +50,37 @@
 ---@field written? boolean whether it could be written; nil: not yet tried; set by finish
 
 local emit = require "sba.run.events"
+local log = require "sba.util.log"
+local on_demand = require "sba.run.on_demand"
+local outside = require "sba.run.outside"
+local record = require "sba.result.record"
+
+local state = {}
 
 local methods = { emit = emit }
 methods.__index = methods
 
----Creates the state of a run.
----@param fields table its first fields
+---Creates a run with these fields only.
+---@param fields table
 ---@return run
-return function(fields) return setmetatable(fields, methods) end
+function state.of(fields) return setmetatable(fields, methods) end
+
+---Creates the state of a run of which no more is known than how the program was started.
+---@param settings table
+---@param environment table<string, string>
+---@return run
+function state.new(settings, environment)
+  local job_id, task_id = environment.CYNODE_JOB_ID or "", environment.CYNODE_TASK_ID or ""
+  local run = state.of {
+    settings = settings, environment = environment, record = record.new(job_id, task_id),
+    past = { size = 0, entries = {}, begun = {}, planned = {}, exchanges = {}, resumes = {}, asked = {} }, -- as past.new gives
+    log = log.new {
+      format = settings.log_format, environment = environment, follow = settings.follow, terminal = on_demand.terminal,
+    },
+  }
+  run.log:identify(job_id, task_id)
+  run.outside = outside.new(run)
+  return run
+end
+
+return state

@@ -1,9 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Reports the beginning and the end of a job. The log says how each report ended: delivered (a 2xx), refused (an answer that another
 -- try would not change) or undeliverable. None of them changes the job's result.
---
--- The log: report.sent {report, status, tries, duration_ms}, report.failed {report, outcome, status, tries, error}, and
--- report.retry {report, error} when a report is tried again.
 
 local ending = require "native.ending"
 local http = require "sba.util.http"

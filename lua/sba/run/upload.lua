@@ -5,9 +5,6 @@
 --
 -- Uploads may use the job's remaining time, at most two minutes. Past the deadline or after a signal they get the few seconds within
 -- which a job must end, which is enough for small files.
---
--- The log: artifact.uploaded {path, size_bytes, ref, duration_ms}, artifact.failed {path, code, tries, error};
--- with count, the event stands for that many artifacts from path on.
 
 local find = require "sba.gateway.answer"
 local http = require "sba.util.http"

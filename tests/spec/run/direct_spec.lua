@@ -11,7 +11,7 @@ local function prepare(types, ...)
   local steps = {}
   for i, name in ipairs { ... } do steps[i] = { id = "step-" .. i, type = name, arguments = {} } end
   local events = {}
-  local run = state {
+  local run = state.of {
     job = { steps = steps }, journal = journal.begin(nil, 0), record = record.new("j", "t"), todo = todo.new(), steps = steps,
     checkpoint = { changed = function() end, hurry = function() end },
     past = { begun = {}, entries = {} }, context = { tick = function() end, max_output_bytes = 1000 },

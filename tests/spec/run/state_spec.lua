@@ -9,7 +9,7 @@ end
 
 describe("the state of a run", function()
   it("has no field that its class does not list", function()
-    local path, known, used = debug.getinfo(state).source:gsub("^@", ""), {}, 0
+    local path, known, used = debug.getinfo(state.new).source:gsub("^@", ""), {}, 0
     for line in io.lines(path) do known[line:match "^%-%-%-@field ([%a_%d]+)" or ""] = true end
     local top = path:gsub("run/state%.lua$", "")
     local files <close> = assert(io.popen(("find '%srun' '%sagent' '%smain.lua' -name '*.lua'"):format(top, top, top)))
