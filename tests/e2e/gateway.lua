@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- cynode-sba --lua gateway.lua OPTIONS CALLS: goes to the gateway as a job would; prints a JSON line for each thing it learns.
 local gateway = require "sba.gateway"
-local gateway_url = require "sba.gateway.address"
+local rules = require "sba.gateway.rules"
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
@@ -16,7 +16,7 @@ local function say(value)
   print(json.encode(value))
 end
 
-if gateway_url(options.environment) then options.http = http.client(options.environment) end
+if rules.address(options.environment) then options.http = http.client(options.environment) end
 local remote, failure = gateway.connect(options)
 if not remote then return say { failure = failure } end
 local tools, problem = remote:tools()

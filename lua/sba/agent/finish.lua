@@ -4,7 +4,6 @@
 
 local acceptance = require "sba.agent.acceptance"
 local excerpt = require "sba.util.excerpt"
-local foreign_schema = require "sba.util.foreign_schema"
 local json = require "sba.util.json"
 local phrases = require "sba.agent.words"
 local printable = require "sba.util.printable"
@@ -92,7 +91,7 @@ local function read_answer(state, arguments)
   local value = arguments.answer
   if not schema or arguments.status == "failed" then return type(value) == "string" and value or json.encode(value) end
   local function mistakes(one)
-    return select(2, schema_check.check(json.copy(one), foreign_schema(schema), { total = 0, limit = MOST_MISTAKES }))
+    return select(2, schema_check.check(json.copy(one), schema_check.of_foreign(schema), { total = 0, limit = MOST_MISTAKES }))
   end
   local decoded, failure = json.decode(type(value) == "string" and value or "")
   local errors = mistakes(value)

@@ -5,7 +5,6 @@
 -- Failures are those of mcp/transport.lua, with the codes "no_gateway", "invalid_token", "unknown_tool", "tool_forbidden" and
 -- "ext_net_required" (rules.lua), and "invalid_arguments". A call that the gateway itself forbids (403) fails with "tool_denied".
 
-local gateway_url = require "sba.gateway.address"
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
@@ -103,7 +102,7 @@ end
 ---@param options gateway.options
 ---@return gateway?, mcp.failure?
 function gateway.connect(options)
-  local address, variable = gateway_url(options.environment)
+  local address, variable = rules.address(options.environment)
   if not address then
     return nil, http.failure("no_gateway", "the environment names no MCP gateway (SBA_MCP_GATEWAY_URL)")
   end

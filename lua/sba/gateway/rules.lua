@@ -1,14 +1,33 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The gateway's tools that no job may call, whatever the gateway lists; those that reach the external network; and their names for models.
+-- The gateway that the environment names; its tools that no job may call, whatever it lists; those that reach the external network; and
+-- their names for models.
 
+local first_set = require "sba.util.first_set"
 local text = require "native.text"
 
 local rules = {}
+
+local VARIABLES <const> = { "SBA_MCP_GATEWAY_URL", "MCP_GATEWAY_PROXY_URL", "MCP_GATEWAY_URL" }
+-- A node's variables that hold the orchestrator's address, without the path of its tools.
+local BASES <const> = { "ORCHESTRATOR_MCP_TOOLS_BASE_URL", "ORCHESTRATOR_MCP_GATEWAY_BASE_URL", "ORCHESTRATOR_URL" }
+local PATH <const> = "/v1/mcp/tools/call"
 
 -- Names of tools, and prefixes that end with a dot.
 local never = { ["db."] = true, ["node."] = true, ["sandbox."] = true,
   ["skills.create"] = true, ["skills.update"] = true, ["skills.delete"] = true }
 local outside = { ["web."] = true, ["api.call"] = true }
+
+---The gateway that the environment names.
+---@param environment table<string, string>
+---@return string? url, string? variable that holds it
+function rules.address(environment)
+  local url, variable = first_set(environment, VARIABLES)
+  if url then return url, variable end
+  url, variable = first_set(environment, BASES)
+  if not url then return nil end
+  url = text.trim_end(url, "/")
+  return url:sub(-#PATH) == PATH and url or url .. PATH, variable
+end
 
 local function fits(name, names)
   return names[name] or names[name:match("^[^.]*%.")]

@@ -6,7 +6,6 @@ local excerpt = require "sba.util.excerpt"
 local h = require "sba.report.html".elements
 local lines = require "sba.util.lines"
 local lpeg = require "lpeg"
-local output_lines = require "sba.util.output_lines"
 local text = require "native.text"
 
 local block = {}
@@ -56,7 +55,7 @@ local without_colours <const> = lpeg.Cs((colour / "" + (1 - colour) ^ 1) ^ 0)
 local function as_shown(bytes)
   local list = {}
   for _, line, is_whole in lines(lpeg.match(without_colours, bytes)) do
-    list[#list + 1] = output_lines.overwritten(line) .. (is_whole and "\n" or "")
+    list[#list + 1] = excerpt.overwritten(line) .. (is_whole and "\n" or "")
   end
   return table.concat(list)
 end
@@ -93,7 +92,7 @@ end
 ---@param bytes string UTF-8
 ---@return html.element
 function block.tail(bytes)
-  local list, more = output_lines.last(bytes, TAIL_LINES)
+  local list, more = excerpt.last_lines(bytes, TAIL_LINES)
   local last = as_shown(text.tail(table.concat(list, "\n"), TAIL_BYTES))
   return opens_at_end("ends tail", { more and h.b { class = "note", "[...]\n" }, last })
 end

@@ -6,10 +6,10 @@
 -- the proxies, which most tools pass on. A phrase counts in the last lines of stderr (of stdout where the command sends stderr
 -- there), unless the line names a loopback host, or a test report follows.
 
-local command_words = require "sba.util.command_words"
 local lines_of = require "sba.util.lines"
 local printable = require "sba.util.printable"
 local text = require "native.text"
+local words_of_command = require "sba.util.words".command
 
 local network = {}
 
@@ -97,7 +97,7 @@ end
 
 local function words_of(arguments)
   if arguments.shell then return arguments.shell:sub(1, LOOKED_AT) end
-  return table.concat(command_words(arguments), " "):sub(1, LOOKED_AT)
+  return table.concat(words_of_command(arguments), " "):sub(1, LOOKED_AT)
 end
 
 --- Whether a command was given a proxy.

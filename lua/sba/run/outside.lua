@@ -2,9 +2,9 @@
 -- The run's network: one HTTP client, so that requests to the same origin share a connection, and the gateway. Each is created when
 -- it is first needed; a job that needs neither opens no socket.
 
-local gateway_url = require "sba.gateway.address"
 local interrupt = require "native.interrupt"
 local on_demand = require "sba.run.on_demand"
+local rules = require "sba.gateway.rules"
 local secret = require "sba.util.secret"
 
 local outside = {}
@@ -43,7 +43,7 @@ end
 ---Whether the environment names a gateway.
 ---@return boolean
 function outside:has_gateway()
-  return gateway_url(self.run.environment) ~= nil
+  return rules.address(self.run.environment) ~= nil
 end
 
 local function connect(self, until_when)

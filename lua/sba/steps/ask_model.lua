@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The step ask_model: one question to a model of the job, its answer kept, and saved where that is wanted.
 
-local foreign_schema = require "sba.util.foreign_schema"
 local json = require "sba.util.json"
 local schema_check = require "sba.util.schema_check"
 local text = require "native.text"
@@ -33,7 +32,7 @@ end
 local function value_of(content, schema)
   local value, broken = json.decode(content)
   if broken then return nil, "is not JSON: " .. broken.message end
-  local _, errors = schema_check.check(json.copy(value), foreign_schema(schema), { total = 0, limit = MOST_MISTAKES })
+  local _, errors = schema_check.check(json.copy(value), schema_check.of_foreign(schema), { total = 0, limit = MOST_MISTAKES })
   if errors.total == 0 then return value end
   local lines = {}
   for i, mistake in ipairs(errors) do lines[i] = schema_check.line(mistake, "answer") end

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The step run_command: one command, run to its end in the workspace.
 
-local command_words = require "sba.util.command_words"
 local excerpt = require "sba.util.excerpt"
 local json = require "sba.util.json"
 local oom_kills = require "sba.util.oom_kills"
@@ -23,7 +22,7 @@ local SIGNALS <const> = { -- by their numbers
 
 local function argv_of(arguments, shell)
   if arguments.shell then return { shell or "/bin/sh", "-c", arguments.shell } end
-  return command_words(arguments)
+  return words.command(arguments)
 end
 
 --- The command as messages name it.

@@ -1,10 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What a step is about, in a few words for people: its command line, pattern or path.
 
-local command_words = require "sba.util.command_words"
 local lines = require "sba.util.lines"
 local redact = require "native.secret".redact
 local text = require "native.text"
+local words = require "sba.util.words"
 
 local LONGEST <const> = 200 -- characters
 local MOST_FILES <const> = 3 -- of a diff
@@ -17,9 +17,9 @@ local function quoted(word, is_first)
 end
 
 local function command_line(arguments)
-  local words = {}
-  for i, word in ipairs(command_words(arguments)) do words[i] = quoted(tostring(word), i == 1) end
-  return table.concat(words, " ")
+  local list = {}
+  for i, word in ipairs(words.command(arguments)) do list[i] = quoted(tostring(word), i == 1) end
+  return table.concat(list, " ")
 end
 
 --- The files that a diff names, as far as they stand at its beginning: "src/a.c, src/b.c and 3 more".

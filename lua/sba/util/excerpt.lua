@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Head and tail of a text that is too long. A line between them says how many bytes are left out.
 
+local lines = require "sba.util.lines"
 local text = require "native.text"
 
 local excerpt = {}
@@ -50,6 +51,33 @@ end
 function excerpt.of(bytes, limit, hint)
   if #bytes <= limit then return bytes, false end
   return excerpt.join(bytes, bytes, #bytes, limit, hint), true
+end
+
+--- What a terminal shows of a line in which the carriage went back: what came last.
+---@param line string
+---@return string
+function excerpt.overwritten(line)
+  local last = line:sub(-1) == "\r" and #line - 1 or #line
+  local from, at = 1, line:find("\r", 1, true)
+  while at and at < last do
+    from, at = at + 1, line:find("\r", at + 1, true)
+  end
+  return line:sub(from, last)
+end
+
+---The last lines of a text.
+---@param bytes string
+---@param most integer
+---@return string[] lines
+---@return boolean more there are others before them
+function excerpt.last_lines(bytes, most)
+  local ring, count = {}, 0
+  for _, line in lines(bytes) do
+    ring[count % most + 1], count = line, count + 1
+  end
+  local list = {}
+  for i = math.max(0, count - most), count - 1 do list[#list + 1] = excerpt.overwritten(ring[i % most + 1]) end
+  return list, count > most
 end
 
 return excerpt

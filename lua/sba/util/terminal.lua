@@ -5,7 +5,6 @@
 local excerpt = require "sba.util.excerpt"
 local first_set = require "sba.util.first_set"
 local lines_of = require "sba.util.lines"
-local output_lines = require "sba.util.output_lines"
 local printable = require "sba.util.printable"
 local words = require "sba.util.words"
 
@@ -141,7 +140,7 @@ end
 
 --- The last lines of what a failed step had printed.
 function terminal:tail(text)
-  local list, more = output_lines.last(text, TAIL_LINES)
+  local list, more = excerpt.last_lines(text, TAIL_LINES)
   if more then self:print("skipped", INDENT .. self.marks.more) end
   for _, line in ipairs(list) do self:print(nil, INDENT .. self:shortened(plain(line), LONGEST_MESSAGE)) end
 end

@@ -104,6 +104,14 @@ function words.outcomes(counts)
   return words.counted(total, "step") .. (total > 0 and ": " .. table.concat(list, ", ") or "")
 end
 
+---The program of a run_command and its arguments, of which there may be millions: too many for table.unpack.
+---@param arguments { argv?: string[], command?: string, args?: string[] }
+---@return string[]
+function words.command(arguments)
+  local args = arguments.args or {}
+  return arguments.argv or table.move(args, 1, #args, 2, { arguments.command })
+end
+
 ---@param list any[]
 ---@param wanted any
 ---@return boolean

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
-local command_words = require "sba.util.command_words"
+local command_words = require "sba.util.words".command
 
 describe("the words of a command", function()
   it("are its program and its arguments, in one list", function()
