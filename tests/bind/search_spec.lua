@@ -79,12 +79,6 @@ describe("native.search", function()
     assert.equal("a\u{FFFD}:1:x\u{FFFD}", found("x"))
   end)
 
-  it("reads a tree deeper than there are descriptors", function()
-    local path = ("d/"):rep(1500)
-    here:put(path .. "file", "x\n")
-    assert.equal(path .. "file:1:x", found("x"))
-  end)
-
   it("refuses what is no pattern, and misuse", function()
     assert.matches("at byte 2", refused("invalid_pattern", search.compile("(")).message)
     assert.has_error(function() search.compile("a", { ignorecase = true }) end)

@@ -54,20 +54,6 @@ static void check_text(const struct process_text *text, const char *expected)
     check_bytes(&text->text, expected, strlen(expected));
 }
 
-static void collects_output_and_status(void **state)
-{
-    struct process_outcome outcome = shell("echo out; echo err >&2; exit 3");
-    assert_int_equal(outcome.ending, PROCESS_EXIT);
-    assert_int_equal(outcome.exit_code, 3);
-    check_text(&outcome.texts[PROCESS_STDOUT], "out\n");
-    check_text(&outcome.texts[PROCESS_STDERR], "err\n");
-    process_outcome_free(&outcome);
-    outcome = shell("kill -SEGV $$");
-    assert_int_equal(outcome.exit_code, -1);
-    assert_int_equal(outcome.signal, SIGSEGV);
-    process_outcome_free(&outcome);
-}
-
 static void put_program(const char *name, const char *content)
 {
     put(in_directory(name), content);
@@ -168,18 +154,6 @@ static void counts_what_is_missing(void **state)
         process_outcome_free(&outcome);
     }
     free(bytes);
-}
-
-static void times_out(void **state)
-{
-    struct process_options options = options_for_script("echo said; sleep 600 & sleep 600");
-    options.timeout = 200;
-    struct process_outcome outcome = run(&options);
-    assert_int_equal(outcome.ending, PROCESS_TIMEOUT);
-    assert_int_equal(outcome.signal, SIGTERM);
-    check_text(&outcome.texts[PROCESS_STDOUT], "said\n");
-    assert_int_equal(process_finish(0, &rest), 0);
-    process_outcome_free(&outcome);
 }
 
 static bool refuse(void *data, const char *news, size_t size, uint64_t missing)
@@ -307,12 +281,16 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(collects_output_and_status),  cmocka_unit_test(says_why_a_command_cannot_start),
-        cmocka_unit_test(refuses_too_many_arguments),  cmocka_unit_test(cuts_at_its_limit_between_characters),
-        cmocka_unit_test(keeps_head_and_tail_of_both), cmocka_unit_test(keeps_the_order_of_both),
-        cmocka_unit_test(counts_what_is_missing),      cmocka_unit_test(times_out),
-        cmocka_unit_test(ends_when_a_tick_says_so),    cmocka_unit_test(tells_what_is_printed_while_it_runs),
-        cmocka_unit_test(tells_all_or_the_end),        cmocka_unit_test(spares_what_earlier_commands_left),
+        cmocka_unit_test(says_why_a_command_cannot_start),
+        cmocka_unit_test(refuses_too_many_arguments),
+        cmocka_unit_test(cuts_at_its_limit_between_characters),
+        cmocka_unit_test(keeps_head_and_tail_of_both),
+        cmocka_unit_test(keeps_the_order_of_both),
+        cmocka_unit_test(counts_what_is_missing),
+        cmocka_unit_test(ends_when_a_tick_says_so),
+        cmocka_unit_test(tells_what_is_printed_while_it_runs),
+        cmocka_unit_test(tells_all_or_the_end),
+        cmocka_unit_test(spares_what_earlier_commands_left),
     };
     return cmocka_run_group_tests_name("process", tests, set_up, tear_down);
 }

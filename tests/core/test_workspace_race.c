@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Directories renamed while paths are resolved. Naive resolvers run through the same tests first: they must leak, or
-// the tests could not tell.
+// A directory moved out of the workspace while a path through it is resolved; links that lead out: test_escapes.py,
+// Races. A naive resolver runs through the same test first: it must leak, or the test could not tell.
 #include "core/base/cleanup.h"
 
 #include "check.h"
@@ -20,18 +20,6 @@ enum { ROUNDS = 40000, NAIVE_ROUNDS_MAX = 4000000, LEAKED = 1, NO_LEAK = 0, BROK
 
 typedef int resolver(const struct workspace *workspace, const char *path);
 
-static int checked_then_opened(const struct workspace *workspace, const char *path)
-{
-    cleanup_free char *copy = strdup(path);
-    struct stat status;
-    for (char *slash = copy; (slash = strchr(slash, '/')); *slash++ = '/') {
-        *slash = '\0';
-        if (fstatat(workspace->fd, copy, &status, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(status.st_mode))
-            return -1;
-    }
-    return openat(workspace->fd, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-}
-
 // No link is followed, but ".." is asked of the kernel.
 static int parent_opened(const struct workspace *workspace, const char *path)
 {
@@ -47,15 +35,6 @@ static int parent_opened(const struct workspace *workspace, const char *path)
         at = next;
     }
     return openat(at, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-}
-
-// The last name is looked at, and then followed.
-static int looked_then_followed(const struct workspace *workspace, const char *path)
-{
-    struct stat status;
-    if (fstatat(workspace->fd, path, &status, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(status.st_mode))
-        return -1;
-    return openat(workspace->fd, path, O_RDONLY | O_CLOEXEC);
 }
 
 static int ours(const struct workspace *workspace, const char *path)
@@ -77,37 +56,23 @@ static void forbid_openat2(int number)
         _exit(BROKEN);
 }
 
-struct scene {
-    const char *first, *second; // exchanged all the time
-    const char *path;           // resolved all the time
-};
-
-// The directory is exchanged with a link that leads out.
-static const struct scene link_scene = {"work/dir", "work/link", "dir/sub/file"};
 // A directory of the workspace is exchanged with one outside, so that its parent is outside now and then.
-static const struct scene move_scene = {"work/a/b", "outside/b", "a/b/../file"};
-// A file is exchanged with a link to one outside.
-static const struct scene file_scene = {"work/one", "work/other", "one"};
+static const char first[] = "work/a/b", second[] = "outside/b", resolved[] = "a/b/../file";
 
-static int make_scenes(void **state)
+static int make_scene(void **state)
 {
-    static const char *const directories[] = {"work",     "work/dir", "work/dir/sub", "work/a",
-                                              "work/a/b", "outside",  "outside/b",    "outside/sub"};
+    static const char *const directories[] = {"work", "work/a", "work/a/b", "outside", "outside/b"};
     if (make_directory(state) < 0 || chdir(directory) < 0)
         return -1;
     for (size_t i = 0; i < sizeof directories / sizeof *directories; i++)
         assert_int_equal(mkdir(directories[i], 0755), 0);
-    put("work/dir/sub/file", "inside");
     put("work/a/file", "inside");
-    put("outside/sub/file", "SECRET");
     put("outside/file", "SECRET");
-    put("work/one", "inside");
-    assert_int_equal(symlink("../outside/file", "work/other"), 0);
-    return symlink("../outside", "work/link");
+    return 0;
 }
 
 // Resolves until it leaks or the rounds are over. At least one must succeed, or nothing was tried.
-static int resolve_often(resolver *resolve, const struct scene *scene, int rounds)
+static int resolve_often(resolver *resolve, int rounds)
 {
     struct error error = {0};
     struct workspace workspace;
@@ -116,7 +81,7 @@ static int resolve_often(resolver *resolve, const struct scene *scene, int round
         return BROKEN;
     for (int i = 0; i < rounds || (inside == 0 && i < 10 * rounds); i++) {
         char content[8] = "";
-        cleanup_fd int fd = resolve(&workspace, scene->path);
+        cleanup_fd int fd = resolve(&workspace, resolved);
         if (fd >= 0 && read(fd, content, sizeof content - 1) < 0)
             return BROKEN;
         if (strcmp(content, "SECRET") == 0)
@@ -127,26 +92,26 @@ static int resolve_often(resolver *resolve, const struct scene *scene, int round
     return inside ? NO_LEAK : BROKEN;
 }
 
-static void exchange_forever(const struct scene *scene)
+static void exchange_forever(void)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (;;)
-        if (syscall(SYS_renameat2, AT_FDCWD, scene->first, AT_FDCWD, scene->second, RENAME_EXCHANGE) < 0)
+        if (syscall(SYS_renameat2, AT_FDCWD, first, AT_FDCWD, second, RENAME_EXCHANGE) < 0)
             _exit(BROKEN);
 }
 
 // In processes of their own, because what openat2 does is found out once per process.
-static int outcome_of(resolver *resolve, const struct scene *scene, int rounds, int forbidden)
+static int outcome_of(resolver *resolve, int rounds, int forbidden)
 {
     int status;
     pid_t attacker = fork();
     if (attacker == 0)
-        exchange_forever(scene);
+        exchange_forever();
     pid_t victim = fork();
     if (victim == 0) {
         if (forbidden)
             forbid_openat2(forbidden);
-        _exit(resolve_often(resolve, scene, rounds));
+        _exit(resolve_often(resolve, rounds));
     }
     waitpid(victim, &status, 0);
     assert_int_equal(waitpid(attacker, NULL, WNOHANG), 0);
@@ -155,29 +120,24 @@ static int outcome_of(resolver *resolve, const struct scene *scene, int rounds, 
     return WIFEXITED(status) ? WEXITSTATUS(status) : BROKEN;
 }
 
-static void naive_resolvers_leak(void **state)
+static void naive_resolver_leaks(void **state)
 {
-    assert_int_equal(outcome_of(checked_then_opened, &link_scene, NAIVE_ROUNDS_MAX, 0), LEAKED);
-    assert_int_equal(outcome_of(parent_opened, &move_scene, NAIVE_ROUNDS_MAX, 0), LEAKED);
-    assert_int_equal(outcome_of(looked_then_followed, &file_scene, NAIVE_ROUNDS_MAX, 0), LEAKED);
+    assert_int_equal(outcome_of(parent_opened, NAIVE_ROUNDS_MAX, 0), LEAKED);
 }
 
 // With openat2, and with the walk that stands for it where the kernel refuses it in one of two ways.
 static void ours_does_not_leak(void **state)
 {
     static const int forbidden[] = {0, ENOSYS, EPERM};
-    for (size_t i = 0; i < sizeof forbidden / sizeof *forbidden; i++) {
-        assert_int_equal(outcome_of(ours, &link_scene, ROUNDS, forbidden[i]), NO_LEAK);
-        assert_int_equal(outcome_of(ours, &move_scene, ROUNDS, forbidden[i]), NO_LEAK);
-        assert_int_equal(outcome_of(ours, &file_scene, ROUNDS, forbidden[i]), NO_LEAK);
-    }
+    for (size_t i = 0; i < sizeof forbidden / sizeof *forbidden; i++)
+        assert_int_equal(outcome_of(ours, ROUNDS, forbidden[i]), NO_LEAK);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(naive_resolvers_leak),
+        cmocka_unit_test(naive_resolver_leaks),
         cmocka_unit_test(ours_does_not_leak),
     };
-    return cmocka_run_group_tests(tests, make_scenes, remove_directory);
+    return cmocka_run_group_tests(tests, make_scene, remove_directory);
 }

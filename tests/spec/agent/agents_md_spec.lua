@@ -51,10 +51,4 @@ describe("AGENTS.md of the workspace", function()
       assert.matches("is not shown here: ", words, 1, true)
     end
   end)
-
-  it("is wanted unless the job says no", function()
-    assert.is_true(prompt.wants_agents_md {})
-    assert.is_true(prompt.wants_agents_md { context = {} })
-    assert.is_false(prompt.wants_agents_md { context = { agents_md = false } })
-  end)
 end)

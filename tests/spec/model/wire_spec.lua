@@ -79,11 +79,6 @@ describe("wire.events", function()
     assert.are.same({ { a = "data: [DONE]" } }, (events { 'data: {"a":"data: [DONE]"}', "" }))
   end)
 
-  it("tells of errors beside the data", function()
-    assert.are.same({ { error = { code = 500 } } }, (events { 'error: {"code":500}', "" }))
-    assert.are.same({ { error = "oops" } }, (events { "error: oops", "" }))
-  end)
-
   it("tells cut data from data that is none", function()
     assert.are.equal("cut_off", (select(2, events { 'data: {"a":1|' })).code)
     assert.are.equal("bad_answer", (select(2, events { 'data: {"a":1', "" })).code)

@@ -61,22 +61,6 @@ describe("sba.patch.transaction", function()
     assert.equal(before, state())
   end)
 
-  it("makes a directory of a file, and a file of a directory", function()
-    here:shell "echo one > a && mkdir -p d/e/f && echo two > d/x && echo three > d/e/f/y && mkdir k && echo > k/1 && echo > k/2"
-    local change <close> = transaction.new(here.root)
-    assert(change:remove("a"))
-    assert(change:write("a/b", "below"))
-    assert(change:write("d", "a file"))
-    assert(change:remove("d/x"))
-    assert(change:remove("d/e/f/y"))
-    assert(change:remove("k/1"))
-    assert(change:remove("k/2"))
-    assert(change:commit())
-    change:close()
-    assert.equal("./a\n./a/b\n./d\n", here:shell "find . -mindepth 1 | sort")
-    assert.equal("a file", here:content("d"))
-  end)
-
   it("puts everything back where a part fails", function()
     here:shell "mkdir full && echo > full/keep && mkfifo pipe"
     for _, spoil in ipairs {

@@ -1,31 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
-local schema_check = require "sba.util.schema_check"
 local step = require "sba.steps.run_command"
 local workspace = require "native.workspace"
 
 describe("the step run_command", function()
   local context = { workspace = assert(workspace.open("/tmp")), max_output_bytes = 1000, environment = { "A=1", "B=2" }, agent = false }
-
-  local function valid(arguments)
-    local _, errors = schema_check.check(arguments, step.arguments)
-    return errors.total == 0 and not step.check(arguments)
-  end
-
-  it("wants exactly one of command, argv and shell", function()
-    assert.is_true(valid { command = "true" })
-    assert.is_true(valid { shell = "true" })
-    assert.is_false(valid {})
-    assert.is_false(valid { command = "true", shell = "true" })
-    assert.is_false(valid { shell = "true", args = require "sba.util.json".array { "x" } })
-  end)
-
-  it("refuses what no command can be given", function()
-    assert.is_false(valid { command = "a\0b" })
-    assert.is_false(valid { command = "true", env = { ["A=B"] = "" } })
-    assert.is_false(valid { command = "true", env = { A = "\0" } })
-    assert.is_false(valid { command = "true", timeout_seconds = 0 })
-    assert.is_true(valid { command = "true", stdin = "a\0b" })
-  end)
 
   it("sets variables beside and before the job's, and a PATH", function()
     -- No shell, which would have a PATH of its own.
@@ -34,15 +12,6 @@ describe("the step run_command", function()
     for variable in result.stdout:gmatch "[^\n]+" do variables[#variables + 1] = variable end
     table.sort(variables)
     assert.same({ "A=1", "B=x", "C=y", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" }, variables)
-  end)
-
-  it("fails with the result where a command fails", function()
-    local result, failure = step.run({ shell = "echo said; exit 2" }, context)
-    assert.is_nil(result)
-    assert.equal("step_failed", failure.code)
-    assert.equal("the command `echo said; exit 2` ended with exit code 2", failure.message)
-    assert.same({ "said\n", 2, "said\n" }, { failure.result.stdout, failure.result.exit_code, failure.text })
-    assert.matches("was ended by SIGSEGV", select(2, step.run({ shell = "kill -SEGV $$" }, context)).message)
   end)
 
   it("only cuts at its own limit and fails at the job's", function()

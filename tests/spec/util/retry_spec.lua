@@ -46,38 +46,3 @@ describe("retry.wait", function()
     assert.is_true(retry.wait(policy, 1, math.huge) < policy.longest_asked + 2)
   end)
 end)
-
-describe("retry.run", function()
-  local policy
-
-  before_each(function()
-    policy = retry.policy()
-    policy.first, policy.longest, policy.tries = 0.001, 0.002, 5
-  end)
-
-  local function run(failures)
-    local tries, waits = 0, 0
-    local value, failure = retry.run(policy, function(number)
-      tries = tries + 1
-      assert.are.equal(tries, number)
-      if failures[tries] then return nil, failures[tries] end
-      return "value"
-    end, function() waits = waits + 1 end)
-    assert.are.equal(tries - 1, waits)
-    return value, failure, tries
-  end
-
-  it("tries transient failures again, and no others", function()
-    local value, _, tries = run { { transient = true }, { transient = true } }
-    assert.are.same({ "value", 3 }, { value, tries })
-    local _, failure, once = run { { transient = false, code = "x" } }
-    assert.are.same({ "x", 1, 1 }, { failure.code, once, failure.tries })
-  end)
-
-  it("gives up after so many tries, and sooner where once more is all that helps", function()
-    local many, few = {}, {}
-    for i = 1, 9 do many[i], few[i] = { transient = true }, { transient = true, once = true } end
-    assert.are.equal(5, (select(3, run(many))))
-    assert.are.equal(2, (select(3, run(few))))
-  end)
-end)
