@@ -17,6 +17,7 @@ local tolerated = require "sba.patch.tolerated"
 
 local caught, check, raise = failure.caught, failure.check, failure.raise
 local LONGEST_HEADER <const> = 80 -- bytes of an @@ line that is shown
+local MOST_EXPLAINED <const> = 64 << 10 -- bytes of a hunk that does not fit
 local LINK, PLAIN, EXECUTABLE = 40960, 33188, 33261 -- 0120000, 0100644, 0100755
 
 local function kind_of(mode)
@@ -48,7 +49,8 @@ local function refuse(change, bytes, problem)
   if not problem.hunk then error(problem, 0) end
   local header = change.diff:match("^[^\r\n]*", problem.header)
   local hunk = ("hunk %d of %d %s"):format(problem.hunk, change.file.hunks, printable.quoted(header, LONGEST_HEADER))
-  local old, why = lpeg.match(old_side, change.diff:sub(problem.body, problem.last)), problem.message
+  local body = change.diff:sub(problem.body, math.min(problem.last, problem.body + MOST_EXPLAINED))
+  local old, why = lpeg.match(old_side, body), problem.message
   if problem.code == "patch_ambiguous" then
     raise(problem.code, "%s fits as well at line %d as at line %d; give it more lines of context", hunk, problem.line, problem.other)
   elseif problem.code == "already_applied" then

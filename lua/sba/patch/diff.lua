@@ -16,6 +16,7 @@ local P, R, S, C, Cp = lpeg.P, lpeg.R, lpeg.S, lpeg.C, lpeg.Cp
 local diff = {}
 
 local MOST_BYTES <const> = 64 << 20
+local MOST_REPAIRED <const> = 4 << 20 -- bytes of a diff of a model
 local MOST_FILES <const> = 10000
 local LONGEST_NAME <const> = 16 << 10 -- bytes of a line with names
 
@@ -343,6 +344,7 @@ local all, some = with_blanks(add_blank), with_blanks(" " * rest + add_blank)
 ---@param bytes string
 ---@return string[] readings none where each line of each hunk has its mark
 function diff.with_blanks(bytes)
+  if #bytes > MOST_REPAIRED then return {} end
   local second = lpeg.match(some, bytes)
   return second ~= bytes and { lpeg.match(all, bytes), second } or {}
 end

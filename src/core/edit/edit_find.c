@@ -138,44 +138,28 @@ bool edit_find_shift(const struct edit_search *search, int64_t place, struct edi
     return false;
 }
 
-// Finds the first place from *from to last; the next one may be from *from then on. 1, 0 or -1.
-static int find_next(struct edit_search *search, int64_t *from, int64_t last, struct error *error)
+// Finds the only place from first to last, whatever the floor. 1, 0, 2: place and other, or -1.
+static int find_only(struct edit_search *search, int64_t first, int64_t last, struct error *error)
 {
-    uint32_t count, line;
+    uint32_t count, line, floor = search->floor;
     struct edit_shift shift;
+    int found = 0;
+    search->head = search->tail = 0;
     if (!search->side->count)
         return 0;
     if (edit_index(search->file) < 0)
         return edit_out_of_memory(error);
     const uint32_t *places = places_of_rarest(search, &line, &count);
-    for (uint32_t i = lower_bound(places, count, *from + line); i < count; i++) {
+    search->floor = 0;
+    for (uint32_t i = lower_bound(places, count, first + line); found < 2 && i < count; i++) {
         int64_t place = (int64_t)places[i] - line;
         if (place > last)
             break;
-        if (fits(search, place) && (search->level < EDIT_INDENTED || edit_find_shift(search, place, &shift))) {
-            search->place = place;
-            *from = place + 1;
-            return 1;
-        }
-    }
-    return 0;
-}
-
-// Finds the only place from first to last, whatever the floor. 1, 0, 2: place and other, or -1.
-static int find_only(struct edit_search *search, int64_t first, int64_t last, struct error *error)
-{
-    uint32_t floor = search->floor;
-    search->head = search->tail = search->floor = 0;
-    int status = find_next(search, &first, last, error);
-    if (status > 0) {
-        int64_t place = search->place;
-        int more = find_next(search, &first, last, error);
-        search->other = search->place;
-        search->place = place;
-        status = more < 0 ? -1 : 1 + more;
+        if (fits(search, place) && (search->level < EDIT_INDENTED || edit_find_shift(search, place, &shift)))
+            *(found++ ? &search->other : &search->place) = place;
     }
     search->floor = floor;
-    return status;
+    return found;
 }
 
 bool edit_find_new(const struct edit_search *search, int64_t *place)
