@@ -20,9 +20,7 @@ local LONGEST_HEADER <const> = 80 -- bytes of an @@ line that is shown
 local MOST_EXPLAINED <const> = 64 << 10 -- bytes of a hunk that does not fit
 local LINK, PLAIN, EXECUTABLE = 40960, 33188, 33261 -- 0120000, 0100644, 0100755
 
-local function kind_of(mode)
-  return mode == LINK and "link" or "file"
-end
+local function kind_of(mode) return mode == LINK and "link" or "file" end
 
 ---The permission bits of a file that gets a mode of git's. The two modes that git itself writes only tell whether the file may be run.
 local function permissions(mode, before)

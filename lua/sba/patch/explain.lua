@@ -57,9 +57,7 @@ local function best_start(bytes, old)
   return best and votes[best] >= total * LEAST_SHARE and best or nil
 end
 
-local function shown(line)
-  return printable.quoted(redact(line), LONGEST)
-end
+local function shown(line) return printable.quoted(redact(line), LONGEST) end
 
 local function difference(number, there, wanted, name)
   if not there then return ("the file ends before line %d, where %s has %s"):format(number, name, shown(wanted)) end

@@ -16,9 +16,7 @@ local MOST_TOLERATED <const> = 4 * 1024 * 1024 -- bytes of a file; a larger one 
 
 ---@param count integer
 ---@return string
-function replace.counted(count)
-  return count == 1 and "once" or count .. " times"
-end
+function replace.counted(count) return count == 1 and "once" or count .. " times" end
 
 --- "line 3", "lines 3, 7, 9 and 12 more"
 local function lines_of(bytes, found)
