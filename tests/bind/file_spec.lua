@@ -34,13 +34,6 @@ describe("native.file", function()
     assert.has_error(function() file.replace(here.path .. "/copy", { 0, 2, from = log }) end)
   end)
 
-  it("makes a directory and those above it", function()
-    assert.is_true(file.make_directory(here.path .. "/a/b"))
-    assert.is_true(file.make_directory(here.path .. "/a/b"))
-    assert.are.equal("renamed", file.replace(here.path .. "/a/b/c", { "" }))
-    assert.are.equal("not_a_directory", failure_code(file.make_directory(here.path .. "/a/b/c/d")))
-  end)
-
   it("raises for misuse", function()
     assert.has_error(function() file.replace(here.path .. "/a", { 1 }) end)
     assert.has_error(function() file.replace(here.path .. "/a", { "x" }, { durable = 1 }) end)

@@ -64,26 +64,4 @@ describe("native.secret", function()
       end
     end
   end)
-
-  it("finds a part of a secret only at an end that was cut", function()
-    assert.are.equal("x s3cr", secret.redact "x s3cr")
-    assert.are.equal("x [redacted]", secret.redact("x s3cr", "end"))
-    assert.are.equal("x s3cr", secret.redact("x s3cr", "start"))
-    assert.are.equal("[redacted] x", secret.redact("0pWx=_7rTgB~hy2K x", "start"))
-    assert.are.equal("[redacted]", secret.redact("Zq83+Lm", "both"))
-    assert.are.equal("x s3c", secret.redact("x s3c", "end"))
-  end)
-
-  it("leaves all other text as it is", function()
-    math.randomseed(20261121)
-    for _ = 1, 2000 do
-      local bytes = {}
-      for i = 1, math.random(0, 200) do bytes[i] = string.char(math.random(0, 255)) end
-      local random = table.concat(bytes)
-      assert.are.equal(random, secret.redact(random))
-    end
-    for _, other in ipairs { "s3cr3", "S3CR3T", "task", "\\u0073\\u0033cr", "czNjcjN", "%73%33" } do
-      assert.are.equal(other, secret.redact(other))
-    end
-  end)
 end)

@@ -225,14 +225,6 @@ static void writes_to_slow_readers(void **state)
     assert_true(write_to_reader(1 << 22, 8192, 50, 300) < 1 << 22); // no longer than asked
 }
 
-static void writes_all_to_a_file(void **state)
-{
-    int fd = open(in_directory("written"), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    assert_int_equal(write_bytes(fd, "all of it", 9, 0, INT64_MAX), 9);
-    close(fd);
-    check_read(in_directory("written"), 100, "all of it");
-}
-
 static void makes_directories(void **state)
 {
     struct error error = {0};
@@ -302,7 +294,6 @@ int main(void)
         cmocka_unit_test(gives_up_on_a_reader_that_does_not_read),
         cmocka_unit_test(does_not_wait_for_a_terminal_that_nobody_reads),
         cmocka_unit_test(writes_to_slow_readers),
-        cmocka_unit_test(writes_all_to_a_file),
         cmocka_unit_test(makes_directories),
         cmocka_unit_test(makes_private_directories),
         cmocka_unit_test(stops_reading_when_cancelled), // last: a cancel stays

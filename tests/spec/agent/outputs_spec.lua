@@ -9,10 +9,6 @@ describe("outputs", function()
     describe(name, function()
       local function new(limit) return outputs.new(not in_memory and here.path .. "/" or nil, limit) end
 
-      it("shows a short answer whole", function()
-        assert.equal("hello", new(100):show("step-1", "hello"))
-      end)
-
       it("shows head and tail with the exact count, and gives the rest when asked", function()
         local store = new(300)
         local whole = ("a"):rep(500) .. ("b"):rep(500)

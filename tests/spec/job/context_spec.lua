@@ -13,13 +13,6 @@ local function refusal(given)
 end
 
 describe("context", function()
-  it("is empty where nothing is given", function()
-    local loaded = context.load(nil, here.path)
-    assert.same({}, { table.unpack(loaded.requirements) })
-    assert.is_nil(loaded.baseline_context)
-    assert.same({}, loaded.skills)
-  end)
-
   it("takes from files what the job leaves out, and only that", function()
     here:put("context/baseline.md", "from a file")
     here:put("context/task.md", "the task")

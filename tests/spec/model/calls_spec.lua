@@ -141,6 +141,8 @@ describe("calls.find", function()
       ["<function=read_file><parameter=path>a"] = 'the end of "path" is missing', ["<tool_call>{}</tool_call>"] = "it names no tool",
       ['<tool_call>{"name": "read_file"}</tool_call>'] = "it has no arguments",
       ["<tool_call>" .. CALL .. "</tool_call>\nThe file says x."] = "text stands after the call",
+      ["```json\n" .. CALL .. "\n```\nThis reads it."] = "text stands after the call",
+      [CALL .. "\nThis reads it."] = "text stands after the call", [CALL .. "\n" .. CALL .. "\nSo."] = "text stands after the call",
     } do
       local found, mistake = calls.find(content, tools)
       assert.is_nil(found)
@@ -158,16 +160,6 @@ describe("calls.find", function()
       local found, mistake = calls.find(content, tools)
       assert.is_nil(found, content)
       assert.is_nil(mistake, content)
-    end
-  end)
-
-  it("says that nothing was done of a call behind which the text goes on", function()
-    for _, content in ipairs {
-      "```json\n" .. CALL .. "\n```\nThis reads it.", CALL .. "\nThis reads it.", CALL .. "\n" .. CALL .. "\nSo.",
-    } do
-      local found, mistake = calls.find(content, tools)
-      assert.is_nil(found, content)
-      assert.is_truthy(mistake and mistake:find("text stands after the call", 1, true), content)
     end
   end)
 
@@ -196,6 +188,7 @@ describe("calls.arguments", function()
     for given, arguments in pairs {
       ['{"a":"x\n\ty\r\n"}'] = { a = "x\n\ty\r\n" }, ['{"a":[1,2,],}'] = { a = { 1, 2 } },
       ['{"a":"x,}\n","b":{"c":true ,\n}\n,}'] = { a = "x,}\n", b = { c = true } },
+      ['{"n":9007199254740993}'] = { n = 9007199254740993 },
       ['```json\n{"a":"1\n2",}\n```'] = { a = "1\n2" }, ['{"a":"\\"\n,]"}'] = { a = '"\n,]' },
     } do
       assert.are.same(arguments, (calls.arguments(given)))
@@ -203,10 +196,6 @@ describe("calls.arguments", function()
     for _, given in ipairs { '{"a":"x\n}', '{"a":1,,}', "{,}", '{"a":[,]}', '{"a":"echo "x\n""}', '{"a":"x\\\n"}', '{"a":,}' } do
       assert.is_nil((calls.arguments(given)))
     end
-  end)
-
-  it("keeps large integers", function()
-    assert.are.same({ n = 9007199254740993 }, (calls.arguments '{"n":9007199254740993}'))
   end)
 
   it("says what is wrong with anything else", function()
@@ -233,29 +222,18 @@ describe("calls.name", function()
   it("finds what is meant", function()
     for given, name in pairs {
       read_file = "read_file", ReadFile = "read_file", ["read-file"] = "read_file", ["functions.read_file"] = "read_file",
-      [" read_file\n"] = "read_file", ["read_file()"] = "read_file", redfile = "read_file", Finish = "finish",
+      [" read_file\n"] = "read_file", ["read_file()"] = "read_file", redfile = "read_file", Finish = "finish", finnish = "finish",
       bash = "run_command", Bash = "run_command", runShell = "run_command", ["functions.run-shell"] = "run_command",
+      ["artifact.put"] = "artifact_put", -- as the gateway calls it
     } do
       assert.are.equal(name, calls.name(given, names), given)
     end
-  end)
-
-  it("finds a gateway's tool by the gateway's name", function()
-    assert.are.equal("artifact_put", calls.name("artifact.put", names))
-  end)
-
-  it("guesses only those that may be guessed", function()
-    assert.is_nil(calls.name("artifact_pu", names))
-    assert.are.equal("finish", calls.name("finnish", names))
-  end)
-
-  it("prefers a tool that has the name", function()
     local both = { { name = "run_command", called = { "bash" } }, { name = "bash", exact = true } }
-    assert.are.equal("bash", calls.name("bash", both))
+    assert.are.equal("bash", calls.name("bash", both), "a tool that has the name comes first")
   end)
 
   it("guesses nothing else", function()
-    for _, given in ipairs { "", "delete", "rea", "x", ("read_file"):rep(100), (" "):rep(1000000), 1, {} } do
+    for _, given in ipairs { "", "delete", "rea", "x", "artifact_pu", ("read_file"):rep(100), (" "):rep(1000000), 1, {} } do
       assert.is_nil(calls.name(given, names))
     end
   end)

@@ -77,15 +77,6 @@ local chunk = {
 }
 
 describe("a reader", function()
-  it("takes what is as it should be", function()
-    for _, result in ipairs {
-      read(ollama, { json.encode(ollama_line) }), read(openai, { "data: " .. json.encode(chunk), "" }, "text/event-stream"),
-    } do
-      assert.are.same({ "hello", "hm", 3, 4, "a" },
-        { result.content, result.thinking, result.prompt_tokens, result.completion_tokens, result.tool_calls[1].arguments.path })
-    end
-  end)
-
   it("of Ollama's lines stumbles over nothing", function()
     each_odd(ollama_line, function(line) holds(read(ollama, { json.encode(line) })) end)
   end)

@@ -22,16 +22,6 @@ describe("completion", function()
     assert.are.equal("print(coroutine", (completed("print(corout", "e)")))
   end)
 
-  it("knows modules, their fields, and methods of handles", function()
-    assert.are.equal("native.process.run", (completed "native.process.r"))
-    assert.are.equal("sba.job.context", (completed "sba.job.cont"))
-    assert.are.equal("sba.job.context.load", (completed "sba.job.context.lo"))
-    assert.are.equal("require 'native.workspace", (completed "require 'native.wor"))
-    _G.spec_handle = require "native.workspace".open "."
-    assert.are.equal("spec_handle:snapshot", (completed "spec_handle:snap"))
-    _G.spec_handle = nil
-  end)
-
   it("offers methods only after a colon", function()
     _G.spec_thing = { value = 1, method = print }
     assert.are.equal("spec_thing:method", (completed "spec_thing:"))

@@ -31,50 +31,7 @@ local function entries(run)
   return list
 end
 
-local function fail_as(code)
-  return function() return nil, { code = code, message = "why" } end
-end
-
 describe("a direct job", function()
-  local good = function() return { a = 1 }, "text\xff" end
-
-  it("runs its steps in order", function()
-    local run = prepare({ good = good }, "good", "good")
-    assert.is_nil(direct.run(run))
-    local list = entries(run)
-    assert.are.same({ 0, 1 }, { list[1].index, list[2].index })
-    assert.are.equal("text\u{FFFD}", list[1].output)
-    assert.are.same({ a = 1 }, list[1].result)
-    assert.are.equal(2, run.todo:summary().done)
-  end)
-
-  it("begins no step once the job must stop", function()
-    local interrupt = require "native.interrupt"
-    local reason = interrupt.reason
-    local run = prepare({ good = function() interrupt.reason = function() return { code = "timeout", message = "late" } end return {} end },
-      "good", "good")
-    local failure = direct.run(run)
-    interrupt.reason = reason
-    assert.are.equal("timeout", failure.code)
-    direct.skip_rest(run)
-    assert.are.same({ "success", "skipped" }, { entries(run)[1].status, entries(run)[2].status })
-  end)
-
-  it("maps what a step says to the job's failure code", function()
-    for code, wanted in pairs { step_failed = "step_failed", path_escape = "step_failed", timeout = "timeout", cancelled = "cancelled",
-      constraint_violation = "constraint_violation", no_space = "step_failed" } do
-      local run = prepare({ good = good, bad = fail_as(code) }, "good", "bad", "good")
-      local failure = direct.run(run)
-      assert.are.equal(wanted, failure.code)
-      assert.are.equal("step 2 (step-2, bad): why", failure.message)
-      direct.skip_rest(run)
-      local list = entries(run)
-      assert.are.equal(code, list[2].error_code)
-      assert.are.equal(code == "timeout" and "timeout" or "failure", list[2].status)
-      assert.are.equal("skipped", list[3].status)
-    end
-  end)
-
   it("turns a mistake in a step into internal_error, with a traceback", function()
     local run = prepare({ bad = function() error "oh no" end }, "bad")
     local failure = direct.run(run)

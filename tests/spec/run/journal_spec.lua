@@ -94,11 +94,6 @@ describe("the journal", function()
     return result
   end
 
-  it("knows a job that succeeded", function()
-    local result = ended(nil, "success", "success")
-    assert.are.same(result, assert(read()).result)
-  end)
-
   it("goes on where a job did not succeed, any number of times", function()
     ended({ code = "step_failed", message = "no" }, "failure", "skipped")
     local history = assert(read())
@@ -117,28 +112,6 @@ describe("the journal", function()
     log:steps_finished { entry(0, "a") }
     log:steps_finished { entry(0, "a") }
     refusal "not the next one"
-  end)
-
-  it("goes on after a torn line, and the next run cuts it off", function()
-    write(function(log) started(log, 1) end)
-    append '{"event":"step.fini'
-    assert.is_table(assert(read()).begun[1])
-    local log = begin(assert(read()).size)
-    log:event("job.resumed", {})
-    log:event("step.interrupted", { index = 0, id = STEPS[1].id, type = STEPS[1].type, output = "said" })
-    assert.is_table(assert(read()).begun[1])
-    started(log, 1)
-    log:steps_finished { entry(0, "a") }
-    assert.are.equal(1, #assert(read()).entries)
-  end)
-
-  it("is nothing where there is no whole line", function()
-    file.replace(path, { '{"event":"job"' })
-    local history, failure = read()
-    assert.is_nil(history)
-    assert.is_nil(failure)
-    os.remove(path)
-    assert.is_nil(select(2, read()))
   end)
 
   it("is refused when it is of another job, edited, or cut in the middle", function()
@@ -167,14 +140,5 @@ describe("the journal", function()
     job(log, "sha")
     log:steps_finished { "{}" }
     assert.are.same({ 1, 1 }, { failures, tries })
-  end)
-
-  it("is one runner's alone", function()
-    local mine = assert(journal.lock(path, true))
-    local other, failure = journal.lock(path, false)
-    assert.are.same({ nil, "locked" }, { other, failure.code })
-    mine:close()
-    assert(journal.lock(path, false)):close()
-    assert.are.equal("not_found", select(2, journal.lock("/no/such/directory/journal", true)).code)
   end)
 end)

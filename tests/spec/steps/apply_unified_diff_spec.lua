@@ -160,23 +160,12 @@ describe("the step apply_unified_diff", function()
     refused("invalid_patch", "two files, but the diff has no rename", "diff --git a/x b/y\n--- a/x\n+++ b/y\n@@ -1 +1 @@\n-1\n+2\n")
   end)
 
-  it("refuses paths that leave the workspace or are git's own", function()
+  it("refuses to change git's own files", function()
     put { x = "1\n", [".git/config"] = "c\n", ["d/f"] = "1\n" }
-    here:shell "ln -s /tmp out && ln -s d in"
-    local escape = "path escapes workspace"
-    refused("path_escape", escape, new_file("../x", "1"))
-    refused("path_escape", escape, new_file("d/../../x", "1"))
-    refused("path_escape", escape, "--- /dev/null\n+++ \"b/d/\\056\\056/\\056./x\"\n@@ -0,0 +1 @@\n+1\n")
-    refused("path_escape", escape, "--- /etc/passwd\n+++ /etc/passwd\n@@ -1 +1 @@\n-1\n+2\n")
-    refused("path_escape", escape, "--- /dev/null\n+++ " .. here.path .. "-evil/x\n@@ -0,0 +1 @@\n+1\n")
-    refused("path_escape", escape, new_file("out/x", "1"))
-    refused("path_escape", escape, change("in/f", "1", "2"))
-    refused("path_escape", escape, "diff --git a/in/f b/g\nrename from in/f\nrename to g\n")
-    refused("path_escape", escape, "diff --git a/l b/l\nnew file mode 120000\n--- /dev/null\n+++ b/l\n@@ -0,0 +1 @@\n+d\n" ..
-      "\\ No newline at end of file\n" .. new_file("l/n", "1"))
-    refused("invalid_patch", "a patch may not change .git", new_file(".git/hooks/post-commit", "1"))
-    refused("invalid_patch", "a patch may not change .git", change("d/.GIT/config", "c", "d"))
-    refused("invalid_patch", "a patch may not change .git", "diff --git a/x b/.git\nrename from x\nrename to .git\n")
+    local words = "a patch may not change .git"
+    refused("invalid_patch", words, new_file(".git/hooks/post-commit", "1"))
+    refused("invalid_patch", words, change("d/.GIT/config", "c", "d"))
+    refused("invalid_patch", words, "diff --git a/x b/.git\nrename from x\nrename to .git\n")
   end)
 
   local function begin(...)
@@ -200,12 +189,6 @@ describe("the step apply_unified_diff", function()
 
   it("keeps all of its refusals for them", function()
     put { x = "a\nb\na\n", y = "1\n" }
-    refused("path_escape", "path escapes workspace", begin("*** Add File: ../x", "+1"))
-    refused("path_escape", "path escapes workspace", begin("*** Add File: /etc/x", "+1"))
-    refused("path_escape", "path escapes workspace", begin("*** Update File: y", "*** Move to: /etc/x"))
-    refused("path_escape", "path escapes workspace", begin("*** Update File: y", "*** Move to: s/../../x", "@@", "-1", "+2"))
-    refused("path_escape", "path escapes workspace", begin("*** Delete File: ../x"))
-    refused("invalid_patch", "a patch may not change .git", begin("*** Add File: .git/hooks/pre-commit", "+1"))
     refused("not_found", "n: no such file", begin("*** Update File: n", "@@", "-1", "+2"))
     refused("not_found", "n: no such file", begin("*** Delete File: n"))
     refused("not_found", "n: no such file", begin("*** Update File: n", "*** Move to: y", "@@", "-1", "+2"))
@@ -266,11 +249,6 @@ describe("the step apply_unified_diff", function()
     it("takes whole lines only", function()
       put { ["a.py"] = "xreturn 1\n" }
       refused("patch_mismatch", "does not fit", HEAD .. "@@ -1 +1 @@\n-return 1\n+return 2\n")
-    end)
-
-    it("keeps all or nothing", function()
-      put { b = "1\n" }
-      refused("patch_mismatch", "a.py", change("b", "1", "2") .. "--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@\ndef f(x):\n-nowhere\n+x\n")
     end)
 
     it("refuses blocks of SEARCH and REPLACE, and names what takes them", function()

@@ -44,15 +44,6 @@ describe("the live view", function()
     assert.truthy(text:find("\27[32m✓\27[0m step 3 of 12", 1, true))
   end)
 
-  it("has colour only where it is wanted", function()
-    local finished = { "info", "step.finished", step() }
-    for _, environment in ipairs { { TERM = "xterm", NO_COLOR = "1" }, { TERM = "dumb" }, {} } do
-      assert.is_nil(shown(80, environment, finished):find("\27[3", 1, true))
-    end
-    assert.truthy(shown(80, { TERM = "xterm", NO_COLOR = "" }, finished):find("\27[32m", 1, true))
-    assert.is_nil(shown(80, { TERM = "dumb" }, { "info", "step.started", step() }, finished):find("[\r\27]"))
-  end)
-
   it("fits the columns", function()
     for _, what in ipairs { ("x"):rep(500), ("é"):rep(500), "\27\7" .. ("\0"):rep(500), "" } do
       for columns = 20, 120, 7 do
