@@ -63,49 +63,6 @@ static void reads_a_pipe_that_is_written_slowly(void **state)
     assert_int_equal(waitpid(writer, NULL, 0), writer);
 }
 
-static struct file_log open_log(const char *name)
-{
-    struct error error = {0};
-    struct file_log log;
-    assert_int_equal(file_log_open(&log, in_directory(name), true, &error), 0);
-    return log;
-}
-
-static int64_t append(struct file_log *log, const char *line)
-{
-    struct error error = {0};
-    const struct file_part parts[] = {{.bytes = line, .size = strlen(line)}, {.bytes = "\n", .size = 1}};
-    return file_log_append(log, &(struct file_parts){parts, 2, 0}, &error);
-}
-
-static void appends_after_what_is_left(void **state)
-{
-    struct error error = {0};
-    put(in_directory("log"), "one\ntwo\nthr");
-    struct file_log log = open_log("log");
-    assert_int_equal(file_log_cut(&log, 8, &error), 0);
-    assert_int_equal(append(&log, "three"), 14);
-    assert_int_equal(append(&log, "four"), 19);
-    check_read(in_directory("log"), 100, "one\ntwo\nthree\nfour\n");
-    assert_int_equal(file_log_cut(&log, 0, &error), 0);
-    check_read(in_directory("log"), 100, "");
-    close(log.fd);
-}
-
-static void knows_what_others_wrote(void **state)
-{
-    struct error error = {0};
-    put(in_directory("log"), "one\n");
-    struct file_log log = open_log("log"), other = open_log("log");
-    assert_int_equal(file_log_guard(&log, &error), 0);
-    append(&log, "two");
-    assert_true(file_log_is_unchanged(&log));
-    append(&other, "three");
-    assert_false(file_log_is_unchanged(&log));
-    close(log.fd);
-    close(other.fd);
-}
-
 static void is_locked_by_one(void **state)
 {
     struct error error = {0};
@@ -259,22 +216,6 @@ static void makes_private_directories(void **state)
     error_clear(&error);
 }
 
-static void stops_reading_when_cancelled(void **state)
-{
-    assert_int_equal(mkfifo(in_directory("silent"), 0600), 0);
-    int keep_open = open(in_directory("silent"), O_RDWR | O_CLOEXEC);
-    pid_t parent = getpid(), sender = fork();
-    assert_true(sender >= 0);
-    if (sender == 0) {
-        poll(NULL, 0, 50);
-        kill(parent, SIGTERM);
-        _exit(0);
-    }
-    check_unread(in_directory("silent"), 100, "cancelled");
-    close(keep_open);
-    assert_int_equal(waitpid(sender, NULL, 0), sender);
-}
-
 static int set_up(void **state)
 {
     signal(SIGPIPE, SIG_IGN);
@@ -287,8 +228,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_up_to_its_limit),
         cmocka_unit_test(reads_a_pipe_that_is_written_slowly),
-        cmocka_unit_test(appends_after_what_is_left),
-        cmocka_unit_test(knows_what_others_wrote),
         cmocka_unit_test(is_locked_by_one),
         cmocka_unit_test(appends_to_regular_files_only),
         cmocka_unit_test(gives_up_on_a_reader_that_does_not_read),
@@ -296,7 +235,6 @@ int main(void)
         cmocka_unit_test(writes_to_slow_readers),
         cmocka_unit_test(makes_directories),
         cmocka_unit_test(makes_private_directories),
-        cmocka_unit_test(stops_reading_when_cancelled), // last: a cancel stays
     };
     return cmocka_run_group_tests(tests, set_up, remove_directory);
 }

@@ -156,25 +156,6 @@ static void counts_what_is_missing(void **state)
     free(bytes);
 }
 
-static bool refuse(void *data, const char *news, size_t size, uint64_t missing)
-{
-    (void)news, (void)size, (void)missing;
-    ++*(int *)data;
-    return false;
-}
-
-static void ends_when_a_tick_says_so(void **state)
-{
-    int calls = 0;
-    struct process_options options = options_for_script("exec sleep 600");
-    options.tick = refuse;
-    options.data = &calls;
-    struct process_outcome outcome = run(&options);
-    assert_int_equal(outcome.ending, PROCESS_TICK);
-    assert_int_equal(calls, 1);
-    process_outcome_free(&outcome);
-}
-
 struct heard {
     struct buffer text;
     uint64_t missing;
@@ -287,7 +268,6 @@ int main(void)
         cmocka_unit_test(keeps_head_and_tail_of_both),
         cmocka_unit_test(keeps_the_order_of_both),
         cmocka_unit_test(counts_what_is_missing),
-        cmocka_unit_test(ends_when_a_tick_says_so),
         cmocka_unit_test(tells_what_is_printed_while_it_runs),
         cmocka_unit_test(tells_all_or_the_end),
         cmocka_unit_test(spares_what_earlier_commands_left),

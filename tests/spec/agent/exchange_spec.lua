@@ -1,35 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
 local exchange = require "sba.agent.exchange"
 
-local function new_run()
-  return { lines = {}, past = { exchanges = {}, resumes = {} }, emit = function(self, _, event) self.lines[event.number] = event end }
-end
-
 local function said(content) return { { role = "tool", content = content } } end
 
 describe("exchange", function()
-  it("asks where nothing is recorded, and writes it down", function()
-    local book = new_run()
-    local talk = exchange.new(book)
-    assert.equal("live", talk:next(said "a", function() return { content = "live" } end).content)
-    assert.equal("live", book.lines[1].reply.content)
-  end)
-
-  it("goes through the recording before it asks, on resume, and writes only what is new", function()
-    local book = new_run()
-    book.past.exchanges[1] = { messages = said "old", reply = { content = "recorded" } }
-    local talk = exchange.new(book)
-    assert.equal("recorded", talk:next(said "whatever", error).content)
-    assert.equal("live", talk:next(said "b", function() return { content = "live" } end).content)
-    assert.is_nil(book.lines[1])
-    assert.is_table(book.lines[2])
-  end)
-
   local function replay(recorded, fresh)
-    local run = new_run()
-    run.recording = { exchanges = recorded, resumes = {} }
-    local talk = exchange.new(run)
-    return talk:next(fresh, function() error "asked" end)
+    local run = { past = { exchanges = {}, resumes = {} }, recording = { exchanges = recorded, resumes = {} }, emit = function() end }
+    return exchange.new(run):next(fresh, function() error "asked" end)
   end
 
   it("takes times and durations as the same in a replay", function()

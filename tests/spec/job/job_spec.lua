@@ -196,20 +196,6 @@ describe("job.parse", function()
     assert.are.equal(1, #lines_of(text_of(), { SBA_DIRECT_STEPS = "yes" }))
   end)
 
-  it("gives back the ids that can be read", function()
-    local environment = { CYNODE_JOB_ID = "ej", CYNODE_TASK_ID = "et" }
-    local function ids(text, other)
-      local _, failure = job.parse(text, catalogue, other or environment)
-      return { failure.job_id, failure.task_id }
-    end
-    assert.are.same({ "j", "t" }, ids(text_of { unknown = 1 }))
-    assert.are.same({ "j", "et" }, ids(text_of { task_id = 5 }))
-    assert.are.same({ "ej", "et" }, ids '{"job_id":"j"')
-    assert.are.same({ "ej", "et" }, ids "[]")
-    assert.are.same({ "", "" }, ids("null", {}))
-    assert.are.same({ "", "" }, ids("", {}))
-  end)
-
   it("says all errors in one line", function()
     local _, failure = lines_of("{}")
     assert.are.equal("the job is not valid: /protocol_version: is missing; expected a string, such as \"1.0\"; /job_id: is missing; "
@@ -218,13 +204,6 @@ describe("job.parse", function()
     assert.are.equal("schema_validation", failure.code)
     _, failure = lines_of("{'a'}")
     assert.are.equal("the job is not valid: (job): line 1, column 2: expected a member name in double quotes, found '''", failure.message)
-  end)
-
-  it("is strict about what the JSON says", function()
-    local good = text_of()
-    for _, text in ipairs { good:gsub('"j"', '"j","job_id":"k"'), good .. "x", "\xEF\xBB\xBF" .. good, (good:gsub('"j"', '"\xFF"')) } do
-      assert.are.equal(1, #lines_of(text))
-    end
   end)
 end)
 

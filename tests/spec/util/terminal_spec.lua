@@ -2,8 +2,6 @@
 local printable = require "sba.util.printable"
 local terminal = require "sba.util.terminal"
 
-local UTF8 <const> = { TERM = "xterm", LANG = "C.UTF-8" }
-
 local function shown(columns, environment, ...)
   local written = {}
   local view = terminal.new(function(bytes) written[#written + 1] = bytes end, columns, environment)
@@ -36,12 +34,6 @@ describe("the live view", function()
       "ok step 3 of 12  run_command  make test  1.2 s\n" ..
       "FAILED step 3 of 12  run_command  make test  1.2 s\n  it\\x1b broke\n" ..
       "success in 0.0 s, 1 step: 1 succeeded\nresult: /r\n", text)
-  end)
-
-  it("is in colour on a terminal, and moves nothing there", function()
-    local text = shown(80, UTF8, { "info", "step.started", step() }, { "info", "step.finished", step() })
-    assert.is_nil(text:gsub("\27%[%d+m", ""):find("[\r\27]"))
-    assert.truthy(text:find("\27[32m✓\27[0m step 3 of 12", 1, true))
   end)
 
   it("fits the columns", function()
