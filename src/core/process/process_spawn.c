@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,10 +147,20 @@ static int explain_denied(const struct spawn *spawn, const char *path, struct er
                   error);
 }
 
+// A link of /proc says where the directory is; without /proc nothing does.
+static int explain_directory(const struct spawn *spawn, int number, struct error *error)
+{
+    char link[sizeof "/proc/self/fd/" + 3 * sizeof(int)], place[PATH_MAX + 1] = " ";
+    snprintf(link, sizeof link, "/proc/self/fd/%d", spawn->directory);
+    ssize_t size = readlink(link, place + 1, PATH_MAX);
+    return error_system(error, number, "cannot run %s: the working directory%.*s cannot be entered", spawn->argv[0],
+                        size < 0 ? 0 : (int)size + 1, place);
+}
+
 static int explain(const struct spawn *spawn, const char *path, int number, struct error *error)
 {
     if ((number == EACCES || number == ENOENT) && faccessat(spawn->directory, ".", X_OK, 0) < 0)
-        return error_system(error, errno, "cannot run %s: the working directory cannot be entered", spawn->argv[0]);
+        return explain_directory(spawn, errno, error);
     switch (number) {
     case ENOENT:
         return explain_missing(spawn, path, error);
