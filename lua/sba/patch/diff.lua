@@ -38,8 +38,12 @@ local end_patch = blanks * Cp() * "*** End Patch" * S " \t" ^ 0 * line_end
 local end_of_file = blanks * "*** End of File" * S " \t" ^ 0 * line_end * Cp()
 local binary = P "GIT binary patch" + "Binary files "
 
+-- Git's lines about a file without their first, "diff --git".
+local bare_git = (P "old mode " + "new mode " + "new file mode " + "deleted file mode ") * R "07" ^ 6 * line_end
+  + "similarity index " * R "09" ^ 1 * "%" + "rename from " * rest * "rename to " + "copy from " * rest * "copy to "
+
 -- Lines outside of any file: those to be looked at one by one, those that a diff may have, and words.
-local special = P "diff --git " + names + begin + "```" + "From " + "commit " + "@@ -" + binary
+local special = P "diff --git " + bare_git + names + begin + "```" + "From " + "commit " + "@@ -" + binary
 local boring = ((blank + #separator * line) - special) ^ 0 * Cp()
 local words = (line - special - separator - blank) ^ 1 * Cp()
 
@@ -299,7 +303,7 @@ local function read_next(reader)
     take(reader)
   elseif is_at(reader, begin) then
     read_begin(reader)
-  elseif starts(reader, "diff --git ") then
+  elseif starts(reader, "diff --git ") or is_at(reader, bare_git) then
     read_file(reader, { git = true })
   elseif is_at(reader, names) then
     read_file(reader, { is_plain = true })

@@ -215,6 +215,15 @@ describe("a diff", function()
     refuses("--- a/x\0y\n+++ b/x\n" .. HUNK, "", "no file name can be read here")
   end)
 
+  it("takes git's lines without the first of them", function()
+    gives("words\nold mode 100644\nnew mode 100755\n" .. X .. HUNK, "a\n", "b\n")
+    assert.are.equal(tonumber("755", 8), here.root:read("x", {}).mode)
+    gives("new file mode 100755\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+b\n", "", "b\n")
+    gives("similarity index 90%\nrename from x\nrename to y\n--- a/x\n+++ b/y\n" .. HUNK, "a\n", "b\n")
+    assert.are.same({ "y", "renamed" }, { entry.path, entry.action })
+    gives("rename from x\nrename to y\n", "a\n", "a\n")
+  end)
+
   it("knows the epoch", function()
     local function action(old)
       return assert(diffs.parse("--- a/x\t" .. old .. "\n+++ b/x\t2020-01-01 00:00:00\n@@ -0,0 +1 @@\n+a\n")).files[1].action
