@@ -9,13 +9,6 @@ describe("AGENTS.md of the workspace", function()
 
   local function write(content) here:put("AGENTS.md", content) end
 
-  it("is shown as the workspace's", function()
-    write "Use tabs.\n"
-    local words, problem = prompt.agents_md(here.root, LARGE)
-    assert.matches("^### AGENTS.md of the workspace\n.*\n\nUse tabs%.\n%[end of AGENTS%.md%]$", words)
-    assert.is_nil(problem)
-  end)
-
   it("is nothing where there is none, or nothing in it", function()
     assert.is_nil(prompt.agents_md(here.root, LARGE))
     write " \n\n"

@@ -43,10 +43,6 @@ describe("the prompt", function()
     assert.is_nil(prompt.system({}, full):find("sandbox", 1, true))
   end)
 
-  it("names skills that could not be fetched", function()
-    assert.matches("skill%-7 could not be fetched", prompt.opening(full, { missing_skills = { "skill-7" } }))
-  end)
-
   it("ends with time left and the todo list", function()
     local null = require "sba.util.json".null
     local text = prompt.status(59.9, {

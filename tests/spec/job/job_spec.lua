@@ -196,6 +196,11 @@ describe("job.parse", function()
     assert.are.equal(1, #lines_of(text_of(), { SBA_DIRECT_STEPS = "yes" }))
   end)
 
+  it("gives back the ids that can be read", function()
+    local _, failure = job.parse(text_of { task_id = 5 }, catalogue, { CYNODE_JOB_ID = "ej", CYNODE_TASK_ID = "et" })
+    assert.are.same({ "j", "et" }, { failure.job_id, failure.task_id })
+  end)
+
   it("says all errors in one line", function()
     local _, failure = lines_of("{}")
     assert.are.equal("the job is not valid: /protocol_version: is missing; expected a string, such as \"1.0\"; /job_id: is missing; "

@@ -45,10 +45,4 @@ describe("model.choose", function()
     for i = 1, 50000 do served[i], many[i] = { name = "served-" .. i }, "wanted-" .. i end
     assert.is_nil(model.choose(served, many))
   end)
-
-  it("wants INFERENCE_MODEL first, where the job allows it", function()
-    assert.are.same({ "b", "a" }, model.wanted({ "a", "b" }, "b"))
-    assert.are.same({ "b", "a" }, model.wanted({ "a", "b" }, "b:latest"))
-    assert.are.same({ "a", "b" }, model.wanted({ "a", "b" }, "c"))
-  end)
 end)
