@@ -39,13 +39,6 @@ local function require_network(entry, failure, message)
   failure.code, failure.message = entry.error_code, entry.error
 end
 
---- Judges a call that the gateway denied: for a network tool, or with an answer about ext_net.
-local function judge_call(step, entry, failure)
-  if rules.is_outside(step.arguments.tool) or entry.error:find("ext_net", 1, true) then
-    require_network(entry, failure, ("%s; the tool %s needs the external network"):format(entry.error, step.arguments.tool))
-  end
-end
-
 local function judge_command(run, step, entry, failure)
   local allowed = run.job.constraints.ext_net_allowed
   local wanted = network.wanted(entry.result, step.arguments, run.context.environment)
@@ -56,9 +49,12 @@ local function judge_command(run, step, entry, failure)
 end
 
 --- Finds out whether a step failed for lack of the external network, and sets its error code and the job's. With ext_net_allowed,
---- only a policy's denial counts.
+--- only a policy's denial counts. The gateway denies a network tool, or answers about ext_net.
 local function judge(run, step, entry, failure)
-  if entry.error_code == "tool_denied" then return judge_call(step, entry, failure) end
+  local tool = entry.error_code == "tool_denied" and step.arguments.tool
+  if tool and (rules.is_outside(tool) or entry.error:find("ext_net", 1, true)) then
+    require_network(entry, failure, ("%s; the tool %s needs the external network"):format(entry.error, tool))
+  end
   if entry.error_code == "step_failed" and step.type == "run_command" then judge_command(run, step, entry, failure) end
 end
 
@@ -194,7 +190,11 @@ end
 ---@return boolean? ends_job
 function steps.run(run, step)
   local index, past, is_models = run.record.count + 1, run.past, run.context.agent and not step.check
-  local old, begun = past.entries[index], past.begun[index]
+  local old = past.entries[index]
+  if old and (old.entry.type ~= step.type or old.entry.check ~= step.check) then -- somebody changed what the model said
+    past.entries, past.begun, old = table.move(past.entries, 1, index - 1, 1, {}), {}, nil
+  end
+  local begun = past.begun[index]
   local event = {
     index = index, step = step, arguments = is_models and step.arguments or step.shown,
     before = begun and "interrupted" or index == past.failed and "failed" or nil,
