@@ -15,22 +15,30 @@ static const luaL_Reg modules[] = {
     {"cjson", luaopen_cjson},
     {"lpeg", luaopen_lpeg},
     {"native.bundle", luaopen_native_bundle},
-    {"native.confine", luaopen_native_confine},
-    {"native.ending", luaopen_native_ending},
     {"native.file", luaopen_native_file},
     {"native.http", luaopen_native_http},
-    {"native.identity", luaopen_native_identity},
-    {"native.interrupt", luaopen_native_interrupt},
-    {"native.json", luaopen_native_json},
-    {"native.line_editor", luaopen_native_line_editor},
     {"native.edit", luaopen_native_edit},
-    {"native.process", luaopen_native_process},
     {"native.search", luaopen_native_search},
     {"native.secret", luaopen_native_secret},
-    {"native.text", luaopen_native_text},
     {"native.workspace", luaopen_native_workspace},
     {NULL, NULL},
 };
+
+static const struct {
+    const char *name;
+    const luaL_Reg *functions;
+} plain_modules[] = {
+    {"native.confine", bind_confine},     {"native.ending", bind_ending}, {"native.identity", bind_identity},
+    {"native.interrupt", bind_interrupt}, {"native.json", bind_json},     {"native.line_editor", bind_line_editor},
+    {"native.process", bind_process},     {"native.text", bind_text},
+};
+
+static int open_plain(lua_State *L)
+{
+    lua_newtable(L);
+    luaL_setfuncs(L, lua_touserdata(L, lua_upvalueindex(1)), 0);
+    return 1;
+}
 
 static int free_buffer(lua_State *L)
 {
@@ -42,8 +50,27 @@ void bind_open_all(lua_State *L)
 {
     luaL_getsubtable(L, LUA_REGISTRYINDEX, LUA_PRELOAD_TABLE);
     luaL_setfuncs(L, modules, 0);
+    for (size_t i = 0; i < sizeof plain_modules / sizeof *plain_modules; i++) {
+        lua_pushlightuserdata(L, (void *)plain_modules[i].functions);
+        lua_pushcclosure(L, open_plain, 1);
+        lua_setfield(L, -2, plain_modules[i].name);
+    }
     lua_pop(L, 1);
     bind_new_type(L, "native.buffer", NULL, free_buffer);
+}
+
+int64_t bind_check_seconds(lua_State *L, int index)
+{
+    lua_Number seconds = luaL_checknumber(L, index);
+    luaL_argcheck(L, seconds >= 0 && seconds < 1e9, index, "must be from 0 to 1e9 seconds");
+    return (int64_t)(seconds * 1000);
+}
+
+size_t bind_check_size(lua_State *L, int index)
+{
+    lua_Integer size = luaL_checkinteger(L, index);
+    luaL_argcheck(L, size >= 0, index, "must not be negative");
+    return (size_t)size;
 }
 
 void bind_new_type(lua_State *L, const char *name, const luaL_Reg *methods, lua_CFunction close)
@@ -101,6 +128,20 @@ int bind_outcome(lua_State *L, int outcome, struct error *error)
         return bind_fail(L, error);
     lua_pushboolean(L, 1);
     return 1;
+}
+
+int bind_push_owned(lua_State *L, const struct buffer *owner, struct error *error)
+{
+    if (!owner->data)
+        return bind_fail(L, error);
+    lua_pushstring(L, owner->data);
+    return 1;
+}
+
+void bind_push_bytes(lua_State *L, struct buffer *buffer)
+{
+    lua_pushlstring(L, buffer->size ? buffer->data : "", buffer->size);
+    buffer_free(buffer);
 }
 
 void bind_push_interrupt(lua_State *L, enum interrupt_reason reason)

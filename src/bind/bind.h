@@ -20,21 +20,19 @@
 // Puts every native.* module into package.preload.
 void bind_open_all(lua_State *L);
 
-// One for each native.* module, in the file of the same name.
-int luaopen_native_confine(lua_State *L);
-int luaopen_native_ending(lua_State *L);
+// The native.* modules, in the files of the same names: those that are functions only, and those with types.
+extern const luaL_Reg bind_confine[], bind_ending[], bind_identity[], bind_interrupt[], bind_json[];
+extern const luaL_Reg bind_line_editor[], bind_process[], bind_text[];
 int luaopen_native_file(lua_State *L);
 int luaopen_native_http(lua_State *L);
-int luaopen_native_identity(lua_State *L);
-int luaopen_native_interrupt(lua_State *L);
-int luaopen_native_json(lua_State *L);
-int luaopen_native_line_editor(lua_State *L);
 int luaopen_native_edit(lua_State *L);
-int luaopen_native_process(lua_State *L);
 int luaopen_native_search(lua_State *L);
 int luaopen_native_secret(lua_State *L);
-int luaopen_native_text(lua_State *L);
 int luaopen_native_workspace(lua_State *L);
+
+// Seconds at index, as milliseconds: from 0, below 1e9. A size or an offset at index: not negative.
+int64_t bind_check_seconds(lua_State *L, int index);
+size_t bind_check_size(lua_State *L, int index);
 
 // Makes the metatable of a handle, unless it is there: its methods (NULL: none), and close as its __gc and __close.
 void bind_new_type(lua_State *L, const char *name, const luaL_Reg *methods, lua_CFunction close);
@@ -55,6 +53,12 @@ int bind_outcome(lua_State *L, int outcome, struct error *error);
 
 // Pushes the failure table of an interrupt: code "timeout" or "cancelled".
 void bind_push_interrupt(lua_State *L, enum interrupt_reason reason);
+
+// Pushes the string that *owner holds, or fails as bind_fail does if it holds none.
+int bind_push_owned(lua_State *L, const struct buffer *owner, struct error *error);
+
+// Pushes the bytes of the buffer, and empties it.
+void bind_push_bytes(lua_State *L, struct buffer *buffer);
 
 // Calls a tick, which is on the stack below its arguments. False: it failed, and its error is on the stack. An error
 // does not count if the job must stop: most likely it comes from stop.c, and the wait ends anyway.
@@ -79,9 +83,13 @@ void bind_push_array_metatable(lua_State *L);
 // The handle of native.workspace at index. What is no open handle raises an error. Open as long as the value is alive.
 struct workspace *bind_check_root(lua_State *L, int index);
 
-// Descriptor of the opened file or directory (O_PATH) at index (native.opened). Of a file also its size when it was
-// opened, and what its SHA-256 must be, unless they are NULL.
-int bind_check_opened(lua_State *L, int index, uint64_t *size, char *sha256);
+// An opened file or directory (O_PATH): native.opened.
+struct bind_opened {
+    int fd;                       // -1: closed
+    uint64_t size;                // of a file, when it was opened
+    char sha256[TEXT_SHA256_HEX]; // what it must be, or ""
+};
+const struct bind_opened *bind_check_opened(lua_State *L, int index);
 
 // An open native.file.log.
 struct file_log;

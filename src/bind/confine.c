@@ -29,10 +29,7 @@ static int f_real_path(lua_State *L)
     struct buffer *owner = bind_new_buffer(L);
     if (path && !(owner->data = realpath(path, NULL)))
         error_system(&error, errno, "cannot find %s", path);
-    if (!owner->data)
-        return bind_fail(L, &error);
-    lua_pushstring(L, owner->data);
-    return 1;
+    return bind_push_owned(L, owner, &error);
 }
 
 static int f_may_write(lua_State *L)
@@ -49,15 +46,9 @@ static int f_set_rules(lua_State *L)
     return bind_outcome(L, confine_set_rules(writable, hidden, &error), &error);
 }
 
-static const luaL_Reg functions[] = {{"abi", f_abi},
-                                     {"filters", f_filters},
-                                     {"real_path", f_real_path},
-                                     {"may_write", f_may_write},
-                                     {"set_rules", f_set_rules},
-                                     {NULL, NULL}};
-
-int luaopen_native_confine(lua_State *L)
-{
-    luaL_newlib(L, functions);
-    return 1;
-}
+const luaL_Reg bind_confine[] = {{"abi", f_abi},
+                                 {"filters", f_filters},
+                                 {"real_path", f_real_path},
+                                 {"may_write", f_may_write},
+                                 {"set_rules", f_set_rules},
+                                 {NULL, NULL}};

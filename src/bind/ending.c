@@ -63,13 +63,7 @@ static int f_stop(lua_State *L)
     return 0;
 }
 
-static const luaL_Reg functions[] = {
+const luaL_Reg bind_ending[] = {
     {"inherited", f_inherited}, {"start", f_start},     {"last", f_last}, {"keep", f_keep}, {"deadline", f_deadline},
     {"begun", f_begun},         {"written", f_written}, {"stop", f_stop}, {NULL, NULL},
 };
-
-int luaopen_native_ending(lua_State *L)
-{
-    luaL_newlib(L, functions);
-    return 1;
-}

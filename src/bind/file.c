@@ -8,13 +8,10 @@
 #include "core/files/own_files.h"
 #include "core/files/stream.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define LOG_TYPE "native.file.log"
-
-enum { MAX_TIMEOUT_SECONDS = 1000000 };
 
 // A path must not have a NUL: the rest would be lost.
 static const char *check_path(lua_State *L, int index)
@@ -30,18 +27,16 @@ static int f_read(lua_State *L)
 {
     static const char *const names[] = {"regular", NULL};
     const char *path = check_path(L, 1);
-    lua_Integer limit = luaL_checkinteger(L, 2);
-    luaL_argcheck(L, limit >= 0, 2, "must not be negative");
+    size_t limit = bind_check_size(L, 2);
     bind_check_options(L, 3, names);
     bool regular = bind_option_boolean(L, 3, "regular", false);
 
     struct buffer *buffer = bind_new_buffer(L);
     struct error error = {0};
-    int64_t began = file_read(path, (size_t)limit, regular, buffer, &error);
+    int64_t began = file_read(path, limit, regular, buffer, &error);
     if (began < 0)
         return bind_fail(L, &error);
-    lua_pushlstring(L, buffer->data, buffer->size);
-    buffer_free(buffer);
+    bind_push_bytes(L, buffer);
     lua_pushnumber(L, (lua_Number)began / 1000);
     return 2;
 }
@@ -128,9 +123,7 @@ static int log_lock(lua_State *L)
 static int log_cut(lua_State *L)
 {
     struct error error = {0};
-    lua_Integer size = luaL_checkinteger(L, 2);
-    luaL_argcheck(L, size >= 0, 2, "must not be negative");
-    return bind_outcome(L, file_log_cut(bind_check_log(L, 1), size, &error), &error);
+    return bind_outcome(L, file_log_cut(bind_check_log(L, 1), (int64_t)bind_check_size(L, 2), &error), &error);
 }
 
 static int log_guard(lua_State *L)
@@ -153,9 +146,8 @@ static int log_descriptor(lua_State *L)
 
 static int log_read(lua_State *L)
 {
-    lua_Integer offset = luaL_checkinteger(L, 2), size = luaL_checkinteger(L, 3);
-    luaL_argcheck(L, offset >= 0 && size >= 0, 2, "must not be negative");
-    const struct file_part span = {.fd = bind_check_log(L, 1)->fd, .offset = offset, .size = (size_t)size};
+    const int64_t offset = (int64_t)bind_check_size(L, 2);
+    const struct file_part span = {.fd = bind_check_log(L, 1)->fd, .offset = offset, .size = bind_check_size(L, 3)};
     struct file_parts all = {&span, 1, 0};
     struct error error = {0};
     luaL_Buffer bytes;
@@ -219,18 +211,12 @@ static int f_memory(lua_State *L)
     return file_log_open_memory(log, &error) < 0 ? bind_fail(L, &error) : 1;
 }
 
-static int64_t check_timeout(lua_State *L, int index)
-{
-    lua_Number seconds = luaL_checknumber(L, index);
-    luaL_argcheck(L, seconds >= 0 && seconds <= MAX_TIMEOUT_SECONDS, index, "must be 0 to 1000000 seconds");
-    return (int64_t)(seconds * 1000);
-}
-
 // write(fd, parts, timeout, whole?) -> whether all was written, count of bytes that were, and of all
 static int f_write(lua_State *L)
 {
     int fd = (int)luaL_checkinteger(L, 1);
-    int64_t timeout = check_timeout(L, 3), whole = lua_isnoneornil(L, 4) ? INT64_MAX : check_timeout(L, 4);
+    int64_t timeout = bind_check_seconds(L, 3);
+    int64_t whole = lua_isnoneornil(L, 4) ? INT64_MAX : bind_check_seconds(L, 4);
     const struct file_parts parts = push_parts(L, 2);
     size_t size = file_parts_size(&parts), written = stream_write(fd, &parts, timeout, whole);
     lua_pushboolean(L, written == size);
@@ -269,12 +255,10 @@ static int f_own(lua_State *L)
 static int f_make_temporary_directory(lua_State *L)
 {
     struct error error = {0};
-    char *path = file_make_temporary_directory(check_path(L, 1), &error);
-    if (!path)
-        return bind_fail(L, &error);
-    lua_pushstring(L, path);
-    free(path);
-    return 1;
+    const char *base = check_path(L, 1);
+    struct buffer *owner = bind_new_buffer(L);
+    owner->data = file_make_temporary_directory(base, &error);
+    return bind_push_owned(L, owner, &error);
 }
 
 static int f_is_locked(lua_State *L)

@@ -114,9 +114,10 @@ static const char *const *header_list(lua_State *L)
 static lua_Integer check_part(lua_State *L, int list, lua_Integer i, struct http_part *part)
 {
     struct file_part given;
-    *part = (struct http_part){.fd = -1};
     if (lua_rawgeti(L, list, i) == LUA_TUSERDATA) {
-        part->fd = bind_check_opened(L, lua_gettop(L), &part->size, part->sha256);
+        const struct bind_opened *opened = bind_check_opened(L, lua_gettop(L));
+        *part = (struct http_part){.fd = opened->fd, .size = opened->size};
+        memcpy(part->sha256, opened->sha256, sizeof part->sha256);
         return 1;
     }
     lua_Integer taken = bind_check_part(L, list, i, &given);

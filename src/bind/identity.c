@@ -60,13 +60,7 @@ static int f_environment(lua_State *L)
     return 1;
 }
 
-static const luaL_Reg functions[] = {
+const luaL_Reg bind_identity[] = {
     {"is_root", f_is_root}, {"system", f_system},           {"uid", f_uid},
     {"become", f_become},   {"environment", f_environment}, {NULL, NULL},
 };
-
-int luaopen_native_identity(lua_State *L)
-{
-    luaL_newlib(L, functions);
-    return 1;
-}

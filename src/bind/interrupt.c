@@ -40,9 +40,8 @@ static int f_remaining(lua_State *L)
 {
     int64_t left = interrupt_remaining();
     if (left == INT64_MAX)
-        lua_pushnil(L);
-    else
-        lua_pushnumber(L, (lua_Number)left / 1000);
+        return 0;
+    lua_pushnumber(L, (lua_Number)left / 1000);
     return 1;
 }
 
@@ -50,19 +49,16 @@ static int f_reason(lua_State *L)
 {
     enum interrupt_reason reason = interrupt_reason();
     if (reason == INTERRUPT_NONE)
-        lua_pushnil(L);
-    else
-        bind_push_interrupt(L, reason);
+        return 0;
+    bind_push_interrupt(L, reason);
     return 1;
 }
 
 static int f_signal(lua_State *L)
 {
     int number = interrupt_signal();
-    if (number == 0) {
-        lua_pushnil(L);
-        return 1;
-    }
+    if (number == 0)
+        return 0;
     lua_pushstring(L, number == SIGINT ? "SIGINT" : "SIGTERM");
     lua_pushnumber(L, (lua_Number)interrupt_signalled_at() / 1000);
     return 2;
@@ -71,9 +67,7 @@ static int f_signal(lua_State *L)
 static int f_sleep(lua_State *L)
 {
     struct error error = {0};
-    lua_Number seconds = luaL_checknumber(L, 1);
-    luaL_argcheck(L, seconds >= 0 && seconds < 1e9, 1, "must be from 0 to 1e9 seconds");
-    return bind_outcome(L, interrupt_sleep((int64_t)(seconds * 1000), &error), &error);
+    return bind_outcome(L, interrupt_sleep(bind_check_seconds(L, 1), &error), &error);
 }
 
 static int f_begin_session(lua_State *L)
@@ -104,13 +98,11 @@ static int f_hold(lua_State *L)
 
 static int f_rearm(lua_State *L)
 {
-    lua_Number seconds = luaL_checknumber(L, 1);
-    luaL_argcheck(L, seconds >= 0 && seconds < 1e9, 1, "must be from 0 to 1e9 seconds");
-    interrupt_rearm((int64_t)(seconds * 1000));
+    interrupt_rearm(bind_check_seconds(L, 1));
     return 0;
 }
 
-static const luaL_Reg functions[] = {
+const luaL_Reg bind_interrupt[] = {
     {"now", f_now},
     {"wall", f_wall},
     {"timestamp", f_timestamp},
@@ -126,9 +118,3 @@ static const luaL_Reg functions[] = {
     {"rearm", f_rearm},
     {NULL, NULL},
 };
-
-int luaopen_native_interrupt(lua_State *L)
-{
-    luaL_newlib(L, functions);
-    return 1;
-}

@@ -210,10 +210,4 @@ static int f_past(lua_State *L)
     return 1;
 }
 
-static const luaL_Reg functions[] = {{"encode", f_encode}, {"past", f_past}, {NULL, NULL}};
-
-int luaopen_native_json(lua_State *L)
-{
-    luaL_newlib(L, functions);
-    return 1;
-}
+const luaL_Reg bind_json[] = {{"encode", f_encode}, {"past", f_past}, {NULL, NULL}};

@@ -82,10 +82,4 @@ static int f_remember(lua_State *L)
     return 0;
 }
 
-static const luaL_Reg functions[] = {{"open", f_open}, {"read", f_read}, {"remember", f_remember}, {NULL, NULL}};
-
-int luaopen_native_line_editor(lua_State *L)
-{
-    luaL_newlib(L, functions);
-    return 1;
-}
+const luaL_Reg bind_line_editor[] = {{"open", f_open}, {"read", f_read}, {"remember", f_remember}, {NULL, NULL}};

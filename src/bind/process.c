@@ -65,8 +65,7 @@ static bool call_tick(void *data, const char *bytes, size_t size, uint64_t missi
 
 static void set_buffer(lua_State *L, const char *name, struct buffer *buffer)
 {
-    lua_pushlstring(L, buffer->size ? buffer->data : "", buffer->size);
-    buffer_free(buffer);
+    bind_push_bytes(L, buffer);
     lua_setfield(L, -2, name);
 }
 
@@ -131,7 +130,7 @@ static void check_options(lua_State *L, struct process_options *options, struct 
     lua_getfield(L, 1, "stdin");
     options->input = bind_option_string(L, 1, "stdin", &options->input_size);
     lua_getfield(L, 1, "directory");
-    options->directory = bind_check_opened(L, -1, NULL, NULL);
+    options->directory = bind_check_opened(L, -1)->fd;
     options->tick = check_tick(L, ticker) ? call_tick : NULL;
     options->data = ticker;
     lua_getfield(L, 1, "argv");
@@ -167,18 +166,14 @@ static int f_find(lua_State *L)
     struct error error = {0};
     const char *name = luaL_checkstring(L, 1), *path = luaL_optstring(L, 2, NULL);
     struct buffer *owner = bind_new_buffer(L);
-    if (!(owner->data = spawn_find(name, path, &error)))
-        return bind_fail(L, &error);
-    lua_pushstring(L, owner->data);
-    return 1;
+    owner->data = spawn_find(name, path, &error);
+    return bind_push_owned(L, owner, &error);
 }
 
 static int f_finish(lua_State *L)
 {
     struct process_left left;
-    lua_Number grace = luaL_checknumber(L, 1);
-    luaL_argcheck(L, grace >= 0 && grace < 9e15, 1, "must be seconds, not negative");
-    lua_pushinteger(L, (lua_Integer)process_finish((int64_t)(grace * 1000), &left));
+    lua_pushinteger(L, (lua_Integer)process_finish(bind_check_seconds(L, 1), &left));
     lua_pushinteger(L, (lua_Integer)left.count);
     lua_pushinteger(L, left.first);
     return 3;
@@ -208,13 +203,7 @@ static int f_idle(lua_State *L)
     return 0;
 }
 
-static const luaL_Reg functions[] = {
+const luaL_Reg bind_process[] = {
     {"run", f_run},     {"any", f_any},   {"find", f_find}, {"finish", f_finish},
     {"usage", f_usage}, {"idle", f_idle}, {NULL, NULL},
 };
-
-int luaopen_native_process(lua_State *L)
-{
-    luaL_newlib(L, functions);
-    return 1;
-}

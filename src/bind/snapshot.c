@@ -71,8 +71,7 @@ static int f_content(lua_State *L)
     struct buffer *content = bind_new_buffer(L);
     if (snapshot_content(snapshot, original, content, &error) < 0)
         return bind_fail(L, &error);
-    lua_pushlstring(L, content->size ? content->data : "", content->size);
-    buffer_free(content);
+    bind_push_bytes(L, content);
     return 1;
 }
 

@@ -16,7 +16,7 @@ static int f_repair(lua_State *L)
         struct buffer *out = bind_new_buffer(L);
         if (text_repair(bytes, size, out) < 0)
             return luaL_error(L, "not enough memory");
-        lua_pushlstring(L, out->data, out->size);
+        bind_push_bytes(L, out);
     } else {
         lua_pushvalue(L, 1);
     }
@@ -54,13 +54,6 @@ static int f_distance(lua_State *L)
     return 2;
 }
 
-static size_t check_limit(lua_State *L, int index)
-{
-    lua_Integer limit = luaL_checkinteger(L, index);
-    luaL_argcheck(L, limit >= 0, index, "must not be negative");
-    return (size_t)limit;
-}
-
 // Pushes a part of the string at index 1; the string itself if the part is all of it.
 static int push_part(lua_State *L, const char *part, size_t kept, size_t size)
 {
@@ -75,14 +68,14 @@ static int f_cut(lua_State *L)
 {
     size_t size;
     const char *utf8 = luaL_checklstring(L, 1, &size);
-    return push_part(L, utf8, text_cut(utf8, size, check_limit(L, 2)), size);
+    return push_part(L, utf8, text_cut(utf8, size, bind_check_size(L, 2)), size);
 }
 
 static int f_tail(lua_State *L)
 {
     size_t size;
     const char *utf8 = luaL_checklstring(L, 1, &size);
-    size_t kept = text_tail(utf8, size, check_limit(L, 2));
+    size_t kept = text_tail(utf8, size, bind_check_size(L, 2));
     return push_part(L, utf8 + size - kept, kept, size);
 }
 
@@ -148,7 +141,7 @@ static int f_base64_encode(lua_State *L)
     struct buffer *out = bind_new_buffer(L);
     if (text_base64_encode(bytes, size, out) < 0)
         return luaL_error(L, "not enough memory");
-    lua_pushlstring(L, out->data, out->size);
+    bind_push_bytes(L, out);
     return 1;
 }
 
@@ -160,7 +153,7 @@ static int f_base64_decode(lua_State *L)
     struct error error = {0};
     if (text_base64_decode(base64, size, out, &error) < 0)
         return bind_fail(L, &error);
-    lua_pushlstring(L, out->data, out->size);
+    bind_push_bytes(L, out);
     return 1;
 }
 
@@ -175,7 +168,7 @@ static int f_tokens(lua_State *L)
     return 3;
 }
 
-static const luaL_Reg functions[] = {
+const luaL_Reg bind_text[] = {
     {"repair", f_repair},
     {"is_utf8", f_is_utf8},
     {"count_lines", f_count_lines},
@@ -191,9 +184,3 @@ static const luaL_Reg functions[] = {
     {"tokens", f_tokens},
     {NULL, NULL},
 };
-
-int luaopen_native_text(lua_State *L)
-{
-    luaL_newlib(L, functions);
-    return 1;
-}

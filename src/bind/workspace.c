@@ -15,12 +15,6 @@
 static const char root_type[] = "native.root";
 static const char opened_type[] = "native.opened";
 
-struct opened {
-    int fd; // -1: closed
-    uint64_t size;
-    char sha256[TEXT_SHA256_HEX];
-};
-
 struct workspace *bind_check_root(lua_State *L, int index)
 {
     struct workspace *workspace = luaL_checkudata(L, index, root_type);
@@ -28,21 +22,11 @@ struct workspace *bind_check_root(lua_State *L, int index)
     return workspace;
 }
 
-static struct opened *check_opened(lua_State *L, int index)
+const struct bind_opened *bind_check_opened(lua_State *L, int index)
 {
-    struct opened *opened = luaL_checkudata(L, index, opened_type);
+    const struct bind_opened *opened = luaL_checkudata(L, index, opened_type);
     luaL_argcheck(L, opened->fd >= 0, index, "it is closed");
     return opened;
-}
-
-int bind_check_opened(lua_State *L, int index, uint64_t *size, char *sha256)
-{
-    const struct opened *opened = check_opened(L, index);
-    if (size)
-        *size = opened->size;
-    if (sha256)
-        memcpy(sha256, opened->sha256, TEXT_SHA256_HEX);
-    return opened->fd;
 }
 
 // open(path) -> directory | nil, failure
@@ -50,9 +34,8 @@ static int f_open(lua_State *L)
 {
     struct error error = {0};
     const char *path = bind_check_path(L, 1, &error);
-    struct workspace *workspace = lua_newuserdatauv(L, sizeof *workspace, 0);
-    *workspace = (struct workspace){.fd = -1};
-    luaL_setmetatable(L, root_type);
+    struct workspace *workspace = bind_new_handle(L, root_type, sizeof *workspace, 0);
+    workspace->fd = -1;
     if (!path || workspace_open(workspace, path, &error) < 0)
         return bind_fail(L, &error);
     return 1;
@@ -186,11 +169,10 @@ static int root_stat(lua_State *L)
     return 1;
 }
 
-static struct opened *new_opened(lua_State *L)
+static struct bind_opened *new_opened(lua_State *L)
 {
-    struct opened *opened = lua_newuserdatauv(L, sizeof *opened, 0);
-    *opened = (struct opened){.fd = -1};
-    luaL_setmetatable(L, opened_type);
+    struct bind_opened *opened = bind_new_handle(L, opened_type, sizeof *opened, 0);
+    opened->fd = -1;
     return opened;
 }
 
@@ -200,7 +182,7 @@ static int root_directory(lua_State *L)
     struct error error = {0};
     const struct workspace *workspace = bind_check_root(L, 1);
     const char *path = bind_check_path(L, 2, &error);
-    struct opened *opened = new_opened(L);
+    struct bind_opened *opened = new_opened(L);
     opened->fd = path ? workspace_open_directory(workspace, path, &error) : -1;
     return opened->fd < 0 ? bind_fail(L, &error) : 1;
 }
@@ -214,7 +196,7 @@ static int root_open(lua_State *L)
     const struct workspace *workspace = bind_check_root(L, 1);
     const char *path = bind_check_path(L, 2, &error), *sha256 = luaL_optlstring(L, 3, "", &size);
     luaL_argcheck(L, size == 0 || size == TEXT_SHA256_HEX - 1, 3, "must be a SHA-256 in hex");
-    struct opened *opened = new_opened(L);
+    struct bind_opened *opened = new_opened(L);
     memcpy(opened->sha256, sha256, size);
     opened->fd = path ? workspace_open_file(workspace, path, &status, &error) : -1;
     opened->size = (uint64_t)status.st_size;
@@ -224,13 +206,13 @@ static int root_open(lua_State *L)
 // opened:size() -> bytes when it was opened
 static int opened_size(lua_State *L)
 {
-    lua_pushinteger(L, (lua_Integer)check_opened(L, 1)->size);
+    lua_pushinteger(L, (lua_Integer)bind_check_opened(L, 1)->size);
     return 1;
 }
 
 static int opened_close(lua_State *L)
 {
-    struct opened *opened = luaL_checkudata(L, 1, opened_type);
+    struct bind_opened *opened = luaL_checkudata(L, 1, opened_type);
     if (opened->fd >= 0)
         close(opened->fd);
     opened->fd = -1;
@@ -244,15 +226,6 @@ static mode_t check_mode(lua_State *L, int index, mode_t most)
     return (mode_t)mode;
 }
 
-// Pushes the path that *owner holds, or fails where it holds none.
-static int push_staged(lua_State *L, const struct buffer *owner, struct error *error)
-{
-    if (!owner->data)
-        return bind_fail(L, error);
-    lua_pushstring(L, owner->data);
-    return 1;
-}
-
 // root:stage(path, content, mode?) -> where it waits | nil, failure
 static int root_stage(lua_State *L)
 {
@@ -264,7 +237,7 @@ static int root_stage(lua_State *L)
     int mode = lua_isnoneornil(L, 4) ? WORKSPACE_MODE_AS_BEFORE : (int)check_mode(L, 4, 0777);
     struct buffer *owner = bind_new_buffer(L);
     owner->data = path ? workspace_stage(workspace, path, content, size, mode, &error) : NULL;
-    return push_staged(L, owner, &error);
+    return bind_push_owned(L, owner, &error);
 }
 
 // root:stage_link(path, target) -> where it waits | nil, failure
@@ -276,7 +249,7 @@ static int root_stage_link(lua_State *L)
     const char *target = path ? bind_check_path(L, 3, &error) : NULL;
     struct buffer *owner = bind_new_buffer(L);
     owner->data = target ? workspace_stage_link(workspace, path, target, &error) : NULL;
-    return push_staged(L, owner, &error);
+    return bind_push_owned(L, owner, &error);
 }
 
 // root:move(from, to, how) -> true | nil, failure
@@ -313,9 +286,7 @@ static int root_make_directory(lua_State *L)
 // root:prune(path, kept)
 static int root_prune(lua_State *L)
 {
-    lua_Integer kept = luaL_checkinteger(L, 3);
-    luaL_argcheck(L, kept >= 0, 3, "must not be negative");
-    workspace_remove_directories(bind_check_root(L, 1), luaL_checkstring(L, 2), (size_t)kept);
+    workspace_remove_directories(bind_check_root(L, 1), luaL_checkstring(L, 2), bind_check_size(L, 3));
     return 0;
 }
 

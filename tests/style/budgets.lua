@@ -8,8 +8,8 @@ local root = arg[1] or arg[0]:match("^(.*)/tests/style/") or "."
 
 -- Room, lines, kilobytes (of 1,000 bytes), patterns of the paths that belong to it.
 local budgets = {
-  { "src", 14000, 511, "src/" },
-  { "src/bind", 3000, 99, "src/bind/" },
+  { "src", 13930, 509, "src/" },
+  { "src/bind", 2928, 98, "src/bind/" },
   {
     "processes, confinement, ending", 2550, 91,
     "src/core/process/", "src/core/base/terminal_mode", "src/core/base/ending", "src/core/base/threads",
