@@ -112,10 +112,6 @@ function record:duration_ms(now)
   return math.floor((interrupt.now() - self.began) * 1000 + 0.5)
 end
 
-function record:todo_summary()
-  return self.todo and self.todo:summary() or { total = 0, done = 0, items = json.array {} }
-end
-
 --- A failure's message as one line that a terminal shows as it is: it may quote a server's names.
 local function line_of(failure)
   return failure and printable.replace((failure.message:gsub("[\r\n\t]+", " ")), "%s") or json.null
@@ -129,7 +125,8 @@ function record:fields(failure)
   return {
     protocol_version = self.protocol_version, job_id = self.job_id, task_id = self.task_id, status = status_of(failure),
     started_at = interrupt.timestamp(self.started_wall), finished_at = interrupt.timestamp(now),
-    duration_ms = self:duration_ms(now), artifacts = self.artifacts, todo = self:todo_summary(),
+    duration_ms = self:duration_ms(now), artifacts = self.artifacts,
+    todo = self.todo and self.todo:summary() or { total = 0, done = 0, items = json.array {} },
     resource_usage = process.usage(),
     final_answer = self.final_answer, inference_used = self.inference ~= nil and self.inference.requests > 0,
     inference = self.inference, acceptance = self.acceptance, confinement = self.confinement, workspace_changes = self.workspace_changes,

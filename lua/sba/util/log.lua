@@ -1,9 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The log, on stderr: one event a line, as JSON (json_lines.lua) or, on a terminal, as text (terminal.lua). A reader that is slow or gone
+-- The log, on stderr: one event a line, as JSON or, on a terminal, as text (terminal.lua). A reader that is slow or gone
 -- never stops the job: lines it does not read in time are dropped and counted, and the count is logged when it reads again.
 
 local file = require "native.file"
-local json_lines = require "sba.util.json_lines"
+local interrupt = require "native.interrupt"
+local json = require "sba.util.json"
+local text = require "native.text"
+local version = require "native.bundle".version
 
 local log = {}
 log.__index = log
@@ -11,6 +14,10 @@ log.__index = log
 local STDERR <const> = 2
 local TIMEOUT <const> = 1 -- seconds without progress until a line is dropped; then none until something is read
 local SLOWEST <const> = 2 -- seconds that a reader may take for one line
+local INTERVAL <const> = 1 -- seconds from the first output to the first event, and from one to the next
+local MOST <const> = 4096 -- bytes in one event: the last ones
+-- The order of an event's own fields, which follow ts, level, event, job_id, task_id and version.
+local fields_schema <const> = { order = { "step", "steps", "id", "type", "check", "what", "status", "duration_ms", "exit_code" } }
 
 ---@class log.options
 ---@field format "json"|"text"|"auto"
@@ -34,6 +41,52 @@ local SLOWEST <const> = 2 -- seconds that a reader may take for one line
 ---@field missed fun(self, count: integer): string what stands for so many lines that were not read in time
 ---@field answer fun(self, answer?: string) the final answer of a model, which people are shown with the job's end
 
+-- The log as JSON lines. What runs says becomes events: seldom and little at once, what is left out counted; or, with --follow, all.
+---@class json_lines: log.view
+local json_lines = { TAIL = 4096 }
+json_lines.__index = json_lines
+
+function json_lines:identify(job_id, task_id, trace_id)
+  local trace = trace_id and (',"trace_id":"%s"'):format(trace_id) or ""
+  self.same = ('","job_id":%s,"task_id":%s,"version":%s%s'):format(json.encode(job_id), json.encode(task_id), json.encode(version), trace)
+end
+
+local function line_of(self, level, event, fields)
+  local head = '{"ts":"' .. interrupt.timestamp() .. '","level":"' .. level .. '","event":"' .. event .. self.same
+  return json.continue(head, fields, fields_schema) .. "\n"
+end
+
+function json_lines:event(level, event, fields) self.write(line_of(self, level, event, fields)) end
+
+function json_lines:missed(count) return line_of(self, "warning", "log.dropped", { lines = count }) end
+
+function json_lines.answer() end
+
+function json_lines:output(piece, kind, fields)
+  if not self.not_before then self.not_before, self.kind, self.fields = interrupt.now() + INTERVAL, kind, fields end
+  self.pending = self.pending .. piece
+  if not self.follow and #self.pending > MOST then
+    local kept = text.tail(self.pending, MOST)
+    self.left_out, self.pending = self.left_out + #self.pending - #kept, kept
+  end
+  self:tick()
+end
+
+function json_lines:tick()
+  if self.pending == "" or not self.follow and interrupt.now() < self.not_before then return end
+  local event = self.fields()
+  event.output, event.left_out_bytes = self.pending, self.left_out > 0 and self.left_out or nil
+  self:event("info", self.kind .. ".output", event)
+  self.pending, self.left_out, self.not_before, self.has_told = "", 0, interrupt.now() + INTERVAL, true
+end
+
+function json_lines:end_output()
+  self:tick()
+  local left_out = self.has_told and self.left_out + #self.pending or 0
+  self.pending, self.left_out, self.has_told, self.not_before = "", 0, nil, nil
+  return left_out > 0 and left_out or nil
+end
+
 --- Writes a line (or, on a terminal, part of the view), or drops it. Once the reader takes lines again, they begin with how many it did
 --- not take.
 local function write(self, bytes)
@@ -53,7 +106,7 @@ function log.new(options)
   local self = setmetatable({ dropped = 0, timeout = TIMEOUT, follow = options.follow or columns ~= nil }, log)
   local function write_bytes(bytes) write(self, bytes) end
   self.view = is_text and options.terminal().new(write_bytes, columns, options.environment, self.follow)
-    or json_lines.new(write_bytes, self.follow)
+    or setmetatable({ write = write_bytes, follow = self.follow, pending = "", left_out = 0 }, json_lines)
   self:identify("", "")
   return self
 end

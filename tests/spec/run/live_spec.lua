@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
+local file = require "native.file"
 local live = require "sba.run.live"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
-local json_lines = require "sba.util.json_lines"
+local log = require "sba.util.log"
 
 local clock = 0
 
@@ -94,18 +95,18 @@ describe("what runs", function()
 end)
 
 describe("events of output", function()
-  local real = interrupt.now
+  local real_now, real_write = interrupt.now, file.write
   before_each(function() interrupt.now = now end)
-  after_each(function() interrupt.now = real end)
+  after_each(function() interrupt.now, file.write = real_now, real_write end)
 
   local function told(follow)
     local list = {}
-    local view = json_lines.new(function(line)
-      local event = assert(json.decode(line))
+    file.write = function(_, parts)
+      local event = assert(json.decode(table.concat(parts)))
       table.insert(list, { event.output, event.left_out_bytes })
-    end, follow)
-    view:identify("", "")
-    return view, list
+      return true
+    end
+    return log.new({ format = "json", follow = follow }).view, list
   end
 
   local function say(view, words) view:output(words, "step", function() return {} end) end
