@@ -18,7 +18,6 @@ local on_demand = require "sba.run.on_demand"
 local schema_check = require "sba.util.schema_check"
 local secret = require "sba.util.secret"
 local state = require "sba.run.state"
-local strict = require "sba.util.strict"
 local text = require "native.text"
 local workspace = require "native.workspace"
 
@@ -159,8 +158,16 @@ local function go_through(run)
   end
 end
 
+--- From here on reading or setting a global that does not exist is an error that names it. What --lua runs has them as Lua has them.
+local function fix_globals()
+  setmetatable(_G, {
+    __index = function(_, name) error(("the global '%s' does not exist"):format(tostring(name)), 2) end,
+    __newindex = function(_, name) error(("the global '%s' must not be created; declare a local"):format(tostring(name)), 2) end,
+  })
+end
+
 local function new_run(settings, environment)
-  strict.on()
+  fix_globals()
   local run = state.new(settings, environment)
   run.catalogue = catalogue
   run.status_url = not settings.replay and first_set(environment, STATUS_URLS) or nil -- a replay reports nothing

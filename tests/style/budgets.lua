@@ -17,7 +17,7 @@ local budgets = {
   { "edits", 950, 38, "src/core/edit/" },
   { "files, trees, snapshots, changes", 3290, 128, "src/core/files/" },
   { "search, globs, secrets, text", 1890, 71, "src/core/search/", "src/core/text/" },
-  { "lua", 21090, 931, "lua/" },
+  { "lua", 21080, 931, "lua/" },
   { "lua/sba/agent", 2410, 113, "lua/sba/agent/" },
   { "lua/sba/run", 3640, 163, "lua/sba/run/" },
   { "lua/sba/model", 1980, 92, "lua/sba/model/" },
