@@ -590,23 +590,11 @@ function text.base64_decode(base64) end
 ---@return integer words of prose and source code, integer dense of digits, hexadecimal and base64, integer other of what is not ASCII
 function text.tokens(utf8) end
 
----@class native.json writes values as JSON; see util.json
-local json = {}
-
----A value as JSON text, its keys in the order of a schema. A native.buffer is JSON text already.
----@param value any
----@param schema? table
----@param rules { plans: table, encode: (fun(value: any): string), others: (fun(object: table, known: table<string, integer>): string[]) } the keys of each
---- schema, in order; what encodes values without a schema; the names that a schema does not know, in their order
----@param head? string the text of an object up to the members that the table `value` adds; schema is a table then
----@return string
-function json.encode(value, schema, rules, head) end
-
 ---Where a JSON text holds more values than most.
 ---@param bytes string
 ---@param most integer at least 1
 ---@return integer? offset from 0; nil: it does not
-function json.past(bytes, most) end
+function text.json_past(bytes, most) end
 
 ---@class native.line_editor reads lines from a terminal
 local line_editor = {}

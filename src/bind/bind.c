@@ -28,9 +28,9 @@ static const struct {
     const char *name;
     const luaL_Reg *functions;
 } plain_modules[] = {
-    {"native.confine", bind_confine},     {"native.ending", bind_ending}, {"native.identity", bind_identity},
-    {"native.interrupt", bind_interrupt}, {"native.json", bind_json},     {"native.line_editor", bind_line_editor},
-    {"native.process", bind_process},     {"native.text", bind_text},
+    {"native.confine", bind_confine},         {"native.ending", bind_ending},   {"native.identity", bind_identity},
+    {"native.interrupt", bind_interrupt},     {"native.process", bind_process}, {"native.text", bind_text},
+    {"native.line_editor", bind_line_editor},
 };
 
 static int open_plain(lua_State *L)

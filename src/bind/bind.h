@@ -21,7 +21,7 @@
 void bind_open_all(lua_State *L);
 
 // The native.* modules, in the files of the same names: those that are functions only, and those with types.
-extern const luaL_Reg bind_confine[], bind_ending[], bind_identity[], bind_interrupt[], bind_json[];
+extern const luaL_Reg bind_confine[], bind_ending[], bind_identity[], bind_interrupt[];
 extern const luaL_Reg bind_line_editor[], bind_process[], bind_text[];
 int luaopen_native_file(lua_State *L);
 int luaopen_native_http(lua_State *L);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// native.text: bytes as UTF-8, base64, SHA-256; tokens that a text costs.
+// native.text: bytes as UTF-8, base64, SHA-256; tokens that a text costs; values that a JSON text holds.
 #include "core/text/text.h"
 
 #include "bind/bind.h"
@@ -168,6 +168,19 @@ static int f_tokens(lua_State *L)
     return 3;
 }
 
+static int f_json_past(lua_State *L)
+{
+    size_t size;
+    const char *bytes = luaL_checklstring(L, 1, &size);
+    lua_Integer most = luaL_checkinteger(L, 2);
+    luaL_argcheck(L, most >= 1, 2, "must be positive");
+    size_t at = text_json_past(bytes, size, (size_t)most);
+    if (at == size)
+        return 0;
+    lua_pushinteger(L, (lua_Integer)at);
+    return 1;
+}
+
 const luaL_Reg bind_text[] = {
     {"repair", f_repair},
     {"is_utf8", f_is_utf8},
@@ -182,5 +195,6 @@ const luaL_Reg bind_text[] = {
     {"base64_encode", f_base64_encode},
     {"base64_decode", f_base64_decode},
     {"tokens", f_tokens},
+    {"json_past", f_json_past},
     {NULL, NULL},
 };

@@ -1,13 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- JSON (RFC 8259, and nothing else), read and written by lua-cjson with our patches (vendor/patches/lua-cjson). What cjson does
--- not do is here: UTF-8, the order of keys, and where a mistake is.
+-- not do is here: UTF-8, an order of keys made of a schema, and where a mistake is.
 --
 -- Values: objects are tables with string keys, arrays carry the array mark, null is json.null. A number without fraction and
 -- exponent is an integer. A number that neither 64 bits nor a double hold is kept as its text (json.is_long_number), which
 -- is written again as it was read. Objects and arrays keep apart even when empty.
 
 local cjson = require "cjson"
-local native = require "native.json"
 local redact = require "native.secret".redact
 local text = require "native.text"
 
@@ -164,7 +163,7 @@ local function mistake_in_bytes(bytes, max_size, most)
     local _, bad = utf8.len(bytes)
     return failure_at(bytes, bad - 1, ("the byte 0x%02X is not UTF-8"):format(bytes:byte(bad)))
   end
-  local past = #bytes > most and native.past(bytes, most)
+  local past = #bytes > most and text.json_past(bytes, most)
   if past then return failure_at(bytes, past, ("holds more than %d values"):format(most), "too_large") end
 end
 
@@ -214,30 +213,23 @@ end
 
 -- Writing ---------------------------------------------------------------------------------------------------------------
 
--- What a schema says of the order of keys, worked out once: the names in their order, the same as keys, and the schemas of members.
-local plans = setmetatable({}, { __mode = "k", __index = function(plans, schema)
-  local names, known = {}, {}
+-- What a schema says of the order of keys, worked out once, as cjson takes it (vendor/patches/lua-cjson/13-order.patch): the
+-- names in their order, the same as keys, the orders of members, and that of the elements.
+local orders <const> = setmetatable({}, { __mode = "k" })
+
+local function order_of(schema)
+  if type(schema) ~= "table" or orders[schema] then return orders[schema] end
+  local names, known, members = {}, {}, {}
+  orders[schema] = { names, known, members } -- before its parts: a schema may hold itself
   for _, list in ipairs { schema.order or {}, schema.required or {} } do
     for _, name in ipairs(list) do
       if not known[name] then names[#names + 1], known[name] = name, true end
     end
   end
-  plans[schema] = { names, known, schema.properties or {} }
-  return plans[schema]
-end })
-
--- The names that no schema orders, in byte order.
-local function other_names(object, known)
-  local names = {}
-  for name in next, object do
-    if type(name) ~= "string" then error(("cannot encode: an object with a key that is a %s"):format(type(name)), 0) end
-    if not known[name] then names[#names + 1] = name end
-  end
-  table.sort(names)
-  return names
+  for name, part in next, schema.properties or {} do members[name] = order_of(part) end
+  orders[schema][4] = order_of(schema.items)
+  return orders[schema]
 end
-
-local rules <const> = { plans = plans, encode = codec.encode, others = other_names }
 
 ---Compact RFC 8259 text of a value. Tables that are marked as arrays or have a first element are arrays; others are objects. Keys come
 ---in the order of schema.order where given (then required, then byte order). Strings are repaired. Integers keep all digits, floats the
@@ -247,7 +239,7 @@ local rules <const> = { plans = plans, encode = codec.encode, others = other_nam
 ---@return string
 function json.encode(value, schema)
   if value == nil then error("cannot encode: nil", 2) end
-  return native.encode(value, schema, rules)
+  return (text.repair(codec.encode(value, order_of(schema))))
 end
 
 ---Adds members to the text of an object: '{"a":1' and { b = 2 } give '{"a":1,"b":2}'.
@@ -256,7 +248,8 @@ end
 ---@param schema table as of encode
 ---@return string
 function json.continue(head, members, schema)
-  return native.encode(members, schema, rules, head)
+  local rest = json.encode(members, schema):sub(2)
+  return head .. (rest == "}" and rest or "," .. rest)
 end
 
 return json

@@ -40,9 +40,6 @@ size_t text_count_characters(const char *utf8, size_t size);
 // memchr, but faster than musl's where the byte is rare.
 const char *text_find_byte(const char *bytes, size_t size, char byte);
 
-// Appends the bytes as the inside of a JSON string; what is not UTF-8 becomes U+FFFD, as in text_repair.
-int text_json_escape(const char *bytes, size_t size, struct buffer *out);
-
 // Size of a text inside a JSON string.
 size_t text_json_size(const char *utf8, size_t size);
 
