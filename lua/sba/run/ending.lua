@@ -101,6 +101,7 @@ local function look_back(run)
   result.todo = run.todo
   for _, exchange in ipairs(run.past.exchanges) do on_demand.models().count(run, run.past.session.model, exchange.reply) end
   take_over_steps(run)
+  run.past.entries, job.todo = {}, nil -- memory may be short
 end
 
 --- Puts back files that a step was changing.

@@ -18,9 +18,6 @@ local OVERRUN <const> = 2.5 -- seconds past the deadline within which everything
 local SHORTER <const> = { 65536, 4096, 1024 } -- bytes of a step's entry that a full disk still takes
 local READING <const> = 2.2 -- seconds past the deadline, or after a signal, until which artifacts are read
 
---- Whether an earlier run had done the whole job: only its result is written again.
-local function done_before(run) return run.past.result ~= nil end
-
 --- Ends the processes that the job left. Past the deadline, the grace is what remains of the overrun.
 local function end_processes(run)
   local grace = GRACE
@@ -92,9 +89,7 @@ local function write_parts(run, parts)
   return how ~= nil
 end
 
-local function null_to_nil(value)
-  return type(value) == "string" and value or nil
-end
+local function null_to_nil(value) return type(value) == "string" and value or nil end
 
 local function log_outcome(run, fields)
   local code, message = null_to_nil(fields.failure_code), null_to_nil(fields.failure_message)
@@ -157,8 +152,7 @@ local function leave_outside(run)
 end
 
 local function status_of(run, written)
-  if not written then return exit.UNWRITABLE end
-  return failures.exit_status(null_to_nil(run.fields.failure_code))
+  return written and failures.exit_status(null_to_nil(run.fields.failure_code)) or exit.UNWRITABLE
 end
 
 --- A stream is said to be written before it is, so that nothing adds a second result to it.
@@ -183,7 +177,7 @@ local function flush_checkpoint(run)
   if run.checkpoint and not is_short(run) then run.checkpoint:flush() end
 end
 
--- Of a job that was over before this run there is nothing to end.
+-- Of a job that was over before, the result alone is written again.
 local parts_again <const> = { take_over_steps }
 local parts <const> = {
   flush_checkpoint, end_processes, revert, skip_rest, take_over_steps, compare_workspace, list_artifacts, finish_todo, upload_artifacts,
@@ -195,8 +189,13 @@ local parts <const> = {
 ---@return integer
 return function(run)
   ending.begun()
-  for _, part in ipairs(done_before(run) and parts_again or parts) do attempt(run, part) end
+  for _, part in ipairs(run.past.result and parts_again or parts) do attempt(run, part) end
   attempt(run, write_result)
+  if not run.parts then -- memory is out: without the todo list, which todo.json has
+    run.todo, run.record.todo = nil, nil
+    collectgarbage()
+    attempt(run, write_result)
+  end
   local fields, written = run.fields, run.written
   local at = interrupt.now()
   if run.status_url then attempt(run, function() on_demand.status().ended(run, written and run.parts) end) end
