@@ -25,11 +25,19 @@ local function clean(name)
   return name, name:find '[%c"\\\127]' and #json.encode(name) or #name + 2
 end
 
+-- A mode as text; there are few.
+local modes <const> = setmetatable({}, {
+  __index = function(known, mode)
+    known[mode] = ("%04o"):format(mode)
+    return known[mode]
+  end,
+})
+
 --- Completes an entry, and returns how many bytes of JSON it takes, with a comma and without what is in it.
 local function complete(entry, entered)
   local size = #'{"name":,"type":"","size_bytes":,"mode":"0000"},' + #entry.type + #tostring(entry.size_bytes)
   local more
-  entry.mode = ("%04o"):format(entry.mode)
+  entry.mode = modes[entry.mode]
   entry.name, more = clean(entry.name)
   if entered then
     entry.children = json.array {}
