@@ -138,8 +138,7 @@ local function writable(path)
     local name, written = ".sba-check-" .. own_pid
     written, failure = directory:write(name, "")
     if not written then return nil, failure.message end
-    local change <close> = directory:transaction()
-    return change:remove(name) and change:commit()
+    return os.remove(path .. "/" .. name)
   end
 end
 
