@@ -6,8 +6,8 @@
 #include "bundle.h"
 #include "core/base/cleanup.h"
 #include "core/base/ending.h"
+#include "core/base/interrupt.h"
 #include "core/text/secret.h"
-#include "stop.h"
 
 #include <lauxlib.h>
 #include <lua.h>
@@ -16,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COLLECTOR_PAUSE = 130 }; // per cent of the memory in use, at which a collection begins
+enum { INSTRUCTIONS = 1000000 }; // about ten milliseconds, in which Lua may save what was done
+enum { COLLECTOR_PAUSE = 130 };  // per cent of the memory in use, at which a collection begins
 
 // Makes the bundle the second searcher, after preload. The other two find nothing, because path and cpath are empty;
 // they stay for `--lua`, where a script may set these.
@@ -53,6 +54,35 @@ static void *allocate(void *unused, void *block, size_t old_size, size_t size)
     return moved;
 }
 
+// Runaway Lua is stopped by a count hook, which the signal of a cancel or of the deadline sets: a hook that is set from
+// the start would slow down every instruction. A hook belongs to one Lua thread: coroutines have none.
+static lua_State *main_state;
+
+static void stop_when_interrupted(lua_State *L, lua_Debug *unused);
+
+// Runs in a signal handler, where lua_sethook may be called.
+static void stop(void)
+{
+    lua_sethook(main_state, stop_when_interrupted, LUA_MASKCOUNT, INSTRUCTIONS);
+}
+
+// Stops runaway Lua with an error whose code is the reason, as a wait in core would return it.
+static void stop_when_interrupted(lua_State *L, lua_Debug *unused)
+{
+    (void)unused;
+    enum interrupt_reason reason = interrupt_reason();
+    if (reason == INTERRUPT_NONE) {
+        lua_sethook(L, NULL, 0, 0);
+        if (interrupt_reason() != INTERRUPT_NONE) // a signal came meanwhile
+            stop();
+        return;
+    }
+    if (interrupt_in_session()) // code that catches the error is stopped at its next instruction
+        lua_sethook(L, stop_when_interrupted, LUA_MASKCOUNT, 1);
+    bind_push_interrupt(L, reason);
+    lua_error(L);
+}
+
 static int with_traceback(lua_State *L)
 {
     luaL_traceback(L, L, luaL_tolstring(L, 1, NULL), 1);
@@ -69,7 +99,8 @@ static int prepare_and_run(lua_State *L)
     luaL_openlibs(L);
     seal_loader(L);
     bind_open_all(L);
-    stop_watch(L);
+    main_state = L;
+    interrupt_on_stop(stop);
 
     lua_getglobal(L, "require");
     lua_pushstring(L, ending_inherited()->reason[0] ? "sba.run.ending" : "sba.main");

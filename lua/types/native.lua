@@ -737,7 +737,6 @@ function file.own(path) end
 
 ---@param fd integer
 ---@return integer? columns nil where fd is no terminal
----@return integer rows
 function file.terminal_columns(fd) end
 
 ---@class native.http an HTTP/1.1 client

@@ -61,7 +61,7 @@ int bind_push_owned(lua_State *L, const struct buffer *owner, struct error *erro
 void bind_push_bytes(lua_State *L, struct buffer *buffer);
 
 // Calls a tick, which is on the stack below its arguments. False: it failed, and its error is on the stack. An error
-// does not count if the job must stop: most likely it comes from stop.c, and the wait ends anyway.
+// does not count if the job must stop: most likely it comes from the hook of host.c, and the wait ends anyway.
 bool bind_call_tick(lua_State *L, int arguments);
 
 // Pushes an empty buffer that Lua owns: freed when it is collected, closed or emptied with buffer_free.

@@ -267,15 +267,15 @@ static int f_is_locked(lua_State *L)
     return 1;
 }
 
-// terminal_columns(fd) -> columns, rows | nil
+// terminal_columns(fd) -> columns | nil
 static int f_terminal_columns(lua_State *L)
 {
-    int rows = 0, columns = stream_columns((int)luaL_checkinteger(L, 1), &rows);
-    if (!columns)
-        return luaL_pushfail(L), 1;
-    lua_pushinteger(L, columns);
-    lua_pushinteger(L, rows);
-    return 2;
+    int columns = stream_columns((int)luaL_checkinteger(L, 1));
+    if (columns)
+        lua_pushinteger(L, columns);
+    else
+        luaL_pushfail(L);
+    return 1;
 }
 
 static const luaL_Reg functions[] = {

@@ -134,13 +134,12 @@ static void gives_up_on_a_reader_that_does_not_read(void **state)
 static void does_not_wait_for_a_terminal_that_nobody_reads(void **state)
 {
     static char bytes[1 << 20];
-    int rows, ours = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+    int ours = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
     assert_true(ours >= 0 && grantpt(ours) == 0 && unlockpt(ours) == 0);
     int opened = open(ptsname(ours), O_RDWR | O_NOCTTY | O_CLOEXEC), terminal = STDIN_FILENO;
     assert_int_equal(dup2(opened, terminal), terminal);
     close(opened);
-    assert_int_equal(stream_columns(terminal, &rows), 80);
-    assert_int_equal(rows, 24);
+    assert_int_equal(stream_columns(terminal), 80);
     for (size_t i = 0; i < sizeof bytes; i++)
         bytes[i] = i % 61 ? 'x' : '\n'; // each of which wants room for two bytes
     int64_t begun = clock_now();

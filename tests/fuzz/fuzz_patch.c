@@ -56,8 +56,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct edit_hunk hunk = {.header = (uint32_t)(at - hunks.diff), .body = (uint32_t)(newline + 1 - hunks.diff)};
         const char *next = memmem(newline, (size_t)(end - newline), "\n@@", 3);
         uint32_t limit = next ? (uint32_t)(next + 1 - hunks.diff) : hunks.size;
+        char line[64] = "";
+        memcpy(line, at, (size_t)(newline - at) < sizeof line - 1 ? (size_t)(newline - at) : sizeof line - 1);
         hunk.by_content =
-            sscanf(at, "@@ -%u,%u +%u,%u", &hunk.old_start, &hunk.old_count, &hunk.new_start, &hunk.new_count) < 4;
+            sscanf(line, "@@ -%u,%u +%u,%u", &hunk.old_start, &hunk.old_count, &hunk.new_start, &hunk.new_count) < 4;
         edit_add_hunk(&hunks, &hunk, limit, !hunk.by_content && hunk.old_start % 2, &error);
         at = newline + 1;
     }

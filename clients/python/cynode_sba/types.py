@@ -33,7 +33,7 @@ class ApplyUnifiedDiffResultFile(TypedDict):
     """Hunks whose @@ line had wrong counts."""
     line_ends: NotRequired[Literal['crlf', 'lf']]
     """The file's, which the diff's lines were given."""
-    tolerated: NotRequired[list[Literal['no_line_numbers', 'blank_lines', 'trailing_blanks', 'line_ends', 'final_newline', 'indentation']]]
+    tolerated: NotRequired[list[Literal['no_git_line', 'no_line_numbers', 'blank_lines', 'trailing_blanks', 'line_ends', 'final_newline', 'indentation']]]
     """What of the diff was not as git writes it, where only one place fits."""
 
 

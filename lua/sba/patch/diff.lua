@@ -209,7 +209,7 @@ local function read_hunks(reader, file)
   pass_tail(reader)
 end
 
---- Reads the lines of a file before its hunks, as many as look like them or the two of a plain diff.
+--- Reads a file: the lines before its hunks, as many as look like them or the two of a plain diff, and the hunks.
 local function read_file(reader, fields)
   local file, seen = new_file(reader, fields), {}
   repeat
@@ -224,6 +224,7 @@ local function read_file(reader, fields)
   local mistake = header.settle(file)
   if mistake then invalid(reader, mistake) end
   read_hunks(reader, file)
+  return file
 end
 
 --- Reads a line outside of any file.
@@ -303,8 +304,10 @@ local function read_next(reader)
     take(reader)
   elseif is_at(reader, begin) then
     read_begin(reader)
-  elseif starts(reader, "diff --git ") or is_at(reader, bare_git) then
+  elseif starts(reader, "diff --git ") then
     read_file(reader, { git = true })
+  elseif is_at(reader, bare_git) then
+    read_file(reader, { git = true }).tolerated.no_git_line = true
   elseif is_at(reader, names) then
     read_file(reader, { is_plain = true })
   else

@@ -3,7 +3,7 @@
 
 local tolerated = {
   replaced = { "trailing_blanks", "line_ends", "final_newline", "indentation" },
-  file = { "no_line_numbers", "blank_lines", "trailing_blanks", "line_ends", "final_newline", "indentation" },
+  file = { "no_git_line", "no_line_numbers", "blank_lines", "trailing_blanks", "line_ends", "final_newline", "indentation" },
   diff = { "code_fence", "prose", "begin_patch", "bare_context" },
 }
 

@@ -45,7 +45,7 @@ end
 ---@return table
 return function(run)
   return {
-    workspace = run.workspace, environment = children_environment(run), agent = not run.steps, follow = run.log.follow,
+    workspace = run.workspace, environment = children_environment(run), agent = not run.steps, follow = run.log.follow or nil,
     max_output_bytes = run.job.constraints.max_output_bytes,
     place = function(path) return artifacts.place(run, path) end,
     ask = function(question)

@@ -24,7 +24,7 @@ int edit_split(struct edit_file *file, const char *bytes, size_t size)
         starts[file->count] = (uint32_t)(at - bytes);
         if (at == end)
             return 0;
-        const char *newline = text_find_byte(at, (size_t)(end - at), '\n');
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
         if (newline && newline > at && newline[-1] == '\r')
             file->crlf++;
         else if (newline)
@@ -185,7 +185,7 @@ static int make_sides(struct edit_body *body)
 
 static const char *line_end(const char *at, const char *end)
 {
-    const char *newline = text_find_byte(at, (size_t)(end - at), '\n');
+    const char *newline = memchr(at, '\n', (size_t)(end - at));
     return newline ? newline : end;
 }
 

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DEFAULT_COLUMNS = 80, DEFAULT_ROWS = 24 };
+enum { DEFAULT_COLUMNS = 80 };
 
 static bool is_writable(int fd, int timeout)
 {
@@ -54,26 +54,27 @@ static ssize_t write_some(struct stream *stream, const char *bytes, size_t size)
     return -1;
 }
 
-static size_t write_bytes(int fd, const char *bytes, size_t size, int64_t timeout, int64_t whole)
+// *end: when the whole must be over, which is set at the first wait.
+static size_t write_bytes(int fd, const char *bytes, size_t size, int64_t timeout, int64_t whole, int64_t *end)
 {
     static struct stream standard[STDERR_FILENO + 1]; // they do not change
     struct stream own = {0}, *stream = fd >= 0 && fd <= STDERR_FILENO ? &standard[fd] : &own;
     if (stream->way == UNKNOWN)
         *stream = open_stream(fd);
     size_t written = 0;
-    int64_t until = 0, end = INT64_MAX; // set at the first wait
+    int64_t until = 0;
     while (written < size) {
         ssize_t done = write_some(stream, bytes + written, size - written);
         if (done > 0)
             written += (size_t)done;
-        if (done > 0 && end == INT64_MAX)
+        if (done > 0 && *end == INT64_MAX)
             continue;
         if (done < 0 && errno != EINTR && errno != EAGAIN)
             break;
         int64_t now = clock_now();
-        end = end == INT64_MAX && whole < end - now ? now + whole : end;
+        *end = *end == INT64_MAX && whole < *end - now ? now + whole : *end;
         if (!until || done > 0)
-            until = now + timeout < end ? now + timeout : end;
+            until = now + timeout < *end ? now + timeout : *end;
         int64_t left = until - now;
         if (left <= 0 || (!is_writable(fd, left > INT_MAX ? INT_MAX : (int)left) && errno != EINTR))
             break;
@@ -87,8 +88,9 @@ size_t stream_write(int fd, const struct file_parts *parts, int64_t timeout, int
     struct error error = {0};
     char block[FILE_BLOCK];
     size_t written = 0, some = 0;
+    int64_t end = INT64_MAX;
     for (ssize_t size; (size = file_parts_next(&left, block, sizeof block, &error)) > 0;) {
-        written += some = write_bytes(fd, block, (size_t)size, timeout, whole);
+        written += some = write_bytes(fd, block, (size_t)size, timeout, whole, &end);
         if (some < (size_t)size)
             break;
     }
@@ -96,12 +98,11 @@ size_t stream_write(int fd, const struct file_parts *parts, int64_t timeout, int
     return written;
 }
 
-int stream_columns(int fd, int *rows)
+int stream_columns(int fd)
 {
     struct winsize size = {0};
     if (!isatty(fd))
         return 0;
     ioctl(fd, TIOCGWINSZ, &size);
-    *rows = size.ws_row > 0 ? size.ws_row : DEFAULT_ROWS;
     return size.ws_col > 0 ? size.ws_col : DEFAULT_COLUMNS;
 }

@@ -13,7 +13,7 @@
 // written, fewer than size when the time was up or the reader left.
 size_t stream_write(int fd, const struct file_parts *parts, int64_t timeout, int64_t whole);
 
-// The columns of a terminal and its rows, 80 and 24 if it does not say; 0 if fd is not a terminal.
-int stream_columns(int fd, int *rows);
+// The columns of a terminal, 80 if it does not say; 0 if fd is not a terminal.
+int stream_columns(int fd);
 
 #endif

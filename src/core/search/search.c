@@ -134,7 +134,7 @@ static bool has_long_line(const char *bytes, size_t size)
 
 static const char *line_end(const char *at, const char *end)
 {
-    const char *newline = text_find_byte(at, (size_t)(end - at), '\n');
+    const char *newline = memchr(at, '\n', (size_t)(end - at));
     return newline ? newline : end;
 }
 
@@ -210,7 +210,7 @@ static int next_match(struct scan *scan, const char *bytes, size_t size, size_t 
 // reached; -1.
 static int search_lines(struct scan *scan, const char *bytes, size_t size)
 {
-    bool together = scan->regex->lines && scan->rechecks <= RECHECKS_MAX && !text_find_byte(bytes, size, '\r') &&
+    bool together = scan->regex->lines && scan->rechecks <= RECHECKS_MAX && !memchr(bytes, '\r', size) &&
                     !has_long_line(bytes, size);
     for (size_t at = 0; at <= size;) {
         struct span found;

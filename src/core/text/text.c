@@ -40,7 +40,9 @@ static size_t sequence_length(unsigned char lead, unsigned char *low, unsigned c
     return lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
 }
 
-size_t text_character(const char *bytes, size_t size, bool *good)
+// Length of the character at the start of bytes (size > 0). If it is ill-formed, *good is false, and the length is that
+// of the maximal subpart (Unicode 15, section 3.9) which one U+FFFD replaces, at least one byte.
+static size_t character_length(const char *bytes, size_t size, bool *good)
 {
     const unsigned char *p = (const unsigned char *)bytes;
     unsigned char low, high;
@@ -61,7 +63,7 @@ static size_t utf8_span(const char *bytes, size_t size)
         i += ascii_span((const unsigned char *)bytes + i, size - i);
         if (i == size)
             return i;
-        size_t length = text_character(bytes + i, size - i, &good);
+        size_t length = character_length(bytes + i, size - i, &good);
         if (!good)
             return i;
         i += length;
@@ -87,7 +89,7 @@ int text_repair(const char *bytes, size_t size, struct buffer *out)
         if (buffer_append(out, "\xEF\xBF\xBD", 3) < 0)
             return -1;
         bool unused;
-        i += text_character(bytes + i, size - i, &unused);
+        i += character_length(bytes + i, size - i, &unused);
     }
 }
 
@@ -96,32 +98,11 @@ static bool goes_on(char byte)
     return ((unsigned char)byte & 0xC0) == 0x80;
 }
 
-// These two go over blocks of constant size, so that the compiler vectorizes the loop.
-enum { BLOCK = 64 };
-
-const char *text_find_byte(const char *bytes, size_t size, char byte)
-{
-    for (; size >= BLOCK; bytes += BLOCK, size -= BLOCK) {
-        unsigned char any = 0;
-        for (size_t i = 0; i < BLOCK; i++)
-            any |= bytes[i] == byte;
-        if (any)
-            break;
-    }
-    return memchr(bytes, byte, size);
-}
-
 size_t text_count_newlines(const char *bytes, size_t size)
 {
     size_t count = 0;
-    for (; size >= BLOCK; bytes += BLOCK, size -= BLOCK) {
-        unsigned char few = 0; // at most BLOCK
-        for (size_t i = 0; i < BLOCK; i++)
-            few = (unsigned char)(few + (bytes[i] == '\n'));
-        count += few;
-    }
-    for (size_t i = 0; i < size; i++)
-        count += bytes[i] == '\n';
+    for (const char *at = bytes, *end = bytes + size; at < end && (at = memchr(at, '\n', (size_t)(end - at))); at++)
+        count++;
     return count;
 }
 
@@ -156,7 +137,7 @@ size_t text_whole(const char *bytes, size_t size)
     bool good = true;
     for (size_t back = 1; back < 4 && back <= size; back++)
         if ((unsigned char)bytes[size - back] >= 0xC0)
-            return text_character(bytes + size - back, back, &good) == back && !good ? size - back : size;
+            return character_length(bytes + size - back, back, &good) == back && !good ? size - back : size;
     return size;
 }
 

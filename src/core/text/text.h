@@ -16,10 +16,6 @@ enum { TEXT_SHA256_HEX = 65 }; // 64 hex digits and the NUL
 // Whether the bytes are well-formed UTF-8 (no surrogates, no overlong forms, nothing above U+10FFFF).
 bool text_is_utf8(const char *bytes, size_t size);
 
-// Length of the character at the start of bytes (size > 0). If it is ill-formed, *good is false, and the length is that
-// of the maximal subpart (Unicode 15, section 3.9) which one U+FFFD replaces, at least one byte.
-size_t text_character(const char *bytes, size_t size, bool *good);
-
 // Appends the bytes as UTF-8: each maximal ill-formed subpart becomes one U+FFFD. NULs stay.
 int text_repair(const char *bytes, size_t size, struct buffer *out);
 
@@ -36,9 +32,6 @@ size_t text_count_newlines(const char *bytes, size_t size);
 
 // Characters of a UTF-8 text.
 size_t text_count_characters(const char *utf8, size_t size);
-
-// memchr, but faster than musl's where the byte is rare.
-const char *text_find_byte(const char *bytes, size_t size, char byte);
 
 // Size of a text inside a JSON string.
 size_t text_json_size(const char *utf8, size_t size);
