@@ -4,14 +4,14 @@
 #include "core/base/identity.h"
 #include "core/base/interrupt.h"
 #include "core/base/terminal_mode.h"
-#include "core/process/process_usage.h"
+#include "core/process/process_children.h"
 #include "host.h"
 
 enum { EXIT_INTERNAL = 3 };
 
 int main(int argc, char **argv)
 {
-    usage_begin();
+    children_usage_begin();
     identity_harden();
     interrupt_install();
     ending_begin(argv);

@@ -203,15 +203,6 @@ const char *bind_check_path(lua_State *L, int index, struct error *error)
     return NULL;
 }
 
-const char *bind_check_bytes(lua_State *L, int index, size_t *size)
-{
-    const struct buffer *buffer = luaL_testudata(L, index, "native.buffer");
-    if (!buffer)
-        return luaL_checklstring(L, index, size);
-    *size = buffer->size;
-    return buffer->size ? buffer->data : "";
-}
-
 static bool listed(const char *name, const char *const names[])
 {
     for (; *names; names++)

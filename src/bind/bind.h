@@ -74,9 +74,6 @@ struct buffer *bind_push_shared_buffer(lua_State *L);
 // Empties it, and frees it if it is large.
 void bind_empty_shared_buffer(struct buffer *buffer);
 
-// The bytes of the string or buffer at index; those of a buffer are valid until it is filled again.
-const char *bind_check_bytes(lua_State *L, int index, size_t *size);
-
 // Pushes the metatable that marks a table as a JSON array: lua-cjson's, see vendor/patches/lua-cjson.
 void bind_push_array_metatable(lua_State *L);
 

@@ -4,8 +4,8 @@
 #include "core/process/process_children.h"
 
 #include "bind/bind.h"
+#include "core/process/process_children.h"
 #include "core/process/process_spawn.h"
-#include "core/process/process_usage.h"
 
 #include <string.h>
 
@@ -189,7 +189,7 @@ static int f_usage(lua_State *L)
 {
     int64_t cpu_time;
     uint64_t max_rss;
-    usage_so_far(&cpu_time, &max_rss);
+    children_usage(&cpu_time, &max_rss);
     lua_createtable(L, 0, 2);
     bind_set_integer(L, "cpu_time_ms", cpu_time);
     bind_set_integer(L, "max_rss_bytes", (lua_Integer)max_rss);

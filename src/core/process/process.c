@@ -5,10 +5,10 @@
 #include "core/base/cleanup.h"
 #include "core/base/ending.h"
 #include "core/base/interrupt.h"
+#include "core/process/process_children.h"
 #include "core/process/process_output.h"
 #include "core/process/process_spawn.h"
 #include "core/process/process_tree.h"
-#include "core/process/process_usage.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -233,8 +233,8 @@ static int fill_outcome(struct run *run, struct process_outcome *outcome, struct
         .exit_code = exited ? WEXITSTATUS(child->status) : -1,
         .signal = child->ended && WIFSIGNALED(child->status) ? WTERMSIG(child->status) : 0,
         .duration = clock_now() - run->started,
-        .cpu_time = usage_cpu_time(&child->usage),
-        .max_rss = usage_max_rss(&child->usage),
+        .cpu_time = children_cpu_time(&child->usage),
+        .max_rss = (uint64_t)child->usage.ru_maxrss * CHILDREN_RSS_UNIT,
     };
     if (output_show(&run->output, &outcome->output, &outcome->tail, &outcome->missing) == 0 &&
         output_take(&run->output, outcome->texts) == 0)

@@ -13,13 +13,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 enum { REAPED_AT_ONCE = 256 };
 
 static int event_fd = -1;
-static long max_rss;
+static long max_rss; // KiB, of a reaped child or one that it waited for
+static int64_t cpu_time_before;
 static struct pids groups; // of all commands
 
 void pids_free(struct pids *pids)
@@ -113,11 +115,6 @@ size_t children_reap(struct child *child)
     return REAPED_AT_ONCE;
 }
 
-long children_max_rss(void)
-{
-    return max_rss;
-}
-
 bool children_any(void)
 {
     siginfo_t unused;
@@ -195,4 +192,37 @@ void children_own(struct pids *pids)
         i++;
     if (i == 0)
         add_groups(pids);
+}
+
+int64_t children_cpu_time(const struct rusage *usage)
+{
+    struct timeval sum;
+    timeradd(&usage->ru_utime, &usage->ru_stime, &sum);
+    return (int64_t)sum.tv_sec * 1000 + sum.tv_usec / 1000;
+}
+
+static int64_t cpu_time_so_far(void)
+{
+    struct rusage own, children;
+    getrusage(RUSAGE_SELF, &own);
+    getrusage(RUSAGE_CHILDREN, &children);
+    return children_cpu_time(&own) + children_cpu_time(&children);
+}
+
+void children_usage_begin(void)
+{
+    cpu_time_before = cpu_time_so_far();
+}
+
+void children_usage(int64_t *cpu_time, uint64_t *most)
+{
+    char line[256];
+    long own = 0;
+    FILE *status = fopen("/proc/self/status", "re"); // VmHWM counts from exec on
+    while (status && own == 0 && fgets(line, sizeof line, status))
+        sscanf(line, "VmHWM: %ld", &own);
+    if (status)
+        fclose(status);
+    *cpu_time = cpu_time_so_far() - cpu_time_before;
+    *most = (uint64_t)(own > max_rss ? own : max_rss) * CHILDREN_RSS_UNIT;
 }

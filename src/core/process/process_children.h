@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The children of this process, adopted ones included: notice of their ends, reaping, listing. A PID cannot be reused
-// before its process is reaped, and only children_reap reaps.
+// The children of this process, adopted ones included: notice of their ends, reaping, listing, and what they used. A
+// PID cannot be reused before its process is reaped, and only children_reap reaps.
 #ifndef SBA_CORE_PROCESS_CHILDREN_H
 #define SBA_CORE_PROCESS_CHILDREN_H
 
@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/resource.h>
 #include <sys/types.h>
 
@@ -49,9 +50,6 @@ bool children_dead(pid_t pid);
 // when that process is reaped (NULL: nobody waits). Returns how many were reaped.
 size_t children_reap(struct child *child);
 
-// The largest resident size, in KiB, of a reaped child or one that it waited for.
-long children_max_rss(void);
-
 // Whether there is any child, alive or not yet reaped.
 bool children_any(void);
 
@@ -65,5 +63,16 @@ void children_own(struct pids *pids);
 
 // Appends the children of another process; none if it is gone, or /proc does not list them.
 void children_of(pid_t parent, struct pids *pids);
+
+enum { CHILDREN_RSS_UNIT = 1024 }; // bytes; ru_maxrss is in KiB
+
+// Call it when the program starts: what the same process used before exec is not counted.
+void children_usage_begin(void);
+
+// CPU time in milliseconds of this program and its reaped descendants, and the largest resident size of one in bytes.
+void children_usage(int64_t *cpu_time, uint64_t *most);
+
+// User and system time in milliseconds.
+int64_t children_cpu_time(const struct rusage *usage);
 
 #endif

@@ -17,7 +17,6 @@ enum {
     PIPE_USUAL = 64 << 10,
     PIPE_WIDE = 256 << 10,
     LAST_LEAST = OUTPUT_SHOWN / 2, // bytes that stay of those past the limit
-    LONGEST_WORD = 256,
 };
 
 static size_t least(size_t a, size_t b)
@@ -134,19 +133,6 @@ uint64_t output_news(struct output *output, bool whole, struct buffer *news)
     return copy(output, from, output->total, news) < 0 ? size : from - seen;
 }
 
-// Drops the bytes before a blank that is near.
-static void start_at_word(struct buffer *text)
-{
-    static const char blanks[] = " \t\r\n";
-    size_t most = least(LONGEST_WORD, text->size / 2), size = 0;
-    while (size < most && (!text->data[size] || !strchr(blanks, text->data[size])))
-        size++;
-    if (size == most)
-        return;
-    text->size -= size + 1;
-    memmove(text->data, text->data + size + 1, text->size);
-}
-
 int output_show(const struct output *output, struct buffer *head, struct buffer *tail, uint64_t *missing)
 {
     size_t most = least(output->limit, OUTPUT_SHOWN), half = (most > OUTPUT_NOTE ? most - OUTPUT_NOTE : 0) / 2;
@@ -161,7 +147,6 @@ int output_show(const struct output *output, struct buffer *head, struct buffer 
         return copy(output, 0, total, head) < 0 ? -1 : secret_redact(head, 0);
     if (copy(output, 0, half ? half : most, head) < 0 || copy(output, total - half, total, tail) < 0)
         return -1;
-    start_at_word(tail);
     *missing = total - text_whole(head->data, head->size) - tail->size;
     return secret_redact(head, SECRET_CUT_END) < 0 ? -1 : secret_redact(tail, SECRET_CUT_START);
 }
