@@ -17,7 +17,7 @@ local c_layers = {
   { "^core/text/", "text", "base" },
   { "^core/files/", "files", "text", "base" },
   { "^core/search/", "search", "files", "text", "base" },
-  { "^core/process/", "process", "files", "text", "base" },
+  { "^core/process/", "process", "text", "base" },
   { "^core/edit/", "edit", "text", "base" },
   { "^core/http/", "http", "text", "base" },
   { "^lua%.h$", "lua" }, { "^lauxlib%.h$", "lua" }, { "^lualib%.h$", "lua" },
