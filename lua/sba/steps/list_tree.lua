@@ -11,10 +11,12 @@ local kinds <const> = { directory = "/", file = "", symlink = "" } -- as the tex
 
 --- The tree as lines: names without control characters, each below its directory.
 local function add_lines(lines, entry, indent)
-  local target = entry.target and " -> " .. entry.target or ""
-  local kind = kinds[entry.type] or (" (%s)"):format(entry.type)
-  lines[#lines + 1] = indent .. (entry.name .. target):gsub("%c", "?") .. kind .. "\n"
-  for _, child in ipairs(entry.children or {}) do add_lines(lines, child, indent .. "  ") end
+  local name = entry.target and entry.name .. " -> " .. entry.target or entry.name
+  if name:find("%c") then name = name:gsub("%c", "?") end
+  lines[#lines + 1] = indent .. name .. (kinds[entry.type] or (" (%s)"):format(entry.type)) .. "\n"
+  if entry.children then
+    for _, child in ipairs(entry.children) do add_lines(lines, child, indent .. "  ") end
+  end
   return lines
 end
 
