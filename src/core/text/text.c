@@ -101,8 +101,8 @@ static bool goes_on(char byte)
 size_t text_count_newlines(const char *bytes, size_t size)
 {
     size_t count = 0;
-    for (const char *at = bytes, *end = bytes + size; at < end && (at = memchr(at, '\n', (size_t)(end - at))); at++)
-        count++;
+    for (size_t i = 0; i < size; i++)
+        count += bytes[i] == '\n';
     return count;
 }
 
