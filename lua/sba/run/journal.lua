@@ -25,8 +25,8 @@ local result_schema = require "sba.result.result_schema"
 local journal = {}
 journal.__index = journal
 
+journal.ENTRY_PREFIX = '{"event":"step.finished","entry":' -- of a line whose rest is the entry and "}"
 local FAILED <const> = '{"event":"journal.failed"}'
-local ENTRY_PREFIX <const> = '{"event":"step.finished","entry":'
 -- The order of an event's own fields, which follow `event` and `at`.
 local fields_schema = {
   properties = { result = result_schema },
@@ -87,20 +87,20 @@ function journal:event(event, fields)
   self:append { json.continue('{"event":"' .. event .. '","at":"' .. interrupt.timestamp() .. '"', fields, fields_schema) }
 end
 
-journal.BETWEEN = #("}\n" .. ENTRY_PREFIX) -- bytes from one entry to the next of a call
+journal.BETWEEN = #("}\n" .. journal.ENTRY_PREFIX) -- bytes from one entry to the next of a call
 
 --- Steps are over.
 ---@param entries string[] the JSON of each
 ---@return integer? offset of the first entry; nil: they are not written
 function journal:steps_finished(entries)
-  local line = { ENTRY_PREFIX }
+  local line = { journal.ENTRY_PREFIX }
   for i, entry in ipairs(entries) do
-    if i > 1 then line[#line + 1] = "}\n" .. ENTRY_PREFIX end
+    if i > 1 then line[#line + 1] = "}\n" .. journal.ENTRY_PREFIX end
     line[#line + 1] = entry
   end
   line[#line + 1] = "}"
   local offset = self:append(line)
-  return offset and offset + #ENTRY_PREFIX
+  return offset and offset + #journal.ENTRY_PREFIX
 end
 
 return journal

@@ -4,6 +4,7 @@
 
 local changes = require "sba.run.undo"
 local file = require "native.file"
+local journal = require "sba.run.journal"
 local json = require "sba.util.json"
 local lines = require "sba.util.lines"
 local result_schema = require "sba.result.result_schema"
@@ -38,7 +39,6 @@ past.__index = past
 local LIMIT <const> = 1 << 40 -- bytes; what one run could write, another must be able to read
 local LONGEST_HEAD <const> = 4096 -- bytes of a line, within which index, check and status stand
 local LAST_TIME <const> = 253402300799999 -- milliseconds since 1970: the end of the year 9999
-local ENTRY_PREFIX <const> = '{"event":"step.finished","entry":'
 
 local words <const>, count <const> = { type = "string" }, { type = "integer", minimum = 0 }
 local entry_schema = result_schema.properties.steps.items
@@ -133,7 +133,7 @@ local function part_of(event, size, at)
   for name in pairs(event) do
     if name ~= "event" and name ~= "entry" then return json.encode(event.entry, entry_schema) end
   end
-  return at - 1 + #ENTRY_PREFIX, size - #ENTRY_PREFIX - 1
+  return at - 1 + #journal.ENTRY_PREFIX, size - #journal.ENTRY_PREFIX - 1
 end
 
 apply["step.finished"] = function(self, event, size, at)
@@ -217,8 +217,8 @@ refusals["journal.failed"] = function(self) return not self.result and "what was
 
 --- What is known of a finished step without decoding its line: memory may be short, and a report reads the result besides.
 local function brief(text)
-  if text:sub(1, #ENTRY_PREFIX) ~= ENTRY_PREFIX then return nil end
-  local head = text:sub(#ENTRY_PREFIX + 1, LONGEST_HEAD)
+  if text:sub(1, #journal.ENTRY_PREFIX) ~= journal.ENTRY_PREFIX then return nil end
+  local head = text:sub(#journal.ENTRY_PREFIX + 1, LONGEST_HEAD)
   local index, status, check = head:match '^{"index":(%d+),', head:match ',"status":"(%a+)"', head:match ',"check":(%d+)'
   if not index or not status then return nil end
   return { event = "step.finished", entry = { index = tonumber(index), status = status, check = tonumber(check) } }

@@ -12,8 +12,7 @@ local kinds <const> = { directory = "/", file = "", symlink = "" } -- as the tex
 --- The tree as lines: names without control characters, each below its directory.
 local function add_lines(lines, entry, indent)
   local name = entry.target and entry.name .. " -> " .. entry.target or entry.name
-  if name:find("%c") then name = name:gsub("%c", "?") end
-  lines[#lines + 1] = indent .. name .. (kinds[entry.type] or (" (%s)"):format(entry.type)) .. "\n"
+  lines[#lines + 1] = indent .. name:gsub("%c", "?") .. (kinds[entry.type] or (" (%s)"):format(entry.type)) .. "\n"
   if entry.children then
     for _, child in ipairs(entry.children) do add_lines(lines, child, indent .. "  ") end
   end

@@ -74,7 +74,7 @@ int64_t file_log_append(struct file_log *log, const struct file_parts *parts, st
 
 static int digest_all(int fd, struct text_sha256 *digest)
 {
-    char block[FILE_BLOCK];
+    static char block[FILE_BLOCK]; // larger than some stacks; only the main thread is here
     ssize_t got;
     text_sha256_init(digest);
     for (off_t at = 0; (got = pread(fd, block, sizeof block, at)) > 0; at += got)

@@ -67,7 +67,7 @@ int file_write_all(int fd, const char *bytes, size_t size, struct error *error)
 int file_write_parts(int fd, const struct file_parts *parts, struct text_sha256 *digest, struct error *error)
 {
     struct file_parts left = *parts;
-    char block[FILE_BLOCK];
+    static char block[FILE_BLOCK]; // larger than some stacks; only the main thread is here
     ssize_t size;
     while ((size = file_parts_next(&left, block, sizeof block, error)) > 0) {
         if (file_write_all(fd, block, (size_t)size, error) < 0)

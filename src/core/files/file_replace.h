@@ -15,7 +15,7 @@
 #include <sys/types.h>
 
 enum file_way { FILE_RENAMED, FILE_IN_PLACE };
-enum { FILE_BLOCK = 16 << 10 };
+enum { FILE_BLOCK = 64 << 10 };
 
 struct file_part {
     const char *bytes; // borrowed; NULL: a span of fd

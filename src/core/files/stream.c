@@ -86,7 +86,7 @@ size_t stream_write(int fd, const struct file_parts *parts, int64_t timeout, int
 {
     struct file_parts left = *parts;
     struct error error = {0};
-    char block[FILE_BLOCK];
+    static char block[FILE_BLOCK]; // larger than some stacks; only the main thread is here
     size_t written = 0, some = 0;
     int64_t end = INT64_MAX;
     for (ssize_t size; (size = file_parts_next(&left, block, sizeof block, &error)) > 0;) {
