@@ -2,21 +2,17 @@
 -- lua/types/native.lua says what C offers, no more and no less.
 local definitions = arg[0]:gsub("tests/[^/]*$", "lua/types/native.lua")
 
----What modules and handles are declared with: the classes that have functions, and their fields.
+---What modules and handles are declared with: the classes that have functions, and their fields. Options may have a function too.
 ---@return table<string, table<string, true>> members "native.text", or "native.root" for a handle -> names
 local function declared()
-  local fields, members, owners, class = {}, {}, {}, nil
+  local fields, members, class = {}, {}, nil
   for line in io.lines(definitions) do
-    local name, field = line:match "^%-%-%-@class (native%.[%w_.]+)", line:match "^%-%-%-@field ([%w_]+)"
-    if name then class, fields[name] = name, {} end
-    if field then fields[class][field] = true end
-    local variable = line:match "^local ([%w_]+) = {}"
-    if variable then owners[variable] = class end
-    local owner, method = line:match "^function ([%w_]+)[.:]([%w_]+)"
-    if owner then
-      local of = owners[owner]
-      members[of] = members[of] or fields[of]
-      members[of][method] = true
+    class = line:match "^%-%-%-@class (native%.[%w_.]+)" or class
+    local name = line:match "^%-%-%-@field ([%w_]+)"
+    if name then
+      fields[class] = fields[class] or {}
+      fields[class][name] = true
+      if line:find("^%-%-%-@field [%w_]+ fun%(") then members[class] = fields[class] end
     end
   end
   return members
