@@ -4,6 +4,10 @@
 add_library(sba_libraries INTERFACE)
 add_library(sba_lua_libraries INTERFACE)
 
+# A change below vendor/ configures anew.
+file(GLOB_RECURSE vendored CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/vendor/*)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${vendored})
+
 if(SBA_STATIC)
   target_include_directories(sba_libraries SYSTEM INTERFACE
     ${SBA_VENDOR_PREFIX}/include ${SBA_VENDOR_PREFIX}/kernel-include)
@@ -37,8 +41,6 @@ pkg_check_modules(LPEG REQUIRED IMPORTED_TARGET lua5.4-lpeg)
 execute_process(COMMAND ${CMAKE_SOURCE_DIR}/vendor/build --source lua-cjson --allow-older COMMAND_ERROR_IS_FATAL ANY)
 execute_process(COMMAND ${CMAKE_SOURCE_DIR}/vendor/build --source lua-cjson --prefix
   OUTPUT_VARIABLE sba_cjson_source OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
-file(GLOB cjson_patches CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/vendor/patches/lua-cjson/*.patch)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${cjson_patches})
 file(STRINGS ${sba_cjson_source}/versions cjson_version)
 target_link_libraries(sba_lua_libraries INTERFACE cjson PkgConfig::LPEG PkgConfig::LUA)
 set(sba_library_versions "Lua ${LUA_VERSION}" "${cjson_version}" "LPeg ${LPEG_VERSION}"
