@@ -133,18 +133,11 @@ char *file_make_temporary_directory(const char *above, struct error *error)
     return NULL;
 }
 
+// A directory that is closed to its owner is opened for the next try.
 static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *where)
 {
-    (void)status, (void)kind, (void)where;
-    remove(path); // if this fails, the directory that holds it stays
-    return 0;
-}
-
-// Lets the user list a directory and remove what is in it.
-static int open_one(const char *path, const struct stat *status, int kind, struct FTW *where)
-{
     (void)status, (void)where;
-    if (kind == FTW_D || kind == FTW_DNR)
+    if (kind == FTW_DNR || (remove(path) < 0 && kind == FTW_DP))
         chmod(path, S_IRWXU);
     return 0;
 }
@@ -156,7 +149,6 @@ int file_remove_directory(const char *path, struct error *error)
         nftw(path, remove_one, DESCRIPTORS, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
         if (access(path, F_OK) < 0 && errno == ENOENT)
             return 0;
-        nftw(path, open_one, DESCRIPTORS, FTW_PHYS | FTW_MOUNT); // sees what is in a closed one the next time
     }
     return error_set(error, "io_error", 0, "cannot remove the directory %s and all that is in it", path);
 }
