@@ -13,9 +13,7 @@ local workspace = require "native.workspace"
 local context = {}
 
 local LARGEST_FILE <const> = 1024 * 1024 -- bytes
-local MOST_SKILLS <const> = 100
-local MOST_ENTRIES <const> = 1000 -- of context/skills
-local BESIDE <const> = { requirements = "requirements.md" } -- files beside the job that are read in place of those in context/
+local MOST_SKILLS <const> = 1000 -- entries of context/skills
 local JOB_DIRECTORY <const> = "/job/" -- how a job calls its directory, wherever that is mounted
 
 ---@class sba.context
@@ -42,46 +40,31 @@ local shape <const> = {
   },
 }
 
--- Raised inside load, and one of its errors.
-local function refuse(format, ...)
-  error({ refused = format:format(...) }, 0)
+-- Reads the parts of a context. What is wrong with one is an error at its pointer.
+local loader = {}
+loader.__index = loader
+
+function loader:refuse(pointer, format, ...)
+  schema_check.refuse(self.errors, pointer, secret.redact(format:format(...)))
 end
 
---- The text of a file of the job directory, or nil and why it cannot be opened.
-local function read(directory, path)
-  if not directory then refuse("the context file %s cannot be read: there is no job directory", path) end
-  local found, failure = directory:read(path, { max_bytes = LARGEST_FILE })
-  if not found then return nil, failure end
-  if found.truncated then refuse("the context file %s is larger than %d bytes", path, LARGEST_FILE) end
-  if not text.is_utf8(found.content) then refuse("the context file %s is not UTF-8 text", path) end
-  return found.content
+--- The text of a file of the job directory. pointer: of the text that names it; nil: it need not be there.
+function loader:file(path, pointer)
+  if not pointer and not self.directory then return nil end
+  local found, failure = nil, { message = "there is no job directory" }
+  if self.directory then found, failure = self.directory:read(path, { max_bytes = LARGEST_FILE }) end
+  if not pointer and not found and failure.code == "not_found" then return nil end
+  local problem = not found and "cannot be read: " .. failure.message
+    or found.truncated and ("is larger than %d bytes"):format(LARGEST_FILE) or not text.is_utf8(found.content) and "is not UTF-8 text"
+  if not problem then return found.content end
+  self:refuse(pointer or "/context", "the context file %s %s", pointer and JOB_DIRECTORY .. path or path, problem)
 end
 
 --- The text itself, or that of the file it names; a structure as JSON.
-local function resolve(directory, value)
+function loader:text(pointer, value)
   if type(value) ~= "string" then return json.encode(value) end
   if value:sub(1, #JOB_DIRECTORY) ~= JOB_DIRECTORY or value:find("\n", 1, true) then return value end
-  local content, failure = read(directory, value:sub(#JOB_DIRECTORY + 1))
-  if not content then refuse("the context file %s cannot be read: %s", value, failure.message) end
-  return content
-end
-
---- The text of context/NAME, or of another file; nil where there is none.
-local function optional(directory, name, otherwise)
-  if not directory then return nil end
-  local path = "context/" .. name
-  local content, failure = read(directory, path)
-  if not content and failure.code == "not_found" and otherwise then
-    path = otherwise
-    content, failure = read(directory, path)
-  end
-  if content or failure.code == "not_found" then return content end
-  refuse("the context file %s cannot be read: %s", path, failure.message)
-end
-
-local function one_text(directory, given, name)
-  if given then return resolve(directory, given) end
-  return optional(directory, name)
+  return self:file(value:sub(#JOB_DIRECTORY + 1), pointer) or ""
 end
 
 local function list_item(line)
@@ -109,127 +92,79 @@ local function entries(markdown)
 end
 
 --- The texts of a list, or of what stands alone; of context/NAME.md where there is none.
-local function texts(part, directory, given, name)
+function loader:list(name, given)
   local list, pointer = json.array {}, "/context/" .. name
-  local is_list = json.is_array(given)
-  if given and not is_list then given = given ~= "" and { given } or {} end
-  for i, value in ipairs(given or {}) do
-    list[i] = part(is_list and ("%s/%d"):format(pointer, i - 1) or pointer, resolve, directory, value) or ""
+  if not given then
+    local markdown = self:file("context/" .. name .. ".md") or name == "requirements" and self:file("requirements.md")
+    return markdown and entries(markdown) or list
   end
-  local markdown = not given and part("/context", optional, directory, name .. ".md", BESIDE[name])
-  return markdown and entries(markdown) or list
+  if not json.is_array(given) then return given ~= "" and json.array { self:text(pointer, given) } or list end
+  for i, value in ipairs(given) do list[i] = self:text(("%s/%d"):format(pointer, i - 1), value) end
+  return list
 end
 
 --- The criteria as texts, and the checks of those that have one.
-local function criteria(part, directory, given)
-  if not json.is_array(given) then return texts(part, directory, given, "acceptance_criteria"), {} end
-  local plain, checks = json.array {}, {}
-  for i, value in ipairs(given) do
+function loader:criteria(given)
+  local plain, checks = json.is_array(given) and json.array {} or given, {}
+  for i, value in ipairs(json.is_array(given) and given or {}) do
     local is_object = json.is_object(value)
     plain[i], checks[i] = is_object and value.criterion or value, is_object and value.check or nil
   end
-  return texts(part, directory, plain, "acceptance_criteria"), checks
+  return self:list("acceptance_criteria", plain), checks
 end
 
-local function preferences(directory, given)
-  if given then return given end
-  local bytes = optional(directory, "preferences.json")
+function loader:preferences()
+  local path = "context/preferences.json"
+  local bytes = self:file(path)
   if not bytes then return nil end
   local value, failure = json.decode(bytes)
-  if failure then refuse("the context file context/preferences.json is not JSON: %s", failure.message) end
-  if not json.is_object(value) then
-    refuse("the context file context/preferences.json must hold an object")
-  end
+  if failure then return self:refuse("/context", "the context file %s is not JSON: %s", path, failure.message) end
+  if not json.is_object(value) then return self:refuse("/context", "the context file %s must hold an object", path) end
   return value
 end
 
-local function without_null(object)
-  local members = {}
-  for name, value in pairs(object) do
-    if value ~= json.null then members[name] = value end
+local function first_text(object, names)
+  for _, name in ipairs(names) do
+    if type(object[name]) == "string" then return object[name] end
   end
-  return members
 end
 
 --- One skill as a job may give it: a text, or an object that holds one.
-local function skill(directory, value, name)
+function loader:skill(pointer, value, name)
   if type(value) == "string" then
-    local file_name = value:match("^/job/.*%.md$") and value:match("^.*/(.*)$")
-    return { name = name or file_name and file_name:sub(1, -#".md" - 1), text = resolve(directory, value) }
+    local file_name = value:match "^/job/(.*)%.md$"
+    return { name = name or file_name and file_name:match "^.*/(.*)$" or file_name, text = self:text(pointer, value) }
   end
-  if json.is_object(value) then value = without_null(value) end
-  local body = type(value) == "table" and (value.content or value.text)
-  if type(body) ~= "string" then return { name = name, text = json.encode(value) } end
-  local title = value.name or value.title or value.id
-  return { name = type(title) == "string" and title or name, text = resolve(directory, body) }
+  local body = type(value) == "table" and first_text(value, { "content", "text" })
+  if not body then return { name = name, text = json.encode(value) } end
+  return { name = first_text(value, { "name", "title", "id" }) or name, text = self:text(pointer, body) }
 end
 
-local function given_skills(part, directory, given)
-  local list, names, pointer = {}, {}, "/context/skills/"
-  if type(given) == "string" then return given ~= "" and { part("/context/skills", skill, directory, given) } or {} end
-  if json.is_array(given) then
-    for i, value in ipairs(given) do list[i] = part(pointer .. i - 1, skill, directory, value) or {} end
-    return list
+--- Skills alone, in a list or by name.
+function loader:skills(given)
+  local list, names, pointer = {}, {}, "/context/skills"
+  if type(given) == "string" then return given ~= "" and { self:skill(pointer, given) } or {} end
+  for name, value in pairs(given) do
+    if value ~= json.null then names[#names + 1] = name end
   end
-  given = without_null(given)
-  for name in pairs(given) do names[#names + 1] = name end
   table.sort(names)
   for i, name in ipairs(names) do
-    list[i] = part(pointer .. schema_check.token(name), skill, directory, given[name], name) or {}
+    local is_number = math.type(name) ~= nil
+    local token = is_number and name - 1 or schema_check.token(name)
+    list[i] = self:skill(pointer .. "/" .. token, given[name], not is_number and name or nil)
   end
   return list
 end
 
-local function skills_of_directory(directory)
+function loader:skills_of_directory()
   local list, found, more = {}, nil, nil
-  if directory then found, more = listing(directory, "context/skills", MOST_ENTRIES) end
-  if more == true then refuse("the directory context/skills holds more than %d files", MOST_ENTRIES) end
+  if self.directory then found, more = listing(self.directory, "context/skills", MOST_SKILLS) end
+  if more == true then self:refuse("/context", "the directory context/skills holds more than %d files", MOST_SKILLS) end
   for _, entry in ipairs(found or {}) do
     local name = entry.name:match("^(.+)%.md$")
-    if name then list[#list + 1] = { name = secret.redact((text.repair(name))), text = optional(directory, "skills/" .. entry.name) } end
+    if name then list[#list + 1] = { name = secret.redact((text.repair(name))), text = self:file("context/skills/" .. entry.name) } end
   end
   return list
-end
-
-local function count_skills(count)
-  if count > MOST_SKILLS then refuse("the job has %d skills; at most %d are possible", count, MOST_SKILLS) end
-end
-
-local function skills_of(part, directory, given, ids)
-  local list = given and given_skills(part, directory, given) or part("/context", skills_of_directory, directory) or {}
-  part("/context/skills", count_skills, #list + #ids)
-  return list
-end
-
---- Makes one part of the context. What is wrong with it is an error at its pointer.
-local function collector(errors)
-  return function(pointer, make, ...)
-    local ok, made = pcall(make, ...)
-    if ok then return made end
-    if type(made) ~= "table" or not made.refused then error(made, 0) end
-    schema_check.refuse(errors, pointer, secret.redact(made.refused))
-  end
-end
-
-local function bring_together(directory, given, errors)
-  local part = collector(errors)
-  local function one(name, file)
-    return part("/context" .. (given[name] and "/" .. name or ""), one_text, directory, given[name], file)
-  end
-  local skill_ids = given.skill_ids or json.array {}
-  local acceptance_criteria, checks = criteria(part, directory, given.acceptance_criteria)
-  return {
-    baseline_context = one("baseline_context", "baseline.md"), project_context = one("project_context", "project.md"),
-    task_context = one("task_context", "task.md"),
-    requirements = texts(part, directory, given.requirements, "requirements"),
-    acceptance_criteria = acceptance_criteria, checks = checks,
-    preferences = part("/context", preferences, directory, given.preferences),
-    additional_context = one("additional_context", "additional.md"),
-    skill_ids = skill_ids,
-    persona_title = given.persona_title, persona_description = given.persona_description,
-    skills = skills_of(part, directory, given.skills, skill_ids),
-    agents_md = given.agents_md,
-  }
 end
 
 ---Brings together the context of a job.
@@ -238,9 +173,22 @@ end
 ---@return sba.context|nil, sba.schema.errors? errors that name the files
 function context.load(given, job_directory)
   local directory <close> = job_directory and workspace.open(job_directory) or nil
-  local errors = { total = 0 }
-  local loaded = bring_together(directory, given or {}, errors)
-  if errors.total > 0 then return nil, errors end
+  local self = setmetatable({ directory = directory, errors = { total = 0 } }, loader)
+  given = given or {}
+  local function one(name, file)
+    if given[name] then return self:text("/context/" .. name, given[name]) end
+    return self:file("context/" .. file)
+  end
+  local acceptance_criteria, checks = self:criteria(given.acceptance_criteria)
+  local loaded = {
+    baseline_context = one("baseline_context", "baseline.md"), project_context = one("project_context", "project.md"),
+    task_context = one("task_context", "task.md"), requirements = self:list("requirements", given.requirements),
+    acceptance_criteria = acceptance_criteria, checks = checks, preferences = given.preferences or self:preferences(),
+    additional_context = one("additional_context", "additional.md"), skill_ids = given.skill_ids or json.array {},
+    skills = given.skills and self:skills(given.skills) or self:skills_of_directory(),
+    persona_title = given.persona_title, persona_description = given.persona_description, agents_md = given.agents_md,
+  }
+  if self.errors.total > 0 then return nil, self.errors end
   return secret.clean(loaded, shape)
 end
 

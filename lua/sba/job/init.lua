@@ -38,20 +38,16 @@ local MAJOR = "1"
 ---@field task_id string likewise CYNODE_TASK_ID
 
 local DIRECT <const>, AGENT <const> = "direct_steps", "agent_inference"
-local switches = { ["1"] = true, ["true"] = true, ["0"] = false, ["false"] = false }
-
-local function invalid(name, value, expected)
-  return nil, ("the environment variable %s must be %s, not %s"):format(name, expected, words.quoted(value))
-end
+local switches <const> = { ["1"] = DIRECT, ["true"] = DIRECT, ["0"] = false, ["false"] = false, [""] = false }
 
 --- The mode that the environment asks for; or nil and what is wrong with a variable.
 local function mode_of_environment(environment)
-  local named = text.trim(environment.SBA_EXECUTION_MODE or "")
+  local mistake = "the environment variable %s must be %s, not %s"
+  local named, switch = text.trim(environment.SBA_EXECUTION_MODE or ""), text.trim(environment.SBA_DIRECT_STEPS or ""):lower()
   if named == DIRECT or named == AGENT then return named end
-  if named ~= "" then return invalid("SBA_EXECUTION_MODE", named, DIRECT .. " or " .. AGENT) end
-  local switch = text.trim(environment.SBA_DIRECT_STEPS or ""):lower()
-  if switch ~= "" and switches[switch] == nil then return invalid("SBA_DIRECT_STEPS", switch, "1 or 0") end
-  return switches[switch] and DIRECT or nil
+  if named ~= "" then return nil, mistake:format("SBA_EXECUTION_MODE", DIRECT .. " or " .. AGENT, words.quoted(named)) end
+  if switches[switch] == nil then return nil, mistake:format("SBA_DIRECT_STEPS", "1 or 0", words.quoted(switch)) end
+  return switches[switch] or nil
 end
 
 local function mode_of_job(value)
@@ -88,22 +84,19 @@ end
 
 -- Gives every step its id; none may be there twice.
 local function settle_ids(steps, errors)
-  local owner, ids = {}, {}
+  local owner = {}
   for i, step in ipairs(steps) do
-    if schema_check.is_enough(errors) then return end
-    if json.kind(step) == "object" then
-      local id = step.id == nil and "step-" .. i or step.id
-      ids[i] = id
-      local other = owner[id]
-      if other and type(id) == "string" then
-        local default = (step.id == nil or steps[other].id == nil) and " (a step without an id is step-N, N from 1)" or ""
-        schema_check.refuse(errors, ("/steps/%d/id"):format(step.id == nil and other - 1 or i - 1),
-          ("the id %s belongs to /steps/%d and /steps/%d%s; ids must be unique"):format(words.quoted(id), other - 1, i - 1, default))
-      end
-      owner[id] = other or i
+    local has_id = json.kind(step) == "object" and step.id ~= nil
+    local id = has_id and step.id or "step-" .. i
+    local other = owner[id]
+    if other and type(id) == "string" then
+      schema_check.refuse(errors, ("/steps/%d/id"):format(has_id and i - 1 or other - 1),
+        ("the id %s belongs to /steps/%d and /steps/%d; ids must be unique (a step without an id is step-N, N from 1)")
+          :format(words.quoted(id), other - 1, i - 1))
     end
+    owner[id] = other or i
+    if json.kind(step) == "object" then step.id = id end
   end
-  for i, id in pairs(ids) do steps[i].id = id end
 end
 
 -- What each step calls its arguments, before they get their final name.
@@ -130,10 +123,8 @@ end
 local function check_criteria(context, catalogue, errors, lint)
   local criteria = json.is_object(context) and context.acceptance_criteria
   for i, criterion in ipairs(json.is_array(criteria) and criteria or {}) do
-    if schema_check.is_enough(errors) then return end
-    local arguments = json.is_object(criterion) and criterion.check
-    if json.is_object(arguments) then
-      local step = { type = "run_command", arguments = arguments }
+    if json.is_object(criterion) and not schema_check.is_enough(errors) then
+      local step = { type = "run_command", arguments = criterion.check }
       check_arguments(step, ("/context/acceptance_criteria/%d/check"):format(i - 1), catalogue, errors, lint)
       criterion.check = step.arguments
     end

@@ -45,19 +45,6 @@ describe("context", function()
     assert.same({ '{"a":1}' }, { table.unpack(context.load({ requirements = { a = 1 } }, here.path).requirements) })
   end)
 
-  it("refuses more than 100 skills, wherever they come from", function()
-    local many = json.array {}
-    for i = 1, 101 do
-      many[i] = "skill " .. i
-      here:put(("context/skills/%03d.md"):format(i), "text")
-    end
-    assert.equal("the job has 101 skills; at most 100 are possible", refusal { skills = many })
-    assert.equal("the job has 101 skills; at most 100 are possible", refusal(nil))
-    many[101] = nil
-    assert.equal(100, #context.load({ skills = many }, here.path).skills)
-    assert.equal("the job has 101 skills; at most 100 are possible", refusal { skill_ids = json.array { "a" }, skills = many })
-  end)
-
   it("reads paragraphs where a file holds no list", function()
     here:put("context/requirements.md", "the first\nin two lines\n\nthe second\n")
     assert.same({ "the first in two lines", "the second" }, { table.unpack(context.load(nil, here.path).requirements) })

@@ -110,9 +110,9 @@ describe("job.parse", function()
   it("wants ids that are unique, defaults included", function()
     local function step(id) return { id = id, type = "run_command", arguments = { shell = "true" } } end
     check({ steps = { step "a", step "a" } },
-      '/steps/1/id: the id "a" belongs to /steps/0 and /steps/1; ids must be unique')
+      '/steps/1/id: the id "a" belongs to /steps/0 and /steps/1; ids must be unique (a step without an id is step-N, N from 1)')
     check({ steps = { step "step-2", step() } },
-      '/steps/0/id: the id "step-2" belongs to /steps/0 and /steps/1 (a step without an id is step-N, N from 1); ids must be unique')
+      '/steps/0/id: the id "step-2" belongs to /steps/0 and /steps/1; ids must be unique (a step without an id is step-N, N from 1)')
     check({ steps = { step "step-1", step() } })
     check({ steps = { step "" } }, "/steps/0/id: expected a non-empty string, got an empty string")
   end)
