@@ -171,7 +171,6 @@ end
 function artifacts.list(run, seconds)
   if not run.artifacts then return end
   local till = interrupt.now() + seconds
-  local _ <close> = setmetatable({}, { __close = interrupt.disarm })
   interrupt.rearm(seconds + LISTING)
   local files, problem, closed = find(run)
   say_missing(run, #files, problem, closed)

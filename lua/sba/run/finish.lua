@@ -112,6 +112,7 @@ end
 --- Does one part of the end. If it raises, the other parts still run.
 local function attempt(run, part)
   local ok, problem = xpcall(part, failures.traced, run)
+  interrupt.disarm() -- the part may have set a time for itself
   if ok then return end
   problem = failures.caught(problem)
   run.failure = run.failure or problem

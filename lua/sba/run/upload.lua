@@ -136,10 +136,7 @@ function artifacts.upload(run)
   run.checkpoint:write() -- the steps are on disk before the slow upload
   run.upload_failed = true -- until all is uploaded
   interrupt.rearm(seconds(run))
-  local ok, all = pcall(upload_all, run)
-  interrupt.disarm()
-  if not ok then error(all, 0) end
-  run.upload_failed = not all
+  run.upload_failed = not upload_all(run)
 end
 
 return artifacts
