@@ -39,7 +39,7 @@
 ---@field shell? string the shell of a model's commands; nil: /bin/sh
 ---@field agent boolean a model asked for the step: cut and say so, rather than fail
 ---@field ask fun(request: table): table?, sba.step_failure? asks the job's model, see steps/ask_model.lua
----@field call_tool fun(tool: string, arguments: table, limits?: gateway.limits): table?, sba.step_failure? asks the gateway, see steps/call_tool.lua
+---@field call_tool fun(tool: string, arguments: table, limits?: { whole: number?, idle: number? }): table?, sba.step_failure? asks the gateway, see steps/call_tool.lua
 ---@field commit fun(transaction: native.transaction, root?: native.root): true?, native.failure? commits it so that --resume undoes it
 ---if the runner dies; root: whose files it changes, default: the workspace
 ---@field size_before_append fun(size?: integer): integer? journals the size of a file (nil: absent) before the step appends to it; gives

@@ -24,24 +24,24 @@ local function arguments_for(schema)
 end
 
 local function call_all(server, tools)
-  for _, tool in ipairs(tools) do show(server:call(tool.name, arguments_for(tool.inputSchema))) end
+  for _, tool in ipairs(tools) do show(server:call(tool.name, arguments_for(tool.inputSchema), {})) end
 end
 
 local plays = { initialize = function() end, ["json-schema-ref-no-deref"] = function() end }
 
 plays["json-schema-2020-12-preservation"] = function(server, tools)
   for _, tool in ipairs(tools) do
-    if tool.name == "json_schema_2020_12_tool" then show(server:call("json_schema_echo", { schema = tool.inputSchema })) end
+    if tool.name == "json_schema_2020_12_tool" then show(server:call("json_schema_echo", { schema = tool.inputSchema }, {})) end
   end
 end
 
 plays["http-custom-headers"] = function(server)
-  for _, call in ipairs(context.toolCalls) do show(server:call(call.name, call.arguments)) end
+  for _, call in ipairs(context.toolCalls) do show(server:call(call.name, call.arguments, {})) end
 end
 
-local server, failure = mcp.connect { url = arg[1], http = assert(http.client {}), answer_timeout = 3 }
+local server, failure = mcp.connect({ url = arg[1], http = assert(http.client {}), answer_timeout = 3 }, {})
 if not show(server, failure) then os.exit(1) end
-local tools, unlisted = server:list()
+local tools, unlisted = server:list {}
 if not show(tools, unlisted) then os.exit(1) end
 for _, left_out in ipairs(server.dropped) do print("left out", left_out.name, left_out.reason) end
 local play = plays[scenario] or call_all

@@ -7,7 +7,7 @@ local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 
 local options, calls = assert(json.decode(arg[1])), assert(json.decode(arg[2]))
-local limits = options.limits
+local limits = options.limits or {}
 options.limits = nil
 if options.deadline then interrupt.set_deadline(options.deadline) end
 options.deadline = nil
@@ -23,7 +23,8 @@ local tools, problem = remote:tools()
 say { form = remote.remote.form, era = remote.remote.era, tools = tools and json.array(tools), failure = problem,
   dropped = remote:dropped(), instructions = remote.instructions, version = remote.remote.peer.version }
 for _, call in ipairs(calls) do
-  local answer, refused = remote:call(call.name, call.arguments, limits)
+  local until_when = limits.whole and interrupt.now() + limits.whole
+  local answer, refused = remote:call(call.name, call.arguments, { until_when = until_when, idle = limits.idle })
   say { answer = answer, failure = refused }
 end
 remote:close()

@@ -72,15 +72,6 @@ class Eras(Gateway):
             first, _ = self.talk(self.server(tools={"echo": ECHO}, hook=mcp.only("server/discover", refuse)).url)
             self.assertEqual(first.get("era"), "legacy")
 
-    def test_the_session_of_the_probe_is_ended(self):
-        """FastMCP 2 and the Go SDK open a session before they refuse."""
-        def refuse(exchange):
-            exchange.whole({"jsonrpc": "2.0", "id": 1, "error": {"code": -32601, "message": "no"}}, 200, Mcp_Session_Id="probe-1")
-        server = self.server(tools={"echo": ECHO}, hook=mcp.only("server/discover", refuse))
-        self.talk(server.url)
-        ended = [(place, headers["Mcp-Session-Id"]) for place, (command, _, headers, _) in enumerate(server.requests) if command == "DELETE"]
-        self.assertEqual(ended, [(1, "probe-1"), (len(server.requests) - 1, "s-1")])
-
     def test_what_does_not(self):
         for code, refuse in (("unauthorized", lambda e: e.whole(None, 401)), ("refused", lambda e: e.whole(None, 403)),
                              ("gateway_failed", lambda e: e.whole(b"<html>", 502, "text/html")),
@@ -367,19 +358,6 @@ class Lists(Gateway):
             self.assertEqual([one.get("failure", {}).get("code") for one in said], ["unknown_tool", None, None, None])
             self.assertEqual(len(server.messages("tools/list")), 3)  # at first, and for each call of a tool that is not in it
 
-    def test_a_list_that_is_cut(self):
-        """The server may have tools beyond the limit, so it decides about those that are not in the list."""
-        pages = {None: ([f"t{number}" for number in range(1001)], {"nextCursor": "x"}), "x": (["beyond"], {})}
-        server, found = self.pages(pages.get, tools={"beyond": ECHO})
-        _, said = self.talk(server.url, ("beyond", {"a": 1}), ("nowhere", {}), ("db.task.get", {}))
-        self.assertEqual(len(found), 1000)
-        self.assertEqual(said[0]["answer"]["content"], '{"a": 1}')
-        self.assertEqual([one["failure"]["code"] for one in said[1:]], ["tool_refused", "tool_forbidden"])
-        for many in (lambda cursor: ([f"t{cursor}"], {"nextCursor": str(int(cursor or 0) + 1)}),  # pages without end
-                     lambda _: ([f"t{number}" for number in range(1001)], {})):  # on one page
-            server, _ = self.pages(many, tools={"beyond": ECHO})
-            self.assertEqual(self.call(server, "beyond")["answer"]["content"], "{}")
-
 
 class Rules(Gateway):
     def test_a_tool_that_is_not_listed(self):
@@ -469,12 +447,6 @@ class Plain(Gateway):
             self.assertEqual(got[0]["got"], {"skill_id": "s", "task_id": "task-1"})
             self.assertEqual(got[1], {"key": "k", "task_id": "task-1", "job_id": "job-1"})
             self.assertEqual(server.requests[-1][2]["Authorization"], "Bearer secret-1")
-
-    def test_at_an_address_of_its_own(self):
-        server = self.server(hook=lambda e: e.whole({"error": "tool_name is required"}, 400) if e.path == "/tools"
-                             and not e.message.get("tool_name") else e.path == "/tools" and e.whole(mcp.text("called")))
-        first, (said,) = self.talk(server.origin + "/tools", ("help.get", {}))
-        self.assertEqual((first["form"], said["answer"]["content"]), ("plain", "called"))
 
     def test_its_answers(self):
         for value, content in ((mcp.text("as MCP has it"), "as MCP has it"), (["a"], '["a"]'), ("words", "words")):

@@ -3,13 +3,12 @@
 -- with the job's identifiers.
 --
 -- Failures are those of mcp/transport.lua, with the codes "no_gateway", "invalid_token", "unknown_tool", "tool_forbidden" and
--- "ext_net_required" (rules.lua), and "invalid_arguments". A call that the gateway itself forbids (403) fails with "tool_denied".
+-- "ext_net_required" (rules.lua). A call that the gateway itself forbids (403) fails with "tool_denied".
 
 local http = require "sba.util.http"
-local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 local mcp = require "sba.gateway.mcp"
-local post_form = require "sba.gateway.plain"
+local plain = require "sba.gateway.plain"
 local retry = require "sba.util.retry"
 local rules = require "sba.gateway.rules"
 local secret = require "sba.util.secret"
@@ -29,7 +28,6 @@ local slow = { slow_connect = true, slow_first_byte = true, slow_answer = true }
 ---@field ext_net_allowed boolean
 ---@field token? string
 ---@field answer_timeout? number as mcp.options has it
----@field until_when? number on the monotonic clock: when it must be connected
 
 ---@class gateway.tool
 ---@field tool string its name
@@ -41,25 +39,25 @@ local slow = { slow_connect = true, slow_first_byte = true, slow_answer = true }
 ---@field peer mcp.peer
 ---@field largest_file? integer bytes of a file that a call can hold; nil: files are streamed
 ---@field dropped { name: string, reason: string }[] tools that cannot be used, of the last list
----@field cut? boolean that list was not read to its end
----@field list fun(self: gateway.remote): mcp.tool[]?, mcp.failure?
----@field call fun(self: gateway.remote, name: string, arguments: table, limits: mcp.limits?): any, mcp.failure?
+---@field instructions? string the server's own words on how to use its tools
+---@field list fun(self: gateway.remote, limits: mcp.limits): mcp.tool[]?, mcp.failure?
+---@field call fun(self: gateway.remote, name: string, arguments: table, limits: mcp.limits): any, mcp.failure?
 ---@field close fun(self: gateway.remote)
 
 ---@class gateway
 ---@field remote gateway.remote
 ---@field variable string that holds its address
----@field instructions? string the server's own words on how to use its tools
+---@field instructions? string the remote's, without secrets
 local methods = {}
 methods.__index = methods
 
 --- Tries again what failed for a transient cause.
 ---@param attempt fun(): any, mcp.failure?
 ---@param may_repeat fun(failure: mcp.failure): boolean
----@param until_when? number on the monotonic clock; default: the job's deadline
-local function retried(attempt, may_repeat, until_when)
+---@param limits mcp.limits
+local function retried(attempt, may_repeat, limits)
   local policy = retry.policy()
-  policy.tries, policy.first, policy.may_repeat, policy.until_when = TRIES, FIRST_WAIT, may_repeat, until_when
+  policy.tries, policy.first, policy.may_repeat, policy.until_when = TRIES, FIRST_WAIT, may_repeat, limits.until_when
   return retry.run(policy, attempt)
 end
 
@@ -76,20 +74,15 @@ local function is_unsent(failure)
   return unsent[failure.code] or failure.status == 429 and failure.retry_after ~= nil
 end
 
---- Connects to the plain form, if a gateway that is not an MCP server has it.
-local function find_form(options, refusal)
-  local form = post_form.at(options, refusal.plain and options.url or nil)
-  local there, failure = form:probe()
-  if there then return form end
-  return nil, failure or http.failure("not_mcp", refusal.message .. "; it does not accept POST /v1/mcp/tools/call either")
-end
-
---- Connects to an MCP server, or to a gateway of the plain form.
-local function reach(options)
-  if post_form.is_named_by(options.url) then return post_form.at(options) end
-  local server, failure = mcp.connect(options)
+--- Connects to an MCP server, or to a gateway of the plain form: by its address, or where no MCP server is.
+local function reach(options, limits)
+  local form = plain.at(options)
+  if plain.is_named_by(options.url) then return form end
+  local server, failure = mcp.connect(options, limits)
   if server or failure.code ~= "not_mcp" then return server, failure end
-  return find_form(options, failure)
+  local there, unknown = form:probe(limits)
+  if there then return form end
+  return nil, unknown or http.failure("not_mcp", failure.message .. "; it does not accept POST /v1/mcp/tools/call either")
 end
 
 --- A failure that is about the address names the variable that holds it.
@@ -100,8 +93,9 @@ end
 
 ---Connects to the gateway. no_gateway: the environment names none, and no socket was opened.
 ---@param options gateway.options
+---@param limits? mcp.limits
 ---@return gateway?, mcp.failure?
-function gateway.connect(options)
+function gateway.connect(options, limits)
   local address, variable = rules.address(options.environment)
   if not address then
     return nil, http.failure("no_gateway", "the environment names no MCP gateway (SBA_MCP_GATEWAY_URL)")
@@ -112,13 +106,10 @@ function gateway.connect(options)
   if options.token and not options.token:find "^[\x21-\x7E]+$" then
     return nil, http.failure("invalid_token", "the agent's token has characters that a header cannot carry")
   end
-  local remote, failure = retried(function()
-    return reach {
-      url = address, http = options.http, token = options.token, answer_timeout = options.answer_timeout, until_when = options.until_when,
-    }
-  end, is_quick, options.until_when)
+  limits = limits or {}
+  local server = { url = address, http = options.http, token = options.token, answer_timeout = options.answer_timeout }
+  local remote, failure = retried(function() return reach(server, limits) end, is_quick, limits)
   if not remote then return nil, naming(variable, failure) end
-  remote.peer.until_when = nil
   return setmetatable({
     remote = remote, variable = variable, instructions = secret.clean(remote.instructions), filled = {},
     place = "the MCP gateway at " .. url.shown(address), ext_net_allowed = options.ext_net_allowed == true,
@@ -161,8 +152,8 @@ local function clean_descriptions(schema)
 end
 
 --- Asks for the tools, and keeps those that may be called.
-local function read_list(self)
-  local listed, failure = retried(function() return self.remote:list() end, is_quick)
+local function read_list(self, limits)
+  local listed, failure = retried(function() return self.remote:list(limits) end, is_quick, limits)
   if not listed then return nil, failure end
   self.listed, self.filled = {}, {}
   for _, tool in ipairs(listed) do
@@ -179,68 +170,52 @@ end
 ---@return gateway.tool[]?, mcp.failure?
 function methods:tools()
   if self.listed then return self.listed end
-  return read_list(self)
+  return read_list(self, {})
 end
 
 ---@return { name: string, reason: string }[] tools that cannot be used, of the last list
 function methods:dropped() return self.remote.dropped end
 
 --- Which identifiers are filled in for a tool. A tool that is not in the list may be new: the list is read once more. The plain form
---- lists nothing, and a list may be cut: then the gateway decides.
-local function filled_for(self, name)
+--- lists nothing: there the gateway decides.
+local function filled_for(self, name, limits)
   local refusal = rules.refusal(name, self.ext_net_allowed)
   if refusal then return nil, refusal end
-  if self.filled[name] then return self.filled[name] end
-  local tools, failure = read_list(self)
-  if not tools then return nil, failure end
-  if self.filled[name] then return self.filled[name] end
-  if self.remote.form == "plain" then return self.ids end
-  if self.remote.cut then return {} end
+  if not self.filled[name] then
+    local tools, failure = read_list(self, limits)
+    if not tools then return nil, failure end
+  end
+  local filled = self.filled[name] or self.remote.form == "plain" and self.ids
+  if filled then return filled end
   return nil, http.failure("unknown_tool", ("%s has no tool %s for this job"):format(self.place, http.shown(name)))
 end
 
 -- Failures after which it is unknown whether the call ran.
 local unknown_ends = { cut_off = true, slow_first_byte = true, slow_answer = true }
 
-local function told_of_risk(failure)
-  if unknown_ends[failure.code] then failure.message = failure.message .. "; the call may still have run" end
-  return failure
-end
-
----@class gateway.limits
----@field whole? number seconds for the call with all its tries; nil: no limit but the job's deadline
----@field idle? number as mcp.limits has it
+---@class gateway.limits: mcp.limits of the call with all its tries
 ---@field repeatable? boolean the call may be made again even if it may have been carried out
-
-local function call(self, name, arguments, limits)
-  local filled, failure = filled_for(self, name)
-  if not filled then return nil, failure end
-  if not json.is_object(arguments) then
-    return nil, http.failure("invalid_arguments", "the arguments of a tool must be an object")
-  end
-  arguments = json.copy(arguments)
-  for id in pairs(filled) do arguments[id] = self.ids[id] end
-  local answer, problem = retried(function() return self.remote:call(name, arguments, { idle = limits.idle }) end,
-    limits.repeatable and is_quick or is_unsent, self.remote.peer.until_when)
-  if answer == nil then return nil, told_of_risk(naming(self.variable, problem)) end
-  local shown = self.remote.form == "plain" and tool_result.of_plain or tool_result.of_mcp
-  return secret.clean(shown(answer), answer_schema)
-end
 
 ---Calls a tool. The job's identifiers are filled in where the tool takes them. A call that was surely not
 ---carried out is tried again. The answer is without secrets.
 ---@param name string
 ---@param arguments table an object; one of its values may be an opened file, which is sent as base64 (see largest_file)
 ---@param limits? gateway.limits
----@param until_when? number on the monotonic clock; default: from limits.whole
 ---@return gateway.answer?, mcp.failure?
-function methods:call(name, arguments, limits, until_when)
+function methods:call(name, arguments, limits)
   limits = limits or {}
-  local peer = self.remote.peer
-  peer.until_when = until_when or limits.whole and interrupt.now() + limits.whole
-  local answer, failure = call(self, name, arguments, limits)
-  peer.until_when = nil
-  return answer, failure
+  local filled, failure = filled_for(self, name, limits)
+  if not filled then return nil, failure end
+  arguments = json.copy(arguments)
+  for id in pairs(filled) do arguments[id] = self.ids[id] end
+  local answer, problem = retried(function() return self.remote:call(name, arguments, limits) end,
+    limits.repeatable and is_quick or is_unsent, limits)
+  if answer == nil then
+    if unknown_ends[problem.code] then problem.message = problem.message .. "; the call may still have run" end
+    return nil, naming(self.variable, problem)
+  end
+  local shown = self.remote.form == "plain" and tool_result.of_plain or tool_result.of_mcp
+  return secret.clean(shown(answer), answer_schema)
 end
 
 ---How many bytes a file in a call may have. With such a limit, the file must be given as a string in base64.

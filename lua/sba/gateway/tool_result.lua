@@ -54,34 +54,12 @@ end
 ---@field is_error boolean the tool ran and failed
 ---@field parts table[] the content's blocks, raw
 
---- Whether two decoded values are equal: objects are written in the order of their names.
-local function same(a, b)
-  return json.encode(a) == json.encode(b)
-end
-
---- The value in an object of one member, as servers wrap it: {"result": ...}, {"content": ...}.
-local function unwrapped(structured)
-  local name, inner = next(json.is_object(structured) and structured or {})
-  return name ~= nil and next(structured, name) == nil and inner
-end
-
---- Whether the texts hold nothing but the structured value, as JSON or wrapped.
-local function repeats(structured, texts)
-  local inner = unwrapped(structured)
-  local items = json.is_array(inner) and #inner == #texts and #texts > 1 and inner
-  for i, words in ipairs(texts) do
-    local value = json.decode(words)
-    local wanted = items and items[i] or inner
-    local is_same = wanted and (words == wanted or value ~= nil and same(value, wanted))
-    if not is_same and not (#texts == 1 and value ~= nil and same(value, structured)) then return false end
-  end
-  return #texts == 1 or items ~= false
-end
-
---- Whether the structured value is nothing but the content, wrapped.
-local function is_content(structured, parts)
-  local inner = unwrapped(structured)
-  return json.is_array(inner) and #parts > 0 and #inner == #parts and same(inner, parts)
+--- Whether a text is a structured value, as JSON or wrapped as servers do: {"result": ...}.
+local function says(words, structured)
+  local decoded, name, inner = json.decode(words), next(json.is_object(structured) and structured or {})
+  local is_wrapped = name ~= nil and next(structured, name) == nil
+  local function is(value) return words == value or decoded ~= nil and json.encode(decoded) == json.encode(value) end
+  return is(structured) or is_wrapped and is(inner)
 end
 
 ---@param result table of tools/call
@@ -94,18 +72,33 @@ function tool_result.of_mcp(result)
     if type(block) == "table" and block.type == "text" and shown[i] ~= "" then texts[#texts + 1] = shown[i] end
   end
   local structured = result.structuredContent
-  if structured == json.null or is_content(structured, parts) then structured = nil end
+  if structured == json.null or structured ~= nil and #texts == 1 and says(texts[1], structured) then structured = nil end
   if structured ~= nil and #texts == 0 then
     local whole = json.encode(structured)
     shown[#shown + 1] = base64.named(whole)
     if shown[#shown] == whole then structured = nil end
-  elseif structured ~= nil and repeats(structured, texts) then
-    structured = nil
   end
-  return {
-    content = table.concat(shown, "\n"), structured = structured,
-    is_error = result.isError == true, parts = parts,
-  }
+  return { content = table.concat(shown, "\n"), structured = structured, is_error = result.isError == true, parts = parts }
+end
+
+local WRAPPERS <const> = { "artifact", "skill", "result", "data" }
+
+---Finds a text in a tool's answer by the names that gateways give it, in the value itself or in what it wraps.
+---@param value any
+---@param names string[] the first that is there counts
+---@param depth integer how many wrappers are looked into
+---@return string? text
+---@return table? holder the object whose field it is
+function tool_result.find(value, names, depth)
+  if not json.is_object(value) then return nil end
+  for _, name in ipairs(names) do
+    local text = value[name]
+    if type(text) == "string" and text ~= "" then return text, value end
+  end
+  for _, name in ipairs(depth > 0 and WRAPPERS or {}) do
+    local text, holder = tool_result.find(value[name], names, depth - 1)
+    if text then return text, holder end
+  end
 end
 
 local of_error <const> = { error = true, jsonrpc = true, id = true }
@@ -117,8 +110,7 @@ local function error_words(value)
   for name in pairs(value) do
     if not of_error[name] then return nil end
   end
-  local words = http.words(value)
-  return words
+  return (http.words(value))
 end
 
 ---The answer of the plain form, which may be any JSON. An answer in the form of MCP's results is read as one.

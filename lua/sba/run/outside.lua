@@ -46,38 +46,38 @@ function outside:has_gateway()
   return rules.address(self.run.environment) ~= nil
 end
 
-local function connect(self, until_when)
+local function connect(self, limits)
   local run = self.run
   local http, failure = self:client()
   if not http then return nil, failure end
   local token, unreadable = secret.agent_token()
   if unreadable then return nil, unreadable end
-  return on_demand.gateway().connect {
+  return on_demand.gateway().connect({
     environment = run.environment, http = http, job_id = run.job.job_id, task_id = run.job.task_id, token = token,
-    ext_net_allowed = run.job.constraints.ext_net_allowed, until_when = until_when,
-  }
+    ext_net_allowed = run.job.constraints.ext_net_allowed,
+  }, limits)
 end
 
 ---The gateway of a valid job. It is connected to once; a failure is remembered.
 ---@param again? boolean try again after a failure
----@param until_when? number on the monotonic clock: when it must be connected
+---@param limits? mcp.limits
 ---@return gateway?, mcp.failure? failure codes as in gateway/init.lua
-function outside:gateway(again, until_when)
+function outside:gateway(again, limits)
   if again then self.failure = nil end
-  if not self.remote and not self.failure then self.remote, self.failure = connect(self, until_when) end
+  if not self.remote and not self.failure then self.remote, self.failure = connect(self, limits) end
   return self.remote, self.failure
 end
 
 ---Calls a tool of the gateway for a step.
 ---@param tool string
 ---@param arguments table
----@param limits? gateway.limits
+---@param limits? { whole: number?, idle: number? } seconds: for connecting and the call with all its tries; without progress
 ---@return gateway.answer?, mcp.failure?
 function outside:call(tool, arguments, limits)
-  local until_when = limits and limits.whole and interrupt.now() + limits.whole
-  local gateway, failure = self:gateway(false, until_when)
+  limits = { until_when = limits and limits.whole and interrupt.now() + limits.whole, idle = limits and limits.idle }
+  local gateway, failure = self:gateway(false, limits)
   if not gateway then return nil, failure end
-  return gateway:call(tool, arguments, limits, until_when)
+  return gateway:call(tool, arguments, limits)
 end
 
 ---Ends the session with the gateway, if there is one; at the end of the job.

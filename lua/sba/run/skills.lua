@@ -2,12 +2,13 @@
 -- Fetches the skills that a job names by id, with the gateway's tool skills.get, and adds them to its context before the first prompt.
 -- The journal keeps them, so a resumed run or a replay gives the model the same prompt. A replay never fetches.
 
-local find = require "sba.gateway.answer"
+local find = require "sba.gateway.tool_result".find
 local http = require "sba.util.http"
+local interrupt = require "native.interrupt"
 local json = require "sba.util.json"
 
 local TOOL <const> = "skills.get"
-local LIMITS <const> = { whole = 20, repeatable = true } -- seconds for one
+local LONGEST <const> = 20 -- seconds for one
 local LARGEST <const> = 256 * 1024 -- bytes of one skill's text
 local LARGEST_SUM <const> = 1024 * 1024 -- bytes of all: they are part of every prompt
 
@@ -30,7 +31,7 @@ end
 
 --- One skill, or nil and a failure. room: bytes that its text may have.
 local function fetch(gateway, id, room)
-  local answer, failure = gateway:call(TOOL, { skill_id = id }, LIMITS)
+  local answer, failure = gateway:call(TOOL, { skill_id = id }, { until_when = interrupt.now() + LONGEST, repeatable = true })
   if not answer then return nil, failure end
   if answer.is_error then return nil, { code = "skill_refused", message = "the gateway says: " .. http.shown(answer.content) } end
   local text, name = read(answer)

@@ -6,7 +6,7 @@
 -- Uploads may use the job's remaining time, at most two minutes. Past the deadline or after a signal they get the few seconds within
 -- which a job must end, which is enough for small files.
 
-local find = require "sba.gateway.answer"
+local find = require "sba.gateway.tool_result".find
 local http = require "sba.util.http"
 local interrupt = require "native.interrupt"
 local json = require "sba.util.json"

@@ -8,69 +8,47 @@ local text = require "native.text"
 local transport = require "sba.gateway.mcp.transport"
 local words = require "sba.util.words"
 
-local modern = { version = "2026-07-28" }
-
+local VERSION <const> = "2026-07-28"
 local MOST_ROUNDS <const> = 8 -- of a tool that asks back
 local KEY <const> = "io.modelcontextprotocol/"
+local MARK <const> = "x-mcp-header"
 
-modern.UNSUPPORTED_VERSION = -32022
-modern.HEADER_MISMATCH = -32020
+local modern = { UNSUPPORTED_VERSION = -32022, HEADER_MISMATCH = -32020 }
 
 ---@class mcp.header
 ---@field name string
 ---@field path string[] names of properties, from the arguments down
 
-local MARK <const> = "x-mcp-header"
 local primitive = { string = true, integer = true, boolean = true }
 
--- Keywords that hold values instead of schemas, and keywords that hold named schemas.
-local values = { const = true, enum = true, default = true, examples = true, required = true }
-local named = { properties = true, patternProperties = true, ["$defs"] = true, definitions = true, dependentSchemas = true }
-
-local function refuse(...)
-  error({ invalid = (...):format(select(2, ...)) }, 0)
-end
-
-local function check_name(name, seen)
-  if type(name) ~= "string" or not name:find("^[%w!#$%%&'*+.^_`|~-]+$") then
-    refuse("its %s %s cannot be part of a header's name", MARK, json.encode(name))
-  end
-  if seen[name:lower()] then refuse("its %s %q occurs twice", MARK, name) end
-  seen[name:lower()] = true
-end
-
-local visit
-
---- Visits the schemas below a keyword. path is nil where a header is not allowed.
-local function visit_below(keyword, value, path, found, seen)
-  if named[keyword] then
-    for name, schema in pairs(value) do
-      local below
-      if path and keyword == "properties" then
-        below = table.move(path, 1, #path, 1, {})
-        below[#below + 1] = name
-      end
-      visit(schema, below, found, seen)
-    end
-  elseif json.is_array(value) then
-    for _, schema in ipairs(value) do visit(schema, nil, found, seen) end
-  else
-    visit(value, nil, found, seen)
-  end
-end
-
-function visit(schema, path, found, seen)
-  if type(schema) ~= "table" then return end
+--- Why a schema's mark is none; nil where it is one. path: of the argument; nil where none may be marked.
+local function problem_of(schema, path, seen)
   local name = schema[MARK]
-  if name ~= nil then
-    if not path or #path == 0 then refuse("%s is not on an argument", MARK) end
-    if not primitive[schema.type] then refuse("its %s is on an argument that is not a string, integer or boolean", MARK) end
-    check_name(name, seen)
-    found[#found + 1] = { name = name, path = path }
+  if not path or #path == 0 or not primitive[schema.type] then
+    return ("its %s is not on an argument that is a string, integer or boolean"):format(MARK)
+  end
+  if type(name) ~= "string" or not name:find "^[%w!#$%%&'*+.^_`|~-]+$" or seen[name:lower()] then
+    return ("its %s %s cannot be part of a header's name, or occurs twice"):format(MARK, json.encode(name))
+  end
+end
+
+--- Adds the headers of a schema and of what it holds to those found. Returns why it must not be used.
+local function visit(schema, path, found, seen)
+  local problem
+  if schema[MARK] ~= nil then
+    problem = problem_of(schema, path, seen)
+    if problem then return problem end
+    seen[schema[MARK]:lower()], found[#found + 1] = true, { name = schema[MARK], path = path }
   end
   for keyword, value in pairs(schema) do
-    if type(value) == "table" and not values[keyword] then visit_below(keyword, value, path, found, seen) end
+    local holds_arguments = keyword == "properties"
+    for name, part in pairs(type(value) == "table" and (holds_arguments and value or { value }) or {}) do
+      local below = holds_arguments and path and table.move(path, 1, #path, 1, {}) or nil
+      if below then below[#below + 1] = name end
+      problem = problem or type(part) == "table" and visit(part, below, found, seen)
+    end
   end
+  return problem or nil
 end
 
 ---The headers that a tool's schema names, or why the tool must not be used.
@@ -78,10 +56,8 @@ end
 ---@return mcp.header[]?, string? reason
 function modern.wanted(schema)
   local found = {}
-  local ok, problem = pcall(visit, schema, {}, found, {})
-  if ok then return found end
-  if type(problem) ~= "table" then error(problem, 0) end
-  return nil, problem.invalid
+  local problem = visit(schema, {}, found, {})
+  return not problem and found or nil, problem
 end
 
 ---Encodes a value for a header.
@@ -95,24 +71,7 @@ end
 
 --- A header line. An empty value is sent too: curl leaves out a line that ends with a colon, so it ends with a semicolon.
 local function line_of(name, value)
-  if value == "" then return name .. ";" end
-  return name .. ": " .. value
-end
-
-local function plain(value)
-  if type(value) == "string" then return value end
-  if type(value) == "boolean" then return tostring(value) end
-  local integer = type(value) == "number" and math.tointeger(value)
-  return integer and ("%d"):format(integer) or nil
-end
-
---- The argument at a path; nil if there is none.
-local function at(value, path)
-  for _, name in ipairs(path) do
-    if type(value) ~= "table" then return nil end
-    value = value[name]
-  end
-  return value
+  return value == "" and name .. ";" or name .. ": " .. modern.encoded(value)
 end
 
 ---The header lines of a call.
@@ -122,97 +81,79 @@ end
 function modern.lines(wanted, arguments)
   local lines = {}
   for _, header in ipairs(wanted) do
-    local value = plain(at(arguments, header.path))
-    if value then lines[#lines + 1] = line_of("Mcp-Param-" .. header.name, modern.encoded(value)) end
+    local value = arguments
+    for _, name in ipairs(header.path) do value = json.table_of(value)[name] end
+    if type(value) == "number" then value = math.tointeger(value) end
+    if value ~= nil and primitive[math.type(value) or type(value)] then
+      lines[#lines + 1] = line_of("Mcp-Param-" .. header.name, tostring(value))
+    end
   end
   return lines
 end
 
-local function meta()
-  return {
-    [KEY .. "protocolVersion"] = modern.version, [KEY .. "clientCapabilities"] = {}, [KEY .. "clientInfo"] = transport.CLIENT,
-  }
-end
-
-local function header_lines(method, params, more)
-  local lines = { "MCP-Protocol-Version: " .. modern.version, "Mcp-Method: " .. method }
-  if method == "tools/call" then lines[3] = line_of("Mcp-Name", modern.encoded(params.name)) end
-  return table.move(more or {}, 1, #(more or {}), #lines + 1, lines)
-end
-
 --- Sends a request once. Closing the exchange early is what cancels it.
-local function ask(peer, method, params, options)
-  local request = transport.request(peer, method, options.limits)
-  params._meta = meta()
-  if method == "tools/call" then params._meta.progressToken = request.id end
-  local body = { jsonrpc = "2.0", id = request.id, method = method, params = params }
-  local headers_sent = header_lines(method, params, options.headers)
-  local exchange <close>, status = transport.send(peer, body, { headers = headers_sent, request = request })
-  if not exchange then return nil, status end
-  if status >= 300 then return nil, transport.refusal(peer, exchange, status) end
-  local message, failure = transport.read(transport.stream(peer, exchange, request), request)
-  if message then return transport.outcome(peer, message, status) end
-  return nil, failure or http.failure("request_lost", transport.place(peer) .. " broke off its answer")
+local function ask(peer, method, params, limits, more)
+  local request = transport.request(peer, method, limits)
+  params._meta = {
+    [KEY .. "protocolVersion"] = VERSION, [KEY .. "clientCapabilities"] = {}, [KEY .. "clientInfo"] = transport.CLIENT,
+    progressToken = method == transport.CALL and request.id or nil,
+  }
+  local lines = { "MCP-Protocol-Version: " .. VERSION, "Mcp-Method: " .. method }
+  if method == transport.CALL then lines[3] = line_of("Mcp-Name", params.name) end
+  local result, failure = transport.ask(peer, request, params, table.move(more or {}, 1, #(more or {}), #lines + 1, lines))
+  return result, not result and (failure or http.failure("request_lost", transport.place(peer) .. " broke off its answer")) or nil
 end
 
 ---Whether the server's list of versions holds ours.
 ---@param list any
 ---@return boolean
 function modern.speaks(list)
-  return json.is_array(list) and words.has(list, modern.version)
+  return json.is_array(list) and words.has(list, VERSION)
 end
 
 --- Sends a request; once more if the server refused the version although it supports it.
-local function ask_again(peer, method, params, options)
-  local result, failure = ask(peer, method, params, options)
+local function ask_again(peer, method, params, limits, headers)
+  local result, failure = ask(peer, method, params, limits, headers)
   local rpc = failure and failure.rpc
   if not rpc or rpc.code ~= modern.UNSUPPORTED_VERSION or type(rpc.data) ~= "table" then return result, failure end
-  if modern.speaks(rpc.data.supported) then return ask(peer, method, params, options) end
+  if modern.speaks(rpc.data.supported) then return ask(peer, method, params, limits, headers) end
   failure.code = "unsupported_version"
   return nil, failure
 end
 
---- The answers to the questions of a tool; nil and a failure if one cannot be declined.
-local function declined(peer, asked)
-  if type(asked) ~= "table" then return nil end
-  local responses = {}
-  for key, request in pairs(asked) do
-    local method = type(request) == "table" and request.method or nil
+--- What a tool's question is answered with; nil and a failure if it cannot be declined.
+local function declined(peer, result)
+  local responses = type(result.inputRequests) == "table" and {} or nil
+  for key, request in pairs(responses and result.inputRequests or {}) do
+    local method = json.table_of(request).method
     if method ~= "elicitation/create" then
       return nil, http.failure("input_required", ("%s asks for %s before it continues; a job cannot answer")
         :format(transport.place(peer), http.shown(type(method) == "string" and method or "a question")))
     end
     responses[key] = { action = "decline" }
   end
-  return responses
-end
-
---- Checks a result's type. Returns a complete result; or nil and the parameters to add if the tool asks for more.
-local function judged(peer, result)
-  local kind = result.resultType
-  if kind == nil or kind == json.null or kind == "complete" then return result end
-  if kind ~= "input_required" then
-    return nil, nil, http.failure("bad_answer", ("%s sent a result of the unknown type %s")
-      :format(transport.place(peer), http.shown(json.encode(kind))))
-  end
-  local responses, failure = declined(peer, result.inputRequests)
-  if failure then return nil, nil, failure end
-  return nil, { inputResponses = responses, requestState = result.requestState ~= json.null and result.requestState or nil }
+  return { inputResponses = responses, requestState = result.requestState ~= json.null and result.requestState or nil }
 end
 
 ---@param peer mcp.peer
 ---@param method string
 ---@param params table
----@param options? { headers?: string[], limits?: mcp.limits }
+---@param limits mcp.limits
+---@param headers? string[]
 ---@return table? result, mcp.failure?
-function modern.request(peer, method, params, options)
+function modern.request(peer, method, params, limits, headers)
   local sent = params
   for _ = 1, MOST_ROUNDS do
-    local result, failure = ask_again(peer, method, sent, options or {})
+    local result, failure = ask_again(peer, method, sent, limits, headers)
     if not result then return nil, failure end
-    local complete, answers, problem = judged(peer, result)
-    if complete or problem then return complete, problem end
-    sent = answers
+    local kind = result.resultType
+    if kind == nil or kind == json.null or kind == "complete" then return result end
+    if kind ~= "input_required" then
+      return nil, http.failure("bad_answer", ("%s sent a result of the unknown type %s"):format(
+        transport.place(peer), http.shown(json.encode(kind))))
+    end
+    sent, failure = declined(peer, result)
+    if not sent then return nil, failure end
     for name, value in pairs(params) do sent[name] = value end
   end
   return nil, http.failure("input_required", ("%s asked %d times for more input; a job cannot answer")
