@@ -289,11 +289,10 @@
 ---@field json_past fun(bytes: string, most: integer): integer? the offset, from 0, where a JSON text holds more values than most
 
 ---@class native.line_editor reads lines from a terminal
----Opens the one editor there is. complete gets a line, and the number of bytes before the cursor; it returns text to insert there, or
----lines to show below. Errors: not_a_terminal (stdin or stdout is not a terminal that can move its cursor).
----@field open fun(complete: fun(line: string, cursor: integer): string?, string?): true?, native.failure?
----Reads a line. nil alone is the end of the input (Ctrl-D). Errors: cancelled (Ctrl-C; see interrupt.clear), timeout.
----@field read fun(prompt: string): string?, native.failure?
+---Reads a line. complete gets it, and the number of bytes before the cursor; it returns text to insert there, or lines to show below. nil
+---alone is the end of the input (Ctrl-D). Errors: cancelled (Ctrl-C; see interrupt.clear), timeout, not_a_terminal (stdin or stdout is not
+---a terminal that can move its cursor).
+---@field read fun(prompt: string, complete: fun(line: string, cursor: integer): string?, string?): string?, native.failure?
 ---@field remember fun(entry: string) appends an entry to the history, which keeps the last 1000
 
 ---@class native.file.replace_options

@@ -4,20 +4,16 @@
 
 #include "bind/bind.h"
 
-static const char completer[] = "native.line_editor.complete"; // its key in the registry
+#include <stdio.h>
 
-static bool is_open;
-static lua_State *reading; // the state of the running read, or NULL
+enum { PROMPT = 1, COMPLETER = 2 }; // arguments of the running read
 
-// Argument: the line.
-static int call_completer(lua_State *L)
+static lua_State *reading; // the state of the running read
+
+static char *prompt(EditLine *unused)
 {
-    const LineInfo *line = lua_touserdata(L, 1);
-    lua_getfield(L, LUA_REGISTRYINDEX, completer);
-    lua_pushlstring(L, line->buffer, (size_t)(line->lastchar - line->buffer));
-    lua_pushinteger(L, line->cursor - line->buffer);
-    lua_call(L, 2, 2);
-    return 2;
+    (void)unused;
+    return (char *)lua_tostring(reading, PROMPT); // libedit only reads it
 }
 
 // An error must not jump past libedit: a completer that raises one has found nothing.
@@ -25,51 +21,40 @@ static unsigned char complete(EditLine *edit, int unused)
 {
     (void)unused;
     lua_State *L = reading;
-    int top = lua_gettop(L);
     unsigned char outcome = CC_ERROR;
-    lua_pushcfunction(L, call_completer);
-    lua_pushlightuserdata(L, (void *)el_line(edit));
-    bool found = lua_pcall(L, 1, 2, 0) == LUA_OK;
+    const LineInfo *line = el_line(edit);
+    lua_pushvalue(L, COMPLETER);
+    lua_pushlstring(L, line->buffer, (size_t)(line->lastchar - line->buffer));
+    lua_pushinteger(L, line->cursor - line->buffer);
+    bool found = lua_pcall(L, 2, 2, 0) == LUA_OK;
     if (found && lua_type(L, -2) == LUA_TSTRING) {
         outcome = el_insertstr(edit, lua_tostring(L, -2)) == 0 ? CC_REFRESH : CC_ERROR;
     } else if (found && lua_type(L, -1) == LUA_TSTRING) {
         printf("\n%s\n", lua_tostring(L, -1));
         outcome = CC_REDISPLAY;
     }
-    lua_settop(L, top);
+    lua_settop(L, COMPLETER);
     return outcome;
-}
-
-static int f_open(lua_State *L)
-{
-    struct error error = {0};
-    luaL_checktype(L, 1, LUA_TFUNCTION);
-    lua_settop(L, 1);
-    lua_setfield(L, LUA_REGISTRYINDEX, completer);
-    int outcome = is_open ? 0 : line_editor_open(complete, &error);
-    is_open = outcome == 0;
-    return bind_outcome(L, outcome, &error);
-}
-
-static void check_open(lua_State *L)
-{
-    if (!is_open || reading)
-        luaL_error(L, is_open ? "the editor reads a line" : "the editor is not open");
 }
 
 static int f_read(lua_State *L)
 {
     struct error error = {0};
-    const char *line, *prompt = luaL_checkstring(L, 1);
-    size_t size;
-    check_open(L);
+    int count = 0;
+    luaL_checkstring(L, PROMPT);
+    luaL_checktype(L, COMPLETER, LUA_TFUNCTION);
+    lua_settop(L, COMPLETER);
     reading = L;
-    int got = line_editor_read(prompt, &line, &size, &error);
-    reading = NULL;
-    if (got < 0)
+    EditLine *edit = line_editor_open(prompt, complete, &error);
+    if (!edit)
         return bind_fail(L, &error);
-    if (got > 0)
-        lua_pushlstring(L, line, size);
+    el_resize(edit);
+    el_set(edit, EL_PREP_TERM, 1); // before the prompt, so that nothing typed is echoed twice
+    const char *line = el_gets(edit, &count);
+    if (interrupt_check(&error) < 0)
+        return bind_fail(L, &error);
+    if (line && count > 0)
+        lua_pushlstring(L, line, (size_t)(line[count - 1] == '\n' ? count - 1 : count));
     else
         lua_pushnil(L);
     return 1;
@@ -77,9 +62,8 @@ static int f_read(lua_State *L)
 
 static int f_remember(lua_State *L)
 {
-    check_open(L);
     line_editor_remember(luaL_checkstring(L, 1));
     return 0;
 }
 
-const luaL_Reg bind_line_editor[] = {{"open", f_open}, {"read", f_read}, {"remember", f_remember}, {NULL, NULL}};
+const luaL_Reg bind_line_editor[] = {{"read", f_read}, {"remember", f_remember}, {NULL, NULL}};

@@ -4,9 +4,9 @@ local line_editor = require "native.line_editor"
 
 describe("native.line_editor", function()
   it("wants a terminal", function()
-    local editor, failure = line_editor.open(function() end)
-    assert.is_nil(editor)
+    local line, failure = line_editor.read("> ", function() end)
+    assert.is_nil(line)
     assert.are.equal("not_a_terminal", failure.code)
-    assert.has_error(function() line_editor.open() end)
+    assert.has_error(function() line_editor.read "> " end)
   end)
 end)

@@ -9,7 +9,6 @@ local entries = require "sba.result.entry"
 local facts = require "sba.agent.facts"
 local failures = require "sba.result.failure"
 local file = require "native.file"
-local help = require "sba.repl.help"
 local job = require "sba.job"
 local json = require "sba.util.json"
 local modules = require "sba.repl.modules"
@@ -34,20 +33,15 @@ local DEPTH <const> = 200 -- levels of its result
 local environment
 local tried = false -- whether a step was run
 
---- The failure with each mistake on a line of its own.
-local function spread(failure)
-  if not failure.errors then return failure end
-  local lines = { "not valid:" }
-  for i, mistake in ipairs(failure.errors) do lines[i + 1] = "  " .. schema_check.line(mistake) end
-  if failure.errors.total > #failure.errors then
-    lines[#lines + 1] = ("  and %d more"):format(failure.errors.total - #failure.errors)
-  end
-  return { code = failure.code, message = table.concat(lines, "\n") }
-end
-
+--- The value; else the failure is raised, with each mistake on a line of its own.
 local function must(value, failure)
-  if value == nil then error(spread(failure)) end
-  return value
+  if value ~= nil then return value end
+  if failure.errors then
+    local lines = { "not valid:" }
+    for i, mistake in ipairs(failure.errors) do lines[i + 1] = "  " .. schema_check.line(mistake) end
+    failure = { code = failure.code, message = table.concat(lines, "\n") }
+  end
+  error(failure)
 end
 
 ---A job file, checked, with its context. Its mistakes are raised, each on a line.
@@ -116,10 +110,27 @@ function globals.step(type, arguments)
   return nil, entry
 end
 
----Prints what there is, or what a step type takes.
+local OVERVIEW <const> = [[
+An expression shows its values; _ is the first of the last ones. Tab completes,
+Ctrl-R finds what was typed before, Ctrl-C stops what runs or drops the line.
+
+  job(file)              a job file, checked, with its context
+  prompt(file)           what a model is told at the beginning of it
+  step(type, arguments)  runs one step here: step("list_tree", {path="."})
+  native.NAME, sba.NAME  modules, which need no `require`; Tab names them
+  help "TYPE"            what a step type takes
+
+Step types:
+]]
+
+---Prints what there is; of a step type, gives what it does and takes.
 ---@param type? string
+---@return string? summary, table<string, table>? arguments
 function globals.help(type)
-  io.write(help.text(type))
+  local step = type and catalogue.get(type)
+  if step then return ("%s: %s"):format(step.name, step.summary), step.arguments.properties end
+  io.write(OVERVIEW)
+  for _, one in ipairs(catalogue.all()) do io.write("  ", one.name, "  ", one.summary, "\n") end
 end
 
 ---Ends what steps have left running, as the end of a job does.

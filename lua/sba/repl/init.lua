@@ -51,7 +51,7 @@ return function(settings, environment)
   globals.install(environment)
   local status
   if not settings.script[1] and file.terminal_columns(0) then
-    status = session.run(environment)
+    status = session.run()
   else
     status = run_script(settings.script)
   end

@@ -5,8 +5,8 @@ local bundle = require "native.bundle"
 local completion = require "sba.repl.complete"
 local exit = require "sba.util.exit"
 local file = require "native.file"
-local input = require "sba.repl.input"
 local interrupt = require "native.interrupt"
+local line_editor = require "native.line_editor"
 local printable = require "sba.util.printable"
 local show = require "sba.repl.show"
 local text = require "native.text"
@@ -45,18 +45,16 @@ local function explain(problem)
   return (type(problem) == "string" and problem or show.values({ problem, n = 1 }, columns())) .. traceback()
 end
 
-local function show_results(results)
-  if results.n == 1 then return end
-  globals._ = results[2]
-  results.n = results.n - 1
-  table.move(results, 2, results.n + 1, 1)
-  stdout:write(show.values(results, columns()), "\n")
+local function show_results(_, ...)
+  if select("#", ...) == 0 then return end
+  globals._ = ...
+  stdout:write(show.values(table.pack(...), columns()), "\n")
 end
 
 local function evaluate(made)
   local results = table.pack(xpcall(made, explain))
   if not results[1] then return complain(results[2]) end
-  local ok, problem = xpcall(show_results, explain, results)
+  local ok, problem = xpcall(show_results, explain, table.unpack(results, 1, results.n))
   if not ok then complain(problem) end
 end
 
@@ -69,24 +67,33 @@ end
 ---@return function? made, string? message why not, boolean? unfinished more lines could make it whole
 function session.compile(source, environment)
   source = source .. "\n" -- or a string that lacks its end quote could go on
-  local marked, expression = source:match("^%s*(=?)(.*)$")
   environment = environment or _G
-  local made, message = load("return " .. expression, "=stdin", "t", environment)
+  local made, message = load("return " .. source, "=stdin", "t", environment)
   if made then return made end
   local unfinished = wants_more(message)
-  if marked == "=" then return nil, message, unfinished end
   made, message = load(source, "=stdin", "t", environment)
-  if made then return made end
-  return nil, message, unfinished or wants_more(message)
+  return made, message, unfinished or not made and wants_more(message)
+end
+
+local complete <const> = completion(globals)
+
+--- Reads a line: edited where the terminal can, plain where not. nil at the end, or nil and a failure.
+local function read_line(prompt)
+  stdout:flush()
+  local line, failure = line_editor.read(prompt, complete)
+  if not failure or failure.code ~= "not_a_terminal" then return line, failure end
+  stderr:write(prompt) -- stdout may be a file
+  local message
+  line, message = io.read("l")
+  return line, not line and message and (interrupt.reason() or { code = "io_error", message = message }) or nil
 end
 
 --- Reads lines until they are a chunk, or cannot become one. Nil where the session ends.
 ---@return function|false|nil
-local function read_chunk(reader)
+local function read_chunk()
   local source
   while true do
-    stdout:flush()
-    local line, failure = reader:read(source and MORE or FIRST)
+    local line, failure = read_line(source and MORE or FIRST)
     if not line then
       if failure and interrupt.clear() then return false end
       if failure and failure.code ~= "cancelled" then complain(failure.message) end
@@ -95,7 +102,7 @@ local function read_chunk(reader)
     source = source and source .. "\n" .. line or line
     local made, message, unfinished = session.compile(source, globals)
     if made or not unfinished then
-      if source:find("%S") then reader:remember(source) end
+      if source:find("%S") then line_editor.remember(source) end
       if not made then complain(message) end
       return made or false
     end
@@ -103,15 +110,12 @@ local function read_chunk(reader)
 end
 
 ---The prompt.
----@param environment table<string, string> SBA_LUA_HISTORY names the file of its history
 ---@return integer status
-function session.run(environment)
+function session.run()
   interrupt.begin_session()
   stdout:write(("cynode-sba %s, %s; help() says what is at hand, Ctrl-D ends\n"):format(bundle.version, _VERSION))
-  local complete = completion(globals)
-  local reader = input.open(complete, environment.SBA_LUA_HISTORY, complain)
   while true do
-    local made = read_chunk(reader)
+    local made = read_chunk()
     if made == nil then break end
     if made then evaluate(made) end
     interrupt.clear()

@@ -9,15 +9,16 @@ local printable = require "sba.util.printable"
 local show = {}
 
 local DEEPEST <const> = 8
-local MOST_ENTRIES <const> = 200 -- of one table
-local MOST_VALUES <const> = 2000 -- of all of it
+local MOST_VALUES <const> = 500 -- of all of it
 local LONGEST_STRING <const> = 4096 -- bytes
 
 local render
 
+--- Numbers, then all else as text.
 local function before(a, b)
-  if type(a) == type(b) and (type(a) == "number" or type(a) == "string") then return a < b end
-  return type(a) .. tostring(a) < type(b) .. tostring(b)
+  if type(a) == "number" and type(b) == "number" then return a < b end
+  if type(a) ~= type(b) then return type(a) < type(b) end
+  return tostring(a) < tostring(b)
 end
 
 --- The keys of a table: those of its list, then the others in order.
@@ -34,7 +35,7 @@ end
 local function entries_of(state, value, depth)
   local entries, keys, length = {}, keys_of(value)
   for i, key in ipairs(keys) do
-    if i > MOST_ENTRIES or state.left <= 0 then
+    if state.left <= 0 then
       entries[i] = ("... %d more"):format(#keys - i + 1)
       break
     end
@@ -46,10 +47,17 @@ local function entries_of(state, value, depth)
   return entries
 end
 
---- The entries on one line where they fit, else each on its own.
-local function laid_out(state, entries, depth, open, close)
+--- A table on one line where it fits, else with a line for each entry.
+local function render_table(state, value, depth)
+  if state.open[value] then return "<the same again>" end
+  local open, close = "{", "}"
+  if json.is_array(value) then open, close = "[", "]" end
+  if next(value) == nil then return open .. close end
+  if depth >= DEEPEST then return open .. "..." .. close end
+  state.open[value] = true
+  local entries = entries_of(state, value, depth)
+  state.open[value] = nil
   local line = table.concat(entries, ", ")
-  if line == "" then return open .. close end
   if not line:find("\n", 1, true) and #line + 4 <= state.columns - 2 * depth then
     return open == "[" and open .. line .. close or open .. " " .. line .. " " .. close
   end
@@ -57,45 +65,14 @@ local function laid_out(state, entries, depth, open, close)
   return open .. "\n" .. table.concat(entries, ",\n") .. "\n" .. close
 end
 
---- The words of a value that has its own, or nil.
-local function own_words(value)
-  local metatable = debug.getmetatable(value)
-  if type(metatable) ~= "table" then return nil end
-  local ok, words = true, type(value) == "userdata" and rawget(metatable, "__name")
-  if rawget(metatable, "__tostring") then ok, words = pcall(tostring, value) end
-  if not ok then return "<its __tostring fails>" end
-  return type(words) == "string" and "<" .. printable.line(words) .. ">" or nil
-end
-
-local renderers = {}
-
-function renderers.table(state, value, depth)
-  if state.open[value] then return "<the same again>" end
-  local open, close = "{", "}"
-  if json.is_array(value) then open, close = "[", "]" end
-  if depth >= DEEPEST and next(value) ~= nil then return open .. "..." .. close end
-  state.open[value] = true
-  local entries = entries_of(state, value, depth)
-  state.open[value] = nil
-  return laid_out(state, entries, depth, open, close)
-end
-
-function renderers.string(_, value) return printable.quoted(value, LONGEST_STRING) end
-
-renderers["function"] = function(_, value)
-  local info = debug.getinfo(value, "S")
-  if info.what == "C" then return "<function in C>" end
-  return ("<function %s:%d>"):format(printable.line(info.short_src), info.linedefined)
-end
-
-function renderers.thread(_, value) return ("<coroutine, %s>"):format(coroutine.status(value)) end
-
 function render(state, value, depth)
+  local kind, metatable = type(value), debug.getmetatable(value)
   if value == json.null then return "null" end
-  local kind = type(value)
-  local words = (kind == "table" or kind == "userdata") and own_words(value)
-  if words then return words end
-  return renderers[kind] and renderers[kind](state, value, depth) or tostring(value)
+  if kind == "string" then return printable.quoted(value, LONGEST_STRING) end
+  if kind == "table" and not (metatable and rawget(metatable, "__tostring")) then return render_table(state, value, depth) end
+  if kind == "nil" or kind == "boolean" or kind == "number" then return tostring(value) end
+  local ok, words = pcall(tostring, value)
+  return ok and "<" .. printable.line(words) .. ">" or "<its __tostring fails>"
 end
 
 ---Several values: on one line where they fit, else each on its own.
