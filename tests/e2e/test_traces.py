@@ -75,7 +75,6 @@ class TheTrace(TraceCase):
         self.assertGreater(int(attributes(chat)["gen_ai.usage.input_tokens"]), 0)
         self.assertEqual(attributes(tool)["gen_ai.tool.name"], "write_file")
         self.assertEqual({chat["parentSpanId"], tool["parentSpanId"]}, {job["spanId"]})
-        self.assertLessEqual({"report in_progress", "report completed"}, set(spans))
         self.assertEqual(chat["kind"], 3)
         heads = [head for head in report.heads if "\r\ntraceparent: " in head]
         self.assertEqual(len(heads), 2)

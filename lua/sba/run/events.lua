@@ -6,6 +6,7 @@ local describe = require "sba.util.describe"
 local entries = require "sba.result.entry"
 local json = require "sba.util.json"
 local journal = require "sba.run.journal"
+local on_demand = require "sba.run.on_demand"
 local text = require "native.text"
 
 ---@class run.step_event
@@ -81,7 +82,7 @@ local tell = {}
 tell["step.started"] = function(run, event)
   local index, step = event.index, event.step
   local module = run.catalogue.get(step.type)
-  if run.reporter and not run.reporter.over and index > 1 then run.reporter:began() end
+  if run.beginning and index > 1 then on_demand.status().began(run) end
   if not (module.ticks or module.brief) then run.checkpoint:hurry() end
   run.journal:event("step.started", {
     index = index - 1, id = step.id, type = step.type, check = step.check, arguments = event.arguments,

@@ -42,7 +42,7 @@
 ---@field temporary_artifacts? string the artifacts directory, if it is removed at the end; set by artifacts
 ---@field snapshot? native.snapshot the workspace before the first step; set by workspace_changes
 ---@field missing_skills? string[] the ids that could not be fetched; set by run/skills
----@field reporter? status.reporter sends status reports; set by run/status
+---@field beginning? { left: number, tries: integer, failure?: table } the report of it, not yet delivered or given up; set by run/status
 ---@field kept? sba.transaction the files that the running step has changed; set by undo, cleared by step
 ---@field upload_failed? boolean an artifact was not uploaded; set by run/upload
 ---@field fields? table the final result; set by finish

@@ -18,40 +18,35 @@ local LARGEST_ANSWER <const> = 64 * 1024 -- bytes; the body is not used
 
 local body_schema = { order = { "status", "job_id", "task_id" } }
 
----@class status.reporter
----@field run run
----@field http native.http.client
----@field over? boolean the beginning was delivered, or given up
-local reporter = {}
-reporter.__index = reporter
-
 --- One try. Returns the status of a 2xx, or nil and the failure.
 ---@return integer? status, http.failure? failure
-local function post(self, body, until_when)
-  local exchange <close>, code = http.send(self.http, {
-    method = "POST", url = self.run.status_url, body = body, headers = { "Content-Type: application/json", "Accept: application/json" },
+local function post(run, body, until_when)
+  local client, failure = run.outside:client()
+  if not client then return nil, failure end
+  local exchange <close>, code = http.send(client, {
+    method = "POST", url = run.status_url, body = body, headers = { "Content-Type: application/json", "Accept: application/json" },
     connect_timeout = CONNECT, first_timeout = ANSWER, idle_timeout = REST,
   }, until_when)
   if not exchange then return nil, code end
-  if code >= 300 then return nil, http.refusal(exchange, code, "the status server at " .. url.shown(self.run.status_url)) end
+  if code >= 300 then return nil, http.refusal(exchange, code, "the status server at " .. url.shown(run.status_url)) end
   http.read(exchange, LARGEST_ANSWER) -- to its end, so that the connection can be used again
   return code
 end
 
-local function body_of(self, what)
-  return json.encode({ status = what, job_id = self.run.record.job_id, task_id = self.run.record.task_id }, body_schema)
+local function body_of(run, what)
+  return json.encode({ status = what, job_id = run.record.job_id, task_id = run.record.task_id }, body_schema)
 end
 
 --- Logs whether a report was delivered; returns the outcome.
 ---@return "delivered"|"refused"|"undeliverable"
-local function log_end(self, report, code, failure, tries, seconds)
+local function log_end(run, report, code, failure, tries, seconds)
   if code then
     local duration_ms = math.floor(seconds * 1000 + 0.5)
-    self.run.log:event("info", "report.sent", { report = report, status = code, tries = tries, duration_ms = duration_ms })
+    run.log:event("info", "report.sent", { report = report, status = code, tries = tries, duration_ms = duration_ms })
     return "delivered"
   end
   local outcome = failure.status and not failure.transient and "refused" or "undeliverable"
-  self.run.log:event("warning", "report.failed", {
+  run.log:event("warning", "report.failed", {
     report = report, outcome = outcome, status = failure.status, tries = tries,
     error = ("the report %s was not delivered: %s"):format(report, failure.message),
   })
@@ -59,9 +54,10 @@ local function log_end(self, report, code, failure, tries, seconds)
 end
 
 --- Ends the report of the beginning.
-local function close_beginning(self, code)
-  self.over = true
-  log_end(self, "in_progress", code, self.failure, self.tries, self.spent)
+local function close_beginning(run, code)
+  local beginning = run.beginning
+  run.beginning = nil
+  log_end(run, "in_progress", code, beginning.failure, beginning.tries, BEGINNING - beginning.left)
 end
 
 --- Moves the deadline, so that reports do not use the job's time.
@@ -71,70 +67,40 @@ local function move_deadline(run, seconds)
   ending.deadline(run.deadline)
 end
 
----Reports that the job is in progress. Call it when the job begins and before each later step: a report that was not delivered is
----tried again until the tries have taken 3 s in all.
-function reporter:began()
-  local at, most = interrupt.now(), math.min(self.left, TRY)
-  if self.over or at < self.not_before or interrupt.reason() then return end
-  move_deadline(self.run, most)
-  local code, failure = post(self, body_of(self, "in_progress"), at + most)
+---Reports that the job is in progress. Call it when the job begins and, as long as run.beginning is set, before each later step: the
+---tries take 3 s in all at most.
+---@param run run with a status_url
+function status.began(run)
+  if interrupt.reason() then return end
+  local beginning, at = run.beginning or { left = BEGINNING, tries = 0 }, interrupt.now()
+  local most = math.min(beginning.left, TRY)
+  run.beginning = beginning
+  move_deadline(run, most)
+  local code, failure = post(run, body_of(run, "in_progress"), at + most)
   local took = interrupt.now() - at
-  move_deadline(self.run, took - most)
-  self.tries, self.spent, self.left, self.failure = self.tries + 1, self.spent + took, self.left - took, failure
-  if code or not failure.transient or self.left <= 0 then return close_beginning(self, code) end
-  self.not_before = at + took + (failure.retry_after or 0)
-  if self.tries == 1 then
+  move_deadline(run, took - most)
+  beginning.tries, beginning.left, beginning.failure = beginning.tries + 1, beginning.left - took, failure
+  if code or not failure.transient or beginning.left <= 0 then return close_beginning(run, code) end
+  if beginning.tries == 1 then
     local message = failure.message .. "; it tries again before later steps"
-    self.run.log:event("warning", "report.retry", { report = "in_progress", error = message })
+    run.log:event("warning", "report.retry", { report = "in_progress", error = message })
   end
 end
 
 --- Reports the end until it is delivered or the time is up: 30 s, or 5 s after a signal.
-local function deliver(self, body)
+local function deliver(run, body)
   local tries = 0
   local code, failure = retry.within(interrupt.signal() and AFTER_SIGNAL or ENDING, function(until_when, number)
     tries = number
-    return post(self, body, until_when)
+    return post(run, body, until_when)
   end, function(problem, wait)
-    self.run.log:event("warning", "report.retry", { report = "completed", error = problem.message, seconds = wait })
+    run.log:event("warning", "report.retry", { report = "completed", error = problem.message, seconds = wait })
   end)
   return code, failure, tries
 end
 
---- Reports how the job ended, within 30 s. The first signal leaves it 5 s; the next one ends it at once.
----@param result native.file.parts
----@return "delivered"|"refused"|"undeliverable"
-local function completed(self, result)
-  if self.failure and not self.over then close_beginning(self) end
-  local head = body_of(self, "completed"):gsub("}$", ',"result":')
-  local body = table.move(result, 1, #result, 2, { head, from = result.from })
-  body[#body + 1] = "}"
-  local at, signalled = interrupt.now(), interrupt.signal()
-  local code, failure, tries = deliver(self, body)
-  if not code and not signalled and interrupt.signal() then code, failure, tries = deliver(self, body) end
-  return log_end(self, "completed", code, failure, tries, interrupt.now() - at)
-end
-
---- The run's reporter; nil where it cannot send.
-local function reporter_of(run)
-  if run.reporter then return run.reporter end
-  local client, failure = run.outside:client()
-  if not client then
-    run.log:event("warning", "report.failed", { outcome = "undeliverable", error = failure.message })
-    return nil
-  end
-  run.reporter = setmetatable({ run = run, http = client, left = BEGINNING, tries = 0, spent = 0, not_before = 0 }, reporter)
-  return run.reporter
-end
-
----Reports that the job is in progress, once.
----@param run run with a status_url
-function status.began(run)
-  local to = reporter_of(run)
-  if to then to:began() end
-end
-
----Reports how the job ended. A resumed run does not repeat a report that arrived or was refused.
+---Reports how the job ended, within 30 s. The first signal leaves it 5 s; the next one ends it at once. A resumed run does not repeat a
+---report that arrived or was refused.
 ---@param run run with a status_url
 ---@param result native.file.parts|false as written; false: it could not be written, and the end is not reported
 function status.ended(run, result)
@@ -144,9 +110,15 @@ function status.ended(run, result)
       report = "completed", outcome = "undeliverable", tries = 0, error = "the end is not reported because the result was not written",
     })
   end
-  local to = reporter_of(run)
-  local outcome = to and completed(to, result)
-  if outcome and outcome ~= "undeliverable" and run.journal then run:emit("job.reported", { outcome = outcome }) end
+  if run.beginning then close_beginning(run) end
+  local head = body_of(run, "completed"):gsub("}$", ',"result":')
+  local body = table.move(result, 1, #result, 2, { head, from = result.from })
+  body[#body + 1] = "}"
+  local at, signalled = interrupt.now(), interrupt.signal()
+  local code, failure, tries = deliver(run, body)
+  if not code and not signalled and interrupt.signal() then code, failure, tries = deliver(run, body) end
+  local outcome = log_end(run, "completed", code, failure, tries, interrupt.now() - at)
+  if outcome ~= "undeliverable" and run.journal then run:emit("job.reported", { outcome = outcome }) end
 end
 
 return status
