@@ -21,22 +21,17 @@ function outside.new(run)
   return setmetatable({ run = run }, outside)
 end
 
---- What goes on while a step or a model waits for an answer.
-local function ticker(run)
-  return function()
-    if run.live and run.live.current then run.context.tick() end
-  end
-end
-
 ---The HTTP client, with the proxies and certificates of the environment.
 ---@return native.http.client?, native.failure?
 function outside:client()
-  if not self.http then
-    local failure
-    self.http, failure = on_demand.http().client(self.run.environment)
-    if self.http then self.http:tick(ticker(self.run)) end
-    return self.http, failure
-  end
+  if self.http then return self.http end
+  local run = self.run
+  local http, failure = on_demand.http().client(run.environment)
+  if not http then return nil, failure end
+  self.http = http
+  self.http:tick(function() -- while a step or a model waits for an answer
+    if run.live and run.live.current then run.context.tick() end
+  end)
   return self.http
 end
 
@@ -46,26 +41,23 @@ function outside:has_gateway()
   return rules.address(self.run.environment) ~= nil
 end
 
-local function connect(self, limits)
-  local run = self.run
-  local http, failure = self:client()
-  if not http then return nil, failure end
-  local token, unreadable = secret.agent_token()
-  if unreadable then return nil, unreadable end
-  return on_demand.gateway().connect({
-    environment = run.environment, http = http, job_id = run.job.job_id, task_id = run.job.task_id, token = token,
-    ext_net_allowed = run.job.constraints.ext_net_allowed,
-  }, limits)
-end
-
 ---The gateway of a valid job. It is connected to once; a failure is remembered.
 ---@param again? boolean try again after a failure
 ---@param limits? mcp.limits
 ---@return gateway?, mcp.failure? failure codes as in gateway/init.lua
 function outside:gateway(again, limits)
-  if again then self.failure = nil end
-  if not self.remote and not self.failure then self.remote, self.failure = connect(self, limits) end
-  return self.remote, self.failure
+  if self.remote or self.failure and not again then return self.remote, self.failure end
+  local run, token = self.run, nil
+  local http, failure = self:client()
+  if http then token, failure = secret.agent_token() end
+  if not failure then
+    self.remote, failure = on_demand.gateway().connect({
+      environment = run.environment, http = http, job_id = run.job.job_id, task_id = run.job.task_id, token = token,
+      ext_net_allowed = run.job.constraints.ext_net_allowed,
+    }, limits)
+  end
+  self.failure = failure
+  return self.remote, failure
 end
 
 ---Calls a tool of the gateway for a step.

@@ -25,8 +25,8 @@ local function read(answer)
   if value == nil then value = json.decode(answer.content) end
   local text, holder = find(value, TEXTS, 1)
   if text then return text, (find(holder, NAMES, 0)) end
-  text = type(value) == "string" and value or type(value) ~= "table" and answer.content or nil
-  return text and text:find "%S" and text or nil
+  text = type(value) == "string" and value or type(value) ~= "table" and answer.content or ""
+  return text:find "%S" and text or nil
 end
 
 --- One skill, or nil and a failure. room: bytes that its text may have.
@@ -43,21 +43,19 @@ end
 --- Fetches skills. After a failure of the gateway itself the rest are not tried, so that a job waits for a dead gateway once.
 ---@return { found: orchestrator.skill[], missing: string[] } missing: ids
 local function fetch_all(run, ids)
-  local found, missing, sum = {}, {}, 0
-  local gateway, over = run.outside:gateway()
+  local found, missing, room = json.array {}, json.array {}, LARGEST_SUM
+  local gateway, failure = run.outside:gateway()
   for _, id in ipairs(ids) do
-    local skill, problem
-    if not over then skill, problem = fetch(gateway, id, math.min(LARGEST, LARGEST_SUM - sum)) end
+    local skill
+    if gateway then skill, failure = fetch(gateway, id, math.min(LARGEST, room)) end
     if skill then
-      found[#found + 1], sum = skill, sum + #skill.text
+      found[#found + 1], room = skill, room - #skill.text
     else
       missing[#missing + 1] = id
-      local why = over or problem
-      run.log:event("warning", "skill.missing", {
-        skill_id = id, code = why.code, error = ("cannot fetch the skill %s: %s"):format(id, why.message),
-      })
+      local why = ("cannot fetch the skill %s: %s"):format(id, failure.message)
+      run.log:event("warning", "skill.missing", { skill_id = id, code = failure.code, error = why })
+      if http.is_down(failure) then gateway = nil end
     end
-    if problem and http.is_down(problem) then over = problem end
   end
   return { found = found, missing = missing }
 end
@@ -66,9 +64,9 @@ end
 return function(run)
   local context = run.job.context
   local fetched = (run.recording or run.past).skills
-  if not fetched and run.recording then fetched = { found = {}, missing = context.skill_ids } end
-  if not fetched then fetched = fetch_all(run, context.skill_ids) end
-  run:emit("skills", { found = json.array(fetched.found), missing = json.array(fetched.missing) })
+  if not fetched and run.recording then fetched = { found = json.array {}, missing = context.skill_ids } end
+  fetched = fetched or fetch_all(run, context.skill_ids)
+  run:emit("skills", { found = fetched.found, missing = fetched.missing })
   for _, skill in ipairs(fetched.found) do table.insert(context.skills, { name = skill.name, text = skill.text }) end
   run.missing_skills = fetched.missing
 end

@@ -48,76 +48,69 @@ function artifacts.reference(answer)
   return ref and #ref <= LONGEST_REF and ref or nil
 end
 
---- Sends one file, once: as it is read, or where the gateway's form has a limit for it, as a whole.
-local function put(run, gateway, artifact)
-  local limit = gateway:largest_file()
+--- The content of a file as it was listed: opened, to be read while it is sent, or in base64 where the gateway's form has a limit for it.
+local function content_of(run, artifact, limit)
+  if not artifact.sha256 then return nil, { code = "not_read", message = "it was not read" } end
   if artifact.size_bytes > (limit or LARGEST) then
     return nil, { code = "too_large", message = ("it is larger than %d bytes"):format(limit or LARGEST) }
   end
   local name = run.artifact_names[artifact] or artifact.path -- the path is not the whole truth where it held a secret
-  local file, failure, changed
+  local file, failure, is_same
   if limit then
     file, failure = run.artifacts:read(name, { digest = true, max_bytes = limit })
-    changed = file and file.sha256 ~= artifact.sha256
+    is_same = file and file.sha256 == artifact.sha256
   else
     file, failure = run.artifacts:open(name, artifact.sha256)
-    changed = file and file:size() ~= artifact.size_bytes
+    is_same = file and file:size() == artifact.size_bytes
   end
-  local stream <close> = not limit and file or nil
   if not file then return nil, failure end
-  if changed then return nil, { code = "changed", message = "the file changed meanwhile" } end
+  if not is_same then return nil, { code = "changed", message = "the file changed meanwhile" } end
+  return limit and text.base64_encode(file.content) or file
+end
+
+--- Sends one file, once.
+local function put(run, gateway, artifact)
+  local limit = gateway:largest_file()
+  local content, failure = content_of(run, artifact, limit)
+  if not content then return nil, failure end
+  local _ <close> = not limit and content or nil
   local answer
-  answer, failure = gateway:call(TOOL, { path = artifact.path, content_bytes_base64 = stream or text.base64_encode(file.content) }, LIMITS)
-  if answer and answer.is_error then
-    return nil, http.failure("tool_failed", "the gateway says: " .. http.shown(answer.content))
-  end
+  answer, failure = gateway:call(TOOL, { path = artifact.path, content_bytes_base64 = content }, LIMITS)
+  if answer and answer.is_error then return nil, http.failure("tool_failed", "the gateway says: " .. http.shown(answer.content)) end
   return answer, failure
 end
 
-local function upload(run, gateway, artifact)
-  if not artifact.sha256 then return { code = "not_read", message = "it was not read" } end
-  local began = interrupt.now()
-  local answer, failure = put(run, gateway, artifact)
-  if not answer then
-    failure.tries = failure.tries or 1
-    return failure
-  end
-  artifact.ref = artifacts.reference(answer)
-  run.log:event("info", "artifact.uploaded", {
-    path = artifact.path, size_bytes = artifact.size_bytes, ref = artifact.ref,
-    duration_ms = math.floor((interrupt.now() - began) * 1000 + 0.5),
-  })
-end
+local own_words <const> = { timeout = "the time for uploading was up", cancelled = "a signal ended the uploading" }
 
-local own_words = { timeout = "the time for uploading was up", cancelled = "a signal ended the uploading" }
-
+--- Logs what was not uploaded: an artifact, or `count` of them that were not tried, of which it is the first.
 local function log_failed(run, failure, path, count)
   local what = count and ("%d artifacts were not uploaded and stay on disk"):format(count)
     or ("the artifact %s was not uploaded and stays on disk"):format(path)
   run.log:event("warning", "artifact.failed", {
-    path = path, count = count, code = failure.code, tries = not count and failure.tries or 0,
+    path = path, count = count, code = failure.code, tries = count and 0 or failure.tries or 1,
     error = ("%s: %s"):format(what, own_words[failure.code] or failure.message),
   })
-end
-
---- The artifacts from one on are not tried.
-local function give_up(run, from, failure)
-  local list = run.record.artifacts
-  if list[from] then log_failed(run, failure, list[from].path, #list - from + 1) end
 end
 
 --- Uploads files one after the other and sets their `ref`. The rest are not tried after a failure of the gateway itself. Returns whether
 --- all were uploaded.
 local function upload_all(run)
-  local gateway, unreachable = run.outside:gateway(true)
-  if not gateway then return give_up(run, 1, unreachable) end
-  local all = true
-  for i, artifact in ipairs(run.record.artifacts) do
-    local failure = upload(run, gateway, artifact)
-    if failure then
+  local list, all = run.record.artifacts, true
+  local gateway, down = run.outside:gateway(true)
+  for i, artifact in ipairs(list) do
+    if down then return log_failed(run, down, artifact.path, #list - i + 1) end
+    local began = interrupt.now()
+    local answer, failure = put(run, gateway, artifact)
+    if answer then
+      artifact.ref = artifacts.reference(answer)
+      run.log:event("info", "artifact.uploaded", {
+        path = artifact.path, size_bytes = artifact.size_bytes, ref = artifact.ref,
+        duration_ms = math.floor((interrupt.now() - began) * 1000 + 0.5),
+      })
+    else
       all = false
       log_failed(run, failure, artifact.path)
-      if http.is_down(failure) or failure.code == "unknown_tool" then return give_up(run, i + 1, failure) end
+      down = (http.is_down(failure) or failure.code == "unknown_tool") and failure or nil
     end
   end
   return all
