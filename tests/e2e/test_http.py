@@ -2,7 +2,10 @@
 """native.http against servers that say exactly what a test wants, byte by byte. Real proxies come with the orchestrator's tests."""
 import base64
 import hashlib
+import itertools
 import os
+import socket
+import struct
 import subprocess
 import threading
 import time
@@ -189,6 +192,12 @@ class Http(sba.SandboxCase):
                 ("a body over its limit", says(OK, *[b"x" * 65536] * 64), {"body_limit": "100000"}, "too_large", "100000 bytes"),
                 ("endless headers", says(b"HTTP/1.1 200 OK\r\n", *[b"X-A: " + b"b" * 1000 + b"\r\n"] * 200), {}, "too_large", "headers"),
                 ("an endless header", says(b"HTTP/1.1 200 OK\r\nX-A: ", *[b"b" * 1000] * 200), {}, "too_large", "headers"),
+                ("endless body", lambda connection, _: [connection.sendall(piece) for piece in itertools.chain([OK], itertools.repeat(b" " * 65536))],
+                 {"body_limit": "100000"}, "too_large", "100000 bytes"),
+                ("reset", lambda connection, _: (connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"), connection.setsockopt(
+                    socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))), {}, "cut_off", "reset by peer"),
+                ("gzip that nobody asked for", says(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 0\r\n\r\n"), {}, "bad_answer",
+                 "compressed (gzip)"),
                 ("headers cut short", says(b"HTTP/1.1 200 OK\r\nX-A: b\r\nX-"), {}, "cut_off", "127.0.0.1"),
                 ("slow first byte", silence, {"first_timeout": "0.3"}, "slow_first_byte", "0.3 s"),
                 ("slow middle", lambda connection, _: (connection.sendall(OK + b"some"), silence(connection, _)), {"idle_timeout": "0.3"},

@@ -1,16 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole jobs through a real nginx, a real tinyproxy, and servers that do what no server should (servers/toxic.py): model requests, calls of
-the gateway's tools, and reports. What the wire alone can do is in test_http.py, test_inference.py and test_mcp.py."""
-import concurrent.futures
-import time
-
+"""Model requests, calls of the gateway's tools and reports through a real nginx and a real tinyproxy. What servers may do to an answer is
+in test_http.py, test_inference.py and test_mcp.py."""
 import sba
 from agent_case import AgentCase
-from servers import mcp, nginx, real, status, tinyproxy, toxic
+from servers import mcp, nginx, real, status, tinyproxy
 
 TOKEN = "tok-5f1c1f4e8e1c4b8e9a52"
 PASSWORD = "sesame-1b9c2d3e4f"
-PEAK = 64 << 20  # bytes of memory that no answer may take the runner beyond; one may have 32 MiB
 
 
 class OutsideCase(AgentCase):
@@ -42,26 +38,19 @@ class OutsideCase(AgentCase):
         certificate = (authority or self.authority).issue(name, **options)
         return {"listen": "tls", "certificate": certificate, "locations": locations}
 
-    def toxic(self, kind, **options):
-        return self.closing(toxic.Toxic(kind, **options))
-
     def ask(self, url, env=None, seconds=60, variable="OLLAMA_BASE_URL", **options):
         """A direct job that asks a model at a URL."""
-        case = self.fresh()
-        job = case.job(case.step("ask_model", prompt="hello?"), max_runtime_seconds=seconds, inference={"allowed_models": ["m"]})
-        return case.run_job(job, env={variable: url, **(env or {})}, **options)
+        job = self.job(self.step("ask_model", prompt="hello?"), max_runtime_seconds=seconds, inference={"allowed_models": ["m"]})
+        return self.run_job(job, env={variable: url, **(env or {})}, **options)
 
     def use(self, url, env=None, seconds=60, **options):
         """A direct job that calls the tool of the gateway at a URL; it is sought for some seconds."""
-        case = self.fresh()
-        job = case.job(case.step("call_tool", tool="help"), max_runtime_seconds=seconds)
-        return case.run_job(job, env={"SBA_MCP_GATEWAY_URL": url + "/mcp", "SBA_MCP_TOKEN": TOKEN, **(env or {})}, **options)
+        job = self.job(self.step("call_tool", tool="help"), max_runtime_seconds=seconds)
+        return self.run_job(job, env={"SBA_MCP_GATEWAY_URL": url + "/mcp", "SBA_MCP_TOKEN": TOKEN, **(env or {})}, **options)
 
     def report(self, url, env=None, **options):
         """A job whose beginning and end are reported to a URL."""
-        case = self.fresh()
-        job = case.job(case.step("run_command", command="true"))
-        return case.run_job(job, env={"SBA_JOB_STATUS_URL": url + "/status", **(env or {})}, **options)
+        return self.run_job(self.job(self.step("run_command", command="true")), env={"SBA_JOB_STATUS_URL": url + "/status", **(env or {})}, **options)
 
     def assert_works(self, outcome):
         self.assertEqual(outcome.exit, 0, outcome.result)
@@ -180,52 +169,6 @@ class Proxies(OutsideCase):
         for url in self.servers():
             self.assert_works(self.ask(url, {**self.through(proxy.url()), "NO_PROXY": "example.org,0.0.0.0"}))
         self.assertNotIn("0.0.0.0:", proxy.log())
-
-
-class Toxics(OutsideCase):
-    # What the message says of it; those that another try could mend are tried until the job's time is almost up.
-    SAYS = {
-        "reset": ("reset by peer",), "too_long": ("100 bytes remaining",), "too_short": ("not JSON",), "endless_header": ("of headers",),
-        "endless_body": ("more than", "bytes"), "bomb": ("compressed (gzip)",), "redirect": ("307", "redirect"),
-    }
-
-    def judge(self, kind, job, seconds=None):
-        elsewhere = self.toxic("mute")
-        server = self.toxic(kind, redirect_to=elsewhere.url + "/mcp")
-        outcome = job(server.url, seconds=seconds or self.ENOUGH[job.__name__])
-        self.assertEqual(elsewhere.requests, [])
-        self.assertTrue(server.requests)
-        return server, outcome
-
-    def test_no_answer_of_theirs_is_taken_and_each_is_explained(self):
-        cases = [(kind, job) for kind in self.SAYS for job in (self.ask, self.use)]
-        with concurrent.futures.ThreadPoolExecutor(4) as several:
-            verdicts = list(several.map(lambda one: self.judge(*one), cases))
-        for (kind, job), (server, outcome) in zip(cases, verdicts):
-            with self.subTest(f"{kind} {job.__name__}"):
-                self.assert_fails(outcome, server.url, *self.SAYS[kind])
-                self.assertLess(outcome.result["resource_usage"]["max_rss_bytes"], PEAK * (8 if sba.IS_DEV else 1))
-
-    def test_a_byte_a_second_and_silence_end_with_the_jobs_time(self):
-        cases = [(kind, job) for kind in ("drip", "mute") for job in (self.ask, self.use)]
-        begun = time.monotonic()
-        with concurrent.futures.ThreadPoolExecutor(4) as several:
-            verdicts = list(several.map(lambda one: self.judge(*one, seconds=3), cases))
-        for server, outcome in verdicts:
-            self.assertEqual((outcome.exit, outcome.result["status"]), (124, "timeout"))
-            self.assertIn(server.url, outcome.result["failure_message"])
-            self.assertLess(outcome.result["duration_ms"], 6000)
-        self.assertLess(time.monotonic() - begun, 60)
-
-    def test_reports_are_delivered_by_their_status_whatever_body_follows(self):
-        kinds = ("drip", "too_long", "too_short", "endless_body", "bomb")
-        servers = [self.toxic(kind) for kind in kinds]
-        with concurrent.futures.ThreadPoolExecutor(4) as several:
-            outcomes = list(several.map(lambda server: self.report(server.url), servers))
-        for kind, outcome in zip(kinds, outcomes):
-            with self.subTest(kind):
-                self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"))
-                self.assertEqual(len(outcome.events("report.sent")), 2, outcome.log)
 
 
 if __name__ == "__main__":

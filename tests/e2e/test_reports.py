@@ -61,6 +61,17 @@ class Delivered(ReportCase):
         self.assertEqual([result["failure_code"] for result in seen], ["interrupted", None])
         self.assertEqual(seen[1], outcome.result)
 
+    def test_a_status_delivers_whatever_body_follows(self):
+        def endless(connection):
+            connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+            while True:
+                connection.sendall(b" " * 65536)
+
+        def cut(connection):
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{}")
+        for answer in (endless, cut):
+            self.assertEqual(self.ends(self.reported(self.server(answer))), {"in_progress": "delivered", "completed": "delivered"})
+
     def test_a_large_result_is_not_copied_to_be_sent(self):
         job = self.job(command("head -c 33554432 /dev/zero | tr '\\0' 'x'"), max_output_bytes=1 << 26)
 

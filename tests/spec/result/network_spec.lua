@@ -29,6 +29,8 @@ describe("a command that wanted the outside", function()
       ["npm ERR! request to https://files.example.org/a failed, reason: getaddrinfo EAI_AGAIN files.example.org"] = "files.example.org",
       ["go: dial tcp: lookup files.example.org on 127.0.0.1:53: server misbehaving"] = "files.example.org",
       ["urllib.error.URLError: <urlopen error [Errno -2] Name or service not known>"] = false,
+      ["WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError(': Failed to establish a new connection: "
+        .. "[Errno -2] Name or service not known')': /simple/leftpad/"] = false,
       ["nc: connect: No route to host"] = false,
     } do
       assert.are.equal(name or nil, host(line))
