@@ -1,18 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A report looked at without a browser: its elements, its text, and whether it is harmless; and the means to look with one."""
+"""A report looked at without a browser: its elements, its text, and whether it is harmless."""
 import html.parser
-import shutil
-import subprocess
 
 VOID = {"meta", "br"}
 KNOWN = VOID | set("""html head title style body header main section h1 h2 p strong b span code pre a ul li dl dt dd div details summary
     svg rect table tr th td time i""".split())
-FLAGS = """--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
-    --disable-component-update --disable-sync --hide-scrollbars --allow-file-access-from-files""".split()
-
-
-def chromium():
-    return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 class Page(html.parser.HTMLParser):
@@ -56,11 +48,3 @@ class Page(html.parser.HTMLParser):
     @property
     def text(self):
         return "".join(self.texts)
-
-
-def browse(directory, url, *flags, **options):
-    """Runs Chromium on a page with a profile of its own in the directory; returns what it printed."""
-    done = subprocess.run([chromium(), *FLAGS, f"--user-data-dir={directory}/chromium", *flags, url], capture_output=True, timeout=120,
-                          env={"PATH": "/usr/bin:/bin", "HOME": str(directory), "TMPDIR": str(directory)}, **options)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout.decode()

@@ -6,13 +6,10 @@ import re
 import resource
 import subprocess
 import time
-import unittest
 
-import report_page
 import sba
 from report_page import Page
 from sba import SandboxCase
-from servers import status
 
 EVIL = ("<script>document.title='run'</script></pre></details></style>--><img src=x onerror=alert(1)>\" onmouseover=\"alert(1)' "
         "&lt;b&gt; \x00\x07\x1b[31m\x7f \u202eevil\u2066 \u200b\U000e0041 end")
@@ -248,50 +245,6 @@ class LargeTest(ReportCase):
         self.assertIn("bytes left out", page.text)
         if not sba.IS_DEV:
             self.assertLess(memory, 700 << 20)
-
-
-@unittest.skipIf(sba.IS_DEV, "the release build writes the same page")
-@unittest.skipUnless(report_page.chromium(), "no Chromium here")
-class BrowserTest(ReportCase):
-    """The page in headless Chromium. Screenshots are kept in SBA_SCREENSHOTS, where it names a directory."""
-
-    def setUp(self):
-        super().setUp()
-        self.give(self.root)
-        self.server = self.closing(status.Server(404))
-
-    def browse(self, url, *flags):
-        return report_page.browse(self.root, url, *flags, **sba.ordinary_user())
-
-    def save(self, name, source):
-        path = self.root / name
-        path.write_text(source)
-        return f"file://{path}"
-
-    def hostile(self):
-        """A page of a job that tries to have something fetched and run."""
-        url = self.server.url
-        evil = f"<img src='{url}'><link rel=stylesheet href='{url}'><script src='{url}'></script>" + EVIL
-        text = json.dumps(evil_result()).replace(json.dumps(EVIL)[1:-1], json.dumps(evil)[1:-1])
-        journal = evil_journal(evil_result()).replace(json.dumps(EVIL)[1:-1], json.dumps(evil)[1:-1])
-        self.write(text, journal)
-        return self.page(self.result_path)[1]
-
-    def test_nothing_runs_and_nothing_is_fetched(self):
-        dom = self.browse(self.save("page.html", self.hostile()), "--dump-dom")
-        self.assertNotRegex(dom, r"<(script|img|link|iframe|object)[\s>]")
-        self.assertNotIn("<title>run</title>", dom)
-        for heading in ("Timeline", "Acceptance", "Todo", "Steps", "Model", "Artifacts", "Resources and origin"):
-            self.assertIn(f"<h2>{heading}</h2>", dom)
-        self.assertEqual(self.server.heads, [])
-
-    def test_this_test_would_notice(self):
-        self.browse(self.save("page.html", f"<!doctype html><img src='{self.server.url}'>"), "--dump-dom")
-        self.assertIn("GET /status HTTP/1.1", self.server.heads[0])
-
-    # How wide the framed page is, and whether the link in its URL opened what is folded.
-
-    # Whether the last line of a long output can be seen, and how many ticks of the timeline are clipped.
 
 
 if __name__ == "__main__":

@@ -242,48 +242,6 @@ class PlaceTest(SandboxCase):
         self.assertEqual((outcome.exit, outcome.result["status"]), (0, "success"))
         self.assertTrue(outcome.events("result.in_place"))
 
-    def killed_in_place(self, job, mounts, call, count):
-        """What a kill at the call number count of that kind leaves of a result that is written in place. None: there were fewer."""
-        older = json.dumps({"job_id": "older", "padding": "x" * 5000})
-        self.place.write_text(older)
-        strace = sba.injecting(call, f"signal=SIGKILL:when={count}")
-        process = self.start(job, **(self.in_namespace(mounts, *strace) if mounts else {"wrapper": strace}))
-        process.communicate(timeout=60)
-        return self.place.read_text() if process.returncode in (-9, 137) else None
-
-    def check_kills_in_place(self, mounts=None):
-        job = self.job(*[self.step("run_command", shell=f"sleep 0.{size % 4}; head -c {size} /dev/zero | tr '\\0' {size % 10}")
-                         for size in (9, 9000, 31, 70002)])
-        found = set()
-        for call in ("writev", "ftruncate", "fsync", "fallocate"):
-            count = 1
-            while text := self.killed_in_place(job, mounts, call, count):
-                count += 1
-                try:
-                    result = json.loads(text)
-                except json.JSONDecodeError:  # documented: new and old together
-                    continue
-                if result["job_id"] != "older":
-                    self.assertEqual((result["job_id"], [key for key in result if key != "running_step"]), ("job-1", KEYS), (call, count))
-                    self.assertEqual([step["result"]["stdout"] for step in result["steps"]],
-                                     [str(size % 10) * size for size in (9, 9000, 31, 70002)][:len(result["steps"])])
-                found.add((len(result.get("steps", "")), result.get("failure_code")))
-            self.assertGreater(count, 1 if call == "fsync" else 4, call)
-        self.assertLessEqual({(0, None), (0, "interrupted"), (4, None)}, found)
-        # How many steps the results in between have is a matter of time.
-        self.assertTrue(any(0 < steps < 4 and code == "interrupted" for steps, code in found), found)
-
-    @unittest.skipUnless(shutil.which("strace"), "wants strace")
-    def test_a_kill_while_it_is_written_in_place(self):
-        """What can be read is the whole old or the whole new result."""
-        self.place = self.result_path
-        self.start(self.ran()).communicate()  # leaves job.json and result.json
-        for name in ("journal.jsonl", "todo.json"):
-            (self.job_directory / name).unlink()
-        self.job_directory.chmod(0o555)
-        self.addCleanup(self.job_directory.chmod, 0o755)
-        self.check_kills_in_place()
-
     @unittest.skipUnless(sba.MAY_MOUNT, "nothing can be mounted here")
     def test_a_read_only_mount_with_a_bind_mounted_file(self):
         """As a node does that lets a container write its result and nothing else of the job's directory."""
